@@ -594,10 +594,55 @@ static void round_trip (group_t g, const char *dir, int variant, uint64_t seed) 
   if (g.rank == 0) { unlink (mine); }
 }
 
+/* Whether a file is also an HDF5 file. */
+static int is_hdf5 (group_t g, const char *name) {
+  static const char signature[8] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
+  char found[8] = "";
+  barrier (g);
+  FILE *file = fopen (name, "rb");
+  REQUIRE (file != NULL && fseek (file, 512, SEEK_SET) == 0);
+  const int is = fread (found, 1, sizeof found, file) == sizeof found && memcmp (found, signature, sizeof found) == 0;
+  REQUIRE (fclose (file) == 0);
+  barrier (g);
+  return is;
+}
+
+/* Views of HDF5: none, when the file is closed, at each commit. */
+static void views (group_t g, const char *dir) {
+  char name[1100];
+  snprintf (name, sizeof name, "%s/views-%d.scda", dir, g.size);
+  for (int hdf5 = 0; hdf5 < 4; ++hdf5) {
+    int err;
+    const double number = 0.5;
+    scda_params_t params;
+    scda_dataset_t d;
+    CHECK (scda_params_init (&params) == 0);
+    params.hdf5 = hdf5;
+    scda_fcontext_t *f = scda_fopen_write (g.comm, name, "views", NULL, &params, &err);
+    if (hdf5 == 3) {
+      CHECK (f == NULL && err == SCDA_ERR_ARG);
+      break;
+    }
+    CHECK (scda_dataset_init (&d) == 0);
+    strcpy (d.name, "t");
+    d.type = SCDA_TYPE_FLOAT64;
+    RIGHT (scda_fwrite_dataset (f, &d, &number, g.rank == 0, NULL, NULL, &err));
+    RIGHT (scda_fcommit (f, &err));
+    CHECK (is_hdf5 (g, name) == (hdf5 == 2));
+    CLOSE ();
+    CHECK (is_hdf5 (g, name) == (hdf5 > 0));
+    if (hdf5 == 0) {
+      params.hdf5 = 2;
+      CHECK (scda_fopen_append (g.comm, name, NULL, NULL, &params, &err) == NULL && err == SCDA_ERR_ARG);
+    }
+  }
+}
+
 int main (int argc, char **argv) {
   start (&argc, &argv);
   REQUIRE (argc == 2 && world ().size <= most_ranks);
   const group_t all = world ();
+  views (all, argv[1]);
   for (int k = 0; k < num_datasets; ++k) { make (k, 20261122); }
   for (int a = (all.size + 1) / 2; a <= all.size; ++a) {
     const int color = all.rank < a;

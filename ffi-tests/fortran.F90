@@ -1167,8 +1167,8 @@ contains
     type(scda_params_t) :: params
     type(scda_fcontext_t) :: f
     integer :: i, ierr
-    character(9), parameter :: names(8) = [character(9) :: "linebreak", "encoder", "level", "threads", "driver", "atomic", &
-      & "sync", "check"]
+    character(9), parameter :: names(9) = [character(9) :: "linebreak", "encoder", "level", "threads", "driver", "atomic", &
+      & "sync", "check", "hdf5"]
     call scda_fopen_write(f, comm, filename, "params", ierr, params)
     call require(index(scda_last_error_message(), "scda_params_init") > 0 .and. ierr == SCDA_ERR_ARG, "not initialised")
     do i = 1, size(names)
@@ -1190,6 +1190,8 @@ contains
         params%sync = 77
       case (8)
         params%check = 77
+      case (9)
+        params%hdf5 = 77
       end select
       call scda_fopen_write(f, comm, filename, "params", ierr, params)
       call require(index(scda_last_error_message(), trim(names(i))) > 0 .and. ierr == SCDA_ERR_ARG, trim(names(i)))

@@ -105,11 +105,12 @@ contains
     type(scda_dataset_t) :: d
     character(:), allocatable :: attributes
     integer(int64), allocatable :: lengths(:)
-    character(4) :: names(3)
-    integer :: numbers(2, 3)
+    character(4) :: names(3), signature
+    integer :: numbers(2, 3), unit
     logical :: found
     call scda_params_init(params)
     params%seal = 1
+    params%hdf5 = 1
     call scda_fopen_write(f, comm, filename, "later", params=params)
     call scda_write(f, "rows", reshape([1, 2], [2, 1]))
     if (rank == 0) then
@@ -121,6 +122,10 @@ contains
     call scda_write(f, "t", 1.5d0)
     call scda_fset_attributes(f, "t", "{""units"": ""s"", ""x"": 1}", record=0)
     call scda_fclose(f)
+    open (newunit=unit, file=filename, access="stream", form="unformatted", action="read", status="old")
+    read (unit, pos=513) signature
+    close (unit)
+    call require(signature == char(137) // "HDF", "the file is an HDF5 file, too")
     call scda_fopen_append(f, comm, filename)
     call scda_fset_attributes(f, "t", "{""x"": null}", record=0)
     call scda_fset_attributes(f, "t", scda_json("last", .true.))

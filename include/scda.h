@@ -648,7 +648,9 @@ struct scda_params {
   int seal;
   /**
    * 1: a new file with `seal` is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies: closing it, then
-   * and whenever it was appended to, writes a view of its datasets (docs/hdf5.md). 0 (default): it is none.
+   * and whenever it was appended to, writes a view of its datasets (docs/hdf5.md). 2: each commit writes one, too. 0 (default): a
+   * new file is none. Appending to a file that was created as none is `SCDA_ERR_ARG` with 1 and 2, and creating one with 2 and
+   * without `seal`.
    */
   int hdf5;
   /**
@@ -1287,7 +1289,7 @@ scda_fcontext_t *scda_fopen(MPI_Comm comm,
  * Creates a file for writing, or truncates an existing one, and writes its header.
  *
  * Two jobs do not write a file at once: while another one creates it or appends to it, this fails with
- * `SCDA_ERR_FILE_IN_USE` and changes nothing, if the file system has locks (`flock`); with MPI-IO on network
+ * `SCDA_ERR_FILE_IN_USE` and changes nothing, if the file system has locks; with MPI-IO on network
  * file systems, only while the other one opens it.
  *
  * Collective; `info` and `threads` in `params` may differ between the ranks.

@@ -11,8 +11,8 @@ use common::watched::Watched;
 use common::{Data, Model, ModelSection, Want, options, tuned};
 use scda::{
     Communicator, Content, DataType, Dataset, DatasetHandle, Encode, Error, ErrorKind, Faults, IndexBox,
-    Layout as DataLayout, ReadOptions, Reader, Request, Result, SectionType, Sink, Solo, WriteOptions,
-    Writer, run_on_threads,
+    Layout as DataLayout, ReadOptions, Reader, Request, Result, SectionType, Sink, Solo, SuperblockState,
+    WriteOptions, Writer, run_on_threads,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -320,6 +320,81 @@ fn an_access_that_fails_while_looking_up_is_an_error_of_all() {
         outcomes.push(kind);
     }
     expect_some_io(&outcomes, 31, 11);
+}
+
+/// Appends two steps to a file that is an HDF5 file as well, each with a view.
+fn write_views(comm: Watched, path: &Path, params: &WriteOptions) -> Result<()> {
+    let is_first = comm.rank() == 0;
+    let mut file = Writer::append(comm, path, params)?;
+    for step in 0..2 {
+        let own: &[IndexBox] = if is_first { &[IndexBox::all(&[9])] } else { &[] };
+        file.dataset(&Dataset::new("u", DataType::Uint8, [9]), own, &[step; 9][..9 * own.len()])?;
+        if step == 0 {
+            file.commit()?;
+        }
+    }
+    file.close()
+}
+
+/// Whatever fails, HDF5 is led to a view of what is sealed, and the next job writes another one.
+#[test]
+fn what_fails_while_views_are_written_leaves_one_that_is_right() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.scda");
+    let mut params: WriteOptions = options();
+    (params.seal, params.hdf5, params.hdf5_commits, params.sync) = (true, true, true, true);
+    Writer::create(Solo, &path, b"", &params).unwrap().close().unwrap();
+    let end = u64::MAX / 2;
+    assert_eq!(run_program(1, (0, end), |comm| write_views(comm, &path, &params)).0, None);
+    let before = std::fs::read(&path).unwrap();
+    assert_eq!(run_program(1, (0, end), |comm| write_views(comm, &path, &params)).0, None);
+    let whole = std::fs::read(&path).unwrap();
+    let superblock_of = |what: &str| {
+        let mut reader = Reader::open(Solo, &path, &options()).unwrap();
+        let Some(SuperblockState::View(found)) = reader.superblock().unwrap() else {
+            panic!("{what}: no superblock");
+        };
+        let expected = reader.superblock_up_to(found.end).unwrap();
+        assert_eq!(expected.map(|expected| expected.root), Some(found.root), "{what}");
+        found.end
+    };
+    let (mut failed, mut fine) = (0, 0);
+    let mut go_on = |kind: Option<ErrorKind>, what: &str| {
+        let left = std::fs::read(&path).unwrap();
+        let shown = superblock_of(what);
+        match kind {
+            None => assert!(left == whole, "{what}"),
+            Some(_) => {
+                assert!(shown >= before.len() as u64 && shown <= left.len() as u64, "{what}");
+                let shown = 560..usize::try_from(shown).unwrap();
+                assert!(left[shown.clone()] == whole[shown], "{what}");
+            }
+        }
+        assert_eq!(run_program(1, (0, end), |comm| write_views(comm, &path, &params)).0, None, "{what}");
+        assert_eq!(superblock_of(what), std::fs::metadata(&path).unwrap().len(), "{what}");
+        failed += usize::from(kind.is_some());
+        fine += usize::from(kind.is_none());
+        std::fs::write(&path, &before).unwrap();
+    };
+    std::fs::write(&path, &before).unwrap();
+    for (size, rank) in [(2, 0), (2, 1), (3, 2)] {
+        for k in 0.. {
+            let (kind, is_met) = run_program(size, (rank, k), |comm| write_views(comm, &path, &params));
+            go_on(kind, &format!("exchange {k} of rank {rank} of {size}"));
+            if !is_met {
+                break;
+            }
+        }
+    }
+    for seed in 0..200 {
+        let mut params = params.clone();
+        params.tuning.faults = Some(Faults { every: 5 + seed, seed });
+        let size = 1 + seed as usize % 3;
+        let (kind, _) = run_program(size, (0, end), |comm| write_views(comm, &path, &params));
+        go_on(kind, &format!("accesses of seed {seed}"));
+    }
+    assert!(failed > 100 && fine > 20, "{failed} {fine}");
 }
 
 /// A file with datasets of each layout, and a group.

@@ -46,6 +46,7 @@ struct WriteSettings {
     sync: bool,
     seal: bool,
     hdf5: bool,
+    hdf5_commits: bool,
     keep: u64,
     background_bytes: u64,
     /// None: the file is created.
@@ -69,7 +70,7 @@ impl WriteSettings {
         (options.level, options.tuning.threads, options.keep) = (self.level, self.threads, self.keep);
         options.mode = self.mode;
         (options.atomic, options.sync, options.seal) = (self.atomic, self.sync, self.seal);
-        options.hdf5 = self.hdf5;
+        (options.hdf5, options.hdf5_commits) = (self.hdf5, self.hdf5_commits);
         (options.background_bytes, options.append_after) =
             (self.background_bytes, self.append_after.unwrap_or(0));
         options.mark_incomplete = true;

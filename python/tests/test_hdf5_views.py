@@ -101,3 +101,57 @@ def test_an_hdf5_program_cannot_change_the_file(path):
     with scda.append(path) as w:
         step(w, 1)
     compare(path, 2)
+
+
+def test_a_commit_shows_all_if_that_is_wanted(path):
+    program = (
+        "import os, sys, scda; sys.path.insert(0, sys.argv[2])\n"
+        "import test_hdf5_views as t\n"
+        "w = scda.append(sys.argv[1], hdf5='commit'); t.step(w, 1); w.commit(); t.step(w, 2); w.commit(wait=False).wait()\n"
+        "t.step(w, 3); os._exit(1)"
+    )
+    subprocess.run([sys.executable, "-c", program, path, os.path.dirname(__file__)], timeout=60, check=False)
+    compare(path, 3)
+    with scda.create(path + ".plain") as w:
+        step(w, 0)
+    for hdf5 in [True, "commit"]:
+        with pytest.raises(scda.ArgumentError, match="no room"):
+            scda.append(path + ".plain", hdf5=hdf5)
+    with pytest.raises(ValueError, match="commit"):
+        scda.create(path + ".plain", hdf5="close")
+
+
+@pytest.mark.skipif("HDF5_USE_FILE_LOCKING" in os.environ, reason="programs for HDF5 do not lock")
+def test_programs_read_while_a_job_appends(path):
+    with h5py.File(path) as reader:
+        with scda.append(path) as w:
+            step(w, 1)
+            assert reader["time"][()] == 0
+            compare_first = "import h5py, sys; assert h5py.File(sys.argv[1])['time'][()] == 0"
+            subprocess.run([sys.executable, "-c", compare_first, path], check=True, timeout=60)
+        assert reader["time"][()] == 0
+    compare(path, 2)
+
+
+def test_vtk_opens_meshes(tmp_path):
+    hdf = pytest.importorskip("vtkmodules.vtkIOHDF")
+    path = str(tmp_path / "roof.scda")
+    with scda.create(path, hdf5=True) as w:
+        w.group("roof", {"scda_cells": 1})
+        w.dataset("roof/points", np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0.5]]))
+        w.dataset("roof/cell_points", np.array([0, 1, 2, 1, 3, 2]))
+        w.dataset("roof/cell_offsets", np.array([0, 3, 6]))
+        w.dataset("roof/cell_types", np.array([5, 5], "u1"))
+        w.dataset("roof/time", np.float64(0))
+        w.dataset("roof/cell_fields/t", np.array([290.0, 291.0]))
+    with scda.append(path) as w:
+        w.dataset("roof/time", np.float64(1))
+        w.dataset("roof/cell_fields/t", np.array([292.0, 293.0]))
+    reader = hdf.vtkHDFReader()
+    reader.SetFileName(path)
+    for time in [1, 0]:
+        reader.UpdateTimeStep(time)
+        found = reader.GetOutput()
+        values = found.GetCellData().GetArray("t")
+        assert [values.GetValue(n) for n in range(2)] == [290.0 + 2 * time, 291.0 + 2 * time]
+        assert found.GetNumberOfPoints() == 4 and found.GetPoint(3) == (1, 1, 0.5)

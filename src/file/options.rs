@@ -148,8 +148,10 @@ pub struct WriteOptions {
     pub seal: bool,
     /// A new file with [`Self::seal`] is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies
     /// (docs/hdf5.md): it has room for HDF5's superblock, and closing it, then and whenever it was appended to, writes a view of its
-    /// datasets.
+    /// datasets. Appending does so with this and without; it is `Argument` for a file that has no room.
     pub hdf5: bool,
+    /// A commit writes such a view as well. `Argument` for a file without room, and for a new one without [`Self::hdf5`] or [`Self::seal`].
+    pub hdf5_commits: bool,
     /// Sections may have the user strings of the compression convention, as copies of the sections of a
     /// compressed pair have, one by one. Without it they are errors: the file could not be read. With [`Self::seal`] a
     /// process that writes alone may write both sections of a pair, which get one row of the index; for several ranks they
@@ -237,6 +239,7 @@ impl Default for WriteOptions {
             mark_incomplete: false,
             seal: false,
             hdf5: false,
+            hdf5_commits: false,
             raw: false,
             background_bytes: 0,
             lend: false,
@@ -296,6 +299,10 @@ impl Options for WriteOptions {
                 self.keep
             )));
         }
+        let has_room = self.hdf5 && self.seal || !matches!(function, Function::Create);
+        if self.hdf5_commits && !has_room {
+            return Err(Error::argument("hdf5_commits: a commit has a view only in a sealed file with hdf5"));
+        }
         if self.append_after > 0 && matches!(function, Function::Create) {
             return Err(Error::argument(format!(
                 "after: found {} for a new file, expected 0",
@@ -323,6 +330,7 @@ impl Options for WriteOptions {
             u64::from(self.mark_incomplete),
             u64::from(self.seal),
             u64::from(self.hdf5),
+            u64::from(self.hdf5_commits),
             u64::from(self.raw),
             self.background_bytes,
             u64::from(self.lend),

@@ -315,6 +315,11 @@ impl Target {
         })
     }
 
+    /// Whether each rank can read what another one has written, at once.
+    pub fn is_coherent(&self) -> bool {
+        self.is_coherent
+    }
+
     /// Rank 0: the block size of the file, when it is open.
     pub fn block_bytes(&self) -> u64 {
         self.status.map_or(0, |status| status.block_bytes)

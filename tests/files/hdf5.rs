@@ -351,3 +351,82 @@ fn what_is_added_later_is_a_part_of_the_dataset() {
         "in the section and in the view"
     );
 }
+
+#[test]
+fn a_commit_has_a_view_if_that_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let commits = with(params(), |p| p.hdf5_commits = true);
+    for ranks in [1, 3] {
+        run_on_threads(ranks, |comm| {
+            let (rank, size) = (comm.rank() as u64, comm.size() as u64);
+            let mut writer = Writer::create(comm, &path, b"", &commits).unwrap();
+            for n in 0..4 {
+                step(&mut writer, rank, size, n);
+                if n % 2 == 0 {
+                    writer.commit().unwrap();
+                } else {
+                    let request = writer.commit_begin().unwrap();
+                    writer.wait(request).unwrap();
+                }
+                // What a job that is killed now leaves.
+                let end = std::fs::metadata(&path).unwrap().len();
+                assert_eq!(superblock(&path).unwrap().end, end, "{ranks} ranks, step {n}");
+                // No rank writes more before.
+                writer.flush().unwrap();
+            }
+            writer.close().unwrap();
+        });
+        verify(&path);
+        append(&path, &commits, |writer| {
+            step(writer, 0, 1, 4);
+            writer.commit().unwrap();
+            assert_eq!(superblock(&path).unwrap().end, std::fs::metadata(&path).unwrap().len());
+        });
+    }
+    write_on(1, &path, &with(params(), |p| p.hdf5 = false));
+    let bytes = std::fs::read(&path).unwrap();
+    let wrong = [
+        Writer::append(Solo, &path, &commits),
+        Writer::append(Solo, &path, &params()),
+        Writer::create(Solo, &path, b"", &with(commits.clone(), |p| p.seal = false)),
+        Writer::create(Solo, &path, b"", &with(commits.clone(), |p| p.hdf5 = false)),
+    ];
+    for writer in wrong {
+        assert_eq!(writer.err().unwrap().kind(), ErrorKind::Argument);
+    }
+    assert!(std::fs::read(&path).unwrap() == bytes);
+}
+
+/// A process remembers the files that it has closed.
+#[test]
+fn what_is_remembered_changes_no_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let [known, unknown, other] = ["known", "unknown", "other"].map(|name| folder.path().join(name));
+    let forget = || {
+        for n in 0..4 {
+            let mut writer = Writer::create(Solo, &other, b"", &params()).unwrap();
+            step(&mut writer, 0, 1, 1000 + n);
+            writer.close().unwrap();
+        }
+    };
+    for path in [&known, &unknown] {
+        write_on(1, path, &params());
+        for n in 2..12 {
+            if path == &unknown {
+                forget();
+            }
+            // Back to the first close, once.
+            let after = if n == 7 { 15 } else { 0 };
+            append(path, &with(params(), |p| p.append_after = after), |writer| {
+                step(writer, 0, 1, n);
+                if n % 3 == 0 {
+                    writer.commit().unwrap();
+                    writer.set_attributes("flow/rho", -1, r#"{"n":1}"#).unwrap();
+                }
+            });
+        }
+        verify(path);
+    }
+    assert!(std::fs::read(&known).unwrap() == std::fs::read(&unknown).unwrap());
+}

@@ -214,6 +214,7 @@ impl Job {
         let ranks = (comm.rank(), comm.size());
         let mut params = params(self.atomic, buffer);
         (params.keep, params.hdf5) = (self.keep, self.hdf5);
+        params.hdf5_commits = self.hdf5 && matches!(self.steps.content, Content::Datasets);
         params.append_after = if self.goes_back { self.steps.sections_of_first() } else { 0 };
         (params.later, params.sync) = (self.later, !self.later);
         params.background_bytes = u64::from(self.background) << 20;

@@ -103,7 +103,9 @@ pub struct scda_params {
     /// has what the program writes and no more, unless it has a seal already (`scda_fopen_append`).
     pub seal: c_int,
     /// 1: a new file with `seal` is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies: closing it, then
-    /// and whenever it was appended to, writes a view of its datasets (docs/hdf5.md). 0 (default): it is none.
+    /// and whenever it was appended to, writes a view of its datasets (docs/hdf5.md). 2: each commit writes one, too. 0 (default): a
+    /// new file is none. Appending to a file that was created as none is `SCDA_ERR_ARG` with 1 and 2, and creating one with 2 and
+    /// without `seal`.
     pub hdf5: c_int,
     /// Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay;
     /// what follows is removed, at once unless `atomic` is 1. A commit must end there: to go on after a step,
@@ -311,7 +313,12 @@ impl Chosen {
         options.sync = c.sync != -1 && flag("sync", c.sync)?;
         options.later = c.sync == -1;
         options.seal = flag("seal", c.seal)?;
-        options.hdf5 = flag("hdf5", c.hdf5)?;
+        (options.hdf5, options.hdf5_commits) = match c.hdf5 {
+            0 => (false, false),
+            1 => (true, false),
+            2 => (true, true),
+            other => return Err(illegal("hdf5", other, "0, 1 or 2")),
+        };
         (options.append_after, options.background_bytes, options.keep) =
             (c.append_after, c.background_bytes, c.keep);
         options.lend = flag("lend", c_int::try_from(c.lend).unwrap_or(-1))?;

@@ -2,13 +2,14 @@
 //! datasets; a number takes as many.
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // test data
 
-use scda::{DataType, Dataset, SectionType};
+use scda::{DataType, Dataset, IndexBox, SectionType, Solo, WriteOptions, Writer};
 use scda_format::dataset::codecs::Codecs;
 use scda_format::dataset::metadata;
 use scda_format::dataset::parse::KnownMetadata;
 use scda_format::dataset::stored_dataset::{DataSection, StoredDataset};
 use scda_hdf5::{Data, Entry, Part, Previous, View, check};
 use std::hint::black_box;
+use std::path::Path;
 use std::time::Instant;
 
 const DATASETS: u64 = 100_000;
@@ -103,6 +104,87 @@ fn main() {
         let each = written.bytes.len() as f64 / count as f64;
         println!(
             "| {what} | {list:.1} ms | {write:.1} ms | {each:.0} | {write_more:.1} ms | {more} | {checked:.1} ms |"
+        );
+    }
+    closing(count);
+}
+
+/// A program that closes a file, and how long the close takes and how long all, in milliseconds; the bytes of the file.
+fn closed(path: &Path, hdf5: bool, datasets: &[(Dataset, Vec<u8>)]) -> [f64; 3] {
+    let mut params = WriteOptions::default();
+    (params.seal, params.hdf5, params.sync) = (true, hdf5, false);
+    let start = Instant::now();
+    let mut writer = Writer::create(Solo, path, b"closing", &params).expect("a file");
+    for (dataset, data) in datasets {
+        writer.dataset(dataset, &[IndexBox::all(&dataset.shape)], data).expect("a dataset");
+    }
+    let before = start.elapsed().as_secs_f64() * 1e3;
+    writer.close().expect("the file is closed");
+    let all = start.elapsed().as_secs_f64() * 1e3;
+    let bytes = std::fs::metadata(path).expect("the file").len();
+    [all - before, all, bytes as f64]
+}
+
+/// The medians.
+fn medians(mut run: impl FnMut() -> [f64; 3]) -> [f64; 3] {
+    let all: Vec<[f64; 3]> = (0..TURNS).map(|_| run()).collect();
+    [0, 1, 2].map(|k| {
+        let mut of: Vec<f64> = all.iter().map(|found| found[k]).collect();
+        of.sort_by(f64::total_cmp);
+        of[TURNS / 2]
+    })
+}
+
+/// What a view adds to closing a file.
+fn closing(count: u64) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("file.scda");
+    let of = |name: String, shape: &[u64]| {
+        let mut dataset = Dataset::new(name, DataType::Float64, shape);
+        dataset.attributes = r#"{"units": "kg m-3"}"#.into();
+        let bytes = 8 * shape.iter().product::<u64>();
+        (dataset, vec![1; bytes as usize])
+    };
+    println!("\n| closing | close without, with view | all without, with view | bytes without, with view |");
+    println!("| --- | --- | --- | --- |");
+    for (what, datasets, shape) in
+        [("datasets of 10 numbers", count, &[10][..]), ("datasets of 10 MB", 10, &[1_250_000][..])]
+    {
+        let all: Vec<_> = (0..datasets).map(|n| of(format!("g{:05}/d{n:07}", n / 100), shape)).collect();
+        let [plain, view] = [false, true].map(|hdf5| medians(|| closed(&path, hdf5, &all)));
+        println!(
+            "| {datasets} {what} | {:.1}, {:.1} ms | {:.1}, {:.1} ms | {:.0}, {:.0} |",
+            plain[0], view[0], plain[1], view[1], plain[2], view[2]
+        );
+    }
+    // A series: a file that is opened and closed for each step.
+    let steps = (count / 100).max(10);
+    let fields: Vec<_> = (0..20).map(|n| of(format!("field{n:02}"), &[100])).collect();
+    let mut results = Vec::new();
+    for hdf5 in [false, true] {
+        let mut params = WriteOptions::default();
+        (params.seal, params.hdf5, params.sync) = (true, hdf5, false);
+        let start = Instant::now();
+        let (mut last, mut first) = (0.0, 0.0);
+        for step in 0..steps {
+            let mut writer = match step {
+                0 => Writer::create(Solo, &path, b"series", &params).expect("a file"),
+                _ => Writer::append(Solo, &path, &params).expect("the file"),
+            };
+            for (dataset, data) in &fields {
+                writer.dataset(dataset, &[IndexBox::all(&dataset.shape)], data).expect("a dataset");
+            }
+            let start = Instant::now();
+            writer.close().expect("the file is closed");
+            last = start.elapsed().as_secs_f64() * 1e3;
+            first = if step == 1 { last } else { first };
+        }
+        let all = start.elapsed().as_secs_f64() * 1e3;
+        results.push((all, first, last, std::fs::metadata(&path).expect("the file").len()));
+    }
+    for ((all, first, last, bytes), what) in results.into_iter().zip(["without view", "with view"]) {
+        println!(
+            "{steps} closes of 20 fields of 100 numbers {what}: {all:.0} ms, second close {first:.2} ms, last {last:.2} ms, {bytes} bytes"
         );
     }
 }

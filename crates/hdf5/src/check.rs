@@ -7,6 +7,7 @@ use crate::links::Target;
 use crate::message::{MAX_RANK, PAGE_BITS, kind};
 use crate::old::{Message, PreviousView, continued, number, wrong};
 use crate::parts::Previous;
+use crate::plan::NOT_SHOWN;
 use crate::tree;
 use crate::{BASE, UNDEFINED};
 use scda_base::error::{Error, Result};
@@ -34,17 +35,8 @@ pub fn check<'a>(
     end: u64,
     is_data: &'a mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Checked> {
-    let old = PreviousView::new(view, end)?;
-    let root = old.root;
-    let mut checker = Checker {
-        old,
-        is_data,
-        found: Checked::default(),
-        objects: HashSet::new(),
-        nodes: HashSet::new(),
-        references: HashMap::new(),
-        heap: None,
-    };
+    let mut checker = Checker::new(view, end, is_data)?;
+    let root = checker.old.root;
     let mut left = vec![root];
     checker.objects.insert(root);
     while let Some(address) = left.pop() {
@@ -63,6 +55,29 @@ pub fn check<'a>(
         )),
         None => Ok(checker.found),
     }
+}
+
+/// What the view does not show whose root group is at an offset of the file, and which ends, with the seal, at another one: a line for each,
+/// with its name and the reason.
+///
+/// # Errors
+/// Those of [`check`].
+pub fn not_shown(view: Previous<'_>, end: u64) -> Result<Vec<String>> {
+    let mut is_data = |_, _| true;
+    let view = Previous { root: view.root, read: &mut *view.read };
+    let mut checker = Checker::new(view, end, &mut is_data)?;
+    let root = checker.old.root;
+    for message in checker.messages(root)?.iter().filter(|message| message.kind == kind::ATTRIBUTE) {
+        let Some(Attribute { name, items, .. }) = Attribute::new(&message.data) else { continue };
+        if name.strip_suffix(b"\0") == Some(NOT_SHOWN.as_bytes())
+            && let [_, _, _, _, object @ ..] = items
+            && object.len() == 12
+        {
+            let text = checker.heap_object(number(&object[..8]), number(&object[8..]))?;
+            return Ok(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect());
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// Notes an address; whether it is new.
@@ -92,7 +107,38 @@ struct Array<'a> {
     is_filtered: bool,
 }
 
-impl Checker<'_> {
+/// The data of a message of an attribute.
+struct Attribute<'a> {
+    name: &'a [u8],
+    of: &'a [u8],
+    space: &'a [u8],
+    items: &'a [u8],
+}
+
+impl<'a> Attribute<'a> {
+    fn new(data: &'a [u8]) -> Option<Self> {
+        let ([3, 0, sizes @ .., _], rest) = data.split_first_chunk::<9>()? else { return None };
+        let [name, of, space] = [0, 2, 4].map(|at| to_usize(number(&sizes[at..at + 2])));
+        let (name, rest) = rest.split_at_checked(name)?;
+        let (of, rest) = rest.split_at_checked(of)?;
+        let (space, items) = rest.split_at_checked(space)?;
+        Some(Self { name, of, space, items })
+    }
+}
+
+impl<'a> Checker<'a> {
+    fn new(view: Previous<'a>, end: u64, is_data: &'a mut dyn FnMut(u64, u64) -> bool) -> Result<Self> {
+        Ok(Self {
+            old: PreviousView::new(view, end)?,
+            is_data,
+            found: Checked::default(),
+            objects: HashSet::new(),
+            nodes: HashSet::new(),
+            references: HashMap::new(),
+            heap: None,
+        })
+    }
+
     /// Checks an object; the objects that it links to.
     fn object(&mut self, address: u64) -> Result<Vec<u64>> {
         let messages = self.messages(address)?;
@@ -174,13 +220,7 @@ impl Checker<'_> {
     /// Texts and references of an attribute are in the heap.
     fn attribute(&mut self, address: u64, data: &[u8]) -> Result<()> {
         let unknown = || wrong(address, "found another attribute than libscda writes");
-        let ([3, 0, sizes @ .., _], rest) = data.split_first_chunk::<9>().ok_or_else(unknown)? else {
-            return Err(unknown());
-        };
-        let [name, of, space] = [0, 2, 4].map(|at| to_usize(number(&sizes[at..at + 2])));
-        let (_, rest) = rest.split_at_checked(name).ok_or_else(unknown)?;
-        let (of, rest) = rest.split_at_checked(of).ok_or_else(unknown)?;
-        let (space, items) = rest.split_at_checked(space).ok_or_else(unknown)?;
+        let Attribute { of, space, items, .. } = Attribute::new(data).ok_or_else(unknown)?;
         let count = shape(space).and_then(|shape| shape.iter().try_fold(1, |all, &n| product(all, n)));
         let item_bytes = of.get(4..8).map(number).ok_or_else(unknown)?;
         if count.and_then(|count| product(count, item_bytes)) != Some(items.len() as u64) {

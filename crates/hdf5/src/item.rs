@@ -48,6 +48,21 @@ pub struct Entry<'a> {
     pub parts: &'a [Part<'a>],
 }
 
+/// What HDF5 shows of a dataset: its items, more than one if rows that were added do not continue its chunks; or why it shows nothing.
+#[derive(Clone, Debug)]
+pub struct Shown(pub(crate) std::result::Result<Vec<Arc<Item>>, Reason>);
+
+impl Shown {
+    /// Of a dataset with these attributes, a JSON object, and these parts: itself, and then rows that were added, in their order.
+    ///
+    /// # Errors
+    /// `Memory`; `Range` and `Argument` for numbers that do not fit each other.
+    pub fn new(attributes: &str, parts: &[Part<'_>]) -> Result<Self> {
+        let items = Item::new(attributes, parts)?;
+        Ok(Self(items.map(|items| items.into_iter().map(Arc::new).collect())))
+    }
+}
+
 /// How the data lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -103,18 +118,15 @@ fn address(offset: u64) -> Result<u64> {
 
 impl Item {
     /// The item of a dataset, or why HDF5 cannot have it. If rows that were added do not continue its chunks, one of each part.
-    ///
-    /// # Errors
-    /// `Memory`; `Range` for data that cannot be there.
-    pub fn new(entry: &Entry<'_>) -> Result<Result<Vec<Self>, Reason>> {
-        let [first, added @ ..] = entry.parts else {
-            return Err(Error::argument(format!("HDF5: the dataset \"{}\" has no part", entry.name)));
+    fn new(attributes: &str, parts: &[Part<'_>]) -> Result<Result<Vec<Self>, Reason>> {
+        let [first, added @ ..] = parts else {
+            return Err(Error::argument("HDF5: a dataset has no part"));
         };
         let mut item = match Self::of_part(first)? {
             Ok(item) => item,
             Err(why) => return Ok(Err(why)),
         };
-        entry.attributes.clone_into(&mut item.attributes);
+        attributes.clone_into(&mut item.attributes);
         let mut rows = Vec::new();
         for part in added {
             match Self::of_part(part)? {

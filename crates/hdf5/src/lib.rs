@@ -33,9 +33,9 @@ mod vtk;
 mod writer;
 
 pub use attribute::Value;
-pub use check::{Checked, check};
+pub use check::{Checked, check, not_shown};
 pub use checksum::checksum;
-pub use item::{Data, Entry, Part};
+pub use item::{Data, Entry, Part, Shown};
 pub use parts::{Array, Previous, ViewBytes};
 pub use superblock::{SUPERBLOCK_BYTES, Superblock};
 pub use view::View;

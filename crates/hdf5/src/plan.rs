@@ -8,7 +8,7 @@ use crate::scales::Scales;
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 use scda_base::numbers::sum;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// What follows the name of a dataset in the name of the group with those records of it that differ.
@@ -18,7 +18,7 @@ const RECORDS: &str = "_records";
 const ROWS: &str = "_rows";
 
 /// The attribute of the root group that tells what is not shown, a line for each.
-const NOT_SHOWN: &str = "scda_not_shown";
+pub const NOT_SHOWN: &str = "scda_not_shown";
 
 /// The attributes of an object.
 pub type Attributes = Vec<(String, Value)>;
@@ -44,31 +44,41 @@ pub struct Plan {
 
 /// Adds all datasets to a plan, those of one name as one if they are alike.
 pub fn show(plan: &mut Plan, datasets: &[(String, Arc<Item>)]) -> Result<()> {
-    let mut all = list(datasets.iter())?;
-    all.sort_by(|(a, _), (b, _)| a.cmp(b)); // stable: records stay in order
-    let names: HashSet<&str> = set(all.iter().map(|(path, _)| &**path))?;
+    let mut by_name: HashMap<&str, Vec<Arc<Item>>> = HashMap::new();
+    for (path, item) in datasets {
+        by_name.try_reserve(1).map_err(|_| Error::memory(size_of::<(&str, Vec<Arc<Item>>)>()))?;
+        let records = by_name.entry(path).or_default();
+        reserve(records, 1)?;
+        records.push(item.clone());
+    }
+    let names: HashSet<&str> = set(by_name.keys().copied())?;
+    let mut all = list(by_name.into_iter())?;
+    all.sort_unstable_by_key(|(path, _)| *path);
     let made = plan.arrays.keys().chain(plan.links.keys()).chain(plan.soft_links.keys());
     let others: Vec<String> = list(made.chain(plan.groups.keys()).cloned())?;
-    for path in names.iter().copied().chain(others.iter().map(|path| &**path)) {
-        plan.add_groups(path);
+    let mut group = None;
+    for (path, _) in &all {
+        // Those of one group follow one another.
+        let own = path.rsplit_once('/').map(|(group, _)| group);
+        if group != Some(own) {
+            plan.add_groups(path);
+            group = Some(own);
+        }
     }
+    others.iter().for_each(|path| plan.add_groups(path));
     reserve(&mut plan.datasets, all.len())?;
-    for records in all.chunk_by(|(a, _), (b, _)| a == b) {
-        let Some((path, last)) = records.last() else { continue };
+    for (path, records) in all {
         if plan.groups.contains_key(path) || plan.arrays.contains_key(path) {
-            plan.hidden.push((path.clone(), "its name is that of a group".into()));
+            plan.hidden.push((path.to_owned(), "its name is that of a group".into()));
             continue;
         }
-        let records: Vec<Arc<Item>> = list(records.iter().map(|(_, item)| item.clone()))?;
         let count = records.len() as u64;
-        if count == 1 {
-            plan.datasets.push(ShownDataset { path: path.clone(), item: last.alone(), records: None });
+        if let [one] = &records[..] {
+            let item = one.alone();
+            plan.datasets.push(ShownDataset { path: path.to_owned(), item, records: None });
         } else if let Some(item) = Item::of_records(&records)? {
-            plan.datasets.push(ShownDataset {
-                path: path.clone(),
-                item: Arc::new(item),
-                records: Some(count),
-            });
+            let (path, item) = (path.to_owned(), Arc::new(item));
+            plan.datasets.push(ShownDataset { path, item, records: Some(count) });
         } else {
             plan.show_each(path, records, &names)?;
         }

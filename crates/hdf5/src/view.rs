@@ -1,7 +1,7 @@
 //! What a view shows, as a caller lists it.
 
 use crate::attribute::{self, Value};
-use crate::item::{Entry, Item, Reason};
+use crate::item::{Entry, Item, Reason, Shown};
 use crate::made::Made;
 use crate::old::PreviousView;
 use crate::parts::{Array, Previous, ViewBytes};
@@ -12,6 +12,7 @@ use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 use scda_base::numbers::product;
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -34,6 +35,8 @@ pub struct View {
     hidden: Vec<(String, String)>,
     /// What the group for VTK needs to know, if there is to be one.
     tables: Option<Tables>,
+    /// The objects, if nothing was added since they were written.
+    plan: OnceCell<Plan>,
 }
 
 impl View {
@@ -48,25 +51,29 @@ impl View {
     /// # Errors
     /// `Memory`; `Range` and `Argument` for numbers that do not fit each other; `Format` for attributes that are no JSON object.
     pub fn dataset(&mut self, entry: &Entry<'_>) -> Result<()> {
-        if let Some(why) = cannot_be_named(entry.name) {
-            return self.hide(entry.name, why);
+        self.shown(entry.name, &Shown::new(entry.attributes, entry.parts)?)
+    }
+
+    /// As [`Self::dataset`], with what is shown of it.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn shown(&mut self, name: &str, Shown(items): &Shown) -> Result<()> {
+        self.plan.take();
+        if let Some(why) = cannot_be_named(name) {
+            return self.hide(name, why);
         }
-        match Item::new(entry)? {
-            Ok(mut parts) => {
+        match items.as_deref() {
+            Ok([item]) => {
                 reserve(&mut self.datasets, 1)?;
-                match parts.pop() {
-                    Some(item) if parts.is_empty() => {
-                        self.datasets.push((entry.name.to_owned(), Arc::new(item)))
-                    }
-                    last => {
-                        parts.extend(last);
-                        let parts = parts.into_iter().map(Arc::new).collect();
-                        self.joined.insert(entry.name.to_owned(), parts);
-                    }
-                }
+                self.datasets.push((name.to_owned(), item.clone()));
                 Ok(())
             }
-            Err(why) => self.hide(entry.name, why),
+            Ok(parts) => {
+                self.joined.insert(name.to_owned(), parts.to_vec());
+                Ok(())
+            }
+            Err(why) => self.hide(name, why),
         }
     }
 
@@ -83,6 +90,7 @@ impl View {
     /// # Errors
     /// `Memory`.
     pub fn group_of_values(&mut self, path: &str, attributes: Vec<(String, Value)>) -> Result<()> {
+        self.plan.take();
         let path = if path == "/" { "" } else { path };
         if !path.is_empty()
             && let Some(why) = cannot_be_named(path)
@@ -105,12 +113,14 @@ impl View {
                 array.bytes.len()
             )));
         }
+        self.plan.take();
         self.arrays.insert(path.to_owned(), array.into());
         Ok(())
     }
 
     /// Adds a link to a dataset of the view; there is none if that is not shown.
     pub fn link(&mut self, path: &str, dataset: &str) {
+        self.plan.take();
         if cannot_be_named(path).is_none() {
             self.links.insert(path.to_owned(), dataset.to_owned());
         }
@@ -118,6 +128,7 @@ impl View {
 
     /// Adds a soft link: whatever is at a path of HDF5 when it is followed.
     pub fn soft_link(&mut self, path: &str, target: &str) {
+        self.plan.take();
         if cannot_be_named(path).is_none() && target.len() <= MAX_NAME_BYTES {
             self.soft_links.insert(path.to_owned(), target.to_owned());
         }
@@ -129,6 +140,7 @@ impl View {
     /// # Errors
     /// `Memory`; those of the function.
     pub fn meshes(&mut self, read: &mut dyn FnMut(u64, &mut [u8]) -> Result<()>) -> Result<()> {
+        self.plan.take();
         self.tables = Some(Tables::read(&self.datasets, &self.groups, read)?);
         Ok(())
     }
@@ -138,6 +150,7 @@ impl View {
     /// # Errors
     /// `Memory`.
     pub fn hide(&mut self, name: &str, why: &str) -> Result<()> {
+        self.plan.take();
         reserve(&mut self.hidden, 1)?;
         self.hidden.push((name.to_owned(), why.to_owned()));
         Ok(())
@@ -153,7 +166,7 @@ impl View {
     /// # Errors
     /// `Memory`; `Range` where numbers exceed 63 bits or what HDF5 has.
     pub fn write(&self, offset: u64) -> Result<ViewBytes> {
-        Writer::new(offset, None)?.write(&self.plan()?, &Plan::default())
+        Writer::new(offset, None)?.write(self.plan()?, &Plan::default())
     }
 
     /// As [`Self::write`], but refers to the objects of the previous view that are the same. `before` is what that view shows. If
@@ -164,11 +177,21 @@ impl View {
     /// function that reads.
     pub fn write_after(&self, offset: u64, before: &Self, previous: Previous<'_>) -> Result<ViewBytes> {
         let old = PreviousView::new(previous, offset)?;
-        Writer::new(offset, Some(old))?.write(&self.plan()?, &before.plan()?)
+        Writer::new(offset, Some(old))?.write(self.plan()?, before.plan()?)
     }
 
-    fn plan(&self) -> Result<Plan> {
-        let Self { datasets, joined: of_parts, groups, arrays, links, soft_links, hidden, tables } = self;
+    fn plan(&self) -> Result<&Plan> {
+        match self.plan.get() {
+            Some(plan) => Ok(plan),
+            None => {
+                let plan = self.new_plan()?;
+                Ok(self.plan.get_or_init(|| plan))
+            }
+        }
+    }
+
+    fn new_plan(&self) -> Result<Plan> {
+        let Self { datasets, joined: of_parts, groups, arrays, links, soft_links, hidden, tables, .. } = self;
         let mut plan = Plan {
             groups: groups.clone(),
             arrays: arrays.clone(),

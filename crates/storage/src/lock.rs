@@ -81,7 +81,7 @@ mod bytes {
     }
 
     /// Locks these bytes, or gives them back.
-    #[allow(unsafe_code)] // no safe function has these locks
+    #[allow(unsafe_code, clippy::cast_possible_truncation)] // no safe function has these locks; small numbers
     pub fn set(file: impl AsFd, kind: i32, range: Range<i64>) -> rustix::io::Result<()> {
         let mut lock = libc::flock {
             l_type: kind as libc::c_short,
@@ -92,7 +92,9 @@ mod bytes {
         };
         // SAFETY: the descriptor is open as long as it is borrowed.
         match unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_OFD_SETLK, &raw mut lock) } {
-            -1 => Err(std::io::Error::last_os_error().raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)),
+            -1 => Err(std::io::Error::last_os_error()
+                .raw_os_error()
+                .map_or(Errno::IO, Errno::from_raw_os_error)),
             _ => Ok(()),
         }
     }

@@ -67,7 +67,7 @@ def export(arguments: argparse.Namespace) -> None:
 
 def import_file(arguments: argparse.Namespace) -> None:
     options = {name: getattr(arguments, name) for name in ("without", "strict", "external", "force")}
-    options["seal"] = not arguments.no_seal
+    options["seal"], options["hdf5"] = not arguments.no_seal, arguments.hdf5
     progress = Progress(arguments.file)
     left_out = _commands.import_(arguments.file, arguments.out, **options, tell=_tell, progress=progress)
     if left_out:
@@ -127,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "also read the data that are in other files, of HDF5, or beyond symbolic links, of AMReX"
     command.add_argument("--external", action="store_true", help=text)
     command.add_argument("--no-seal", action="store_true", help="do not seal the new file")
+    command.add_argument("--hdf5", action="store_true", help="programs for HDF5 can also read the new file")
     return parser
 
 

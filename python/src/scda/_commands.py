@@ -166,6 +166,7 @@ def import_(
     strict: bool = False,
     external: bool = False,
     seal: bool = True,
+    hdf5: bool = False,
     force: bool = False,
     tell: Optional[Callable[[str], None]] = None,
     progress: Optional[Progress] = None,
@@ -182,6 +183,7 @@ def import_(
         external: whether data that are in other files are read, too: external storage and sources of virtual datasets of HDF5, and
             what is beyond a symbolic link in a plotfile. Only for a file from a source that you trust: it can name any file.
         seal: whether the new file is sealed.
+        hdf5: whether it is also an HDF5 file, if it is sealed.
         force: whether a file that exists is replaced.
         tell, progress: as for :func:`export`.
 
@@ -193,7 +195,7 @@ def import_(
     source, new = os.fspath(path), os.fspath(out)
     lines, say = _lines(tell)
     check_free(new, force, source)
-    how: dict[str, Any] = {"seal": seal, "without": list(without), "strict": strict, "external": external}
+    how: dict[str, Any] = {"seal": seal, "hdf5": hdf5, "without": list(without), "strict": strict, "external": external}
     with own_errors(source), progress or bar(source) as shown:
         convert(source, new, tell=say, progress=shown, **how)
     return lines

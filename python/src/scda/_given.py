@@ -58,7 +58,8 @@ class WriteSettings(NamedTuple):
     append_after: Optional[int] = None
     # The permissions of a new file, less the umask.
     mode: int = 0o666
-    hdf5: bool = False
+    hdf5: Union[bool, str] = False
+    hdf5_commits: bool = False
 
     @property
     def appends(self) -> bool:
@@ -71,9 +72,13 @@ class WriteSettings(NamedTuple):
             raise ValueError(f'style: found {self.style!r}, expected "unix" or "mime"')
         if self.encoder not in ("fast", "zlib"):
             raise ValueError(f'encoder: found {self.encoder!r}, expected "fast" or "zlib"')
+        if isinstance(self.hdf5, str) and self.hdf5 != "commit":
+            raise ValueError(f'hdf5: found {self.hdf5!r}, expected True, False or "commit"')
         return self._replace(
             level=_core.DEFAULT_LEVEL if self.level is None else integer("level", self.level, 0, _MOST_LEVEL),
             threads=threads,
+            hdf5=bool(self.hdf5),
+            hdf5_commits=self.hdf5 == "commit",
             keep=integer("keep", self.keep, 0, _MOST_KEPT),
             append_after=None if self.append_after is None else integer("append_after", self.append_after, 0, (1 << 63) - 1),
             background_bytes=integer("background_bytes", self.background_bytes, 0, (1 << 62) - 1),

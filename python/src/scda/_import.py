@@ -36,6 +36,7 @@ def convert(
     out: str,
     *,
     seal: bool = True,
+    hdf5: bool = False,
     without: Iterable[str] = (),
     strict: bool = False,
     external: bool = False,
@@ -49,6 +50,7 @@ def convert(
             or of Zarr.
         out: the new file.
         seal: whether it is sealed.
+        hdf5: whether it is also an HDF5 file, if it is sealed.
         without: patterns of names to leave out.
         strict: whether what a scda file has no place for is an error.
         external: whether items that the file has in other files are read: external storage and sources of virtual datasets of HDF5,
@@ -75,7 +77,7 @@ def convert(
 
     name = os.path.basename(os.path.normpath(path))
     source = {"format": kind.format, "file": name, "bytes": _bytes(path), "complete": not patterns}
-    with create_from(path, out, kind.user(path), seal) as w:
+    with create_from(path, out, kind.user(path), seal, hdf5) as w:
         work = kind(w, path, os.path.dirname(out) or ".", is_wanted, say, strict, external, progress)
         attrs = work.run({"imported": source})
         if work.is_incomplete and not patterns:

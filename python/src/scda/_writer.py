@@ -41,9 +41,10 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-def create_from(source: str, path: Path, user: str, seal: bool) -> Writer:
+def create_from(source: str, path: Path, user: str, seal: bool, hdf5: bool) -> Writer:
     """Creates a file with data of another one. Whoever may not read that one may not read this one."""
-    how = WriteSettings("unix", "fast", None, None, True, False, seal, 0, 0, None, "auto", mode=mode_like(source))
+    mode = mode_like(source)
+    how = WriteSettings("unix", "fast", None, None, True, False, seal, 0, 0, None, "auto", mode=mode, hdf5=hdf5)
     return Writer(path, user, how)
 
 
@@ -58,7 +59,7 @@ def create(
     atomic: bool = True,
     sync: bool = False,
     seal: bool = True,
-    hdf5: bool = False,
+    hdf5: Union[bool, Literal["commit"]] = False,
     keep: int = 0,
     background_bytes: int = 0,
     comm: Any = None,
@@ -88,7 +89,8 @@ def create(
         seal: the file ends with a seal, by which readers know that it is whole, find sections by number and user
             string, and check it. It takes 256 bytes for each section, and 704 more.
         hdf5: with seal: the file is also an HDF5 file, which h5py, h5dump, netCDF-4, xarray and other programs open where it
-            lies. Closing it, now and whenever it was appended to, writes a view of its datasets.
+            lies: closing it, now and whenever it was appended to, writes a view of its datasets. ``"commit"``: each commit
+            writes one, too.
         keep: with atomic: how many of the files that had this name before stay. When the new file is complete, the one
             that had the name, ``state.scda``, becomes ``state.1.scda``, that one ``state.2.scda``, and so on; the oldest goes.
         background_bytes: memory of this process for writing in the background, at least 1 MiB: calls copy what they write,
@@ -107,7 +109,7 @@ def create(
     ...     w.array("images", np.zeros((5, 64, 64)), encode="auto")
     """
     settings = WriteSettings(
-        style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver, hdf5=bool(hdf5)
+        style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver, hdf5=hdf5
     )
     return Writer(path, user, settings)
 
@@ -124,6 +126,7 @@ def append(
     seal: bool = True,
     keep: int = 0,
     append_after: int = 0,
+    hdf5: Union[bool, Literal["commit"]] = False,
     background_bytes: int = 0,
     comm: Any = None,
     driver: str = "auto",
@@ -142,6 +145,8 @@ def append(
         append_after: go back in a sealed file: the number of sections that stay. What follows is removed; with atomic, when the file
             is closed. A commit must end there, or it is an ArgumentError that names the seals before and after: to go on after a
             step, pass ``f.sections.find(name, record).index + 1`` of its last section. 0: after the last seal.
+        hdf5: ``"commit"``: each commit writes a view for programs for HDF5, too. Closing does so in any case if the file was created with
+            ``hdf5``; if it was not, anything but False is an ArgumentError.
         path, style, encoder, level, threads, sync, keep, background_bytes, comm, driver: as for :func:`create`.
 
     Raises:
@@ -156,7 +161,9 @@ def append(
     ...     f.sections.find("time", -1).read().split()
     [b'1']
     """
-    settings = WriteSettings(style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver, append_after)
+    settings = WriteSettings(
+        style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver, append_after, hdf5=hdf5
+    )
     return Writer(path, b"", settings)
 
 

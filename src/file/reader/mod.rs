@@ -22,7 +22,7 @@ pub(super) use chain::Chain;
 pub use datasets::{AddedRows, DatasetHandle, RankRequest, Request};
 pub use entries::{Content, Entries, Entry};
 pub use hdf5::SuperblockState;
-pub(super) use hdf5::{new_view, renewed_superblock};
+pub(super) use hdf5::{NewView, new_view, renewed_superblock};
 pub use index::SealedPart;
 pub use inspect::{LocatedError, Seals};
 pub(crate) use last::is_kept;

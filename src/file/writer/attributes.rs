@@ -21,6 +21,7 @@ impl WriterState {
         }
         self.scheduler().place()?;
         self.sections.flush()?;
+        self.sections.let_rank_0_read()?;
         let found = match self.sections.team.rank() {
             0 => self.sections.read_own(|own| changed(own, name, record, changes)),
             _ => Ok((0, String::new())),

@@ -171,7 +171,8 @@ impl WriterState {
         if let Some(ended) = self.streams().end_part()? {
             self.commits.streams = Some(ended);
         }
-        self.sections.seal(true, false)?;
+        let with_view = self.sections.params.hdf5_commits;
+        self.sections.seal(true, with_view)?;
         let team = &mut self.sections.team;
         let named = if team.rank() == 0 { self.target.commit() } else { Ok(()) };
         team.agree(named)?;

@@ -220,6 +220,10 @@ impl Writer {
         let (mut team, mut file) = reading.into_parts();
         let result = found.and_then(|found| {
             // Nothing was changed before all ranks know where to go on.
+            if (params.hdf5 || params.hdf5_commits) && !found.has_superblock {
+                let words = "hdf5: the file has no room for the superblock of HDF5; scda copy --hdf5 writes a copy that has";
+                return Err(Error::argument(words).into());
+            }
             if found.has_superblock && found.is_sealed {
                 renew_superblock(&mut team, &mut *file, found.end)?;
             }
@@ -326,7 +330,9 @@ impl Writer {
         sealer: Option<Sealer>,
         progress: Progress,
     ) -> Session<WriterState> {
-        Session::new(WriterState::new(Sections::new(team, params, file, sealer, progress), target))
+        let mut sections = Sections::new(team, params, file, sealer, progress);
+        sections.is_coherent = target.is_coherent();
+        Session::new(WriterState::new(sections, target))
     }
 
     /// For a process that writes alone: from now on, a call that is refused for its arguments (`Argument` or `Range`) before

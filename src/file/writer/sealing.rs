@@ -251,7 +251,7 @@ impl Sealer {
 
     /// Writes a view of HDF5, anchors, index and seal after the sections. Rank 0 has the section of the view, all ranks the number of its
     /// bytes, which may be 0 if there are sections since the last seal. With `sync` the seal is written when they are in stable storage.
-    /// Returns where the file ends. Collective.
+    /// Returns where the file ends, and on rank 0 the checksum of the seal. Collective.
     pub(super) fn seal(
         &mut self,
         team: &mut Team,
@@ -260,7 +260,7 @@ impl Sealer {
         (view, view_bytes): (&[u8], u64),
         style: LineBreak,
         sync: bool,
-    ) -> Result<u64, Failure> {
+    ) -> Result<(u64, u64), Failure> {
         let start_of_tables = start + view_bytes;
         let mut sums = file.sums().map(Sums::take).unwrap_or_default();
         let rows = sums.len() as u64;
@@ -324,9 +324,9 @@ impl Sealer {
         }
         let seal =
             Seal { index: index.start, previous: self.previous, sections: self.sections, length, crc: 0 };
+        let seal = seal.with_crc(crc, style);
         let mine = match team.rank() {
             0 => {
-                let seal = seal.with_crc(crc, style);
                 let row = SealRow { offset: seal.offset(), sections: seal.sections, crc: seal.crc };
                 let written = file.write_at(seal.offset(), &[&seal.bytes(style)]);
                 written.and_then(|()| self.names.note(row))
@@ -340,7 +340,7 @@ impl Sealer {
             return Err(failure);
         }
         self.previous = seal.offset();
-        Ok(length)
+        Ok((length, seal.crc))
     }
 
     fn push_anchor(&mut self, offset: u64) -> Result<()> {

@@ -3,7 +3,8 @@
 //! Three ranks write a file of up to three steps, each committed. Each rank writes its part of the data; rank 0 the header
 //! of the section, the index and the seal. A place of the file has what is in stable storage, and what was written and not
 //! synced. One call may fail. At any moment the job may be killed, or power be lost: then any part of what was not synced is
-//! there. A second job appends, after the last seal or an earlier one, and may be killed, too.
+//! there. A second job appends, after the last seal or an earlier one, and may be killed, too. Each commit has a view of HDF5, which the
+//! superblock leads to.
 
 use super::search::Model;
 
@@ -20,6 +21,8 @@ const ANYBODY: usize = RANKS;
 /// What one job does, rank by rank. In brackets: where it is in the library.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Op {
+    /// Rank 0 leads HDF5 to what stays, if seals are given up (`renew_superblock`).
+    Renew,
     /// Rank 0 writes, after everything, that the file is to be cut, if that gives up seals (`note_truncation`).
     Note,
     /// Rank 0 removes what follows the seal to append to (`Writer::append`).
@@ -34,6 +37,8 @@ enum Op {
     Write(usize),
     /// What this rank has written is in stable storage then, and a cut before that (`ParallelFile::sync`).
     Sync,
+    /// Rank 0 leads HDF5 to what is sealed by now (`Sections::write_superblock`).
+    Superblock,
     /// The program is told that the commit is durable.
     Return,
 }
@@ -54,10 +59,13 @@ pub enum Mistake {
     CutWithoutAgreement,
     ErrorForgotten,
     ErrorReturnedAtOnce,
+    SuperblockBeforeSync,
+    SuperblockNotRenewed,
+    SuperblockRenewedWithoutSync,
 }
 
 impl Mistake {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::SealBeforeSync,
         Self::SealWithoutAgreement,
         Self::OnlyRank0Syncs,
@@ -70,6 +78,9 @@ impl Mistake {
         Self::CutWithoutAgreement,
         Self::ErrorForgotten,
         Self::ErrorReturnedAtOnce,
+        Self::SuperblockBeforeSync,
+        Self::SuperblockNotRenewed,
+        Self::SuperblockRenewedWithoutSync,
     ];
 }
 
@@ -111,6 +122,8 @@ pub struct State {
     first: usize,
     ranks: [Rank; RANKS],
     file: [[Place; PLACES]; STEPS],
+    /// The steps that HDF5 is led to, and the job that wrote the last of them: see [`superblock`].
+    superblock: Place,
     /// The file was cut here, and that may be lost.
     cut: Option<usize>,
     /// The job gives up steps that are sealed.
@@ -121,8 +134,8 @@ pub struct State {
     durable: [Content; STEPS],
     /// How many calls may fail.
     failures: u8,
-    /// What the file has when the job has been killed or power was lost.
-    crashed: Option<[[Content; PLACES]; STEPS]>,
+    /// What the file has, and the superblock, when the job has been killed or power was lost.
+    crashed: Option<([[Content; PLACES]; STEPS], Content)>,
 }
 
 pub struct Protocol {
@@ -153,19 +166,26 @@ impl Protocol {
             Agree,
             Sync,
             Agree,
+            Superblock,
+            Agree,
+            Sync,
+            Agree,
             Return,
         ]);
-        let mut prologue = vec![Note, Agree, Sync, Agree, Cut, Agree, Sync, Agree];
+        let mut prologue = vec![Renew, Agree, Sync, Agree, Note, Agree, Sync, Agree, Cut, Agree, Sync, Agree];
         let seal = program.iter().position(|op| *op == Write(SEAL)).unwrap();
         match mistake {
             Mistake::SealBeforeSync => drop(program.drain(seal - 2..seal)),
             Mistake::SealWithoutAgreement => drop(program.remove(seal - 1)),
             Mistake::ReturnBeforeSync => drop(program.drain(seal + 2..seal + 4)),
-            Mistake::ReturnWithoutAgreement => drop(program.drain(seal + 3..=seal + 3)),
+            Mistake::ReturnWithoutAgreement => drop(program.splice(seal + 3.., [Superblock, Sync, Return])),
             Mistake::HeaderBeforeData => program[..=seal - 8].rotate_right(1),
-            Mistake::CutNotNoted => drop(prologue.drain(..4)),
-            Mistake::NoteNotSynced => drop(prologue.drain(2..4)),
-            Mistake::CutWithoutAgreement => drop(prologue.splice(5.., [Sync])),
+            Mistake::CutNotNoted => drop(prologue.drain(4..8)),
+            Mistake::NoteNotSynced => drop(prologue.drain(6..8)),
+            Mistake::CutWithoutAgreement => drop(prologue.splice(9.., [Sync])),
+            Mistake::SuperblockBeforeSync => program[seal + 2..=seal + 4].rotate_right(1),
+            Mistake::SuperblockNotRenewed => drop(prologue.drain(..4)),
+            Mistake::SuperblockRenewedWithoutSync => drop(prologue.drain(2..4)),
             _ => {}
         }
         Self { program, prologue, mistake, background }
@@ -228,7 +248,17 @@ impl Protocol {
                 }
                 state.cut = Some(step);
             }),
-            Op::Write(_) | Op::Note | Op::Cut => add(format!("rank {rank}: goes on"), next),
+            Op::Superblock if is_first => {
+                call(&|state| state.superblock.written = Some((superblock(step + 1, job), 0)));
+            }
+            Op::Renew if is_first && state.gives_up => call(&|state| {
+                let last =
+                    step.checked_sub(1).map(|last| superblock(step, state.file[last][SEAL].seen(false)));
+                state.superblock.written = Some((last.unwrap_or(0), 0));
+            }),
+            Op::Write(_) | Op::Superblock | Op::Renew | Op::Note | Op::Cut => {
+                add(format!("rank {rank}: goes on"), next)
+            }
             Op::Sync if self.mistake == Mistake::OnlyRank0Syncs && !is_first => {
                 add(format!("rank {rank}: goes on"), next);
             }
@@ -240,7 +270,7 @@ impl Protocol {
                     state.noted = None;
                     state.file[cut..].as_flattened_mut().iter_mut().for_each(|place| place.stable = 0);
                 }
-                for place in state.file.as_flattened_mut() {
+                for place in state.file.as_flattened_mut().iter_mut().chain([&mut state.superblock]) {
                     if let Some((content, who)) = place.written
                         && [rank, ANYBODY].contains(&who)
                     {
@@ -333,11 +363,19 @@ impl Protocol {
                 };
                 *place = Place { stable, written: None };
             }
-            self.append_to("power is lost", &left, add);
+            // The superblock is there, is not, or is torn.
+            let Place { stable, written } = left.superblock;
+            let torn = written.map(|_| 0);
+            let mut values = vec![stable];
+            values.extend(written.map(|(content, _)| content).into_iter().chain(torn));
+            for stable in values {
+                left.superblock = Place { stable, written: None };
+                self.append_to("power is lost", &left, add);
+            }
         }
         // The system goes on: what was written is there, and still not synced.
         let mut left = state.clone();
-        for place in left.file.as_flattened_mut() {
+        for place in left.file.as_flattened_mut().iter_mut().chain([&mut left.superblock]) {
             place.written = place.written.map(|(content, _)| (content, ANYBODY));
         }
         self.append_to("killed", &left, add);
@@ -346,7 +384,9 @@ impl Protocol {
     fn append_to(&self, what: &str, left: &State, add: &mut dyn FnMut(String, State)) {
         let seen = left.seen();
         let mut found = left.clone();
-        (found.crashed, found.ranks, found.file) = (Some(seen), [BEGINNING; RANKS], Default::default());
+        found.crashed = Some((seen, left.superblock.seen(false)));
+        (found.ranks, found.file, found.superblock) =
+            ([BEGINNING; RANKS], Default::default(), Place::default());
         (found.cut, found.noted) = (None, None);
         add(what.into(), found);
         if left.job == 1 && wrong(&seen, &left.durable).is_none() {
@@ -391,6 +431,11 @@ impl State {
     }
 }
 
+/// The superblock that leads to so many steps, of which this job has written the last one.
+fn superblock(steps: usize, job: Content) -> Content {
+    4 * Content::try_from(steps).unwrap() + job
+}
+
 /// How many steps a reader sees: those before the last seal to which all seals before it lead.
 fn sealed(seen: &[[Content; PLACES]; STEPS]) -> usize {
     seen.iter().take_while(|step| step[SEAL] != 0).count()
@@ -419,6 +464,7 @@ impl Model for Protocol {
             first: 0,
             ranks: [BEGINNING; RANKS],
             file: [[Place::default(); PLACES]; STEPS],
+            superblock: Place::default(),
             cut: None,
             gives_up: false,
             noted: None,
@@ -452,7 +498,7 @@ impl Model for Protocol {
     }
 
     fn fault(&self, state: &State) -> Option<String> {
-        let Some(seen) = &state.crashed else {
+        let Some((seen, shown)) = &state.crashed else {
             let failed = (0..RANKS).filter(|rank| state.ranks[*rank].doing == Doing::Failed).count();
             // In the file of a job that is killed, a header says that its data are there.
             let half = state.seen().iter().any(|step| {
@@ -464,6 +510,9 @@ impl Model for Protocol {
                 () => None,
             };
         };
-        wrong(seen, &state.durable)
+        let (steps, job) = (usize::from(shown / 4), shown % 4);
+        let is_wrong = steps > sealed(seen) || steps > 0 && seen[steps - 1][SEAL] != job;
+        let led = is_wrong.then(|| "HDF5 is led to what is not sealed".to_owned());
+        led.or_else(|| wrong(seen, &state.durable))
     }
 }

@@ -1,7 +1,7 @@
 //! `scda import`: a file from one of another system.
 
 use crate::fail::{Fail, Result};
-use crate::files::check_free;
+use crate::files::{SealByDefault, check_free};
 use crate::formats::{Format, Import, ImportSource, formats, in_words, names};
 use crate::output::complain;
 use std::ffi::OsString;
@@ -193,9 +193,8 @@ pub struct Args {
     /// that you trust, as they can lead to any of your files
     #[arg(long)]
     external: bool,
-    /// Do not seal the new file
-    #[arg(long)]
-    no_seal: bool,
+    #[command(flatten)]
+    seal: SealByDefault,
     /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
@@ -221,8 +220,8 @@ pub fn run(args: &Args, arguments: &[OsString]) -> Result<()> {
             return Err(Fail::file(source.name(), format_args!("{option} is for files of {others}")));
         }
     }
-    let Args { from, to, salvage, no_seal, force, .. } = args;
-    let import = Import { from, to, salvage: *salvage, seal: !no_seal, force: *force, arguments };
+    let Args { from, to, salvage, seal, force, .. } = args;
+    let import = Import { from, to, salvage: *salvage, seal: *seal, force: *force, arguments };
     format.import(source, &import)
 }
 

@@ -30,6 +30,7 @@ mod storage_options;
 mod streams;
 mod sum;
 mod transfer;
+mod window;
 
 use clap::{Parser, Subcommand};
 use fail::Fail;

@@ -31,13 +31,18 @@ pub fn written(program: impl FnOnce(&mut Writer) -> scda::Result<()>) -> TestFil
     TestFile { folder, path }
 }
 
+/// The options of files that are HDF5 files as well.
+pub fn with_views() -> WriteOptions {
+    let mut params = WriteOptions::default();
+    (params.seal, params.hdf5) = (true, true);
+    params
+}
+
 /// A file with what a program writes, to which libscda gives a view.
 pub fn with_view(program: impl FnOnce(&mut Writer) -> scda::Result<()>) -> TestFile {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.scda");
-    let mut params = WriteOptions::default();
-    (params.seal, params.hdf5) = (true, true);
-    let mut writer = Writer::create(Solo, &path, b"a view", &params).unwrap();
+    let mut writer = Writer::create(Solo, &path, b"a view", &with_views()).unwrap();
     program(&mut writer).unwrap();
     writer.close().unwrap();
     let file = TestFile { folder, path };
@@ -230,6 +235,14 @@ impl TestFile {
         bytes[BASE as usize..][..48].copy_from_slice(&superblock.to_bytes().unwrap());
         check_view(&bytes).unwrap();
         std::fs::write(&self.path, bytes).unwrap();
+    }
+
+    /// The bytes of data of the last block of a view.
+    pub fn bytes_of_last_view(&self) -> u64 {
+        let bytes = std::fs::read(&self.path).unwrap();
+        let user = bytes.windows(VIEW_CONVENTION.len()).rposition(|user| user == VIEW_CONVENTION).unwrap();
+        let start = bytes[..user].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
+        parse_count(bytes[start + 64..].first_chunk().unwrap(), b'E').unwrap()
     }
 
     /// The items of a dataset, of all records one after the other.

@@ -1,9 +1,9 @@
 //! Meshes as VTK's reader of VTKHDF files opens them.
 
-use crate::file::{TestFile, with_view, write};
+use crate::file::{TestFile, with_view, with_views, write};
 use crate::programs::{dump, in_h5py, in_python};
 use crate::series::numbers;
-use scda::{Codec, DataType, Dataset, Layout, Memory, Solo, Struct, WriteOptions, Writer};
+use scda::{Codec, DataType, Dataset, Layout, Memory, Solo, Struct, Writer};
 use scda_meshes::particles::{self, OwnCells};
 use scda_meshes::patches::{self, Field, FieldMemory, Frame, OwnPatches};
 use scda_meshes::{Items, MeshNotes, steps};
@@ -439,15 +439,13 @@ fn a_mesh_grows() {
         roof_fields(writer, 0);
         Ok(())
     });
-    let mut end = std::fs::metadata(&file.path).unwrap().len();
     let mut sizes = Vec::new();
     for step in 1..70 {
-        let mut writer = Writer::append(Solo, &file.path, &WriteOptions::default()).unwrap();
+        let mut writer = Writer::append(Solo, &file.path, &with_views()).unwrap();
         time(&mut writer, "roof", step as f64);
         roof_fields(&mut writer, step);
         writer.close().unwrap();
-        let before = std::mem::replace(&mut end, std::fs::metadata(&file.path).unwrap().len());
-        sizes.push(end - before);
+        sizes.push(file.bytes_of_last_view());
     }
     dump(&file);
     in_vtk(

@@ -98,6 +98,7 @@ impl DatasetWriter<'_> {
     fn find_to_extend(&mut self, name: &str) -> Result<LastOfName, Failure> {
         self.scheduler().place()?;
         self.sections.flush()?;
+        self.sections.let_rank_0_read()?;
         let found = match self.sections.team.rank() {
             0 => self.sections.read_own(|own| own.dataset(name, -1)).and_then(|found| {
                 let wrong =

@@ -17,7 +17,7 @@ use crate::file::aggregators::Route;
 use crate::file::buffer::SectionBuffer;
 use crate::file::deferred_headers::DeferredHeaders;
 use crate::file::options::WriteOptions;
-use crate::file::reader::{OwnReader, new_view};
+use crate::file::reader::{NewView, OwnReader, new_view};
 use crate::file::sums::{RunningSum, SummedFile, UnsummedFile, end_section};
 use crate::file::team::{Failure, Team, split};
 use scda_base::error::Result;
@@ -53,6 +53,8 @@ pub(super) struct Sections {
     sealer: Option<Sealer>,
     /// What this rank has read of the file for [`Self::read_own`].
     own: Option<Box<OwnReader>>,
+    /// Whether each rank can read what another one has written, at once.
+    pub is_coherent: bool,
 }
 
 impl Sections {
@@ -80,6 +82,7 @@ impl Sections {
             file,
             sealer,
             own: None,
+            is_coherent: true,
         }
     }
 
@@ -231,20 +234,21 @@ impl Sections {
         self.flush()?;
         // After the flush, all is written.
         let with_view = with_view && self.sealer.is_some() && self.params.hdf5;
-        if with_view && !self.team.is_alone() {
-            // Rank 0 reads what the others have written, which may still be in the caches of their nodes.
-            self.sync()?;
+        if with_view {
+            self.let_rank_0_read()?;
         }
         let view = if with_view { self.view()? } else { None };
-        let (section, bytes, root) = view.unwrap_or_default();
+        let (view, bytes, root) = view.unwrap_or_default();
+        let mut seal = None;
         let file = self.file.now()?;
         if let Some(sealer) = &mut self.sealer
             && (bytes > 0 || file.sums().is_some_and(|sums| sums.count() > 0))
         {
             let (start, style) = (self.progress.end(), self.params.line_break);
             self.own = None;
-            let end = sealer.seal(&mut self.team, file, start, (&section, bytes), style, sync)?;
+            let (end, crc) = sealer.seal(&mut self.team, file, start, (&view.section, bytes), style, sync)?;
             self.progress.seal(end);
+            seal = Some((end, crc));
         }
         if sync {
             self.sync()?;
@@ -254,13 +258,16 @@ impl Sections {
             if sync {
                 self.sync()?;
             }
+            if self.team.rank() == 0 {
+                view.remember(self.progress.end(), seal);
+            }
         }
         Ok(())
     }
 
-    /// The view of HDF5 that the next seal gets, if it gets one: on rank 0 the section, on all ranks how many bytes it has, and the offset of
-    /// its root group. Collective.
-    fn view(&mut self) -> Result<Option<(Vec<u8>, u64, u64)>, Failure> {
+    /// The view of HDF5 that the next seal gets, if it gets one: on rank 0 the view, on all ranks how many bytes its section has, and the
+    /// offset of its root group. Collective.
+    fn view(&mut self) -> Result<Option<(NewView, u64, u64)>, Failure> {
         let Some(sealer) = &self.sealer else { return Ok(None) };
         let found = match self.team.rank() {
             0 => {
@@ -274,7 +281,7 @@ impl Sections {
         let found = found.unwrap_or_default();
         let words = mine.map(|()| [found.section.len() as u64, found.root]);
         let [bytes, root] = self.team.share(0, words)?;
-        Ok((root > 0).then_some((found.section, bytes, root)))
+        Ok((root > 0).then_some((found, bytes, root)))
     }
 
     /// Makes HDF5 find the view of the last seal: one write, so that a superblock is the one before or this one. Collective.
@@ -308,6 +315,11 @@ impl Sections {
         // Nothing has changed.
         self.begin_call();
         result
+    }
+
+    /// After a flush: rank 0 can read what the others have written, which may still be in the caches of their nodes. Collective.
+    pub fn let_rank_0_read(&mut self) -> Result<(), Failure> {
+        if self.is_coherent || self.team.is_alone() { Ok(()) } else { self.sync() }
     }
 
     /// Brings what was written to stable storage.

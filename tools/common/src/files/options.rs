@@ -1,6 +1,6 @@
 //! The options of commands that read and write files.
 
-use scda::{Encoder, LineBreak, Tuning};
+use scda::{Encoder, LineBreak, Tuning, WriteOptions};
 
 /// How many threads compress and decompress.
 #[derive(clap::Args, Default)]
@@ -82,6 +82,24 @@ pub struct Seal {
     /// The new file is no HDF5 file
     #[arg(long)]
     no_hdf5: bool,
+}
+
+/// Whether a new file of other data is sealed: it is, by default.
+#[derive(clap::Args, Clone, Copy)]
+pub struct SealByDefault {
+    /// Do not seal the new file
+    #[arg(long)]
+    no_seal: bool,
+    /// Programs for HDF5, such as h5py, can also read the new file
+    #[arg(long, conflicts_with = "no_seal")]
+    hdf5: bool,
+}
+
+impl SealByDefault {
+    /// Sets the options of the new file.
+    pub fn set(self, params: &mut WriteOptions) {
+        (params.seal, params.hdf5) = (!self.no_seal, self.hdf5);
+    }
 }
 
 impl Seal {

@@ -6,7 +6,7 @@ mod sion;
 
 use crate::Foreign;
 use crate::fail::{Fail, Result};
-use crate::files::{Input, OutputFile, Resources, check_replaceable, mode_like};
+use crate::files::{Input, OutputFile, Resources, SealByDefault, check_replaceable, mode_like};
 use crate::output::complain;
 use crate::python;
 use scda::{Error, WriteOptions};
@@ -99,7 +99,7 @@ pub struct Import<'a> {
     pub to: &'a Path,
     /// Whether what is whole in a damaged file is imported.
     pub salvage: bool,
-    pub seal: bool,
+    pub seal: SealByDefault,
     /// Whether a file that exists is replaced.
     pub force: bool,
     /// The arguments of the whole command.
@@ -129,7 +129,7 @@ impl Import<'_> {
         // Those of the first one, which may be a copy of a pipe, the input tells.
         params.mode = all.iter().skip(1).fold(params.mode, |mode, status| mode & mode_like(status));
         check_replaceable(self.to, "is the file to import itself", all)?;
-        params.seal = self.seal;
+        self.seal.set(&mut params);
         let name = file_name(file);
         let user = name.char_indices().map(|(at, c)| at + c.len_utf8());
         let end = user.take_while(|&end| end <= scda::USER_STRING_BYTES).last().unwrap_or(0);

@@ -1,20 +1,29 @@
-//! Where the superblock of HDF5 leads, in a file that has room for one.
+//! Where the superblock of HDF5 leads, in a file that has room for one, and the view there.
 
 use super::finding::{Fault, Finding, Note, Scan};
+use super::sealed::invalid;
 use crate::fail::Result;
+use crate::files::Input;
+use crate::window::Window;
 use scda::{Error, ErrorKind, Reader, SealedPart, SuperblockState};
-use scda_format::hdf5::SUPERBLOCK_OFFSET;
+use scda_format::hdf5::{BLOCK_HEAD_BYTES, SUPERBLOCK_OFFSET, VIEW_TAIL_BYTES};
+use scda_format::index::Row;
+use scda_hdf5::{Previous, Superblock};
 
-/// Compares the superblock with the seals. A view that is out of date is only said to be so.
+/// Compares the superblock with the seals, and checks the view, if nothing else is wrong. A view that is out of date is only said to be so.
 ///
 /// # Errors
 /// Those of reading.
-pub fn check(reader: &mut Reader, scan: &mut Scan, seals: &[SealedPart]) -> Result<()> {
+pub fn check(reader: &mut Reader, input: &Input, scan: &mut Scan, seals: &[SealedPart]) -> Result<()> {
     let (Some(state), Some(last)) = (reader.superblock()?, seals.last()) else { return Ok(()) };
     let expected = reader.superblock_up_to(last.seal.length)?;
     let wrong = |words: String| {
         let error = Error::new(ErrorKind::Format, format!("superblock of HDF5: {words}"));
         Finding::of_header(Fault::Invalid(error.at(SUPERBLOCK_OFFSET)))
+    };
+    let shown = match state {
+        SuperblockState::View(found) => Some(found),
+        _ => expected,
     };
     let again = "the next program that appends to the file writes it again";
     let note = match state {
@@ -45,11 +54,55 @@ pub fn check(reader: &mut Reader, scan: &mut Scan, seals: &[SealedPart]) -> Resu
                 return Ok(());
             }
             if seal + 1 == seals.len() {
-                return Ok(());
+                return check_view(reader, input, scan, seals, found);
             }
             format!("HDF5: other programs see the file as of seal {} of {}; {again}", seal + 1, seals.len())
         }
     };
     scan.notes.push(Note { number: 0, words: note });
+    shown.map_or(Ok(()), |shown| check_view(reader, input, scan, seals, shown))
+}
+
+/// Checks the view that a superblock leads to: all its objects, and that they lead to data of sections.
+fn check_view(
+    reader: &mut Reader,
+    input: &Input,
+    scan: &mut Scan,
+    seals: &[SealedPart],
+    Superblock { root, end }: Superblock,
+) -> Result<()> {
+    if !scan.findings.is_empty() {
+        return Ok(());
+    }
+    let number = seals.partition_point(|sealed| sealed.seal.length < end);
+    let data = places_of_data(reader, seals.get(..=number).unwrap_or(seals))?;
+    let mut is_data = |offset: u64, bytes: u64| {
+        let place = data.partition_point(|(begin, _)| *begin <= offset);
+        place > 0 && offset.checked_add(bytes).is_some_and(|end| end <= data[place - 1].1)
+    };
+    let mut window = Window::new(input, end)?;
+    let mut read = |offset: u64, to: &mut [u8]| window.read(offset, to);
+    let checked = scda_hdf5::check(Previous { root, read: &mut read }, end, &mut is_data);
+    if let Some(error) = invalid(checked.map(drop))? {
+        scan.findings.push(Finding::of_seal(number as u64 + 1, Fault::Invalid(error)));
+    }
     Ok(())
+}
+
+/// Where the data are of the sections and of the views that are sealed, in the order of the file.
+fn places_of_data(reader: &mut Reader, seals: &[SealedPart]) -> Result<Vec<(u64, u64)>> {
+    let (mut all, mut rows) = (Vec::new(), Vec::new());
+    for sealed in seals {
+        let (mut number, mut end) = (0, sealed.begin());
+        while number < sealed.seal.rows() {
+            reader.read_rows(sealed, number, end, &mut rows)?;
+            let layouts = rows.iter().filter(|row| !row.is_compressed).filter_map(|row| row.data_section(0));
+            all.extend(layouts.map(|layout| (layout.data, layout.padding())));
+            (number, end) = (number + rows.len() as u64, rows.last().map_or(end, Row::end));
+        }
+        if sealed.start < sealed.anchors {
+            all.push((sealed.start + BLOCK_HEAD_BYTES as u64, sealed.anchors - VIEW_TAIL_BYTES as u64));
+        }
+    }
+    Ok(all)
 }

@@ -111,7 +111,7 @@ pub fn scan(input: &Input, progress_word: &str, rigour: Rigour) -> Result<Scan> 
     let seals = reader.seals()?;
     let all = seals.all.clone();
     sealed::check(&mut reader, input, &mut scan, &mut progress, seals)?;
-    hdf5::check(&mut reader, &mut scan, &all)?;
+    hdf5::check(&mut reader, input, &mut scan, &all)?;
     let end = scan.sealed.map_or(start, |sealed| sealed.bytes);
     let size = scan.size;
     walk(&mut reader, &mut scan, &mut progress, end, size)?;

@@ -15,8 +15,10 @@ use crate::plot::cf_decoding::{CfDecoding, attributes};
 use crate::rows::{Faults, Row, as_f64, head, kind, line, measure_item, pair_line, seals, streams_line};
 use crate::select::{self, Selection};
 use crate::statistics::Statistics;
+use crate::window::Window;
 use scda::{DataType, Layout, Reader, SectionType, SuperblockState};
 use scda_format::dataset::rounding;
+use scda_hdf5::{Previous, Superblock};
 use std::path::PathBuf;
 
 /// List the sections and datasets of files
@@ -30,6 +32,8 @@ use std::path::PathBuf;
 /// A dataset, which is two sections, has one line: the number of the second section; D; the shape; the shape of the chunks;
 /// after the name its type and units. With -l the smallest and the largest number, the mean, and how many are not finite, which reads the data. So has a part of a set of streams, which is three: the number of the second section; S; the
 /// number of tasks; the bytes of a chunk; the bytes of all its streams.
+///
+/// The first line tells whether the file has a view for programs for HDF5, and up to which seal; after it, what they do not see, and why.
 ///
 /// Of a dataset with an unknown codec or wrong metadata, each section has a line; for wrong metadata, the exit code is 1. --json prints,
 /// after the sections before any damage, an error.
@@ -74,6 +78,9 @@ pub struct Args {
     resources: Resources,
 }
 
+/// The most lines of what HDF5 does not show.
+const MOST_HIDDEN: usize = 5;
+
 /// Of datasets with more bytes, the numbers are read only if that is asked for.
 const MOST_READ_BYTES: u64 = 256 << 20;
 
@@ -105,7 +112,8 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
         count => format!(", sealed: {count} seals"),
     });
     let name = visible(input.name());
-    let hdf5 = match reader.superblock()? {
+    let superblock = reader.superblock()?;
+    let hdf5 = match superblock {
         Some(SuperblockState::View(view)) => match &seals {
             Some(seals) if seals.all.last().is_none_or(|last| last.seal.length != view.end) => {
                 let seal = seals.all.iter().take_while(|sealed| sealed.seal.length <= view.end).count();
@@ -116,6 +124,9 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
         _ => String::new(),
     };
     out.text(format_args!("{name}: {user}, {size} bytes, by {vendor}{sealed}{hdf5}\n"))?;
+    if let Some(SuperblockState::View(view)) = superblock {
+        list_hidden(out, input, view, args.long)?;
+    }
     if args.tree {
         return tree::show(out, &mut reader, input);
     }
@@ -136,6 +147,23 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     let listed = walk_list(out, &mut reader, input, args, &mut faults);
     let listed = and_known(listed, || faults.end());
     and_known(listed, || damage.map_or(Ok(()), |error| Err(error.into())))
+}
+
+/// Lists what HDF5 does not show: all of it, or some.
+fn list_hidden(out: &mut Output, input: &Input, view: Superblock, all: bool) -> Result<()> {
+    let mut window = Window::new(input, view.end)?;
+    let mut read = |offset: u64, to: &mut [u8]| window.read(offset, to);
+    let previous = Previous { root: view.root, read: &mut read };
+    // What is wrong in a view, scda check reports.
+    let hidden = scda_hdf5::not_shown(previous, view.end).unwrap_or_default();
+    let shown = if all { hidden.len() } else { hidden.len().min(MOST_HIDDEN) };
+    for line in &hidden[..shown] {
+        out.text(format_args!("not shown by HDF5: {}\n", visible(line)))?;
+    }
+    match hidden.len() - shown {
+        0 => Ok(()),
+        more => out.text(format_args!("not shown by HDF5: {more} more, which scda ls -l lists\n")),
+    }
 }
 
 /// Lists the selected sections by their headers.

@@ -1,7 +1,11 @@
 //! Files that are HDF5 files as well.
 
 use crate::run::{Place, with_sections};
-use scda::{DataType, Dataset, IndexBox, ReadOptions, Reader, Solo, SuperblockState, WriteOptions, Writer};
+use scda::{
+    DataType, Dataset, IndexBox, Layout, ReadOptions, Reader, Solo, SuperblockState, WriteOptions, Writer,
+};
+use scda_format::hdf5::{BLOCK_HEAD_BYTES, VIEW, VIEW_TAIL_BYTES, view_section};
+use scda_format::padding::LineBreak;
 
 /// A file with room for a superblock, and so many steps, each closed by itself.
 fn series(place: &Place, name: &str, steps: u8) {
@@ -84,9 +88,73 @@ fn commands_show_and_write_views() {
     assert!(superblock(&place, "a.scda").unwrap().0 > before.len() as u64);
     with_sections(&place, "plain.scda");
     place.scda("hdf5 plain.scda").bad(2, "has no room");
+    // What HDF5 does not show.
+    let mut params = WriteOptions::default();
+    (params.seal, params.hdf5) = (true, true);
+    let mut writer = Writer::create(Solo, &place.path("t.scda"), b"", &params).unwrap();
+    for n in 0..7 {
+        let mut dataset = Dataset::new(format!("t{n}"), DataType::Uint8, [9]);
+        dataset.layout = Layout::Chunked { shape: Some(vec![9]), text: true };
+        writer.dataset(&dataset, &[IndexBox::all(&[9])], &[n; 9]).unwrap();
+    }
+    writer.close().unwrap();
+    let run = place.scda("ls t.scda").good();
+    let listed = run.text();
+    assert!(listed.contains("not shown by HDF5: t4: compressed as text\n"), "{listed}");
+    assert!(listed.contains("not shown by HDF5: 2 more") && !listed.contains("t6: compressed"), "{listed}");
+    assert!(place.scda("ls -l t.scda").good().text().contains("not shown by HDF5: t6"));
     // A salvaged file has a view, too.
     place.write("a.scda", &before);
     place.scda("salvage a.scda saved.scda").good();
     place.scda("check saved.scda").good();
     assert!(superblock(&place, "saved.scda").is_some());
+}
+
+/// The view of a file is sealed, but leads to bytes that are no data: what another program than libscda has written.
+#[test]
+fn a_wrong_view_is_found() {
+    let place = Place::new();
+    let mut params = WriteOptions::default();
+    (params.seal, params.hdf5) = (true, true);
+    let mut writer = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+    let dataset = Dataset::new("u", DataType::Uint8, [77]);
+    writer.dataset(&dataset, &[IndexBox::all(&[77])], &[b'x'; 77]).unwrap();
+    writer.close().unwrap();
+    place.scda("check --strict a.scda").good();
+    let (root, _) = superblock(&place, "a.scda").unwrap();
+    let mut bytes = place.read("a.scda");
+    let find = |bytes: &[u8], what: &[u8]| bytes.windows(what.len()).position(|found| found == what).unwrap();
+    let data = find(&bytes, &[b'x'; 77]) as u64;
+    let view = bytes.windows(VIEW.len()).rposition(|found| found == VIEW).unwrap();
+    let view = bytes[..view].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
+    let address = view + find(&bytes[view..], &(data - 512).to_le_bytes());
+    bytes[address] += 8;
+    // HDF5's checksum of the object header, and the one of scda.
+    let header = view + bytes[view..address].windows(4).rposition(|four| four == b"OHDR").unwrap();
+    let end = header + 7 + usize::from(bytes[header + 6]);
+    assert_eq!(bytes[header + 5], 0, "a header of less than 256 bytes");
+    let sum = scda_hdf5::checksum(&bytes[header..end]);
+    bytes[end..end + 4].copy_from_slice(&sum.to_le_bytes());
+    let size = String::from_utf8(bytes[view + 64..view + BLOCK_HEAD_BYTES].to_vec()).unwrap();
+    let size: usize = size.split(' ').nth(1).unwrap().parse().unwrap();
+    let objects = view + BLOCK_HEAD_BYTES..view + BLOCK_HEAD_BYTES + size - 64;
+    let section = view_section(&bytes[objects.clone()], root, LineBreak::Unix).unwrap();
+    assert!(objects.end + VIEW_TAIL_BYTES == view + section.len());
+    bytes[view..view + section.len()].copy_from_slice(&section);
+    place.write("b.scda", &bytes);
+    let run = place.scda("check b.scda");
+    assert!(run.code == 1 && run.text().contains("are not data of a section"), "{run:?}");
+    // A program for HDF5 that writes changes the superblock: nobody goes on from there.
+    let good = place.read("a.scda");
+    for (more, root) in [(&b"8 bytes."[..], root), (b"", root - 8)] {
+        let mut bytes = [&good, more].concat();
+        let superblock = scda_hdf5::Superblock { root, end: bytes.len() as u64 };
+        bytes[512..560].copy_from_slice(&superblock.to_bytes().unwrap());
+        place.write("b.scda", &bytes);
+        let run = place.scda("check b.scda");
+        assert!(run.code == 1 && run.text().contains("superblock of HDF5"), "{run:?}");
+        let error = Writer::append(Solo, &place.path("b.scda"), &WriteOptions::default()).err().unwrap();
+        assert!(error.to_string().contains("one that another program has written"), "{error}");
+        assert!(place.read("b.scda") == bytes);
+    }
 }

@@ -1,0 +1,147 @@
+//! The superblock of HDF5 of a file: what it is, and what it is to be.
+
+use crate::file::reader::Reader;
+use crate::file::reader::index::SealedPart;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_format::COUNT_BYTES;
+use scda_format::hdf5::{
+    LONG_HEADER_BYTES, SUPERBLOCK_BYTES, SUPERBLOCK_OFFSET, VIEW_TAIL_BYTES, parse_view_tail,
+};
+use scda_format::seal::SEAL_BYTES;
+use scda_hdf5::Superblock;
+use scda_storage::ParallelFile;
+
+impl Reader {
+    /// Whether the file has room for the superblock of HDF5.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_superblock(&self) -> bool {
+        self.session.state().is_some_and(|state| state.sections.ends().first == LONG_HEADER_BYTES)
+    }
+
+    /// What is in the place of the superblock; `None` if there is no room for one. Not collective.
+    #[doc(hidden)]
+    pub fn superblock(&mut self) -> Result<Option<SuperblockState>> {
+        let has_room = self.has_superblock();
+        self.session.operate(|state| {
+            let file = state.sections().input().file();
+            Ok(if has_room { Some(SuperblockState::of(file)?) } else { None })
+        })
+    }
+
+    /// See [`superblock_up_to`].
+    #[doc(hidden)]
+    pub fn superblock_up_to(&mut self, sealed: u64) -> Result<Option<Superblock>> {
+        self.session.operate(|state| Ok(superblock_up_to(state.sections().input().file(), sealed)?))
+    }
+
+    /// See [`renewed_superblock`]; `None` also if there is no room for one.
+    #[doc(hidden)]
+    pub fn renewed_superblock(&mut self, end: u64) -> Result<Option<[u8; SUPERBLOCK_BYTES]>> {
+        let has_room = self.has_superblock();
+        self.session.operate(|state| {
+            let file = state.sections().input().file();
+            Ok(if has_room { renewed_superblock(file, end)? } else { None })
+        })
+    }
+}
+
+/// What is in the place of the superblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuperblockState {
+    /// Zeros: there is no view.
+    None,
+    /// A superblock that leads to a view.
+    View(Superblock),
+    /// Bytes by which HDF5 finds nothing: those of a write that was torn.
+    Torn,
+    /// What HDF5 takes for a superblock, and libscda does not write: another program has changed the file.
+    Foreign,
+}
+
+impl SuperblockState {
+    /// Of a file that has room for a superblock.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(in crate::file) fn of(file: &mut dyn ParallelFile) -> Result<Self> {
+        let mut bytes = [0; SUPERBLOCK_BYTES];
+        file.read_at(SUPERBLOCK_OFFSET, &mut bytes)?;
+        let (start, sum) = bytes.split_at(SUPERBLOCK_BYTES - 4);
+        Ok(match Superblock::of_bytes(&bytes) {
+            Ok(None) => Self::None,
+            Ok(Some(superblock)) => Self::View(superblock),
+            Err(_) if scda_hdf5::checksum(start).to_le_bytes() == *sum => Self::Foreign,
+            Err(_) => Self::Torn,
+        })
+    }
+
+    /// The superblock that leads to a view.
+    pub(super) fn view(self) -> Option<Superblock> {
+        match self {
+            Self::View(superblock) => Some(superblock),
+            _ => None,
+        }
+    }
+}
+
+/// The superblock of a file that is to end with the seal that ends at `sealed`: that of its last view; `None` if there is none.
+///
+/// # Errors
+/// Those of reading.
+pub(in crate::file) fn superblock_up_to(
+    file: &mut dyn ParallelFile,
+    sealed: u64,
+) -> Result<Option<Superblock>> {
+    let mut offset = sealed.checked_sub(SEAL_BYTES as u64);
+    while let Some(at) = offset {
+        let Some(found) = SealedPart::at(file, sealed, at)? else { return Ok(None) };
+        if found.start < found.anchors {
+            let mut tail = [0; VIEW_TAIL_BYTES];
+            let start = found.anchors - VIEW_TAIL_BYTES as u64;
+            file.read_at(start, &mut tail)?;
+            let root = parse_view_tail(&tail, start).ok().map(|(root, _)| root);
+            let superblock = root.map(|root| Superblock { root, end: found.seal.length });
+            return Ok(superblock.filter(|superblock| superblock.to_bytes().is_ok()));
+        }
+        offset = Some(found.seal.previous).filter(|&previous| previous > 0);
+    }
+    Ok(None)
+}
+
+/// The superblock that a file is to have instead of the one that it has, if it is to end at `end`: with a seal, or the header of the file.
+///
+/// # Errors
+/// `Format` if another program has written a superblock; those of reading.
+pub(in crate::file) fn renewed_superblock(
+    file: &mut dyn ParallelFile,
+    end: u64,
+) -> Result<Option<[u8; SUPERBLOCK_BYTES]>> {
+    let state = SuperblockState::of(file)?;
+    let last = match state {
+        SuperblockState::None => return Ok(None),
+        SuperblockState::View(found) => superblock_up_to(file, found.end.min(end))?,
+        SuperblockState::Torn | SuperblockState::Foreign => superblock_up_to(file, end)?,
+    };
+    let is_ours = match state {
+        // If there is no seal, the file is damaged, which a checker reports.
+        SuperblockState::View(found) if found.end <= end => last.is_none_or(|last| last.root == found.root),
+        // A job goes back, or has lost its seal. Other programs neither end the file as a seal does nor have a view after it.
+        SuperblockState::View(found) => {
+            let is_later = found.root >= end || last.is_some_and(|last| last.root == found.root);
+            is_later && found.end.is_multiple_of(COUNT_BYTES as u64)
+        }
+        SuperblockState::Torn => true,
+        _ => false,
+    };
+    if !is_ours {
+        let words =
+            "superblock of HDF5: found one that another program has written; change the file by scda alone";
+        return Err(Error::new(ErrorKind::Format, words).at(SUPERBLOCK_OFFSET));
+    }
+    match (state, last) {
+        (SuperblockState::View(found), _) if found.end <= end => Ok(None),
+        (_, Some(last)) => Ok(Some(last.to_bytes()?)),
+        (_, None) => Ok(Some([0; SUPERBLOCK_BYTES])),
+    }
+}
