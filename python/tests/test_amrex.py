@@ -176,9 +176,9 @@ def test_files_from_private_ones_are_private(tmp_path: Path) -> None:
         assert private.stat().st_mode & 0o777 == mode & 0o644
         private.unlink()
     with scda.create(private) as w:
-        w.dataset("v", np.arange(10.0), chunks=(5,))
+        w.dataset("v", np.ones((4, 5)), chunks=(2, 5))
     private.chmod(0o600)
-    for arguments in (["export", str(private)], ["refs", str(private), "-o"]):
+    for arguments in (["vtk", str(private), "-o"], ["refs", str(private), "-o"]):
         out = tmp_path / "out.h5"
         assert main([*arguments, str(out)]) == 0
         assert out.stat().st_mode & 0o777 == 0o600

@@ -55,7 +55,6 @@ def test_check_diff_and_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         (lambda: scda.import_("f.npz", "a.scda"), exists, "a.scda"),
         (lambda: scda.import_("f.npz", "f.npz", force=True), argument, "f.npz"),
         (lambda: scda.import_("c.scda", "f.scda"), bad, "c.scda"),
-        (lambda: scda.export(b, "f.txt"), argument, "f.txt"),
     ]:
         with pytest.raises(scda.Error) as raised:
             run()

@@ -126,7 +126,7 @@ def test_the_command_has_the_options_of_the_package(folder: Path) -> None:
     def options(help_text: str) -> set[str]:
         return set(re.findall(r"--[a-z-]+", help_text.split("Examples:")[0]))
 
-    commands = ("export", "import", "refs", "vtk")
+    commands = ("import", "refs", "vtk")
     listed = run(sys.executable, "-m", "scda", "--help")
     assert [name for name in commands if f"\n    {name} " not in listed] == []
     for name in commands:

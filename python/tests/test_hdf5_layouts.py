@@ -16,8 +16,7 @@ from arrays import names
 
 h5py = pytest.importorskip("h5py")
 
-from scda import _hdf5, _import_hdf5, _spool  # noqa: E402
-from scda._export import export  # noqa: E402
+from scda import _import_hdf5, _spool  # noqa: E402
 from scda._import import convert  # noqa: E402
 
 
@@ -26,47 +25,13 @@ def imported(path: Path, **options: Any) -> Any:
     return scda.open(path.with_suffix(".scda"))
 
 
-@pytest.mark.parametrize("ending", ["h5", "nc"])
-def test_complex_numbers_of_both_byte_orders(ending: str, tmp_path: Path) -> None:
-    """NetCDF has one type for both, so the chunks of one of them are not copied."""
+def test_complex_numbers_of_both_byte_orders(tmp_path: Path) -> None:
     values = np.arange(6.0) * (1 + 2j)
     with h5py.File(tmp_path / "in.h5", "w") as h:
         for name, dtype in (("big", ">c16"), ("little", "<c16"), ("single", ">c8"), ("single little", "<c8")):
             h.create_dataset(name, data=values.astype(dtype), chunks=(3,), compression="gzip")
     with imported(tmp_path / "in.h5") as f:
         assert all(f[name][:].tolist() == values.tolist() for name in names(f))
-    export(tmp_path / "in.scda", str(tmp_path / f"out.{ending}"), netcdf=ending == "nc")
-    with h5py.File(tmp_path / f"out.{ending}") as h:
-        for name in ("big", "little", "single", "single little"):
-            assert h[name][:].tolist() == values.tolist(), name
-
-
-def test_records_whose_rows_are_larger_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scda._export.PIECE_BYTES", 1000)
-    arrays = [np.arange(2.0 * 7 * 300).reshape(2, 7, 300) + step for step in range(2)]
-    with scda.create(tmp_path / "f.scda") as w:
-        for array in arrays:
-            w.dataset("u", array)
-            w.dataset("v", array[:, 0, :30])
-    export(tmp_path / "f.scda", str(tmp_path / "f.h5"), netcdf=False)
-    with h5py.File(tmp_path / "f.h5") as h:
-        assert h["u"].chunks == (1, 1, 1, 125) and h["v"].chunks == (1, 2, 30)
-        assert np.array_equal(h["u"], arrays) and np.array_equal(h["v"], [array[:, 0, :30] for array in arrays])
-
-
-def test_many_records_are_imported_in_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    count = 300
-    with h5py.File(tmp_path / "f.h5", "w") as h:
-        data = np.arange(count * 4).reshape(count, 4)
-        h.create_dataset("u", data=data, chunks=(1, 2), compression="gzip").attrs[_hdf5.RECORDS] = count
-    calls = []
-    for name in ("_masks", "create"):
-        function = getattr(_import_hdf5, name)
-        monkeypatch.setattr(_import_hdf5, name, lambda *a, f=function, n=name, **k: (calls.append(n), f(*a, **k))[1])
-    with imported(tmp_path / "f.h5") as f:
-        assert [u[...].tolist() for u in f.records("u")] == data.tolist()
-    # The places of the chunks and the metadata are asked for once, not for each record; one file is the new one.
-    assert sorted(calls) == ["_masks", "create"]
 
 
 def test_chunks_are_found_with_an_older_hdf5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +61,7 @@ def test_chunks_are_found_with_an_older_hdf5(tmp_path: Path, monkeypatch: pytest
         assert np.count_nonzero(f["v"].section.sizes()) == 1
 
 
-def test_records_of_fill_values_in_a_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fill_values_in_a_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """numpy before 2.2 maps no file without bytes."""
     monkeypatch.setattr(_spool, "_MOST_HELD", 0)
     memmap = np.memmap
@@ -107,26 +72,21 @@ def test_records_of_fill_values_in_a_temporary_file(tmp_path: Path, monkeypatch:
         return memmap(file, dtype, mode, offset, shape)
 
     data = np.zeros((3, 4))
-    data[1] = 5
     with h5py.File(tmp_path / "f.h5", "w") as h:
-        h.create_dataset("u", data=data, chunks=(1, 2), compression="gzip").attrs[_hdf5.RECORDS] = 3
+        h.create_dataset("u", data=data, chunks=(1, 2), compression="gzip")
     monkeypatch.setattr(np, "memmap", older)
     with imported(tmp_path / "f.h5") as f:
-        assert [u[...].tolist() for u in f.records("u")] == data.tolist()
+        assert f["u"][...].tolist() == data.tolist()
 
 
 def test_a_small_file_that_claims_much_is_refused_at_once(tmp_path: Path) -> None:
-    for name, shape, chunks, options, words in (
-        ("u", (2**34,), (1,), {"compression": "gzip"}, "found room for 17179869184 chunks, expected at most 4194304"),
-        ("u", (2**34,), (1,), {"compression": "lzf"}, "found room for 17179869184 chunks"),
-        ("u", (2**20, 2**20), (1, 2**10), {}, "found room for 1073741824 chunks"),
-        ("r", (2**34, 2), (1, 2), {"compression": "gzip"}, "found 17179869184 records"),
-        ("r", (2**34,), None, {}, "found 17179869184 records, expected at most 4194304"),
+    for shape, chunks, options, words in (
+        ((2**34,), (1,), {"compression": "gzip"}, "found room for 17179869184 chunks, expected at most 4194304"),
+        ((2**34,), (1,), {"compression": "lzf"}, "found room for 17179869184 chunks"),
+        ((2**20, 2**20), (1, 2**10), {}, "found room for 1073741824 chunks"),
     ):
         with h5py.File(tmp_path / "f.h5", "w") as h:
-            dataset = h.create_dataset(name, shape, "u1", chunks=chunks, **options)
-            if name == "r":
-                dataset.attrs[_hdf5.RECORDS] = shape[0]
+            h.create_dataset("u", shape, "u1", chunks=chunks, **options)
         before = time.monotonic()
         with pytest.raises(ValueError, match=f"{words}.*without strict=True it is left out"):
             imported(tmp_path / "f.h5", strict=True)
@@ -154,7 +114,7 @@ def test_what_was_never_written_takes_no_room(shape: Any, dtype: str, options: A
     with imported(tmp_path / "f.h5") as f:
         u = f["u"]
         assert u.shape == shape and u.dtype == np.dtype(dtype).newbyteorder("=")
-        assert u.attrs == {"units": "m", **({"scda_type": ">int16"} if dtype == ">i2" else {})}
+        assert u.attrs == {"units": "m"}
         if u.size:
             last = u[tuple(n - 1 for n in shape)]
             assert last.tobytes() == np.asarray(fill, u.dtype).tobytes()
@@ -228,25 +188,6 @@ def test_temporary_data_have_their_room_before_they_are_mapped(tmp_path: Path, m
     monkeypatch.setattr(os, "posix_fallocate", allocate)
 
 
-def test_one_large_record_among_small_ones_is_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_spool, "_MOST_HELD", 10_000)
-    memmap = np.memmap
-    mapped = []
-
-    def mapping(file: Any, *more: Any) -> Any:
-        mapped.append(os.fstat(file.fileno()).st_size)
-        return memmap(file, *more)
-
-    monkeypatch.setattr(np, "memmap", mapping)
-    data = np.zeros((30, 5000))
-    data[7] = np.random.default_rng(1).random(5000)
-    with h5py.File(tmp_path / "f.h5", "w") as h:
-        h.create_dataset("u", data=data, chunks=(1, 500), compression="gzip").attrs[_hdf5.RECORDS] = 30
-    with imported(tmp_path / "f.h5") as f:
-        assert [u[...].tolist() for u in f.records("u")] == data.tolist()
-        assert mapped == [f.records("u")[7].section.nbytes] and mapped[0] > 30_000
-
-
 def test_bools_of_other_bytes(tmp_path: Path) -> None:
     """int8 of NetCDF may have any; a bool of numpy has 0 or 1, so others stay integers."""
     data = np.array([0, 1, -1, 2, 0, 0, 0, 0], "i1")
@@ -314,72 +255,7 @@ def test_a_dataset_with_several_names_is_under_each(tmp_path: Path) -> None:
         assert f["g/data/counts"][...].tolist() == f["g/plot/counts"][...].tolist() == f["a"][...].tolist() == [[0, 1, 2], [3, 4, 5]]
         assert f["g/data"].attrs["scda_links"] == f["g/plot"].attrs["scda_links"] == {"counts": {"hard": "a"}}
         assert f["g/when"].dims == ("when",) and f["time"].dims == ("time",)
-    assert export(tmp_path / "f.scda", str(tmp_path / "b.h5"), netcdf=False, strict=True, tell=told.append) == 0
-    with h5py.File(tmp_path / "b.h5") as h:
-        assert all(h[first] == h[other] for first, others in shared.items() for other in others)
-        assert h["a"][1].tolist() == [3, 4, 5] and h["a"].is_scale and h[h["z"][0]] == h["a"]
-        assert h["u"].dims[0][0] == h["g/v"].dims[0][0] == h["time"]
-        assert h["packed"].id.get_storage_size() and h["packed"][...].tolist() == list(range(1000))
-    # Without the first name, the next one has its place. In NetCDF, each is a dataset of its own.
-    assert export(tmp_path / "f.scda", str(tmp_path / "w.h5"), netcdf=False, without=["a", "z", "g/packed"], tell=told.append) == 0
-    with h5py.File(tmp_path / "w.h5") as h:
-        assert "a" not in h and "packed" not in h["g"] and h["packed"].shape == (1000,)
-        assert h["g/data/counts"] == h["g/plot/counts"] and h["g/plot/counts"][1].tolist() == [3, 4, 5]
     assert told == []
-    export(tmp_path / "f.scda", str(tmp_path / "b.nc"), netcdf=True, tell=told.append)
-    assert not [line for line in told if "found a link" in line], told
-    with h5py.File(tmp_path / "b.nc") as h:
-        for name in ("a", "g/data/counts", "g/plot/counts"):
-            assert h[name][1].tolist() == [3, 4, 5]
-        assert h["a"] != h["g/data/counts"] and "g/when" in h
-
-
-def test_a_name_whose_dataset_was_changed_is_no_link(tmp_path: Path) -> None:
-    cases = ("same", "items", "chunks", "attribute", "record", "row", "type", "fill")
-    with h5py.File(tmp_path / "f.h5", "w") as h:
-        for name in cases:
-            h.create_dataset(name, data=np.arange(20), chunks=(5,), maxshape=(None,), **({"compression": 1} if name == "chunks" else {}))
-            h[f"g/{name}"] = h[name]
-    convert(str(tmp_path / "f.h5"), str(tmp_path / "f.scda"), strict=True)
-    # As `scda copy --replace` writes it.
-    with scda.open(tmp_path / "f.scda") as f, scda.create(tmp_path / "g.scda") as w:
-        for group in ("/", "g"):
-            w.group(group, dict(f[group].attrs if group != "/" else f.attrs))
-        for name in f._datasets():
-            items, options = f[name][...], {"attrs": dict(f[name].attrs), "chunks": f[name].chunks, "level": f[name]._description.level}
-            changed = name.partition("/")[2]
-            if changed in ("items", "chunks"):
-                items[13] = 100
-            if changed == "attribute":
-                options["attrs"]["units"] = "m"
-            if changed == "fill":
-                options["fill_value"] = 7
-            w.dataset(name, items.astype("i2") if changed == "type" else items, **options)
-            if changed == "record":
-                w.dataset(name, items, **options)
-            if changed == "row":
-                w.dataset(name, items, extends=True)
-    assert export(tmp_path / "g.scda", str(tmp_path / "b.h5"), netcdf=False, strict=True) == 0
-    with h5py.File(tmp_path / "b.h5") as h:
-        assert [name for name in cases if h[name] == h[f"g/{name}"]] == ["same"]
-        assert h["g/items"][13] == h["g/chunks"][13] == 100 and h["items"][13] == h["chunks"][13] == 13
-        assert h["g/attribute"].attrs["units"] == "m" and h["g/row"].shape == (40,) and h["g/record"].shape == (2, 20)
-
-
-def test_records_of_which_one_has_another_name(tmp_path: Path) -> None:
-    with scda.create(tmp_path / "f.scda") as w:
-        for n in (2, 3):
-            w.dataset("r", np.arange(n))
-    assert export(tmp_path / "f.scda", str(tmp_path / "f.h5"), netcdf=False, strict=True) == 0
-    with h5py.File(tmp_path / "f.h5", "a") as h:
-        h["first"] = h["r/0"]
-        h["s"] = h5py.SoftLink("/r/1")
-    convert(str(tmp_path / "f.h5"), str(tmp_path / "g.scda"), strict=True)
-    with scda.open(tmp_path / "g.scda") as f:
-        assert sorted(names(f)) == ["first", "r"] and [len(each) for each in f.records("r")] == [2, 3]
-    assert export(tmp_path / "g.scda", str(tmp_path / "g.h5"), netcdf=False, strict=True) == 0
-    with h5py.File(tmp_path / "g.h5") as h:
-        assert h["first"][...].tolist() == [0, 1] and h["s"][...].tolist() == [0, 1, 2]
 
 
 def odd_types() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""scda import and scda export of files by somebody else: what these name, links to, and do to the library that reads them."""
+"""scda import of files by somebody else: what these name, links to, and do to the library that reads them."""
 
 from __future__ import annotations
 
@@ -161,25 +161,6 @@ def test_links_lead_out_of_a_plotfile_on_request_only(place: Path) -> None:
     np.savez("n.npz", x=SECRET)
     with pytest.raises(scda.ArgumentError, match="for files of HDF5 and AMReX"):
         scda.import_("n.npz", "n.scda", external=True)
-
-
-def test_export_does_not_go_where_links_lead(place: Path) -> None:
-    """A path of an attribute may lead through a link that the same file has made: here, into a pipe."""
-    os.mkfifo("pipe")
-    reference = {"type": "reference", "shape": None}
-    with scda.create("a.scda") as w:
-        w.group("/", {"scda_links": {"away": {"external": ["pipe", "/"]}, "deep": {"soft": "/away/x"}}})
-        for link in ("away/x", "/away/x", "deep", "deep/y"):
-            name = link.strip("/").replace("/", "-") + str(len(link))
-            w.group(name, {"scda_links": {"h": {"hard": link}}, "r": link, "scda_types": {"r": reference}})
-            scales = {"dimensions": [{"scales": [link]}]}
-            w.dataset(f"{name}/d", np.arange(3), attrs={"scda_scales": scales, "scda_type_path": link})
-        w.dataset("t", np.array([b"away/x", b"deep"]), attrs={"scda_type": "reference"})
-    done = run("export", "a.scda", "a.h5")
-    assert done.returncode == 3 and "Traceback" not in done.stderr, done
-    with h5py.File("a.h5") as h:
-        assert h["deep4/d"][:].tolist() == [0, 1, 2]
-    assert run("import", "a.h5", "b.scda").returncode in (0, 3)
 
 
 STAND_IN = """

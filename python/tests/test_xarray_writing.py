@@ -439,9 +439,8 @@ def test_one_step_is_no_series(tmp_path: Path) -> None:
         plain = ds.isel(time=0).drop_vars(["flag", "step", "mask"])
         plain.to_netcdf(tmp_path / f"one.{ending}", engine="netcdf4", **kind)
         scda.import_(tmp_path / f"one.{ending}", tmp_path / f"{ending}.scda")
-        scda.export(tmp_path / f"{ending}.scda", tmp_path / f"again.{ending}.nc")
-        with opened(tmp_path / f"{ending}.scda") as one, xr.open_dataset(tmp_path / f"again.{ending}.nc", engine="netcdf4") as again:
-            assert one.equals(plain) and again.equals(plain)  # the attributes say where it comes from
+        with opened(tmp_path / f"{ending}.scda") as one:
+            assert one.equals(plain)  # the attributes say where it comes from
     with scda.create(tmp_path / "f.scda") as w:  # written again, they are records
         for number in range(2):
             w.xarray(ds.isel(time=number))

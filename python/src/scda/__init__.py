@@ -13,7 +13,7 @@ mpi4py, any number of ranks do so together, and the file does not depend on thei
 from typing import TYPE_CHECKING, Any
 
 from . import _errors
-from ._commands import Answer, Picture, check, diff, export, import_, plot, vtk
+from ._commands import Answer, Picture, check, diff, import_, plot, vtk
 from ._core import VERSION as __version__
 from ._dataset import Attributes, Dataset
 from ._errors import *  # noqa: F403
@@ -56,7 +56,6 @@ __all__ = [
     "check",
     "create",
     "diff",
-    "export",
     "forests",
     "import_",
     "mesh_checksum",

@@ -57,14 +57,6 @@ def vtk(arguments: argparse.Namespace) -> None:
         raise Incomplete(f"{arguments.file}: {len(left_out)} left out, all else is in the new file")
 
 
-def export(arguments: argparse.Namespace) -> None:
-    options = {name: getattr(arguments, name) for name in ("without", "blosc", "strict", "force")}
-    progress = Progress(arguments.file)
-    left_out = _commands.export(arguments.file, arguments.out, **options, tell=_tell, progress=progress)
-    if left_out:
-        raise Incomplete(f"{arguments.file}: {len(left_out)} left out, all else is in {arguments.out}")
-
-
 def import_file(arguments: argparse.Namespace) -> None:
     options = {name: getattr(arguments, name) for name in ("without", "strict", "external", "force")}
     options["seal"], options["hdf5"] = not arguments.no_seal, arguments.hdf5
@@ -109,14 +101,6 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--field", metavar="NAME", action="append", help=text)
     text = "the mesh, the particles, or the group with the datasets of a grid; if not given, the only mesh of FILE"
     command.add_argument("--group", metavar="NAME", help=text)
-
-    command = add(export, "export", "Write the datasets to an HDF5 or NetCDF file", ("FILE", "the file to read"))
-    command.add_argument("out", metavar="OUT", help="the file to write: .h5 is HDF5, .nc NetCDF-4")
-    text = "copy chunks by zstd and lz4 as they are, for readers that have HDF5's filter 32001; otherwise they are deflated"
-    command.add_argument("--blosc", action="store_true", help=text)
-    _add_without(command)
-    text = "stop at the first thing that OUT has no place for, instead of leaving it out"
-    command.add_argument("--strict", action="store_true", help=text)
 
     text = "Make a file from one of HDF5, NetCDF, NumPy (.npz) or Zarr"
     command = add(import_file, "import", text, ("IN", "the file to import"))

@@ -21,32 +21,15 @@ MISSING = ("_FillValue", "missing_value")
 # Those with the type of the data that they belong to, as CF has them.
 _OF_DATA = {*MISSING, "flag_values", "flag_masks", "valid_min", "valid_max", "valid_range", "actual_range"}
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_TYPE = re.compile(r"(?P<big>>?)(?P<name>[a-z]+[0-9]*)(?:\[(?P<shape>null|[0-9]+(?:,[0-9]+)*)\])?(?P<form>(?: [a-z0-9-]+)*)")
-_TEXTS = {"char", "string"}
+_TYPE = re.compile(r"(?P<name>[a-z]+[0-9]*)(?:\[(?P<shape>[0-9]+(?:,[0-9]+)*)\])?")
+# The type of texts, where they could be taken for numbers: "NaN".
+_TEXT = "string"
 
 
-class Null(NamedTuple):
-    """An attribute without data: of HDF5, and the empty text of NetCDF."""
-
-    type: str
-    # Of texts, as :class:`Text` has it.
-    form: str = ""
-
-
-class Text(NamedTuple):
-    """Text, or a list of texts. Of fixed length it is `NC_CHAR` in NetCDF, otherwise `NC_STRING`."""
+class Json(NamedTuple):
+    """A value of a type of HDF5 that has no name here, as JSON."""
 
     value: Any
-    is_fixed: bool
-    # Where HDF5 does not have it as it would be written: words such as `utf-8`, `nullterm`, `9` (bytes).
-    form: str = ""
-
-
-class Typed(NamedTuple):
-    """A value of a type of HDF5 that has no name here, as JSON, and the description of its type and shape."""
-
-    value: Any
-    type: dict[str, Any]
 
 
 def as_item(value: Any, dtype: np.dtype[Any]) -> Any:
@@ -78,11 +61,7 @@ def with_json(attrs: dict[str, Any], dtype: Optional[np.dtype[Any]] = None) -> d
         if plain is None:
             as_json.append(name)
             found[name] = json.dumps(value)
-        elif isinstance(plain, Null):
-            found[name] = "" if plain.type in _TEXTS else np.empty(0, plain.type.lstrip(">"))
-        elif isinstance(plain, Text):
-            found[name] = plain.value
-        elif _is_typed(name, types) or name in _OF_DATA and dtype is not None or np.ndim(plain) == 0:
+        elif not isinstance(plain, np.ndarray) or _is_typed(name, types) or name in _OF_DATA and dtype is not None:
             found[name] = plain
         else:
             found[name] = plain.tolist()
@@ -109,36 +88,29 @@ def json_names(marker: Any) -> set[str]:
 
 
 def plain_value(name: str, value: Any, types: Any, dtype: Optional[np.dtype[Any]], *, netcdf: bool) -> Any:
-    """What HDF5 or NetCDF has for an attribute, with numpy's numbers; None if it has nothing from which the value can be told.
+    """What HDF5 or NetCDF has for an attribute: numpy's numbers, a text, a list of texts; None if it has nothing from which the value can
+    be told.
 
     Args:
         types: the attribute `scda_types`.
         dtype: the type of the data that the attribute belongs to.
     """
     text = types.get(name) if isinstance(types, dict) else None
-    if isinstance(text, dict) and not netcdf:
-        return Typed(value, text)
     if isinstance(text, str):
         typed = _typed_value(value, text)
         if typed is not None and not (netcdf and _is_not_of_netcdf(typed)):
             return typed
     if isinstance(value, str):
         if value not in _NUMBERS:
-            return _text(value, netcdf) if "\0" not in value else None
+            return value if "\0" not in value else None
     elif isinstance(value, list):
         if not value or netcdf and any(isinstance(item, list) for item in value):
             return None
         if all(isinstance(item, str) for item in value) and not all(item in _NUMBERS for item in value):
-            return Text(value, False) if not any("\0" in item for item in value) else None
+            return value if not any("\0" in item for item in value) else None
     is_of_data = dtype is not None and name in _OF_DATA and (dtype.kind != "c" or name in MISSING)
     numbers = as_item(value, dtype) if is_of_data and dtype is not None else None
     return _numbers(value, netcdf) if numbers is None else numbers
-
-
-def _text(value: str, netcdf: bool) -> Any:
-    if netcdf and not value:
-        return Null("char")
-    return Text(value, netcdf)
 
 
 def _is_not_of_netcdf(value: Any) -> bool:
@@ -187,23 +159,12 @@ def _typed_value(value: Any, text: str) -> Any:
     if match is None:
         return None
     name, shape = match["name"], match["shape"]
-    is_raw = re.fullmatch("r[1-9][0-9]{0,5}", name) is not None and int(name[1:]) % 8 == 0
-    if name not in _TEXTS and name not in TYPE_NAMES and not is_raw:
-        return None
-    if shape == "null":
-        return Null(match["big"] + name, match["form"].strip())
-    whole = None if shape is None else tuple(map(int, shape.split(",")))
     items = _items(value)
-    if name in _TEXTS:
-        if not all(isinstance(item, str) and "\0" not in item for item in items):
-            return None
-        if whole is not None and math.prod(whole) != len(items):
-            return None
-        return Text(value if whole is None else _nested(items, whole), name == "char", match["form"].strip())
+    if name == _TEXT:
+        return value if all(isinstance(item, str) and "\0" not in item for item in items) else None
+    if name not in TYPE_NAMES:
+        return None
     try:
-        if is_raw:
-            raw = np.array(items, np.uint8).tobytes()
-            return np.void(raw) if 8 * len(raw) == int(name[1:]) else None
         dtype = np.dtype(name)
         if dtype.kind == "c":
             parts = np.array(_mapped(value, _as_float) if items else np.empty((0, 2)), np.float64)
@@ -214,14 +175,11 @@ def _typed_value(value: Any, text: str) -> Any:
             array = np.array(value, dtype)
         else:
             array = None
-        if array is not None and whole is not None:
-            array = array.reshape(whole)
+        if array is not None and shape is not None:
+            array = array.reshape(tuple(map(int, shape.split(","))))
     except (ValueError, TypeError, OverflowError):
         return None
-    if array is None:
-        return None
-    array = array.astype(array.dtype.newbyteorder(">")) if match["big"] else array
-    return array[()] if array.ndim == 0 and not match["big"] else array
+    return array[()] if array is not None and array.ndim == 0 else array
 
 
 def _as_float(value: Any) -> float:
@@ -232,12 +190,6 @@ def _as_float(value: Any) -> float:
     return value
 
 
-def _nested(items: list[Any], shape: tuple[int, ...]) -> Any:
-    array = np.empty(len(items), object)
-    array[:] = items
-    return array.reshape(shape).tolist()
-
-
 def described(
     raw: dict[str, Any], dtype: Optional[np.dtype[Any]], *, netcdf: bool
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -245,8 +197,7 @@ def described(
     and the names of those that JSON cannot have, with the reason.
 
     Args:
-        raw: numpy's numbers, :class:`Text` with bytes or str in it, :class:`Null`, :class:`Typed`, or an exception that says why
-            there is no value.
+        raw: numpy's numbers, texts and lists of them as bytes or str, :class:`Json`, or an exception that says why there is no value.
         dtype: the type of the data that they belong to.
     """
     attrs: dict[str, Any] = {}
@@ -261,7 +212,7 @@ def described(
             left_out.append((name, str(error)))
             continue
         again = plain_value(name, attrs[name], None, dtype, netcdf=netcdf)
-        if again is None or _described(again, netcdf) != (attrs[name], text):
+        if text is not None and (again is None or _described(again, netcdf) != (attrs[name], text)):
             types[name] = text
     types.pop(JSON_NAMES, None)
     for name in json_names(attrs.pop(JSON_NAMES, None)):
@@ -276,38 +227,26 @@ def described(
     return attrs, left_out
 
 
-def _described(value: Any, netcdf: bool) -> tuple[Any, Any]:
-    """A value in JSON, and its type as text, or as JSON."""
-    if isinstance(value, Typed):
-        return value.value, value.type
-    if isinstance(value, Null):
-        return ("" if value.type in _TEXTS else []), f"{value.type}[null]" + (f" {value.form}" if value.form else "")
-    form = ""
-    if isinstance(value, Text):
-        made, name = _mapped(value.value, decoded), "char" if value.is_fixed else "string"
-        shape = _shape_of(made)
-        form = f" {value.form}" if value.form else ""
-    else:
-        array = np.asarray(value)
-        shape = array.shape
-        if array.dtype.kind == "V" and array.dtype.names is None and shape == ():
-            return list(array.tobytes()), f"r{8 * array.dtype.itemsize}"
-        name = array.dtype.name
-        if name not in TYPE_NAMES:
-            raise TypeError(f"found {array.dtype}, which JSON has not")
-        if array.dtype.itemsize > 1 and array.dtype.newbyteorder("<") != array.dtype:
-            name = f">{name}"
-        if array.dtype.kind == "c":
-            array = np.stack([array.real, array.imag], -1)
-        made = _mapped(array.tolist(), _number) if array.dtype.kind == "f" else array.tolist()
+def _described(value: Any, netcdf: bool) -> tuple[Any, Optional[str]]:
+    """A value in JSON, and its type, where that may have to be told."""
+    if isinstance(value, Json):
+        return value.value, None
+    if isinstance(value, (str, bytes, list)):
+        made = _mapped(value, decoded)
+        return made[0] if netcdf and isinstance(made, list) and len(made) == 1 else made, _TEXT if made else None
+    array = np.asarray(value)
+    shape = array.shape
+    if array.dtype.kind == "V" and array.dtype.names is None and shape == ():
+        return list(array.tobytes()), None
+    name = array.dtype.name
+    if name not in TYPE_NAMES:
+        raise TypeError(f"found {array.dtype}, which JSON has not")
+    if array.dtype.kind == "c":
+        array = np.stack([array.real, array.imag], -1)
+    made = _mapped(array.tolist(), _number) if array.dtype.kind == "f" else array.tolist()
     # NetCDF has a number as an array of one.
-    if shape == (1,):
-        return made[0], (name if netcdf else f"{name}[1]") + form
-    return made, (f"{name}[{','.join(map(str, shape))}]" if 0 in shape else name) + form
-
-
-def _shape_of(value: Any) -> tuple[int, ...]:
-    return (len(value), *(_shape_of(value[0]) if value else ())) if isinstance(value, list) else ()
+    is_told = 0 in shape or shape == (1,) and not netcdf
+    return (made[0] if shape == (1,) else made), f"{name}[{','.join(map(str, shape))}]" if is_told else name
 
 
 def _number(value: float) -> Any:

@@ -9,8 +9,6 @@ from typing import IO, Any, NamedTuple, Optional
 
 import numpy as np
 
-from ._attributes import Null, Text
-
 # By their number in the file.
 _TYPES = {
     **{1: "i1", 2: "S1", 3: ">i2", 4: ">i4", 5: ">f4", 6: ">f8"},
@@ -148,9 +146,7 @@ class Classic:
             name, dtype = self._name(), self._type()
             data = self._padded(dtype.itemsize * self._number())
             if dtype.kind == "S":
-                text = data.rstrip(b"\0")
-                attrs[name] = Text(text, True) if text else Null("char")
+                attrs[name] = data.rstrip(b"\0")
             else:
-                numbers = np.frombuffer(data, dtype).astype(dtype.newbyteorder("="))
-                attrs[name] = numbers if len(numbers) else Null(numbers.dtype.name)
+                attrs[name] = np.frombuffer(data, dtype).astype(dtype.newbyteorder("="))
         return attrs

@@ -114,50 +114,6 @@ def vtk(
         return _vtk.write(source, new, part, **how, fields=field, group=group)
 
 
-_HDF5_ENDINGS = (".h5", ".hdf5", ".hdf")
-_NETCDF_ENDINGS = (".nc", ".nc4")
-
-
-def export(
-    path: Any,
-    out: Any,
-    *,
-    without: Sequence[str] = (),
-    blosc: bool = False,
-    strict: bool = False,
-    force: bool = False,
-    tell: Optional[Callable[[str], None]] = None,
-    progress: Optional[Progress] = None,
-) -> list[str]:
-    """Writes the datasets to an HDF5 or NetCDF file, as ``scda export`` does. Needs h5py.
-
-    Args:
-        path: the file.
-        out: the new file: .h5 is HDF5, .nc NetCDF-4.
-        without: names to leave out, which may be patterns.
-        blosc: whether chunks by zstd and lz4 are copied as they are, for readers with HDF5's filter 32001; else they are
-            deflated.
-        strict: whether what the new file has no place for is an error; else it is left out.
-        force: whether a file that exists is replaced.
-        tell, progress: for the command: what is called with each line; None: a bar of tqdm, if that is installed.
-
-    Returns:
-        What was left out, a line each.
-    """
-    source, new = os.fspath(path), os.fspath(out)
-    ending = os.path.splitext(new)[1].lower()
-    if ending not in (*_HDF5_ENDINGS, *_NETCDF_ENDINGS):
-        expected = " ".join((*_HDF5_ENDINGS, *_NETCDF_ENDINGS))
-        raise ArgumentError(f"{new}: found a name that ends with {ending!r}, expected one of {expected}", None, new)
-    from ._export import export as write
-
-    lines, say = _lines(tell)
-    how: dict[str, Any] = {"netcdf": ending in _NETCDF_ENDINGS, "blosc": blosc, "strict": strict, "tell": say}
-    with own_errors(source), new_file(new, force, source) as part, progress or bar(source) as shown:
-        write(source, part, **how, without=without, progress=shown)
-    return lines
-
-
 def import_(
     path: Any,
     out: Any,
@@ -185,7 +141,7 @@ def import_(
         seal: whether the new file is sealed.
         hdf5: whether it is also an HDF5 file, if it is sealed.
         force: whether a file that exists is replaced.
-        tell, progress: as for :func:`export`.
+        tell, progress: for the command: what is called with each line; None: a bar of tqdm, if that is installed.
 
     Returns:
         What was left out, a line each.

@@ -45,14 +45,6 @@ def has_link(group: h5py.Group, name: Union[str, bytes]) -> bool:
     return b"\0" not in key and bool(group.id.links.exists(key))
 
 
-def object_at(group: h5py.Group, path: str) -> Any:
-    """What is at a path in the same file; None if nothing is."""
-    try:
-        return next(_objects(group, [(part, False) for part in path.split("/")], path, 0), None)
-    except LeadsAway:
-        return None
-
-
 def _objects(group: h5py.Group, parts: list[tuple[str, bool]], path: str, hops: int) -> Iterator[Any]:
     """What is at a path in the same file, whose parts may be patterns.
 

@@ -1,4 +1,4 @@
-"""The types of HDF5 and those of scda: one table for both directions.
+"""The types of HDF5, and what they are in scda.
 
 A type of HDF5 is described in JSON, as `scda import --help` has it ("Types in scda_type"): ``"float64"``, ``">int16"``, ``"char 8"``,
 ``{"struct": [["x", "float32", 0]], "bytes": 4}``.
@@ -19,11 +19,13 @@ BOOL = {"enum": "int8", "names": {"FALSE": 0, "TRUE": 1}}
 _NUMBER = re.compile(r"(?P<big>>?)(?P<kind>[a-z]+)(?P<bits>[0-9]+)")
 _TEXT = re.compile(r"(?P<kind>char|string)(?: (?P<charset>ascii|utf-8))?(?: (?P<pad>nullterm|spacepad))?(?: (?P<bytes>[1-9][0-9]{0,8}))?")
 _TIMES = re.compile(r"NUMPY:[<|>]?(?P<name>[Mm]8\[[0-9A-Za-zμ]+\])")
-_MOST_BYTES = (1 << 31) - 1
-_CHARSETS = {"ascii": h5t.CSET_ASCII, "utf-8": h5t.CSET_UTF8}
 _PADS = {"nullterm": h5t.STR_NULLTERM, "spacepad": h5t.STR_SPACEPAD, None: h5t.STR_NULLPAD}
 # Fewer bytes than the type claims in a file would be a hole in numpy's memory.
 _OF_NUMPY = {"bits": "uint", "time": "int"}
+
+
+# Numbers that HDF5 and numpy both have, where there are others.
+_STANDARD = {"float16", "float32", "float64", "bits8", "bits16", "bits32", "bits64"}
 
 
 class TextType:
@@ -76,7 +78,7 @@ def describe(kind: h5t.TypeID) -> Any:
         return "reference"
     if which == h5t.TIME:
         for name in (f"{order}time{bits}" for order in ("", ">") for bits in (32, 64)):
-            if kind.equal(make(name)):
+            if kind.equal(_standard(name)):
                 return name
     big = ">" if kind.get_size() > 1 and kind.get_order() == h5t.ORDER_BE else ""
     if which == h5t.BITFIELD:
@@ -98,7 +100,7 @@ def other_type(kind: h5t.TypeID, described: Any) -> Optional[str]:
     if of is not None:
         return other_type(kind.get_super(), of)
     size = kind.get_size()
-    if which != h5t.FLOAT or size == make(described).get_size():
+    if which != h5t.FLOAT or size == layout(described).itemsize:
         return None
     return f"floating-point numbers of {size} bytes, {kind.get_fields()[2]} bits of which are the exponent"
 
@@ -128,103 +130,34 @@ def _as_complex(described: dict[str, Any]) -> Any:
     return described
 
 
-def default(item: np.dtype[Any], *, big: bool = False, names: Any = None, netcdf: bool = False) -> Any:
-    """The type that `scda export` chooses.
-
-    Args:
-        item: a type of scda.
-        big: whether the highest byte of numbers comes first.
-        names: those of an enumeration.
-        netcdf: of those that NetCDF has.
-    """
-    more: dict[str, Any] = {"big": big, "netcdf": netcdf}
+def default(item: np.dtype[Any]) -> Any:
+    """The type whose items have the bytes of this one of scda: numbers, structs, texts of bytes."""
     if item.subdtype is not None:
-        return {"array": default(item.subdtype[0], **more), "shape": list(item.subdtype[1])}
+        return {"array": default(item.subdtype[0]), "shape": list(item.subdtype[1])}
     if item.names is not None:
         members, end = [], 0
         for name in item.names:
-            of = default(item[name], netcdf=netcdf)
+            of = default(item[name])
             members.append([name, of, end])
-            end += make(of).get_size()
+            end += item[name].itemsize
         return {"struct": members, "bytes": end}
-    if item.kind in "UO":
-        return "string"
     if item.kind == "S":
-        one = {"array": "char 1", "shape": [item.itemsize]}
-        return one if netcdf and item.itemsize > 1 else f"char {item.itemsize}"
+        return f"char {item.itemsize}"
     if item.kind == "b":
-        return "int8" if netcdf else BOOL
+        return BOOL
     if item.kind == "V":
         return f"r{8 * item.itemsize}"
-    name = "int64" if item.kind in "Mm" else item.name
-    name = f">{name}" if big and item.itemsize > 1 else name
-    return name if names is None else {"enum": name, "names": names}
+    return "int64" if item.kind in "Mm" else item.name
 
 
-def make(described: Any) -> h5t.TypeID:
-    """The type with this description.
-
-    Raises:
-        ValueError: it describes none.
-    """
-    try:
-        return _make(described)
-    except (ValueError, TypeError, KeyError, RuntimeError, OverflowError, AttributeError, RecursionError) as error:
-        raise ValueError(f"no type of HDF5 is described so: {error}") from None
-
-
-def _make(described: Any) -> h5t.TypeID:
-    if isinstance(described, str):
-        if is_text(described):
-            return _make_text(TextType(described))
-        if described == "reference":
-            return h5t.STD_REF_OBJ.copy()
-        if re.fullmatch("r[0-9]+", described):
-            return _make_opaque(int(described[1:]) // 8, b"")
-        match = _NUMBER.fullmatch(described)
-        if match is None:
-            raise ValueError(described)
-        kind, bits, order = match["kind"], match["bits"], "BE" if match["big"] else "LE"
-        if kind == "bits":
-            return getattr(h5t, f"STD_B{bits}{order}").copy()
-        if kind == "time":
-            return getattr(h5t, f"UNIX_D{bits}{order}").copy()
-        if f"{kind}{bits}" not in TYPE_NAMES:
-            raise ValueError(described)
-        return h5t.py_create(np.dtype(f"{kind}{bits}").newbyteorder(">" if match["big"] else "<")).copy()
-    (which,) = {"enum", "opaque", "array", "struct", "list"} & set(described)
-    if which == "enum":
-        made = h5t.enum_create(_make(described["enum"]))
-        for name, value in described["names"].items():
-            made.enum_insert(name.encode(), int(value))
-        return made
-    if which == "opaque":
-        return _make_opaque(int(described["opaque"]), described["tag"].encode())
-    if which == "list":
-        return h5t.vlen_create(_make(described["list"]))
-    if which == "array":
-        return h5t.array_create(_make(described["array"]), tuple(map(int, described["shape"])))
-    size = int(described["bytes"])
-    if not 0 < size <= _MOST_BYTES or not described["struct"]:
-        raise ValueError(f"{size} bytes, {len(described['struct'])} members")
-    made = h5t.create(h5t.COMPOUND, size)
-    for name, of, offset in described["struct"]:
-        made.insert(name.encode(), int(offset), _make(of))
-    return made
-
-
-def _make_opaque(size: int, tag: bytes) -> h5t.TypeID:
-    made = h5t.create(h5t.OPAQUE, size)
-    made.set_tag(tag)
-    return made
-
-
-def _make_text(text: TextType) -> h5t.TypeID:
-    made = h5t.C_S1.copy()
-    made.set_size(text.bytes if text.is_fixed else h5t.VARIABLE)
-    made.set_strpad(_PADS[text.pad] if text.is_fixed else h5t.STR_NULLTERM)
-    made.set_cset(_CHARSETS[text.charset])
-    return made
+def _standard(name: str) -> h5t.TypeID:
+    """The type of a number, a bit field or a time."""
+    match = _NUMBER.fullmatch(name)
+    assert match is not None
+    kind, bits, order = match["kind"], match["bits"], "BE" if match["big"] else "LE"
+    if kind in ("bits", "time"):
+        return getattr(h5t, f"STD_B{bits}{order}" if kind == "bits" else f"UNIX_D{bits}{order}")
+    return h5t.py_create(np.dtype(f"{kind}{bits}").newbyteorder(">" if match["big"] else "<"))
 
 
 def has_objects(described: Any) -> bool:
@@ -282,7 +215,7 @@ def has_layout(kind: h5t.TypeID) -> bool:
     which = kind.get_class()
     if which in (h5t.FLOAT, h5t.BITFIELD):
         name = f"{'float' if which == h5t.FLOAT else 'bits'}{8 * kind.get_size()}"
-        return any(kind.equal(make(order + name)) for order in ("", ">"))
+        return name in _STANDARD and any(kind.equal(_standard(order + name)) for order in ("", ">"))
     if which == h5t.INTEGER:
         return kind.get_precision() == 8 * kind.get_size() and kind.get_order() in (h5t.ORDER_LE, h5t.ORDER_BE)
     if which == h5t.COMPOUND:
@@ -312,33 +245,6 @@ def item_of(described: Any, lengths: Iterator[str] = iter(())) -> np.dtype[Any]:
     if "array" in described:
         return np.dtype((item_of(described["array"], lengths), tuple(described["shape"])))
     return np.dtype([(name, item_of(of, lengths)) for name, of, _ in described["struct"]])
-
-
-def fits(described: Any, item: np.dtype[Any]) -> bool:
-    """Whether items of this type of scda can be written as those of HDF5."""
-    if isinstance(described, str):
-        if has_objects(described):
-            return item.kind in "USO"
-        if is_text(described):
-            return item == layout(described)
-        match = _NUMBER.fullmatch(described)
-        plain = layout(described).newbyteorder("=") if match is not None else None
-        return plain == item or plain == np.int64 and item.kind in "Mm" or plain == np.int8 and item.kind == "b"
-    if described == BOOL:
-        return item.kind == "b"
-    if "enum" in described:
-        return item.kind in "iu" and fits(described["enum"], item)
-    if "opaque" in described:
-        return item == item_of(described)
-    if "array" in described:
-        if item.kind == "S" and described["array"] == "char 1":
-            return bool(described["shape"] == [item.itemsize])
-        base, shape = item.subdtype or (item, ())
-        return list(shape) == described["shape"] and fits(described["array"], base)
-    if "list" in described or item.names is None:
-        return False
-    members = described["struct"]
-    return [name for name, _, _ in members] == list(item.names) and all(fits(of, item[name]) for name, of, _ in members)
 
 
 def text_types(array: Any, described: Any, name_of: Callable[[Any], bytes]) -> list[str]:
@@ -375,13 +281,10 @@ def text_bytes(value: Any, name_of: Callable[[Any], bytes]) -> bytes:
 
 def to_items(array: Any, described: Any, item: np.dtype[Any], name_of: Callable[[Any], bytes]) -> Any:
     """Items of HDF5, in :func:`layout` or as h5py has them, as those of scda."""
-    is_array = item.subdtype is not None
     if item.subdtype is not None:
         item = item.subdtype[0]
     if isinstance(described, dict):
         if "array" in described:
-            if item.kind == "S" and described["array"] == "char 1" and not is_array:
-                return np.ascontiguousarray(array).view(item).reshape(array.shape[:-1])
             return to_items(array, described["array"], item, name_of)
         if "struct" in described:
             made = np.zeros(array.shape, item)
@@ -411,44 +314,3 @@ def to_items(array: Any, described: Any, item: np.dtype[Any], name_of: Callable[
             return np.where(ended, np.uint8(0), letters).view(item).reshape(array.shape)
         return array.astype(item)
     return array.astype("i8").view(item) if item.kind in "Mm" else array.astype(item)
-
-
-def space_padded(texts: Any, made: np.dtype[Any]) -> Any:
-    """Texts with spaces after them; numpy's function has no empty arrays."""
-    return (np.asarray(np.char.ljust(texts, made.itemsize, b" ")) if texts.size else texts).astype(made)
-
-
-def from_items(items: Any, described: Any, made: np.dtype[Any], reference_to: Callable[[str], Any]) -> Any:
-    """Items of scda as those of HDF5.
-
-    Args:
-        made: :func:`layout`, or the type that h5py has.
-        reference_to: makes a reference of a path.
-    """
-    if made.subdtype is not None:
-        made = made.subdtype[0]
-    if isinstance(described, dict):
-        if "array" in described:
-            if items.dtype.kind == "S" and described["array"] == "char 1" and described["shape"] == [items.dtype.itemsize]:
-                return np.ascontiguousarray(items).view("S1").reshape(*items.shape, items.dtype.itemsize)
-            return from_items(items, described["array"], made, reference_to)
-        if "struct" in described:
-            array = np.zeros(items.shape, made)
-            for name, of, _ in described["struct"]:
-                array[name] = from_items(items[name], of, made[name], reference_to)
-            return array
-        if "opaque" in described:
-            return items.view(made)
-        return items.astype(made)
-    if has_objects(described):
-        array = np.empty(items.size, object)
-        texts = [each if isinstance(each, str) else each.decode("utf-8", "surrogateescape") for each in items.ravel().tolist()]
-        if described != "reference" and any("\0" in each for each in texts):
-            raise ValueError("found a text with a NUL character, which HDF5 has not in texts of variable length")
-        array[:] = [reference_to(each) for each in texts] if described == "reference" else [
-            each.encode("utf-8", "surrogateescape") for each in texts
-        ]
-        return array.reshape(items.shape).astype(made)
-    if is_text(described) and TextType(described).pad == "spacepad":
-        return space_padded(items, made)
-    return items.view("i8").astype(made) if items.dtype.kind in "Mm" else items.astype(made)

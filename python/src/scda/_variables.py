@@ -43,12 +43,6 @@ class Variable(NamedTuple):
             return chunks
         return (1, *(self.dataset.shape if chunks is None else chunks))
 
-    def own_dim(self, d: int) -> Optional[str]:
-        """The name that a dimension has in the file; of the one that counts records that of the variable. None: it has none, as
-        that of the letters of texts in NetCDF."""
-        own = (self.dims[0], *self.dataset.dims) if self.has_records else self.dataset.dims
-        return own[d] if d < len(own) else None
-
 
 # What NetCDF has where nothing was written, of single and double precision.
 _NETCDF_FILL = 9.969209968386869e36

@@ -37,16 +37,16 @@ attributes scda_... are explained below:
   references to objects  their paths
   lists of variable length, and what has them in it
                          bytes of any length, with scda_type
-  user block of up to 1 MiB
-                         scda_user_block
-  links; types with a name; dimensions that no variable of their group has
-                         scda_links; scda_named_types; scda_dimensions
+  links; dimensions that no variable of their group has
+                         scda_links; scda_dimensions
   chunks                 the same; those with other filters than shuffle and deflate are compressed
                          anew
   data without filters   contiguous; chunks if most chunks were never written
   fill values            the same; of arrays, lists, opaque items with a tag, and structs with
                          texts of variable length zeros, as h5py cannot read them
-  attributes             JSON, with scda_types. Texts that are no UTF-8 are taken as Latin-1
+  attributes             JSON, with scda_types: structs and arrays are lists, references paths.
+                         Texts that are no UTF-8 are taken as Latin-1
+  names of dimensions    those of dimension scales, else labels
   dimensions that may grow; no data space
                          scda_max_shape
   omitted                data in other files, which external storage and virtual datasets name,
@@ -55,44 +55,30 @@ attributes scda_... are explained below:
                          more than 4,000,000 bytes of JSON, or with the name of one that scda import
                          writes; datasets of more than 4,194,304 chunks (h5repack makes larger ones)
                          or records
-What scda export wrote becomes records again, and a forest the same bytes if it was written with
-the same parameters. An array of more than 64 MiB needs as much room again beside OUT during the
+Not kept, and not reported: user blocks, names of types, byte order, the padding of texts, labels
+and further scales of a dimension beside its first scale. An array of more than 64 MiB needs as much room again beside OUT during the
 import, unless its chunks are copied.
 
-Attributes for what JSON cannot say; scda export follows them, xarray scda_max_shape:
+Attributes for what scda has not; xarray follows scda_max_shape and scda_types:
   scda_max_shape         a list with the greatest number of indices of each dimension, null if there
                          is none; null instead of the list: HDF5 had no data space
   scda_enum              an object: the integer of each name of an enumeration
-  scda_type              the type in HDF5 (below), where scda export would choose another
-  scda_type_path         its path, if it has a name
-  scda_scales            of a dataset, where scda export would choose others: an object with
-                         dimensions, a list with an object for each, which has its label and
-                         scales, a list of their paths, if there are any; and name, if the dataset
-                         is a scale itself
+  scda_type              the type in HDF5 (below) of bytes of any length
   scda_links             of a group, an object: for each name {"soft": path}, {"external": [file,
                          path]}, or {"hard": path} for one more name of a group, which is imported
                          once, or of a dataset, which is imported under each of its names
-  scda_named_types       of a group, an object: the types in it
   scda_dimensions        of a group, an object: the sizes of the dimensions of NetCDF that no
                          variable directly in it has, null for one that may grow
   scda_static            true of a dataset time without dimensions: it is not the time of a record
-  scda_user_block        of /, what stands before the bytes of HDF5: an object with bytes, their
-                         number, and base64, themselves without the zeros at their end
-  scda_types             an object: for names of attributes their type, where scda export would
-                         choose another: that of items, char for text of fixed length, string for
-                         text of variable length; > before a number's type for the highest byte
-                         first. A number is one of JSON, or "NaN" (whatever its bits are),
-                         "Infinity", "-Infinity"; a complex number a list of two; raw bytes a list
-                         of integers; arrays are lists in lists. After the type stands the shape
-                         in brackets where the lists do not tell it: int16[1] (an array of one
-                         item, which is the item in JSON; from NetCDF's library it is the number),
-                         float32[0,2] (no items), float64[null] (no data space). After a text's
-                         type, after spaces: ascii or utf-8; nullpad, nullterm or spacepad; the
-                         bytes; latin-1 if its bytes are not UTF-8. Any other type is an object
-                         with type, as in scda_type, and shape (null: no data space); its value has
-                         lists for structs, lists and bytes
+  scda_types             an object: for names of attributes their type, where another one would be
+                         taken: that of items, or string. A number is one of JSON, or "NaN"
+                         (whatever its bits are), "Infinity", "-Infinity"; a complex number a list
+                         of two; raw bytes a list of integers; arrays are lists in lists. After the
+                         type stands the shape in brackets where the lists do not tell it: int16[1]
+                         (an array of one item, which is the item in JSON; from NetCDF's library it
+                         is the number), float32[0,2] (no items)
 
-Types in scda_type (readers ignore one that does not fit the items):
+Types in scda_type:
   "int16", "complex64", "r24", ...
                          those of items; ">int16" with the highest byte first
   "bits8", "time64"      bit fields and times (H5T_TIME): unsigned and signed integers
@@ -133,7 +119,7 @@ SDF: arrays become contiguous datasets, in the order of the file; those of one l
 The attribute sdf of a dataset has order, label (label_hex if it is no UTF-8), type,
 bytes_per_word, dims, and for raw items byte_order. SDF for IDL writes unsigned integers as i: they
 become negative from 2^31 or 2^63 on. Labels such as a and a/b become a dataset and a group of one
-name, which scda export and Zarr refuse.
+name, which Zarr refuses, and a view of HDF5 does not show.
 
 SIONlib, formats 2 to 5 in both byte orders (tested: format 5): IN is the first physical file, or
 any other if that is missing; the others are IN with .000001, .000002, ... at its end. ulimit -Hn

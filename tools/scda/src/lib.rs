@@ -34,7 +34,7 @@ mod window;
 
 use clap::{Parser, Subcommand};
 use fail::Fail;
-use scda_import::{export, import, python};
+use scda_import::{import, python};
 use scda_tools::{data_batches, datasets, fail, files, output, progress, ranges, rows, signals};
 use scda_view::{plot, statistics, view};
 use std::ffi::OsString;
@@ -51,14 +51,14 @@ A section is named by its number in scda ls, from 1 on, or by its user string, i
 character; 2-5,7- names several sections. What datasets, groups and streams are made of, such as \
 scda dataset 00, matches no pattern, except with --raw. A name of more than 58 bytes finds its dataset.
 
-One file may be -, standard input, but not for export, refs, vtk, and import of HDF5, NetCDF and .npz; so may OUT of copy, join \
+One file may be -, standard input, but not for refs, vtk, and import of HDF5, NetCDF and .npz; so may OUT of copy, join \
 and make, standard output. A pipe is first copied to the folder of TMPDIR.
 
 Memory does not grow with the file; one element, compressed block or chunk must fit. Temporary files of large chunks are \
 beside OUT, else in the folder of TMPDIR. NO_COLOR turns colours off. Control characters appear as \\x1b.
 
 Exit codes: 0 done; 1 the answer is no: a file is not valid, or files differ; 2 something else went wrong, with diff also an \
-invalid file; 3 done, but import or export omitted something."
+invalid file; 3 done, but import omitted something."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -83,7 +83,6 @@ enum Command {
     Rewind(rewind::Args),
     Make(make::Args),
     Import(import::Args),
-    Export(python::ExportArgs),
     Refs(python::RefsArgs),
     Vtk(python::VtkArgs),
     Plot(plot::Args),
@@ -129,7 +128,6 @@ fn act(arguments: &[OsString]) -> fail::Result<()> {
         Command::Rewind(args) => rewind::run(&args),
         Command::Make(args) => make::run(&args),
         Command::Import(args) => import::run(&args, arguments),
-        Command::Export(args) => export(&args.out, arguments),
         Command::Refs(_) | Command::Vtk(_) => python::run(arguments),
         Command::Plot(args) => plot::run(&args),
         Command::View(args) => view::run(&args),

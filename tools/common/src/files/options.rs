@@ -76,7 +76,7 @@ pub struct Seal {
     /// Do not seal the new file
     #[arg(long)]
     no_seal: bool,
-    /// A sealed file can also be read by programs for HDF5, such as h5py [default: as the input]
+    /// Seal the new file, and make it an HDF5 file as well, which h5py and others read [default: as the input]
     #[arg(long, conflicts_with_all = ["no_hdf5", "no_seal"])]
     hdf5: bool,
     /// The new file is no HDF5 file
@@ -110,6 +110,6 @@ impl Seal {
 
     /// The user's choice, or `default` without one.
     pub fn wanted(&self, default: bool) -> bool {
-        self.seal || default && !self.no_seal
+        self.seal || self.hdf5 || default && !self.no_seal
     }
 }

@@ -1,4 +1,4 @@
-//! The formats of other systems: which there are, and what `scda import` and `scda export` do with each.
+//! The formats of other systems: which there are, and what `scda import` does with each.
 
 mod packaged;
 mod sdf;
@@ -8,7 +8,6 @@ use crate::Foreign;
 use crate::fail::{Fail, Result};
 use crate::files::{Input, OutputFile, Resources, SealByDefault, check_replaceable, mode_like};
 use crate::output::complain;
-use crate::python;
 use scda::{Error, WriteOptions};
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -41,11 +40,6 @@ pub trait Format: Sync {
 
     /// Writes what the file has to a new one.
     fn import(&self, source: ImportSource, import: &Import<'_>) -> Result<()>;
-
-    /// The endings of the names of files that are exported to it, which the Python package does.
-    fn exported_endings(&self) -> &'static [&'static str] {
-        &[]
-    }
 }
 
 /// What is imported.
@@ -169,19 +163,4 @@ pub fn in_words<T: AsRef<str>>(items: &[T]) -> String {
         [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
         _ => items.concat(),
     }
-}
-
-/// `scda export`, to a file of this name. `arguments` are those of the whole command.
-///
-/// # Errors
-/// A name whose ending no format has; that the package cannot be started.
-pub fn export(to: &Path, arguments: &[OsString]) -> Result<()> {
-    let ending = to.extension().map_or_else(String::new, |ending| ending.to_string_lossy().to_lowercase());
-    let known: Vec<_> = formats().flat_map(|format| format.exported_endings()).collect();
-    if known.contains(&&&*ending) {
-        return python::run(arguments);
-    }
-    let known: Vec<_> = known.iter().map(|ending| format!(".{ending}")).collect();
-    let words = format!("found a name that ends with '.{ending}', expected one of {}", known.join(" "));
-    Err(Fail::file(&to.display().to_string(), words))
 }

@@ -1,4 +1,4 @@
-//! The formats that the Python package imports and exports.
+//! The formats that the Python package imports.
 
 use super::{Format, Import, ImportSource};
 use crate::fail::{Fail, Result};
@@ -17,7 +17,6 @@ pub struct Packaged {
     endings: &'static [&'static str],
     /// If it has folders: each of them has one of these files.
     members: &'static [&'static str],
-    exported_endings: &'static [&'static str],
     /// The options of `scda import`.
     options: &'static [&'static str],
 }
@@ -35,7 +34,6 @@ const HDF5: Packaged = Packaged {
     magics: &[b"\x89HDF\r\n\x1a\n"],
     endings: &["h5", "hdf5"],
     members: &[],
-    exported_endings: &["h5", "hdf5", "hdf"],
     options: OPTIONS_WITH_EXTERNAL,
 };
 const NETCDF: Packaged = Packaged {
@@ -44,7 +42,6 @@ const NETCDF: Packaged = Packaged {
     magics: &[b"CDF\x01", b"CDF\x02", b"CDF\x05"],
     endings: &["nc", "nc4"],
     members: &[],
-    exported_endings: &["nc", "nc4"],
     options: OPTIONS,
 };
 const NUMPY: Packaged = Packaged {
@@ -53,7 +50,6 @@ const NUMPY: Packaged = Packaged {
     magics: &[b"PK\x03\x04"],
     endings: &["npz"],
     members: &[],
-    exported_endings: &[],
     options: OPTIONS,
 };
 const ZARR: Packaged = Packaged {
@@ -62,7 +58,6 @@ const ZARR: Packaged = Packaged {
     magics: &[],
     endings: &[],
     members: &["zarr.json", ".zgroup", ".zarray", ".zmetadata"],
-    exported_endings: &[],
     options: OPTIONS,
 };
 const AMREX: Packaged = Packaged {
@@ -71,7 +66,6 @@ const AMREX: Packaged = Packaged {
     magics: &[],
     endings: &[],
     members: &["Header"],
-    exported_endings: &[],
     options: OPTIONS_WITH_EXTERNAL,
 };
 
@@ -107,9 +101,5 @@ impl Format for Packaged {
             return Err(Fail::file(source.name(), words));
         }
         python::run(import.arguments)
-    }
-
-    fn exported_endings(&self) -> &'static [&'static str] {
-        self.exported_endings
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::run::{Place, vector, with_sections};
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 22] = [
     "ls",
     "cat",
     "check",
@@ -19,7 +19,6 @@ const COMMANDS: [&str; 23] = [
     "doctor",
     "hdf5",
     "import",
-    "export",
     "refs",
     "vtk",
     "split",

@@ -21,7 +21,6 @@ fn arguments_and_the_exit_code_are_passed_on() {
     for (arguments, expected) in [
         ("refs 'a b.scda'", "<refs><a b.scda>"),
         ("refs a.scda -fo out.json --url=s3://b/a", "<refs><a.scda><-fo><out.json><--url=s3://b/a>"),
-        ("export a.scda a.nc --without b", "<export><a.scda><a.nc><--without><b>"),
         ("refs --without 'a*' --without b -- -a", "<refs><--without><a*><--without><b><--><-a>"),
         (
             "vtk a.scda -o b --copy --field u --field v",
@@ -38,8 +37,6 @@ fn arguments_and_the_exit_code_are_passed_on() {
             assert_eq!((run.text(), run.err.as_str()), (expected, ""), "{line}");
         }
     }
-    let words = "a.XYZ: found a name that ends with '.xyz', expected one of .h5 .hdf5 .hdf .nc .nc4";
-    place.scda("export a.scda a.XYZ").bad(2, words);
     place.with_input("import - a.scda", b"PK\x03\x04").bad(2, "expected the name of a file of NumPy");
     // What is wrong is told without it.
     place.shell("SCDA_PYTHON=$PWD/python3 scda refs").bad(2, "<FILE>");
