@@ -12,17 +12,12 @@ import scda
 
 def list_datasets(f: scda.File) -> None:
     """A dataset with wrong metadata, or of a type that this library does not have, keeps no one from the others."""
-    names: list[str] = []
-    f.visit(names.append)
-    for name in names:
-        records = f.records(name)  # none of a group
-        for record in range(len(records)):
-            try:
-                d = records[record]
-            except scda.Error as error:
-                print(f"{name}: cannot be read: {error}")
-            else:
-                print(f"{name}, record {record} of {len(records)}: {d.dtype} {d.shape}")
+    for entry in f.entries():
+        if entry.kind == "dataset":
+            d = entry.content
+            print(f"{entry.name}, record {entry.record} of {entry.records}: {d.dtype} {d.shape}")
+        elif entry.kind == "unknown":
+            print(f"{entry.name}: cannot be read: {entry.content}")
 
 
 if __name__ == "__main__":

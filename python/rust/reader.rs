@@ -6,10 +6,12 @@ use crate::errors::{Cause, closed, left_locked};
 use crate::ranks::{driver, ranks_of};
 use crate::source::Source;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 use scda::{Content, INLINE_BYTES, ReadOptions, Request, Section, Sink, Solo};
 use scda_base::panics::catch;
+use scda_format::dataset::DATASET_CONVENTION;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -48,6 +50,20 @@ impl Stream {
 /// A dataset of a file that is open.
 #[pyclass(frozen, module = "scda._core")]
 pub struct DatasetHandle(scda::DatasetHandle);
+
+#[pymethods]
+impl DatasetHandle {
+    /// Where its metadata are: the offset of a block, and its size.
+    #[getter]
+    fn metadata(&self) -> (u64, u64) {
+        let section = self.0.metadata_section();
+        (section.offset, section.size)
+    }
+}
+
+/// An entry of a file: what it is; its name; its number, its place among those of its name, how many of these there are, and the number
+/// after its sections; the headers of these; its content: of a group its attributes, of a plain section none.
+type Entry<'py> = (String, Bound<'py, PyBytes>, (u64, u64, u64, u64), Vec<Header<'py>>, Bound<'py, PyAny>);
 
 /// A file that is being read.
 ///
@@ -107,7 +123,12 @@ struct Open {
     decode: bool,
     /// Offset of the section whose ranges can be read: its header need not be read again.
     current: Option<u64>,
+    /// Without `decode`, the sections that were found, as the file has them: of a compressed one two, which the core numbers as one.
+    stored: Vec<Section>,
 }
+
+/// Where the first section begins.
+const FILE_HEADER_BYTES: u64 = 128;
 
 impl Open {
     /// A section whose header was read: its data are read next.
@@ -127,6 +148,61 @@ impl Open {
     fn header(&mut self, offset: u64) -> scda::Result<Option<Section>> {
         self.reader.seek(offset)?;
         self.next()
+    }
+
+    /// Where the section ends that begins at an offset: of a varray, its sizes are read.
+    fn end(&mut self, offset: u64) -> scda::Result<u64> {
+        let reader = self.whole(offset)?;
+        reader.skip()?;
+        Ok(reader.position().unwrap_or(offset))
+    }
+
+    /// The header of the section of this number; `None` if there are fewer.
+    fn section(&mut self, number: u64) -> scda::Result<Option<Section>> {
+        if self.decode {
+            let section = self.reader.section(number)?;
+            return Ok(self.at(section));
+        }
+        while self.stored.len() as u64 <= number {
+            let next = self.stored.last().map(|last| last.offset);
+            let offset = next.map_or(Ok(FILE_HEADER_BYTES), |last| self.end(last))?;
+            let Some(section) = self.header(offset)? else { return Ok(None) };
+            self.stored.push(section);
+        }
+        self.current = None;
+        Ok(usize::try_from(number).ok().and_then(|number| self.stored.get(number).copied()))
+    }
+
+    /// The number of sections.
+    fn sections(&mut self) -> scda::Result<u64> {
+        if self.decode {
+            return self.reader.sections();
+        }
+        while self.section(self.stored.len() as u64)?.is_some() {}
+        Ok(self.stored.len() as u64)
+    }
+
+    /// The numbers of all sections with this user string.
+    fn find_all(&mut self, user: &[u8]) -> scda::Result<Vec<u64>> {
+        if self.decode {
+            return self.reader.find_all(user);
+        }
+        self.sections()?;
+        Ok((0..)
+            .zip(&self.stored)
+            .filter(|(_, found)| *found.user == *user)
+            .map(|(number, _)| number)
+            .collect())
+    }
+
+    /// The number of the section that has this place among those with this user string.
+    fn find(&mut self, user: &[u8], record: i64) -> scda::Result<Option<u64>> {
+        if self.decode {
+            return self.reader.find(user, record);
+        }
+        let all = self.find_all(user)?;
+        let place = if record < 0 { record.saturating_add_unsigned(all.len() as u64) } else { record };
+        Ok(usize::try_from(place).ok().and_then(|place| all.get(place).copied()))
     }
 
     /// The reader at the section at an offset, to read all of it.
@@ -277,7 +353,8 @@ impl Reader {
         let reader = opened.map_err(|error| cause.raise(py, &path.to_string_lossy(), &error))?;
         let (path, user) = (reader.path().to_owned(), reader.user().to_vec());
         let extent = Mutex::new(Extent::of(&reader));
-        let open = Mutex::new(Some(Open { reader, decode: settings.decode, current: None }));
+        let open =
+            Mutex::new(Some(Open { reader, decode: settings.decode, current: None, stored: Vec::new() }));
         Ok(Self { path, user, extent, is_alone, open, process: std::process::id(), cause })
     }
 
@@ -313,21 +390,12 @@ impl Reader {
         self.alone(py, |reader| reader.check_memory(bytes))
     }
 
-    fn header<'py>(&self, py: Python<'py>, offset: u64) -> PyResult<Option<Header<'py>>> {
-        let section = self.read(py, |open| open.header(offset))?;
-        Ok(section.map(|section| header_of(py, &section)))
-    }
-
     fn end(&self, py: Python<'_>, offset: u64) -> PyResult<u64> {
-        self.read(py, |open| {
-            let reader = open.whole(offset)?;
-            reader.skip()?;
-            Ok(reader.position().unwrap_or(offset))
-        })
+        self.read(py, |open| open.end(offset))
     }
 
     fn sections(&self, py: Python<'_>) -> PyResult<u64> {
-        self.read(py, |open| open.reader.sections())
+        self.read(py, Open::sections)
     }
 
     /// Reads all headers from here on: with `verify`, all bytes are compared with their checksums.
@@ -340,30 +408,27 @@ impl Reader {
         })
     }
 
-    /// The header of the section of this number, decoded; None if there are fewer.
+    /// The header of the section of this number; None if there are fewer.
     fn section<'py>(&self, py: Python<'py>, number: u64) -> PyResult<Option<Header<'py>>> {
-        let section = self.read(py, |open| {
-            let section = open.reader.section(number)?;
-            Ok(open.at(section))
-        })?;
+        let section = self.read(py, |open| open.section(number))?;
         Ok(section.map(|section| header_of(py, &section)))
     }
 
     fn find(&self, py: Python<'_>, user: &[u8], record: i64) -> PyResult<Option<u64>> {
-        self.read(py, |open| open.reader.find(user, record))
+        self.read(py, |open| open.find(user, record))
     }
 
     /// The numbers of the first and the last section with this user string.
     fn find_ends(&self, py: Python<'_>, user: &[u8]) -> PyResult<Option<(u64, u64)>> {
         self.read(py, |open| {
-            let first = open.reader.find(user, 0)?;
-            let last = first.map(|_| open.reader.find(user, -1)).transpose()?.flatten();
+            let first = open.find(user, 0)?;
+            let last = first.map(|_| open.find(user, -1)).transpose()?.flatten();
             Ok(first.zip(last))
         })
     }
 
     fn find_all(&self, py: Python<'_>, user: &[u8]) -> PyResult<Vec<u64>> {
-        self.read(py, |open| open.reader.find_all(user))
+        self.read(py, |open| open.find_all(user))
     }
 
     fn read_inline<'py>(&self, py: Python<'py>, offset: u64) -> PyResult<Bound<'py, PyBytes>> {
@@ -480,14 +545,59 @@ impl Reader {
         self.read(py, |open| open.reader.read_varray(&counts, Some(sizes), None, Sink::Contiguous(memory)))
     }
 
-    /// The dataset whose metadata begin at an offset.
-    fn dataset(&self, py: Python<'_>, offset: u64) -> PyResult<Option<(DatasetHandle, Description)>> {
-        let found = self.read(py, |open| match open.reader.content_at(offset)? {
-            Some((Content::Dataset(handle), _)) => Ok(Some(handle)),
-            Some((Content::Unknown(error), _)) => Err(error),
-            _ => Ok(None),
-        })?;
+    /// The dataset that has its data in the section of this number; None if that is not the data of one.
+    fn dataset(&self, py: Python<'_>, number: u64) -> PyResult<Option<(DatasetHandle, Description)>> {
+        let found = self.read(py, |open| open.reader.dataset_in(number))?;
         Ok(found.map(described))
+    }
+
+    /// The first entry that begins with the section of this number or a later one.
+    fn next_entry<'py>(&self, py: Python<'py>, number: u64) -> PyResult<Option<Entry<'py>>> {
+        let Some(entry) = self.read(py, |open| open.reader.next_entry(number))? else { return Ok(None) };
+        let name = PyBytes::new(py, entry.name());
+        let numbers = (entry.number, entry.record, entry.records, entry.end());
+        let headers = entry.sections.iter().map(|section| header_of(py, section)).collect();
+        let (kind, content) = match entry.content {
+            Content::Dataset(handle) => ("dataset", described(handle).into_bound_py_any(py)?),
+            Content::Group(group) => ("group", group.attributes.into_bound_py_any(py)?),
+            Content::Streams(streams) => ("streams", Bound::new(py, Streams(streams))?.into_any()),
+            Content::Unknown(error) => {
+                let path = self.path.to_string_lossy();
+                ("unknown", self.cause.raise(py, &path, &error).into_value(py).into_bound(py).into_any())
+            }
+            _ => ("section", py.None().into_bound(py)),
+        };
+        Ok(Some((kind.into(), name, numbers, headers, content)))
+    }
+
+    /// The names of all datasets, and the paths of groups with attributes, with a slash after them, in the order of the file; not the
+    /// file itself. With each that may be short for a longer name, its attributes, which have that.
+    fn paths(&self, py: Python<'_>) -> PyResult<Vec<(String, Option<String>)>> {
+        self.read(py, |open| {
+            let mut paths = Vec::new();
+            for entry in open.reader.entries() {
+                let entry = entry?;
+                let first = entry.sections.first().map_or(&b""[..], |section| &section.user);
+                let name = || String::from_utf8_lossy(entry.name());
+                let is_short = |name: &str| name.bytes().rev().nth(16) == Some(b'~');
+                match &entry.content {
+                    Content::Dataset(dataset) if entry.record == 0 => {
+                        let attributes = is_short(&dataset.name).then(|| dataset.attributes.clone());
+                        paths.push((dataset.name.clone(), attributes));
+                    }
+                    Content::Group(group) if group.path != "/" => {
+                        let attributes = is_short(&group.path).then(|| group.attributes.clone());
+                        paths.push((format!("{}/", group.path), attributes));
+                    }
+                    // What has wrong metadata has a name all the same.
+                    Content::Unknown(_) if entry.record == 0 && first == DATASET_CONVENTION => {
+                        paths.push((name().into_owned(), None))
+                    }
+                    _ => {}
+                }
+            }
+            Ok(paths)
+        })
     }
 
     /// Reads boxes of a dataset, one after the other, or one box to memory in which its items have strides, as items of a type.

@@ -956,3 +956,50 @@ def test_the_example_lists_what_surrounds_wrong_metadata(tmp_path):
         "a: sum 15.0",
         "time: sum 0.5",
     ]
+
+
+@pytest.mark.parametrize("seal", [True, False])
+def test_entries(seal: bool, tmp_path: Path) -> None:
+    """What is in a file as its users see it; what was added later is a part of its dataset."""
+    path = tmp_path / "f.scda"
+    with scda.create(path, seal=seal) as w:
+        w.group("flow", {"a": 1})
+        for step in range(2):
+            w.dataset("flow/rho", np.full((2, 3), step, "f4"), chunks=(1, 3))
+        w.dataset("n" * 70, [1, 2])
+        w.block("notes", b"calm")
+        w.inline("step", b"%-31d\n" % 7)
+        with w.streams("log") as log:
+            log.write(b"a line")
+    if seal:
+        with scda.append(path) as w:
+            w.dataset("flow/rho", np.full((1, 3), 9, "f4"), extends=True)
+            w["flow/"].attrs["b"] = 2
+    with scda.open(path) as f:
+        found = list(f.entries())
+        kinds = [(e.kind, e.name, e.record, e.records) for e in found if e.kind != "group"]
+        rho = [("dataset", "flow/rho", 0, 2), ("dataset", "flow/rho", 1, 2)]
+        assert kinds == [*rho, ("dataset", "n" * 70, 0, 1), ("section", "notes", 0, 1), ("section", "step", 0, 1), ("streams", "log", 0, 1)]
+        groups = [e for e in found if e.kind == "group"]
+        assert len(groups) == 1 and groups[0].content.attrs == ({"a": 1, "b": 2} if seal else {"a": 1})
+        last = [e.content for e in found if e.name == "flow/rho"][1]
+        assert last.shape == ((3, 3) if seal else (2, 3)) and last[-1, 0] == (9 if seal else 1)
+        (streams,) = [e.content for e in found if e.kind == "streams"]
+        assert streams[0].read() == b"a line"
+        # Each entry can be read while the others are found.
+        assert [e.content[0, 0] for e in f.entries() if e.name == "flow/rho"] == [0, 1]
+        with scda.open(path, decode=False) as raw, pytest.raises(ValueError, match="decode=False"):
+            next(raw.entries())
+
+
+def test_an_entry_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    with scda.create(path) as w:
+        w.block("scda dataset 00", b"{}")
+        w.array("broken", np.zeros(3))
+        w.dataset("good", [1, 2])
+    with scda.open(path) as f:
+        bad, good = f.entries()
+        assert (bad.kind, bad.name) == ("unknown", "broken") and isinstance(bad.content, scda.FormatError)
+        assert (good.kind, good.name, good.content[1]) == ("dataset", "good", 2)
+        assert list(f) == ["broken", "good"]

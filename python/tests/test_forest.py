@@ -101,7 +101,7 @@ def test_a_step_reads_only_what_it_needs(tmp_path: Path, monkeypatch: pytest.Mon
     looked: list[int] = []
     dataset = scda.File._dataset
     monkeypatch.setattr(
-        scda.File, "_dataset", lambda self, section, *more: looked.append(section.index) or dataset(self, section, *more)
+        scda.File, "_dataset", lambda self, number, *more: looked.append(number) or dataset(self, number, *more)
     )
     with scda.open(tmp_path / "f") as f:
         forest = scda.Forest(f)

@@ -17,7 +17,7 @@ from ._commands import Answer, Picture, check, diff, import_, plot, vtk
 from ._core import VERSION as __version__
 from ._dataset import Attributes, Dataset
 from ._errors import *  # noqa: F403
-from ._file import File, open, verify
+from ._file import Entry, File, open, verify
 from ._forest import Forest, forests
 from ._group import Group, Records
 from ._mesh import mesh_checksum
@@ -38,6 +38,7 @@ __all__ = [
     "CloseRequest",
     "CommitRequest",
     "Dataset",
+    "Entry",
     "File",
     "Forest",
     "Group",

@@ -28,6 +28,15 @@ def may_be_long(user: str) -> bool:
     return _SHORTENED.fullmatch(user) is not None
 
 
+def full_name(stored: str, attributes: str) -> str:
+    """The name or path that is stored so, with these attributes."""
+    if not may_be_long(stored):
+        return stored
+    found = attributes_of(attributes).get(FULL_NAME)
+    is_one = isinstance(found, str) and stored in (_core.stored_name(found), _core.stored_path(found))
+    return str(found) if is_one else stored
+
+
 def with_name(attrs: Optional[Mapping[str, Any]], name: str, stored: str) -> Optional[Mapping[str, Any]]:
     """The attributes in the file of what has this name, and one that is stored."""
     if name == stored or not isinstance(attrs or {}, Mapping):
@@ -70,11 +79,7 @@ class Description(NamedTuple):
     @property
     def full_name(self) -> str:
         """The name, also if it has too many bytes for a user string."""
-        if may_be_long(self.name):
-            found = attributes_of(self.attributes).get(FULL_NAME)
-            if isinstance(found, str) and _core.stored_name(found) == self.name:
-                return found
-        return self.name
+        return full_name(self.name, self.attributes)
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -6,14 +6,14 @@ import builtins
 import math
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _core
 from ._common import Handle, Path, Together, bytes_of, local_count, prepare, reason, record_number, text_of
 from ._dataset import Attributes, Dataset, Part, put_texts, read_selections
-from ._description import FULL_NAME, Description, attributes_of, may_be_long, without_name
+from ._description import Description, attributes_of, full_name, without_name
 from ._errors import (
     Error,
     FileInUseError,
@@ -22,7 +22,7 @@ from ._errors import (
     OutOfMemoryError,
     ShortFileError,
 )
-from ._finding import Finder, Stored
+from ._finding import Finder
 from ._given import ReadSettings
 from ._ranks import number_of
 from ._group import Group, Records, Tree
@@ -37,11 +37,30 @@ if TYPE_CHECKING:
 
 # Names of datasets, each with the number of a record or without; as the keys of a dict with what is read of each.
 _Names = Union[Sequence[Union[str, tuple[str, int]]], Mapping[Any, Any]]
-_METADATA = b"scda dataset 00"
-_GROUP = b"scda group 00"
 _CACHE_BYTES = 16 << 20
 # The kinds of sections that the data of a dataset can be in.
 _OF_DATA = ("array", "varray")
+
+
+class Entry(NamedTuple):
+    """Something in a file, as its users see it: see :meth:`File.entries`.
+
+    Attributes:
+        kind: ``"dataset"``, ``"group"`` (its attributes), ``"streams"``, ``"section"`` of none of these, or ``"unknown"``.
+        name: that of the dataset, the path of the group, the user string as text of all others.
+        record: its number among the entries of this name, from 0.
+        records: how many of these there are.
+        content: the :class:`Dataset`, :class:`Group`, :class:`Streams` or :class:`Section`; of what cannot be read, because its metadata
+            are wrong or its type is none that the library has, the :class:`Error` that says why.
+        sections: the sections that it consists of, without what was added later.
+    """
+
+    kind: str
+    name: str
+    record: int
+    records: int
+    content: Any
+    sections: list[Section]
 
 
 def open(
@@ -147,13 +166,6 @@ def _check_mode(mode: Any, path: Any) -> None:
         raise ValueError(f"mode: found {mode!r}, expected 'r'; {hint}")
 
 
-class _KnownPaths(NamedTuple):
-    """The names of datasets and groups, and the number of sections that the file had."""
-
-    sections: int
-    paths: list[str]
-
-
 class File(Handle, Tree):
     """A file that is open for reading: a mapping from names to datasets and groups, as a :class:`Group` is.
 
@@ -231,8 +243,8 @@ class File(Handle, Tree):
 
     def _begin(self) -> None:
         """Knows no section yet."""
-        self._finder = Finder(self) if self._decodes else Stored(self)
-        self._known_paths: Optional[_KnownPaths] = None
+        self._finder = Finder(self)
+        self._known_paths: Optional[list[str]] = None
 
     @property
     def path(self) -> str:
@@ -349,6 +361,43 @@ class File(Handle, Tree):
         path = name.strip("/") if isinstance(name, str) and self._decodes else ""
         return bool(path) and (path != name and self._finder.has(path) or self._is_group(path)) or name == "/"
 
+    def entries(self) -> Iterator[Entry]:
+        """What is in the file as its users see it, in the order of the file: each record of each dataset, groups, sets of streams, and
+        all other sections. What was added to a dataset later is a part of it. Collective, step by step.
+
+        >>> with scda.create("entries.scda") as w:
+        ...     w.group("flow", {"scheme": "hydro"})
+        ...     for step in range(2):
+        ...         w.dataset("flow/rho", np.zeros((2, 3), "f4"))
+        ...     w.block("notes", b"calm")
+        >>> with scda.open("entries.scda") as f:
+        ...     for e in f.entries():
+        ...         print(e.kind, e.name, e.record, e.content)
+        group flow 0 <scda group 'flow'>
+        dataset flow/rho 0 <scda dataset 'flow/rho': float32 (2, 3)>
+        dataset flow/rho 1 <scda dataset 'flow/rho': float32 (2, 3)>
+        section notes 0 <scda section 6: block 'notes', 4 bytes>
+        """
+        self._check_decodes()
+        number = 0
+        while True:
+            with self._reading() as core:
+                found = core.next_entry(number)
+            if found is None:
+                return
+            kind, user, (first, record, records, number), headers, content = found
+            sections = [Section._of_header(self, first + k, *header) for k, header in enumerate(headers)]
+            name = text_of(user)
+            if kind == "dataset":
+                content = Dataset(self, sections[1], content[0], Description(**content[1]))
+                name = content.name
+            elif kind == "group":
+                name = full_name(name, content)
+                content = Group(self, name)
+            elif kind == "streams":
+                content = Streams(self, user, content)
+            yield Entry(kind, name, record, records, sections[0] if content is None else content, sections)
+
     def _is_group(self, path: str) -> bool:
         prefix = f"{path}/"
         return any(found.startswith(prefix) for found in self._paths())
@@ -357,20 +406,11 @@ class File(Handle, Tree):
         """The names of all datasets, and the paths of groups with attributes, with a slash after them; in the order of the file,
         each once. Collective."""
         self._check_decodes()
-        count = self._finder.count()
-        if self._known_paths is None or self._known_paths.sections != count:
-            names: dict[str, None] = {}
-            for before in sorted(self._finder.find(_METADATA) + self._finder.find(_GROUP), key=lambda found: found.index):
-                section = self._finder.get(before.index + 1)
-                if section is None:
-                    continue
-                name = section.user_text
-                if section.kind in _OF_DATA and self._is_metadata(before):
-                    names[self._dataset(section, before).name if may_be_long(name) else name] = None
-                elif (before.kind, before.user, section.kind) == ("inline", _GROUP, "block") and name.endswith("/") and name != "/":
-                    names[f"{self._group_path(name[:-1])}/"] = None
-            self._known_paths = _KnownPaths(count, list(names))
-        return self._known_paths.paths
+        if self._known_paths is None:
+            with self._reading() as core:
+                found = core.paths()
+            self._known_paths = list(dict.fromkeys(name if attributes is None else _full_path(name, attributes) for name, attributes in found))
+        return self._known_paths
 
     def _dataset_names(self) -> list[str]:
         return [path for path in self._paths() if not path.endswith("/")]
@@ -379,7 +419,8 @@ class File(Handle, Tree):
         self._check_decodes()
         if not isinstance(name, str):
             raise TypeError(f"name: found {type(name).__name__}, expected a str")
-        return Records(self, name, self._finder.find(name.encode()))
+        with self._reading() as core:
+            return Records(self, name, core.find_all(_core.stored_name(name).encode()))
 
     def read_datasets(self, names: _Names, record: int = -1) -> dict[Any, Any]:
         """Several datasets in one call: the same arrays as ``f[name][...]`` of each, with fewer messages between the
@@ -437,8 +478,8 @@ class File(Handle, Tree):
             found = core.find_dataset(name, number)
         if found is not None:
             return found[0], Description(**found[1])
-        records = self._finder.find(name.encode())
-        if records:
+        records = self._records(name)
+        if len(records):
             raise IndexError(f"there is no record {number} of {name!r}; there are {len(records)}")
         self._finder.only(name)  # which says what there is
         raise KeyError(f"{name!r}: no dataset has exactly this name")
@@ -481,11 +522,6 @@ class File(Handle, Tree):
             text = core.find_group(path)
         return Attributes({} if text is None else without_name(attributes_of(text), path))
 
-    def _group_path(self, stored: str) -> str:
-        """The path of the group with this one in its user string."""
-        found = self._group_attributes(stored).get(FULL_NAME) if may_be_long(stored) else None
-        return found if isinstance(found, str) and _core.stored_path(found) == stored else stored
-
     def _record(self, user: Union[str, bytes], number: int) -> Union[Section, Dataset]:
         """The dataset, or the section, that has this place among those of its user string."""
         self._check_open()
@@ -498,25 +534,25 @@ class File(Handle, Tree):
         section = self._finder.only(user)  # which says what there is
         return self._dataset_or_section(section)
 
-    def _is_metadata(self, section: Section) -> bool:
-        return section.kind == "block" and section.user == _METADATA
-
     def _dataset_or_section(self, section: Section) -> Union[Section, Dataset]:
-        if not self._decodes or section.kind not in _OF_DATA or section.index == 0:
+        if not self._decodes or section.kind not in _OF_DATA:
             return section
-        before = self._finder.get(section.index - 1)
-        return self._dataset(section, before) if before is not None and self._is_metadata(before) else section
+        return self._dataset_in(section) or section
 
-    def _dataset(self, section: Section, before: Optional[Section] = None) -> Dataset:
-        """The dataset with its data in this section, after its metadata."""
-        if before is None and section.index:
-            before = self._finder.get(section.index - 1)
+    def _dataset_in(self, section: Section) -> Optional[Dataset]:
+        """The dataset with its data in this section; None if it is not the data of one."""
         with self._reading() as core:
-            found = core.dataset(before.offset) if before is not None else None
-        if before is None or found is None:
-            message = f"{self._path}: section {section.user_text!r} is not a dataset: no metadata precede it"
-            raise FormatError(message, section.offset, self._path)
-        return Dataset(self, section, found[0], Description(**found[1]))
+            found = core.dataset(section.index)
+        return None if found is None else Dataset(self, section, found[0], Description(**found[1]))
+
+    def _dataset(self, number: int) -> Dataset:
+        """The dataset with its data in the section of this number."""
+        section = self._finder.get(number)
+        found = None if section is None else self._dataset_in(section)
+        if section is None or found is None:
+            name, offset = (number, None) if section is None else (repr(section.user_text), section.offset)
+            raise FormatError(f"{self._path}: section {name} is not a dataset: no metadata precede it", offset, self._path)
+        return found
 
     def _check_decodes(self) -> None:
         self._check_open()
@@ -613,6 +649,12 @@ class File(Handle, Tree):
     def _repr_html_(self) -> str:
         """The table for notebooks."""
         return self.sections._repr_html_()
+
+
+def _full_path(stored: str, attributes: str) -> str:
+    """A name in full, or a path with a slash after it."""
+    path = stored.rstrip("/")
+    return full_name(path, attributes) + stored[len(path) :]
 
 
 def _left_out(path: str, number: int) -> str:

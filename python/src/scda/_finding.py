@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import os
-import threading
 from typing import TYPE_CHECKING, Iterable, Optional, Union
 
 from . import _core
@@ -15,7 +13,6 @@ from ._section import Section
 if TYPE_CHECKING:
     from ._file import File
 
-_FILE_HEADER_BYTES = 128
 # A character has up to four bytes: shorter texts need not be looked at.
 _MOST_CHARACTERS = 58 // 4
 # The most sections or user strings that an error lists.
@@ -25,13 +22,10 @@ _MOST_NAMED = 20
 class Finder:
     """Finds the sections of a file: the core does. Those that were found are remembered. Calls are collective."""
 
-    # Whether a pattern matches what datasets, groups and streams are made of, such as metadata.
-    _matches_internal = False
-
     def __init__(self, file: File) -> None:
         self._file = file
         # Of what is walked from header to header, that before damage can be had.
-        self._is_walked = not file.sealed
+        self._is_walked = not (file.sealed and file._decodes)
         self._count: Optional[int] = None
         self._found: dict[int, Section] = {}
         self._names: Optional[_Names] = None
@@ -66,7 +60,8 @@ class Finder:
     def find(self, user: Union[str, bytes]) -> list[Section]:
         """The sections with this user string; if there is none, those whose text fits the pattern."""
         name = _bytes_of(user)
-        numbers = [] if name is None else self._numbers(name)
+        with self._file._reading() as core:
+            numbers = [] if name is None else core.find_all(name)
         return [self._section(number) for number in numbers] or self._fitting(user)
 
     def has(self, user: Union[str, bytes]) -> bool:
@@ -96,10 +91,10 @@ class Finder:
 
     def ends(self, user: Union[str, bytes]) -> tuple[Optional[Section], Optional[Section]]:
         """The first and the last one with exactly this user string."""
-        self._file._check_open()
         name = _bytes_of(user)
         try:
-            numbers = None if name is None else self._ends(name)
+            with self._file._reading() as core:
+                numbers = None if name is None else core.find_ends(name)
             return (None, None) if numbers is None else (self._section(numbers[0]), self._section(numbers[1]))
         except Error as error:
             found = self._before_damage(user, error).exact(user)
@@ -111,26 +106,11 @@ class Finder:
         assert section is not None
         return section
 
-    def _numbers(self, name: bytes) -> list[int]:
-        """The numbers of all sections with this user string."""
-        with self._file._reading() as core:
-            return core.find_all(name)
-
-    def _ends(self, name: bytes) -> Optional[tuple[int, int]]:
-        """Those of the first and the last one."""
-        with self._file._reading() as core:
-            return core.find_ends(name)
-
-    def _number(self, name: bytes, record: int) -> Optional[int]:
-        """The number of the one that has this place among them."""
-        with self._file._reading() as core:
-            return core.find(name, record)
-
     def _named(self, user: Union[str, bytes], number: int) -> Optional[Section]:
         """The section that has this place among those with exactly this user string."""
-        self._file._check_open()
         name = _bytes_of(user)
-        index = None if name is None else self._number(name, number)
+        with self._file._reading() as core:
+            index = None if name is None else core.find(name, number)
         return None if index is None else self._section(index)
 
     def _fitting(self, user: Union[str, bytes]) -> list[Section]:
@@ -142,7 +122,7 @@ class Finder:
         return self._names.fitting(user)
 
     def _names_of(self, sections: Iterable[Section]) -> _Names:
-        return _Names(sections, self._matches_internal)
+        return _Names(sections, not self._file._decodes)
 
     def _before_damage(self, user: Union[str, bytes], error: Error) -> _Names:
         """The sections before the damage, if one of them fits. Else the error that tells of it, and for several ranks, which it has
@@ -160,63 +140,11 @@ class Finder:
         raise error
 
 
-class Stored(Finder):
-    """Finds sections as the file has them, of a compressed one two: the core numbers these as one."""
-
-    _matches_internal = True
-
-    def __init__(self, file: File) -> None:
-        super().__init__(file)
-        self._is_walked = True
-        self._finding, self._process = threading.Lock(), os.getpid()
-        self._next: Optional[int] = _FILE_HEADER_BYTES
-
-    def count(self) -> int:
-        self._file._check_open()
-        while self.get(len(self._found)):
-            pass
-        return len(self._found)
-
-    def get(self, index: int) -> Optional[Section]:
-        while len(self._found) <= index:
-            # The core lets other threads run: one of them at a time may look for the next section.
-            with self._one_at_a_time(), self._file._reading() as core:
-                number = len(self._found)
-                if number > index:
-                    break
-                if self._next is None:
-                    # From the header of the last one to its end, which for a varray takes reading its sizes.
-                    self._next = core.end(self._found[number - 1].offset)
-                header = core.header(self._next)
-                if header is None:
-                    return None
-                self._found[number] = Section._of_header(self._file, number, *header)
-                self._next = None
-        return self._found[index]
-
-    def _one_at_a_time(self) -> threading.Lock:
-        """The lock of this process: in one that was forked off, a thread that it does not have may have that of its parent."""
-        if self._process != os.getpid():
-            self._finding, self._process = threading.Lock(), os.getpid()
-        return self._finding
-
-    def _numbers(self, name: bytes) -> list[int]:
-        self.count()
-        return [section.index for section in self.known() if section.user == name]
-
-    def _ends(self, name: bytes) -> Optional[tuple[int, int]]:
-        numbers = self._numbers(name)
-        return (numbers[0], numbers[-1]) if numbers else None
-
-    def _number(self, name: bytes, record: int) -> Optional[int]:
-        numbers = self._numbers(name)
-        return numbers[record] if -len(numbers) <= record < len(numbers) else None
-
-
 class _Names:
     """Sections by the text of their user strings."""
 
     def __init__(self, sections: Iterable[Section], matches_internal: bool) -> None:
+        # Whether a pattern matches what datasets, groups and streams are made of, such as metadata.
         self._matches_internal = matches_internal
         self._by_text: dict[str, list[Section]] = {}
         for section in sections:

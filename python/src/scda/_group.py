@@ -11,7 +11,6 @@ from ._h5py import no_attribute, not_assigned
 
 if TYPE_CHECKING:
     from ._file import File
-    from ._section import Section
 
 _Found = TypeVar("_Found")
 
@@ -208,9 +207,10 @@ class Records:
 
     __slots__ = ("_file", "_found", "_name")
 
-    def __init__(self, file: File, name: str, found: Sequence[Section]) -> None:
+    def __init__(self, file: File, name: str, found: Sequence[int]) -> None:
         self._file = file
         self._name = name
+        # The numbers of the sections with their data.
         self._found = found
 
     def __reduce__(self) -> Any:
@@ -228,14 +228,14 @@ class Records:
     def __getitem__(self, key: Union[int, slice]) -> Any:
         """A dataset by its number, from the end if that is negative; a slice is a list of them."""
         if isinstance(key, slice):
-            return [self._file._dataset(section) for section in self._found[key]]
+            return [self._file._dataset(number) for number in self._found[key]]
         number = operator.index(key)
         if not -len(self._found) <= number < len(self._found):
             raise IndexError(f"there is no record {number} of {self._name!r}; there are {len(self._found)}")
         return self._file._dataset(self._found[number])
 
     def __iter__(self) -> Iterator[Dataset]:
-        return (self._file._dataset(section) for section in self._found)
+        return (self._file._dataset(number) for number in self._found)
 
     def __repr__(self) -> str:
         return f"<scda records {self._name!r}: {len(self._found)}>"

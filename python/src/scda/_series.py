@@ -12,20 +12,14 @@ from ._group import Group
 if TYPE_CHECKING:
     from ._file import File
 
-_GROUP = b"scda group 00"
 # What a time step is.
 S = TypeVar("S")
 
 
 def groups_with(file: File, attribute: str) -> list[str]:
     """The names of the groups that have this attribute, in the order of the file. Collective."""
-    names: dict[str, None] = {}
-    for before in file.sections.find(_GROUP):
-        section = file.sections[before.index + 1] if before.index + 1 < len(file.sections) else None
-        name = section.user_text[:-1] if section is not None else ""
-        if before.kind == "inline" and name and attribute in Group(file, name).attrs:
-            names[name] = None
-    return list(names)
+    groups = (path[:-1] for path in file._paths() if path.endswith("/"))
+    return [name for name in groups if attribute in Group(file, name).attrs]
 
 
 class Series:
@@ -80,17 +74,14 @@ class Series:
     def _places(self, name: str) -> list[int]:
         """The numbers of the sections that are records of this name, in order."""
         if name not in self._sections:
-            found = self.file._finder.find(f"{self.name}/{name}".encode()) if name in self._names else []
-            self._sections[name] = [section.index for section in found]
+            self._sections[name] = list(self.file.records(f"{self.name}/{name}")._found) if name in self._names else []
         return self._sections[name]
 
     def _record(self, name: str, number: int) -> Dataset:
         """A record of a name, by its number."""
         index = self._places(name)[number]
         if index not in self._known:
-            section = self.file._finder.get(index)
-            assert section is not None
-            self._known[index] = self.file._dataset(section)
+            self._known[index] = self.file._dataset(index)
         return self._known[index]
 
     def _number(self, name: str, index: int) -> int:

@@ -5,7 +5,6 @@ A field that is plain in a large scda file stays there: the VTKHDF file says whe
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Sequence, Union
@@ -22,6 +21,7 @@ from ._mesh import Mesh
 from ._grid import Grid
 from ._particles import Particles, ParticleStep, particle_groups
 from ._patches import Patches, PatchMesh, patch_meshes
+from ._zarr_arrays import raw_metadata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -503,7 +503,7 @@ def _is_plain(file: File, dataset: Dataset, item: np.dtype[Any]) -> bool:
         return False
     if dataset.dtype.kind == "c" and dataset.dtype.itemsize != 2 * item.itemsize:
         return False
-    codecs = json.loads(file.sections[dataset.section.index - 1].read())["codecs"]
+    codecs = raw_metadata(dataset)["codecs"]
     configuration = codecs[0].get("configuration") if isinstance(codecs[0], dict) else None
     return not configuration or configuration.get("endian", "little") == "little"
 

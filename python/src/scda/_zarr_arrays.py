@@ -206,10 +206,8 @@ def is_contiguous(dataset: Dataset) -> bool:
 
 def raw_metadata(dataset: Dataset) -> dict[str, Any]:
     """The metadata as the file has them."""
-    file = dataset._file
-    section = file._finder.get(dataset.section.index - 1)
-    assert section is not None
-    metadata: dict[str, Any] = json.loads(section.read())
+    with dataset._file._reading() as core:
+        metadata: dict[str, Any] = json.loads(core.read_block(*dataset._handle.metadata))
     return metadata
 
 

@@ -163,6 +163,32 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// The dataset that has its data in the section of this number; `None` if that section is not the data of one.
+    ///
+    /// # Errors
+    /// Those of [`Self::dataset`] and [`Self::section`].
+    #[doc(hidden)]
+    pub fn dataset_in(&mut self, number: u64) -> Result<Option<DatasetHandle>> {
+        self.read(|state| {
+            state.aside(|state| {
+                let Some(before) = number.checked_sub(1) else { return Ok(None) };
+                if !state.lookup().section(before)? {
+                    return Ok(None);
+                }
+                let Some(&first) = state.sections.header() else { return Ok(None) };
+                if !is_metadata(first.section_type, &first.user) {
+                    return Ok(None);
+                }
+                match state.read_whole_content(first)? {
+                    (Content::Dataset(dataset), _) => Ok(Some(dataset)),
+                    _ => Ok(None),
+                }
+            })
+        })
+    }
+}
+
 impl ReaderState {
     /// See [`Reader::next_entry`].
     fn next_entry(&mut self, mut number: u64) -> Result<Option<Entry>, Failure> {

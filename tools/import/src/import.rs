@@ -2,7 +2,7 @@
 
 use crate::fail::{Fail, Result};
 use crate::files::{SealByDefault, check_free};
-use crate::formats::{Format, Import, ImportSource, formats, in_words, names};
+use crate::formats::{FORMATS, Format, Import, ImportSource, in_words, names};
 use crate::output::complain;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -201,8 +201,8 @@ pub fn run(args: &Args, arguments: &[OsString]) -> Result<()> {
         ("--external", args.external),
     ];
     for (option, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
-        if !format.options().contains(&option) {
-            let others = names(|format| format.options().contains(&option));
+        if !format.options.contains(&option) {
+            let others = names(|format| format.options.contains(&option));
             return Err(Fail::file(source.name(), format_args!("{option} is for files of {others}")));
         }
     }
@@ -212,8 +212,8 @@ pub fn run(args: &Args, arguments: &[OsString]) -> Result<()> {
 }
 
 /// The format that the file has.
-fn recognise(source: &ImportSource) -> Result<Option<&'static dyn Format>> {
-    for format in formats() {
+fn recognise(source: &ImportSource) -> Result<Option<&'static Format>> {
+    for format in &FORMATS {
         if format.recognise(source)? {
             return Ok(Some(format));
         }
@@ -228,10 +228,10 @@ fn not_recognised(source: &ImportSource) -> Fail {
         return Fail::file(name, words);
     }
     let (mut beginnings, mut names) = (Vec::new(), Vec::new());
-    for format in formats() {
-        if let Some(beginning) = format.beginning() {
+    for format in &FORMATS {
+        if let Some(beginning) = format.beginning {
             beginnings.push(format!("\"{beginning}\""));
-            names.push(format.name());
+            names.push(format.name);
         }
     }
     let (beginnings, names) = (in_words(&beginnings), in_words(&names));

@@ -13,33 +13,50 @@ use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The formats, in the order in which a file is tried.
-pub fn formats() -> impl Iterator<Item = &'static dyn Format> {
-    let ours: [&dyn Format; 2] = [&sdf::SdfFormat, &sion::SionLib];
-    ours.into_iter().chain(packaged::FORMATS.iter().map(|format| format as &dyn Format))
+/// A format of another system.
+pub struct Format {
+    /// The system, or the format, for people.
+    pub name: &'static str,
+    /// What its files begin with, for people; `None` if nobody can read that.
+    pub beginning: Option<&'static str>,
+    /// The same: one of these.
+    magics: &'static [&'static [u8]],
+    /// How the names of its files end: HDF5 may begin after a block of the user's.
+    endings: &'static [&'static str],
+    /// If it has folders: each of them has one of these files.
+    members: &'static [&'static str],
+    /// The options of `scda import` that only some formats have.
+    pub options: &'static [&'static str],
+    /// Writes what the file has to a new one.
+    import: fn(&Self, ImportSource, &Import<'_>) -> Result<()>,
 }
 
-/// A format of another system.
-pub trait Format: Sync {
-    /// The system, or the format, for people.
-    fn name(&self) -> &'static str;
+/// The formats, in the order in which a file is tried.
+pub static FORMATS: [Format; 7] = [
+    sdf::FORMAT,
+    sion::FORMAT,
+    packaged::HDF5,
+    packaged::NETCDF,
+    packaged::NUMPY,
+    packaged::ZARR,
+    packaged::AMREX,
+];
 
-    /// What its files begin with, for people; `None` if nobody can read that.
-    fn beginning(&self) -> Option<&'static str>;
-
-    /// The same: one of these.
-    fn magics(&self) -> &'static [&'static [u8]];
-
+impl Format {
     /// Whether this is a file of it.
-    fn recognise(&self, source: &ImportSource) -> Result<bool> {
-        source.begins_with_any(self.magics())
+    pub fn recognise(&self, source: &ImportSource) -> Result<bool> {
+        if let ImportSource::Folder(path, _) = source {
+            return Ok(self.members.iter().any(|member| path.join(member).is_file()));
+        }
+        let ending = Path::new(source.name()).extension();
+        let has_ending = ending.is_some_and(|ending| self.endings.iter().any(|known| ending == *known));
+        Ok(has_ending || source.begins_with_any(self.magics)?)
     }
 
-    /// The options of `scda import` that only some formats have.
-    fn options(&self) -> &'static [&'static str];
-
     /// Writes what the file has to a new one.
-    fn import(&self, source: ImportSource, import: &Import<'_>) -> Result<()>;
+    pub fn import(&self, source: ImportSource, import: &Import<'_>) -> Result<()> {
+        (self.import)(self, source, import)
+    }
 }
 
 /// What is imported.
@@ -151,9 +168,8 @@ fn attributes(file: &Foreign, format: &str, is_whole: bool, more: Value) -> Stri
 }
 
 /// The names of some formats, in words.
-pub fn names(is_meant: impl Fn(&dyn Format) -> bool) -> String {
-    let meant = formats().filter(|format| is_meant(*format));
-    in_words(&meant.map(Format::name).collect::<Vec<_>>())
+pub fn names(is_meant: impl Fn(&Format) -> bool) -> String {
+    in_words(&FORMATS.iter().filter(|format| is_meant(format)).map(|format| format.name).collect::<Vec<_>>())
 }
 
 /// A list in words: "a, b and c".

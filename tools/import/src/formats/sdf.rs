@@ -9,58 +9,48 @@ use scda::Dataset;
 use serde_json::{Value, json};
 
 /// The format of seismic data.
-pub struct SdfFormat;
+pub const FORMAT: Format = Format {
+    name: "SDF",
+    beginning: Some("SDF format"),
+    magics: &[MAGIC],
+    endings: &[],
+    members: &[],
+    options: &["--salvage"],
+    import: write,
+};
 
-impl Format for SdfFormat {
-    fn name(&self) -> &'static str {
-        "SDF"
+fn write(_: &Format, source: ImportSource, import: &Import<'_>) -> Result<()> {
+    let (input, file) = source.file()?;
+    let sdf = Sdf::read(&file)?;
+    if let Some(damage) = &sdf.damage {
+        import.tolerate(damage)?;
     }
-
-    fn beginning(&self) -> Option<&'static str> {
-        Some("SDF format")
-    }
-
-    fn magics(&self) -> &'static [&'static [u8]] {
-        &[MAGIC]
-    }
-
-    fn options(&self) -> &'static [&'static str] {
-        &["--salvage"]
-    }
-
-    fn import(&self, source: ImportSource, import: &Import<'_>) -> Result<()> {
-        let (input, file) = source.file()?;
-        let sdf = Sdf::read(&file)?;
-        if let Some(damage) = &sdf.damage {
-            import.tolerate(damage)?;
+    let mut output = import.create(input, &file, [&file])?;
+    let writer = output.writer()?;
+    let facts = json!({ "arrays": sdf.arrays.len() });
+    writer.group("/", &attributes(&file, "SDF", sdf.damage.is_none(), facts))?;
+    let mut progress = Progress::new(&format!("import {}", file.name()), file.size());
+    for (order, (array, name)) in sdf.arrays.iter().zip(sdf.names()).enumerate() {
+        let shown = format!("{}: array {order}, {}", file.name(), quote(&array.label));
+        if !sdf.is_whole(array) {
+            complain(&format!("{shown}: is skipped, because its data are not whole"));
+            continue;
         }
-        let mut output = import.create(input, &file, [&file])?;
-        let writer = output.writer()?;
-        let facts = json!({ "arrays": sdf.arrays.len() });
-        writer.group("/", &attributes(&file, "SDF", sdf.damage.is_none(), facts))?;
-        let mut progress = Progress::new(&format!("import {}", file.name()), file.size());
-        for (order, (array, name)) in sdf.arrays.iter().zip(sdf.names()).enumerate() {
-            let shown = format!("{}: array {order}, {}", file.name(), quote(&array.label));
-            if !sdf.is_whole(array) {
-                complain(&format!("{shown}: is skipped, because its data are not whole"));
-                continue;
-            }
-            if !array.is_known() {
-                let letter = char::from(array.letter);
-                complain(&format!(
-                    "{shown}: type {letter} with {} bytes per word: the bytes stay as they are",
-                    array.word_bytes
-                ));
-            }
-            let (data_type, shape) = array.dataset();
-            let mut dataset = Dataset::new(name, data_type, shape);
-            dataset.attributes = json!({ "sdf": facts_of(order, array) }).to_string();
-            let mut data = CountingReader { data: sdf.data(array), progress: &mut progress };
-            writer.dataset_from(&dataset, &mut data)?;
+        if !array.is_known() {
+            let letter = char::from(array.letter);
+            complain(&format!(
+                "{shown}: type {letter} with {} bytes per word: the bytes stay as they are",
+                array.word_bytes
+            ));
         }
-        drop(progress);
-        output.finish()
+        let (data_type, shape) = array.dataset();
+        let mut dataset = Dataset::new(name, data_type, shape);
+        dataset.attributes = json!({ "sdf": facts_of(order, array) }).to_string();
+        let mut data = CountingReader { data: sdf.data(array), progress: &mut progress };
+        writer.dataset_from(&dataset, &mut data)?;
     }
+    drop(progress);
+    output.finish()
 }
 
 /// What the file says of an array.

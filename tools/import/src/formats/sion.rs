@@ -3,7 +3,6 @@
 use super::{Format, Import, ImportSource, attributes, file_name};
 use crate::Foreign;
 use crate::fail::Result;
-use crate::files::Input;
 use crate::output::complain;
 use crate::progress::{CountingReader, Progress};
 use crate::sion::{INLINE_KEY_VALUES, MAGIC, NO_KEY_VALUES, Sion, SionHeader};
@@ -19,32 +18,19 @@ fn open_many() {
 }
 
 /// Streams of the tasks of a program, in one or several physical files.
-pub struct SionLib;
+pub const FORMAT: Format = Format {
+    name: "SIONlib",
+    beginning: Some("sion"),
+    magics: &[MAGIC],
+    endings: &[],
+    members: &[],
+    options: &["--salvage"],
+    import: write,
+};
 
-impl Format for SionLib {
-    fn name(&self) -> &'static str {
-        "SIONlib"
-    }
-
-    fn beginning(&self) -> Option<&'static str> {
-        Some("sion")
-    }
-
-    fn magics(&self) -> &'static [&'static [u8]] {
-        &[MAGIC]
-    }
-
-    fn options(&self) -> &'static [&'static str] {
-        &["--salvage"]
-    }
-
-    fn import(&self, source: ImportSource, import: &Import<'_>) -> Result<()> {
-        let (input, file) = source.file()?;
-        write(import, input, &file)
-    }
-}
-
-fn write(import: &Import<'_>, input: Input, file: &Foreign) -> Result<()> {
+fn write(_: &Format, source: ImportSource, import: &Import<'_>) -> Result<()> {
+    let (input, file) = source.file()?;
+    let file = &file;
     open_many();
     let name = file.name();
     let sion = Sion::read(Foreign::open(input.path(), name)?, input.path(), import.salvage)?;

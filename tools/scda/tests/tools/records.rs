@@ -59,6 +59,40 @@ fn records_are_printed_one_after_the_other() {
 }
 
 #[test]
+fn a_name_means_the_last_record_unless_a_number_is_given() {
+    let place = Place::new();
+    write(&place, "a.scda", "--seal");
+    place.shell("mkdir old new; printf old >old/log.0; printf new >new/log.0").good();
+    place.shell("for d in old new; do scda join-streams $d -o $d.scda --name set; done").good();
+    place.shell("scda append a.scda old.scda new.scda && scda copy --no-seal a.scda b.scda").good();
+    for name in ["a.scda", "b.scda"] {
+        let text = |line: &str| place.shell(&line.replace("FILE", name)).good().text().to_owned();
+        // The answer is that of the last one, and not that of the first.
+        for line in [
+            "scda cat FILE u",
+            "scda cat FILE log",
+            "scda cat FILE u --as csv",
+            "scda plot FILE u -fo u.svg; cat u.svg",
+        ] {
+            let [meant, last, first] = ["", " --record -1", " --record 0"]
+                .map(|record| text(&line.replacen(" FILE", &format!("{record} FILE"), 1)));
+            assert!(meant == last && meant != first, "{name}: {line}: {meant}");
+        }
+        for (record, expected) in [("", "new"), ("--record -1", "new"), ("--record 0", "old")] {
+            assert_eq!(
+                text(&format!("rm -rf out; scda split {record} FILE set out; cat out/*")),
+                expected,
+                "{name}"
+            );
+        }
+    }
+    place.scda("attr a.scda u units=m").good();
+    let shown = |record: &str| place.shell(&format!("scda attr {record} a.scda u")).good().text().to_owned();
+    assert!(shown("") == shown("--record 2") && shown("") != shown("--record 0"), "{}", shown(""));
+    assert!(shown("").contains("units"), "{}", shown(""));
+}
+
+#[test]
 fn datasets_are_tables() {
     let place = Place::new();
     for (name, seal) in [("a.scda", ""), ("b.scda", "--seal")] {
