@@ -1,6 +1,6 @@
 //! Views of files that are appended to: each refers to the one before.
 
-use crate::file::{TestFile, view_of, write, written};
+use crate::file::{TestFile, view_of, with_view, with_views, write, written};
 use crate::programs::{compare, dump, in_h5py, in_python};
 use crate::rng::Rng;
 use crate::sampled;
@@ -8,14 +8,13 @@ use crate::series::numbers;
 use scda::{Codec, DataType, Dataset, Layout, Solo, WriteOptions, Writer};
 use scda_hdf5::{Previous, View};
 
-/// Appends what a program writes, and a view after that of `before`; what the new one shows, and its bytes.
-fn append(file: &TestFile, before: &View, program: impl FnOnce(&mut Writer)) -> (View, u64) {
-    let mut writer = Writer::append(Solo, &file.path, &WriteOptions::default()).unwrap();
+/// Appends what a program writes; the bytes of the new view, 0 if there is none.
+fn append(file: &TestFile, program: impl FnOnce(&mut Writer)) -> u64 {
+    let before = file.superblock();
+    let mut writer = Writer::append(Solo, &file.path, &with_views()).unwrap();
     program(&mut writer);
     writer.close().unwrap();
-    let now = view_of(&std::fs::read(&file.path).unwrap());
-    let bytes = file.add_after(&now, before);
-    (now, bytes)
+    if file.superblock() == before { 0 } else { file.bytes_of_last_view() }
 }
 
 fn step(writer: &mut Writer, step: u64, fields: u64) {
@@ -38,21 +37,14 @@ fn step(writer: &mut Writer, step: u64, fields: u64) {
 #[test]
 fn steps_that_are_appended_are_seen() {
     let fields = 5;
-    let file = written(|writer| {
+    let file = with_view(|writer| {
         writer.group("/", r#"{"title": "a series"}"#)?;
         write(writer, &Dataset::new("fields/x", DataType::Float64, [3]), &numbers(3));
         write(writer, &Dataset::new("mesh/cells", DataType::Float64, [3]), &numbers(3));
         step(writer, 0, fields);
         Ok(())
     });
-    let mut view = view_of(&std::fs::read(&file.path).unwrap());
-    file.add(view.clone());
-    let mut sizes = Vec::new();
-    for n in 1..60 {
-        let bytes;
-        (view, bytes) = append(&file, &view, |writer| step(writer, n, fields));
-        sizes.push(bytes);
-    }
+    let sizes: Vec<u64> = (1..60).map(|n| append(&file, |writer| step(writer, n, fields))).collect();
     let mut names: Vec<String> = (0..fields).map(|n| format!("fields/f{n}")).collect();
     names.extend(["time", "fields/x", "mesh/cells"].map(String::from));
     compare(&file, &names);
@@ -76,7 +68,7 @@ assert (d.f4.values[59] == np.arange(12).reshape(4, 3) + 5904).all()
 
 #[test]
 fn datasets_of_other_names_are_added_to_a_large_group() {
-    let file = written(|writer| {
+    let file = with_view(|writer| {
         for n in 0..600 {
             write(
                 writer,
@@ -86,12 +78,9 @@ fn datasets_of_other_names_are_added_to_a_large_group() {
         }
         Ok(())
     });
-    let mut view = view_of(&std::fs::read(&file.path).unwrap());
-    file.add(view.clone());
     let mut sizes = Vec::new();
     for n in 0..40_u64 {
-        let bytes;
-        (view, bytes) = append(&file, &view, |writer| {
+        let bytes = append(&file, |writer| {
             for k in 0..20 {
                 let number = 600 + 20 * n + k;
                 let dataset = Dataset::new(format!("d{number:04}"), DataType::Float64, []);
@@ -112,9 +101,7 @@ assert all(f['d%04d' % n][()] == n for n in range(1400) if n != 7) and list(f['d
 ",
     );
     dump(&file);
-    let (same, bytes) = append(&file, &view, |_| {});
-    drop(same);
-    assert_eq!(bytes, 0, "nothing is new");
+    assert_eq!(append(&file, |_| {}), 0, "nothing is new");
     // The first one writes all links, which were in a heap; so does one that finds a change in the oldest block.
     let links = |bytes: &u64| *bytes > 4000;
     assert_eq!(sizes.iter().filter(|bytes| links(bytes)).count(), 2, "{sizes:?}");

@@ -237,6 +237,11 @@ impl TestFile {
         std::fs::write(&self.path, bytes).unwrap();
     }
 
+    /// The bytes of the superblock.
+    pub fn superblock(&self) -> Vec<u8> {
+        std::fs::read(&self.path).unwrap()[BASE as usize..][..48].to_vec()
+    }
+
     /// The bytes of data of the last block of a view.
     pub fn bytes_of_last_view(&self) -> u64 {
         let bytes = std::fs::read(&self.path).unwrap();
