@@ -194,6 +194,18 @@ static void append (group_t g, const scda_params_t *params) {
   }
 }
 
+/* HDF5 is led to a view of the whole file, if there is one: by its signature, and by where the superblock says that the file ends. */
+static void check_superblock (void) {
+  static const unsigned char none[48], signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+  unsigned char found[48];
+  uint64_t end = 0;
+  FILE *file = fopen (filename, "rb");
+  REQUIRE (file != NULL && fseek (file, 512, SEEK_SET) == 0 && fread (found, 1, sizeof found, file) == sizeof found);
+  REQUIRE (fclose (file) == 0);
+  for (int k = 7; k >= 0; --k) { end = end << 8 | found[28 + k]; }
+  REQUIRE (memcmp (found, none, sizeof none) == 0 || (memcmp (found, signature, sizeof signature) == 0 && end == bytes_of_file ()));
+}
+
 static uint64_t check (group_t g, scda_params_t *params, uint64_t least, uint64_t *cut) {
   int err = -1;
   /* Unsealed sections may have any bytes after a loss of power. */
@@ -201,6 +213,7 @@ static uint64_t check (group_t g, scda_params_t *params, uint64_t least, uint64_
   REQUIRE (seen >= least);
   scda_fcontext_t *f = open_append (g, params, cut);
   REQUIRE (scda_fclose (f, &err) == 0);
+  check_superblock ();
   const uint64_t kept = read_sections (1);
   REQUIRE (kept <= seen);
   return kept;

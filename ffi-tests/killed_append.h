@@ -39,6 +39,7 @@ static int run (int argc, char **argv, void (*append) (group_t, const scda_param
   snprintf (filename, sizeof filename, "%s/series.scda", argv[2]);
   snprintf (committed, sizeof committed, "%s/committed", argv[2]);
   params.seal = 1;
+  params.hdf5 = 2;
   params.sync = is_powerless ();
   if (strcmp (argv[1], "check") == 0) {
     unsigned long long least = 0;
