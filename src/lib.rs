@@ -48,4 +48,5 @@ pub use scda_storage::file_system::FileSystem;
 pub use scda_storage::mpi_io::Hints;
 pub use scda_storage::names::{PART_SUFFIX, part_path, target_path};
 pub use scda_storage::read_at_file::ReadAt;
+pub use scda_storage::shared_file::SharedFile;
 pub use texts::Texts;

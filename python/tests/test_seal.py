@@ -247,7 +247,7 @@ def test_random_ranges(tmp_path: Path, encode: bool, seal: bool) -> None:
 
 
 @pytest.mark.parametrize("encode", [False, True])
-def test_an_element_far_behind_is_read_without_those_before_it(tmp_path: Path, encode: bool) -> None:
+def test_a_late_element_is_read_without_those_before_it(tmp_path: Path, encode: bool) -> None:
     count = 1_000_000
     with scda.create(tmp_path / "f") as w:
         w.varray("many", (np.arange(count + 1), np.arange(count, dtype="u1")), encode=encode)
@@ -379,7 +379,7 @@ def test_sections_are_appended(series: Path, atomic: bool) -> None:
 
 
 @pytest.mark.parametrize("atomic", [False, True])
-def test_sections_are_appended_behind_an_earlier_record(series: Path, atomic: bool) -> None:
+def test_sections_are_appended_after_an_earlier_record(series: Path, atomic: bool) -> None:
     for _ in range(20):
         appended(series, "time", "state")
     assert len(independent_check(series)) == 41

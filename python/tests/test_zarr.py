@@ -138,7 +138,7 @@ def test_references_to_another_place(series: Path) -> None:
     assert "zeros/zarr.json" in refs and not [key for key in refs if key.startswith("zeros/c")]
 
 
-def test_a_last_chunk_that_reaches_behind_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_last_chunk_that_reaches_past_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_zarr_arrays, "CHUNK_BYTES", 1 << 16)
     data = np.arange(8 * 100_003.0).reshape(-1, 8)
     for seal in (False, True):

@@ -136,12 +136,12 @@ impl ReaderCalls for Reader {
 
     #[inline]
     fn read_block_if_valid(&mut self, size: u64, root: usize, data: Result<Option<&mut [u8]>>) -> Result<()> {
-        self.read(|state| state.sections().read_block(size, root, data))
+        self.read(|state| state.sections().data().read_block(size, root, data))
     }
 
     #[inline]
     fn read_array_if_valid(&mut self, counts: &[u64], size: u64, data: Result<Sink<'_>>) -> Result<()> {
-        self.read(|state| state.sections().read_array(counts, size, data))
+        self.read(|state| state.sections().data().read_array(counts, size, data))
     }
 
     #[inline]
@@ -150,7 +150,7 @@ impl ReaderCalls for Reader {
         counts: &[u64],
         sizes: Result<Option<&mut [u64]>>,
     ) -> Result<()> {
-        self.read(|state| state.sections().read_varray_sizes(counts, sizes))
+        self.read(|state| state.sections().data().read_varray_sizes(counts, sizes))
     }
 
     #[inline]
@@ -161,7 +161,7 @@ impl ReaderCalls for Reader {
         data: Result<(&[u64], Sink<'_>)>,
     ) -> Result<()> {
         let data = data.map(|(sizes, data)| (Some(sizes), data));
-        self.read(|state| state.sections().read_varray(counts, proc_sizes, data))
+        self.read(|state| state.sections().data().read_varray(counts, proc_sizes, data))
     }
 
     #[inline]

@@ -229,7 +229,7 @@ impl SectionBuffer {
                 turns.meet_after_error(team) && write_shared(turns, owed, team, file, held, region).is_ok()
             }
             Store::Messages(messages) => {
-                let gathered = messages.gather(&team.agreed_after_error());
+                let gathered = messages.gather(&team.after_error().agreed());
                 gathered.and_then(|()| messages.write(team, file, held, region)).is_ok()
             }
         };

@@ -84,7 +84,7 @@ impl DoubleBuffer {
     /// As [`Self::meet`], after an error that all ranks know. Tells whether all ranks did.
     pub fn meet_after_error(&self, team: &mut Team) -> bool {
         self.memory.sync();
-        let met = team.all_after_error(true);
+        let met = team.after_error().all(true);
         self.memory.sync();
         met
     }

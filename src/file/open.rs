@@ -10,10 +10,10 @@ mod without_mpi;
 
 use super::options::{MostThreads, Options, ReadOptions, Tuning, WriteOptions};
 use super::target::Target;
-use super::team::{FINE, Failure, Function, Team, split};
+use super::team::{FINE, Failure, Function, Team, Topic, split};
 use rustix::fs::OFlags;
 use scda_base::environment::{Environment, Io};
-use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::error::{Error, ErrorKind, Result, quote_path};
 use scda_base::memory;
 use scda_base::numbers::MAX_OFFSET;
 use scda_format::FILE_HEADER_BYTES;
@@ -37,11 +37,13 @@ pub fn if_valid<O: Options, T>(
     options: Result<O>,
     open: impl FnOnce(&mut Team, &Path, &mut O) -> Result<T, Failure>,
 ) -> Result<(Team, O, T)> {
-    let mut team = Team::for_file(comm, &path);
+    let mut team = Team::new(comm, &path.as_ref().map_or(String::new(), |path| quote_path(path)));
     let open = |team: &mut Team| -> Result<_, Failure> {
         let (path, mut options) = (path?, options?);
         options.validate(function)?;
-        team.note_open(function, path, &options.words());
+        team.note_call(function);
+        team.note_bytes(Topic::FileName, path.as_os_str().as_encoded_bytes());
+        team.note_counts(Topic::Parameters, &options.words());
         let _limited = memory::limited(options.tuning().max_memory, 0);
         let opened = open(team, path, &mut options)?;
         Ok((options, opened))
@@ -299,10 +301,21 @@ impl Ends {
     pub fn of([file, read, sections, first]: [u64; 4], seal: u64) -> Self {
         Self { file, read, sections, first, seal }
     }
+
+    /// An error if what is read ends before `end`.
+    pub fn check(self, what: &str, offset: u64, end: u64) -> Result<()> {
+        if end <= self.read { Ok(()) } else { Err(cut_off(what, offset, end, self.read)) }
+    }
+}
+
+/// The file ends before `end`.
+#[cold]
+pub fn cut_off(what: &str, offset: u64, end: u64, file_size: u64) -> Error {
+    Error::short_file(what, end, file_size).at(offset)
 }
 
 /// Wraps the file if faults are to be injected.
-fn with_faults(team: &Team, tuning: &Tuning, file: Box<dyn ParallelFile>) -> Box<dyn ParallelFile> {
+pub fn with_faults(team: &Team, tuning: &Tuning, file: Box<dyn ParallelFile>) -> Box<dyn ParallelFile> {
     match tuning.faults {
         Some(faults) => Box::new(FaultyFile::new(file, faults, team.rank())),
         None => file,
@@ -592,7 +605,7 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     fn team(comm: ThreadComm, path: &Path) -> Team {
-        Team::for_file(Box::new(comm), &Ok(path))
+        Team::new(Box::new(comm), &quote_path(path))
     }
 
     fn params(atomic: bool) -> WriteOptions {

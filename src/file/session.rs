@@ -1,7 +1,7 @@
 //! An open file: operations on all ranks, and what happens when one fails.
 
 use super::source::Sizes;
-use super::team::{Failure, Function, Team};
+use super::team::{Failure, Function, Team, partition_of};
 use scda_base::error::{Error, Result};
 use scda_base::fork::Process;
 use scda_base::memory::AllowanceGuard;
@@ -211,7 +211,7 @@ impl<S: SessionState> Session<S> {
     pub fn partition(&mut self, count: u64) -> Result<PartitionTable> {
         let (state, call) = self.begin()?;
         state.team().note_call(Function::Partition);
-        let partition = state.team().partition_of(count);
+        let partition = partition_of(state.team(), count);
         self.end(call, partition)
     }
 

@@ -32,6 +32,17 @@ pub fn end_section(queue: &mut Queue<SummedFile>, end: u64) -> Result<()> {
     queue.run(move |file| file.sums().map_or(Ok(()), |sums| sums.end_section(end)))
 }
 
+/// Adds the checksum of bytes of the next section that were written as [`UnsummedFile`].
+///
+/// # Errors
+/// Those of what was written until now.
+pub fn add_run(queue: &mut Queue<SummedFile>, run: RunningSum) -> Result<()> {
+    queue.run(move |file| {
+        file.sums().into_iter().for_each(|sums| sums.add_run(run));
+        Ok(())
+    })
+}
+
 impl ParallelFile for UnsummedFile<'_> {
     fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         self.0.write_by(offset, pieces, |file, offset, pieces| file.unsummed().write_at(offset, pieces))

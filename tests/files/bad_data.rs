@@ -90,7 +90,7 @@ fn each_file_gets_the_error_that_it_must() {
 }
 
 #[test]
-fn what_is_behind_the_last_seal_is_left_out() {
+fn bytes_after_the_last_seal_are_left_out() {
     let files = unpacked();
     for (name, expected) in expected().iter().filter(|(_, expected)| expected["error"].is_null()) {
         let reader = Reader::open(Solo, &files.path().join(name), &options()).unwrap();

@@ -48,7 +48,7 @@ fn create(path: &Path, written: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn going_back_leaves_a_damaged_index_behind() {
+fn appending_after_an_earlier_seal_drops_a_damaged_index() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("series.scda");
     let mut damaged = create(&path, b"ab");
@@ -76,7 +76,7 @@ fn going_back_leaves_a_damaged_index_behind() {
 }
 
 #[test]
-fn sections_go_behind_the_seal_that_is_asked_for() {
+fn sections_are_appended_after_the_requested_seal() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("series.scda");
     // More than a table of names has, and up to its seal.
@@ -222,7 +222,7 @@ fn a_job_finishes_the_truncation_that_another_one_has_begun() {
 }
 
 #[test]
-fn there_is_no_going_behind_more_than_there_is() {
+fn appending_after_a_seal_that_does_not_exist_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("series.scda");
     let before = create(&path, b"abc");

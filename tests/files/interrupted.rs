@@ -323,7 +323,7 @@ fn what_a_killed_program_leaves_is_right_up_to_where_it_ends() {
 }
 
 #[test]
-fn a_writer_that_is_dropped_cleans_up_behind_itself() {
+fn a_writer_that_is_dropped_removes_its_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     std::fs::write(&path, "old").unwrap();

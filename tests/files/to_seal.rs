@@ -99,7 +99,7 @@ fn a_torn_commit_is_as_if_it_were_not_there() {
 }
 
 #[test]
-fn what_is_behind_a_seal_is_verified_up_to_it() {
+fn verification_ends_at_the_last_seal() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     let ends = series(&path, 2);

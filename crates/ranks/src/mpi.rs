@@ -252,31 +252,31 @@ impl Mpi {
     /// Reduces the values of all ranks. After an error they are zero if MPI left no result.
     fn allreduce(&self, values: &mut [u64], op: sys::Handle) -> Result<()> {
         let sent = values.to_vec();
-        let first = self.allreduce_once(&sent, values, op);
+        let first = allreduce_once(self.comm, &sent, values, op);
         if first.is_err() && is_running() && values.iter().all(|&value| value == 0) {
             // MPI turned this rank away, and the others are still waiting for it.
-            let _ = self.allreduce_once(&sent, values, op);
+            let _ = allreduce_once(self.comm, &sent, values, op);
         }
         first
     }
+}
 
-    fn allreduce_once(&self, sent: &[u64], values: &mut [u64], op: sys::Handle) -> Result<()> {
-        check_running()?;
-        values.fill(0);
-        // SAFETY: `self.comm` is the duplicate that only `drop` frees; both buffers have
-        // `values.len()` items of 64 bits and do not overlap.
-        let status = unsafe {
-            sys::MPI_Allreduce(
-                sent.as_ptr().cast::<c_void>(),
-                values.as_mut_ptr().cast::<c_void>(),
-                count(sent.len().min(values.len()))?,
-                sys::uint64(),
-                op,
-                self.comm,
-            )
-        };
-        check("MPI_Allreduce", status)
-    }
+fn allreduce_once(comm: sys::Handle, sent: &[u64], values: &mut [u64], op: sys::Handle) -> Result<()> {
+    check_running()?;
+    values.fill(0);
+    // SAFETY: `comm` is the duplicate that only `drop` frees; both buffers have
+    // `values.len()` items of 64 bits and do not overlap.
+    let status = unsafe {
+        sys::MPI_Allreduce(
+            sent.as_ptr().cast::<c_void>(),
+            values.as_mut_ptr().cast::<c_void>(),
+            count(sent.len().min(values.len()))?,
+            sys::uint64(),
+            op,
+            comm,
+        )
+    };
+    check("MPI_Allreduce", status)
 }
 
 /// The most bytes of a message between two ranks: MPI counts them with 31 bits.
@@ -286,63 +286,59 @@ fn no_parts() -> Error {
     Error::new(ErrorKind::Internal, "alltoallv: the lengths are not those of the data")
 }
 
-impl Mpi {
-    /// Sends to one rank while it receives from another; either may be left out.
-    fn exchange(
-        &self,
-        to: usize,
-        sent: Option<&[u8]>,
-        from: usize,
-        received: Option<&mut [u8]>,
-    ) -> Result<()> {
-        let sent_bytes = count(sent.map_or(0, <[u8]>::len))?;
-        let received_bytes = count(received.as_ref().map_or(0, |bytes| bytes.len()))?;
-        let (to, from) = (count(to)?, count(from)?);
-        let status = match (sent, received) {
-            (Some(sent), Some(received)) => {
-                // SAFETY: `self.comm` is the duplicate that only `drop` frees; both buffers have as many bytes as are
-                // said, and do not overlap.
-                unsafe {
-                    sys::MPI_Sendrecv(
-                        sent.as_ptr().cast::<c_void>(),
-                        sent_bytes,
-                        sys::uint8(),
-                        to,
-                        0,
-                        received.as_mut_ptr().cast::<c_void>(),
-                        received_bytes,
-                        sys::uint8(),
-                        from,
-                        0,
-                        self.comm,
-                        numbers::status_ignore(),
-                    )
-                }
+/// Sends to one rank while it receives from another; either may be left out.
+fn exchange(
+    comm: sys::Handle,
+    to: usize,
+    sent: Option<&[u8]>,
+    from: usize,
+    received: Option<&mut [u8]>,
+) -> Result<()> {
+    let sent_bytes = count(sent.map_or(0, <[u8]>::len))?;
+    let received_bytes = count(received.as_ref().map_or(0, |bytes| bytes.len()))?;
+    let (to, from) = (count(to)?, count(from)?);
+    let status = match (sent, received) {
+        (Some(sent), Some(received)) => {
+            // SAFETY: `comm` is the duplicate that only `drop` frees; both buffers have as many bytes as are
+            // said, and do not overlap.
+            unsafe {
+                sys::MPI_Sendrecv(
+                    sent.as_ptr().cast::<c_void>(),
+                    sent_bytes,
+                    sys::uint8(),
+                    to,
+                    0,
+                    received.as_mut_ptr().cast::<c_void>(),
+                    received_bytes,
+                    sys::uint8(),
+                    from,
+                    0,
+                    comm,
+                    numbers::status_ignore(),
+                )
             }
-            (Some(sent), None) => {
-                // SAFETY: as above.
-                unsafe {
-                    sys::MPI_Send(sent.as_ptr().cast::<c_void>(), sent_bytes, sys::uint8(), to, 0, self.comm)
-                }
+        }
+        (Some(sent), None) => {
+            // SAFETY: as above.
+            unsafe { sys::MPI_Send(sent.as_ptr().cast::<c_void>(), sent_bytes, sys::uint8(), to, 0, comm) }
+        }
+        (None, Some(received)) => {
+            // SAFETY: as above.
+            unsafe {
+                sys::MPI_Recv(
+                    received.as_mut_ptr().cast::<c_void>(),
+                    received_bytes,
+                    sys::uint8(),
+                    from,
+                    0,
+                    comm,
+                    numbers::status_ignore(),
+                )
             }
-            (None, Some(received)) => {
-                // SAFETY: as above.
-                unsafe {
-                    sys::MPI_Recv(
-                        received.as_mut_ptr().cast::<c_void>(),
-                        received_bytes,
-                        sys::uint8(),
-                        from,
-                        0,
-                        self.comm,
-                        numbers::status_ignore(),
-                    )
-                }
-            }
-            (None, None) => return Ok(()),
-        };
-        check("exchanging data between two ranks", status)
-    }
+        }
+        (None, None) => return Ok(()),
+    };
+    check("exchanging data between two ranks", status)
 }
 
 /// For a program of this library's own: initialises MPI.
@@ -581,7 +577,7 @@ impl Communicator for Mpi {
                     break;
                 }
                 // The other ranks go on to the next one.
-                result = result.and(self.exchange(to, sending, from, receiving));
+                result = result.and(exchange(self.comm, to, sending, from, receiving));
             }
         }
         result

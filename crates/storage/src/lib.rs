@@ -20,6 +20,7 @@ pub mod posix;
 pub mod queue;
 pub mod read_at_file;
 pub mod rotation;
+pub mod shared_file;
 pub mod timed;
 
 use scda_base::error::Result;

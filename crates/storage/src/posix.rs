@@ -5,7 +5,7 @@ use super::calls::{MAX_CALL_BYTES, read_all, retry, system};
 use super::descriptors;
 use super::file_system::Status;
 use super::lock::{self, Share};
-use rustix::fd::{IntoRawFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use scda_base::error::{Error, ErrorKind, Result};
@@ -119,12 +119,28 @@ impl PosixFile {
         return None;
     }
 
+    /// As [`ParallelFile::read_at`], which may be called by several threads.
+    ///
+    /// # Errors
+    /// Those of `pread`, and `ShortFile`.
+    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let read =
+            |offset, step: &mut [u8]| system("pread", || rustix::io::pread(&self.file, &mut *step, offset));
+        read_all("pread", offset, buffer, read, || Ok(self.status()?.size))
+    }
+
     /// What `fstat` says.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn status(&self) -> Result<Status> {
         system("fstat", || rustix::fs::fstat(&self.file)).map(|stat| Status::new(&stat))
+    }
+}
+
+impl AsFd for PosixFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 
@@ -160,9 +176,7 @@ impl ParallelFile for PosixFile {
     }
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        let read =
-            |offset, step: &mut [u8]| system("pread", || rustix::io::pread(&self.file, &mut *step, offset));
-        read_all("pread", offset, buffer, read, || Ok(self.status()?.size))
+        self.read(offset, buffer)
     }
 
     fn size(&mut self) -> Result<u64> {

@@ -70,6 +70,7 @@ fn told(what: &str, error: &io::Error) -> Error {
     Error::new(kind, format!("{what}: {error}"))
 }
 
-fn never() -> Error {
+/// What is only read is never changed.
+pub(super) fn never() -> Error {
     Error::new(ErrorKind::Internal, "a file that is only read cannot be changed")
 }

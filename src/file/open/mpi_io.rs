@@ -46,7 +46,7 @@ pub fn open(
     let mine = if file.is_some() { mine.and(opened()) } else { mine };
     if let Err(failure) = team.agree(mine) {
         // Closing is collective, so only a file that is open on all ranks is closed.
-        if team.all_after_error(file.is_some())
+        if team.after_error().all(file.is_some())
             && let Some(file) = file
         {
             let _ = Box::new(file).close();

@@ -15,7 +15,7 @@ impl Reader {
     /// # Errors
     /// `Usage`, `Argument`, and the errors of the file system.
     pub fn read_inline(&mut self, root: usize, data: Option<&mut [u8; INLINE_BYTES]>) -> Result<()> {
-        self.read(|state| state.sections().read_inline(root, data))
+        self.read(|state| state.sections().data().read_inline(root, data))
     }
 
     /// Reads the data of a block on the rank `root`; `None` there skips them, and is ignored on
@@ -24,7 +24,7 @@ impl Reader {
     /// # Errors
     /// `Usage`, `Argument`, `Decode`, `Memory`, and the errors of the file system.
     pub fn read_block(&mut self, size: u64, root: usize, data: Option<&mut [u8]>) -> Result<()> {
-        self.read(|state| state.sections().read_block(size, root, Ok(data)))
+        self.read(|state| state.sections().data().read_block(size, root, Ok(data)))
     }
 
     /// Reads the elements of an array; rank p gets `counts[p]` of them, in the order of the ranks
@@ -34,7 +34,7 @@ impl Reader {
     /// `Usage`, `Argument`, `ShortFile`, `Format`, `Decode`, `Memory`, and the errors of the file
     /// system.
     pub fn read_array(&mut self, counts: &[u64], size: u64, data: Sink<'_>) -> Result<()> {
-        self.read(|state| state.sections().read_array(counts, size, Ok(data)))
+        self.read(|state| state.sections().data().read_array(counts, size, Ok(data)))
     }
 
     /// Reads the sizes of the elements of a varray, of which rank p has `counts[p]`; `None` skips
@@ -44,7 +44,7 @@ impl Reader {
     /// `Usage`, `Argument`, `ShortFile`, `Format`, `Range`, `Decode`, and the errors of the file
     /// system.
     pub fn read_varray_sizes(&mut self, counts: &[u64], sizes: Option<&mut [u64]>) -> Result<()> {
-        self.read(|state| state.sections().read_varray_sizes(counts, Ok(sizes)))
+        self.read(|state| state.sections().data().read_varray_sizes(counts, Ok(sizes)))
     }
 
     /// Reads the elements of a varray after their sizes (paper, section A.5.6). The partition may
@@ -61,7 +61,7 @@ impl Reader {
         proc_sizes: Option<&[u64]>,
         data: Sink<'_>,
     ) -> Result<()> {
-        self.read(|state| state.sections().read_varray(counts, proc_sizes, Ok((sizes, data))))
+        self.read(|state| state.sections().data().read_varray(counts, proc_sizes, Ok((sizes, data))))
     }
 
     /// Reads some bytes of a block on each rank, as [`Self::read_array_range`] elements. Of a compressed block, all is

@@ -43,12 +43,13 @@ use super::statistics::{self, Statistics};
 use super::team::{Failure, Function, Team};
 use scda_base::error::{Error, Result};
 use scda_base::memory::AllowanceGuard;
-use scda_format::header::{FileHeader, SectionType, UserString, parse_file_header};
+use scda_format::header::{FileHeader, SectionType, UserString};
 use scda_format::padding::LineBreak;
 use scda_ranks::{Communicator, Solo};
 use scda_storage::ParallelFile;
 use scda_storage::names::kept_target_path;
 use scda_storage::read_at_file::{ReadAt, ReadAtFile};
+use scda_storage::shared_file::SharedFile;
 use std::path::{Path, PathBuf};
 
 /// The header of a section.
@@ -149,11 +150,23 @@ impl Reader {
     /// # Errors
     /// Those of [`Self::open`], and `Io` and others for those of `source`.
     pub fn open_at(source: impl ReadAt + 'static, name: &Path, params: &ReadOptions) -> Result<Self> {
-        let opened = Self::open_by(Box::new(Solo), Ok(name), Ok(params.clone()), |_, _, params| {
+        Self::open_alone(ReadAtFile(source), name, params)
+    }
+
+    /// As [`Self::open`], for a process that reads alone: a file that it has open. `name` stands for it in errors.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn open_shared(file: &SharedFile, name: &Path, params: &ReadOptions) -> Result<Self> {
+        Self::open_alone(file.clone(), name, params)
+    }
+
+    fn open_alone(file: impl ParallelFile + 'static, name: &Path, params: &ReadOptions) -> Result<Self> {
+        let opened = Self::open_by(Box::new(Solo), Ok(name), Ok(params.clone()), |team, _, params| {
             if params.keep > 0 {
                 return Err(Error::argument("keep: older files are looked for in folders only").into());
             }
-            let mut file: Box<dyn ParallelFile> = Box::new(ReadAtFile(source));
+            let mut file = open::with_faults(team, &params.tuning, Box::new(file));
             let size = file.size()?;
             let ends = Extent::of(params).ends(&mut *file, size)?;
             params.tuning.find_stripe(0);
@@ -171,7 +184,7 @@ impl Reader {
         let (team, params, (file, ends)) = open::if_valid(comm, Function::Open, path, params, open)?;
         let mut session = Session::new(ReaderState::new(team, file, ends, params));
         let header = session.operate(|state| {
-            let header = parse_file_header(state.sections().input().look_at_beginning()?)?;
+            let header = state.sections().file_header()?;
             if state.sections().params().verify {
                 state.lookup().verify_ends()?;
             }

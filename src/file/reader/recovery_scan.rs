@@ -12,7 +12,7 @@ use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{AllowanceGuard, reserve, resize};
 use scda_format::INLINE_BYTES;
 use scda_format::hdf5::{LONG_HEADER_BYTES, clear_superblock};
-use scda_format::header::{FileHeader, SectionType, parse_file_header};
+use scda_format::header::{FileHeader, SectionType};
 use scda_format::index::{ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row};
 use scda_format::layout::sum;
 use scda_format::seal::{SEAL, SEAL_BYTES, Seal};
@@ -163,8 +163,7 @@ impl RecoveryScanner {
     /// which its bytes came to the disk, so only a seal says that they are right. Without a seal, all sections must be
     /// whole. Collective.
     pub fn scan(&mut self) -> Result<RecoveryScan, Failure> {
-        let bytes = self.sections.input().look_at_beginning()?;
-        let header = parse_file_header(bytes)?;
+        let header = self.sections.file_header()?;
         let mut scan = RecoveryScan {
             start: 0,
             end: 0,

@@ -123,11 +123,6 @@ impl Team {
         self.file_name = quote_path(path);
     }
 
-    /// The ranks of the file at `path`.
-    pub fn for_file(comm: Box<dyn Communicator>, path: &Result<&Path>) -> Self {
-        Self::new(comm, &path.as_ref().map_or(String::new(), |path| quote_path(path)))
-    }
-
     /// This rank, for what it does without the others.
     pub fn alone(&self) -> Self {
         Self::new(Box::new(Solo), &self.file_name)
@@ -136,13 +131,6 @@ impl Team {
     /// How long this rank has taken part in agreements.
     pub fn agreeing(&self) -> Duration {
         self.agreeing
-    }
-
-    /// Notes how a file is opened.
-    pub fn note_open(&mut self, function: Function, path: &Path, params: &[u64]) {
-        self.note_call(function);
-        self.note_bytes(Topic::FileName, path.as_os_str().as_encoded_bytes());
-        self.note_counts(Topic::Parameters, params);
     }
 
     pub fn rank(&self) -> usize {
@@ -205,7 +193,11 @@ impl Team {
     /// Notes the counts of all ranks, which must be the same on all ranks, and returns the partition that they say.
     #[inline(always)]
     pub fn note_partition(&mut self, topic: Topic, counts: &[u64]) -> Result<Partition> {
-        if self.is_alone() { self.partition(counts) } else { self.note_partition_of_several(topic, counts) }
+        if self.is_alone() {
+            Partition::new(counts, self.rank, self.size)
+        } else {
+            self.note_partition_of_several(topic, counts)
+        }
     }
 
     /// As [`Self::note_partition`], for more than one rank. Many counts are read once, both to hash them and to add them up.
@@ -225,21 +217,6 @@ impl Team {
         // All ranks pass counts, or all a partition: who has counts knows more, and exchanges less.
         self.note(topic, if known { !hash } else { hash });
         part
-    }
-
-    /// The partition in which this rank has `count` elements. All ranks meet.
-    pub fn partition_of(&mut self, count: u64) -> Result<PartitionTable, Failure> {
-        let (rank, size) = (self.rank, self.size);
-        let agreed = self.agree(Ok(()))?;
-        // Both, even if the first one fails: the other ranks go on to the second. Halves, so that no sum wraps.
-        let part = agreed.spread(count);
-        let term = term_of_count(count, rank, size);
-        let mut terms = [term & 0xffff_ffff, term >> 32];
-        let sum = agreed.comm().allreduce_sum(&mut terms);
-        let hash = first_term(size).wrapping_add(terms[0]).wrapping_add(terms[1] << 32);
-        let known = part.and_then(|part| sum.map(|()| PartitionTable::from_part(part, hash, rank, size)));
-        self.agree(known.as_ref().map(|_| ()).map_err(Error::again))?;
-        Ok(known?)
     }
 
     /// Notes the rank that has the data of a section without partition, and tells whether it is this
@@ -266,6 +243,20 @@ impl Team {
         self.deferred.get_or_insert(error);
     }
 
+    /// The value, if this rank has no error; else `instead`, and the error is kept for the next
+    /// agreement. A rank that is alone returns it at once.
+    #[inline(always)]
+    pub fn tolerate<T>(&mut self, result: Result<T>, instead: T) -> Result<T, Failure> {
+        match result {
+            Ok(value) => Ok(value),
+            Err(error) if self.is_alone() => Err(Failure::Mine(error)),
+            Err(error) => {
+                self.keep(error);
+                Ok(instead)
+            }
+        }
+    }
+
     /// The error that this rank keeps, if it is alone.
     #[cold]
     pub fn take_deferred(&mut self) -> Failure {
@@ -279,12 +270,6 @@ impl Team {
     #[inline]
     pub fn has_deferred(&self) -> bool {
         self.deferred.is_some()
-    }
-
-    /// The partition among the ranks that these counts say.
-    #[inline(always)]
-    pub fn partition(&self, counts: &[u64]) -> Result<Partition> {
-        Partition::new(counts, self.rank(), self.size())
     }
 
     /// Tells all ranks whether any has an error: one small reduction. If one has, or the ranks disagree on what they
@@ -329,7 +314,7 @@ impl Team {
             pair.copy_from_slice(&[value, !value]);
         }
         more[..least.len()].copy_from_slice(least);
-        let waiting = self.watch.as_ref().map(|watch| watch.begin(self.words_of_wait()));
+        let waiting = self.watch.as_ref().map(|watch| watch.begin(words_of_wait(self)));
         let began = Instant::now();
         let reduced = self.comm.allreduce_min(&mut words);
         self.agreeing += began.elapsed();
@@ -351,7 +336,7 @@ impl Team {
             let code = i32::try_from(words[0] & u64::from(u32::MAX)).unwrap_or(0);
             let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::Internal);
             let error = mine.unwrap_or_else(|| Error::new(kind, "")).on_rank(winner).with_kind(kind);
-            return Err(Failure::Agreed(self.share_error(winner, &error)));
+            return Err(Failure::Agreed(share_error(&*self.comm, winner, &error)));
         }
         // The least value and the complement of the greatest are complements if all are the same.
         let differs: Vec<bool> = words[1..].chunks_exact(2).map(|pair| pair[0] != !pair[1]).collect();
@@ -367,39 +352,9 @@ impl Team {
             // Rank 0 speaks for all: even the file name may be what they disagree on.
             Some(topic) => {
                 let error = Error::argument(format!("the ranks disagree on {}", Topic::NAMES[topic]));
-                Err(Failure::Agreed(self.share_error(0, &error.in_file(&self.file_name))))
+                Err(Failure::Agreed(share_error(&*self.comm, 0, &error.in_file(&self.file_name))))
             }
         }
-    }
-
-    /// What is said when this rank waits long for the others.
-    fn words_of_wait(&self) -> String {
-        let call = self.called.map_or("Open".into(), |function| format!("{function:?}"));
-        format!(
-            "libscda: {}: rank {} of {} has waited {} s for the others in the call {call}: have all called it, and used their files in the \
-             same order?",
-            self.file_name,
-            self.rank,
-            self.size,
-            PATIENCE.as_secs()
-        )
-    }
-
-    /// The error of one rank, with its words and offset, on all ranks.
-    fn share_error(&self, from: usize, error: &Error) -> Error {
-        let mut bytes = [0; OFFSET_BYTES + MESSAGE_BYTES];
-        let (offset, message) = bytes.split_at_mut(OFFSET_BYTES);
-        offset.copy_from_slice(&error.offset().unwrap_or(NO_OFFSET).to_le_bytes());
-        let text = error.to_string();
-        let n = text.len().min(MESSAGE_BYTES);
-        message[..n].copy_from_slice(&text.as_bytes()[..n]);
-        // If even this fails, the ranks still have the code.
-        let _ = self.comm.broadcast(&mut bytes, from);
-        let (offset, message) = bytes.split_first_chunk().unwrap_or((&[0xff; OFFSET_BYTES], &[]));
-        let offset = Some(u64::from_le_bytes(*offset)).filter(|&offset| offset != NO_OFFSET);
-        let n = message.iter().position(|&b| b == 0).unwrap_or(message.len());
-        let words = String::from_utf8_lossy(&message[..n]).into_owned();
-        Error::shared(error.kind(), words, error.rank(), offset)
     }
 
     /// A failure that all ranks know, from one that perhaps only this rank knows.
@@ -460,70 +415,70 @@ impl Team {
     #[inline]
     pub fn mark(&mut self, end: u64) {
         if !self.is_alone() {
-            self.journal.marks.push((self.whole_trace(), end));
+            self.journal.marks.push((whole_trace(self), end));
         }
     }
 
-    /// One hash of everything that this rank has called.
-    fn whole_trace(&self) -> u64 {
-        if self.deferred.is_some() {
-            // What this rank could not do it has in common with none.
-            return mix(u64::MAX, self.rank as u64);
-        }
-        let turned = |(turn, &hash): (u32, &u64)| hash.rotate_left(5 * turn);
-        (0..).zip(&self.trace).map(turned).fold(self.calls, u64::wrapping_add)
-    }
-
-    /// After an error that all ranks know: from now on they agree again, as if they had called the same until now. `false` on
-    /// all of them if one no longer knows where the others are.
-    pub fn begin_after_error(&mut self) -> bool {
-        (self.trace, self.calls) = ([0; Topic::COUNT], 0);
-        self.all_after_error(true)
-    }
-
-    /// After an error that all ranks know: access to the collectives, for what comes before the file is closed. All ranks
-    /// must reach them.
-    pub fn agreed_after_error(&self) -> Agreed<'_> {
-        Agreed(self)
-    }
-
-    /// After an error that all ranks know: whether this is so on all ranks.
-    pub fn all_after_error(&mut self, mine: bool) -> bool {
-        let mut words = [1 + u64::from(mine)];
-        self.least_after_error(&mut words).is_some() && words[0] == 2
-    }
-
-    /// After an error that all ranks know: each of these numbers becomes its least over all ranks; not all are
-    /// 0. `None` if this rank no longer knows where the others are.
-    fn least_after_error(&mut self, words: &mut [u64]) -> Option<()> {
-        if self.is_lost || self.is_alone() {
-            return (!self.is_lost).then_some(());
-        }
-        // Where there is a result, the other ranks have it, too, and go on.
-        self.is_lost = self.comm.allreduce_min(words).is_err() && words.iter().all(|&word| word == 0);
-        (!self.is_lost).then_some(())
+    /// The ranks, after an error that all of them know.
+    pub fn after_error(&mut self) -> AfterError<'_> {
+        AfterError(self)
     }
 
     /// Whether this rank no longer knows where the others are: it cannot take part in anything collective.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
+}
 
-    /// After an error that all ranks know: where in the file ends what all of them have completed in the same
+/// The ranks after an error that all of them know, wherever in the program each has met it.
+pub struct AfterError<'a>(&'a mut Team);
+
+impl<'a> AfterError<'a> {
+    /// From now on they agree again, as if they had called the same until now. `false` on
+    /// all of them if one no longer knows where the others are.
+    pub fn begin(&mut self) -> bool {
+        (self.0.trace, self.0.calls) = ([0; Topic::COUNT], 0);
+        self.all(true)
+    }
+
+    /// Access to the collectives, for what comes before the file is closed. All ranks
+    /// must reach them.
+    pub fn agreed(self) -> Agreed<'a> {
+        Agreed(self.0)
+    }
+
+    /// Whether this is so on all ranks.
+    pub fn all(&mut self, mine: bool) -> bool {
+        let mut words = [1 + u64::from(mine)];
+        self.least(&mut words).is_some() && words[0] == 2
+    }
+
+    /// Each of these numbers becomes its least over all ranks; not all are
+    /// 0. `None` if this rank no longer knows where the others are.
+    fn least(&mut self, words: &mut [u64]) -> Option<()> {
+        if self.0.is_lost || self.0.is_alone() {
+            return (!self.0.is_lost).then_some(());
+        }
+        // Where there is a result, the other ranks have it, too, and go on.
+        self.0.is_lost = self.0.comm.allreduce_min(words).is_err() && words.iter().all(|&word| word == 0);
+        (!self.0.is_lost).then_some(())
+    }
+
+    /// Where in the file ends what all of them have completed in the same
     /// way. `None` if the ranks cannot find out.
-    pub fn common_end_after_error(&mut self) -> Option<u64> {
-        let mut common = [1 + self.journal.marks.len() as u64];
-        self.least_after_error(&mut common)?;
+    pub fn common_end(&mut self) -> Option<u64> {
+        let mut common = [1 + self.0.journal.marks.len() as u64];
+        self.least(&mut common)?;
         let (mut same, mut more) = (0, usize::try_from(common[0]).ok()?);
         // Ranks that have parted do not come together again: the marks that all have in common come first.
         while more - same > 1 {
             let middle = usize::midpoint(same, more);
-            let hash = self.journal.marks[middle - 1].0;
+            let hash = self.0.journal.marks[middle - 1].0;
             let mut words = [hash, !hash, 1];
-            self.least_after_error(&mut words)?;
+            self.least(&mut words)?;
             if words[0] == !words[1] { same = middle } else { more = middle }
         }
-        Some(if same == 0 { self.journal.agreed } else { self.journal.marks[same - 1].1 })
+        Some(if same == 0 { self.0.journal.agreed } else { self.0.journal.marks[same - 1].1 })
     }
 }
 
@@ -535,6 +490,61 @@ impl Journal {
             self.marks.clear();
         }
     }
+}
+
+/// The partition in which this rank has `count` elements. All ranks meet.
+pub fn partition_of(team: &mut Team, count: u64) -> Result<PartitionTable, Failure> {
+    let (rank, size) = (team.rank, team.size);
+    let agreed = team.agree(Ok(()))?;
+    // Both, even if the first one fails: the other ranks go on to the second. Halves, so that no sum wraps.
+    let part = agreed.spread(count);
+    let term = term_of_count(count, rank, size);
+    let mut terms = [term & 0xffff_ffff, term >> 32];
+    let sum = agreed.comm().allreduce_sum(&mut terms);
+    let hash = first_term(size).wrapping_add(terms[0]).wrapping_add(terms[1] << 32);
+    let known = part.and_then(|part| sum.map(|()| PartitionTable::from_part(part, hash, rank, size)));
+    team.agree(known.as_ref().map(|_| ()).map_err(Error::again))?;
+    Ok(known?)
+}
+
+/// One hash of everything that this rank has called.
+fn whole_trace(team: &Team) -> u64 {
+    if team.deferred.is_some() {
+        // What this rank could not do it has in common with none.
+        return mix(u64::MAX, team.rank as u64);
+    }
+    let turned = |(turn, &hash): (u32, &u64)| hash.rotate_left(5 * turn);
+    (0..).zip(&team.trace).map(turned).fold(team.calls, u64::wrapping_add)
+}
+
+/// What is said when this rank waits long for the others.
+fn words_of_wait(team: &Team) -> String {
+    let call = team.called.map_or("Open".into(), |function| format!("{function:?}"));
+    format!(
+        "libscda: {}: rank {} of {} has waited {} s for the others in the call {call}: have all called it, and used their files in the \
+         same order?",
+        team.file_name,
+        team.rank,
+        team.size,
+        PATIENCE.as_secs()
+    )
+}
+
+/// The error of one rank, with its words and offset, on all ranks.
+fn share_error(comm: &dyn Communicator, from: usize, error: &Error) -> Error {
+    let mut bytes = [0; OFFSET_BYTES + MESSAGE_BYTES];
+    let (offset, message) = bytes.split_at_mut(OFFSET_BYTES);
+    offset.copy_from_slice(&error.offset().unwrap_or(NO_OFFSET).to_le_bytes());
+    let text = error.to_string();
+    let n = text.len().min(MESSAGE_BYTES);
+    message[..n].copy_from_slice(&text.as_bytes()[..n]);
+    // If even this fails, the ranks still have the code.
+    let _ = comm.broadcast(&mut bytes, from);
+    let (offset, message) = bytes.split_first_chunk().unwrap_or((&[0xff; OFFSET_BYTES], &[]));
+    let offset = Some(u64::from_le_bytes(*offset)).filter(|&offset| offset != NO_OFFSET);
+    let n = message.iter().position(|&b| b == 0).unwrap_or(message.len());
+    let words = String::from_utf8_lossy(&message[..n]).into_owned();
+    Error::shared(error.kind(), words, error.rank(), offset)
 }
 
 /// No rank has this number.

@@ -10,7 +10,7 @@ use serde_json::json;
 
 impl WriterState {
     pub(super) fn set_attributes(&mut self, name: &str, record: i64, changes: &str) -> Result<(), Failure> {
-        let team = &mut self.sections.team;
+        let team = self.sections.team_mut();
         team.note_call(Function::SetAttributes);
         team.note_bytes(Topic::Dataset, name.as_bytes());
         team.note_bytes(Topic::Dataset, changes.as_bytes());
@@ -20,14 +20,14 @@ impl WriterState {
             return Err(Error::usage(words).into());
         }
         self.scheduler().place()?;
-        self.sections.flush()?;
+        self.sections.output().flush()?;
         self.sections.let_rank_0_read()?;
-        let found = match self.sections.team.rank() {
+        let found = match self.sections.team().rank() {
             0 => self.sections.read_own(|own| changed(own, name, record, changes)),
             _ => Ok((0, String::new())),
         };
-        let (data, text) = self.sections.tolerate(found, (0, String::new()))?;
-        let [data, bytes] = self.sections.team.share(0, Ok([data, text.len() as u64]))?;
+        let (data, text) = self.sections.team_mut().tolerate(found, (0, String::new()))?;
+        let [data, bytes] = self.sections.team_mut().share(0, Ok([data, text.len() as u64]))?;
         if let Some(path) = group_path(name) {
             let user = group_user(&stored_path(path))?;
             return self.plain().write_pair(

@@ -36,7 +36,7 @@ impl Writer {
     /// `Usage` without [`WriteOptions::seal`]; those of all sections since the last flush.
     pub fn commit(&mut self) -> Result<()> {
         let (state, call) = self.session.begin()?;
-        state.sections.team.note_call(Function::Commit);
+        state.sections.team_mut().note_call(Function::Commit);
         let committed = state.commit();
         self.session.end(call, committed)
     }
@@ -75,7 +75,7 @@ impl Writer {
         }
         // What was begun is completed.
         let (state, call) = self.session.begin()?;
-        state.sections.team.note_call(Function::Wait);
+        state.sections.team_mut().note_call(Function::Wait);
         let noted = state.commits.note_wait(request);
         self.session.end(call, noted.map_err(Failure::Mine))
     }
@@ -158,10 +158,10 @@ impl Closing {
 impl WriterState {
     /// All that was written is in the file, or all ranks have the error.
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
-        self.sections.team.note_call(Function::Flush);
+        self.sections.team_mut().note_call(Function::Flush);
         self.scheduler().place()?;
         self.streams().flush();
-        self.sections.flush()
+        self.sections.output().flush()
     }
 
     /// All that was written is sealed, in stable storage, under the name of the file; of streams that are open, a part.
@@ -171,9 +171,9 @@ impl WriterState {
         if let Some(ended) = self.streams().end_part()? {
             self.commits.streams = Some(ended);
         }
-        let with_view = self.sections.params.hdf5_commits;
+        let with_view = self.sections.params().hdf5_commits;
         self.sections.seal(true, with_view)?;
-        let team = &mut self.sections.team;
+        let team = self.sections.team_mut();
         let named = if team.rank() == 0 { self.target.commit() } else { Ok(()) };
         team.agree(named)?;
         self.commits.streams.take().map_or(Ok(()), |ended| self.streams().begin_next_part(ended))
@@ -181,11 +181,11 @@ impl WriterState {
 
     /// The first half of a commit.
     fn begin_commit(&mut self) -> Result<CommitRequest, Failure> {
-        self.sections.team.note_call(Function::CommitBegin);
+        self.sections.team_mut().note_call(Function::CommitBegin);
         self.check_sealed()?;
         self.commits.streams = self.streams().end_part()?;
-        self.sections.write_all()?;
-        self.sections.sync_ahead();
+        self.sections.output().write_all()?;
+        self.sync_ahead();
         Ok(self.commits.begin()?)
     }
 
@@ -203,27 +203,33 @@ impl WriterState {
         })
     }
 
+    /// The thread brings what is written until now to stable storage, if there is one. An error is kept for the next agreement.
+    fn sync_ahead(&mut self) {
+        let ahead = self.sections.output().file_mut().sync_ahead();
+        self.sections.team_mut().defer(ahead);
+    }
+
     /// The first half of closing.
     fn begin_close(&mut self) -> Result<(), Failure> {
-        self.sections.team.note_call(Function::CloseBegin);
+        self.sections.team_mut().note_call(Function::CloseBegin);
         self.check_no_streams()?;
-        self.sections.write_all()?;
-        let WriteOptions { sync, atomic, later, .. } = self.sections.params;
+        self.sections.output().write_all()?;
+        let &WriteOptions { sync, atomic, later, .. } = self.sections.params();
         if sync || atomic && !later {
-            self.sections.sync_ahead();
+            self.sync_ahead();
         }
         // An error of this rank alone is one of this call: a rank that has no request cannot wait for it.
-        self.sections.team.agree(Ok(()))?;
+        self.sections.team_mut().agree(Ok(()))?;
         self.commits.pending = Pending::Close;
         Ok(())
     }
 
     /// Everything is written and sealed; [`Self::close`] does the rest.
     fn seal_to_close(&mut self) -> Result<(), Failure> {
-        self.sections.team.note_call(Function::Close);
+        self.sections.team_mut().note_call(Function::Close);
         self.scheduler().place()?;
         self.check_no_streams()?;
-        let WriteOptions { sync, atomic, later, .. } = self.sections.params;
+        let &WriteOptions { sync, atomic, later, .. } = self.sections.params();
         // An atomic write gets its name later, so its seal may be synced together with what it seals.
         self.sections.seal(sync && !atomic, true)?;
         if atomic && (sync || !later) { self.sections.sync() } else { Ok(()) }
@@ -233,7 +239,7 @@ impl WriterState {
     fn close(self) -> Result<()> {
         let statistics = Statistics::are_wanted().then(|| self.statistics());
         let Self { sections, mut target, .. } = self;
-        let (mut team, file, params, end) = sections.into_parts();
+        let (mut team, file, params, end) = sections.into_output().into_parts();
         let finish = |team: &mut Team, target: &mut Target| -> Result<(), Failure> {
             team.agree_finally(file.close())?;
             let complete = if team.rank() == 0 { target.complete(end, is_kept) } else { Ok(()) };

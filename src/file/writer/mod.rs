@@ -8,6 +8,7 @@ mod datasets;
 mod kinds;
 mod names;
 mod operation;
+mod output;
 mod sealing;
 mod sections;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use super::session::{Session, ThisRank};
 use super::sums::{SummedFile, Sums};
 use super::target::Target;
 use super::team::{Failure, Function, Team, Topic};
+use output::{Output, Progress};
 use scda_base::error::{Error, Result};
 use scda_format::hdf5::{LONG_HEADER_BYTES, SUPERBLOCK_OFFSET, reserved_section};
 use scda_format::header::{UserString, file_header};
@@ -36,7 +38,7 @@ use scda_format::{VENDOR_STRING_BYTES, truncation};
 use scda_ranks::{Communicator, PartitionTable};
 use scda_storage::ParallelFile;
 use sealing::Sealer;
-use sections::{Progress, Sections};
+use sections::Sections;
 use state::WriterState;
 use std::path::Path;
 
@@ -330,9 +332,9 @@ impl Writer {
         sealer: Option<Sealer>,
         progress: Progress,
     ) -> Session<WriterState> {
-        let mut sections = Sections::new(team, params, file, sealer, progress);
-        sections.is_coherent = target.is_coherent();
-        Session::new(WriterState::new(sections, target))
+        let is_coherent = target.is_coherent();
+        let output = Output::new(team, params, file, progress);
+        Session::new(WriterState::new(Sections::new(output, sealer, is_coherent), target))
     }
 
     /// For a process that writes alone: from now on, a call that is refused for its arguments (`Argument` or `Range`) before
@@ -342,7 +344,7 @@ impl Writer {
     /// `Usage` if there is more than one rank.
     pub fn tolerate_arguments(&mut self) -> Result<()> {
         let (state, call) = self.session.begin()?;
-        state.tolerant = state.sections.team.is_alone();
+        state.tolerant = state.sections.team().is_alone();
         let words = "tolerating arguments: only a rank that writes alone can do this";
         let result = if state.tolerant { Ok(()) } else { Err(Error::usage(words).into()) };
         self.session.end(call, result)
@@ -392,7 +394,7 @@ impl Writer {
     /// be another one by now.
     pub fn forget(mut self) {
         if let Ok(state) = self.session.take() {
-            state.sections.leak_shared();
+            state.sections.into_output().leak_shared();
         }
     }
 

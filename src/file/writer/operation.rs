@@ -83,9 +83,9 @@ impl Writer {
     #[inline(always)]
     pub(crate) fn write_lent(&mut self, lent: Option<LentMemory>, operation: Operation<'_>) -> Result<()> {
         let (state, call) = self.session.begin()?;
-        state.sections.lend(lent);
+        state.lend(lent);
         let result = state.perform(operation);
-        state.sections.lend(None);
+        state.lend(None);
         self.session.end(call, result)
     }
 }

@@ -1,7 +1,7 @@
 //! Counts what up to 10,000 simulated ranks write and exchange, and what they would without this library. Measures no time.
 
 use super::Writer;
-use super::sections::Progress;
+use super::output::Progress;
 use crate::file::options::{Encode, Tuning, WriteOptions};
 use crate::file::source::Source;
 use crate::file::sums::SummedFile;

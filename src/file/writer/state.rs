@@ -10,6 +10,7 @@ use crate::file::statistics::Statistics;
 use crate::file::target::Target;
 use crate::file::team::{Failure, Team};
 use scda_base::error::{Error, ErrorKind, Result};
+use scda_storage::lent_memory::LentMemory;
 
 /// What a [`Writer`](super::Writer) has while its file is open.
 pub(crate) struct WriterState {
@@ -63,6 +64,12 @@ impl WriterState {
         StreamWriter::new(sections, compression, own)
     }
 
+    /// Lends memory to the thread, if that is wanted, until nothing is lent.
+    pub(super) fn lend(&mut self, lent: Option<LentMemory>) {
+        let lent = lent.filter(|_| self.sections.params().lend);
+        self.sections.output().file_mut().lend(lent);
+    }
+
     pub(super) fn begin_streams(&mut self, user: &[u8], chunk_bytes: u64) -> Result<(), Failure> {
         self.scheduler().place()?;
         self.check_no_streams()?;
@@ -78,7 +85,7 @@ impl WriterState {
     pub(super) fn write_stream(&mut self, data: &[u8]) -> Result<()> {
         if self.stream.is_none() && self.commits.stream_bytes().is_some() {
             let words = "stream: a commit was begun; wait for it before writing";
-            self.sections.team.defer(Err(Error::usage(words)));
+            self.sections.team_mut().defer(Err(Error::usage(words)));
             return Err(Error::usage(words));
         }
         self.streams().write(data)
@@ -101,7 +108,7 @@ impl WriterState {
     pub(super) fn statistics(&self) -> Statistics {
         let times = self.sections.times();
         Statistics {
-            agreeing: self.sections.team.agreeing(),
+            agreeing: self.sections.team().agreeing(),
             copied_bytes: times.copied_bytes,
             copying: times.copying,
             waiting: times.waiting,
@@ -117,7 +124,7 @@ impl WriterState {
 
 impl SessionState for WriterState {
     fn team(&mut self) -> &mut Team {
-        &mut self.sections.team
+        self.sections.team_mut()
     }
 
     fn works_after_fork(&mut self) -> bool {
@@ -125,7 +132,7 @@ impl SessionState for WriterState {
     }
 
     fn checks_every_call(&self) -> bool {
-        self.sections.params.tuning.check
+        self.sections.params().tuning.check
     }
 
     #[inline]
@@ -133,7 +140,7 @@ impl SessionState for WriterState {
         if self.commits.is_pending() {
             self.complete()?;
         }
-        self.sections.begin_call();
+        self.sections.output().begin_call();
         Ok(())
     }
 
@@ -142,36 +149,36 @@ impl SessionState for WriterState {
         let survives = self.tolerant
             && matches!(failure, Failure::Mine(error) if is_of_arguments(error))
             && self.stream.is_none()
-            && self.sections.is_as_before();
+            && self.sections.output().is_as_before();
         self.cache.forget_failed();
         survives
     }
 
     fn drop_alone(mut self) {
-        if self.sections.team.is_alone() {
+        if self.sections.team().is_alone() {
             return self.abandon(&Error::usage("the file was not closed"));
         }
-        if self.sections.team.rank() == 0 {
+        if self.sections.team().rank() == 0 {
             self.target.discard();
         }
-        self.sections.leak_shared();
+        self.sections.into_output().leak_shared();
     }
 
     fn abandon(mut self, error: &Error) {
-        let is_atomic = self.sections.params.atomic;
+        let is_atomic = self.sections.params().atomic;
         let another = if is_atomic { None } else { self.scheduler().place_after_error(error) };
         let error = another.as_ref().unwrap_or(error);
         let Self { mut sections, mut target, .. } = self;
         // An incomplete atomic write is removed.
         if !is_atomic {
-            sections.end_after_error(error);
+            sections.output().end_after_error(error);
         }
-        let is_kept = sections.is_kept();
-        let (mut team, file, params, _) = sections.into_parts();
+        let is_kept = sections.output().progress().kept().is_some();
+        let (mut team, file, params, _) = sections.into_output().into_parts();
         let _ = file.close();
         // No rank still cuts the file when it is marked.
         if params.mark_incomplete {
-            team.all_after_error(true);
+            team.after_error().all(true);
         }
         if team.rank() == 0 {
             target.give_up(params.mark_incomplete && !is_kept);

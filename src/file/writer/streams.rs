@@ -5,11 +5,12 @@
 
 use super::kinds::check_alone;
 use super::kinds::{Compression, SectionWriter};
-use super::sections::{LONGEST_HEAD, Sections, head, too_large};
+use super::output::LONGEST_HEAD;
+use super::sections::{Sections, head, too_large};
 use crate::file::options::Encode;
 use crate::file::source::Source;
 use crate::file::stripes;
-use crate::file::sums::RunningSum;
+use crate::file::sums::{RunningSum, UnsummedFile, add_run};
 use crate::file::team::{FINE, Failure, Function, Topic};
 use scda_base::error::{Error, Result, quote};
 use scda_base::memory::reserve;
@@ -161,13 +162,13 @@ impl StreamWriter<'_> {
 
     /// Begins a set of streams, one of each rank.
     pub(super) fn begin(&mut self, user: &[u8], chunk_bytes: u64) -> Result<(), Failure> {
-        self.begin_set(user, chunk_bytes, self.sections.team.size() as u64)
+        self.begin_set(user, chunk_bytes, self.sections.team().size() as u64)
     }
 
     fn begin_set(&mut self, user: &[u8], chunk_bytes: u64, tasks: u64) -> Result<(), Failure> {
-        self.sections.team.note_call(Function::BeginStreams);
-        self.sections.team.note_bytes(Topic::UserString, user);
-        self.sections.team.note(Topic::Number, chunk_bytes);
+        self.sections.team_mut().note_call(Function::BeginStreams);
+        self.sections.team_mut().note_bytes(Topic::UserString, user);
+        self.sections.team_mut().note(Topic::Number, chunk_bytes);
         let user = UserString::new(user)?;
         self.plain().check_free(SectionType::Array, &user)?;
         if [STREAMS, STREAM_BYTES].contains(&&*user) {
@@ -177,7 +178,7 @@ impl StreamWriter<'_> {
             );
         }
         // The ranks have agreed on the stripe when they opened the file.
-        let chosen = stripes::stream_chunk_bytes(self.sections.params.tuning.stripe_bytes);
+        let chosen = stripes::stream_chunk_bytes(self.sections.params().tuning.stripe_bytes);
         let chunk_bytes = if chunk_bytes == 0 { chosen } else { chunk_bytes };
         StreamPart::check_chunk_bytes(chunk_bytes)?;
         self.begin_part(user, StreamPart { tasks, chunk_bytes, part: 0 }, 0)
@@ -186,8 +187,8 @@ impl StreamWriter<'_> {
     fn begin_part(&mut self, user: UserString, part: StreamPart, before: u64) -> Result<(), Failure> {
         // Rank 0 writes the block, which has up to 1 MiB: on a node of many ranks it would take longer if all of them made it.
         let bytes = part.text_bytes(self.sections.end());
-        let text = match self.sections.team.rank() {
-            0 => part.text(self.sections.end(), self.sections.params.line_break)?,
+        let text = match self.sections.team().rank() {
+            0 => part.text(self.sections.end(), self.sections.params().line_break)?,
             _ => Vec::new(),
         };
         let mut plain = self.plain();
@@ -195,9 +196,9 @@ impl StreamWriter<'_> {
         plain.write(block)?;
         self.sections.end_section()?;
         // What is before the streams is then in the file, however long they take.
-        self.sections.flush()?;
+        self.sections.output().flush()?;
         let data = sum(self.sections.end(), HEADER_BYTES).ok_or_else(too_large)?;
-        let task = self.sections.team.rank() as u64;
+        let task = self.sections.team().rank() as u64;
         let sum = self.sections.is_sealed().then_some(RunningSum { end: data, crc: 0 });
         *self.own = Some(OwnStream::new(user, part, task, data, before, sum));
         Ok(())
@@ -207,16 +208,16 @@ impl StreamWriter<'_> {
     pub(super) fn write(&mut self, data: &[u8]) -> Result<()> {
         let Some(own) = &mut self.own else {
             let error = || Error::usage("stream: no streams are open; begin them first");
-            self.sections.team.defer(Err(error()));
+            self.sections.team_mut().defer(Err(error()));
             return Err(error());
         };
         if let Some(error) = &own.failed {
             return Err(error.again());
         }
-        let taken = own.take(&mut self.sections.ahead(), data);
+        let taken = own.take(&mut UnsummedFile(self.sections.output().file_mut()), data);
         taken.inspect_err(|error| {
             own.failed = Some(error.again());
-            self.sections.team.defer(Err(error.again()));
+            self.sections.team_mut().defer(Err(error.again()));
         })
     }
 
@@ -224,16 +225,16 @@ impl StreamWriter<'_> {
     pub(super) fn flush(&mut self) {
         if let Some(own) = &mut self.own
             && own.failed.is_none()
-            && let Err(error) = own.flush(&mut self.sections.ahead())
+            && let Err(error) = own.flush(&mut UnsummedFile(self.sections.output().file_mut()))
         {
             own.failed = Some(error.again());
-            self.sections.team.defer(Err(error));
+            self.sections.team_mut().defer(Err(error));
         }
     }
 
     /// Ends the set of streams.
     pub(super) fn end(&mut self) -> Result<(), Failure> {
-        self.sections.team.note_call(Function::EndStreams);
+        self.sections.team_mut().note_call(Function::EndStreams);
         let ended = self.end_part()?;
         ended.map(drop).ok_or_else(|| Error::usage("end of streams: no streams are open").into())
     }
@@ -254,8 +255,8 @@ impl StreamWriter<'_> {
         let is_last = own.task + 1 == own.part.tasks;
         let end = if is_last { [rounds, own.filled_by(rounds).into()] } else { [FINE; 2] };
         let mut least = [FINE - rounds, end[0], end[1]];
-        self.sections.team.agree_with(Ok(()), &mut least)?;
-        self.sections.know();
+        self.sections.team_mut().agree_with(Ok(()), &mut least)?;
+        self.sections.output().progress_mut().know();
         let rounds = FINE - least[0];
         let last = if least[1] == rounds { u8::try_from(least[2]).unwrap_or(0) } else { 0 };
         self.end_arrays(std::slice::from_ref(&own), rounds, last)?;
@@ -273,21 +274,22 @@ impl StreamWriter<'_> {
         if rounds > 0 {
             for own in streams {
                 let Some(run) = own.sum.map(|sum| own.sum_up(&sum, rounds)) else { continue };
-                self.sections.add_run(run);
+                let added = add_run(self.sections.output().file_mut(), run);
+                self.sections.team_mut().defer(added);
             }
         }
-        let style = self.sections.params.line_break;
+        let style = self.sections.params().line_break;
         let counts = [(b'N', count), (b'E', part.chunk_bytes)];
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Array, user, &counts, style);
         let mut padding = [0; MAX_DATA_PADDING];
         let last = (layout.data_bytes > 0).then_some(last);
         let padding = data_padding(&mut padding, layout.data_bytes, last, style);
-        self.sections.end_ahead(layout, head, padding)?;
+        self.sections.output().end_ahead(layout, head, padding)?;
         self.sections.end_section()?;
         let mut each = Vec::new();
-        reserve(&mut each, self.sections.team.size())?;
-        each.resize(self.sections.team.size(), streams.len() as u64);
+        reserve(&mut each, self.sections.team().size())?;
+        each.resize(self.sections.team().size(), streams.len() as u64);
         let mut entries = Vec::new();
         reserve(&mut entries, streams.len() * COUNT_BYTES)?;
         streams.iter().for_each(|own| entries.extend(bytes_entry(own.written, style)));
@@ -305,7 +307,7 @@ impl StreamWriter<'_> {
         tasks: u64,
         open: &mut dyn FnMut(u64) -> io::Result<Box<dyn Read>>,
     ) -> Result<(), Failure> {
-        check_alone(&self.sections.team)?;
+        check_alone(self.sections.team())?;
         if tasks == 0 {
             return Err(Error::argument("streams: found 0 tasks, expected at least 1").into());
         }
@@ -323,7 +325,7 @@ impl StreamWriter<'_> {
                 if piece.is_empty() {
                     break;
                 }
-                own.write(&mut self.sections.ahead(), &piece)?;
+                own.write(&mut UnsummedFile(self.sections.output().file_mut()), &piece)?;
             }
             rounds = rounds.max(part.rounds(own.written));
             reserve(&mut streams, 1)?;

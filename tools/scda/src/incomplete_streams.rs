@@ -68,7 +68,7 @@ impl IncompleteStreams {
             StreamPart::parse(&entries, section.data_offset).ok().filter(|part| part.tasks <= MOST_TASKS);
         let (Some(part), Some(start)) = (part, reader.position()) else { return Ok(None) };
         let trouble = |error| Fail::file(input.name(), error);
-        let file = Arc::new(File::open(input.path()).map_err(trouble)?);
+        let file = Arc::new(input.file().map_err(trouble)?);
         let end = file.metadata().map_err(trouble)?.len();
         let data = start + STREAMS_HEADER_BYTES;
         // Ended streams of which something is lost are sealed, or have an array after them.

@@ -270,11 +270,11 @@ mod tests {
             let data = layout::SectionLayout::array(end, 1, bytes).unwrap().data;
             prop_assert_eq!(data % ALIGNMENT, 0);
             let spaces = text.len() - length - 1;
-            let data_behind = |spaces: u64| {
+            let data_offset = |spaces: u64| {
                 let end = layout::SectionLayout::block(32 * blocks, length as u64 + 1 + spaces).unwrap().end;
                 layout::SectionLayout::array(end, 1, bytes).unwrap().data
             };
-            let fewest = (0..=4096).find(|&spaces| data_behind(spaces) % ALIGNMENT == 0);
+            let fewest = (0..=4096).find(|&spaces| data_offset(spaces) % ALIGNMENT == 0);
             prop_assert_eq!(Some(spaces as u64), fewest);
             prop_assert_eq!(&text[length..], " ".repeat(spaces) + "\n");
             let mut small = "x\n".to_string();

@@ -1,6 +1,6 @@
 //! Locates, reads and decompresses the chunks of datasets.
 
-use super::DatasetReader;
+use super::BoxReader;
 use super::box_buffers::BoxBuffers;
 use super::chunk_cache::ChunkCache;
 use super::chunk_offsets::ChunkOffsets;
@@ -168,7 +168,7 @@ impl Selection<'_> {
     }
 }
 
-impl DatasetReader<'_> {
+impl BoxReader<'_> {
     /// How many chunks are decompressed at once, each on a thread of its own: streams alone.
     pub(super) fn chunk_threads(&self, stored: &StoredDataset) -> usize {
         let bytes = stored.grid.chunk_bytes();
@@ -188,15 +188,15 @@ impl DatasetReader<'_> {
         let chunk_bytes = part.stored.grid.chunk_bytes();
         let threads = self.chunk_threads(part.stored);
         let data_offset = part.current.layout.data;
-        let keeps = self.cache.chunks.cache.keeps(chunk_bytes) && part.wants_little(room.bytes());
-        let mut buffers = std::mem::take(&mut self.cache.chunks.buffers);
+        let keeps = self.chunks.cache.keeps(chunk_bytes) && part.wants_little(room.bytes());
+        let mut buffers = std::mem::take(&mut self.chunks.buffers);
         let mut wants = wants.into_iter();
         loop {
             let mut batch = Vec::new();
             while batch.len() < threads
                 && let Some(want) = wants.next()
             {
-                if let Some(chunk) = self.cache.chunks.cache.get((data_offset, want.chunk)) {
+                if let Some(chunk) = self.chunks.cache.get((data_offset, want.chunk)) {
                     part.copy(&want, chunk, room);
                     continue;
                 }
@@ -213,7 +213,7 @@ impl DatasetReader<'_> {
             match &*batch {
                 [] => {
                     if chunk_bytes <= MOST_KEPT {
-                        self.cache.chunks.buffers = buffers;
+                        self.chunks.buffers = buffers;
                     }
                     return Ok(());
                 }
@@ -238,7 +238,7 @@ impl DatasetReader<'_> {
                 if keeps {
                     buffer.truncate(bytes);
                     buffer.shrink_to_fit();
-                    *buffer = self.cache.chunks.cache.put((data_offset, want.chunk), std::mem::take(buffer));
+                    *buffer = self.chunks.cache.put((data_offset, want.chunk), std::mem::take(buffer));
                 }
             }
         }
@@ -251,7 +251,7 @@ impl DatasetReader<'_> {
     ) -> Result<()> {
         let is_small = batch.iter().all(|(.., out)| out.len() as u64 <= MOST_KEPT);
         let _temporary = (!is_small).then(memory::temporary);
-        let mut decoders = std::mem::take(&mut self.cache.chunks.decoders);
+        let mut decoders = std::mem::take(&mut self.chunks.decoders);
         while decoders.len() < batch.len() {
             decoders.push(ChunkDecoder::new(self.sections.params().strict));
         }
@@ -267,7 +267,7 @@ impl DatasetReader<'_> {
         on_threads(jobs.collect()).into_iter().collect::<Result<()>>()?;
         self.input().note_decoded(bytes, began);
         if is_small {
-            self.cache.chunks.decoders = decoders;
+            self.chunks.decoders = decoders;
         }
         Ok(())
     }
@@ -332,7 +332,7 @@ impl DatasetReader<'_> {
                 Ok(())
             },
         )?;
-        self.input().check_end("varray", current.layout.start, end)?;
+        self.input().ends().check("varray", current.layout.start, end)?;
         self.sections.ranges().went_to(chunk + count, end);
         chunks.first = chunk;
         known(chunks).ok_or_else(|| Error::new(ErrorKind::Internal, "a chunk is not where it was found"))

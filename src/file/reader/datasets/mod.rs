@@ -2,6 +2,7 @@
 
 mod added;
 mod box_buffers;
+mod boxes;
 mod chunk_cache;
 mod chunk_offsets;
 mod chunks;
@@ -18,7 +19,7 @@ use self::chunks::{ChunkMemory, ChunkRequest, ChunkRequests};
 pub use self::handle::DatasetHandle;
 use self::handle::FileIdentity;
 pub(super) use self::selection::OpenDataset;
-use self::selection::{Destination, Selection};
+use self::selection::Selection;
 use self::sharing::Sharing;
 use super::local_reader::ReadsLocally;
 use super::lookup::{Later, Lookup, LookupCache};
@@ -198,6 +199,25 @@ impl ReadsLocally for DatasetReader<'_> {
     }
 }
 
+/// Reads boxes of datasets, with what is kept of chunks.
+struct BoxReader<'a> {
+    sections: &'a mut Sections,
+    chunks: &'a mut ChunkMemory,
+    sharing: &'a mut Sharing,
+}
+
+impl ReadsLocally for BoxReader<'_> {
+    fn sections(&mut self) -> &mut Sections {
+        self.sections
+    }
+}
+
+impl<'a> BoxReader<'a> {
+    fn new(sections: &'a mut Sections, chunks: &'a mut ChunkMemory, sharing: &'a mut Sharing) -> Self {
+        Self { sections, chunks, sharing }
+    }
+}
+
 impl<'a> DatasetReader<'a> {
     pub(super) fn new(
         sections: &'a mut Sections,
@@ -209,6 +229,10 @@ impl<'a> DatasetReader<'a> {
 
     fn lookup(&mut self) -> Lookup<'_> {
         Lookup::new(self.sections, self.lookup)
+    }
+
+    fn boxes(&mut self) -> BoxReader<'_> {
+        BoxReader::new(self.sections, &mut self.cache.chunks, &mut self.cache.sharing)
     }
 }
 
@@ -253,7 +277,7 @@ impl DatasetReader<'_> {
             all.push(self.use_handle(request.dataset)?);
             mine.push(request.mine);
         }
-        self.read_open(&all, mine)
+        self.boxes().read(&all, mine)
     }
 
     /// See [`DatasetHandle::read`]. The arguments may be an error of this rank.
@@ -261,7 +285,7 @@ impl DatasetReader<'_> {
         self.team().note_call(Function::ReadDataset);
         let open = self.use_handle(handle)?;
         let _limited = self.limit_memory(open);
-        self.read_open(&[open], vec![mine])
+        self.boxes().read(&[open], vec![mine])
     }
 
     /// The dataset of a handle, which must be that of all ranks.
@@ -291,7 +315,7 @@ impl DatasetReader<'_> {
                     continue;
                 }
                 for ChunkRequest { chunk, .. } in ChunkRequests::new(part)? {
-                    if this.locate(part, chunk)?.is_some() {
+                    if this.boxes().locate(part, chunk)?.is_some() {
                         return Ok(false);
                     }
                 }
@@ -364,57 +388,5 @@ impl DatasetReader<'_> {
         }
         self.sections.advance(current.layout.end);
         Ok(text)
-    }
-
-    /// Reads boxes of these datasets, with the other ranks where that saves work. What this rank reads of each may be an error
-    /// of it.
-    fn read_open(&mut self, all: &[&OpenDataset], mine: Vec<Result<BoxesMut<'_>>>) -> Result<(), Failure> {
-        let (mut parts, mut targets) = (Vec::new(), Vec::new());
-        let limits = &self.sections.params().tuning.limits;
-        let mut mine = all.iter().zip(mine).enumerate().try_for_each(|(number, (open, mine))| {
-            let (target, selections) = Destination::new(number, open, mine?, limits)?;
-            parts.extend(selections);
-            targets.push(target);
-            Ok(())
-        });
-        if self.may_share(all) {
-            mine = self.apart(|this, team| this.read_with_others(team, (&mut parts, &mut targets), mine))?;
-        } else if mine.is_ok() {
-            mine = self.alone(|this| Ok(this.read_parts(&mut parts, &mut targets)?));
-        }
-        let mine = mine.and_then(|()| targets.into_iter().try_for_each(Destination::finish));
-        self.team().agree(mine).map(drop)
-    }
-
-    /// Reads what this rank wants of each section.
-    fn read_parts(&mut self, parts: &mut [Selection<'_>], targets: &mut [Destination<'_, '_>]) -> Result<()> {
-        let mut done = 0;
-        while done < parts.len() {
-            let parts = &mut parts[done..];
-            let scattered = parts.iter().take_while(|part| part.is_scattered(&targets[part.number].room));
-            match scattered.count() {
-                0 => {
-                    self.read_part(&mut parts[0], targets)?;
-                    done += 1;
-                }
-                count => {
-                    self.read_in_turns(&parts[..count], targets)?;
-                    done += count;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads what this rank wants of a section.
-    fn read_part(&mut self, part: &mut Selection<'_>, targets: &mut [Destination<'_, '_>]) -> Result<()> {
-        let room = &mut targets[part.number].room;
-        match part.stored.elements {
-            ElementKind::Rows => self.read_rows(part, room),
-            _ => {
-                let wants = ChunkRequests::new(part)?;
-                self.read_chunks(part, wants, room)
-            }
-        }
     }
 }

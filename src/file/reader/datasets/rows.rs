@@ -1,6 +1,6 @@
 //! Reads boxes of contiguous datasets, plain or compressed, run by run.
 
-use super::DatasetReader;
+use super::BoxReader;
 use super::box_buffers::BoxBuffers;
 use super::selection::{Destination, Selection, bytes_of};
 use crate::file::reader::local_reader::ReadsLocally;
@@ -18,7 +18,7 @@ const NEAR_BYTES: u64 = 4096;
 /// The most runs that are read together.
 const MOST_RUNS: usize = 4096;
 
-impl DatasetReader<'_> {
+impl BoxReader<'_> {
     /// Reads boxes of plain contiguous datasets whose memory lies scattered: a strip of each in turns, so that memory in which their
     /// items lie between each other's comes into the processor's cache once.
     pub(super) fn read_in_turns(

@@ -5,7 +5,7 @@
 //! where in the memory it is then. In a round each rank fills its place, the ranks meet, and all copy what they want, while
 //! the other half of the memory is filled. A rank that fails goes on with the others, to the next agreement.
 
-use super::DatasetReader;
+use super::BoxReader;
 use super::chunks::{ChunkRequest, ChunkRequests};
 use super::selection::{Destination, OpenDataset, Selection};
 use crate::file::limits::Limits;
@@ -231,10 +231,10 @@ fn schedule(
     Ok(places)
 }
 
-impl DatasetReader<'_> {
+impl BoxReader<'_> {
     /// Whether ranks may share chunks of these datasets. All ranks know.
     pub(super) fn may_share(&mut self, open: &[&OpenDataset]) -> bool {
-        if self.team().is_alone() || matches!(self.cache.sharing, Sharing::Never) {
+        if self.team().is_alone() || matches!(*self.sharing, Sharing::Never) {
             return false;
         }
         let mut chunks = Some(0);
@@ -254,9 +254,9 @@ impl DatasetReader<'_> {
         (parts, targets): (&mut [Selection<'_>], &mut [Destination<'_, '_>]),
         mine: Result<()>,
     ) -> Result<Result<()>, Failure> {
-        let mut sharing = std::mem::take(&mut self.cache.sharing);
+        let mut sharing = std::mem::take(&mut *self.sharing);
         let read = self.read_ahead_all(team, (parts, targets), mine, &mut sharing);
-        self.cache.sharing = sharing;
+        *self.sharing = sharing;
         let own = read?;
         // What this rank has kept while it was alone.
         let kept = self.team().agree(Ok(())).map(drop).map_err(|failure| self.team().settle(failure));

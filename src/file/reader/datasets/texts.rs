@@ -1,9 +1,9 @@
 //! Reads items of variable length.
 
-use super::DatasetReader;
 use super::chunks::ChunkRequests;
 use super::handle::DatasetHandle;
 use super::selection::{OpenDataset, Selection};
+use super::{BoxReader, DatasetReader};
 use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::team::{Failure, Function, split};
 use crate::texts::Texts;
@@ -26,14 +26,16 @@ impl DatasetReader<'_> {
         self.team().note_call(Function::ReadTexts);
         let open = self.use_handle(handle)?;
         let _limited = self.limit_memory(open);
-        let texts = self.alone(|this| Ok(this.own_texts(open, regions?)?));
+        let texts = self.alone(|this| Ok(this.boxes().texts(open, regions?)?));
         let (texts, mine) = split(texts);
         self.team().agree(mine)?;
         Ok(texts)
     }
+}
 
-    /// What this rank wants.
-    fn own_texts(&mut self, open: &OpenDataset, regions: &[IndexBox]) -> Result<Texts> {
+impl BoxReader<'_> {
+    /// The items of variable length that this rank wants.
+    fn texts(&mut self, open: &OpenDataset, regions: &[IndexBox]) -> Result<Texts> {
         let (parts, all) = Selection::of_sections(0, open, regions)?;
         let dataset = &open.stored.dataset;
         let data_type = dataset.data_type;

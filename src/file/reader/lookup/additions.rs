@@ -155,12 +155,12 @@ impl Lookup<'_> {
         data: impl FnOnce(&mut Self) -> Result<u64>,
     ) -> Result<Added> {
         // In a file where nothing was added later, one look-up tells so of all datasets.
-        if !self.may_be_later(kind, start) || self.find_after(kind.convention(), start)?.is_none() {
+        if !self.may_be_later(kind, start) || self.seals().find_after(kind.convention(), start)?.is_none() {
             return Ok(Added::NoAdditionsAfter);
         }
         let data = data(self)?;
         let Ok(name) = std::str::from_utf8(user) else { return Ok(Added::None) };
-        let Some(second) = self.find_after(kind.user(data, name).as_bytes(), data)? else {
+        let Some(second) = self.seals().find_after(kind.user(data, name).as_bytes(), data)? else {
             return Ok(Added::None);
         };
         Ok(Added::At(self.offset_of(second.saturating_sub(1))?))
@@ -170,7 +170,7 @@ impl Lookup<'_> {
     pub fn pairs_after(&mut self, user: &[u8], data: u64) -> Result<Vec<u64>, Failure> {
         let found = self.look_up_own(|this| {
             let mut pairs = Vec::new();
-            for number in this.all_in_seals(user)? {
+            for number in this.seals().all(user)? {
                 if this.offset_of(number)? > data {
                     reserve_count(&mut pairs, 1)?;
                     pairs.push(this.offset_of(number.saturating_sub(1))?);

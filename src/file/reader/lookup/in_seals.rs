@@ -1,9 +1,9 @@
 //! Finds sections by user string in the indexes of a sealed file.
 
-use super::Lookup;
+use super::names::SealNames;
 use crate::file::reader::chain::{SealGroup, differs};
 use crate::file::reader::index::SealedPart;
-use crate::file::reader::local_reader::ReadsLocally;
+use crate::file::reader::sections::Sections;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{reserve, reserve_count};
 use scda_base::numbers::to_usize;
@@ -11,10 +11,22 @@ use scda_format::header::UserString;
 use scda_format::names::{NAME_BYTES, Name};
 use std::ops::Range;
 
-impl Lookup<'_> {
+/// Finds sections by user string, on this rank alone.
+pub(super) struct SealSearch<'a> {
+    sections: &'a mut Sections,
+    names: &'a mut SealNames,
+}
+
+impl<'a> SealSearch<'a> {
+    pub fn new(sections: &'a mut Sections, names: &'a mut SealNames) -> Self {
+        Self { sections, names }
+    }
+}
+
+impl SealSearch<'_> {
     /// See [`Reader::find`](crate::Reader::find). From the end of the file, it is looked for in pieces of the seals that cover
     /// what follows `least` bytes, and not in those before.
-    pub(super) fn find_in_seals(&mut self, user: &[u8], record: i64, least: u64) -> Result<Option<u64>> {
+    pub(super) fn find(&mut self, user: &[u8], record: i64, least: u64) -> Result<Option<u64>> {
         if record < 0 {
             return self.find_backward(user, record.unsigned_abs() - 1, least);
         }
@@ -27,12 +39,12 @@ impl Lookup<'_> {
         self.kept_section(user, false, left)
     }
 
-    /// See [`Self::find_in_seals`].
+    /// See [`Self::find`].
     fn find_backward(&mut self, user: &[u8], mut left: u64, least: u64) -> Result<Option<u64>> {
         let mut searched = 0;
         // The pieces whose names are kept, and the long ones among them.
         loop {
-            if let Some(&number) = self.cache.names.long().get(searched) {
+            if let Some(&number) = self.names.long().get(searched) {
                 if self.is_covered(number, least)? {
                     return self.kept_section(user, true, left);
                 }
@@ -45,14 +57,14 @@ impl Lookup<'_> {
             if let Some(found) = self.kept_section(user, true, left)? {
                 return Ok(Some(found));
             }
-            if self.is_covered(self.cache.names.pieces(), least)? {
+            if self.is_covered(self.names.pieces(), least)? {
                 return Ok(None);
             }
-            if !self.keep_names()? {
+            if !self.names.keep_more(self.sections)? {
                 break;
             }
         }
-        for number in self.cache.names.pieces().. {
+        for number in self.names.pieces().. {
             if self.is_covered(number, least)? || self.piece_of_names(number)?.is_none() {
                 break;
             }
@@ -65,7 +77,7 @@ impl Lookup<'_> {
 
     /// The section of this user string that `left` others of those whose names are kept precede in this direction.
     fn kept_section(&mut self, user: &[u8], is_backward: bool, left: u64) -> Result<Option<u64>> {
-        let sections = self.cache.names.sections_of(user);
+        let sections = self.names.sections_of(user);
         let last = (sections.len() as u64).checked_sub(1);
         let place = if is_backward { Some(left) } else { last.and_then(|last| last.checked_sub(left)) };
         let found = place.and_then(|place| sections.get(to_usize(place)).copied());
@@ -82,7 +94,7 @@ impl Lookup<'_> {
         left: &mut u64,
     ) -> Result<Option<u64>> {
         let Some(piece) = self.piece_of_names(number)? else { return Ok(None) };
-        let sections = self.cache.names.sections_of(user);
+        let sections = self.names.sections_of(user);
         let after = |first: u64| sections.partition_point(|&section| section >= first);
         let passed = match is_backward {
             true => after(piece.sealed.seal.sections),
@@ -113,8 +125,10 @@ impl Lookup<'_> {
 
     /// The last section of this user string, if it begins after byte `least`.
     pub(super) fn find_after(&mut self, user: &[u8], least: u64) -> Result<Option<u64>> {
-        let Some(number) = self.find_in_seals(user, -1, least)? else { return Ok(None) };
-        Ok(if self.offset_of(number)? > least { Some(number) } else { None })
+        let Some(number) = self.find(user, -1, least)? else { return Ok(None) };
+        let (sealed, row) = self.row_of(number)?;
+        let offset = self.sections.index().checked_row(&sealed, row)?.offset;
+        Ok(if offset > least { Some(number) } else { None })
     }
 
     /// Whether the last `pieces` pieces of the seals cover all that follows byte `least`.
@@ -132,13 +146,13 @@ impl Lookup<'_> {
 
     /// The pieces whose names are not kept, after as many as possible are: the last one of the file first.
     fn searched_groups(&mut self) -> Result<Vec<usize>> {
-        while self.keep_names()? {}
-        let kept = self.cache.names.pieces();
+        while self.names.keep_more(self.sections)? {}
+        let kept = self.names.pieces();
         let mut end = kept;
         while self.piece_of_names(end)?.is_some() {
             end += 1;
         }
-        let long = self.cache.names.long();
+        let long = self.names.long();
         let mut pieces = Vec::new();
         reserve(&mut pieces, long.len() + (end - kept))?;
         pieces.extend(long.iter().copied().chain(kept..end));
@@ -169,7 +183,7 @@ impl Lookup<'_> {
     }
 
     /// The numbers of all sections with this user string, in order.
-    pub(super) fn all_in_seals(&mut self, user: &[u8]) -> Result<Vec<u64>> {
+    pub(super) fn all(&mut self, user: &[u8]) -> Result<Vec<u64>> {
         let mut numbers = Vec::new();
         for number in self.searched_groups()? {
             let Some(piece) = self.piece_of_names(number)? else { break };
@@ -184,7 +198,7 @@ impl Lookup<'_> {
             }
         }
         let found = numbers.len();
-        let sections = self.cache.names.sections_of(user);
+        let sections = self.names.sections_of(user);
         reserve(&mut numbers, sections.len())?;
         numbers.extend(sections);
         // In the order of the file: what follows is read ahead.
@@ -269,7 +283,7 @@ impl Lookup<'_> {
         let is_of_group = |number| (piece.first..piece.sealed.seal.sections).contains(&number);
         let (user, number) = if let Some(table) = piece.table {
             let (at, mut row) = (table.name_offset(index), [0; NAME_BYTES]);
-            self.input().read_own(at, &mut row)?;
+            self.sections.input().read_own(at, &mut row)?;
             let name = Name::parse(&row, at).map_err(|error| error.with_kind(ErrorKind::Checksum))?;
             (name.user, Some(name.number))
         } else {

@@ -9,9 +9,10 @@ mod walk;
 
 use self::additions::NoAdditionsAfter;
 pub(super) use self::additions::{Added, Later};
+use self::in_seals::SealSearch;
 use self::names::SealNames;
 use self::records::NumberedNames;
-use self::verify::VerifiedRanges;
+use self::verify::{VerifiedRanges, Verifier};
 use self::walk::Walk;
 use super::local_reader::ReadsLocally;
 use super::sections::Sections;
@@ -61,14 +62,29 @@ impl<'a> Lookup<'a> {
 }
 
 impl Lookup<'_> {
+    /// What finds sections in the indexes of a sealed file.
+    fn seals(&mut self) -> SealSearch<'_> {
+        SealSearch::new(self.sections, &mut self.cache.names)
+    }
+
+    /// What compares sections with their checksums.
+    fn verifier(&mut self) -> Verifier<'_> {
+        Verifier::new(self.sections, &mut self.cache.verified)
+    }
+
     /// See [`Reader::next_section`](super::Reader::next_section).
     #[inline(always)]
     pub fn next_section(&mut self, decode: bool) -> Result<bool, Failure> {
         self.sections.end_section(decode)?;
         if self.sections.params().verify {
-            self.verify_next()?;
+            self.verifier().verify_next()?;
         }
         self.sections.look_at_section(decode)
+    }
+
+    /// Verifies the seals at the end of the file and the header of the file. Collective.
+    pub fn verify_ends(&mut self) -> Result<(), Failure> {
+        self.verifier().verify_ends()
     }
 
     pub fn sections(&mut self) -> Result<u64, Failure> {
@@ -158,9 +174,9 @@ impl Lookup<'_> {
 
     fn find_own(&mut self, user: &[u8], record: i64) -> Result<Option<u64>> {
         if self.sections.is_sealed() {
-            self.find_in_seals(user, record, 0)
+            self.seals().find(user, record, 0)
         } else {
-            self.find_by_walking(user, record)
+            self.cache.walk.find(self.sections, user, record)
         }
     }
 
@@ -168,8 +184,8 @@ impl Lookup<'_> {
         self.team().note_call(Function::FindAll);
         self.team().note_bytes(Topic::UserString, user);
         let found = self.look_up_own(|this| match this.sections.is_sealed() {
-            true => this.all_in_seals(user),
-            false => this.all_by_walking(user),
+            true => this.seals().all(user),
+            false => this.cache.walk.all(this.sections, user),
         });
         self.share_numbers(found.map(Option::unwrap_or_default))
     }
@@ -199,7 +215,7 @@ impl Lookup<'_> {
         if self.sections.is_sealed() {
             return Ok(self.sections.seals().seal(0)?.map_or(0, |sealed| sealed.seal.sections));
         }
-        self.walk_to(u64::MAX)?;
+        self.cache.walk.reach(self.sections, u64::MAX)?;
         Ok(self.cache.walk.len())
     }
 
@@ -214,13 +230,13 @@ impl Lookup<'_> {
     /// The offset of a section; `None` if the file has fewer sections.
     fn find_offset(&mut self, number: u64) -> Result<Option<u64>> {
         if !self.sections.is_sealed() {
-            self.walk_to(number)?;
+            self.cache.walk.reach(self.sections, number)?;
             return Ok(self.cache.walk.offset_of(number));
         }
         if number >= self.count_sections()? {
             return Ok(None);
         }
-        let (sealed, row) = self.row_of(number)?;
+        let (sealed, row) = self.seals().row_of(number)?;
         Ok(Some(self.sections.index().checked_row(&sealed, row)?.offset))
     }
 }

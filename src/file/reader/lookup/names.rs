@@ -1,6 +1,6 @@
 //! The user strings of the sections of the last seals, kept by the rank that looks sections up: each index or table is read once.
 
-use super::Lookup;
+use super::Sections;
 use scda_base::error::Result;
 use scda_base::memory::{self, copy, reserve};
 use scda_format::names::Name;
@@ -60,28 +60,26 @@ impl SealNames {
         self.pieces += 1;
         Ok(())
     }
-}
 
-impl Lookup<'_> {
     /// Keeps the names of one more piece, towards the beginning of the file, or passes a long one. False if there is none, or if
     /// its names have to be searched for in the file, and those of all pieces before it: they are damaged, or enough is kept.
-    pub fn keep_names(&mut self) -> Result<bool> {
-        let (number, most) = (self.cache.names.pieces, self.sections.params().tuning.bounded(KEPT_BYTES));
-        if self.cache.names.is_full {
+    pub fn keep_more(&mut self, sections: &mut Sections) -> Result<bool> {
+        let (number, most) = (self.pieces, sections.params().tuning.bounded(KEPT_BYTES));
+        if self.is_full {
             return Ok(false);
         }
-        let Some(piece) = self.sections.seals().group_of_seals(number)? else { return Ok(false) };
+        let Some(piece) = sections.seals().group_of_seals(number)? else { return Ok(false) };
         if piece.is_long() {
-            reserve(&mut self.cache.names.long, 1)?;
-            self.cache.names.long.push(number);
-            self.cache.names.pieces += 1;
+            reserve(&mut self.long, 1)?;
+            self.long.push(number);
+            self.pieces += 1;
             return Ok(true);
         }
         // What is kept has a limit of its own.
         let _temporary = memory::temporary();
-        let names = self.sections.seals().names_of_group(number);
-        let kept = names.and_then(|names| self.cache.names.keep(&names));
-        self.cache.names.is_full = kept.is_err() || self.cache.names.bytes as u64 >= most;
+        let names = sections.seals().names_of_group(number);
+        let kept = names.and_then(|names| self.keep(&names));
+        self.is_full = kept.is_err() || self.bytes as u64 >= most;
         match kept {
             // The search for a name returns the error.
             Err(error) if error.kind().is_of_file() => Ok(false),

@@ -33,7 +33,7 @@ impl Lookup<'_> {
             if self.sections.is_sealed() {
                 self.take_names_of_seals(&mut all)?;
             } else {
-                match self.walk_to(u64::MAX) {
+                match self.cache.walk.reach(self.sections, u64::MAX) {
                     // Who comes there gets the error.
                     Err(error) if error.kind().is_of_file() => {}
                     walked => walked?,
@@ -53,7 +53,7 @@ impl Lookup<'_> {
             let (first, end) = (names_begin(&piece), names_end(&piece));
             reserve_count(all, end.saturating_sub(first))?;
             for at in first..end {
-                let (user, section) = self.sorted_name(&piece, at)?;
+                let (user, section) = self.seals().sorted_name(&piece, at)?;
                 all.push((crc::of(&user), section));
             }
         }

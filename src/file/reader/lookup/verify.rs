@@ -1,7 +1,7 @@
 //! Reading with [`ReadOptions::verify`](crate::ReadOptions::verify): the bytes of each section are compared with the checksum in its row of
 //! the index before its header is used.
 
-use super::Lookup;
+use super::Sections;
 use crate::file::reader::chain::{compare_crc, compare_tail, compare_view, crc_of, crc_of_section, differs};
 use crate::file::reader::index::SealedPart;
 use crate::file::reader::local_reader::ReadsLocally;
@@ -34,7 +34,25 @@ impl VerifiedRanges {
     }
 }
 
-impl Lookup<'_> {
+/// Verifies sections.
+pub(super) struct Verifier<'a> {
+    sections: &'a mut Sections,
+    verified: &'a mut VerifiedRanges,
+}
+
+impl ReadsLocally for Verifier<'_> {
+    fn sections(&mut self) -> &mut Sections {
+        self.sections
+    }
+}
+
+impl<'a> Verifier<'a> {
+    pub fn new(sections: &'a mut Sections, verified: &'a mut VerifiedRanges) -> Self {
+        Self { sections, verified }
+    }
+}
+
+impl Verifier<'_> {
     /// Verifies the seals at the end of the file and the header of the file. Collective.
     pub fn verify_ends(&mut self) -> Result<(), Failure> {
         if !self.sections.is_sealed() {
@@ -74,7 +92,7 @@ impl Lookup<'_> {
 
     /// Compares the bytes of a section with its row in a checked index, and the row with the header. The reading position
     /// of this rank is lost.
-    pub fn compare_section(&mut self, sealed: &SealedPart, number: u64) -> Result<Row> {
+    fn compare_section(&mut self, sealed: &SealedPart, number: u64) -> Result<Row> {
         let row = self.row_within(sealed, number)?;
         let found = crc_of_section(self.file(), &row)?;
         self.settle_section(sealed, number, &row, found)
@@ -101,7 +119,7 @@ impl Lookup<'_> {
     pub fn verify_next(&mut self) -> Result<(), Failure> {
         while self.sections.cursor().expects_header()
             && !self.sections.at_end()
-            && !self.cache.verified.has(self.sections.position())
+            && !self.verified.has(self.sections.position())
         {
             let (position, mut expected) = (self.sections.position(), None);
             let [start, end] = self.look_up(|this| {
@@ -131,7 +149,7 @@ impl Lookup<'_> {
                     })
                 })?;
             }
-            self.cache.verified.note(start, end);
+            self.verified.note(start, end);
         }
         Ok(())
     }

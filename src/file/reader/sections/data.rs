@@ -34,14 +34,74 @@ impl Sections {
         Ok(elements)
     }
 
+    pub fn skip(&mut self) -> Result<(), Failure> {
+        self.input.team().note_call(Function::Skip);
+        let (current, known) = match *self.cursor.expect() {
+            ExpectedCall::Header => return Ok(()),
+            ExpectedCall::CutData(current) => return Err(current.cut(self.input.end()).into()),
+            ExpectedCall::Data(current) | ExpectedCall::VarraySizes(current) => (current, None),
+            ExpectedCall::VarrayData(current, known) => (current, Some(known.bytes.total)),
+        };
+        let CurrentSection { section_type, count, decoded, .. } = current;
+        let end = match section_type {
+            SectionType::Inline | SectionType::Block => current.layout.end,
+            SectionType::Array if !decoded => current.layout.end,
+            SectionType::Array | SectionType::Varray => {
+                let in_ranges = self.cursor.known_offset().filter(|_| self.input.team().is_alone());
+                let in_ranges = in_ranges.and_then(|known| known.total(&current));
+                let total = match known.filter(|_| !decoded).or(in_ranges) {
+                    Some(total) => total,
+                    None => {
+                        let team = self.input.team();
+                        let counts = uniform_partition(count, team.size());
+                        let part = Partition::new(&counts, team.rank(), team.size())?;
+                        let entries = current.layout.entries;
+                        self.input.look_at_sizes(&current, entries, b'E', part, Ok(()), |_, _| {})?.total
+                    }
+                };
+                current.varray_layout(total, self.input.end())?.end
+            }
+        };
+        self.advance(end);
+        Ok(())
+    }
+
+    pub fn seek(&mut self, offset: u64) -> Result<(), Failure> {
+        self.input.team().note_call(Function::Seek);
+        self.input.team().note(Topic::Number, offset);
+        if !(FILE_HEADER_BYTES as u64..=self.input.end()).contains(&offset) {
+            return Err(Error::argument(format!(
+                "offset of a section: found {offset}, expected {FILE_HEADER_BYTES} to {}",
+                self.input.end()
+            ))
+            .into());
+        }
+        self.advance(offset);
+        Ok(())
+    }
+}
+
+/// Reads the data of the current section, as the calls of the paper do.
+pub(crate) struct DataReader<'a> {
+    sections: &'a mut Sections,
+}
+
+impl<'a> DataReader<'a> {
+    #[inline(always)]
+    pub(super) fn new(sections: &'a mut Sections) -> Self {
+        Self { sections }
+    }
+}
+
+impl DataReader<'_> {
     pub fn read_inline(&mut self, root: usize, data: Option<&mut [u8; INLINE_BYTES]>) -> Result<(), Failure> {
-        let current = self.expect_data(Function::ReadInline, SectionType::Inline)?;
-        let is_root = self.input.team().check_root(root)?;
-        let bytes = self.input.look(current.layout.data, INLINE_BYTES as u64)?;
+        let current = self.sections.expect_data(Function::ReadInline, SectionType::Inline)?;
+        let is_root = self.sections.input.team().check_root(root)?;
+        let bytes = self.sections.input.look(current.layout.data, INLINE_BYTES as u64)?;
         if let (true, Some(data)) = (is_root, data) {
             data.copy_from_slice(bytes);
         }
-        self.advance(current.layout.end);
+        self.sections.advance(current.layout.end);
         Ok(())
     }
 
@@ -51,29 +111,29 @@ impl Sections {
         root: usize,
         data: Result<Option<&mut [u8]>>,
     ) -> Result<(), Failure> {
-        let current = self.expect_data(Function::ReadBlock, SectionType::Block)?;
-        let is_root = self.input.team().check_root(root)?;
-        self.check_size(size, current.size)?;
+        let current = self.sections.expect_data(Function::ReadBlock, SectionType::Block)?;
+        let is_root = self.sections.input.team().check_root(root)?;
+        self.sections.check_size(size, current.size)?;
         let layout = current.layout;
-        let small = self.input.look_if_small(layout)?;
+        let small = self.sections.input.look_if_small(layout)?;
         let mine = data.and_then(|data| match data {
-            Some(data) if is_root => self.input.read_own_block(&current, data),
+            Some(data) if is_root => self.sections.input.read_own_block(&current, data),
             _ => Ok(()),
         });
         if small && !current.decoded {
             // Everything is in memory: only a wrong length of the user's memory can be an error.
-            self.input.team().defer(mine);
+            self.sections.input.team().defer(mine);
         } else {
-            self.input.team().agree(mine)?;
+            self.sections.input.team().agree(mine)?;
         }
-        self.advance(layout.end);
+        self.sections.advance(layout.end);
         Ok(())
     }
 
     pub fn read_array(&mut self, counts: &[u64], size: u64, data: Result<Sink<'_>>) -> Result<(), Failure> {
-        let current = self.expect_data(Function::ReadArray, SectionType::Array)?;
-        let elements = self.check_counts(counts, current.count)?;
-        self.check_size(size, current.size)?;
+        let current = self.sections.expect_data(Function::ReadArray, SectionType::Array)?;
+        let elements = self.sections.check_counts(counts, current.count)?;
+        self.sections.check_size(size, current.size)?;
         let sizes = Sizes::Fixed { count: elements.count, size };
         let data = data.and_then(|mut data| data.check(sizes).map(|()| data));
         if current.decoded {
@@ -82,14 +142,14 @@ impl Sections {
         }
         // The product is bounded by that of the header.
         let offset = current.layout.data + elements.offset * size;
-        if self.input.look_if_small(current.layout)? {
-            let mine = data.and_then(|data| self.input.read_own_elements(offset, sizes, data));
+        if self.sections.input.look_if_small(current.layout)? {
+            let mine = data.and_then(|data| self.sections.input.read_own_elements(offset, sizes, data));
             // Everything is in memory: only a wrong length of the user's memory can be an error.
-            self.input.team().defer(mine);
+            self.sections.input.team().defer(mine);
         } else {
-            self.input.read_large(current.layout, offset, sizes, data)?;
+            self.sections.input.read_large(current.layout, offset, sizes, data)?;
         }
-        self.advance(current.layout.end);
+        self.sections.advance(current.layout.end);
         Ok(())
     }
 
@@ -98,21 +158,21 @@ impl Sections {
         counts: &[u64],
         sizes: Result<Option<&mut [u64]>>,
     ) -> Result<(), Failure> {
-        self.input.team().note_call(Function::ReadVarraySizes);
-        let current = match *self.cursor.expect() {
+        self.sections.input.team().note_call(Function::ReadVarraySizes);
+        let current = match *self.sections.cursor.expect() {
             ExpectedCall::VarraySizes(current) => current,
             ExpectedCall::CutData(current) if current.section_type == SectionType::Varray => {
-                return Err(current.cut(self.input.end()).into());
+                return Err(current.cut(self.sections.input.end()).into());
             }
-            _ => return Err(self.cursor.out_of_order("the sizes of a section 'V'").into()),
+            _ => return Err(self.sections.cursor.out_of_order("the sizes of a section 'V'").into()),
         };
-        let elements = self.check_counts(counts, current.count)?;
+        let elements = self.sections.check_counts(counts, current.count)?;
         let sizes = sizes.and_then(|sizes| {
             sizes.as_ref().map_or(Ok(()), |sizes| check_room(sizes, elements.count))?;
             Ok(sizes)
         });
         let known = self.learn_sizes(&current, counts, elements, sizes)?;
-        self.cursor.know_sizes(current, known);
+        self.sections.cursor.know_sizes(current, known);
         Ok(())
     }
 
@@ -131,16 +191,17 @@ impl Sections {
             Ok(out) => (out, Ok(())),
             Err(error) => (None, Err(error)),
         };
-        let bytes = self.input.look_at_sizes(current, entries, letter, elements, mine, |index, size| {
-            sizes_hash = mix(sizes_hash, size);
-            if let Some(out) = &mut out {
-                out[index] = size;
-            }
-        })?;
+        let bytes =
+            self.sections.input.look_at_sizes(current, entries, letter, elements, mine, |index, size| {
+                sizes_hash = mix(sizes_hash, size);
+                if let Some(out) = &mut out {
+                    out[index] = size;
+                }
+            })?;
         if current.decoded {
-            current.check_expansion(bytes.total, self.input.end())?;
+            current.check_expansion(bytes.total, self.sections.input.end())?;
         } else {
-            current.varray_layout(bytes.total, self.input.end())?;
+            current.varray_layout(bytes.total, self.sections.input.end())?;
         }
         Ok(KnownVarraySizes { counts_hash: hash_of_counts(counts), sizes_hash, bytes })
     }
@@ -151,14 +212,15 @@ impl Sections {
         proc_sizes: Option<&[u64]>,
         data: Result<(Option<&[u64]>, Sink<'_>)>,
     ) -> Result<(), Failure> {
-        self.input.team().note_call(Function::ReadVarray);
-        let ExpectedCall::VarrayData(current, mut known) = *self.cursor.expect() else {
-            return Err(self.cursor.out_of_order("the data of a section 'V'").into());
+        self.sections.input.team().note_call(Function::ReadVarray);
+        let ExpectedCall::VarrayData(current, mut known) = *self.sections.cursor.expect() else {
+            return Err(self.sections.cursor.out_of_order("the data of a section 'V'").into());
         };
-        let elements = self.check_counts(counts, current.count)?;
-        self.input.team().note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
-        let given =
-            proc_sizes.map(|sizes| self.input.team().note_partition(Topic::ProcSizes, sizes)).transpose()?;
+        let elements = self.sections.check_counts(counts, current.count)?;
+        self.sections.input.team().note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
+        let given = proc_sizes
+            .map(|sizes| self.sections.input.team().note_partition(Topic::ProcSizes, sizes))
+            .transpose()?;
         if hash_of_counts(counts) != known.counts_hash {
             known = self.learn_sizes(&current, counts, elements, Ok(None))?;
         }
@@ -188,15 +250,16 @@ impl Sections {
         if current.decoded {
             return self.read_compressed(&current, elements, Sizes::Each(sizes), data);
         }
-        let layout = current.varray_layout(known.bytes.total, self.input.end())?;
+        let layout = current.varray_layout(known.bytes.total, self.sections.input.end())?;
         let offset = layout.data + known.bytes.offset;
-        if self.input.look_if_small(layout)? {
-            let mine = data.and_then(|data| self.input.read_own_elements(offset, Sizes::Each(sizes), data));
-            self.input.team().agree(mine)?;
+        if self.sections.input.look_if_small(layout)? {
+            let mine =
+                data.and_then(|data| self.sections.input.read_own_elements(offset, Sizes::Each(sizes), data));
+            self.sections.input.team().agree(mine)?;
         } else {
-            self.input.read_large(layout, offset, Sizes::Each(sizes), data)?;
+            self.sections.input.read_large(layout, offset, Sizes::Each(sizes), data)?;
         }
-        self.advance(layout.end);
+        self.sections.advance(layout.end);
         Ok(())
     }
 
@@ -218,63 +281,25 @@ impl Sections {
         let mut encoded_sizes = Vec::new();
         let wanted = if data.is_skip() { 0 } else { elements.count };
         let mine = checked.and_then(|()| reserve_count(&mut encoded_sizes, wanted));
-        let bytes =
-            self.input.look_at_sizes(current, current.layout.entries, b'E', elements, mine, |_, size| {
+        let bytes = self.sections.input.look_at_sizes(
+            current,
+            current.layout.entries,
+            b'E',
+            elements,
+            mine,
+            |_, size| {
                 // Within what was reserved.
                 if wanted > 0 {
                     encoded_sizes.push(size);
                 }
-            })?;
-        let layout = current.varray_layout(bytes.total, self.input.end())?;
-        self.input.look_if_small(layout)?;
-        let decoded = self.input.decode_own_elements(layout.data + bytes.offset, &encoded_sizes, sizes, data);
-        self.input.team().agree(decoded)?;
-        self.advance(layout.end);
-        Ok(())
-    }
-
-    pub fn skip(&mut self) -> Result<(), Failure> {
-        self.input.team().note_call(Function::Skip);
-        let (current, known) = match *self.cursor.expect() {
-            ExpectedCall::Header => return Ok(()),
-            ExpectedCall::CutData(current) => return Err(current.cut(self.input.end()).into()),
-            ExpectedCall::Data(current) | ExpectedCall::VarraySizes(current) => (current, None),
-            ExpectedCall::VarrayData(current, known) => (current, Some(known.bytes.total)),
-        };
-        let CurrentSection { section_type, count, decoded, .. } = current;
-        let end = match section_type {
-            SectionType::Inline | SectionType::Block => current.layout.end,
-            SectionType::Array if !decoded => current.layout.end,
-            SectionType::Array | SectionType::Varray => {
-                let in_ranges = self.cursor.known_offset().filter(|_| self.input.team().is_alone());
-                let in_ranges = in_ranges.and_then(|known| known.total(&current));
-                let total = match known.filter(|_| !decoded).or(in_ranges) {
-                    Some(total) => total,
-                    None => {
-                        let counts = uniform_partition(count, self.input.team().size());
-                        let part = self.input.team().partition(&counts)?;
-                        let entries = current.layout.entries;
-                        self.input.look_at_sizes(&current, entries, b'E', part, Ok(()), |_, _| {})?.total
-                    }
-                };
-                current.varray_layout(total, self.input.end())?.end
-            }
-        };
-        self.advance(end);
-        Ok(())
-    }
-
-    pub fn seek(&mut self, offset: u64) -> Result<(), Failure> {
-        self.input.team().note_call(Function::Seek);
-        self.input.team().note(Topic::Number, offset);
-        if !(FILE_HEADER_BYTES as u64..=self.input.end()).contains(&offset) {
-            return Err(Error::argument(format!(
-                "offset of a section: found {offset}, expected {FILE_HEADER_BYTES} to {}",
-                self.input.end()
-            ))
-            .into());
-        }
-        self.advance(offset);
+            },
+        )?;
+        let layout = current.varray_layout(bytes.total, self.sections.input.end())?;
+        self.sections.input.look_if_small(layout)?;
+        let decoded =
+            self.sections.input.decode_own_elements(layout.data + bytes.offset, &encoded_sizes, sizes, data);
+        self.sections.input.team().agree(decoded)?;
+        self.sections.advance(layout.end);
         Ok(())
     }
 }

@@ -34,25 +34,11 @@ impl Input {
         let _temporary = memory::temporary();
         let (size, layout) = (current.size, current.layout);
         let mut text = Vec::new();
-        self.read_own_text(layout.data, layout.data_bytes, size, &mut text)?;
+        read_own_text(self, layout.data, layout.data_bytes, size, &mut text)?;
         let (bytes, began) = (data.len() as u64, Instant::now());
         self.decoders.decode_one(DecodeJob { text: &text, at: layout.data, memory: data })?;
         self.note_decoded(bytes, began);
         Ok(())
-    }
-
-    /// Reads the encoded text of one element or of several that lie together, and that stand for
-    /// `size` bytes, into a buffer.
-    fn read_own_text(&mut self, offset: u64, length: u64, size: u64, text: &mut Vec<u8>) -> Result<()> {
-        if length > max_encoded_bytes(size) {
-            return Err(Error::new(
-                ErrorKind::Decode,
-                format!("compressed element: found {length} encoded bytes, expected fewer for {size} bytes"),
-            )
-            .at(offset));
-        }
-        resize(text, length)?;
-        self.read_own(offset, text)
     }
 
     /// Reads this rank's elements, which begin at `offset`, as they are.
@@ -158,7 +144,7 @@ impl Input {
         for Batch { elements, bytes } in batches(encoded, 0..encoded.count(), batch_bytes(threads)) {
             let alone = elements.len() == 1;
             if alone {
-                self.read_own_text(start, bytes, sizes.size(elements.start), &mut text)?;
+                read_own_text(self, start, bytes, sizes.size(elements.start), &mut text)?;
             } else {
                 resize(&mut text, bytes)?;
                 self.read_own(start, &mut text)?;
@@ -189,6 +175,20 @@ impl Input {
         }
         Ok(())
     }
+}
+
+/// Reads the encoded text of one element or of several that lie together, and that stand for
+/// `size` bytes, into a buffer.
+fn read_own_text(input: &mut Input, offset: u64, length: u64, size: u64, text: &mut Vec<u8>) -> Result<()> {
+    if length > max_encoded_bytes(size) {
+        return Err(Error::new(
+            ErrorKind::Decode,
+            format!("compressed element: found {length} encoded bytes, expected fewer for {size} bytes"),
+        )
+        .at(offset));
+    }
+    resize(text, length)?;
+    input.read_own(offset, text)
 }
 
 /// Copies elements that lie together into memory of their own.

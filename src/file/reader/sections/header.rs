@@ -1,7 +1,9 @@
 //! Reads section headers, and the pairs of sections that stand for a compressed one.
 
-use super::input::{LONGEST_HEADER, cut_off};
+use super::input::LONGEST_HEADER;
+use super::seals::end_of_seal;
 use super::{CurrentSection, Input, Sections};
+use crate::file::open::cut_off;
 use crate::file::read_ahead::missed;
 use crate::file::reader::Section;
 use crate::file::team::{Failure, Function, Topic};
@@ -9,9 +11,9 @@ use scda_base::error::{Error, ErrorKind, Result};
 use scda_codec::{can_expand, compressed_type, second_type};
 use scda_format::dataset::stored_dataset::DataSection;
 use scda_format::entry::parse_count;
-use scda_format::header::{SectionType, UserString, parse_section_header};
+use scda_format::header::{FileHeader, SectionType, UserString, parse_file_header, parse_section_header};
 use scda_format::layout::{MAX_OFFSET, SectionLayout, product};
-use scda_format::{COUNT_BYTES, SECTION_HEADER_BYTES};
+use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
 
 /// What ends the user strings of all sections that begin a compressed pair or are a part of a seal.
 const CONVENTION_END: &[u8] = b" 00";
@@ -38,6 +40,12 @@ impl Section {
 }
 
 impl Sections {
+    /// The header of the file. Collective.
+    pub fn file_header(&mut self) -> Result<FileHeader, Failure> {
+        let bytes = self.input.end().min(FILE_HEADER_BYTES as u64);
+        Ok(parse_file_header(self.input.look(0, bytes)?)?)
+    }
+
     pub fn at_end(&self) -> bool {
         self.cursor.expects_header() && self.position() >= self.input.ends().sections
     }
@@ -89,7 +97,7 @@ impl Sections {
             return self.look_at_section(decode);
         }
         let (mut user, mut current) = self.input.look_at_header(self.position())?;
-        while let Some(end) = self.input.end_of_seal(&user, &current)? {
+        while let Some(end) = end_of_seal(&mut self.input, &user, &current)? {
             if end >= self.input.ends().sections {
                 self.cursor.advance(end);
                 return Ok(false);
@@ -110,7 +118,7 @@ impl Input {
     /// says, unless this may be cut.
     #[inline(always)]
     pub(super) fn look_at_header(&mut self, start: u64) -> Result<(UserString, CurrentSection), Failure> {
-        self.check_end("section header", start, start.saturating_add(SECTION_HEADER_BYTES as u64))?;
+        self.ends().check("section header", start, start.saturating_add(SECTION_HEADER_BYTES as u64))?;
         let bytes = self.look(start, LONGEST_HEADER.min(self.end() - start))?;
         let header = bytes.first_chunk().ok_or_else(missed)?;
         let (section_type, user) = parse_section_header(header).map_err(|e| e.at(start))?;
@@ -133,7 +141,7 @@ impl Input {
         })?;
         // Inline data are one piece.
         if !self.is_tolerant() || section_type == SectionType::Inline {
-            self.check_end("section", start, layout.end)?;
+            self.ends().check("section", start, layout.end)?;
         }
         Ok((
             user,
@@ -159,7 +167,7 @@ impl Input {
     ) -> Result<Option<(UserString, CurrentSection)>, Failure> {
         let Some(section_type) = compressed_type(first.section_type, user) else { return Ok(None) };
         let start = first.layout.start;
-        self.check_end("section", start, first.layout.end)?;
+        self.ends().check("section", start, first.layout.end)?;
         if self.is_small(first.layout.bytes()) {
             // The sizes of a varray are needed again after the second header.
             let both = first.layout.bytes() + LONGEST_HEADER;

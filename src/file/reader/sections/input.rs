@@ -8,12 +8,12 @@ use crate::file::read_ahead::ReadAheadBuffer;
 use crate::file::source::{Sink, Sizes};
 use crate::file::statistics::Statistics;
 use crate::file::team::{Failure, Team};
-use scda_base::error::{Error, Result};
+use scda_base::error::Result;
 use scda_base::memory::{self, reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_format::entry::parse_counts;
 use scda_format::layout::SectionLayout;
-use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
+use scda_format::{COUNT_BYTES, SECTION_HEADER_BYTES};
 use scda_storage::ParallelFile;
 use scda_storage::timed::{ReadStatistics, TimedFile};
 use std::time::{Duration, Instant};
@@ -172,11 +172,6 @@ impl Input {
         )
     }
 
-    /// The beginning of the file, with its header.
-    pub fn look_at_beginning(&mut self) -> Result<&[u8], Failure> {
-        self.look(0, self.end().min(FILE_HEADER_BYTES as u64))
-    }
-
     /// Reads a header on this rank, and copies all that is read ahead with it.
     pub fn look_ahead(&mut self, offset: u64, bytes: &mut Vec<u8>) -> Result<()> {
         let looked = self.look(offset, LONGEST_HEADER.min(self.ends.read - offset)).map(drop);
@@ -211,11 +206,6 @@ impl Input {
             self.look(layout.data, layout.data_bytes)?;
         }
         Ok(small)
-    }
-
-    /// An error if the file ends before `end`.
-    pub fn check_end(&self, what: &str, offset: u64, end: u64) -> Result<()> {
-        if end <= self.ends.read { Ok(()) } else { Err(cut_off(what, offset, end, self.ends.read)) }
     }
 
     /// Reads bytes for this rank alone: from the window if it has them, otherwise from the file.
@@ -317,10 +307,4 @@ impl Input {
         let Self { team, window, route, .. } = self;
         std::mem::forget((team, window, route));
     }
-}
-
-/// The file ends before `end`.
-#[cold]
-pub fn cut_off(what: &str, offset: u64, end: u64, file_size: u64) -> Error {
-    Error::short_file(what, end, file_size).at(offset)
 }

@@ -12,6 +12,7 @@ mod seals;
 mod tables;
 
 pub(super) use cursor::Cursor;
+pub(crate) use data::DataReader;
 pub(super) use data::{check_room, other_sizes};
 pub(super) use header::exceeds_63_bits;
 pub(super) use input::{BATCH_BYTES, Input};
@@ -151,6 +152,12 @@ impl Sections {
         let before = self.cursor;
         self.cursor.expect_header();
         before
+    }
+
+    /// What reads the data of the current section.
+    #[inline(always)]
+    pub fn data(&mut self) -> DataReader<'_> {
+        DataReader::new(self)
     }
 
     /// What this rank reads of the current section alone.

@@ -43,7 +43,7 @@ impl Ranges<'_> {
                 Ok(())
             })
             .map_err(|error| current.conform(error))?;
-        self.input().check_end("varray", current.layout.start, offset)?;
+        self.input().ends().check("varray", current.layout.start, offset)?;
         self.sections.cursor.know_offset(OffsetHint { index, offset, ..known });
         Ok(offset)
     }
@@ -69,7 +69,7 @@ impl Ranges<'_> {
                 Ok(())
             })
             .map_err(|error| current.conform(error))?;
-        self.input().check_end("varray", current.layout.start, end)?;
+        self.input().ends().check("varray", current.layout.start, end)?;
         self.input().decode_own_elements(start, &encoded_sizes, sizes, data)?;
         self.went_to(part.offset + part.count, end);
         Ok(())

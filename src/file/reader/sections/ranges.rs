@@ -181,7 +181,7 @@ impl Ranges<'_> {
         let start = current.layout.start;
         let layout = SectionLayout::varray(start, current.count, total)
             .ok_or_else(|| exceeds_63_bits(&[total]).at(start))?;
-        self.input().check_end("varray", start, layout.padding())
+        self.input().ends().check("varray", start, layout.padding())
     }
 
     /// The sizes are looked at only if data are wanted.
@@ -228,7 +228,7 @@ impl Ranges<'_> {
         }
         let start = self.element_offset(current, part.offset)?;
         let end = sum(start, sizes.total()?).ok_or_else(|| exceeds_63_bits(&[start]))?;
-        self.input().check_end("varray", current.layout.start, end)?;
+        self.input().ends().check("varray", current.layout.start, end)?;
         self.input().read_own_elements(start, sizes, data)?;
         self.went_to(part.offset + part.count, end);
         Ok(())

@@ -8,32 +8,34 @@ use scda_base::error::Result;
 use scda_format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, TABLE_HEADER_BYTES};
 use scda_format::names::Name;
 
-impl Input {
-    /// The end of the seal, if the section whose header was read is a part of one. Collective.
-    #[inline(always)]
-    pub(super) fn end_of_seal(
-        &mut self,
-        user: &[u8],
-        section: &CurrentSection,
-    ) -> Result<Option<u64>, Failure> {
-        let is_suspect = may_be_of_seal(section.section_type, user, section.size);
-        if !is_suspect || self.params().raw { Ok(None) } else { self.find_end_of_seal(user, section) }
-    }
+/// The end of the seal, if the section whose header was read is a part of one. Collective.
+#[inline(always)]
+pub(super) fn end_of_seal(
+    input: &mut Input,
+    user: &[u8],
+    section: &CurrentSection,
+) -> Result<Option<u64>, Failure> {
+    let is_suspect = may_be_of_seal(section.section_type, user, section.size);
+    if !is_suspect || input.params().raw { Ok(None) } else { find_end_of_seal(input, user, section) }
+}
 
-    #[cold]
-    fn find_end_of_seal(&mut self, user: &[u8], section: &CurrentSection) -> Result<Option<u64>, Failure> {
-        // A few bytes at several places, so one rank reads them.
-        let found = match self.team.rank() {
-            0 => {
-                let end = self.end();
-                SealedPart::around(self.file(), end, (section.section_type, user), section.layout)
-            }
-            _ => Ok(None),
-        };
-        let end = found.map(|sealed| [sealed.map_or(0, |sealed| sealed.seal.length)]);
-        let [end] = self.team.share(0, end)?;
-        Ok((end > 0).then_some(end))
-    }
+#[cold]
+fn find_end_of_seal(
+    input: &mut Input,
+    user: &[u8],
+    section: &CurrentSection,
+) -> Result<Option<u64>, Failure> {
+    // A few bytes at several places, so one rank reads them.
+    let found = match input.team().rank() {
+        0 => {
+            let end = input.end();
+            SealedPart::around(input.file(), end, (section.section_type, user), section.layout)
+        }
+        _ => Ok(None),
+    };
+    let end = found.map(|sealed| [sealed.map_or(0, |sealed| sealed.seal.length)]);
+    let [end] = input.team().share(0, end)?;
+    Ok((end > 0).then_some(end))
 }
 
 /// Reads the seals of a file, on this rank alone.

@@ -393,7 +393,7 @@ impl TaskReader<'_> {
         self.sections.ranges().read_own_sizes(varray, element, |_, size| bytes = size)?;
         let chunks = self.sections.ranges().element_offset(varray, task)?;
         let end = sum(chunks, bytes).ok_or_else(too_long)?;
-        self.input().check_end("varray", varray.layout.start, end)?;
+        self.input().ends().check("varray", varray.layout.start, end)?;
         self.sections.ranges().went_to(task + 1, end);
         // The only stream of a part that has nothing else.
         let part = StreamPart { tasks: 1, chunk_bytes: MAX_CHUNK_BYTES, part: 0 };

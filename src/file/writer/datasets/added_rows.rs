@@ -66,7 +66,7 @@ impl DatasetWriter<'_> {
             self.cache.extended.forget(name);
             return Ok(Cow::Borrowed(dataset));
         }
-        self.sections.team.note(Topic::Dataset, 1);
+        self.sections.team_mut().note(Topic::Dataset, 1);
         check_name(name)?;
         if !self.sections.is_sealed() {
             let words = "rows can be added only to a file that was opened with params.seal";
@@ -86,7 +86,7 @@ impl DatasetWriter<'_> {
         written.attributes = rows_attributes(first);
         written.dimension_names = Vec::new();
         let checked = known.dataset.as_ref().map_or(Ok(()), |found| check_rows(found, dataset, rows));
-        self.sections.tolerate(checked, ())?;
+        self.sections.team_mut().tolerate(checked, ())?;
         if self.cache.extended.0.len() >= MOST_KNOWN {
             self.cache.extended.forget_all();
         }
@@ -97,9 +97,9 @@ impl DatasetWriter<'_> {
     /// Finds the last dataset of this name.
     fn find_to_extend(&mut self, name: &str) -> Result<LastOfName, Failure> {
         self.scheduler().place()?;
-        self.sections.flush()?;
+        self.sections.output().flush()?;
         self.sections.let_rank_0_read()?;
-        let found = match self.sections.team.rank() {
+        let found = match self.sections.team().rank() {
             0 => self.sections.read_own(|own| own.dataset(name, -1)).and_then(|found| {
                 let wrong =
                     |what| Error::argument(format!("rows that are added to the dataset \"{name}\": {what}"));
@@ -111,10 +111,10 @@ impl DatasetWriter<'_> {
             }),
             _ => Ok(None),
         };
-        let found = self.sections.tolerate(found, None)?;
+        let found = self.sections.team_mut().tolerate(found, None)?;
         let place =
             found.as_ref().map(|found| [found.data, found.dataset.shape.first().copied().unwrap_or(0)]);
-        let [data, rows] = self.sections.team.share(0, Ok(place.unwrap_or_default()))?;
+        let [data, rows] = self.sections.team_mut().share(0, Ok(place.unwrap_or_default()))?;
         Ok(LastOfName { data, rows, dataset: found.map(|found| found.dataset) })
     }
 }

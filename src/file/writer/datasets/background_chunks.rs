@@ -86,26 +86,26 @@ impl ChunkWriter<'_> {
     ) -> Result<Vec<PendingChunks>, Failure> {
         let mut pending = Vec::new();
         let room = reserve(&mut pending, datasets.len());
-        self.sections.tolerate(room, ())?;
+        self.sections.team_mut().tolerate(room, ())?;
         for (number, one) in datasets.iter().enumerate() {
             let (dataset, text) = (one.dataset.clone(), one.text.to_owned());
             let chunks = plan.chunks_of(number);
             pending.push(PendingChunks { dataset, text, chunks, output: Arc::default(), alternative: None });
         }
-        self.sections.queue().hold();
+        self.sections.output().file_mut().hold();
         let began = Instant::now();
         for (pending, one) in pending.iter_mut().zip(datasets) {
             let Some((choice, plain)) = one.alternative else { continue };
             let copied = plain.copied().map(|copy| pending.alternative = Some((choice, copy)));
-            self.sections.team.defer(copied);
-            self.sections.queue().note_copied(plain.selection.bytes(), began);
+            self.sections.team_mut().defer(copied);
+            self.sections.output().file_mut().note_copied(plain.selection.bytes(), began);
         }
         let each: Vec<&Dataset> = datasets.iter().map(|one| one.dataset).collect();
         let mine = self.for_each_batch(&each, plan, |this, window, codecs| {
             this.copy_window(plan, window, codecs, (&pending, encoders))
         });
-        let agreed = mine.and_then(|mine| self.sections.team.agree(mine).map(drop));
-        self.sections.queue().go_on();
+        let agreed = mine.and_then(|mine| self.sections.team_mut().agree(mine).map(drop));
+        self.sections.output().file_mut().go_on();
         agreed.map(|()| pending)
     }
 
@@ -139,7 +139,7 @@ impl ChunkWriter<'_> {
             let began = Instant::now();
             let left = (end - chunk).saturating_mul(bytes as u64);
             if batches.last().is_none_or(|batch| batch.bytes >= CHUNK_BYTES) {
-                if batches.len() == self.sections.params.tuning.threads {
+                if batches.len() == self.sections.params().tuning.threads {
                     self.give(std::mem::take(&mut batches), codec, work)?;
                 }
                 reserve(&mut batches, 1)?;
@@ -155,11 +155,11 @@ impl ChunkWriter<'_> {
                     BatchPart::CopiedDataset(bytes)
                 }
                 Chunk::Fill => BatchPart::Fill,
-                Chunk::Bytes(from) => match self.sections.queue().lent(from) {
+                Chunk::Bytes(from) => match self.sections.output().file_mut().lent(from) {
                     Some(lent) => BatchPart::LentMemory(lent),
                     None => {
                         batch.copy(from, left)?;
-                        self.sections.queue().note_copied(bytes as u64, began);
+                        self.sections.output().file_mut().note_copied(bytes as u64, began);
                         BatchPart::CopiedDataset(bytes)
                     }
                 },
@@ -182,7 +182,7 @@ impl ChunkWriter<'_> {
         let Some(&(first, _)) = batches.iter().find_map(|batch| batch.parts.first()) else { return Ok(()) };
         let title = pending[first].dataset.title();
         let encoders = Arc::clone(encoders);
-        let most = self.sections.params.tuning.limits.encoded_bytes;
+        let most = self.sections.params().tuning.limits.encoded_bytes;
         let outputs: Vec<_> = pending.iter().map(|one| Arc::clone(&one.output)).collect();
         let compress = move || {
             let began = Instant::now();
@@ -198,7 +198,7 @@ impl ChunkWriter<'_> {
             lock(&outputs[first]).time += began.elapsed();
             Ok(())
         };
-        self.sections.queue().work(move || compress().map_err(|error: Error| error.of(&title)))
+        self.sections.output().file_mut().work(move || compress().map_err(|error: Error| error.of(&title)))
     }
 }
 

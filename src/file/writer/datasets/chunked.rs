@@ -59,7 +59,7 @@ impl ChunkWriter<'_> {
     /// Who has which parts of the chunks, on all ranks.
     pub fn plan<'p>(&mut self, all: &[(&Dataset, &'p Selection<'p>)]) -> Result<Plan<'p>, Failure> {
         let plan = self.own_plan(all);
-        Plan::agree_on(plan, &mut self.sections.team, true)
+        Plan::agree_on(plan, self.sections.team_mut(), true)
     }
 
     /// The same of one dataset, of which all ranks may know how many rows each has.
@@ -103,8 +103,8 @@ impl ChunkWriter<'_> {
         for (dataset, selection) in all {
             arrays.push(PlannedArray::new(dataset, dataset.grid()?, selection));
         }
-        let Tuning { most_threads, limits, .. } = &self.sections.params.tuning;
-        Plan::new(&self.sections.team, arrays, *most_threads, limits)
+        let Tuning { most_threads, limits, .. } = &self.sections.params().tuning;
+        Plan::new(self.sections.team(), arrays, *most_threads, limits)
     }
 
     /// Does something with the chunks of this rank, round by round, up to an overlap: the error is that of this rank.
@@ -115,19 +115,19 @@ impl ChunkWriter<'_> {
         mut each: impl FnMut(&mut Self, &Round, &[ChunkCodec]) -> Result<Option<Overlap>>,
     ) -> Result<Result<()>, Failure> {
         let codec = |dataset: &&Dataset| {
-            let params = &self.sections.params;
+            let params = self.sections.params();
             ChunkCodec::of(dataset, params.encoder, params.level, params.line_break)
         };
         let codecs: Vec<ChunkCodec> = datasets.iter().map(codec).collect();
         let mut overlap = None;
         for round in 0..plan.rounds() {
-            let window = plan.round(&mut self.sections.team, round)?;
-            if self.sections.team.has_deferred() || overlap.is_some() {
+            let window = plan.round(self.sections.team_mut(), round)?;
+            if self.sections.team().has_deferred() || overlap.is_some() {
                 continue;
             }
             match each(self, &window, &codecs) {
                 Ok(found) => overlap = found,
-                Err(error) => self.sections.team.defer(Err(error)),
+                Err(error) => self.sections.team_mut().defer(Err(error)),
             }
         }
         // Only now, so that the error names the overlap in the first chunk, for any distribution of the parts.
@@ -146,8 +146,8 @@ impl ChunkWriter<'_> {
         })?;
         let mut bytes: Vec<Partition> =
             encoded.iter().map(|one| Partition { count: one.bytes(), ..Partition::default() }).collect();
-        self.sections.must_agree();
-        self.sections.team.agree(mine)?.spread_all(&mut bytes)?;
+        self.sections.output().must_agree();
+        self.sections.team_mut().agree(mine)?.spread_all(&mut bytes)?;
         Ok(encoded.into_iter().zip(bytes).map(|(encoded, bytes)| EncodedChunks { encoded, bytes }).collect())
     }
 
@@ -171,7 +171,7 @@ impl ChunkWriter<'_> {
         self.sections.write_metadata(dataset.convention(), text)?;
         if is_text(dataset) {
             self.sections.describe(SectionType::Array, name, chunks.total, chunk_bytes)?;
-            self.sections.write_size_note(ARRAY_CONVENTION, self.sections.team.rank() == 0, chunk_bytes)?;
+            self.sections.write_size_note(ARRAY_CONVENTION, self.sections.team().rank() == 0, chunk_bytes)?;
         } else {
             self.sections.describe(SectionType::Varray, name, chunks.total, bytes.total)?;
         }
@@ -206,10 +206,10 @@ impl ChunkWriter<'_> {
         let Range { start, end } = chunks;
         let bytes = (end - start).saturating_mul(plan.arrays()[plan.array_of(start)].grid().chunk_bytes());
         let most = to_usize((bytes / BYTES_PER_THREAD).min(end - start).max(1));
-        let threads = self.sections.params.tuning.threads.clamp(1, most);
+        let threads = self.sections.params().tuning.threads.clamp(1, most);
         prepare(&mut self.compression.chunk_encoders, codec, threads)?;
         let cut = |thread: usize| start + (end - start) * thread as u64 / threads as u64;
-        let params = &self.sections.params;
+        let params = self.sections.params();
         let jobs =
             self.compression.chunk_encoders.iter_mut().take(threads).enumerate().map(|(thread, encoder)| {
                 let chunks = cut(thread)..cut(thread + 1);

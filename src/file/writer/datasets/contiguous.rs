@@ -134,7 +134,7 @@ impl ContiguousWriter<'_> {
             [ContiguousDataset { rows: Some(rows), .. }] => vec![Some(*rows)],
             all => self
                 .known
-                .find(&mut self.sections.team, all.iter().map(|one| (one.dataset, one.selection)))?,
+                .find(self.sections.team_mut(), all.iter().map(|one| (one.dataset, one.selection)))?,
         };
         let mut together: Vec<PlacedDataset<'_>> = Vec::new();
         for (one, own) in all.iter().zip(own) {
@@ -185,13 +185,13 @@ impl ContiguousWriter<'_> {
         let counts = one.counts();
         let PlacedDataset { dataset, text, selection, layout, rows, row_bytes, .. } = one;
         let item_bytes = dataset.data_type.item_bytes();
-        let limits = self.sections.params.tuning.limits;
+        let limits = self.sections.params().tuning.limits;
         let grid = ChunkGrid::of_runs(&dataset.shape, item_bytes, limits.exchange_bytes / STRIPS_OF_EXCHANGE);
         let plan = grid.and_then(|grid| {
             let arrays = vec![PlannedArray::new(dataset, grid, selection)];
-            Plan::new(&self.sections.team, arrays, MostThreads::ONE, &limits)
+            Plan::new(self.sections.team(), arrays, MostThreads::ONE, &limits)
         });
-        let plan = Plan::agree_on(plan, &mut self.sections.team, false)?;
+        let plan = Plan::agree_on(plan, self.sections.team_mut(), false)?;
         self.sections.write_metadata(dataset.convention(), &text)?;
         self.sections.describe(SectionType::Array, dataset.name.as_bytes(), rows, row_bytes)?;
         self.write_runs(dataset, &plan, layout, &counts)
@@ -202,7 +202,7 @@ impl ContiguousWriter<'_> {
         let PlacedDataset { dataset, text, selection, layout, rows, row_bytes, .. } = one;
         let (mut gathered, name) = (Vec::new(), dataset.name.as_bytes());
         let data = selection.piece(0, u64::MAX, &mut gathered);
-        let data = self.sections.tolerate(data, &[])?;
+        let data = self.sections.team_mut().tolerate(data, &[])?;
         self.sections.write_metadata(dataset.convention(), text)?;
         self.sections.describe(SectionType::Array, name, *rows, *row_bytes)?;
         let local = LocalElements { elements, bytes: one.bytes(), entries: None };
@@ -236,8 +236,8 @@ impl ContiguousWriter<'_> {
         let mut buffer = Vec::new();
         let name = dataset.name.as_bytes();
         self.sections.write_in_parts(name, layout, counts, bytes, plan.rounds(), |this, round, out| {
-            let window = plan.round(&mut this.team, round)?;
-            if this.team.has_deferred() || overlap.is_some() {
+            let window = plan.round(this.team_mut(), round)?;
+            if this.team().has_deferred() || overlap.is_some() {
                 return Ok(());
             }
             for run in window.chunks.clone() {
@@ -251,7 +251,7 @@ impl ContiguousWriter<'_> {
                         break;
                     }
                     Err(error) => {
-                        this.team.defer(Err(error));
+                        this.team_mut().defer(Err(error));
                         break;
                     }
                 }
@@ -259,7 +259,7 @@ impl ContiguousWriter<'_> {
             if round + 1 == plan.rounds()
                 && let Some(index) = &overlap
             {
-                this.team.defer(Err(overlapping(dataset, index)));
+                this.team_mut().defer(Err(overlapping(dataset, index)));
             }
             Ok(())
         })

@@ -38,7 +38,7 @@ impl DatasetWriter<'_> {
     ) -> Result<(), Failure> {
         let (dataset, text) = self.begin_dataset(dataset)?;
         let dataset = &*dataset;
-        check_alone(&self.sections.team)?;
+        check_alone(self.sections.team())?;
         self.scheduler().place()?;
         let mut bools;
         let data: &mut dyn DataStream = match dataset.data_type {
@@ -52,7 +52,7 @@ impl DatasetWriter<'_> {
             return self.contiguous_from(dataset, text, data);
         }
         let bytes = dataset.data_bytes()?;
-        if bytes <= self.sections.params.tuning.limits.streamed_bytes {
+        if bytes <= self.sections.params().tuning.limits.streamed_bytes {
             let (mut all, region) = (Vec::new(), [IndexBox::all(&dataset.shape)]);
             resize(&mut all, bytes)?;
             read_part(dataset, data, &region[0], &mut all)?;
@@ -89,7 +89,7 @@ impl DatasetWriter<'_> {
     ) -> Result<(), Failure> {
         // Now, before anything is read.
         read_again(data)?;
-        let layouts = Layouts::new(dataset, text, self.sections.params.level)?;
+        let layouts = Layouts::new(dataset, text, self.sections.params().level)?;
         let (StoredDataset { dataset: chunked, text }, choice) = (&layouts.chunked, layouts.choice);
         let mut is_smaller = true;
         if let Some(step) = choice.sample_step() {
@@ -102,7 +102,7 @@ impl DatasetWriter<'_> {
             is_smaller = choice.sample_pays(step, bytes);
         }
         let (mut bytes, mut kept) = (0, Some((Vec::new(), 0)));
-        let most = self.sections.params.tuning.limits.streamed_bytes;
+        let most = self.sections.params().tuning.limits.streamed_bytes;
         if is_smaller {
             self.chunks().encode_parts(chunked, data, 1, &mut |_, encoded| {
                 bytes += encoded.bytes();
@@ -145,8 +145,8 @@ impl ChunkWriter<'_> {
         } else {
             self.sections.describe(SectionType::Varray, &name, count, 0)?;
         }
-        self.sections.write_all()?;
-        let mut tail = Tail::of_varray(self.sections.end(), count, &self.sections.params)?;
+        self.sections.output().write_all()?;
+        let mut tail = Tail::of_varray(self.sections.end(), count, self.sections.params())?;
         let mut done = 0;
         chunks(self, &mut |this, encoded| {
             let batch = Partition { offset: done, count: encoded.sizes.len() as u64, total: count };
@@ -154,8 +154,10 @@ impl ChunkWriter<'_> {
             tail.put_encoded(this.sections, batch, &encoded)?;
             Ok(true)
         })?;
-        self.sections.note_plain_size(tail.total());
-        Ok(self.sections.finish_varray(&name, count, &tail)?)
+        if let Some(sealer) = self.sections.sealer() {
+            sealer.note_plain_size(tail.total());
+        }
+        Ok(tail.finish(self.sections, &name, count)?)
     }
 
     /// Encodes the chunks of a dataset part by part: one chunk in `step`.
@@ -167,7 +169,7 @@ impl ChunkWriter<'_> {
         put: Take<'_>,
     ) -> Result<(), Failure> {
         let grid = dataset.grid()?;
-        let params = &self.sections.params;
+        let params = self.sections.params();
         let limits = params.tuning.limits;
         let codecs = [ChunkCodec::of(dataset, params.encoder, params.level, params.line_break)];
         let (has_boxes, part_bytes) = (data.boxes().is_some(), limits.streamed_bytes);
@@ -198,7 +200,7 @@ impl ChunkWriter<'_> {
             }
             let selection = Selection::of_bytes(dataset, regions, &all[..bytes])?;
             let array = PlannedArray::new(dataset, dataset.grid()?, &selection);
-            let plan = Plan::new(&self.sections.team, vec![array], MostThreads::ONE, &limits)?;
+            let plan = Plan::new(self.sections.team(), vec![array], MostThreads::ONE, &limits)?;
             let plan = plan.sampling(step);
             let window = plan.window(chunks)?;
             let mut encoded = [EncodedElements::default()];

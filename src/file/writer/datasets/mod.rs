@@ -29,7 +29,7 @@ use self::schedule::Write;
 use self::selection::{Selection, check_separate};
 use super::kinds::Compression;
 use super::sections::Sections;
-use crate::file::team::{FINE, Failure, Function, MOST_WORDS, Topic};
+use crate::file::team::{FINE, Failure, Function, MOST_WORDS, Topic, partition_of};
 use crate::items::Data;
 use scda_base::error::{Error, Result};
 use scda_base::floats::in_default;
@@ -121,7 +121,7 @@ impl DatasetWriter<'_> {
     /// Where nobody else knows of the call, boxes that meet are an error before anything is written.
     fn check_separate(&self, dataset: &Dataset, boxes: &Result<Boxes<'_>>) -> Result<()> {
         match boxes {
-            Ok((regions, _)) if self.sections.team.is_alone() => check_separate(dataset, regions),
+            Ok((regions, _)) if self.sections.team().is_alone() => check_separate(dataset, regions),
             _ => Ok(()),
         }
     }
@@ -129,7 +129,7 @@ impl DatasetWriter<'_> {
     /// Writes datasets one after the other, each as a call of its own. The chunks of several are compressed together, and the rows of
     /// several contiguous ones written together.
     pub(super) fn datasets(&mut self, all: &[DatasetBoxes<'_>]) -> Result<(), Failure> {
-        self.sections.team.note(Topic::Dataset, all.len() as u64);
+        self.sections.team_mut().note(Topic::Dataset, all.len() as u64);
         all.iter().try_for_each(|one| self.check_separate(one.dataset, &one.boxes()))?;
         let mut rest = all;
         while let Some(first) = rest.first() {
@@ -152,11 +152,12 @@ impl DatasetWriter<'_> {
         let contiguous = all.iter().take_while(is_alike).take(MOST_IN_TURNS);
         let contiguous = contiguous.take_while(|one| one.dataset.layout == Layout::Contiguous).count();
         // More would only take more memory, and a thread that is alone gains nothing.
-        if contiguous > 0 || self.sections.team.is_alone() && self.sections.params.tuning.threads == 1 {
+        if contiguous > 0 || self.sections.team().is_alone() && self.sections.params().tuning.threads == 1 {
             return contiguous.max(1);
         }
-        let ranks = self.sections.team.size() as u64;
-        let (mut bytes, most) = (0, self.sections.params.tuning.limits.together_bytes.saturating_mul(ranks));
+        let ranks = self.sections.team().size() as u64;
+        let (mut bytes, most) =
+            (0, self.sections.params().tuning.limits.together_bytes.saturating_mul(ranks));
         let count = all.iter().take_while(is_alike).take_while(|DatasetBoxes { dataset, .. }| {
             bytes = sum(bytes, dataset.data_bytes().unwrap_or(u64::MAX)).unwrap_or(u64::MAX);
             bytes <= most && matches!(dataset.layout, Layout::Chunked { .. })
@@ -171,8 +172,8 @@ impl DatasetWriter<'_> {
             let (dataset, text) = self.begin_dataset(one.dataset)?;
             let selection = one
                 .boxes()
-                .and_then(|boxes| Selection::new(&dataset, boxes, &self.sections.params.tuning.limits));
-            described.push((dataset, text, self.sections.tolerate(selection, Selection::EMPTY)?));
+                .and_then(|boxes| Selection::new(&dataset, boxes, &self.sections.params().tuning.limits));
+            described.push((dataset, text, self.sections.team_mut().tolerate(selection, Selection::EMPTY)?));
         }
         if all[0].dataset.layout == Layout::Contiguous {
             let each = described.iter().map(|(dataset, text, selection)| ContiguousDataset {
@@ -199,7 +200,7 @@ impl DatasetWriter<'_> {
         data: Result<Data<'_>>,
     ) -> Result<(), Failure> {
         let (dataset, text) = self.begin_dataset(dataset)?;
-        let rows = self.sections.team.note_partition(Topic::Counts, counts)?;
+        let rows = self.sections.team_mut().note_partition(Topic::Counts, counts)?;
         let Some(&first) = dataset.shape.first() else {
             return Err(Error::argument("field: the dataset needs at least one dimension").into());
         };
@@ -226,8 +227,8 @@ impl DatasetWriter<'_> {
         count: u64,
         data: Result<Data<'_>>,
     ) -> Result<(), Failure> {
-        self.sections.team.note_call(Function::WriteField);
-        let rows = self.sections.team.partition_of(count)?;
+        self.sections.team_mut().note_call(Function::WriteField);
+        let rows = partition_of(self.sections.team_mut(), count)?;
         let mut dataset = dataset.clone();
         match dataset.shape.first_mut() {
             Some(first) => *first = rows.total(),
@@ -241,21 +242,21 @@ impl DatasetWriter<'_> {
 
     /// Writes the attributes of a group.
     pub(super) fn group(&mut self, path: &str, attributes: &str) -> Result<(), Failure> {
-        self.sections.team.note_call(Function::WriteGroup);
+        self.sections.team_mut().note_call(Function::WriteGroup);
         let (user, text) = (group_user(path)?, metadata::of_group(attributes)?);
-        self.sections.team.note_bytes(Topic::Dataset, text.as_bytes());
+        self.sections.team_mut().note_bytes(Topic::Dataset, text.as_bytes());
         self.scheduler().submit(Write::Group(&user, &text))
     }
 
     /// Notes and checks what must be the same on all ranks; returns the dataset as it is written, and its metadata.
     fn begin_dataset<'d>(&mut self, dataset: &'d Dataset) -> Result<(Cow<'d, Dataset>, String), Failure> {
-        self.sections.team.note_call(Function::WriteDataset);
+        self.sections.team_mut().note_call(Function::WriteDataset);
         dataset.require_fixed()?;
         let dataset = self.as_written(dataset)?;
         let text = self.metadata(&dataset)?;
-        self.sections.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
-        self.sections.team.note_bytes(Topic::Dataset, text.as_bytes());
-        self.sections.team.note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
+        self.sections.team_mut().note_bytes(Topic::Dataset, dataset.name.as_bytes());
+        self.sections.team_mut().note_bytes(Topic::Dataset, text.as_bytes());
+        self.sections.team_mut().note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
         Ok((dataset, text))
     }
 
@@ -268,7 +269,7 @@ impl DatasetWriter<'_> {
                 return Ok(text.clone());
             }
         }
-        let text = metadata::of_dataset(dataset, &Codecs::of(dataset, self.sections.params.level))?;
+        let text = metadata::of_dataset(dataset, &Codecs::of(dataset, self.sections.params().level))?;
         self.cache.metadata = (text.len() <= MOST_KNOWN_BYTES).then(|| (dataset.clone(), text.clone()));
         Ok(text)
     }
@@ -282,8 +283,8 @@ impl DatasetWriter<'_> {
         rows: Option<(Partition, Option<&[u64]>)>,
     ) -> Result<(), Failure> {
         let selection =
-            boxes.and_then(|boxes| Selection::new(dataset, boxes, &self.sections.params.tuning.limits));
-        let selection = self.sections.tolerate(selection, Selection::EMPTY)?;
+            boxes.and_then(|boxes| Selection::new(dataset, boxes, &self.sections.params().tuning.limits));
+        let selection = self.sections.team_mut().tolerate(selection, Selection::EMPTY)?;
         self.write_selection(dataset, text, &selection, rows)
     }
 
@@ -307,7 +308,7 @@ impl DatasetWriter<'_> {
                 self.scheduler().submit(Write::Chunked(&[one], &plan))
             }
             Layout::Auto { .. } => {
-                let layouts = Layouts::new(dataset, text, self.sections.params.level)?;
+                let layouts = Layouts::new(dataset, text, self.sections.params().level)?;
                 let plan = self.chunks().plan_if_it_pays(&layouts, selection, counts)?;
                 let StoredDataset { dataset, text } = &layouts.contiguous;
                 let plain = ContiguousDataset { dataset, text, selection, rows };

@@ -109,8 +109,10 @@ impl Scheduler<'_> {
     /// The memory for a copy of this write, if it must wait for its place and there is so much; `None`: nothing is pending any more, and the write
     /// is executed now. All ranks have the same number.
     fn memory_to_keep(&mut self, write: Write<'_>) -> Result<Option<u64>, Failure> {
-        let (is_background, most) =
-            (self.sections.queue().is_background(), self.sections.queue().most_reserved());
+        let (is_background, most) = (
+            self.sections.output().file_mut().is_background(),
+            self.sections.output().file_mut().most_reserved(),
+        );
         let bytes = match write {
             Write::Chunked(datasets, plan) if is_background => self.bytes_of_chunks(datasets, plan)?,
             _ if self.pending.is_empty() => return Ok(None),
@@ -129,9 +131,9 @@ impl Scheduler<'_> {
 
     /// What a pending write takes that has these bytes on this rank: the most of any rank.
     fn most_bytes(&mut self, bytes: Result<u64>) -> Result<u64, Failure> {
-        let bytes = self.sections.tolerate(bytes, 0)?;
+        let bytes = self.sections.team_mut().tolerate(bytes, 0)?;
         let mut least = [FINE - bytes.min(FINE)];
-        self.sections.team.agree_with(Ok(()), &mut least)?;
+        self.sections.team_mut().agree_with(Ok(()), &mut least)?;
         Ok((FINE - least[0]).saturating_add(WRITE_BYTES))
     }
 
@@ -152,9 +154,13 @@ impl Scheduler<'_> {
     fn keep(&mut self, write: Write<'_>, bytes: u64) -> Result<(), Failure> {
         // All ranks have kept the same in the end: what can fail on one of them does so before they agree.
         let count = if let Write::Chunked(datasets, _) = write { datasets.len() } else { 1 };
-        let room =
-            self.sections.queue().reserve(bytes).and_then(|()| reserve(&mut self.pending.writes, count));
-        self.sections.tolerate(room, ())?;
+        let room = self
+            .sections
+            .output()
+            .file_mut()
+            .reserve(bytes)
+            .and_then(|()| reserve(&mut self.pending.writes, count));
+        self.sections.team_mut().tolerate(room, ())?;
         let kept = match write {
             Write::Chunked(datasets, plan) => {
                 let encoders = Arc::clone(&self.pending.encoders);
@@ -163,12 +169,12 @@ impl Scheduler<'_> {
             }
             plain => {
                 let began = Instant::now();
-                let (kept, mine) = match self.sections.team.has_deferred() {
+                let (kept, mine) = match self.sections.team().has_deferred() {
                     true => (Vec::new(), Ok(())),
                     false => split(plain.copied()),
                 };
-                self.sections.team.agree(mine)?;
-                self.sections.queue().note_copied(plain.copied_bytes()?, began);
+                self.sections.team_mut().agree(mine)?;
+                self.sections.output().file_mut().note_copied(plain.copied_bytes()?, began);
                 kept
             }
         };
@@ -185,7 +191,7 @@ impl Scheduler<'_> {
 
     #[cold]
     fn place_all(&mut self) -> Result<(), Failure> {
-        let mine = self.sections.queue().settle();
+        let mine = self.sections.output().file_mut().settle();
         let bytes = |write: &PendingWrite| match write {
             PendingWrite::Chunked(chunks) => chunks.encoded_bytes(),
             _ => 0,
@@ -193,8 +199,8 @@ impl Scheduler<'_> {
         let parts =
             self.pending.writes.iter().map(|one| Partition { count: bytes(one), ..Partition::default() });
         let mut parts: Vec<Partition> = parts.collect();
-        self.sections.must_agree();
-        let agreed = self.sections.team.agree(mine)?;
+        self.sections.output().must_agree();
+        let agreed = self.sections.team_mut().agree(mine)?;
         let writes = std::mem::take(&mut self.pending.writes);
         agreed.spread_all(&mut parts)?;
         for (write, bytes) in writes.into_iter().zip(parts) {
@@ -214,9 +220,9 @@ impl Scheduler<'_> {
             self.sections.end_call_if_any()?;
         }
         let reserved = std::mem::take(&mut self.pending.reserved);
-        self.sections.queue().release(reserved);
+        self.sections.output().file_mut().release(reserved);
         // A call that is refused has changed nothing.
-        self.sections.begin_call();
+        self.sections.output().begin_call();
         Ok(())
     }
 
@@ -226,9 +232,9 @@ impl Scheduler<'_> {
         if self.pending.is_empty() || error.kind().is_of_system() {
             return None;
         }
-        self.sections.team.begin_after_error().then_some(())?;
+        self.sections.team_mut().after_error().begin().then_some(())?;
         let failure = self.place().err()?;
-        Some(self.sections.team.settle(failure))
+        Some(self.sections.team_mut().settle(failure))
     }
 
     /// Executes a write at the end of the file.

@@ -86,9 +86,9 @@ impl DatasetWriter<'_> {
         count: u64,
         mine: Result<&Texts>,
     ) -> Result<(), Failure> {
-        self.sections.team.note_call(Function::WriteTexts);
+        self.sections.team_mut().note_call(Function::WriteTexts);
         self.scheduler().place()?;
-        self.sections.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
+        self.sections.team_mut().note_bytes(Topic::Dataset, dataset.name.as_bytes());
         let row = check(dataset)?;
         let mine = mine.and_then(|items| check_items(dataset, count, row, items).map(|()| items));
         let none = Texts::new();
@@ -99,15 +99,16 @@ impl DatasetWriter<'_> {
         };
         let bytes = Partition { count: items.bytes().len() as u64, ..Partition::default() };
         let mut parts = [Partition { count, ..Partition::default() }, bytes];
-        self.sections.must_agree();
-        self.sections.team.agree(mine)?.spread_all(&mut parts)?;
+        self.sections.output().must_agree();
+        self.sections.team_mut().agree(mine)?.spread_all(&mut parts)?;
         let [own, bytes] = parts;
-        let (written, codecs) = described(dataset, own.total, row, bytes.total, self.sections.params.level)?;
+        let (written, codecs) =
+            described(dataset, own.total, row, bytes.total, self.sections.params().level)?;
         let written = self.as_written(&written)?;
         let grid = written.grid()?;
         let text = metadata::of_dataset(&written, &codecs)?;
-        self.sections.team.note_bytes(Topic::Dataset, text.as_bytes());
-        self.sections.team.note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
+        self.sections.team_mut().note_bytes(Topic::Dataset, text.as_bytes());
+        self.sections.team_mut().note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
         let chunk = grid.chunk_shape().first().copied().unwrap_or(1);
         let rows = TextRows { items, row, own, chunk, fill: &dataset.fill_value };
         let mut chunks = self.chunks();
@@ -121,15 +122,15 @@ impl ChunkWriter<'_> {
     /// Sends the rows before the first chunk of each rank to the rank that has this chunk's first row; what this rank gets.
     fn bring_heads(&mut self, rows: &TextRows<'_>) -> Result<Vec<u8>, Failure> {
         let (mut sent, mut received) = (Vec::new(), Vec::new());
-        if self.sections.team.is_alone() {
+        if self.sections.team().is_alone() {
             return Ok(received);
         }
         let packed = rows.put(rows.head(), &mut sent);
-        let agreed = self.sections.team.agree(packed)?;
+        let agreed = self.sections.team_mut().agree(packed)?;
         // Both, even if the first one fails: the other ranks go on to the second.
         let starts = agreed.comm().allgather(rows.own.offset);
         let heads = agreed.comm().allgather(sent.len() as u64);
-        let (size, rank) = (self.sections.team.size(), self.sections.team.rank());
+        let (size, rank) = (self.sections.team().size(), self.sections.team().rank());
         let mine = starts.and_then(|starts| Ok((starts, heads?))).and_then(|(starts, heads)| {
             let mut sent_bytes = Vec::new();
             resize(&mut sent_bytes, size as u64)?;
@@ -152,11 +153,11 @@ impl ChunkWriter<'_> {
             Ok(((sent_bytes, received_bytes), heads.iter().any(|&bytes| bytes > 0)))
         });
         let (((sent_bytes, received_bytes), is_needed), mine) = split(mine);
-        let agreed = self.sections.team.agree(mine)?;
+        let agreed = self.sections.team_mut().agree(mine)?;
         if is_needed {
             let brought = agreed.comm().alltoallv(&sent, &sent_bytes, &mut received, &received_bytes);
             // The next agreement has it.
-            self.sections.team.defer(brought);
+            self.sections.team_mut().defer(brought);
         }
         Ok(received)
     }
@@ -170,14 +171,14 @@ impl ChunkWriter<'_> {
         grid: &ChunkGrid,
         received: &[u8],
     ) -> Result<EncodedChunks, Failure> {
-        let encoded = if self.sections.team.has_deferred() {
+        let encoded = if self.sections.team().has_deferred() {
             Ok(EncodedElements::default())
         } else {
             self.encode_own_texts(dataset, codecs, rows, grid, received)
         };
         let (encoded, mine) = split(encoded);
-        self.sections.must_agree();
-        let bytes = self.sections.team.agree(mine)?.spread(encoded.bytes())?;
+        self.sections.output().must_agree();
+        let bytes = self.sections.team_mut().agree(mine)?.spread(encoded.bytes())?;
         Ok(EncodedChunks { encoded, bytes })
     }
 
@@ -189,7 +190,7 @@ impl ChunkWriter<'_> {
         grid: &ChunkGrid,
         received: &[u8],
     ) -> Result<EncodedElements> {
-        let params = &self.sections.params;
+        let params = self.sections.params();
         let codec = ChunkCodec::of(dataset, params.encoder, params.level, params.line_break);
         let mut encoder = if codecs.steps.is_empty() { None } else { Some(ChunkEncoder::new(codec)?) };
         let own = rows.chunks(grid.chunks());

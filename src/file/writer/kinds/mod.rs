@@ -71,8 +71,8 @@ impl SectionWriter<'_> {
     /// Notes the function and the user string, and checks the latter.
     #[inline(always)]
     fn begin(&mut self, function: Function, section: SectionType, user: &[u8]) -> Result<()> {
-        self.sections.team.note_call(function);
-        self.sections.team.note_bytes(Topic::UserString, user);
+        self.sections.team_mut().note_call(function);
+        self.sections.team_mut().note_bytes(Topic::UserString, user);
         UserString::check(user)?;
         self.check_free(section, user)
     }
@@ -85,7 +85,7 @@ impl SectionWriter<'_> {
         }
         // The row of a pair has a number that only the rank has that writes it.
         let is_free =
-            self.sections.params.raw && (!self.sections.is_sealed() || self.sections.team.is_alone());
+            self.sections.params().raw && (!self.sections.is_sealed() || self.sections.team().is_alone());
         if is_free { Ok(()) } else { Err(reserved(user)) }
     }
 
@@ -98,9 +98,9 @@ impl SectionWriter<'_> {
         data: Result<&'s [u8; INLINE_BYTES], &Error>,
     ) -> Result<Section<'s>, Failure> {
         self.begin(Function::WriteInline, SectionType::Inline, user)?;
-        let is_root = self.sections.team.check_root(root)?;
+        let is_root = self.sections.team_mut().check_root(root)?;
         let own = if is_root { data } else { Ok(&[0; INLINE_BYTES]) };
-        let data = self.sections.tolerate(own.map_err(Error::again), &[0; INLINE_BYTES])?;
+        let data = self.sections.team_mut().tolerate(own.map_err(Error::again), &[0; INLINE_BYTES])?;
         let (shape, data) = (Shape::Inline { root }, Source::Contiguous(data));
         Ok(Section { shape, user, sizes: &[], data, encode: Encode::None })
     }
@@ -116,9 +116,9 @@ impl SectionWriter<'_> {
         encode: Encode,
     ) -> Result<Section<'s>, Failure> {
         self.begin(Function::WriteBlock, SectionType::Block, user)?;
-        let is_root = self.sections.team.check_root(root)?;
-        self.sections.team.note(Topic::Number, size);
-        self.sections.team.note(Topic::Encode, encode as u64);
+        let is_root = self.sections.team_mut().check_root(root)?;
+        self.sections.team_mut().note(Topic::Number, size);
+        self.sections.team_mut().note(Topic::Encode, encode as u64);
         // All ranks know it, so all have the error at once.
         SectionLayout::block(self.sections.end(), size).ok_or_else(too_large)?;
         let data = if is_root {
@@ -126,7 +126,7 @@ impl SectionWriter<'_> {
                 Ok(data) => Source::Contiguous(data).check(Sizes::Fixed { count: 1, size }).map(|()| data),
                 Err(error) => Err(error.again()),
             };
-            self.sections.tolerate(checked, &[])?
+            self.sections.team_mut().tolerate(checked, &[])?
         } else {
             &[]
         };
@@ -145,16 +145,16 @@ impl SectionWriter<'_> {
         encode: Encode,
     ) -> Result<Section<'s>, Failure> {
         self.begin(Function::WriteArray, SectionType::Array, user)?;
-        self.sections.team.note(Topic::Number, size);
-        self.sections.team.note(Topic::Encode, encode as u64);
-        let elements = self.sections.team.note_partition(Topic::Counts, counts)?;
+        self.sections.team_mut().note(Topic::Number, size);
+        self.sections.team_mut().note(Topic::Encode, encode as u64);
+        let elements = self.sections.team_mut().note_partition(Topic::Counts, counts)?;
         SectionLayout::array(self.sections.end(), elements.total, size).ok_or_else(too_large)?;
         let sizes = Sizes::Fixed { count: elements.count, size };
         let checked = match data {
             Ok(data) => data.check(sizes).map(|()| data),
             Err(error) => Err(error.again()),
         };
-        let data = self.sections.tolerate(checked, Source::EMPTY)?;
+        let data = self.sections.team_mut().tolerate(checked, Source::EMPTY)?;
         Ok(Section { shape: Shape::Array { elements, size }, user, sizes: &[], data, encode })
     }
 
@@ -168,24 +168,25 @@ impl SectionWriter<'_> {
         encode: Encode,
     ) -> Result<Section<'s>, Failure> {
         self.begin(Function::WriteVarray, SectionType::Varray, user)?;
-        self.sections.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
-        self.sections.team.note(Topic::Encode, encode as u64);
-        let elements = self.sections.team.note_partition(Topic::Counts, counts)?;
-        let sums =
-            proc_sizes.map(|sizes| self.sections.team.note_partition(Topic::ProcSizes, sizes)).transpose()?;
+        self.sections.team_mut().note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
+        self.sections.team_mut().note(Topic::Encode, encode as u64);
+        let elements = self.sections.team_mut().note_partition(Topic::Counts, counts)?;
+        let sums = proc_sizes
+            .map(|sizes| self.sections.team_mut().note_partition(Topic::ProcSizes, sizes))
+            .transpose()?;
         SectionLayout::varray(self.sections.end(), elements.total, sums.map_or(0, |bytes| bytes.total))
             .ok_or_else(too_large)?;
         let checked = data.map_err(Error::again).and_then(|(sizes, data)| {
             check_sizes(sizes, elements.count, sums)?;
             data.check(Sizes::Each(sizes)).map(|()| (sizes, data))
         });
-        let (sizes, data) = self.sections.tolerate(checked, (&[], Source::EMPTY))?;
+        let (sizes, data) = self.sections.team_mut().tolerate(checked, (&[], Source::EMPTY))?;
         let bytes = match sums {
             Some(bytes) => bytes,
             None => {
                 let total = Sizes::Each(sizes).total()?;
-                self.sections.must_agree();
-                self.sections.team.agree(Ok(()))?.spread(total)?
+                self.sections.output().must_agree();
+                self.sections.team_mut().agree(Ok(()))?.spread(total)?
             }
         };
         Ok(Section { shape: Shape::Varray { elements, bytes }, user, sizes, data, encode })
@@ -220,8 +221,10 @@ impl SectionWriter<'_> {
     fn write_inline(&mut self, section: &Section<'_>, root: usize) -> Result<(), Failure> {
         self.sections.describe(SectionType::Inline, section.user, 0, INLINE_BYTES as u64)?;
         let data = section.data.contiguous().first_chunk().unwrap_or(&[0; INLINE_BYTES]);
-        self.sections.note_first_half(data)?;
-        self.sections.write_inline(section.user, self.sections.team.rank() == root, data)
+        if let Some(sealer) = self.sections.sealer() {
+            sealer.note_first_half(data)?;
+        }
+        self.sections.write_inline(section.user, self.sections.team().rank() == root, data)
     }
 
     #[inline(always)]
@@ -233,7 +236,7 @@ impl SectionWriter<'_> {
         if encode != Encode::None && self.compress_block(user, root, plain, data, encode)? {
             return Ok(());
         }
-        self.sections.write_block(user, self.sections.team.rank() == root, plain, &[data])
+        self.sections.write_block(user, self.sections.team().rank() == root, plain, &[data])
     }
 
     /// Writes a block compressed, unless it stays plain; tells whether it did.
@@ -246,17 +249,17 @@ impl SectionWriter<'_> {
         data: &[u8],
         encode: Encode,
     ) -> Result<bool, Failure> {
-        let (is_root, size) = (self.sections.team.rank() == root, plain.data_bytes);
+        let (is_root, size) = (self.sections.team().rank() == root, plain.data_bytes);
         let choice = Choice { section: SectionType::Block, plain, count: 1, encode };
         let compressed = choice.decide(|| {
-            let encoded = if is_root && !self.sections.team.has_deferred() {
+            let encoded = if is_root && !self.sections.team().has_deferred() {
                 self.encode_block(data, size, encode)
             } else {
                 Ok(None)
             };
             let (encoded, mine) = split(encoded);
             let bytes = encoded.as_ref().map_or(u64::MAX, EncodedElements::bytes);
-            let [bytes] = self.sections.team.share(root, mine.map(|()| [bytes]))?;
+            let [bytes] = self.sections.team_mut().share(root, mine.map(|()| [bytes]))?;
             Ok((bytes < u64::MAX).then(|| (bytes, encoded.unwrap_or_default())))
         })?;
         let Some((pair, encoded)) = compressed else { return Ok(false) };
@@ -271,8 +274,10 @@ impl SectionWriter<'_> {
         let &Section { user, data, encode, .. } = section;
         self.sections.describe(SectionType::Array, user, elements.total, size)?;
         let plain = SectionLayout::array(self.sections.end(), elements.total, size).ok_or_else(too_large)?;
-        if compressed_type(SectionType::Array, user).is_some() {
-            data.for_each_run(|piece| self.sections.note_first_half(piece))?;
+        if compressed_type(SectionType::Array, user).is_some()
+            && let Some(sealer) = self.sections.sealer()
+        {
+            data.for_each_run(|piece| sealer.note_first_half(piece))?;
         }
         // The products are bounded by the layout's.
         let bytes = Partition {
@@ -335,7 +340,7 @@ impl SectionWriter<'_> {
         let Some((pair, (encoded, bytes))) = compressed else { return Ok(false) };
         match sizes {
             Sizes::Fixed { size, .. } => {
-                self.sections.write_size_note(ARRAY_CONVENTION, self.sections.team.rank() == 0, size)?;
+                self.sections.write_size_note(ARRAY_CONVENTION, self.sections.team().rank() == 0, size)?;
             }
             Sizes::Each(sizes) => self.sections.write_sizes_note(pair.first, elements, sizes)?,
         }
@@ -348,8 +353,13 @@ impl SectionWriter<'_> {
         let (source, sizes) = (Source::Contiguous(data), Sizes::Fixed { count: 1, size });
         if let Some(sample) = Sample::new(1, size).filter(|_| encode == Encode::Auto) {
             let bytes = Partition { offset: 0, count: size, total: size };
-            let costs =
-                self.compression.encoders.try_sample(&self.sections.params, &sample, source, sizes, bytes)?;
+            let costs = self.compression.encoders.try_sample(
+                self.sections.params(),
+                &sample,
+                source,
+                sizes,
+                bytes,
+            )?;
             if sample.says_larger(costs) {
                 return Ok(None);
             }
@@ -367,23 +377,23 @@ impl SectionWriter<'_> {
         bytes: Partition,
     ) -> Result<bool, Failure> {
         let Some(sample) = Sample::new(elements.total, bytes.total) else { return Ok(false) };
-        let costs = if self.sections.team.has_deferred() {
+        let costs = if self.sections.team().has_deferred() {
             Ok(0)
         } else {
-            self.compression.encoders.try_sample(&self.sections.params, &sample, data, sizes, bytes)
+            self.compression.encoders.try_sample(self.sections.params(), &sample, data, sizes, bytes)
         };
         let (costs, mine) = split(costs);
         // The second number shows that there is a sum: see `Communicator::allreduce_sum`.
         let mut costs = [costs, 1];
-        self.sections.must_agree();
-        self.sections.team.agree(mine)?.comm().allreduce_sum(&mut costs)?;
+        self.sections.output().must_agree();
+        self.sections.team_mut().agree(mine)?.comm().allreduce_sum(&mut costs)?;
         Ok(sample.says_larger(costs[0]))
     }
 
     /// Encodes elements of this rank.
     fn encode_own(&mut self, data: Source<'_>, sizes: Sizes<'_>) -> Result<EncodedElements> {
         let began = Instant::now();
-        let encoded = self.compression.encoders.encode(&self.sections.params, data, sizes)?;
+        let encoded = self.compression.encoders.encode(self.sections.params(), data, sizes)?;
         self.compression.spent.add(encoded.bytes(), began);
         Ok(encoded)
     }
@@ -394,14 +404,14 @@ impl SectionWriter<'_> {
         data: Source<'_>,
         sizes: Sizes<'_>,
     ) -> Result<(EncodedElements, Partition), Failure> {
-        let encoded = if self.sections.team.has_deferred() {
+        let encoded = if self.sections.team().has_deferred() {
             Ok(EncodedElements::default())
         } else {
             self.encode_own(data, sizes)
         };
         let (encoded, mine) = split(encoded);
-        self.sections.must_agree();
-        let bytes = self.sections.team.agree(mine)?.spread(encoded.bytes())?;
+        self.sections.output().must_agree();
+        let bytes = self.sections.team_mut().agree(mine)?.spread(encoded.bytes())?;
         Ok((encoded, bytes))
     }
 }

@@ -5,7 +5,8 @@ use super::choice::Choice;
 use crate::file::options::{Encode, WriteOptions};
 use crate::file::source::{Batch, Sizes, Source, batches};
 use crate::file::team::{Failure, Team};
-use crate::file::writer::sections::{LONGEST_HEAD, Tail, head, too_large};
+use crate::file::writer::output::{LONGEST_HEAD, enclose, put_with_holes};
+use crate::file::writer::sections::{Tail, head, too_large};
 use scda_base::error::{Error, Result};
 use scda_base::memory::resize;
 use scda_codec::{ARRAY_CONVENTION, VARRAY_CONVENTION};
@@ -141,7 +142,7 @@ impl SectionWriter<'_> {
         data: &mut dyn Read,
         encode: Encode,
     ) -> Result<(), Failure> {
-        check_alone(&self.sections.team)?;
+        check_alone(self.sections.team())?;
         self.check_free(SectionType::Block, user)?;
         let layout = SectionLayout::block(self.sections.end(), size).ok_or_else(too_large)?;
         let mut piece = Vec::new();
@@ -153,10 +154,10 @@ impl SectionWriter<'_> {
         }
         let user = UserString::new(user)?;
         self.sections.describe(SectionType::Block, &user, 0, size)?;
-        self.sections.write_all()?;
+        self.sections.output().write_all()?;
         let mut text = [0; LONGEST_HEAD];
         let head =
-            head(&mut text, SectionType::Block, &user, &[(b'E', size)], self.sections.params.line_break);
+            head(&mut text, SectionType::Block, &user, &[(b'E', size)], self.sections.params().line_break);
         Ok(self.pass_on(layout, head, data)?)
     }
 
@@ -168,9 +169,9 @@ impl SectionWriter<'_> {
         data: &mut dyn DataStream,
         mut encode: Encode,
     ) -> Result<(), Failure> {
-        check_alone(&self.sections.team)?;
+        check_alone(self.sections.team())?;
         self.check_free(SectionType::Array, user)?;
-        let style = self.sections.params.line_break;
+        let style = self.sections.params().line_break;
         let layout = SectionLayout::array(self.sections.end(), count, size).ok_or_else(too_large)?;
         if layout.data_bytes <= PIECE_BYTES as u64
             && (encode == Encode::None || count <= PIECE_ELEMENTS as u64)
@@ -189,10 +190,10 @@ impl SectionWriter<'_> {
         }
         if encode == Encode::Always {
             self.sections.write_size_note(ARRAY_CONVENTION, true, size)?;
-            self.sections.write_all()?;
+            self.sections.output().write_all()?;
             return Ok(self.encode_on(&user, None, count, &mut Fixed { data, size })?);
         }
-        self.sections.write_all()?;
+        self.sections.output().write_all()?;
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Array, &user, &[(b'N', count), (b'E', size)], style);
         Ok(self.pass_on(layout, head, data)?)
@@ -205,12 +206,14 @@ impl SectionWriter<'_> {
         while at < layout.padding() {
             resize(&mut piece, (layout.padding() - at).min(PIECE_BYTES as u64))?;
             read(data, &mut piece)?;
-            self.sections.note_first_half(&piece)?;
-            self.sections.put(at, &piece)?;
+            if let Some(sealer) = self.sections.sealer() {
+                sealer.note_first_half(&piece)?;
+            }
+            put_with_holes(self.sections.output().file_mut(), at, &piece)?;
             at += piece.len() as u64;
             last = piece.last().copied();
         }
-        self.sections.finish(layout, head, last)
+        self.sections.output().finish(layout, head, last)
     }
 
     pub(in crate::file::writer) fn varray_from(
@@ -220,7 +223,7 @@ impl SectionWriter<'_> {
         elements: &mut dyn ElementStream,
         mut encode: Encode,
     ) -> Result<(), Failure> {
-        check_alone(&self.sections.team)?;
+        check_alone(self.sections.team())?;
         self.check_free(SectionType::Varray, user)?;
         let user = UserString::new(user)?;
         if encode == Encode::Auto {
@@ -230,12 +233,14 @@ impl SectionWriter<'_> {
             encode = self.try_stream(elements, &choice)?;
         }
         self.sections.describe(SectionType::Varray, &user, count, 0)?;
-        self.sections.write_all()?;
+        self.sections.output().write_all()?;
         if encode == Encode::None {
             return Ok(self.varray_on(&user, count, elements)?);
         }
-        self.sections.describe_as_compressed();
-        let style = self.sections.params.line_break;
+        if let Some(sealer) = self.sections.sealer() {
+            sealer.note_compressed();
+        }
+        let style = self.sections.params().line_break;
         let sizes =
             SectionLayout::array(self.sections.end(), count, COUNT_BYTES as u64).ok_or_else(too_large)?;
         let counts = [(b'N', count), (b'E', COUNT_BYTES as u64)];
@@ -243,12 +248,13 @@ impl SectionWriter<'_> {
         let head = head(&mut text, SectionType::Array, VARRAY_CONVENTION, &counts, style);
         self.encode_on(&user, Some(sizes), count, elements)?;
         // The last byte of the data is that of an entry.
-        Ok(self.sections.enclose(sizes, head, (count > 0).then_some(b'\n'))?)
+        let last = (count > 0).then_some(b'\n');
+        Ok(enclose(self.sections.output().file_mut(), sizes, head, last, style)?)
     }
 
     /// Writes a varray that comes piece by piece.
     fn varray_on(&mut self, user: &UserString, count: u64, elements: &mut dyn ElementStream) -> Result<()> {
-        let mut tail = Tail::of_varray(self.sections.end(), count, &self.sections.params)?;
+        let mut tail = Tail::of_varray(self.sections.end(), count, self.sections.params())?;
         let (mut sizes, mut data) = (Vec::new(), Vec::new());
         let mut left = count;
         while left > 0 {
@@ -264,8 +270,10 @@ impl SectionWriter<'_> {
             }
             left -= step;
         }
-        self.sections.note_plain_size(tail.total());
-        self.sections.finish_varray(user, count, &tail)
+        if let Some(sealer) = self.sections.sealer() {
+            sealer.note_plain_size(tail.total());
+        }
+        tail.finish(self.sections, user, count)
     }
 
     /// Writes the varray of compressed elements; and if there is an array for them, their sizes.
@@ -277,16 +285,16 @@ impl SectionWriter<'_> {
         elements: &mut dyn ElementStream,
     ) -> Result<()> {
         let start = sizes_note.map_or(self.sections.end(), |layout| layout.end);
-        let mut tail = Tail::of_varray(start, count, &self.sections.params)?;
-        let mut note = sizes_note.map(|layout| Tail::new(layout, b'U', &self.sections.params));
+        let mut tail = Tail::of_varray(start, count, self.sections.params())?;
+        let mut note = sizes_note.map(|layout| Tail::new(layout, b'U', self.sections.params()));
         let (mut done, mut total) = (0, 0);
-        let (most, Self { sections, compression }) = (piece_bytes(&self.sections.params), &mut *self);
+        let (most, Self { sections, compression }) = (piece_bytes(self.sections.params()), &mut *self);
         for_each_batch(elements, count, most, |sizes, data| {
             if let Some(note) = &mut note {
                 note.put_entries(sections, sizes)?;
             }
             let encoded = compression.encoders.encode(
-                &sections.params,
+                sections.params(),
                 Source::Contiguous(data),
                 Sizes::Each(sizes),
             )?;
@@ -296,10 +304,12 @@ impl SectionWriter<'_> {
             total += data.len() as u64;
             Ok(true)
         })?;
-        if sizes_note.is_some() {
-            self.sections.note_size(total);
+        if sizes_note.is_some()
+            && let Some(sealer) = self.sections.sealer()
+        {
+            sealer.note_size(total);
         }
-        self.sections.finish_varray(user, count, &tail)
+        tail.finish(self.sections, user, count)
     }
 }
 

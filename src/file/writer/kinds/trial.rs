@@ -25,7 +25,7 @@ impl SectionWriter<'_> {
             }
             read_again(elements)?;
             let mut bytes = 0;
-            let (params, encoders) = (&self.sections.params, &mut self.compression.encoders);
+            let (params, encoders) = (self.sections.params(), &mut self.compression.encoders);
             for_each_batch(elements, choice.count, piece_bytes(params), |sizes, data| {
                 bytes += encoders.encode(params, Source::Contiguous(data), Sizes::Each(sizes))?.bytes();
                 // It only grows.
@@ -46,7 +46,7 @@ impl SectionWriter<'_> {
         let (count, total) = (choice.count, choice.plain.data_bytes);
         let Some(sample) = Sample::new(count, total) else { return Ok(false) };
         let (mut costs, mut offset) = (0, 0);
-        let (params, encoders) = (&self.sections.params, &mut self.compression.encoders);
+        let (params, encoders) = (self.sections.params(), &mut self.compression.encoders);
         for_each_batch(elements, count, piece_bytes(params), |sizes, data| {
             let bytes = Partition { offset, count: data.len() as u64, total };
             let (source, sizes) = (Source::Contiguous(data), Sizes::Each(sizes));

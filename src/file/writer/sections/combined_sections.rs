@@ -1,11 +1,11 @@
 //! Writes a small block together with the large section that follows it: the metadata of a dataset, and its data.
 
-use super::Sections;
-use super::output::{LONGEST_HEAD, head, put_entries};
+use super::{Sections, head};
 use crate::file::buffer::{Outlet, Stage};
 use crate::file::encoding::EncodedElements;
 use crate::file::source::Source;
 use crate::file::team::{Failure, split};
+use crate::file::writer::output::{LONGEST_HEAD, Output, put_entries};
 use scda_base::error::Result;
 use scda_base::memory::reserve;
 use scda_format::COUNT_BYTES;
@@ -21,6 +21,26 @@ pub(in crate::file::writer) struct Block<'a> {
     pub layout: SectionLayout,
     pub user: &'a [u8],
     pub data: &'a [u8],
+}
+
+impl Block<'_> {
+    /// What stands before the entries or data of the second section, on the rank that has the first of these, and how much of it is the header
+    /// of the block: without it, no reader takes the rest for sections.
+    fn front(&self, next: &Elements<'_>, style: LineBreak) -> Result<(Vec<u8>, usize)> {
+        let &Self { layout, user, data } = self;
+        let (mut before, mut between, mut padding) =
+            ([0; LONGEST_HEAD], [0; LONGEST_HEAD], [0; MAX_DATA_PADDING]);
+        let pieces = [
+            head(&mut before, SectionType::Block, user, &[(b'E', layout.data_bytes)], style),
+            data,
+            data_padding(&mut padding, layout.data_bytes, data.last().copied(), style),
+            next.head(&mut between, style),
+        ];
+        let mut front = Vec::new();
+        reserve(&mut front, pieces.iter().map(|piece| piece.len()).sum())?;
+        pieces.iter().for_each(|piece| front.extend_from_slice(piece));
+        Ok((front, pieces[0].len()))
+    }
 }
 
 /// The array or varray that follows it.
@@ -68,34 +88,16 @@ impl Sections {
         block: SectionLayout,
         next: SectionLayout,
     ) -> Result<bool, Failure> {
-        Ok(self.is_small(block) && !self.is_small(next) && !self.is_aggregated(next)?)
+        Ok(self.output.is_small(block) && !self.output.is_small(next) && !self.output.is_aggregated(next)?)
     }
 
     /// Notes both, before they are written together.
     fn note_together(&mut self, block: &Block<'_>, next: &Elements<'_>) -> Result<(), Failure> {
         self.describe(SectionType::Block, block.user, 0, block.layout.data_bytes)?;
-        self.progress.extend(block.layout.end);
+        self.output.progress_mut().extend(block.layout.end);
         self.end_section()?;
         self.describe(next.section, next.user, next.count, next.size)?;
         Ok(())
-    }
-
-    /// What stands before the entries or data of the second section, on the rank that has the first of these, and how much of it is the header
-    /// of the block: without it, no reader takes the rest for sections.
-    fn front(&self, block: &Block<'_>, next: &Elements<'_>) -> Result<(Vec<u8>, usize)> {
-        let (&Block { layout, user, data }, style) = (block, self.params.line_break);
-        let (mut before, mut between, mut padding) =
-            ([0; LONGEST_HEAD], [0; LONGEST_HEAD], [0; MAX_DATA_PADDING]);
-        let pieces = [
-            head(&mut before, SectionType::Block, user, &[(b'E', layout.data_bytes)], style),
-            data,
-            data_padding(&mut padding, layout.data_bytes, data.last().copied(), style),
-            next.head(&mut between, style),
-        ];
-        let mut front = Vec::new();
-        reserve(&mut front, pieces.iter().map(|piece| piece.len()).sum())?;
-        pieces.iter().for_each(|piece| front.extend_from_slice(piece));
-        Ok((front, pieces[0].len()))
     }
 
     /// Writes blocks and the array that follows each, one pair after the other in the file, as one: after an error none stays. The header of the
@@ -103,59 +105,23 @@ impl Sections {
     /// in their order.
     pub(in crate::file::writer) fn write_pairs(&mut self, all: &[Pair<'_>]) -> Result<(), Failure> {
         let (Some(first), Some(last)) = (all.first(), all.last()) else { return Ok(()) };
-        self.write_all()?;
+        self.output.write_all()?;
         for (number, Pair { block, array, .. }) in all.iter().enumerate() {
             if number > 0 {
-                self.progress.extend(block.layout.start);
+                self.output.progress_mut().extend(block.layout.start);
                 self.end_section()?;
             }
             self.note_together(block, array)?;
         }
-        let put = if self.team.has_deferred() { Ok(Vec::new()) } else { self.put_in_turns(all) };
+        let put =
+            if self.team().has_deferred() { Ok(Vec::new()) } else { put_in_turns(&mut self.output, all) };
         let (header, mine) = split(put);
         let layout = SectionLayout { start: first.block.layout.start, ..last.array.layout };
         if header.is_empty() {
-            self.end_large(layout, mine, &[])
+            self.output.end_large(layout, mine, &[])
         } else {
-            self.end_in_parts(layout, mine, &header)
+            self.output.end_in_parts(layout, mine, &header)
         }
-    }
-
-    /// Writes what this rank has of them, straight from its memory or gathered: of each in turns, so that memory in which their items
-    /// lie between each other's comes into the processor's cache once. Returns the header that must wait.
-    fn put_in_turns(&mut self, all: &[Pair<'_>]) -> Result<Vec<u8>> {
-        let (style, is_in_order) = (self.params.line_break, self.team.is_alone() && all.len() == 1);
-        let (mut deferred, mut buffer) = (Vec::new(), Vec::new());
-        let mut done = vec![0; all.len()];
-        while all.iter().zip(&done).any(|(pair, done)| *done < pair.bytes.count) {
-            for (number, (pair, done)) in all.iter().zip(&mut done).enumerate() {
-                let (Pair { block, array, bytes, source, .. }, layout) = (pair, pair.array.layout);
-                if *done == bytes.count {
-                    continue;
-                }
-                let (mut front, mut head) = (Vec::new(), 0);
-                if *done == 0 && bytes.is_first() {
-                    (front, head) = self.front(block, array)?;
-                }
-                if number > 0 || is_in_order {
-                    head = 0;
-                }
-                deferred.extend_from_slice(&front[..head]);
-                let front = &front[head..];
-                let most =
-                    (self.params.tuning.limits.turn(all.len()) / pair.item_bytes).max(1) * pair.item_bytes;
-                let piece = source.piece(*done, most, &mut buffer)?;
-                let at = layout.data + bytes.offset + *done - front.len() as u64;
-                *done += piece.len() as u64;
-                let mut padding = [0; MAX_DATA_PADDING];
-                let padding = match bytes.is_last() && *done == bytes.count {
-                    true => data_padding(&mut padding, layout.data_bytes, piece.last().copied(), style),
-                    false => &[],
-                };
-                self.file.write_at(at, &[front, piece, padding])?;
-            }
-        }
-        Ok(deferred)
     }
 
     /// Writes a block and the varray that follows it, of which this rank has these elements, not none on all ranks, as one.
@@ -167,15 +133,15 @@ impl Sections {
         encoded: &EncodedElements,
     ) -> Result<(), Failure> {
         // What is buffered comes before.
-        self.write_all()?;
+        self.output.write_all()?;
         self.note_together(block, varray)?;
-        let (style, layout) = (self.params.line_break, varray.layout);
+        let (style, layout) = (self.params().line_break, varray.layout);
         let data = Source::Indirect(&encoded.chunks);
         let (entries, offset) =
             (layout.entries + elements.offset * COUNT_BYTES as u64, layout.data + bytes.offset);
-        if !self.team.has_deferred() {
-            let noted = self.note_elements(elements, offset, &encoded.sizes);
-            self.tolerate(noted, ())?;
+        if let (Some(sealer), false) = (&mut self.sealer, self.output.team().has_deferred()) {
+            let noted = sealer.note_elements(elements, offset, &encoded.sizes);
+            self.team_mut().tolerate(noted, ())?;
         }
         let mut padding = [0; MAX_DATA_PADDING];
         let has_end = if bytes.total > 0 { bytes.is_last() } else { elements.is_last() };
@@ -183,12 +149,12 @@ impl Sections {
             true => data_padding(&mut padding, layout.data_bytes, data.last_byte(), style),
             false => &[],
         };
-        let front = if elements.is_first() { self.front(block, varray) } else { Ok((Vec::new(), 0)) };
+        let front = if elements.is_first() { block.front(varray, style) } else { Ok((Vec::new(), 0)) };
         let ((front, head), mut mine) = split(front);
         // A rank that is alone writes them in their order.
-        let (deferred, front) = front.split_at(if self.team.is_alone() { 0 } else { head });
-        if mine.is_ok() && !self.team.has_deferred() {
-            let mut out = Outlet::Stage(Stage::new(&mut self.file));
+        let (deferred, front) = front.split_at(if self.team().is_alone() { 0 } else { head });
+        if mine.is_ok() && !self.team().has_deferred() {
+            let mut out = Outlet::Stage(Stage::new(self.output.file_mut()));
             let before = entries - front.len() as u64;
             let mut put = || {
                 out.put(before, &[front])?;
@@ -198,8 +164,45 @@ impl Sections {
             };
             mine = put().and_then(|()| out.finish());
         }
-        self.end_large(SectionLayout { start: block.layout.start, ..layout }, mine, deferred)
+        self.output.end_large(SectionLayout { start: block.layout.start, ..layout }, mine, deferred)
     }
+}
+
+/// Writes what this rank has of them, straight from its memory or gathered: of each in turns, so that memory in which their items
+/// lie between each other's comes into the processor's cache once. Returns the header that must wait.
+fn put_in_turns(out: &mut Output, all: &[Pair<'_>]) -> Result<Vec<u8>> {
+    let (style, is_in_order) = (out.params().line_break, out.team().is_alone() && all.len() == 1);
+    let (mut deferred, mut buffer) = (Vec::new(), Vec::new());
+    let mut done = vec![0; all.len()];
+    while all.iter().zip(&done).any(|(pair, done)| *done < pair.bytes.count) {
+        for (number, (pair, done)) in all.iter().zip(&mut done).enumerate() {
+            let (Pair { block, array, bytes, source, .. }, layout) = (pair, pair.array.layout);
+            if *done == bytes.count {
+                continue;
+            }
+            let (mut front, mut head) = (Vec::new(), 0);
+            if *done == 0 && bytes.is_first() {
+                (front, head) = block.front(array, style)?;
+            }
+            if number > 0 || is_in_order {
+                head = 0;
+            }
+            deferred.extend_from_slice(&front[..head]);
+            let front = &front[head..];
+            let most =
+                (out.params().tuning.limits.turn(all.len()) / pair.item_bytes).max(1) * pair.item_bytes;
+            let piece = source.piece(*done, most, &mut buffer)?;
+            let at = layout.data + bytes.offset + *done - front.len() as u64;
+            *done += piece.len() as u64;
+            let mut padding = [0; MAX_DATA_PADDING];
+            let padding = match bytes.is_last() && *done == bytes.count {
+                true => data_padding(&mut padding, layout.data_bytes, piece.last().copied(), style),
+                false => &[],
+            };
+            out.file_mut().write_at(at, &[front, piece, padding])?;
+        }
+    }
+    Ok(deferred)
 }
 
 #[cfg(test)]
@@ -211,7 +214,7 @@ mod tests {
     use crate::file::target::Target;
     use crate::file::team::Team;
     use crate::file::writer::Writer;
-    use crate::file::writer::sections::Progress;
+    use crate::file::writer::output::Progress;
     use crate::items::{Data, Memory};
     use scda_format::dataset::{Dataset, IndexBox};
     use scda_format::header::UserString;

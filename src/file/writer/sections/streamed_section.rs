@@ -1,21 +1,17 @@
 //! Writes a section batch by batch, on a single rank: after the end of the file, its header last.
 
-use super::output::{LONGEST_HEAD, head};
-use super::{Sections, too_large};
+use super::{Sections, head, too_large};
 use crate::file::encoding::EncodedElements;
 use crate::file::options::WriteOptions;
+use crate::file::writer::output::LONGEST_HEAD;
 use scda_base::error::Result;
 use scda_base::memory::reserve;
 use scda_format::COUNT_BYTES;
 use scda_format::entry::CountFormat;
 use scda_format::header::{SectionType, UserString};
 use scda_format::layout::{SectionLayout, sum};
-use scda_format::padding::{MAX_DATA_PADDING, data_padding};
 use scda_ranks::Partition;
 use scda_storage::ParallelFile;
-
-/// Of a section that comes piece by piece, this number of zeros is not written, such as those that streams of tasks do not fill.
-const HOLE_BYTES: usize = 64 << 10;
 
 /// Where the next entry and the next data of a varray go.
 pub(in crate::file::writer) struct Tail {
@@ -60,7 +56,9 @@ impl Tail {
 
     /// Puts the sizes of elements, whose data follow.
     pub fn put_sizes(&mut self, to: &mut Sections, elements: Partition, sizes: &[u64]) -> Result<()> {
-        to.note_elements(elements, self.data + self.total, sizes)?;
+        if let Some(sealer) = to.sealer() {
+            sealer.note_elements(elements, self.data + self.total, sizes)?;
+        }
         self.put_entries(to, sizes)
     }
 
@@ -69,7 +67,7 @@ impl Tail {
         self.text.clear();
         reserve(&mut self.text, sizes.len() * COUNT_BYTES)?;
         self.format.append(sizes, &mut self.text);
-        to.file.write_at(self.entries, &[&self.text])?;
+        to.output().file_mut().write_at(self.entries, &[&self.text])?;
         self.entries += self.text.len() as u64;
         Ok(())
     }
@@ -78,70 +76,16 @@ impl Tail {
         let Some(&last) = data.last() else { return Ok(()) };
         let total = sum(self.total, data.len() as u64).ok_or_else(too_large)?;
         sum(self.data, total).ok_or_else(too_large)?;
-        to.file.write_at(self.data + self.total, &[data])?;
+        to.output().file_mut().write_at(self.data + self.total, &[data])?;
         (self.total, self.last) = (total, Some(last));
         Ok(())
     }
-}
 
-impl Sections {
-    /// Writes a piece of a section past the end of the file. What is 0 there becomes a hole: the rest of the section follows.
-    pub(in crate::file::writer) fn put(&mut self, mut at: u64, mut piece: &[u8]) -> Result<()> {
-        let is_hole = |block: &[u8]| block.iter().all(|&byte| byte == 0);
-        let blocks: Vec<&[u8]> = piece.chunks(HOLE_BYTES).collect();
-        for run in blocks.chunk_by(|a, b| is_hole(a) == is_hole(b)) {
-            let (now, later) = piece.split_at(run.iter().map(|block| block.len()).sum());
-            if !is_hole(now) {
-                self.file.write_at(at, &[now])?;
-            } else if let Some(sums) = self.file.now()?.sums() {
-                sums.add(at, &[now]);
-            }
-            at += now.len() as u64;
-            piece = later;
-        }
-        Ok(())
-    }
-
-    /// Writes the padding of a section, and last its header: a section that is not complete has none. The next
-    /// section follows.
-    pub(in crate::file::writer) fn finish(
-        &mut self,
-        layout: SectionLayout,
-        head: &[u8],
-        last: Option<u8>,
-    ) -> Result<()> {
-        self.enclose(layout, head, last)?;
-        self.progress.extend(layout.end);
-        self.progress.write_rest();
-        if !self.held.is_waiting() {
-            self.progress.release();
-        }
-        Ok(())
-    }
-
-    /// As [`Self::finish`], of a section before the one that was finished last.
-    pub(in crate::file::writer) fn enclose(
-        &mut self,
-        layout: SectionLayout,
-        head: &[u8],
-        last: Option<u8>,
-    ) -> Result<()> {
-        let mut padding = [0; MAX_DATA_PADDING];
-        let padding = data_padding(&mut padding, layout.data_bytes, last, self.params.line_break);
-        self.file.write_at(layout.padding(), &[padding])?;
-        self.file.write_at(layout.start, &[head])
-    }
-
-    /// Writes the padding and the header of a varray whose data are written.
-    pub(in crate::file::writer) fn finish_varray(
-        &mut self,
-        user: &UserString,
-        count: u64,
-        tail: &Tail,
-    ) -> Result<()> {
-        let layout = SectionLayout::varray(tail.start, count, tail.total).ok_or_else(too_large)?;
-        let mut text = [0; LONGEST_HEAD];
-        let head = head(&mut text, SectionType::Varray, user, &[(b'N', count)], self.params.line_break);
-        self.finish(layout, head, tail.last)
+    /// Writes the padding and the header of the varray, of `count` elements, all data of which were put. The next section follows.
+    pub fn finish(&self, to: &mut Sections, user: &UserString, count: u64) -> Result<()> {
+        let layout = SectionLayout::varray(self.start, count, self.total).ok_or_else(too_large)?;
+        let (mut text, style) = ([0; LONGEST_HEAD], to.params().line_break);
+        let head = head(&mut text, SectionType::Varray, user, &[(b'N', count)], style);
+        to.output().finish(layout, head, self.last)
     }
 }

@@ -4,8 +4,8 @@ use super::names::{NEW_FILE_MODE, check_not_left, is_standard, mode_like};
 use super::options::Resources;
 use crate::fail::{Fail, Result};
 use crate::output::complain;
-use scda::{ReadOptions, Reader, Solo, Tuning};
-use std::cell::Cell;
+use scda::{ReadOptions, Reader, SharedFile, Tuning};
+use std::cell::{Cell, OnceCell};
 use std::fs::File;
 use std::io::{self, Seek};
 use std::os::fd::{AsFd, AsRawFd};
@@ -25,6 +25,8 @@ pub struct Input {
     unsealed: bool,
     /// Whether was said that it is not.
     told: Cell<bool>,
+    /// The file, once it was opened: all that read it share it.
+    shared: OnceCell<SharedFile>,
     /// A copy of standard input, if that is a pipe: random access needs a file. It has no name, so it is never left behind.
     spool: Option<File>,
 }
@@ -42,6 +44,7 @@ impl Input {
             max_memory,
             unsealed: false,
             told: Cell::new(false),
+            shared: OnceCell::new(),
             spool,
         };
         if !is_standard(path) {
@@ -77,7 +80,7 @@ impl Input {
     pub fn for_check(self, unsealed: bool) -> Self {
         let mut params = ReadOptions::default();
         params.tuning.max_memory = self.max_memory;
-        let is_damaged = || Reader::open(Solo, &self.path, &params).is_err();
+        let is_damaged = || self.reader(&params).is_err();
         let unsealed = unsealed || is_damaged();
         self.told.set(true);
         self.with_unsealed(unsealed)
@@ -117,7 +120,7 @@ impl Input {
         let mut params = ReadOptions::default();
         (params.tuning.threads, params.tuning.max_memory) = (self.threads, self.max_memory);
         (params.strict, params.to_seal) = (strict, !self.unsealed);
-        let reader = Reader::open(Solo, &self.path, &params)?;
+        let reader = self.reader(&params)?;
         if let Some(bytes) = reader.left_out().filter(|bytes| *bytes > 0 && !self.told.replace(true)) {
             let after = if reader.is_sealed() { "its last seal" } else { "its header" };
             complain(&format!(
@@ -126,6 +129,25 @@ impl Input {
             ));
         }
         Ok(reader)
+    }
+
+    /// A reader of the file, which is opened once.
+    fn reader(&self, params: &ReadOptions) -> scda::Result<Reader> {
+        Reader::open_shared(self.shared()?, &self.path, params)
+    }
+
+    fn shared(&self) -> scda::Result<&SharedFile> {
+        if let Some(shared) = self.shared.get() {
+            return Ok(shared);
+        }
+        let opened = SharedFile::open(&self.path)?;
+        Ok(self.shared.get_or_init(|| opened))
+    }
+
+    /// The file itself, for what reads it at offsets.
+    pub fn file(&self) -> io::Result<File> {
+        let shared = self.shared().map_err(io::Error::other)?;
+        Ok(shared.as_fd().try_clone_to_owned()?.into())
     }
 
     /// Opens it to read what is left of it: errors of sections leave it open. See [`ReadOptions::strict`].

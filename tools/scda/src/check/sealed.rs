@@ -31,7 +31,7 @@ pub fn check(
     let (Some(first), Some(last)) = (all.first(), all.last()) else { return Ok(()) };
     let (count, sections, bytes) = (all.len() as u64, last.seal.sections, last.seal.length);
     scan.sealed = Some(Sealing { seals: count, sections, bytes });
-    let file = File::open(input.path()).map_err(|error| Fail::file(input.name(), error))?;
+    let file = input.file().map_err(|error| Fail::file(input.name(), error))?;
     if let Some(fault) = fault {
         scan.findings.push(Finding::of_seal(1, Fault::Invalid(fault)));
         walk(reader, scan, progress, FILE_HEADER_BYTES, first.begin())?;

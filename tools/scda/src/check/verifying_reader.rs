@@ -41,7 +41,7 @@ impl VerifyingReader {
     /// What differs, and those of the reader.
     pub fn new(input: &Input) -> Result<Self> {
         let (reader, mut beside) = (input.open()?, input.open_damaged(false)?);
-        let file = File::open(input.path()).map_err(|error| Fail::file(input.name(), error))?;
+        let file = input.file().map_err(|error| Fail::file(input.name(), error))?;
         let Seals { all: seals, fault } = beside.seals()?;
         let (name, threads) = (input.name().to_owned(), input.threads());
         let (place, first, rows, unsealed, later) = (None, 0, Vec::new(), None, AdditionsCheck::default());

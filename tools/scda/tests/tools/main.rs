@@ -12,6 +12,8 @@ mod hdf5;
 mod imported;
 mod large;
 mod meshes;
+#[cfg(target_os = "linux")]
+mod opened;
 mod particles;
 mod patches;
 #[path = "../../../view/tests/plot.rs"]

@@ -644,7 +644,7 @@ fn old_files_are_sealed() {
 }
 
 #[test]
-fn what_is_whole_behind_damage_is_saved_by_the_seal() {
+fn sections_after_damage_are_saved_by_the_seal() {
     let place = Place::new();
     with_sections(&place, "a.scda");
     place.scda("copy --seal a.scda b.scda").good();

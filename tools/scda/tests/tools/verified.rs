@@ -312,7 +312,7 @@ fn what_cannot_be_decoded_is_said_as_check_says_it() {
 }
 
 #[test]
-fn what_comes_from_behind_a_seal_or_from_another_file_is_decoded() {
+fn sections_after_a_seal_or_from_another_file_are_decoded() {
     let place = Place::new();
     place.with_input("make - good.scda", DECODED.as_bytes()).good();
     place.scda("copy --seal good.scda sealed.scda").good();

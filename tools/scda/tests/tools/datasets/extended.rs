@@ -151,7 +151,7 @@ fn sections(all: &[u8], start: &str) -> Vec<usize> {
 }
 
 #[test]
-fn rows_behind_damaged_ones_are_saved_by_themselves() {
+fn rows_after_damaged_ones_are_saved_by_themselves() {
     let place = Place::new();
     let path = place.path("a.scda");
     let mut params = WriteOptions::default();

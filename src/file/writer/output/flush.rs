@@ -1,15 +1,15 @@
 //! Flushes buffered sections and deferred headers, and decides where the file ends after an error.
 
-use super::Sections;
+use super::{Output, enclose};
 use crate::file::team::Failure;
 use scda_base::error::{Error, Result};
 use scda_format::layout::SectionLayout;
 use scda_storage::ParallelFile;
 
-impl Sections {
+impl Output {
     /// A small section is buffered on this rank.
     #[inline(always)]
-    pub(super) fn end_small(&mut self, layout: SectionLayout) -> Result<(), Failure> {
+    pub fn end_small(&mut self, layout: SectionLayout) -> Result<(), Failure> {
         self.progress.extend(layout.end);
         if std::mem::take(&mut self.must_agree) {
             self.agree(Ok(()))?;
@@ -19,12 +19,7 @@ impl Sections {
 
     /// This rank's bytes of a large section are written, but for its header, which follows when those of all ranks
     /// are.
-    pub(in crate::file::writer) fn end_large(
-        &mut self,
-        layout: SectionLayout,
-        mine: Result<()>,
-        head: &[u8],
-    ) -> Result<(), Failure> {
+    pub fn end_large(&mut self, layout: SectionLayout, mine: Result<()>, head: &[u8]) -> Result<(), Failure> {
         self.must_agree = false;
         self.agree(mine)?;
         self.end_agreed(layout, head);
@@ -32,7 +27,7 @@ impl Sections {
     }
 
     /// As [`Self::end_large`], of a section whose header was not written before its data: a rank that is alone writes it now.
-    pub(in crate::file::writer) fn end_in_parts(
+    pub fn end_in_parts(
         &mut self,
         layout: SectionLayout,
         mine: Result<()>,
@@ -47,13 +42,8 @@ impl Sections {
         self.end_large(layout, mine, &[])
     }
 
-    /// Ends a section whose data were written [ahead](Self::ahead), after an agreement that they are in the file.
-    pub(in crate::file::writer) fn end_ahead(
-        &mut self,
-        layout: SectionLayout,
-        head: &[u8],
-        padding: &[u8],
-    ) -> Result<(), Failure> {
+    /// Ends a section whose data were written before, past the sections, after an agreement that they are in the file.
+    pub fn end_ahead(&mut self, layout: SectionLayout, head: &[u8], padding: &[u8]) -> Result<(), Failure> {
         if self.team.rank() > 0 {
             self.end_agreed(layout, &[]);
             return Ok(());
@@ -68,18 +58,24 @@ impl Sections {
         Ok(())
     }
 
-    /// What was released is in the file on all ranks, after an agreement.
-    pub(in crate::file::writer) fn know(&mut self) {
-        self.progress.know();
-    }
-
     /// As [`Self::end_large`], after an agreement that all bytes of the section are in the file, but for those that this rank writes
     /// with its header.
-    pub(in crate::file::writer) fn end_agreed(&mut self, layout: SectionLayout, head: &[u8]) {
+    pub fn end_agreed(&mut self, layout: SectionLayout, head: &[u8]) {
         self.progress.extend(layout.end);
         self.progress.write_rest();
         self.held.hold(layout.start, head);
         self.release();
+    }
+
+    /// Ends a section of a rank that is alone, whose data are in the file and end with this byte: its padding follows, and last its header.
+    pub fn finish(&mut self, layout: SectionLayout, head: &[u8], last: Option<u8>) -> Result<()> {
+        enclose(&mut self.file, layout, head, last, self.params.line_break)?;
+        self.progress.extend(layout.end);
+        self.progress.write_rest();
+        if !self.held.is_waiting() {
+            self.progress.release();
+        }
+        Ok(())
     }
 
     /// Agrees that all is well. What was released before is then known to be in the file.
@@ -100,7 +96,7 @@ impl Sections {
     }
 
     /// Writes the buffered sections. An error is kept for the next agreement.
-    pub(super) fn write_buffered(&mut self) -> Result<(), Failure> {
+    pub fn write_buffered(&mut self) -> Result<(), Failure> {
         let region = self.progress.buffered();
         if !region.is_empty() {
             self.buffer.write(&mut self.team, &mut self.file, &mut self.held, region)?;
@@ -118,14 +114,14 @@ impl Sections {
     }
 
     /// Writes on this rank everything that is buffered, before an agreement that says so.
-    pub(in crate::file::writer) fn write_all(&mut self) -> Result<(), Failure> {
+    pub fn write_all(&mut self) -> Result<(), Failure> {
         self.write_buffered()?;
         self.buffer.write_owed(&mut self.team, &mut self.file);
         Ok(())
     }
 
     /// Writes everything, and agrees that it is in the file.
-    pub(in crate::file::writer) fn flush(&mut self) -> Result<(), Failure> {
+    pub fn flush(&mut self) -> Result<(), Failure> {
         self.write_all()?;
         let is_background = self.file.is_background();
         if is_background {
@@ -155,7 +151,7 @@ impl Sections {
     /// After an error that all ranks know: the buffered sections that were reported as written, on all ranks, are
     /// written after all, unless the error is one of storage or communication; and the file ends after the last
     /// section that is whole.
-    pub(in crate::file::writer) fn end_after_error(&mut self, error: &Error) {
+    pub fn end_after_error(&mut self, error: &Error) {
         let end = if self.team.is_alone() {
             let start = self.progress.give_up_call();
             let is_written =
@@ -180,10 +176,10 @@ impl Sections {
         // No rank's thread may still write where the file is cut.
         let is_fine = self.file.settle().is_ok() && is_fine;
         self.held.wait(false);
-        if !self.team.all_after_error(is_fine) {
+        if !self.team.after_error().all(is_fine) {
             return None;
         }
-        let end = self.team.common_end_after_error()?.max(self.progress.known());
+        let end = self.team.after_error().common_end()?.max(self.progress.known());
         let mut is_written = true;
         if self.progress.written() < end {
             let region = self.progress.written()..end;
@@ -191,11 +187,11 @@ impl Sections {
             is_written = buffer.write_after_error(team, file, held, region);
             is_written = file.settle().is_ok() && is_written;
         }
-        if !self.team.all_after_error(is_written) {
+        if !self.team.after_error().all(is_written) {
             return None;
         }
         self.release();
         let is_released = self.file.settle().is_ok() && !self.held.has_failed();
-        self.team.all_after_error(is_released).then_some(end)
+        self.team.after_error().all(is_released).then_some(end)
     }
 }

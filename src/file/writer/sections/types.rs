@@ -1,11 +1,11 @@
-//! Writes the bytes of a section: which rank writes which bytes, at once or with the buffered sections.
+//! Writes a section of each type: what of it each rank owns.
 
 use super::{Sections, too_large};
 use crate::file::aggregators::RankData;
-use crate::file::buffer::{Outlet, Stage};
 use crate::file::encoding::EncodedElements;
 use crate::file::source::Source;
 use crate::file::team::Failure;
+use crate::file::writer::output::{LONGEST_HEAD, put_entries};
 use scda_base::error::Result;
 use scda_codec::VARRAY_CONVENTION;
 use scda_format::entry::CountFormat;
@@ -15,12 +15,6 @@ use scda_format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use scda_format::{COUNT_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
 use scda_ranks::Partition;
 use scda_storage::ParallelFile;
-
-/// Size entries are formatted this many at a time.
-const ENTRIES_PER_CHUNK: usize = 1024;
-
-/// The longest text before the entries or data of a section.
-pub(in crate::file::writer) const LONGEST_HEAD: usize = SECTION_HEADER_BYTES + 2 * COUNT_BYTES;
 
 /// Puts the text before the entries or data of a section in its place: the header, and at most two counts,
 /// each with its letter.
@@ -55,13 +49,13 @@ impl Sections {
         is_owner: bool,
         data: &[u8; INLINE_BYTES],
     ) -> Result<(), Failure> {
-        let layout = SectionLayout::inline(self.progress.end()).ok_or_else(too_large)?;
+        let layout = SectionLayout::inline(self.end()).ok_or_else(too_large)?;
         if !is_owner {
-            return self.write_run(layout, layout.start, &[]);
+            return self.output.write_run(layout, layout.start, &[]);
         }
         let mut text = [0; LONGEST_HEAD];
-        let head = head(&mut text, SectionType::Inline, user, &[], self.params.line_break);
-        self.write_run(layout, layout.start, &[head, data])
+        let head = head(&mut text, SectionType::Inline, user, &[], self.params().line_break);
+        self.output.write_run(layout, layout.start, &[head, data])
     }
 
     /// The inline section before a compressed block or array (paper, figure 6).
@@ -71,8 +65,10 @@ impl Sections {
         is_owner: bool,
         size: u64,
     ) -> Result<(), Failure> {
-        self.describe_as_compressed();
-        let entry = CountFormat::new(b'U', self.params.line_break).entry(size);
+        if let Some(sealer) = &mut self.sealer {
+            sealer.note_compressed();
+        }
+        let entry = CountFormat::new(b'U', self.params().line_break).entry(size);
         self.write_inline(convention, is_owner, &entry)
     }
 
@@ -86,17 +82,17 @@ impl Sections {
         data: &[&[u8]],
     ) -> Result<(), Failure> {
         if !is_owner {
-            return self.write_run(layout, layout.start, &[]);
+            return self.output.write_run(layout, layout.start, &[]);
         }
-        let style = self.params.line_break;
+        let style = self.params().line_break;
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Block, user, &[(b'E', layout.data_bytes)], style);
         let last = data.iter().rev().find_map(|piece| piece.last().copied());
         let mut padding = [0; MAX_DATA_PADDING];
         let padding = data_padding(&mut padding, layout.data_bytes, last, style);
         match data {
-            [data] => self.write_run(layout, layout.start, &[head, data, padding]),
-            _ => self.write_run(layout, layout.start, &[&[head], data, &[padding]].concat()),
+            [data] => self.output.write_run(layout, layout.start, &[head, data, padding]),
+            _ => self.output.write_run(layout, layout.start, &[&[head], data, &[padding]].concat()),
         }
     }
 
@@ -107,28 +103,30 @@ impl Sections {
         elements: Partition,
         sizes: &[u64],
     ) -> Result<(), Failure> {
-        self.describe_as_compressed();
-        let style = self.params.line_break;
+        if let Some(sealer) = &mut self.sealer {
+            sealer.note_compressed();
+        }
+        let style = self.params().line_break;
         let format = CountFormat::new(b'U', style);
         let counts = [(b'N', elements.total), (b'E', COUNT_BYTES as u64)];
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Array, VARRAY_CONVENTION, &counts, style);
-        let is_first = elements.is_first() || elements.total == 0 && self.team.rank() == 0;
-        let is_last = elements.is_last() || elements.total == 0 && self.team.rank() == 0;
+        let is_first = elements.is_first() || elements.total == 0 && self.team().rank() == 0;
+        let is_last = elements.is_last() || elements.total == 0 && self.team().rank() == 0;
         let head = if is_first { head } else { &[] };
         let mut padding = [0; MAX_DATA_PADDING];
         // The last byte of the data is that of an entry.
         let last = (elements.total > 0).then_some(b'\n');
         let padding = if is_last { data_padding(&mut padding, layout.data_bytes, last, style) } else { &[] };
         let entries = layout.data + elements.offset * COUNT_BYTES as u64;
-        if self.is_aggregated(layout)? {
-            return self.write_aggregated(
+        if self.output.is_aggregated(layout)? {
+            return self.output.write_aggregated(
                 layout,
                 head,
                 &[(entries, RankData::Entries(format, sizes, padding))],
             );
         }
-        self.write(layout, head, |out, layout| {
+        self.output.write(layout, head, |out, layout| {
             put_entries(out, entries, &format, sizes)?;
             out.put(layout.padding(), &[padding])
         })
@@ -161,8 +159,8 @@ impl Sections {
         local: &LocalElements<'_>,
         data: Source<'_>,
     ) -> Result<(), Failure> {
-        let style = self.params.line_break;
-        let is_zero = self.team.rank() == 0;
+        let style = self.params().line_break;
+        let is_zero = self.team().rank() == 0;
         let leading = if local.entries.is_some() { &local.elements } else { &local.bytes };
         let trailing = if local.bytes.total > 0 { &local.bytes } else { leading };
         let is_first = if leading.total > 0 { leading.is_first() } else { is_zero };
@@ -175,14 +173,16 @@ impl Sections {
             false => &[],
         };
         let offset = layout.data + local.bytes.offset;
-        if let (Some(sizes), false) = (local.entries, self.team.has_deferred()) {
-            let noted = self.note_elements(local.elements, offset, sizes);
-            self.tolerate(noted, ())?;
+        if let (Some(sizes), Some(sealer), false) =
+            (local.entries, &mut self.sealer, self.output.team().has_deferred())
+        {
+            let noted = sealer.note_elements(local.elements, offset, sizes);
+            self.team_mut().tolerate(noted, ())?;
         }
         if let (None, Source::Contiguous(data)) = (local.entries, data) {
             // Data and padding leave together, straight from the user's memory.
             let start = if is_first { layout.start } else { offset };
-            return self.write_run(layout, start, &[head, data, padding]);
+            return self.output.write_run(layout, start, &[head, data, padding]);
         }
         let entries = layout.entries + local.elements.offset * COUNT_BYTES as u64;
         // Copies, so that what the short way needs can stay in registers.
@@ -199,17 +199,17 @@ impl Sections {
         (entries, sizes): (u64, Option<&[u64]>),
         (offset, data, padding): (u64, Source<'_>, &[u8]),
     ) -> Result<(), Failure> {
-        let format = CountFormat::new(b'E', self.params.line_break);
-        if self.is_aggregated(layout)? {
+        let format = CountFormat::new(b'E', self.params().line_break);
+        if self.output.is_aggregated(layout)? {
             let pieces = [data.contiguous(), padding];
             let data = match data {
                 Source::Contiguous(_) => RankData::Runs(&pieces),
                 Source::Indirect(elements) => RankData::Elements(elements, padding),
             };
             let all = [(entries, RankData::Entries(format, sizes.unwrap_or_default(), &[])), (offset, data)];
-            return self.write_aggregated(layout, head, &all[usize::from(sizes.is_none())..]);
+            return self.output.write_aggregated(layout, head, &all[usize::from(sizes.is_none())..]);
         }
-        self.write(layout, head, |out, layout| {
+        self.output.write(layout, head, |out, layout| {
             put_entries(out, entries, &format, sizes.unwrap_or_default())?;
             if let Source::Contiguous(data) = data {
                 return out.put(offset, &[data, padding]);
@@ -217,114 +217,6 @@ impl Sections {
             out.put_data(offset, &data)?;
             out.put(layout.padding(), &[padding])
         })
-    }
-
-    /// Writes a section, or buffers it if it is small. What this rank owns of it are these pieces, which lie one
-    /// after the other from `offset`; the first one is the header, or empty.
-    #[inline(always)]
-    fn write_run(&mut self, layout: SectionLayout, offset: u64, pieces: &[&[u8]]) -> Result<(), Failure> {
-        if !self.is_small(layout) {
-            return self.write_large_run(layout, offset, pieces);
-        }
-        self.make_room(layout)?;
-        if !self.team.has_deferred() {
-            let put = self.buffer.put(self.progress.written(), offset, pieces);
-            self.tolerate(put, ())?;
-        }
-        self.end_small(layout)
-    }
-
-    #[cold] // for the callers
-    #[inline(never)]
-    fn write_large_run(
-        &mut self,
-        layout: SectionLayout,
-        offset: u64,
-        pieces: &[&[u8]],
-    ) -> Result<(), Failure> {
-        // A block has one count before its data, and belongs to one rank.
-        let is_array = layout.data - layout.start == LONGEST_HEAD as u64;
-        if is_array && self.is_aggregated(layout)? {
-            let after = offset + pieces[0].len() as u64;
-            return self.write_aggregated(layout, pieces[0], &[(after, RankData::Runs(&pieces[1..]))]);
-        }
-        self.write_all()?;
-        if self.team.has_deferred() || pieces.iter().all(|piece| piece.is_empty()) {
-            return self.end_large(layout, Ok(()), &[]);
-        }
-        if self.team.is_alone() {
-            let mine = self.file.write_at(offset, pieces);
-            return self.end_large(layout, mine, &[]);
-        }
-        let (head, rest) = (pieces[0], &pieces[1..]);
-        let mine = self.file.write_at(offset + head.len() as u64, rest);
-        self.end_large(layout, mine, head)
-    }
-
-    /// Whether a section is written by some ranks of each node for all. All ranks know.
-    #[inline(never)]
-    pub(in crate::file::writer) fn is_aggregated(&mut self, layout: SectionLayout) -> Result<bool, Failure> {
-        if self.is_small(layout) {
-            return Ok(false);
-        }
-        Ok(self.route.aggregators(&mut self.team, &self.params.tuning, layout.bytes())?.is_some())
-    }
-
-    /// Writes a large section through the writers of each node: what this rank owns of it besides the header, each run with its
-    /// offset. Their number is the same on all ranks.
-    #[cold]
-    fn write_aggregated(
-        &mut self,
-        layout: SectionLayout,
-        head: &[u8],
-        runs: &[(u64, RankData<'_>)],
-    ) -> Result<(), Failure> {
-        self.write_all()?;
-        let mut mine = Ok(());
-        if let Some(aggregators) =
-            self.route.aggregators(&mut self.team, &self.params.tuning, layout.bytes())?
-        {
-            // The ranks of a node are to meet: from here on all of them take part.
-            let agreed = self.team.agree(Ok(()))?;
-            for (offset, own) in runs {
-                mine = mine.and(aggregators.write(&agreed, &mut self.file, *offset, own));
-            }
-        }
-        self.progress.know();
-        self.end_large(layout, mine, head)
-    }
-
-    /// As [`Self::write_run`]. `put` hands over what this rank owns besides the header.
-    #[inline(never)]
-    fn write(
-        &mut self,
-        layout: SectionLayout,
-        head: &[u8],
-        put: impl FnOnce(&mut Outlet<'_>, SectionLayout) -> Result<()>,
-    ) -> Result<(), Failure> {
-        let small = self.is_small(layout);
-        if small {
-            self.make_room(layout)?
-        } else {
-            self.write_all()?
-        }
-        let mut mine = Ok(());
-        if !self.team.has_deferred() {
-            let mut out = match small {
-                true => Outlet::Buffer(&mut self.buffer, self.progress.written()),
-                false => Outlet::Stage(Stage::new(&mut self.file)),
-            };
-            if small || self.team.is_alone() {
-                mine = out.put(layout.start, &[head]);
-            }
-            mine = mine.and_then(|()| put(&mut out, layout)).and_then(|()| out.finish());
-        }
-        if !small {
-            let head = if self.team.is_alone() { &[] } else { head };
-            return self.end_large(layout, mine, head);
-        }
-        self.tolerate(mine, ())?;
-        self.end_small(layout)
     }
 
     /// Writes an array whose bytes this rank gets in parts, in rounds of all ranks: `next` appends
@@ -339,23 +231,23 @@ impl Sections {
         mut next: impl FnMut(&mut Self, u64, &mut Vec<u8>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let mut part = Vec::new();
-        if self.is_small(layout) {
+        if self.output.is_small(layout) {
             for round in 0..rounds {
                 next(self, round, &mut part)?;
             }
-            self.must_agree = true;
-            if self.team.has_deferred() {
+            self.output.must_agree();
+            if self.team().has_deferred() {
                 part.clear();
             }
             let local = LocalElements { elements: bytes, bytes, entries: None };
             let data = Source::Contiguous(&part);
             return self.write_elements(SectionType::Array, user, layout, counts, &local, data);
         }
-        self.write_all()?;
-        let style = self.params.line_break;
+        self.output.write_all()?;
+        let style = self.params().line_break;
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Array, user, counts, style);
-        let is_zero = self.team.rank() == 0;
+        let is_zero = self.team().rank() == 0;
         let is_first = if bytes.total > 0 { bytes.is_first() } else { is_zero };
         let is_last = if bytes.total > 0 { bytes.is_last() } else { is_zero };
         let head = if is_first { head } else { &[] };
@@ -364,50 +256,17 @@ impl Sections {
         for round in 0..rounds {
             part.clear();
             next(self, round, &mut part)?;
-            if mine.is_ok() && !self.team.has_deferred() && !part.is_empty() {
-                mine = self.file.write_at(at, &[&part]);
+            if mine.is_ok() && !self.team().has_deferred() && !part.is_empty() {
+                mine = self.output.file_mut().write_at(at, &[&part]);
                 at += part.len() as u64;
                 last = part.last().copied();
             }
         }
-        if mine.is_ok() && !self.team.has_deferred() && is_last {
+        if mine.is_ok() && !self.team().has_deferred() && is_last {
             let mut padding = [0; MAX_DATA_PADDING];
             let padding = data_padding(&mut padding, layout.data_bytes, last, style);
-            mine = self.file.write_at(layout.padding(), &[padding]);
+            mine = self.output.file_mut().write_at(layout.padding(), &[padding]);
         }
-        self.end_in_parts(layout, mine, head)
+        self.output.end_in_parts(layout, mine, head)
     }
-
-    /// Whether a section is so small that it is buffered. All ranks know.
-    #[inline(always)]
-    pub(in crate::file::writer) fn is_small(&self, layout: SectionLayout) -> bool {
-        layout.bytes() <= self.small_bytes
-    }
-
-    /// Writes the buffered sections if a small one finds no room after them.
-    #[inline(always)]
-    fn make_room(&mut self, layout: SectionLayout) -> Result<(), Failure> {
-        if layout.end - self.progress.written() > self.buffer.room() {
-            self.write_buffered()?;
-            self.buffer.grow(&mut self.team, &self.params.tuning)?;
-        }
-        Ok(())
-    }
-}
-
-/// Writes entries of sizes from `offset`, a bounded number at a time.
-pub(in crate::file::writer) fn put_entries(
-    out: &mut Outlet<'_>,
-    mut offset: u64,
-    format: &CountFormat,
-    sizes: &[u64],
-) -> Result<()> {
-    let mut text = Vec::with_capacity(sizes.len().min(ENTRIES_PER_CHUNK) * COUNT_BYTES);
-    for chunk in sizes.chunks(ENTRIES_PER_CHUNK) {
-        text.clear();
-        format.append(chunk, &mut text);
-        out.put(offset, &[&text])?;
-        offset += text.len() as u64;
-    }
-    Ok(())
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Offsets of a file that is being written, in this order: known, released, written, end. All ranks have the same.
-pub(in crate::file::writer) struct Progress {
+pub struct Progress {
     /// Of the next section.
     end: u64,
     /// Up to here writing has begun; the rest is buffered.

@@ -1,0 +1,193 @@
+//! What this rank owns of a section: written at once, buffered with other small sections, or through aggregators.
+
+use super::Output;
+use crate::file::aggregators::RankData;
+use crate::file::buffer::{Outlet, Stage};
+use crate::file::sums::SummedFile;
+use crate::file::team::Failure;
+use scda_base::error::Result;
+use scda_format::entry::CountFormat;
+use scda_format::layout::SectionLayout;
+use scda_format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
+use scda_format::{COUNT_BYTES, SECTION_HEADER_BYTES};
+use scda_storage::ParallelFile;
+use scda_storage::queue::Queue;
+
+/// The longest text before the entries or data of a section.
+pub const LONGEST_HEAD: usize = SECTION_HEADER_BYTES + 2 * COUNT_BYTES;
+
+/// Size entries are formatted this many at a time.
+const ENTRIES_PER_CHUNK: usize = 1024;
+
+impl Output {
+    /// Writes a section, or buffers it if it is small. What this rank owns of it are these pieces, which lie one
+    /// after the other from `offset`; the first one is the header, or empty.
+    #[inline(always)]
+    pub fn write_run(&mut self, layout: SectionLayout, offset: u64, pieces: &[&[u8]]) -> Result<(), Failure> {
+        if !self.is_small(layout) {
+            return self.write_large_run(layout, offset, pieces);
+        }
+        self.make_room(layout)?;
+        if !self.team.has_deferred() {
+            let put = self.buffer.put(self.progress.written(), offset, pieces);
+            self.team.tolerate(put, ())?;
+        }
+        self.end_small(layout)
+    }
+
+    #[cold] // for the callers
+    #[inline(never)]
+    fn write_large_run(
+        &mut self,
+        layout: SectionLayout,
+        offset: u64,
+        pieces: &[&[u8]],
+    ) -> Result<(), Failure> {
+        // A block has one count before its data, and belongs to one rank.
+        let is_array = layout.data - layout.start == LONGEST_HEAD as u64;
+        if is_array && self.is_aggregated(layout)? {
+            let after = offset + pieces[0].len() as u64;
+            return self.write_aggregated(layout, pieces[0], &[(after, RankData::Runs(&pieces[1..]))]);
+        }
+        self.write_all()?;
+        if self.team.has_deferred() || pieces.iter().all(|piece| piece.is_empty()) {
+            return self.end_large(layout, Ok(()), &[]);
+        }
+        if self.team.is_alone() {
+            let mine = self.file.write_at(offset, pieces);
+            return self.end_large(layout, mine, &[]);
+        }
+        let (head, rest) = (pieces[0], &pieces[1..]);
+        let mine = self.file.write_at(offset + head.len() as u64, rest);
+        self.end_large(layout, mine, head)
+    }
+
+    /// Whether a section is written by some ranks of each node for all. All ranks know.
+    #[inline(never)]
+    pub fn is_aggregated(&mut self, layout: SectionLayout) -> Result<bool, Failure> {
+        if self.is_small(layout) {
+            return Ok(false);
+        }
+        Ok(self.route.aggregators(&mut self.team, &self.params.tuning, layout.bytes())?.is_some())
+    }
+
+    /// Writes a large section through the writers of each node: what this rank owns of it besides the header, each run with its
+    /// offset. Their number is the same on all ranks.
+    #[cold]
+    pub fn write_aggregated(
+        &mut self,
+        layout: SectionLayout,
+        head: &[u8],
+        runs: &[(u64, RankData<'_>)],
+    ) -> Result<(), Failure> {
+        self.write_all()?;
+        let mut mine = Ok(());
+        if let Some(aggregators) =
+            self.route.aggregators(&mut self.team, &self.params.tuning, layout.bytes())?
+        {
+            // The ranks of a node are to meet: from here on all of them take part.
+            let agreed = self.team.agree(Ok(()))?;
+            for (offset, own) in runs {
+                mine = mine.and(aggregators.write(&agreed, &mut self.file, *offset, own));
+            }
+        }
+        self.progress.know();
+        self.end_large(layout, mine, head)
+    }
+
+    /// As [`Self::write_run`]. `put` hands over what this rank owns besides the header.
+    #[inline(never)]
+    pub fn write(
+        &mut self,
+        layout: SectionLayout,
+        head: &[u8],
+        put: impl FnOnce(&mut Outlet<'_>, SectionLayout) -> Result<()>,
+    ) -> Result<(), Failure> {
+        let small = self.is_small(layout);
+        if small {
+            self.make_room(layout)?
+        } else {
+            self.write_all()?
+        }
+        let mut mine = Ok(());
+        if !self.team.has_deferred() {
+            let mut out = match small {
+                true => Outlet::Buffer(&mut self.buffer, self.progress.written()),
+                false => Outlet::Stage(Stage::new(&mut self.file)),
+            };
+            if small || self.team.is_alone() {
+                mine = out.put(layout.start, &[head]);
+            }
+            mine = mine.and_then(|()| put(&mut out, layout)).and_then(|()| out.finish());
+        }
+        if !small {
+            let head = if self.team.is_alone() { &[] } else { head };
+            return self.end_large(layout, mine, head);
+        }
+        self.team.tolerate(mine, ())?;
+        self.end_small(layout)
+    }
+
+    /// Whether a section is so small that it is buffered. All ranks know.
+    #[inline(always)]
+    pub fn is_small(&self, layout: SectionLayout) -> bool {
+        layout.bytes() <= self.small_bytes
+    }
+
+    /// Writes the buffered sections if a small one finds no room after them.
+    #[inline(always)]
+    fn make_room(&mut self, layout: SectionLayout) -> Result<(), Failure> {
+        if layout.end - self.progress.written() > self.buffer.room() {
+            self.write_buffered()?;
+            self.buffer.grow(&mut self.team, &self.params.tuning)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes entries of sizes from `offset`, a bounded number at a time.
+pub fn put_entries(out: &mut Outlet<'_>, mut offset: u64, format: &CountFormat, sizes: &[u64]) -> Result<()> {
+    let mut text = Vec::with_capacity(sizes.len().min(ENTRIES_PER_CHUNK) * COUNT_BYTES);
+    for chunk in sizes.chunks(ENTRIES_PER_CHUNK) {
+        text.clear();
+        format.append(chunk, &mut text);
+        out.put(offset, &[&text])?;
+        offset += text.len() as u64;
+    }
+    Ok(())
+}
+
+/// Of a section that comes piece by piece, this number of zeros is not written, such as those that streams of tasks do not fill.
+const HOLE_BYTES: usize = 64 << 10;
+
+/// Writes a piece of a section past the end of the file. What is 0 there becomes a hole: the rest of the section follows.
+pub fn put_with_holes(file: &mut Queue<SummedFile>, mut at: u64, mut piece: &[u8]) -> Result<()> {
+    let is_hole = |block: &[u8]| block.iter().all(|&byte| byte == 0);
+    let blocks: Vec<&[u8]> = piece.chunks(HOLE_BYTES).collect();
+    for run in blocks.chunk_by(|a, b| is_hole(a) == is_hole(b)) {
+        let (now, later) = piece.split_at(run.iter().map(|block| block.len()).sum());
+        if !is_hole(now) {
+            file.write_at(at, &[now])?;
+        } else if let Some(sums) = file.now()?.sums() {
+            sums.add(at, &[now]);
+        }
+        at += now.len() as u64;
+        piece = later;
+    }
+    Ok(())
+}
+
+/// Writes the padding of a section whose data are in the file and end with this byte, and last its header: a section that is not complete
+/// has none.
+pub fn enclose(
+    file: &mut Queue<SummedFile>,
+    layout: SectionLayout,
+    head: &[u8],
+    last: Option<u8>,
+    style: LineBreak,
+) -> Result<()> {
+    let mut padding = [0; MAX_DATA_PADDING];
+    let padding = data_padding(&mut padding, layout.data_bytes, last, style);
+    file.write_at(layout.padding(), &[padding])?;
+    file.write_at(layout.start, &[head])
+}
