@@ -37,23 +37,11 @@ run 600 lintian --allow-root --fail-on error,warning --suppress-tags \
   bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs $folder/*.changes
 
 heading "Debian: a fresh one"
-run 1200 "${as_root[@]}" debootstrap --variant=minbase "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$fresh"
-"${as_root[@]}" cp /etc/resolv.conf "$fresh/etc/"
-"${as_root[@]}" cp $folder/*.deb "$fresh/root/"
-# inside SECONDS COMMAND...: what is mounted there ends with the command.
-inside() {
-  local seconds=$1
-  shift
-  # shellcheck disable=SC2016 # for that shell
-  run "$seconds" "${as_root[@]}" unshare --mount sh -ec 'for folder in proc sys dev; do
-      mount --rbind /$folder "$0/$folder"
-    done
-    exec chroot "$0" env LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' "$fresh" "$@"
-}
+there=$fresh
 needed=$(sed -n '/^Depends: @,/,/^$/p' packaging/debian/tests/control | tr -d ',\n' | sed 's/^Depends: @//')
-inside 600 apt-get update -qq
-# shellcheck disable=SC2086 # several packages
-inside 2400 apt-get install -qq -y --no-install-recommends $needed
+# shellcheck disable=SC2046,SC2086 # several packages
+debian_root $(. /etc/os-release && echo "$VERSION_CODENAME") $needed
+"${as_root[@]}" cp $folder/*.deb "$fresh/root/"
 inside 600 sh -c 'apt-get install -qq -y --no-install-recommends /root/*scda*.deb'
 heading "Debian: using the packages there"
 "${as_root[@]}" cp packaging/debian/tests/as-installed "$fresh/root/"

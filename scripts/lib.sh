@@ -247,6 +247,38 @@ run_without_network() {
   exit 1
 }
 
+# debian_root RELEASE PACKAGE...: a Debian of this release with these packages, in the folder $there, which is kept if it is there; by
+# debootstrap, which needs root and a network.
+debian_root() {
+  local release=$1
+  shift
+  as_root=()
+  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+  if [ ! -e "$there/complete" ]; then
+    "${as_root[@]}" rm -rf "$there"
+    run 1800 "${as_root[@]}" debootstrap --variant=minbase "$release" "$there"
+    "${as_root[@]}" touch "$there/complete"
+  fi
+  "${as_root[@]}" cp /etc/resolv.conf "$there/etc/"
+  inside 3600 apt-get install -qq -y --no-install-recommends "$@"
+}
+# inside SECONDS COMMAND...: run, in $there, in this folder, which is mounted there as Rust is, but for target, which is $there/target. What is
+# mounted ends with the command.
+inside() {
+  local seconds=$1 rust=${RUSTUP_HOME:-$HOME/.rustup} cargo=${CARGO_HOME:-$HOME/.cargo}
+  shift
+  "${as_root[@]}" mkdir -p "$there/target" "$there$root" "$there$rust" "$there$cargo" "$root/target"
+  # shellcheck disable=SC2016 # for that shell
+  run "$seconds" "${as_root[@]}" unshare --mount sh -ec 'there=$0 root=$1 rust=$2 cargo=$3
+    for folder in /proc /sys /dev "$root" "$rust" "$cargo"; do
+      mount --rbind "$folder" "$there$folder"
+    done
+    mount --bind "$there/target" "$there$root/target"
+    shift 3
+    exec chroot "$there" env -C "$root" "RUSTUP_HOME=$rust" "CARGO_HOME=$cargo" "PATH=/usr/sbin:/usr/bin:/sbin:/bin:$cargo/bin" \
+      LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' "$there" "$root" "$rust" "$cargo" "$@"
+}
+
 # show_checkpoint FOLDER: the examples at work, with the Open MPI library installed in FOLDER/prefix.
 show_checkpoint() {
   local folder=$1 file=$1/checkpoint.scda mpiexec

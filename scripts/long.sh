@@ -7,7 +7,7 @@ set -euo pipefail
 # What is cheap and most likely to fail comes first.
 steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructions mpis subproject "python 7000" paraview
   limits large_streams ranks digits "power_loss 1000000" each "background 10000" injected "codes_fuzz 5000" "fuzz 3000"
-  t8code dealii offline reproduce address
+  t8code dealii fenicsx pyfr offline reproduce address
   "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "simulation 100000")
 if [ "$*" = --list ]; then
   printf '%s\n' "${steps[@]}"
@@ -120,6 +120,68 @@ step_paraview() { # the plugin of ParaView
 }
 step_t8code() { measured scripts/t8code.sh; }
 step_dealii() { measured scripts/dealii.sh; }
+step_pyfr() { # a case of PyFR, with its writer and ours, and a restart on another number of ranks
+  local there=$root/target/tools/pyfr files=$root/$folder/files/pyfr scotch
+  log=$root/$folder/logs/pyfr.log
+  scotch=$(ls /usr/lib*/libscotch*.so /usr/lib/*/libscotch*.so 2>/dev/null | grep -v err | head -n 1 || true)
+  if [ -z "$scotch" ]; then
+    echo "skipped: pyfr: there is no SCOTCH to divide meshes (Debian: libscotch-dev)"
+    return
+  fi
+  run 120 "$(system_python)" -m venv "$there"
+  if ! timeout 600 "$there/bin/python" -m pip install --disable-pip-version-check pyfr==3.1 'mpich==5.*' >"$log" 2>&1 </dev/null; then
+    echo "skipped: pyfr: pip could not install it: $log"
+    return
+  fi
+  run 1200 env "CARGO_TARGET_DIR=$root/target/python/cargo" "$there/bin/python" -m pip install --disable-pip-version-check --no-deps --force-reinstall ./python
+  rm -rf "$files"
+  mkdir -p "$files/restart"
+  run 60 "$there/bin/python" python/tests/pyfr_case.py "$files"
+  run 60 gcc -O2 -shared -fPIC python/tests/pyfr_matmul.c -o "$files/libxsmm.so"
+  pyfr() { # FOLDER COMMAND...: in this folder, with MPICH, whose processes are few
+    run 900 env -C "$1" "PATH=$there/bin:$PATH" "PYFR_XSMM_LIBRARY_PATH=$files/libxsmm.so" "PYFR_SCOTCH_LIBRARY_PATH=$scotch" OMP_NUM_THREADS=1 "${@:2}"
+  }
+  pyfr "$files" pyfr import case.msh case.pyfrm
+  for ranks in 2 3; do
+    pyfr "$files" pyfr partition add -pscotch -e tri:2 -e quad:3 case.pyfrm $ranks
+  done
+  pyfr "$files" mpiexec -n 3 python -m scda.pyfr run -b openmp case.pyfrm case.ini
+  pyfr "$files/restart" mpiexec -n 2 python -m scda.pyfr restart -b openmp ../case.pyfrm ../scda-0.20.pyfrs ../case.ini
+  pyfr "$files" pyfr export volume case.pyfrm scda-0.40.pyfrs end.vtu
+  pyfr "$files" python "$root/python/tests/pyfr_case.py" . restart
+  tail -n 1 "$log"
+}
+step_fenicsx() { # the tests of io4dolfinx in Debian's unstable distribution, with its backend h5py and with ours
+  local backend there=$root/target/roots/sid files version passed
+  files=$there/target/fenicsx
+  log=$root/$folder/logs/fenicsx.log
+  mkdir -p target/roots
+  debian_root sid python3-io4dolfinx python3-h5py python3-h5py-mpi python3-ipyparallel python3-pytest openmpi-bin
+  "${as_root[@]}" rm -rf "$files"
+  "${as_root[@]}" install -d -o "$(id -u)" "$files"
+  inside 60 python3 -c 'from importlib.metadata import version; print(version("io4dolfinx"))'
+  version=$(tail -n 1 "$log")
+  install_python
+  run 1200 env "CARGO_TARGET_DIR=$root/target/python/cargo" $folder/venv/bin/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir "$files" ./python
+  run 60 python3 -m zipfile -e "$files"/scda-*.whl "$files/package"
+  run 300 $folder/venv/bin/python -m pip download --disable-pip-version-check --no-deps --python-version 3.14 --no-binary :all: --dest "$files" "io4dolfinx==$version"
+  tar -xzf "$files"/io4dolfinx-*.tar.gz -C "$files" --strip-components 1 --wildcards '*/tests'
+  cp python/tests/fenicsx_fixtures.py "$files/tests/conftest.py"
+  in_sid() { inside 3600 env "PYTHONPATH=$root/target/fenicsx/package" OMPI_MCA_mpi_yield_when_idle=1 "$@"; }
+  passed=()
+  for backend in h5py scda; do
+    log=$root/$folder/logs/fenicsx-$backend.log
+    # Some tests fail with any backend, where what they need is not installed.
+    (in_sid env -C target/fenicsx/tests "SCDA_BACKEND=$backend" python3 -m pytest -q -p no:cacheprovider) >/dev/null 2>&1 || true
+    passed+=("$(grep -aoE '[0-9]+ passed' "$log" | tail -n 1 | cut -d ' ' -f 1)")
+  done
+  echo "io4dolfinx $version: ${passed[0]} tests passed with h5py, ${passed[1]} with scda"
+  [ "${passed[1]}" -ge "${passed[0]}" ]
+  log=$root/$folder/logs/fenicsx.log
+  in_sid mpiexec -n 3 python3 python/tests/fenicsx_program.py write scda.io4dolfinx target/fenicsx
+  in_sid mpiexec -n 2 python3 python/tests/fenicsx_program.py read scda.io4dolfinx target/fenicsx
+  in_sid mpiexec -n 2 python3 python/tests/fenicsx_program.py read h5py target/fenicsx
+}
 step_offline() { # built without a network
   scripts/offline.sh openmpi
   scripts/offline.sh serial

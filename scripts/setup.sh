@@ -98,6 +98,7 @@ if [ "$1" = long ] && [ "$(id -u)" -ne 0 ]; then
 fi
 if [ "$1" = long ] && command -v apt-get >/dev/null; then # elsewhere scripts/debian.sh has no sense
   need python3-paraview "opens files by the plugin" command -v pvpython
+  need libscotch-dev "divides meshes of PyFR" sh -c 'ls /usr/lib/*/libscotch*.so'
   need debhelper "builds the Debian packages" command -v dh
   need dh-python "builds the Debian packages" command -v dh_python3
   need dpkg-dev "builds the Debian packages" command -v dpkg-buildpackage
