@@ -7,7 +7,7 @@ set -euo pipefail
 # What is cheap and most likely to fail comes first.
 steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructions mpis subproject "python 7000" paraview
   limits large_streams ranks digits "power_loss 1000000" each "background 10000" injected "codes_fuzz 5000" "fuzz 3000"
-  t8code dealii fenicsx pyfr offline reproduce address
+  t8code dealii amrex fenicsx pyfr offline reproduce address
   "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "simulation 100000")
 if [ "$*" = --list ]; then
   printf '%s\n' "${steps[@]}"
@@ -120,6 +120,7 @@ step_paraview() { # the plugin of ParaView
 }
 step_t8code() { measured scripts/t8code.sh; }
 step_dealii() { measured scripts/dealii.sh; }
+step_amrex() { measured scripts/amrex.sh; }
 step_pyfr() { # a case of PyFR, with its writer and ours, and a restart on another number of ranks
   local there=$root/target/tools/pyfr files=$root/$folder/files/pyfr scotch
   log=$root/$folder/logs/pyfr.log

@@ -20,7 +20,7 @@ if len(sys.argv) > 2:
             names = [], []
             for file, found in zip((a, b), names):
                 file.visititems(lambda name, one: found.append(name) if isinstance(one, h5py.Dataset) else None)
-                found[:] = sorted(name for name in found if not name.startswith(("config-", "stats")))
+                found[:] = sorted(name for name in found if not name.startswith(("config", "stats")))
             assert names[0] == names[1], names
             for name in names[0]:
                 if close and name.endswith("-parts"):
