@@ -73,7 +73,7 @@ mod _core {
     #[pymodule_export]
     use super::{
         codec_names, command, in_default_floats, is_internal,
-        meshes::{patch_mesh, wrong_cells, wrong_offsets, wrong_points},
+        meshes::{patch_mesh, wrong_offsets},
         reader::{DatasetHandle, Reader, Stream, Streams},
         stored_name, stored_path, type_names, uniform_partition,
         writer::{CommitRequest, Writer},

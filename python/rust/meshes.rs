@@ -1,10 +1,9 @@
 //! The rules of meshes, for arrays that Python has read.
 
-use super::Bytes;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use scda_meshes::patches::{Checked, Frame};
-use scda_meshes::{MeshError, cells, particles};
+use scda_meshes::{MeshError, particles};
 
 /// Integers of 64 bits of Python.
 type Integers<'py> = PyReadonlyArray1<'py, i64>;
@@ -56,33 +55,5 @@ pub fn wrong_offsets(offsets: Integers<'_>) -> PyResult<Option<String>> {
     let offsets = offsets.as_slice()?;
     let checked =
         particles::check_count(offsets.len() as u64).and_then(|()| particles::check_offsets(offsets));
-    Ok(checked.err().map(|MeshError { words, .. }| words))
-}
-
-/// The dataset that is wrong of some cells, and how, if one is: from cell `first` on; there are `all` points of all cells, and `is_last` says
-/// that no cell follows.
-#[pyfunction]
-pub fn wrong_cells(
-    first: u64,
-    offsets: Integers<'_>,
-    types: Bytes<'_>,
-    all: u64,
-    is_last: bool,
-) -> PyResult<Option<WrongPart>> {
-    let (offsets, types) = (offsets.as_slice()?, types.as_slice()?);
-    let check = || {
-        let Some((&begin, ends)) = offsets.split_first() else { return Ok(()) };
-        let mut checked = cells::Checked::new(first, begin, all)?;
-        ends.iter().zip(types).try_for_each(|(&end, &shape)| checked.add(shape, end))?;
-        if is_last { checked.end() } else { Ok(()) }
-    };
-    Ok(check().err().map(|MeshError { part, words }| (part.to_owned(), words)))
-}
-
-/// What is wrong with some of the points of all cells, from number `first` on, if anything is; the mesh has `points` points.
-#[pyfunction]
-pub fn wrong_points(first: u64, found: Integers<'_>, points: u64) -> PyResult<Option<String>> {
-    let checked =
-        (first..).zip(found.as_slice()?).try_for_each(|(at, &found)| cells::check_point(at, found, points));
     Ok(checked.err().map(|MeshError { words, .. }| words))
 }

@@ -175,14 +175,3 @@ def test_files_from_private_ones_are_private(tmp_path: Path) -> None:
         assert main(["import", str(folder), str(private), "--force"]) == 0
         assert private.stat().st_mode & 0o777 == mode & 0o644
         private.unlink()
-    with scda.create(private) as w:
-        w.dataset("v", np.ones((4, 5)), chunks=(2, 5))
-    private.chmod(0o600)
-    for arguments in (["refs", str(private), "-o"],):
-        out = tmp_path / "out.h5"
-        assert main([*arguments, str(out)]) == 0
-        assert out.stat().st_mode & 0o777 == 0o600
-        out.chmod(0o640)  # who has let others read it decides
-        assert main([*arguments, str(out), "--force"]) == 0
-        assert out.stat().st_mode & 0o777 == 0o640
-        out.unlink()

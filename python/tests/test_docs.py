@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import doctest
 import importlib.util
-import json
 import os
 import re
 import shutil
@@ -85,7 +84,7 @@ def test_the_guide_shows_lines_of_its_programs() -> None:
 
 def test_the_docstrings(folder: Path) -> None:
     examples = 0
-    for module in (scda, scda._dataset, scda._file, scda._forest, scda._group, scda._mesh, scda._sections, scda._references, scda._section, scda._writer):
+    for module in (scda, scda._dataset, scda._file, scda._forest, scda._group, scda._mesh, scda._sections, scda._section, scda._writer):
         for test in doctest.DocTestFinder().find(module, extraglobs={"scda": scda, "np": np}):
             runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
             output: list[str] = []
@@ -126,15 +125,12 @@ def test_the_command_has_the_options_of_the_package(folder: Path) -> None:
     def options(help_text: str) -> set[str]:
         return set(re.findall(r"--[a-z-]+", help_text.split("Examples:")[0]))
 
-    commands = ("import", "refs", "vtk")
+    commands = ("import", "vtk")
     listed = run(sys.executable, "-m", "scda", "--help")
     assert [name for name in commands if f"\n    {name} " not in listed] == []
     for name in commands:
         theirs, own = options(run(command, name, "--help")), options(run(sys.executable, "-m", "scda", name, "--help"))
         assert theirs - own == ({"--salvage"} if name == "import" else set()) and own <= theirs, name
-    with scda.create("f.scda") as w:
-        w.dataset("a", [1, 2])
-    assert json.loads(run(command, "refs", "f.scda")) == scda.references("f.scda")
     np.savez("f.npz", b=[1.5])
     run(command, "import", "f.npz", "g.scda")
     assert scda.open("g.scda")["b"][0] == 1.5

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scda
-from scda.__main__ import main
 
 ATOM = np.dtype([("position", "f8", (2,)), ("mass", "f4"), ("species", "S4")])
 # Two steps: 5 particles in 3 cells, of which one is empty; then 2.
@@ -67,27 +66,3 @@ def test_particles_are_read(tmp_path: Path) -> None:
 def test_wrong_particles_are_errors(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
     with scda.open(write(tmp_path / "p.scda", **changes)) as f, pytest.raises(scda.FormatError, match=words):
         scda.Particles(f)[0].cell("charge", 0)
-
-
-def test_vtk_shows_particles(tmp_path: Path) -> None:
-    """Each particle is a point and a vertex, with its columns, in all steps."""
-    pytest.importorskip("vtk")
-    from test_vtk import arrays, opened
-
-    path = write(tmp_path / "p.scda")
-    assert main(["vtk", str(path)]) == 3
-    reader, messages = opened(tmp_path / "p.vtkhdf")
-    for step, count in enumerate([5, 2]):
-        reader.SetStep(step)
-        reader.Update()
-        assert messages.texts == []
-        found = reader.GetOutputDataObject(0)
-        assert found.IsA("vtkPolyData") and found.GetNumberOfPoints() == found.GetNumberOfVerts() == count
-        made = atoms(count, step)
-        for number in range(count):
-            assert found.GetPoint(number) == (*made["position"][number].tolist(), 0.0)
-            assert found.GetCell(number).GetPointId(0) == number
-        data = arrays(found.GetPointData())
-        assert sorted(data) == ["charge", "mass"]
-        np.testing.assert_array_equal(data["mass"], made["mass"])
-        np.testing.assert_array_equal(data["charge"], np.arange(count) - 1.0)

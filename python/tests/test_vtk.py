@@ -454,46 +454,6 @@ def test_fields_that_a_step_lacks(
     assert "field 'v' is not in 'forest', which has ['u', 'n', 'p:count']" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("layout", [{}, {"encode": True}])
-@pytest.mark.parametrize("shape", [(5,), (4, 5), (1, 4, 5), (3, 4, 5)])
-@pytest.mark.parametrize("steps", [1, 3])
-def test_a_uniform_grid(
-    steps: int, shape: tuple[int, ...], layout: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    dims = ("z", "y", "x")[3 - len(shape) :]
-    fields = [some_values(step, int(np.prod(shape))) for step in range(steps)]
-    names = [name for name in fields[0] if name.startswith("of/")]
-    coordinates = {"x": 2.0 + 0.5 * np.arange(5), "y": 7.0 - 2.0 * np.arange(4)}
-    with scda.create("f.scda") as w:
-        for name in dims[-2:]:
-            w.dataset(name, coordinates[name], dims=(name,))
-        w.dataset("constant", np.arange(float(np.prod(shape))).reshape(shape), **layout)
-        w.dataset("another", np.zeros(6 if len(shape) == 1 else 5))
-        for step in range(steps):
-            w.dataset("time", 0.5 * step)
-            for name in names:
-                w.dataset(name[3:], fields[step][name].reshape(shape), dims=dims, **layout)
-    assert run("f.scda", *(f"--field={name[3:]}" for name in names), "--field", "constant", "--relative") == 0
-    reader, messages = opened(tmp_path / "f.vtkhdf")
-    for step in range(steps):
-        output = step_of(reader, step, messages)
-        assert output.IsA("vtkImageData")
-        assert output.GetDimensions() == (*reversed(shape), *(1 for _ in range(3 - len(shape))))
-        found = arrays(output.GetPointData())
-        assert found.pop("constant").tolist() == list(range(int(np.prod(shape))))
-        assert set(found) == {name[3:] for name in names}
-        for name in names:
-            wanted = as_vtk_has_it(fields[step][name])
-            assert found[name[3:]].dtype == wanted.dtype and np.array_equal(found[name[3:]], wanted), name
-    last = output.GetPoint(output.GetNumberOfPoints() - 1)
-    wanted_last = [float(coordinates[d][-1]) if d in coordinates else shape[0] - 1.0 for d in reversed(dims)]
-    assert list(last[: len(shape)]) == wanted_last
-    with h5py.File("f.vtkhdf") as h5:
-        places = [h5[f"VTKHDF/PointData/{name[3:]}"].external for name in names if name != "of/f2"]
-        assert all(bool(place) == (not layout) for place in places)
-
-
 def test_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Off-screen: the colours of a picture are those of the field."""
     monkeypatch.chdir(tmp_path)
@@ -547,7 +507,7 @@ def test_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (colours[5:95, 5:45] == [255, 0, 0]).all() and (colours[5:95, 55:95] == [0, 0, 255]).all()
 
 
-def test_pyvista_reads_forests_and_grids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pyvista_reads_forests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pyvista = pytest.importorskip("pyvista")
     monkeypatch.chdir(tmp_path)
     brick = forests.Brick(3, 2)
@@ -568,13 +528,6 @@ def test_pyvista_reads_forests_and_grids(tmp_path: Path, monkeypatch: pytest.Mon
         expect_mesh(found, mesh, brick)
         assert found.n_cells == len(mesh) and np.array_equal(found["velocity"], velocity[step])
         assert reader.reader.GetTimeValue() == 0.5 * step
-    with scda.create("g.scda") as w:
-        w.dataset("x", np.arange(5.0) / 2, dims=("x",))
-        w.dataset("u", np.arange(20.0).reshape(4, 5), dims=("y", "x"))
-    assert run("g.scda") == 0
-    grid = pyvista.read("g.vtkhdf")
-    assert grid.dimensions == (5, 4, 1) and grid.spacing[:2] == (0.5, 1.0)
-    assert grid["u"].tolist() == list(range(20)) and grid.points[6].tolist() == [0.5, 1, 0]
 
 
 @pytest.mark.parametrize("arguments", [("f.scda", "-o", "f.scda"), ("f.scda", "-o", "folder/f.vtkhdf"), ("none.scda",)])
@@ -588,52 +541,6 @@ def test_what_cannot_be_written(
     assert capsys.readouterr().err.startswith("scda: ")
     assert [path.name for path in tmp_path.iterdir()] == ["f.scda"]
     assert (tmp_path / "f.scda").read_bytes() == before
-
-
-def test_grids_that_are_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with scda.create("f.scda") as w:
-        w.dataset("x", np.array([0.0, 1, 2, 4]), dims=("x",))
-        w.dataset("u", np.zeros((3, 4)), dims=("y", "x"))
-        w.dataset("v", np.zeros((2, 3, 4, 5)))
-        w.dataset("other/w", np.arange(3.0))
-    for arguments, said in (
-        ((), "x: index 2: found 2.0, expected points at equal distances: 0.0, 1.3333333333333333, ..."),
-        (("--field", "v"), "field 'v': no dataset of 1 to 3 dimensions has this name; there are ['u']"),
-        (("--group", "no"), "there is no forest, and in group 'no' no dataset with 1 to 3 dimensions"),
-    ):
-        assert run("f.scda", *arguments) == 2
-        assert said in capsys.readouterr().err
-    assert run("f.scda", "--group", "other") == 0
-    reader, messages = opened(tmp_path / "f.vtkhdf")
-    assert arrays(step_of(reader, 0, messages).GetPointData())["w"].tolist() == [0, 1, 2]
-
-
-def test_a_field_with_other_dimensions_is_not_turned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with scda.create("f.scda") as w:
-        w.dataset("x", np.array([0.0, 2, 4]))
-        for name, dims in (("a", None), ("u", ("y", "x")), ("v", ("x", "y")), ("half", (None, "x")), ("w", ("y", "z"))):
-            w.dataset(name, np.arange(9.0).reshape(3, 3), dims=dims)
-    assert run("f.scda") == 3
-    said = capsys.readouterr().err
-    assert "left out: v: its dimensions are (x, y), not (y, x)\n" in said
-    assert "left out: w: its dimensions are (y, z), not (y, x)\n" in said
-    reader, messages = opened(tmp_path / "f.vtkhdf")
-    output = step_of(reader, 0, messages)
-    assert set(arrays(output.GetPointData())) == {"a", "u", "half"}
-    assert output.GetPoint(output.GetNumberOfPoints() - 1) == (4, 2, 0)
-    assert again("f.scda", "--field", "u", "--field", "v") == 2
-    assert "f.scda: field 'v': found dimensions (x, y), expected (y, x) as 'u' has" in capsys.readouterr().err
-    assert again("f.scda", "--field", "v") == 0
-    with scda.append("f.scda") as w:
-        w.dataset("v", np.zeros((3, 3)), dims=("y", "x"))
-    assert again("f.scda", "--field", "v") == 2
-    assert "v: record 1: found dimensions (y, x), expected (x, y)" in capsys.readouterr().err
 
 
 def test_raw_bytes_of_other_lengths_are_no_field(
@@ -734,281 +641,65 @@ def test_the_plugin_and_a_file_that_grows(scda_reader: Any, tmp_path: Path) -> N
         assert arrays(reader.GetOutputDataObject(0).GetCellData())["u"].tolist() == [10.0 * step] * len(mesh)
 
 
-# Numbers of types of VTK, and how many points their cells have.
-TYPES = {1: 1, 3: 2, 5: 3, 7: 5, 9: 4, 10: 4, 12: 8, 13: 6, 14: 5, 24: 10, 4: 6, 15: 10, 34: 7, 37: 19, 70: 9}
-
-
-def some_cells(seed: int, count: int, points: int) -> dict[str, np.ndarray]:
-    generator = np.random.default_rng(seed)
-    types = generator.choice(list(TYPES), count)
-    offsets = np.concatenate([[0], np.cumsum([TYPES[t] for t in types])]).astype("i8")
-    return {
-        "points": generator.normal(size=(points, 3)),
-        "cell_points": generator.integers(0, points, offsets[-1]),
-        "cell_offsets": offsets,
-        "cell_types": types.astype("u1"),
-    }
-
-
-def write_cells(w: scda.Writer, cells: dict[str, np.ndarray], **layout: Any) -> None:
-    for name, array in cells.items():
-        w.dataset(f"mesh/{name}", array, **layout)
-
-
-@pytest.mark.parametrize("layout", [{}, {"encode": True}])
-def test_points_and_cells(
-    layout: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_forests_and_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    meshes = [some_cells(1, 200, 90), some_cells(2, 70, 300)]
-    mesh_of_step = [0, 0, 1]
-    generator = np.random.default_rng(3)
-    fields = []
-    with scda.create("f.scda") as w:
-        w.group("mesh", {"scda_cells": 1})
-        for step, k in enumerate(mesh_of_step):
-            w.dataset("mesh/time", 2.0 * step)
-            if step != 1:
-                write_cells(w, meshes[k], **layout)
-            cells, points = len(meshes[k]["cell_types"]), len(meshes[k]["points"])
-            own = {"cell_fields/p": generator.normal(size=cells), "point_fields/u": generator.normal(size=(points, 3))}
-            fields.append(own)
-            for name, array in own.items():
-                w.dataset(f"mesh/{name}", array, **layout)
-    assert run("f.scda", "--relative") == 0
-    said = capsys.readouterr().out
-    assert said.startswith("f.vtkhdf: 3 time steps, 2 meshes, 70 cells in the last step\n")
-    where = "copied" if layout else "read from f.scda"
-    assert f"{where}: points, cell_points, cell_offsets, cell_types, p, u\n" in said
-    reader, messages = opened(tmp_path / "f.vtkhdf")
-    for step in (0, 1, 2, 0):
-        output, mesh = step_of(reader, step, messages), meshes[mesh_of_step[step]]
-        assert np.array_equal(vtk_to_numpy(output.GetPoints().GetData()), mesh["points"])
-        assert np.array_equal(vtk_to_numpy(output.GetCellTypes()), mesh["cell_types"])
-        assert np.array_equal(vtk_to_numpy(output.GetCells().GetOffsetsArray()), mesh["cell_offsets"])
-        assert np.array_equal(vtk_to_numpy(output.GetCells().GetConnectivityArray()), mesh["cell_points"])
-        assert np.array_equal(arrays(output.GetCellData())["p"], fields[step]["cell_fields/p"])
-        assert np.array_equal(arrays(output.GetPointData())["u"], fields[step]["point_fields/u"])
-    assert again("f.scda", "--field", "u") == 0
-    reader, messages = opened(tmp_path / "f.vtkhdf")
-    output = step_of(reader, 2, messages)
-    assert (arrays(output.GetCellData()), list(arrays(output.GetPointData()))) == ({}, ["u"])
-
-
-@pytest.mark.parametrize(
-    ("part", "index", "value", "said"),
-    [
-        ("cell_offsets", 0, 1, "cell_offsets: number 0: found 1, expected 0"),
-        ("cell_offsets", 8, 0, "cell_offsets: number 8: found 0, expected "),
-        ("cell_offsets", -1, 1 << 40, "cell_offsets: number 20: found "),
-        ("cell_types", 3, 12, "cell_offsets: cell 3: found 4 points, expected 8, as cells of type 12 have"),
-        ("cell_types", 3, 34, "cell_offsets: cell 3: found 4 points, expected 7, as cells of type 34 have"),
-        ("cell_types", 3, 42, "cell_types: cell 3: found type 42, expected a shape of VTK"),
-        ("cell_types", 19, 99, "cell_types: cell 19: found type 99, expected a shape of VTK"),
-        ("cell_points", 5, 90, "cell_points: number 5: found 90, expected a point from 0 on, before 90"),
-        ("cell_points", 5, -1, "cell_points: number 5: found -1, expected a point from 0 on, before 90"),
-        ("cell_points", slice(2, None), None, "cell_offsets: number 1: found 4, expected 0 to 2"),
-        ("cell_types", slice(2, None), None, "cell_offsets: found int64 (21,), expected int64 (3)"),
-        ("points", (slice(None), slice(2, None)), None, "points: found float64 (90, 2), expected float64 (any, 3)"),
-    ],
-)
-@pytest.mark.parametrize("batch", [1, 7, 1 << 22])
-def test_damaged_cells(
-    batch: int, part: str, index: Any, value: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("scda._cells._BATCH", batch)
-    mesh = {
-        "points": np.zeros((90, 3)),
-        "cell_points": np.arange(80),
-        "cell_offsets": 4 * np.arange(21),
-        "cell_types": np.full(20, 9, "u1"),
-    }
-    if value is not None:
-        mesh[part][index] = value
-    else:
-        mesh[part] = mesh[part][:2] if isinstance(index, slice) else np.ascontiguousarray(mesh[part][:, :2])
-    with scda.create("f.scda") as w:
-        w.group("mesh", {"scda_cells": 1})
-        write_cells(w, mesh)
-    assert run("f.scda") == 1
-    assert f"mesh/{said}" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["f.scda"]
-
-
-def test_the_page_of_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run_python("docs/cells.md") == 1
-    assert run("roof.scda") == 0
-    reader, messages = opened(tmp_path / "roof.vtkhdf")
-    output = step_of(reader, 0, messages)
-    assert arrays(output.GetCellData())["temperature"].tolist() == [290.0, 291.0, 285.0]
-    assert [output.GetCell(i).GetClassName() for i in range(3)] == ["vtkTriangle", "vtkTriangle", "vtkQuad"]
-
-
-def test_several_meshes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.chdir(tmp_path)
-    brick, mesh = forests.Brick(2, 1), forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=2))
-    with scda.create("f.scda") as w:
-        forests.begin(w, 2)
-        brick.write(w)
-        mesh.write(w)
-        w.group("mesh", {"scda_cells": 1})
-        write_cells(w, some_cells(1, 5, 20))
+    mesh = small_forest(tmp_path / "f.scda")
+    assert run("f.scda", "--group", "no") == 2
+    assert "found no forest 'no'; other meshes and grids, ParaView opens in a copy by scda copy --hdf5 f.scda" in capsys.readouterr().err
+    with scda.append("f.scda") as w:
+        w.group("other", {"scda_forest": 1, "dimension": 2})
     assert run("f.scda") == 2
-    assert "each of ['forest', 'mesh'] can be exported; --group names one" in capsys.readouterr().err
-    for group, count in (("forest", len(mesh)), ("mesh", 5)):
-        assert again("f.scda", "--group", group) == 0
-        assert f", {count} cells in the last step" in capsys.readouterr().out
+    assert "found the forests ['forest', 'other']; --group names one" in capsys.readouterr().err
+    assert run("f.scda", "--group", "forest") == 0
+    assert f", {len(mesh)} cells in the last step" in capsys.readouterr().out
 
 
-def test_mesh_particles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The mesh is what is written, and the particles are named."""
+def test_fields_are_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    mesh = forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=2))
-    with scda.create("f.scda") as w:
-        forests.begin(w, 2)
-        forests.Brick(2, 1).write(w)
-        mesh.write(w)
-        w.group("atoms", {"scda_particles": 1, "mesh": "forest"})
-        w.dataset("atoms/offsets", np.minimum(np.arange(len(mesh) + 1), 3))
-        w.dataset("atoms/fields/position", np.arange(6.0).reshape(3, 2))
-    assert run("f.scda") == 0
-    said = capsys.readouterr().out
-    assert f", {len(mesh)} cells in the last step" in said
-    assert "not in it: the particles atoms, which --group atoms writes" in said
-    assert again("f.scda", "--group", "atoms") == 0
-    said = capsys.readouterr().out
-    assert "3 particles" in said and "not in it" not in said
-
-
-def cf_file(path: str, *, records: str) -> None:
-    """A file as climate codes have it: two grids of 3 times, 4 latitudes and 5 longitudes."""
-    t = np.arange(60, dtype="i2").reshape(3, 4, 5)
-    packed = t.copy()
-    packed[1, 2, 3] = -9
-    with scda.create(path) as w:
-        attrs: dict[str, Any] = {} if records == "name" else {"scda_max_shape": [None]} if records == "unlimited" else {
-            "units": {"units": "days since 2000-01-01"}, "axis": {"axis": "T"}, "standard_name": {"standard_name": "time"}
-        }[records]
-        dim = "time" if records == "name" else "t"
-        w.dataset(dim, np.array([0.5, 1.5, 4.0]), dims=[dim], attrs=attrs)
-        w.dataset("lat", np.array([10.0, 20, 30, 40]), dims=["lat"], attrs={"units": "degrees_north"})
-        w.dataset("lon", np.arange(5.0), dims=["lon"])
-        dims = (dim, "lat", "lon")
-        w.dataset("raw", t.astype("f4"), dims=dims)
-        more = {"scale_factor": 0.5, "add_offset": 100, "_FillValue": -9}
-        w.dataset("packed", packed, dims=dims, attrs=more, chunks=(2, 4, 5), fill_value=-9)
-        w.dataset("far", np.where(packed == -9, 1e20, packed).astype("f4"), dims=dims, attrs={"missing_value": 1e20})
-        w.dataset("land", np.arange(20, dtype="i1").reshape(4, 5), dims=dims[1:])
-        w.dataset("wind", np.stack([t, 2.0 * t, -t], -1), dims=(*dims, "component"))
-        w.dataset("flux", np.stack([t, 3.0 * t]), dims=("c", *dims))
-        w.dataset("series", np.arange(3.0), dims=[dim])
-        w.dataset("bounds", np.zeros((3, 2)), dims=(dim, "nv"))
-
-
-@pytest.mark.parametrize("where", ["--copy", "--absolute"])
-@pytest.mark.parametrize("records", ["units", "axis", "standard_name", "unlimited", "name"])
-def test_time_is_no_axis_in_space(
-    records: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It has the steps; numbers are unpacked, missing ones NaN; vectors have components."""
-    monkeypatch.chdir(tmp_path)
-    cf_file("f.scda", records=records)
-    assert run("f.scda", where) == 3
-    said = capsys.readouterr()
-    assert said.out.splitlines()[0] == "f.vtkhdf: 3 time steps of 4 x 5 points"
-    if where == "--absolute":
-        assert said.out.splitlines()[-1].endswith("f.scda: raw, land, wind")
-    assert "left out: series: it has no dimension in space\n" in said.err
-    assert "left out: bounds: its shape is (3, 2)\n" in said.err and said.err.count("\n") == 3
-    assert said.err.endswith("f.scda: 2 left out, all else is in the new file\n")
-    reader, messages = opened(tmp_path / "f.vtkhdf")
-    assert reader.GetNumberOfSteps() == 3
-    t = np.arange(60.0).reshape(3, 4, 5)
-    for step in range(3):
-        output = step_of(reader, step, messages)
-        assert reader.GetTimeValue() == [0.5, 1.5, 4.0][step]
-        assert output.GetDimensions() == (5, 4, 1) and output.GetPoint(19)[:2] == (4, 40)
-        found = arrays(output.GetPointData())
-        assert set(found) == {"raw", "packed", "far", "land", "wind", "flux"}
-        u = t[step].ravel()
-        missing = np.where(u == 33, np.nan, u)
-        np.testing.assert_array_equal(found["raw"], u)
-        np.testing.assert_array_equal(found["packed"], missing * 0.5 + 100)
-        np.testing.assert_array_equal(found["far"], missing)
-        np.testing.assert_array_equal(found["land"], np.arange(20))
-        np.testing.assert_array_equal(found["wind"], np.stack([u, 2 * u, -u], -1))
-        np.testing.assert_array_equal(found["flux"], np.stack([u, 3 * u], -1))
-
-
-def test_vectors_on_a_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.chdir(tmp_path)
-    u = np.arange(60.0).reshape(3, 4, 5)
-    with scda.create("f.scda") as w:
-        w.dataset("p", u)
-        w.dataset("last", np.stack([u, -u, 2 * u], -1))
-        w.dataset("first", np.stack([u, -u, 2 * u]))
-        w.dataset("stress", np.stack([u] * 6, -1))
-        w.dataset("many", np.zeros((3, 4, 5, 50)))
-    assert run("f.scda") == 3
-    said = capsys.readouterr().err
-    assert said.splitlines()[0] == "scda: f.scda: left out: many: its shape is (3, 4, 5, 50)" and said.count("\n") == 2
-    reader, messages = opened(tmp_path / "f.vtkhdf")
-    found = arrays(step_of(reader, 0, messages).GetPointData())
-    wanted = np.stack([u.ravel(), -u.ravel(), 2 * u.ravel()], -1)
-    np.testing.assert_array_equal(found["last"], wanted)
-    np.testing.assert_array_equal(found["first"], wanted)
-    assert found["stress"].shape == (60, 6) and found["p"].shape == (60,)
-
-
-def test_fields_of_meshes_are_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with scda.create("f.scda") as w:
-        w.group("roof", {"scda_cells": 1})
-        w.dataset("roof/points", np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]))
-        w.dataset("roof/cell_points", np.array([0, 1, 2, 1, 3, 2]))
-        w.dataset("roof/cell_offsets", np.array([0, 3, 6]))
-        w.dataset("roof/cell_types", np.array([5, 5], "u1"))
-        attrs = {"scale_factor": 0.1, "missing_value": 7}
-        w.dataset("roof/cell_fields/t", np.array([20, 7], "i2"), attrs=attrs)
+    mesh = small_forest(tmp_path / "f.scda")
+    with scda.append("f.scda") as w:
+        packed = np.arange(len(mesh), dtype="i2")
+        w.dataset("forest/fields/t", packed, attrs={"scale_factor": 0.5, "missing_value": 7})
     assert run("f.scda") == 0
     reader, messages = opened(tmp_path / "f.vtkhdf")
     found = arrays(step_of(reader, 0, messages).GetCellData())["t"]
-    np.testing.assert_array_equal(found, np.array([2, np.nan], "f4"))
+    np.testing.assert_array_equal(found, np.where(packed == 7, np.nan, 0.5 * packed).astype("f4"))
 
 
-def test_patches(tmp_path: Path) -> None:
-    """Each patch is where its level says, with the values of its cells, in all steps; also where they stay in the file."""
-    import test_patches
+def test_other_meshes_are_opened_in_the_file_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points and cells, particles, and a uniform grid: the file is an HDF5 file with a name for ParaView."""
+    monkeypatch.chdir(tmp_path)
+    assert run_python("docs/cells.md") == 1
+    os.rename("roof.scda", "roof.vtkhdf")
+    output = step_of(*opened_at(tmp_path / "roof.vtkhdf", 0))
+    assert arrays(output.GetCellData())["temperature"].tolist() == [290.0, 291.0, 285.0]
+    assert [output.GetCell(i).GetClassName() for i in range(3)] == ["vtkTriangle", "vtkTriangle", "vtkQuad"]
+    with scda.create("p.vtkhdf", hdf5=True) as w:
+        w.group("particles", {"scda_particles": 1})
+        w.dataset("particles/offsets", [0, 3])
+        w.dataset("particles/fields/position", np.arange(9.0).reshape(3, 3))
+        w.dataset("particles/fields/mass", [1.0, 2.0, 4.0])
+    output = step_of(*opened_at(tmp_path / "p.vtkhdf", 0))
+    assert output.GetPoint(1) == (3, 4, 5) and arrays(output.GetPointData())["mass"].tolist() == [1, 2, 4]
+    with scda.create("g.vtkhdf", hdf5=True) as w:
+        for step in range(2):
+            w.dataset("time", 0.5 * step)
+            w.dataset("u", np.arange(20.0).reshape(4, 5) + step, dims=("y", "x"))
+    output = step_of(*opened_at(tmp_path / "g.vtkhdf", 1))
+    assert output.GetDimensions()[:2] == (5, 4) and arrays(output.GetPointData())["u"].tolist() == list(range(1, 21))
 
-    path = test_patches.write(tmp_path / "p.scda")
-    for options in ([], ["--absolute"]):
-        out = tmp_path / "p.vtkhdf"
-        assert main(["vtk", str(path), "-f", "-o", str(out), *options]) == 0
-        reader, messages = opened(out)
-        reader.SetMaximumLevelsToReadByDefaultForAMR(0)
-        for step, count in enumerate([4, 3]):
-            reader.SetStep(step)
-            reader.Update()
-            assert messages.texts == []
-            amr = reader.GetOutputDataObject(0)
-            assert amr.IsA("vtkOverlappingAMR") and amr.GetNumberOfLevels() == 2
-            found = 0
-            walk = amr.NewIterator()
-            walk.InitTraversal()
-            while not walk.IsDoneWithTraversal():
-                box, level = test_patches.BOXES[found], int(test_patches.LEVEL[found])
-                grid = walk.GetCurrentDataObject()
-                spacing = test_patches.GEOMETRY[1] / (1 + level)
-                corner = test_patches.GEOMETRY[0] + (box[0] - test_patches.DOMAIN[0] * (1 + level)) * spacing
-                bounds = np.array(grid.GetBounds()[:4]).reshape(2, 2).T
-                np.testing.assert_allclose(bounds, [corner, corner + box[1] * spacing])
-                data = arrays(grid.GetCellData())
-                rho = test_patches.cells(box[None], [level], step)
-                np.testing.assert_array_equal(data["rho"], rho)
-                np.testing.assert_array_equal(data["flow_u"], np.stack([rho, -rho], axis=1))
-                found += 1
-                walk.GoToNextItem()
-            assert found == count
+
+def opened_at(path: Path, step: int) -> tuple[Any, int, Messages]:
+    reader, messages = opened(path)
+    return reader, step, messages
+
+
+def test_files_from_private_ones_are_private(tmp_path: Path) -> None:
+    small_forest(tmp_path / "f.scda")
+    (tmp_path / "f.scda").chmod(0o600)
+    out = tmp_path / "out.vtkhdf"
+    assert run(tmp_path / "f.scda", "-o", out) == 0
+    assert out.stat().st_mode & 0o777 == 0o600
+    out.chmod(0o640)  # who has let others read it decides
+    assert again(tmp_path / "f.scda", "-o", out) == 0
+    assert out.stat().st_mode & 0o777 == 0o640

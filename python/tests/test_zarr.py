@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import pickle
-import re
 import subprocess
 import sys
 import warnings
@@ -28,32 +27,19 @@ xr = pytest.importorskip("xarray")
 pytestmark = pytest.mark.filterwarnings("ignore:Numcodecs codecs are not in the Zarr version 3")
 
 
-def by_references(path: Path, **options: Any) -> Any:
-    """The file as a store of zarr's own, by references."""
-    refs = path.with_suffix(".json")
-    refs.write_text(json.dumps(scda.references(path, **options)))
-    return zarr.storage.FsspecStore.from_url("reference://", storage_options={"fo": str(refs)}, read_only=True)
-
-
-STORES = pytest.mark.parametrize("store_of", [by_references, scda.ZarrStore])
-
-
-@STORES
 @pytest.mark.parametrize("seal", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_any_array_and_any_index(
-    store_of: Any, seal: bool, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seal: bool, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_zarr_arrays, "CHUNK_BYTES", 1000)  # data in one piece are several chunks
     generator = np.random.default_rng(seed)
 
     def change(layout: dict[str, Any]) -> dict[str, Any]:
-        if store_of is by_references:
-            layout.pop("text", None)
         return {} if layout.get("encode") == "auto" else layout  # of which each record may be another one
 
     arrays = random_file(tmp_path / "f.scda", generator, seal, change)
-    group = zarr.open_group(store_of(tmp_path / "f.scda"), mode="r")
+    group = zarr.open_group(scda.ZarrStore(tmp_path / "f.scda"), mode="r")
     assert sorted(group["a"].array_keys()) == sorted(name[2:] for name in arrays)
     for name, array in arrays.items():
         found = group[name]
@@ -85,10 +71,9 @@ def series(tmp_path: Path) -> Path:
     return path
 
 
-@STORES
-def test_a_series_with_xarray(store_of: Any, series: Path) -> None:
+def test_a_series_with_xarray(series: Path) -> None:
     expected = np.arange(24.0).reshape(4, 6) + np.arange(3.0)[:, None, None]
-    store = store_of(series)
+    store = scda.ZarrStore(series)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "Numcodecs")
@@ -109,33 +94,10 @@ def test_a_series_with_xarray(store_of: Any, series: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:variable 'several' has multiple fill values")
-@STORES
-def test_missing_values_are_of_the_type_of_the_data(store_of: Any, tmp_path: Path) -> None:
+def test_missing_values_are_of_the_type_of_the_data(tmp_path: Path) -> None:
     write_missing(tmp_path / "f.scda")
-    with xr.open_dataset(store_of(tmp_path / "f.scda"), engine="zarr") as ds:
+    with xr.open_dataset(scda.ZarrStore(tmp_path / "f.scda"), engine="zarr") as ds:
         expect_missing(ds)
-
-
-def test_references_need_no_package(series: Path) -> None:
-    refs = series.with_suffix(".json")
-    refs.write_text(json.dumps(scda.references(series)))
-    program = (
-        "import sys, zarr; sys.modules['scda'] = None\n"
-        "options = {'fo': sys.argv[1]}\n"
-        "store = zarr.storage.FsspecStore.from_url('reference://', storage_options=options, read_only=True)\n"
-        "print(zarr.open_group(store, mode='r')['p'][2, 3, 5])"
-    )
-    command = [sys.executable, "-W", "ignore", "-c", program, str(refs)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-    assert done.stdout == "25.0\n", done.stderr
-
-
-def test_references_to_another_place(series: Path) -> None:
-    refs = scda.references(series, url="s3://bucket/f.scda", without=["flow*", "cells"])["refs"]
-    assert {value[0] for value in refs.values() if isinstance(value, list)} == {"s3://bucket/f.scda"}
-    assert "p/c/2/1/0" in refs and not [key for key in refs if key.startswith(("flow/rho", "cells"))]
-    # Chunks with nothing but the fill value are not there.
-    assert "zeros/zarr.json" in refs and not [key for key in refs if key.startswith("zeros/c")]
 
 
 def test_a_last_chunk_that_reaches_past_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,25 +106,10 @@ def test_a_last_chunk_that_reaches_past_the_file(tmp_path: Path, monkeypatch: py
     for seal in (False, True):
         with scda.create(tmp_path / "f.scda", seal=seal) as w:
             w.dataset("a", data)
-        refs = scda.references(tmp_path / "f.scda")["refs"]
-        kinds = [type(value) for key, value in refs.items() if key.startswith("a/c/")]
-        assert len(kinds) > 20 and kinds.count(str) == (0 if seal else 1)
-        for store in (by_references(tmp_path / "f.scda"), scda.ZarrStore(tmp_path / "f.scda")):
-            assert np.array_equal(zarr.open_group(store, mode="r")["a"][:], data)
+        assert np.array_equal(zarr.open_group(scda.ZarrStore(tmp_path / "f.scda"), mode="r")["a"][:], data)
 
 
-def test_what_references_cannot_have(tmp_path: Path) -> None:
-    with scda.create(tmp_path / "f.scda") as w:
-        w.dataset("good", np.arange(10))
-        w.dataset("text", np.arange(1000), chunks=100, text=True)
-    with pytest.raises(ValueError, match="dataset 'text': found a compressed section.*scda copy --encode 2"):
-        scda.references(tmp_path / "f.scda")
-    assert "good/c/0" in scda.references(tmp_path / "f.scda", without=["t*"])["refs"]
-    assert np.array_equal(zarr.open_group(scda.ZarrStore(tmp_path / "f.scda"), mode="r")["text"][:], np.arange(1000))
-
-
-@STORES
-def test_names_that_exclude_each_other(store_of: Any, tmp_path: Path) -> None:
+def test_names_that_exclude_each_other(tmp_path: Path) -> None:
     with scda.create(tmp_path / "f.scda") as w:
         w.dataset("a", 1)
         w.dataset("a/b", 2)
@@ -170,10 +117,10 @@ def test_names_that_exclude_each_other(store_of: Any, tmp_path: Path) -> None:
         w.dataset("c", [1, 2])
         w.dataset("c/1", 2)
     with pytest.raises(ValueError, match="dataset 'a': found a group of this name"):
-        store_of(tmp_path / "f.scda", without=["c*"])
+        scda.ZarrStore(tmp_path / "f.scda", without=["c*"])
     with pytest.raises(ValueError, match="dataset 'c/1': found it beside records of 'c' that differ"):
-        store_of(tmp_path / "f.scda", without=["a"])
-    group = zarr.open_group(store_of(tmp_path / "f.scda", without=["a", "c/*"]), mode="r")
+        scda.ZarrStore(tmp_path / "f.scda", without=["a"])
+    group = zarr.open_group(scda.ZarrStore(tmp_path / "f.scda", without=["a", "c/*"]), mode="r")
     assert group["a/b"][()] == 2 and group["c/1"][:].tolist() == [1, 2]
 
 
@@ -195,15 +142,13 @@ def test_the_store(series: Path) -> None:
 
     keys = run(listed(store.list()))
     assert len(keys) == len(set(keys)) and "p/c/2/1/0" in keys and "zarr.json" in keys and "zeros/c/0/0/0" not in keys
-    refs = scda.references(series)["refs"]
-    assert sorted(keys) == sorted(refs)
     content = series.read_bytes()
-    for key, value in refs.items():
+    for key in keys:
         whole = get(key)
-        if isinstance(value, list):
-            assert whole == content[value[1] : value[1] + value[2]]
+        if key.endswith("zarr.json"):
+            assert json.loads(whole)["zarr_format"] == 3
         else:
-            assert json.loads(whole) == json.loads(value)
+            assert whole in content  # as the file has it
         assert run(store.exists(key)) and run(store.getsize(key)) == len(whole)
         assert get(key, RangeByteRequest(3, 7)) == whole[3:7]
         assert get(key, OffsetByteRequest(5)) == whole[5:]
@@ -283,8 +228,7 @@ def test_foreign_bytes_are_left_as_they_are(tmp_path: Path) -> None:
     with scda.create(tmp_path / "f.scda") as w:
         w.block("scda dataset 00", text)
         w.array("a", data.tobytes(), size=12)
-    for store in (by_references(tmp_path / "f.scda"), scda.ZarrStore(tmp_path / "f.scda")):
-        assert zarr.open_group(store, mode="r")["a"][:].tolist() == data.tolist()
+    assert zarr.open_group(scda.ZarrStore(tmp_path / "f.scda"), mode="r")["a"][:].tolist() == data.tolist()
 
 
 def test_codecs_that_the_library_has_not(tmp_path: Path) -> None:
@@ -299,40 +243,9 @@ def test_codecs_that_the_library_has_not(tmp_path: Path) -> None:
     with scda.create(tmp_path / "f.scda") as w:
         w.block("scda dataset 00", text)
         w.varray("a", [numcodecs.BZ2(2).encode(data.tobytes())])
-    for store in (by_references(tmp_path / "f.scda"), scda.ZarrStore(tmp_path / "f.scda")):
-        assert zarr.open_group(store, mode="r")["a"][:].tolist() == data.tolist()
+    assert zarr.open_group(scda.ZarrStore(tmp_path / "f.scda"), mode="r")["a"][:].tolist() == data.tolist()
     with scda.open(tmp_path / "f.scda") as f, pytest.raises(scda.UnsupportedError, match="bz2"):
         f["a"][:]
-
-
-def test_the_command(series: Path) -> None:
-    def run(*arguments: str, code: int = 0) -> Any:
-        command = [sys.executable, "-m", "scda", "refs", *arguments]
-        folder = {"cwd": series.parent, "env": {**os.environ, "COLUMNS": "200"}}
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, **folder)  # type: ignore[call-overload]
-        assert done.returncode == code, done.stderr
-        return done
-
-    expected = scda.references(series)
-    assert json.loads(run("series.scda").stdout) == expected
-    assert run("series.scda", "-o", "out.json").stdout == ""
-    assert json.loads((series.parent / "out.json").read_text()) == expected
-    assert "the file exists" in run("series.scda", "-o", "out.json", code=2).stderr
-    run("series.scda", "-f", "-o", "out.json", "--url", "http://x", "--without", "p", "--without", "z*")
-    refs = json.loads((series.parent / "out.json").read_text())["refs"]
-    assert refs["x/c/0"][0] == "http://x" and "p/zarr.json" not in refs and "zeros/zarr.json" not in refs
-    assert "scda: " in run("none.scda", code=2).stderr
-    (series.parent / "cut.scda").write_bytes(series.read_bytes()[:900])
-    left = run("cut.scda")
-    assert re.fullmatch(r"scda: .*cut.scda: not complete: \d+ bytes after its last seal .*\n", left.stderr)
-    assert list(json.loads(left.stdout)["refs"]) == ["zarr.json"]
-    (series.parent / "cut.scda").write_bytes(series.read_bytes()[:100])
-    assert "cut.scda" in run("cut.scda", code=1).stderr
-    assert "--nosuch" in run("series.scda", "--nosuch", code=2).stderr
-    with scda.create(series.parent / "text.scda") as w:
-        w.dataset("text", np.arange(1000), chunks=100, text=True)
-    assert "dataset 'text'" in run("text.scda", "-o", "text.json", code=2).stderr
-    assert sorted(path.name for path in series.parent.iterdir()) == ["cut.scda", "out.json", "series.scda", "text.scda"]
 
 
 def test_without_zarr() -> None:
@@ -345,15 +258,6 @@ def test_without_zarr() -> None:
 
 def test_the_page(folder: Path) -> None:
     assert run_python("docs/python.md", "zarr") == 1
-
-
-def test_what_is_printed_does_nothing_to_a_terminal(tmp_path: Path) -> None:
-    path = tmp_path / "f.scda"
-    with scda.create(path) as w:
-        w.dataset("\u202efdp\u2066", np.arange(3.0), attrs={"a\u009b2J": "\x7f\u200e"})
-    done = subprocess.run([sys.executable, "-m", "scda", "refs", str(path)], capture_output=True, check=True)
-    assert all(c == 10 or 32 <= c < 127 for c in done.stdout)
-    assert json.loads(done.stdout) == scda.references(path)
 
 
 def test_texts_of_any_length(tmp_path):
@@ -383,9 +287,6 @@ def test_rows_that_were_added_later(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     group = zarr.open_group(scda.ZarrStore(path), mode="r")
     assert np.array_equal(group["rho"][:], data) and np.array_equal(group["rho"][2:8:2, 3], data[2:8:2, 3])
     assert group["words"][:].tolist() == words and np.array_equal(group["plain"][:], data)
-    with pytest.raises(ValueError, match="found rows that were added later"):
-        scda.references(path)
-    assert sorted(scda.references(path, without=["rho", "words"])["refs"]) != []
 
 
 def zarr_folder(path: Path, version: int) -> Any:

@@ -23,7 +23,6 @@ from ._group import Group, Records
 from ._mesh import mesh_checksum
 from ._particles import Particles, particle_groups
 from ._patches import Patches, patch_meshes
-from ._references import references
 from ._section import Section
 from ._sections import Sections
 from ._streams import Stream, Streams, StreamWriter
@@ -64,7 +63,6 @@ __all__ = [
     "particle_groups",
     "patch_meshes",
     "plot",
-    "references",
     "verify",
     "vtk",
 ]

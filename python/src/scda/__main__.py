@@ -1,9 +1,8 @@
-"""The commands of the package: `python -m scda refs flow.scda`. The command `scda` runs them, too."""
+"""The commands of the package: `python -m scda vtk dam.scda`. The command `scda` runs them, too."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import signal
@@ -11,8 +10,7 @@ import sys
 import warnings
 from typing import Any, Callable, Optional, Sequence, Union
 
-from . import Error, __version__, _commands, _errors, references
-from ._commands import new_file, own_errors
+from . import Error, __version__, _commands, _errors
 from ._progress import Progress, tell
 
 # Exit codes, as those of the command scda: the answer is no, something else went wrong, and something was left out.
@@ -31,20 +29,6 @@ _EXTRAS = {"h5py": "h5py", "zarr": "'zarr>=3.1'", "xarray": "xarray"}
 
 class Incomplete(Exception):
     """What a command has done, though not all of it."""
-
-
-def refs(arguments: argparse.Namespace) -> None:
-    with own_errors(arguments.file):
-        found = references(arguments.file, url=arguments.url, without=arguments.without)
-    # In ASCII, and without its last control character: names of a file must do nothing to a terminal.
-    text = json.dumps(found).replace("\x7f", "\\u007f")
-    if arguments.output is None:
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
-        return
-    with new_file(arguments.output, arguments.force, arguments.file) as part:
-        with open(part, "w", encoding="utf-8") as out:
-            out.write(text + "\n")
 
 
 def vtk(arguments: argparse.Namespace) -> None:
@@ -80,14 +64,8 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("-f", "--force", action="store_true", help="replace OUT if it exists")
         return command
 
-    file = "FILE", "the file whose chunks are referenced"
-    command = add(refs, "refs", "Write references by which Zarr readers read a file", file)
-    command.add_argument("-o", "--output", metavar="OUT", help="the file to write; standard output if not given")
-    command.add_argument("--url", help="where readers will find FILE; its absolute path if not given")
-    _add_without(command)
-
-    file = "FILE", "a file with a forest, a mesh, or datasets on a uniform grid"
-    command = add(vtk, "vtk", "Write a VTKHDF file, by which ParaView and others show a file", file)
+    file = "FILE", "a file with a forest"
+    command = add(vtk, "vtk", "Write a VTKHDF file, by which ParaView and others show a forest", file)
     text = "the VTKHDF file; if not given, the name of FILE with the ending .vtkhdf"
     command.add_argument("-o", "--output", metavar="OUT", help=text)
     how = command.add_mutually_exclusive_group()
@@ -99,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument("--relative", action="store_true", help=text)
     text = "only this field; can be given several times"
     command.add_argument("--field", metavar="NAME", action="append", help=text)
-    text = "the mesh, the particles, or the group with the datasets of a grid; if not given, the only mesh of FILE"
+    text = "the forest; if not given, the only one of FILE"
     command.add_argument("--group", metavar="NAME", help=text)
 
     text = "Make a file from one of HDF5, NetCDF, NumPy (.npz) or Zarr"

@@ -91,7 +91,7 @@ def vtk(
     group: Optional[str] = None,
     force: bool = False,
 ) -> tuple[list[str], list[str]]:
-    """Writes a VTKHDF file, by which ParaView and others show a file, as ``scda vtk`` does. Needs h5py.
+    """Writes a VTKHDF file, by which ParaView and others show a forest, as ``scda vtk`` does. Needs h5py.
 
     Args:
         path: the file.
@@ -99,7 +99,7 @@ def vtk(
         copy, absolute, relative: whether all data are copied; or stay in the file, to which the new one refers by its absolute
             path, or by its path from the folder of ``out``. None of them: the first for at most 64 MiB, else the second.
         field: only these fields.
-        group: the mesh, the particles, or the group with the datasets of a grid; None: the only mesh of the file.
+        group: the forest; None: the only one of the file.
         force: whether a file that exists is replaced.
 
     Returns:

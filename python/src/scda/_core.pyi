@@ -30,14 +30,6 @@ def patch_mesh(
     geometry: NDArray[np.float64],
 ) -> tuple[list[int], str, Optional[tuple[str, str]]]: ...
 def wrong_offsets(offsets: NDArray[np.int64]) -> Optional[str]: ...
-def wrong_cells(
-    first: int,
-    offsets: NDArray[np.int64],
-    types: NDArray[np.uint8],
-    all: int,
-    is_last: bool,
-) -> Optional[tuple[str, str]]: ...
-def wrong_points(first: int, found: NDArray[np.int64], points: int) -> Optional[str]: ...
 
 class Streams:
     @property

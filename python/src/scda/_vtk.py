@@ -1,4 +1,4 @@
-"""``scda vtk``: VTKHDF files, by which VTK, ParaView, VisIt and PyVista read what is in an scda file.
+"""``scda vtk``: VTKHDF files, by which VTK, ParaView, VisIt and PyVista read forests. Other meshes they read in the file itself.
 
 A field that is plain in a large scda file stays there: the VTKHDF file says where it is (external storage of HDF5).
 """
@@ -11,24 +11,18 @@ from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Sequence,
 
 import numpy as np
 
-from ._cells import CellMesh, Cells, cell_meshes
 from ._cf import View, unpacked
 from ._dataset import Dataset
 from ._errors import ShortFileError
 from ._file import File, open
 from ._forest import Forest, forests
 from ._mesh import Mesh
-from ._grid import Grid
-from ._particles import Particles, ParticleStep, particle_groups
-from ._patches import Patches, PatchMesh, patch_meshes
 from ._zarr_arrays import raw_metadata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _VERSION = (2, 0)
-# Since this one, a mesh of patches has time steps; later ones have other names for them.
-_VERSION_OF_PATCHES = (2, 2)
 # HDF5 keeps the places of all pieces of a dataset in one message of at most 64 KiB, 24 bytes for each.
 _MOST_PIECES = 2048
 _PIECE_BYTES = 1 << 24
@@ -37,7 +31,7 @@ _CHUNK_ROWS = 1 << 16
 _SMALL_BYTES = 1 << 26
 
 
-Entry = Union[Dataset, View, "NDArray[Any]", "_Trees", "_Rows", "_Member"]
+Entry = Union[Dataset, View, "NDArray[Any]", "_Trees"]
 
 
 class Column(NamedTuple):
@@ -63,52 +57,6 @@ class _Trees:
         return self._mesh.trees(rows.start, rows.stop)
 
 
-class _Rows:
-    """Some rows of a field: those of the patches of a level."""
-
-    def __init__(self, entry: Entry, start: int, stop: int) -> None:
-        self._entry = entry
-        self._start = start
-        self.dtype: np.dtype[Any] = entry.dtype
-        self.shape: tuple[int, ...] = (stop - start, *entry.shape[1:])
-        self.nbytes = self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, rows: slice) -> Any:
-        return self._entry[self._start + rows.start : self._start + rows.stop]
-
-    @property
-    def dataset(self) -> Optional[Dataset]:
-        """The dataset that has them; None if there is none."""
-        return _dataset_of(self._entry)
-
-    @property
-    def offset(self) -> Optional[int]:
-        """As that of a view."""
-        first = self._entry.offset if isinstance(self._entry, View) else 0
-        row_bytes = self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
-        return None if first is None else first + self._start * row_bytes
-
-
-class _Member:
-    """A member of a field of structs, not in memory."""
-
-    def __init__(self, structs: Dataset, name: str) -> None:
-        self.dataset = structs
-        self._name = name
-        item = structs.dtype[name]
-        self.dtype: np.dtype[Any] = item.base
-        self.shape: tuple[int, ...] = (*structs.shape, *item.shape)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, rows: slice) -> Any:
-        return self.dataset[rows][self._name]
-
-
 class Sidecar:
     """A VTKHDF file that is being written, of the data of an scda file.
 
@@ -129,7 +77,8 @@ class Sidecar:
 
     def forest(self, forest: Forest, names: Optional[Sequence[str]]) -> str:
         """Writes the forest with these fields, or all of them. Returns what it is, as text."""
-        self._begin("UnstructuredGrid")
+        self._root.attrs["Version"] = np.array(_VERSION, np.int64)
+        self._root.attrs["Type"] = np.bytes_("UnstructuredGrid")
         _expect_known(names, forest.fields, forest.name)
         names = list(forest.fields if names is None else dict.fromkeys(names))
         has_corners = any(map(forest.at_corners, names))
@@ -149,146 +98,6 @@ class Sidecar:
         if has_corners:
             self._columns("PointData", at_corners, 2**forest.dimension)
         return _said(len(steps), len(meshes), len(meshes[-1]))
-
-    def cells(self, mesh: CellMesh, names: Optional[Sequence[str]]) -> str:
-        """Writes a mesh of points and cells with these fields, or all of them. Returns what it is, as text."""
-        self._begin("UnstructuredGrid")
-        fields = {where: mesh.fields(where) for where in ("cell", "point")}
-        _expect_known(names, [*fields["cell"], *fields["point"]], mesh.name)
-        meshes: list[Cells] = []
-        mesh_of_step = []
-        for number in range(len(mesh)):
-            cells = mesh.cells(number)
-            if not meshes or cells is not meshes[-1]:
-                meshes.append(cells)
-            mesh_of_step.append(len(meshes) - 1)
-        for vtk_name, name in (
-            ("Points", "points"),
-            ("Connectivity", "cell_points"),
-            ("Offsets", "cell_offsets"),
-            ("Types", "cell_types"),
-        ):
-            self._rows(self._root, vtk_name, Column(name, [cells.parts[name] for cells in meshes], mesh_of_step))
-        counts = {name: [len(cells.parts[name]) for cells in meshes] for name in meshes[0].parts}
-        self._unstructured(mesh.times, mesh_of_step, counts["points"], counts["cell_types"], counts["cell_points"])
-        for where, of in (("cell", "cell_types"), ("point", "points")):
-            columns = []
-            for name in fields[where]:
-                if names is None or name in names:
-                    found = [mesh.field(where, name, number) for number in range(len(mesh))]
-                    column = self._field(name, found, [counts[of][k] for k in mesh_of_step])
-                    columns += [] if column is None else [column]
-            self._columns(f"{where.capitalize()}Data", columns)
-        return _said(len(mesh), len(meshes), counts["cell_types"][-1])
-
-    def patches(self, patches: Patches, names: Optional[Sequence[str]]) -> str:
-        """Writes a mesh of patches with these fields, or all of them. Returns what it is, as text."""
-        self._begin("OverlappingAMR")
-        _expect_known(names, patches.fields, patches.name)
-        root = self._root
-        root.attrs["Version"] = np.array(_VERSION_OF_PATCHES, np.int64)
-        root.attrs["GridDescription"] = np.bytes_("XYZ" if patches.dimension == 3 else "XY")
-        steps = list(patches)
-        meshes = [step.mesh for step in steps]
-        root.attrs["Origin"] = _on_three_axes(meshes[0].origin, 0.0)
-        for mesh in meshes:
-            if not _same_frame(mesh, meshes[0]):
-                raise ValueError(
-                    f"{patches.name}: the domain changes in a later step, which VTK has not"
-                )
-        columns = []
-        for name in patches.fields if names is None else dict.fromkeys(names):
-            column = self._field(name, [step.field(name) for step in steps], [int(mesh.offsets[-1]) for mesh in meshes])
-            columns += [] if column is None else [column]
-        of_steps = self._steps(patches.times)
-        for level in range(max(mesh.levels for mesh in meshes)):
-            name = f"Level{level}"
-            numbers = [np.flatnonzero(mesh.level == level) for mesh in meshes]
-            fine = next(mesh for mesh in meshes if mesh.levels > level)
-            group, of_level = root.create_group(name), of_steps.create_group(name)
-            group.attrs["Spacing"] = _on_three_axes(fine.spacing(level), 1.0)
-            group["AMRBox"] = np.concatenate([_amr_boxes(mesh, own) for mesh, own in zip(meshes, numbers)])
-            of_level["NumberOfAMRBox"] = np.array([len(own) for own in numbers], np.int64)
-            of_level["AMRBoxOffset"] = _starts([len(own) for own in numbers])[:-1]
-            for where in ("PointData", "FieldData"):
-                group.create_group(where)
-                of_level.create_group(f"{where}Offset")
-            data, offsets = group.create_group("CellData"), of_level.create_group("CellDataOffset")
-            # Patches stand level by level.
-            parts = [
-                (int(mesh.offsets[own[0]]), int(mesh.offsets[own[-1] + 1])) if len(own) else (0, 0)
-                for mesh, own in zip(meshes, numbers)
-            ]
-            for column in columns:
-                rows = [_Rows(column.entries[k], *parts[step]) for step, k in enumerate(column.entry_of_step)]
-                vtk_name = _vtk_name(column.name, data)
-                self._rows(data, vtk_name, Column(column.name, rows, range(len(rows))))
-                offsets[vtk_name] = _starts([len(part) for part in rows])[:-1]
-        self.in_place, self.copied = list(dict.fromkeys(self.in_place)), list(dict.fromkeys(self.copied))
-        return _said(len(steps), len({id(mesh) for mesh in meshes}), int(meshes[-1].offsets[-1]))
-
-    def particles(self, particles: Particles, names: Optional[Sequence[str]]) -> str:
-        """Writes particles as points with these columns, or all of them. Returns what it is, as text."""
-        self._begin("PolyData")
-        root, steps = self._root, list(particles)
-        counts, begins = [len(step) for step in steps], _starts([len(step) for step in steps])
-        columns = {name: place for step in steps for name, place in step.columns().items()}
-        _expect_known(names, list(columns), particles.name)
-        of_steps = self._steps(particles.times)
-        root.create_dataset("Points", (int(begins[-1]), 3), steps[0].position().dtype)
-        for step, begin in zip(steps, begins):
-            root["Points"][begin : begin + len(step)] = step.position()
-        root["NumberOfPoints"] = np.array(counts, np.int64)
-        of_steps["PartOffsets"] = np.arange(len(steps))
-        of_steps["NumberOfParts"] = np.ones(len(steps), np.int64)
-        of_steps["PointOffsets"] = begins[:-1]
-        # A cell for each particle: a vertex.
-        for kind in ("Vertices", "Lines", "Polygons", "Strips"):
-            cells, group = counts if kind == "Vertices" else [0] * len(steps), root.create_group(kind)
-            group["NumberOfCells"] = group["NumberOfConnectivityIds"] = np.array(cells, np.int64)
-            group["Connectivity"] = np.concatenate([np.arange(count) for count in cells])
-            group["Offsets"] = np.concatenate([np.arange(count + 1) for count in cells])
-        first_cells = np.zeros((len(steps), 4), np.int64)
-        first_cells[:, 0] = begins[:-1]
-        of_steps["CellOffsets"] = of_steps["ConnectivityIdOffsets"] = first_cells
-        found = []
-        for name, place in columns.items():
-            if name != "position" and (names is None or name in names):
-                column = self._field(name, [_column_of(step, *place) for step in steps], counts)
-                found += [] if column is None else [column]
-        self._columns("PointData", found)
-        return f"{_counted(len(steps), 'time step')}, {counts[-1]} particles in the last step"
-
-    def grid(self, grid: Grid) -> str:
-        """Writes a uniform grid. Returns what it is, as text."""
-        self._begin("ImageData")
-        shape = (1,) * (3 - len(grid.shape)) + grid.shape
-        attributes = self._root.attrs
-        attributes["WholeExtent"] = np.array([n for size in reversed(shape) for n in (0, size - 1)], np.int64)
-        pad = [0.0] * (3 - len(grid.shape))
-        attributes["Origin"] = np.array([*reversed(grid.origin), *pad])
-        spacing = np.array([*reversed(grid.spacing), *(1.0 for _ in pad)])
-        attributes["Spacing"] = np.abs(spacing)
-        attributes["Direction"] = np.diag(np.sign(spacing)).ravel()
-        self.left_out += grid.left_out
-        has_steps = len(grid.times) > 0
-        group = self._root.create_group("PointData")
-        if has_steps:
-            self._steps(grid.times)
-            offsets = self._root["Steps"].create_group("PointDataOffsets")
-        for name, records in grid.fields.items():
-            entry_of_step = range(len(grid.times)) if len(records) > 1 else [0] * len(grid.times)
-            column = Column(name, records, entry_of_step)
-            vtk_name = _vtk_name(name, group)
-            # VTK wants no axis with a single point.
-            self._images(group, vtk_name, column, tuple(n for n in shape if n > 1) or (1,), has_steps)
-            if has_steps:
-                offsets[vtk_name] = np.array(entry_of_step, np.int64)
-        return f"{_counted(max(len(grid.times), 1), 'time step')} of {' x '.join(map(str, grid.shape))} points"
-
-    def _begin(self, kind: str) -> None:
-        self._root.attrs["Version"] = np.array(_VERSION, np.int64)
-        self._root.attrs["Type"] = np.bytes_(kind)
 
     def _steps(self, times: Sequence[float]) -> Any:
         steps = self._root.create_group("Steps")
@@ -360,9 +169,9 @@ class Sidecar:
             self._rows(group, name, column, corners)
             offsets[name] = corners * _starts([len(entry) for entry in column.entries])[list(column.entry_of_step)]
 
-    def _field(self, name: str, found: Sequence[Union[Dataset, _Member, None]], counts: list[int]) -> Optional[Column]:
+    def _field(self, name: str, found: Sequence[Optional[Dataset]], counts: list[int]) -> Optional[Column]:
         """A field that some steps may lack: there it is NaN."""
-        entries_found = [unpacked(dataset) if isinstance(dataset, Dataset) else dataset for dataset in found]
+        entries_found = [None if dataset is None else unpacked(dataset) for dataset in found]
         some = next((entry for entry in entries_found if entry is not None), None)
         if some is None:
             self.left_out.append(f"{name}: no time step has it")
@@ -403,21 +212,6 @@ class Sidecar:
                 dataset[corners * (start + rows.start) : corners * (start + rows.stop)] = values
             start += len(entry)
 
-    def _images(self, group: Any, name: str, column: Column, shape: tuple[int, ...], has_steps: bool) -> None:
-        """A dataset with an index for each entry, or if there are no time steps that of the only one."""
-        item, parts = _vtk_type([entry.dtype for entry in column.entries])
-        first = column.entries[0].shape
-        # Components follow the dimensions of the grid.
-        parts *= int(np.prod(first, dtype=np.int64)) // int(np.prod(shape, dtype=np.int64))
-        whole = shape if parts == 1 else (*shape, parts)
-        dataset = self._create(group, name, column, (len(column.entries), *whole) if has_steps else whole, item)
-        for number, entry in enumerate(column.entries if dataset is not None else ()):
-            if entry.shape[: len(shape)] != shape:
-                dataset[number if has_steps else ...] = _values(entry[0 : len(entry)], item).reshape(whole)
-                continue
-            for rows, values in _pieces(entry, item, whole[1:]):
-                dataset[(number, rows) if has_steps else rows] = values
-
     def _create(self, group: Any, name: str, column: Column, shape: tuple[int, ...], item: np.dtype[Any]) -> Any:
         """A dataset that is to be filled; None if its data are where they are in the scda file."""
         places = self._places(column, item)
@@ -435,67 +229,32 @@ class Sidecar:
             return None
         places = []
         for entry in column.entries:
-            dataset = _dataset_of(entry)
-            if dataset is None or isinstance(entry, (_Trees, _Member, np.ndarray)):
+            if not isinstance(entry, Dataset) or not _is_plain(entry, item):
                 return None
-            offset = entry.offset if isinstance(entry, (View, _Rows)) else 0
-            if offset is None or not _is_plain(self._file, dataset, item):
-                return None
-            start = dataset.section.data_offset + offset
+            start = entry.section.data_offset
             size = os.path.getsize(self._file._path)
             if start + entry.nbytes > size:
                 message = (
-                    f"{self._file._path}: {dataset.name}: found the end of the file, expected {entry.nbytes} bytes"
+                    f"{self._file._path}: {entry.name}: found the end of the file, expected {entry.nbytes} bytes"
                 )
                 raise ShortFileError(message, size, self._file._path)
             places.append((self._external, start, entry.nbytes))
         return places
 
 
-def _column_of(step: ParticleStep, name: str, member: Optional[str]) -> Union[Dataset, _Member, None]:
-    found = step.field(name)
-    return found if found is None or member is None else _Member(found, member)
-
-
 def _dataset_of(entry: Entry) -> Optional[Dataset]:
     """The dataset that has the values; None if they are computed."""
-    if isinstance(entry, (View, _Rows, _Member)):
+    if isinstance(entry, View):
         return entry.dataset
     return entry if isinstance(entry, Dataset) else None
 
 
-def _on_three_axes(values: NDArray[np.float64], rest: float) -> NDArray[np.float64]:
-    return np.array([*values, *(rest for _ in range(3 - len(values)))])
-
-
-def _same_frame(mesh: PatchMesh, other: PatchMesh) -> bool:
-    """Whether two meshes have one domain, and levels of the same cells."""
-    levels = min(mesh.levels, other.levels)
-    return (
-        np.array_equal(mesh.domain, other.domain)
-        and np.array_equal(mesh.origin, other.origin)
-        and np.array_equal(mesh.spacing(0), other.spacing(0))
-        and np.array_equal(mesh.ratio[:levels], other.ratio[:levels])
-    )
-
-
-def _amr_boxes(mesh: PatchMesh, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The first and the last cell of patches on each axis, counted from the corner of the domain."""
-    boxes = np.zeros((len(numbers), 6), np.int32)
-    scale = np.cumprod(mesh.ratio.astype(np.int64), axis=0)[mesh.level[numbers]]
-    for axis in range(mesh.boxes.shape[2]):
-        first = mesh.boxes[numbers, 0, axis] - mesh.domain[0, axis] * scale[:, axis]
-        boxes[:, 2 * axis] = first
-        boxes[:, 2 * axis + 1] = first + mesh.boxes[numbers, 1, axis] - 1
-    return boxes
-
-
-def _kind(dataset: Union[Dataset, View, _Member]) -> str:
+def _kind(dataset: Union[Dataset, View]) -> str:
     """That of numpy; raw bytes of different lengths are of different kinds."""
     return dataset.dtype.str if dataset.dtype.kind == "V" else dataset.dtype.kind
 
 
-def _is_plain(file: File, dataset: Dataset, item: np.dtype[Any]) -> bool:
+def _is_plain(dataset: Dataset, item: np.dtype[Any]) -> bool:
     """Whether the bytes of the data in the file are those of items of this little-endian type."""
     if dataset.chunks is not None or dataset.added_rows or dataset.section.compressed or dataset.nbytes == 0 or sys.byteorder != "little":
         return False
@@ -598,8 +357,7 @@ def write(
         relative: likewise, by its path from the folder of ``out``. Without any of the three, ``copy`` for a small file and
             ``absolute`` for a larger one.
         fields: only these.
-        group: the forest, the mesh, the particles, or the group with the datasets of a grid. None: the only forest or
-            mesh; without one, the only particles, otherwise ``/``.
+        group: the forest. None: the only one.
     """
     import h5py
 
@@ -612,25 +370,14 @@ def write(
         external = os.path.realpath(path)
     with open(path) as file, h5py.File(part, "w") as h5:
         sidecar = Sidecar(h5.create_group("VTKHDF"), file, external)
-        of_forests, of_cells, of_patches = forests(file), cell_meshes(file), patch_meshes(file)
-        of_particles = particle_groups(file)
-        names = of_forests + of_cells + of_patches or of_particles
+        names = forests(file)
+        if not names or group is not None and group not in names:
+            what = "no forest" if group is None else f"no forest {group!r}"
+            raise ValueError(f"{path}: found {what}; other meshes and grids, ParaView opens in a copy by scda copy --hdf5 {path} NEW.vtkhdf")
         if group is None and len(names) > 1:
-            raise ValueError(f"{path}: each of {names} can be exported; group= names one")
-        name = group if group is not None or not names else names[0]
-        if name in of_forests:
-            what = sidecar.forest(Forest(file, name), fields)
-        elif name in of_cells:
-            what = sidecar.cells(CellMesh(file, name), fields)
-        elif name in of_patches:
-            what = sidecar.patches(Patches(file, name), fields)
-        elif name in of_particles:
-            what = sidecar.particles(Particles(file, name), fields)
-        else:
-            what = sidecar.grid(Grid(file, group or "/", fields))
+            raise ValueError(f"{path}: found the forests {names}; group= names one")
+        what = sidecar.forest(Forest(file, group or names[0]), fields)
     lines = [f"{out}: {what}"]
-    if group is None and name not in of_particles:
-        lines += [f"not in it: the particles {other}, which group={other} writes" for other in of_particles]
     if sidecar.copied:
         lines.append(f"copied: {', '.join(sidecar.copied)}")
     if sidecar.in_place:

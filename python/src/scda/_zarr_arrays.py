@@ -1,4 +1,4 @@
-"""The datasets of a file as arrays of Zarr v3: their metadata, and where their chunks are."""
+"""The datasets of a file as arrays of Zarr v3: their metadata and their chunks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import struct
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional
 
 import numpy as np
 
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
 
 # Data in one piece are shown as chunks of about this number of bytes.
 CHUNK_BYTES = 16 << 20
-
-
-class Place(NamedTuple):
-    """Where a chunk is: a range of bytes in the file."""
-
-    offset: int
-    size: int
 
 
 class ZarrArray:
@@ -73,12 +66,6 @@ class ZarrArray:
     def count(self) -> int:
         """The number of chunks of a record."""
         return int(np.prod(self._grid, dtype=object)) if self._grid else 1
-
-    def keys(self) -> Iterator[tuple[str, int, int]]:
-        """The key, record and number of each chunk of the grid."""
-        for record in range(len(self.datasets)):
-            for number in range(self.count):
-                yield self._chunk_key(record, number), record, number
 
     def _chunk_key(self, record: int, number: int) -> str:
         indices = [] if not self._grid else [int(i) for i in np.unravel_index(number, self._grid)]
@@ -146,36 +133,6 @@ class ZarrArray:
             for number in range(self.count):
                 if sizes is None or sizes[number]:
                     yield self._chunk_key(record, number)
-
-    def places(self, record: int) -> list[Place]:
-        """Where all chunks of a record are. The last one may reach after the data, and after the end of the file.
-
-        Raises:
-            ValueError: they are not there as Zarr has them.
-        """
-        dataset = self.datasets[record]
-        section = dataset.section
-        if self._is_joined:
-            raise ValueError(
-                f"dataset {dataset.name!r}: found rows that were added later, in sections of their own; scda copy makes a file "
-                "in which all are in one"
-            )
-        if section.compressed:
-            raise ValueError(
-                f"dataset {dataset.name!r}: found a compressed section, which Zarr does not decompress, expected binary "
-                "chunks or plain data; scda copy --encode 2 makes such a file"
-            )
-        start = section.data_offset
-        if section.kind == "varray":
-            sizes = section.sizes()
-            ends = np.cumsum(sizes, dtype=np.uint64)
-            return [Place(start + stop - size, size) for stop, size in zip(ends.tolist(), sizes.tolist())]
-        size = section.size
-        if is_contiguous(dataset):
-            size = section.nbytes
-            if self.rows is not None:
-                size = self.rows * section.size
-        return [Place(start + number * size, size) for number in range(self.count)]
 
 
 def arrays_and_groups(file: File, without: Iterable[str]) -> tuple[list[ZarrArray], dict[str, dict[str, Any]]]:

@@ -1,4 +1,4 @@
-//! Files of other systems: `scda import` and its readers of SDF and SIONlib, and the commands that the Python package has (`refs`, `vtk`). Every length and offset in a file of another system is checked before it is used.
+//! Files of other systems: `scda import` and its readers of SDF and SIONlib, and the commands that the Python package has (`vtk`). Every length and offset in a file of another system is checked before it is used.
 #![forbid(unsafe_code)]
 
 mod formats;

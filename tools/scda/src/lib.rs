@@ -51,7 +51,7 @@ A section is named by its number in scda ls, from 1 on, or by its user string, i
 character; 2-5,7- names several sections. What datasets, groups and streams are made of, such as \
 scda dataset 00, matches no pattern, except with --raw. A name of more than 58 bytes finds its dataset.
 
-One file may be -, standard input, but not for refs, vtk, and import of HDF5, NetCDF and .npz; so may OUT of copy, join \
+One file may be -, standard input, but not for vtk, and import of HDF5, NetCDF and .npz; so may OUT of copy, join \
 and make, standard output. A pipe is first copied to the folder of TMPDIR.
 
 Memory does not grow with the file; one element, compressed block or chunk must fit. Temporary files of large chunks are \
@@ -83,7 +83,6 @@ enum Command {
     Rewind(rewind::Args),
     Make(make::Args),
     Import(import::Args),
-    Refs(python::RefsArgs),
     Vtk(python::VtkArgs),
     Plot(plot::Args),
     View(view::Args),
@@ -128,7 +127,7 @@ fn act(arguments: &[OsString]) -> fail::Result<()> {
         Command::Rewind(args) => rewind::run(&args),
         Command::Make(args) => make::run(&args),
         Command::Import(args) => import::run(&args, arguments),
-        Command::Refs(_) | Command::Vtk(_) => python::run(arguments),
+        Command::Vtk(_) => python::run(arguments),
         Command::Plot(args) => plot::run(&args),
         Command::View(args) => view::run(&args),
         Command::Sum(args) => sum::run(&args),

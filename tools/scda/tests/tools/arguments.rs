@@ -2,7 +2,7 @@
 
 use crate::run::{Place, vector, with_sections};
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 21] = [
     "ls",
     "cat",
     "check",
@@ -19,7 +19,6 @@ const COMMANDS: [&str; 22] = [
     "doctor",
     "hdf5",
     "import",
-    "refs",
     "vtk",
     "split",
     "join-streams",

@@ -19,9 +19,8 @@ fn with_interpreter(name: &str, text: &str) -> Place {
 fn arguments_and_the_exit_code_are_passed_on() {
     let place = with_interpreter("python3", STAND_IN);
     for (arguments, expected) in [
-        ("refs 'a b.scda'", "<refs><a b.scda>"),
-        ("refs a.scda -fo out.json --url=s3://b/a", "<refs><a.scda><-fo><out.json><--url=s3://b/a>"),
-        ("refs --without 'a*' --without b -- -a", "<refs><--without><a*><--without><b><--><-a>"),
+        ("vtk 'a b.scda'", "<vtk><a b.scda>"),
+        ("vtk -fo out.vtkhdf --group 'a b' -- -a", "<vtk><-fo><out.vtkhdf><--group><a b><--><-a>"),
         (
             "vtk a.scda -o b --copy --field u --field v",
             "<vtk><a.scda><-o><b><--copy><--field><u><--field><v>",
@@ -39,22 +38,22 @@ fn arguments_and_the_exit_code_are_passed_on() {
     }
     place.with_input("import - a.scda", b"PK\x03\x04").bad(2, "expected the name of a file of NumPy");
     // What is wrong is told without it.
-    place.shell("SCDA_PYTHON=$PWD/python3 scda refs").bad(2, "<FILE>");
-    place.shell("SCDA_PYTHON=$PWD/python3 scda refs a --nosuch").bad(2, "--nosuch");
+    place.shell("SCDA_PYTHON=$PWD/python3 scda vtk").bad(2, "<FILE>");
+    place.shell("SCDA_PYTHON=$PWD/python3 scda vtk a --nosuch").bad(2, "--nosuch");
     for options in ["--copy --relative", "--copy --absolute", "--absolute --relative"] {
         place.shell(&format!("SCDA_PYTHON=$PWD/python3 scda vtk {options} a")).bad(2, "cannot be used with");
     }
-    let help = place.shell("SCDA_PYTHON=nosuch scda refs --help").good();
-    assert!(help.text().contains("--url"), "{}", help.text());
+    let help = place.shell("SCDA_PYTHON=nosuch scda vtk --help").good();
+    assert!(help.text().contains("--relative"), "{}", help.text());
 }
 
 #[test]
 fn what_is_missing_is_named() {
     let place = with_interpreter("bare", BARE);
-    let words = "scda: refs: nosuch: No such file or directory (os error 2); this command needs Python 3.9 or later; SCDA_PYTHON names";
-    place.shell("SCDA_PYTHON=nosuch scda refs a.scda").bad(2, words);
-    place.shell("SCDA_PYTHON=$PWD scda refs a.scda").bad(2, "Permission denied");
-    let line = "SCDA_PYTHON=$PWD/bare scda refs a.scda";
+    let words = "scda: vtk: nosuch: No such file or directory (os error 2); this command needs Python 3.9 or later; SCDA_PYTHON names";
+    place.shell("SCDA_PYTHON=nosuch scda vtk a.scda").bad(2, words);
+    place.shell("SCDA_PYTHON=$PWD scda vtk a.scda").bad(2, "Permission denied");
+    let line = "SCDA_PYTHON=$PWD/bare scda vtk a.scda";
     let words = "No module named 'scda'; this command needs the Python package scda: pip install";
     place.shell(line).bad(2, words);
     // A folder of this name is not the package, and what lies beside the user's data is not imported.
@@ -74,7 +73,7 @@ fn a_package_that_does_not_load_is_told_in_a_line() {
         "broken.d/scda/__init__.py",
         "raise ImportError('libmpi.so.99: cannot open\\n\\nthis file')\n",
     );
-    let run = place.shell("SCDA_PYTHON=$PWD/broken scda refs a.scda");
+    let run = place.shell("SCDA_PYTHON=$PWD/broken scda vtk a.scda");
     assert_eq!(run.err.lines().count(), 1, "{}", run.err);
     run.bad(
         2,
