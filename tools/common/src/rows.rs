@@ -3,7 +3,6 @@
 use crate::data_batches::{for_each_sizes, units};
 use crate::datasets::{Found, FoundStreams, Item, Pair, chunk_word, remarks, shape_word};
 use crate::fail::{Fail, NO, Result, is_invalid};
-use crate::files::Input;
 use crate::output::{complain, quote};
 use scda::Seals;
 use scda::{Layout, Reader, Section, SectionType};
@@ -87,13 +86,12 @@ fn has_changed() -> Fail {
     Fail::Trouble("the file has changed".to_owned())
 }
 
-/// The seals of a file that ends with one.
-pub fn seals(reader: &Reader, input: &Input) -> Result<Option<Seals>> {
-    if !reader.is_sealed() {
-        return Ok(None);
-    }
-    // The sections can be read although the seals are damaged.
-    Ok(Some(input.open_damaged(false)?.seals()?))
+/// The seals of a file that ends with one. The reader, which must tolerate damage, is at the first section then.
+///
+/// # Errors
+/// Those of the reader.
+pub fn seals(reader: &mut Reader) -> Result<Option<Seals>> {
+    Ok(if reader.is_sealed() { Some(reader.seals()?) } else { None })
 }
 
 /// Sections that look like datasets, but are none.

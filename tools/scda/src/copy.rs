@@ -94,7 +94,7 @@ pub fn sections(
         }
         let set = item.streams.as_ref().filter(|_| how.pack_streams).map(|found| &found.streams);
         let is_packed = set.is_some_and(|part| part.part() > 0 && packed.contains(&**part.name()));
-        if !pick.wants(&item, &mut walk)? {
+        if !pick.wants(&item, &mut from.reader)? {
             if is_packed {
                 return Err(Fail::file(input.name(), streams::left_out(&item)));
             }

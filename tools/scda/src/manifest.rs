@@ -34,7 +34,7 @@ pub fn write(out: &mut Output, input: &Input, contents: &Contents<'_>) -> Result
     let &Contents { select: selections, raw, data } = contents;
     let mut head = Map::new();
     head.insert("file".into(), input.name().into());
-    let mut reader = match input.open() {
+    let mut reader = match input.open_damaged(false) {
         Ok(reader) => reader,
         Err(fault) => {
             head.insert("error".into(), error(&fault));
@@ -45,7 +45,7 @@ pub fn write(out: &mut Output, input: &Input, contents: &Contents<'_>) -> Result
     head.insert("bytes".into(), reader.file_size().into());
     put_bytes(&mut head, "vendor", reader.vendor());
     put_bytes(&mut head, "user", reader.user());
-    let seals = seals(&reader, input)?;
+    let seals = seals(&mut reader)?;
     let is_sealed = seals.is_some();
     head.insert("sealed".into(), is_sealed.into());
     head.insert("seals".into(), seals.map_or(0, |seals| seals.all.len()).into());
@@ -74,8 +74,8 @@ pub fn write(out: &mut Output, input: &Input, contents: &Contents<'_>) -> Result
                 Some(verified) if !raw => verified.compare(&item),
                 _ => Ok(()),
             };
-            let passed = match select::any_of(selections, &item, walk.pairs())? {
-                true => compare().and_then(|()| objects.item(out, &mut reader, &mut walk, &item)),
+            let passed = match select::any_of(selections, &item, walk.finder(&mut reader))? {
+                true => compare().and_then(|()| objects.item(out, &mut reader, &item)),
                 false => item.skip(&mut reader).map_err(Fail::from),
             };
             if passed.is_err() {
@@ -124,13 +124,7 @@ struct Objects {
 
 impl Objects {
     /// The object of a section, dataset or group, which it skips.
-    fn item(
-        &mut self,
-        out: &mut Output,
-        reader: &mut Reader,
-        walk: &mut Walk<'_>,
-        item: &Item,
-    ) -> Result<()> {
+    fn item(&mut self, out: &mut Output, reader: &mut Reader, item: &Item) -> Result<()> {
         self.selected += 1;
         self.faults.add(item.fault.as_ref());
         let Some(pair) = &item.pair else {
@@ -173,7 +167,7 @@ impl Objects {
         // As they are written: numbers keep their digits.
         out.text(format_args!(",\"attributes\":{attributes}"))?;
         let result = match pair {
-            Pair::Dataset(found) if self.data => write_items(out, walk.dataset_reader()?, found),
+            Pair::Dataset(found) if self.data => write_items(out, reader, found),
             _ => Ok(()),
         };
         out.text(format_args!("}}"))?;

@@ -2,7 +2,8 @@
 
 use crate::check::{Finding, Part, Rigour, check_datasets, scan, words};
 use crate::datasets::{
-    Addition, AdditionName, MovedData, Pair, Pairs, added_to, announced, begins_streams, is_first,
+    Addition, AdditionName, MovedData, Pair, added_to, announced, begins_streams, is_first, pair_at,
+    tolerated,
 };
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, OutputFile, Resources, Seal, check_free, check_replaceable};
@@ -320,13 +321,12 @@ impl Salvager<'_> {
 
     fn save_sections(&mut self, range: &Range<u64>) -> Result<()> {
         self.reader.seek(range.start)?;
-        let mut pairs = Pairs::new(self.input);
         while self.reader.position().is_some_and(|position| position < range.end) {
             let Some(section) = self.reader.next_section(true)? else { break };
             if self.left.saved.contains(&section.offset) {
                 self.reader.skip()?;
             } else if self.stays(&section, range.end)? {
-                self.save_section(section, range.end, &mut pairs)?;
+                self.save_section(section, range.end)?;
             }
         }
         Ok(())
@@ -374,7 +374,7 @@ impl Salvager<'_> {
     }
 
     /// Saves a section of which the reader has read the header, in a part that ends at this offset.
-    fn save_section(&mut self, mut section: Section, end: u64, pairs: &mut Pairs<'_>) -> Result<()> {
+    fn save_section(&mut self, mut section: Section, end: u64) -> Result<()> {
         let others = others_of(&section);
         let mut last = None;
         if others > 0 {
@@ -385,7 +385,7 @@ impl Salvager<'_> {
             }
         }
         let is_metadata = self.left.look(&mut self.reader, &mut section, last)?;
-        if let (Some(Pair::Dataset(found)), _) = pairs.look(&section)?
+        if let (Some(Pair::Dataset(found)), _) = tolerated(pair_at(&mut self.reader, &section))?
             && found.later.is_some()
         {
             self.left.joined.insert(found.data.offset);

@@ -8,6 +8,7 @@ use crate::progress::Progress;
 use crate::select::{self, Selection};
 use crate::steps::{Place, StepSelection};
 use crate::transfer::TransferOptions;
+use scda::Reader;
 use std::ops::AddAssign;
 use std::path::Path;
 
@@ -51,15 +52,16 @@ impl<'a> SectionChoice<'a> {
         }
     }
 
-    pub fn wants(&mut self, item: &Item, walk: &mut Walk<'_>) -> Result<bool> {
-        if !select::any_of(self.select, item, walk.pairs())?
+    /// The reader has read the header of the item.
+    pub fn wants(&mut self, item: &Item, reader: &mut Reader) -> Result<bool> {
+        if !select::any_of(self.select, item, Some(&mut *reader))?
             || self.steps.as_ref().is_some_and(|steps| steps.drops(item))
         {
             return Ok(false);
         }
         let mut is_wanted = true;
         for (selection, deleted) in self.delete.iter().zip(&mut self.deleted) {
-            if select::any_of(std::slice::from_ref(selection), item, walk.pairs())? {
+            if select::any_of(std::slice::from_ref(selection), item, Some(&mut *reader))? {
                 *deleted += 1;
                 is_wanted = false;
             }

@@ -1,9 +1,9 @@
 //! Which sections a selection matches.
 
-use crate::datasets::{Item, Pair, Pairs};
+use crate::datasets::{Item, Pair, numbers_added};
 use crate::fail::{Fail, Result};
 use crate::output::escape;
-use scda::{Section, UserString};
+use scda::{Reader, Section, UserString};
 use scda_format::dataset::additions::is_internal;
 use std::convert::Infallible;
 use std::fmt;
@@ -126,12 +126,13 @@ pub fn any(selections: &[Selection], number: u64, user: &UserString, raw: bool) 
 }
 
 /// As [`any`]; sections that belong together are meant as soon as one of them is. To a dataset belong those of what was added to it
-/// later: `pairs` tell their numbers, and are none where every section is one by itself.
+/// later: the reader finds their numbers, and is at the header of the item then, as before; there is none where every section is one by
+/// itself.
 ///
 /// # Errors
 /// Those of looking up these numbers.
-pub fn any_of(selections: &[Selection], item: &Item, pairs: Option<&mut Pairs<'_>>) -> Result<bool> {
-    let raw = pairs.is_none();
+pub fn any_of(selections: &[Selection], item: &Item, reader: Option<&mut Reader>) -> Result<bool> {
+    let raw = reader.is_none();
     let any = |number, section: &Section| any(selections, number, &section.user, raw);
     let is_meant = any(item.number, &item.section)
         || item
@@ -142,11 +143,13 @@ pub fn any_of(selections: &[Selection], item: &Item, pairs: Option<&mut Pairs<'_
     let names_later = |selection: &Selection| {
         matches!(selection, Selection::Numbers(_)) && !selection.ends_before(item.last() + 1)
     };
-    let (Some(Pair::Dataset(found)), Some(pairs)) = (&item.pair, pairs) else { return Ok(is_meant) };
+    let (Some(Pair::Dataset(found)), Some(reader)) = (&item.pair, reader) else { return Ok(is_meant) };
     if is_meant || !selections.iter().any(names_later) {
         return Ok(is_meant);
     }
-    let added = pairs.numbers_added(found)?;
+    let added = numbers_added(reader, found)?;
+    reader.seek(item.section.offset)?;
+    reader.next_section(true)?;
     Ok(added.iter().any(|&number| selections.iter().any(|selection| selection.has_number(number))))
 }
 

@@ -126,7 +126,7 @@ struct Names {
 impl Names {
     /// Goes through a file.
     fn read(input: &Input) -> Result<Self> {
-        let (mut reader, mut walk) = (input.open()?, Walk::new(input, false));
+        let (mut reader, mut walk) = (input.open_damaged(false)?, Walk::new(input, false));
         let (mut datasets, mut places) = (MeshParts::new(), BTreeMap::new());
         let mut meshes = BTreeSet::new();
         while let Some(item) = walk.next(&mut reader)? {

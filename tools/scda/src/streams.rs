@@ -203,7 +203,7 @@ fn collect(
         }
         let is_exact = selection.is_name(item.user());
         let is_meant =
-            is_exact || crate::select::any_of(std::slice::from_ref(selection), &item, walk.pairs())?;
+            is_exact || crate::select::any_of(std::slice::from_ref(selection), &item, walk.finder(reader))?;
         let how = Match { is_exact, is_meant };
         match &item.streams {
             Some(part) if part.streams.part() > 0 => {

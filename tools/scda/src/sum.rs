@@ -131,14 +131,9 @@ fn group_digest(found: &FoundGroup) -> [u8; 32] {
 type DigestedItem = (Map<String, Value>, [u8; 32]);
 
 /// The digests of a section, dataset or group: the number and facts of each. It is passed over.
-fn digests_of(
-    walk: &mut Walk<'_>,
-    reader: &mut Reader,
-    item: &Item,
-    progress: &mut Progress,
-) -> Result<Vec<DigestedItem>> {
+fn digests_of(reader: &mut Reader, item: &Item, progress: &mut Progress) -> Result<Vec<DigestedItem>> {
     if let Some(found) = item.readable() {
-        let digest = dataset_digest(walk.dataset_reader()?, found, progress)?;
+        let digest = dataset_digest(reader, found, progress)?;
         item.skip(reader)?;
         progress.set(reader.position().unwrap_or(0));
         return Ok(vec![(dataset_facts(item.last(), &found.dataset), digest)]);
@@ -179,7 +174,7 @@ fn digests(out: &mut Output, reader: &mut Reader, input: &Input, args: &Args) ->
     let mut digests: Vec<[u8; 32]> = Vec::new();
     let mut walk = Walk::new(input, false);
     while let Some(item) = walk.next(reader)? {
-        for (mut object, digest) in digests_of(&mut walk, reader, &item, &mut progress)? {
+        for (mut object, digest) in digests_of(reader, &item, &mut progress)? {
             let comma = if digests.is_empty() { "" } else { "," };
             digests.push(digest);
             if args.total {
@@ -206,13 +201,13 @@ fn digests(out: &mut Output, reader: &mut Reader, input: &Input, args: &Args) ->
 
 fn sum(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     if !args.json {
-        let mut reader = input.open()?;
+        let mut reader = input.open_damaged(false)?;
         let total = digests(out, &mut reader, input, args)?;
         return out.text(format_args!("{}  {}\n", hex(&total), visible(input.name())));
     }
     let mut head = Map::new();
     head.insert("file".into(), input.name().into());
-    let result = input.open().map_err(Fail::from).and_then(|mut reader| {
+    let result = input.open_damaged(false).map_err(Fail::from).and_then(|mut reader| {
         put_bytes(&mut head, "user", reader.user());
         let head = Value::Object(std::mem::take(&mut head)).to_string();
         out.text(format_args!("{}", head.trim_end_matches('}')))?;

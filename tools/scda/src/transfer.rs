@@ -91,7 +91,7 @@ impl TransferOptions<'_> {
                 let passes = if matches!(stored.layout, Layout::Auto { .. }) { 2 } else { 1 };
                 let share =
                     Share { progress, range, all: stored.data_bytes()?.saturating_mul(passes), read: 0 };
-                let mut items = Source::new(walk.dataset_reader()?, found, &path, share);
+                let mut items = Source::new(reader, found, &path, share);
                 if stored.data_type.is_variable() {
                     return write_texts(output.writer()?, &stored, &mut items);
                 }
@@ -147,11 +147,12 @@ impl TransferOptions<'_> {
     ) -> Result<()> {
         if self.how.pack_streams {
             let name = walk.file_name();
-            let beside = walk.dataset_reader()?;
-            let set = streams::whole(beside, name, found, item.number)?;
+            let set = streams::whole(reader, name, found, item.number)?;
             let encode = self.how.encode(&found.chunks);
-            let mut elements = streams::StreamElements::new(beside, &set, progress);
+            let mut elements = streams::StreamElements::new(reader, &set, progress);
             output.writer()?.varray_from(set.name(), set.tasks(), &mut elements, encode)?;
+            reader.seek(item.section.offset)?;
+            reader.next_section(true)?;
             return Ok(item.skip(reader)?);
         }
         // Streams are not compressed.

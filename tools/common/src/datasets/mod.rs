@@ -15,7 +15,6 @@ pub use added::{Addition, AdditionName, MovedData, added_to, announced};
 pub use walk::{Item, Walk};
 
 use crate::fail::is_invalid;
-use crate::files::Input;
 use crate::output::visible;
 use scda::{
     AddedRows, Content, DataType, Dataset, DatasetHandle, ErrorKind, Group, Kind, Layout, Reader, Section,
@@ -153,110 +152,66 @@ pub fn by_index<T>(
 /// Of several sections or datasets of a name, the one that is meant if nothing else is said: the last one.
 pub const LAST_RECORD: i64 = -1;
 
-/// Finds out about pairs of sections, beside the reader that goes through the file.
-pub struct Pairs<'a> {
-    input: &'a Input,
-    /// See [`ReadOptions::strict`](scda::ReadOptions::strict).
-    strict: bool,
-    reader: Option<Reader>,
+/// The pair that begins with this section; `None` if it is none. The position of the reader stays, as it does in the functions below.
+///
+/// # Errors
+/// What is wrong with the metadata, or with the section after them.
+pub fn pair_at(reader: &mut Reader, section: &Section) -> scda::Result<Option<Pair>> {
+    if !is_first(section.section_type, &section.user) {
+        return Ok(None);
+    }
+    let content = reader.content_at(section.offset)?;
+    Ok(match content.map(|(content, sections)| (content, sections.get(1).copied())) {
+        Some((Content::Dataset(handle), _)) => Some(Pair::Dataset(Box::new(handle.into()))),
+        Some((Content::Group(group), Some(block))) => {
+            Some(Pair::Group(Box::new(FoundGroup { group, first: *section, block })))
+        }
+        Some((Content::Unknown(error), _)) => return Err(error),
+        _ => None,
+    })
 }
 
-impl<'a> Pairs<'a> {
-    pub fn new(input: &'a Input) -> Self {
-        Self { input, strict: false, reader: None }
+/// The part of a set of streams that begins with this section; `None` if none does.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn streams_at(reader: &mut Reader, section: &Section) -> scda::Result<Option<FoundStreams>> {
+    if !begins_streams(section.section_type, &section.user) {
+        return Ok(None);
     }
+    let (streams, sections) = match reader.content_at(section.offset)? {
+        Some((Content::Streams(streams), sections)) => (streams, sections),
+        Some((Content::Unknown(error), _)) => return Err(error),
+        _ => return Ok(None),
+    };
+    let (mut bytes, mut extremes) = (0, (u64::MAX, 0));
+    for task in 0..streams.tasks() {
+        let length = reader.stream(&streams, task)?.bytes();
+        // Bounded by the array of the chunks.
+        bytes += length;
+        extremes = (length.min(extremes.0), length.max(extremes.1));
+    }
+    Ok(match sections[..] {
+        [_, chunks, lengths] => Some(FoundStreams { streams, chunks, lengths, bytes, extremes }),
+        _ => None,
+    })
+}
 
-    /// Its reader; after [`Self::at`] has found a dataset, the data of that can be read.
-    pub fn reader(&mut self) -> scda::Result<&mut Reader> {
-        match &mut self.reader {
-            Some(reader) => Ok(reader),
-            none => Ok(none.insert(self.input.open_damaged(self.strict)?)),
-        }
+/// The numbers, from 1 on, of the sections of what was added to a dataset later. The position of the reader is another one then.
+///
+/// # Errors
+/// Those of the index.
+pub fn numbers_added(reader: &mut Reader, found: &Found) -> scda::Result<Vec<u64>> {
+    let Ok(name) = std::str::from_utf8(&found.data.user) else { return Ok(Vec::new()) };
+    let attributes = found.later.map(|_| Addition::Attributes);
+    let rows = (!found.added.is_empty()).then_some(Addition::Rows);
+    let mut numbers = Vec::new();
+    for addition in [attributes, rows].into_iter().flatten() {
+        let user = addition.user(found.data.offset, name);
+        // Those of the second sections, from 0 on, are those of the first ones from 1 on.
+        numbers.extend(reader.find_all(user.as_bytes())?.iter().flat_map(|&first| [first, first + 1]));
     }
-
-    /// The pair that begins with this section; `None` if it is none.
-    ///
-    /// # Errors
-    /// What is wrong with the metadata, or with the section after them.
-    pub fn at(&mut self, section: &Section) -> scda::Result<Option<Pair>> {
-        if !is_first(section.section_type, &section.user) {
-            return Ok(None);
-        }
-        let content = self.reader()?.content_at(section.offset)?;
-        Ok(match content.map(|(content, sections)| (content, sections.get(1).copied())) {
-            Some((Content::Dataset(handle), _)) => Some(Pair::Dataset(Box::new(handle.into()))),
-            Some((Content::Group(group), Some(block))) => {
-                Some(Pair::Group(Box::new(FoundGroup { group, first: *section, block })))
-            }
-            Some((Content::Unknown(error), _)) => return Err(error),
-            _ => None,
-        })
-    }
-
-    /// The numbers, from 1 on, of the sections of what was added to a dataset later.
-    ///
-    /// # Errors
-    /// Those of the index.
-    pub fn numbers_added(&mut self, found: &Found) -> scda::Result<Vec<u64>> {
-        let Ok(name) = std::str::from_utf8(&found.data.user) else { return Ok(Vec::new()) };
-        let attributes = found.later.map(|_| Addition::Attributes);
-        let rows = (!found.added.is_empty()).then_some(Addition::Rows);
-        let mut numbers = Vec::new();
-        for addition in [attributes, rows].into_iter().flatten() {
-            let user = addition.user(found.data.offset, name);
-            // Those of the second sections, from 0 on, are those of the first ones from 1 on.
-            numbers.extend(
-                self.reader()?.find_all(user.as_bytes())?.iter().flat_map(|&first| [first, first + 1]),
-            );
-        }
-        Ok(numbers)
-    }
-
-    /// The part of a set of streams that begins with this section; `None` if none does.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub fn streams_at(&mut self, section: &Section) -> scda::Result<Option<FoundStreams>> {
-        if !begins_streams(section.section_type, &section.user) {
-            return Ok(None);
-        }
-        let reader = self.reader()?;
-        let (streams, sections) = match reader.content_at(section.offset)? {
-            Some((Content::Streams(streams), sections)) => (streams, sections),
-            Some((Content::Unknown(error), _)) => return Err(error),
-            _ => return Ok(None),
-        };
-        let (mut bytes, mut extremes) = (0, (u64::MAX, 0));
-        for task in 0..streams.tasks() {
-            let length = reader.stream(&streams, task)?.bytes();
-            // Bounded by the array of the chunks.
-            bytes += length;
-            extremes = (length.min(extremes.0), length.max(extremes.1));
-        }
-        Ok(match sections[..] {
-            [_, chunks, lengths] => Some(FoundStreams { streams, chunks, lengths, bytes, extremes }),
-            _ => None,
-        })
-    }
-
-    /// As [`Self::at`]; what is wrong with the metadata is returned beside, and keeps nobody from reading on.
-    ///
-    /// # Errors
-    /// Those that say nothing about the file.
-    pub fn look(&mut self, section: &Section) -> scda::Result<(Option<Pair>, Option<scda::Error>)> {
-        tolerated(self.at(section))
-    }
-
-    /// As [`Self::streams_at`]; what is wrong is returned beside.
-    ///
-    /// # Errors
-    /// Those that say nothing about the file.
-    pub fn look_for_streams(
-        &mut self,
-        section: &Section,
-    ) -> scda::Result<(Option<FoundStreams>, Option<scda::Error>)> {
-        tolerated(self.streams_at(section))
-    }
+    Ok(numbers)
 }
 
 /// What keeps rows from being read, and which rows these are.
@@ -266,8 +221,11 @@ fn unsupported_rows(rows: &AddedRows) -> Option<String> {
     Some(format!("{why} in the rows {} to {}", rows.first, rows.first + last))
 }
 
-/// What was found, or what is wrong with it. Other errors are returned.
-fn tolerated<T>(found: scda::Result<Option<T>>) -> scda::Result<(Option<T>, Option<scda::Error>)> {
+/// What was found, or what is wrong with it, which keeps nobody from reading on. Other errors are returned.
+///
+/// # Errors
+/// Those that say nothing about the file.
+pub fn tolerated<T>(found: scda::Result<Option<T>>) -> scda::Result<(Option<T>, Option<scda::Error>)> {
     match found {
         Ok(found) => Ok((found, None)),
         Err(error) if is_invalid(&error) || error.kind() == ErrorKind::Unsupported => Ok((None, Some(error))),

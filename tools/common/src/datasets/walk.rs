@@ -1,8 +1,7 @@
 //! Walks the sections of a file, and combines those that belong together.
 
 use super::added::{Addition, AdditionName, MovedData, added_to, announced};
-use super::{Found, FoundStreams, Pair, Pairs, begins_streams, is_first};
-use crate::fail::{Fail, Result};
+use super::{Found, FoundStreams, Pair, is_first, pair_at, streams_at, tolerated};
 use crate::files::Input;
 use scda::{Reader, Section, SectionType, UserString};
 use scda_format::dataset::additions::later_user;
@@ -65,8 +64,10 @@ pub struct Walk<'a> {
     later: bool,
     /// Whether the three sections of streams are one item.
     streams: bool,
-    /// None: every section is one by itself, and compressed ones are two.
-    pairs: Option<Pairs<'a>>,
+    /// Whether every section is one by itself, and compressed ones are two.
+    raw: bool,
+    /// The name of the file.
+    name: &'a str,
     /// Where rows begin that were added to datasets that were passed.
     rows: HashSet<u64>,
     /// The user strings of blocks with attributes of such datasets.
@@ -82,9 +83,9 @@ pub struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub fn new(input: &'a Input, raw: bool) -> Self {
-        let pairs = (!raw).then(|| Pairs::new(input));
+        let (name, later, streams) = (input.name(), raw, false);
         let (rows, attributes, moved) = Default::default();
-        Self { pairs, later: raw, streams: false, rows, attributes, unknown: 0, moved, number: 0 }
+        Self { raw, name, later, streams, rows, attributes, unknown: 0, moved, number: 0 }
     }
 
     /// The sections of streams are together, too.
@@ -92,15 +93,19 @@ impl<'a> Walk<'a> {
         Self { streams: true, ..Self::new(input, false) }
     }
 
-    /// As [`Self::with_streams`]; reads datasets as [`ReadOptions::strict`](scda::ReadOptions::strict) says. Sections of what was added later are items.
-    pub fn strict(input: &'a Input, strict: bool) -> Self {
-        let pairs = Some(Pairs { strict, ..Pairs::new(input) });
-        Self { pairs, later: true, ..Self::with_streams(input) }
+    /// As [`Self::with_streams`]; sections of what was added later are items.
+    pub fn of_all(input: &'a Input) -> Self {
+        Self { later: true, ..Self::with_streams(input) }
     }
 
-    /// The name of the file in messages, unless every section is one by itself.
+    /// The name of the file in messages.
     pub fn file_name(&self) -> &'a str {
-        self.pairs.as_ref().map_or("", |pairs| pairs.input.name())
+        self.name
+    }
+
+    /// What finds datasets by their numbers, unless every section is one by itself.
+    pub fn finder<'r>(&self, reader: &'r mut Reader) -> Option<&'r mut Reader> {
+        (!self.raw).then_some(reader)
     }
 
     /// Goes to the section with this number, from 0 on, and reads its header.
@@ -113,38 +118,24 @@ impl<'a> Walk<'a> {
         self.next(reader)
     }
 
-    /// What finds out about pairs, unless every section is one by itself.
-    pub fn pairs(&mut self) -> Option<&mut Pairs<'a>> {
-        self.pairs.as_mut()
-    }
-
-    /// The reader beside, that has found the dataset of the last item, whose data it can read.
-    ///
-    /// # Errors
-    /// Trouble if there is none.
-    pub fn dataset_reader(&mut self) -> Result<&mut Reader> {
-        let pairs =
-            self.pairs.as_mut().ok_or_else(|| Fail::Trouble("sections are no datasets".to_owned()))?;
-        Ok(pairs.reader()?)
-    }
-
-    /// Reads the next header.
+    /// Reads the next header. The reader also reads the datasets that are found; it must [tolerate
+    /// damage](Reader::tolerate_damage).
     ///
     /// # Errors
     /// Those of the reader.
     pub fn next(&mut self, reader: &mut Reader) -> scda::Result<Option<Item>> {
         let section = loop {
-            let Some(section) = reader.next_section(self.pairs.is_some())? else { return Ok(None) };
+            let Some(section) = reader.next_section(!self.raw)? else { return Ok(None) };
             if self.later || !self.passes_later(reader, &section)? {
                 break section;
             }
             self.number += 2;
         };
         let mut item = Item { number: self.number + 1, section, pair: None, streams: None, fault: None };
-        if let Some(pairs) = &mut self.pairs {
-            (item.pair, item.fault) = pairs.look(&section)?;
-            if self.streams && begins_streams(section.section_type, &section.user) {
-                let (streams, fault) = pairs.look_for_streams(&section)?;
+        if !self.raw {
+            (item.pair, item.fault) = tolerated(pair_at(reader, &section))?;
+            if self.streams && item.pair.is_none() && item.fault.is_none() {
+                let (streams, fault) = tolerated(streams_at(reader, &section))?;
                 (item.streams, item.fault) = (streams.map(Box::new), fault);
             }
         }

@@ -1,7 +1,7 @@
 //! Finds the sections that `scda cat` prints.
 
 use super::Args;
-use crate::datasets::{LAST_RECORD, Pairs, by_index, is_first};
+use crate::datasets::{LAST_RECORD, by_index, is_first, pair_at, tolerated};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::output::complain;
@@ -121,23 +121,23 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
             let (name, count, last) = (input.name(), found.len(), found.len() - 1);
             let words = "choose one by its number in this list, or by --record";
             complain(&format!("{name}: found {count} such sections: {words} 0 to {last}:"));
-            list(reader, input, args, &found)?;
+            list(reader, args, &found)?;
             Err(Fail::Said(crate::fail::TROUBLE))
         }
     }
 }
 
 /// Lists sections, as `scda ls` does, on standard error.
-fn list(reader: &mut Reader, input: &Input, args: &Args, found: &[Choice]) -> Result<()> {
+fn list(reader: &mut Reader, args: &Args, found: &[Choice]) -> Result<()> {
     use std::io::Write;
     const MOST: usize = 20;
-    let (mut text, mut pairs) = (head(), Pairs::new(input));
+    let mut text = head();
     for Choice { number, section, block, .. } in found.iter().take(MOST) {
         reader.seek(section.offset)?;
         let Some(section) = reader.next_section(!args.raw)? else { continue };
         let row = measure(reader, *number, section)?;
         let pair = match block.filter(|_| !args.raw) {
-            Some(block) => pairs.look(&block)?.0,
+            Some(block) => tolerated(pair_at(reader, &block))?.0,
             None => None,
         };
         text = format!(

@@ -25,9 +25,10 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
     }
     let before = scan.findings.len();
     let damaged: HashSet<u64> = scan.findings.iter().map(|finding| finding.number).collect();
-    let mut reader = input.open_damaged(false)?;
+    let strict = rigour.is_strict();
+    let (mut reader, mut beside) = (input.open_damaged(strict)?, input.open_damaged(strict)?);
     let mut progress = Progress::new(&format!("check datasets of {}", input.name()), scan.size);
-    let mut walk = Walk::strict(input, rigour.is_strict());
+    let mut walk = Walk::of_all(input);
     let sealed = scan.sealed.filter(|_| rigour != Rigour::Thorough).map_or(0, |sealed| sealed.sections);
     // Damage hides none after it.
     let whole = |part: &Part| match part {
@@ -61,7 +62,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
             }
             let is_of_unknown = walk.is_of_unknown(&item);
             names.see(&item, is_of_unknown);
-            match later.look(&item, is_of_unknown, || walk.dataset_reader())? {
+            match later.look(&item, is_of_unknown, || Ok(&mut beside))? {
                 // Damage may have hidden the dataset.
                 Relation::Wrong(words) if before == 0 => {
                     scan.findings.push(Finding::of_dataset(item.number, &item.section, Fault::Words(words)));
@@ -69,7 +70,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
                 Relation::Rows(rows)
                     if !counts && ![item.number - 1, item.number].iter().any(|n| damaged.contains(n)) =>
                 {
-                    let readers = (walk.dataset_reader()?, &mut reader);
+                    let readers = (&mut beside, &mut reader);
                     let how = (before == 0, item.number > sealed);
                     scan.findings.extend(later.check_rows(readers, &item, &rows, how)?);
                     // For what continues after it.
@@ -80,12 +81,11 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
             }
             let fault = item.fault.take();
             if fault.is_some()
-                && let Some(streams) =
-                    IncompleteStreams::find(&mut input.open_damaged(false)?, input, &item.section)?
+                && let Some(streams) = IncompleteStreams::find(&mut beside, input, &item.section)?
             {
                 scan.notes.push(Note { number: item.number, words: streams.words() });
             }
-            one(scan, &damaged, (&mut walk, &mut reader), &item, fault, sealed)?;
+            one(scan, &damaged, (&mut reader, &mut beside), &item, fault, sealed)?;
             match item.skip(&mut reader) {
                 Err(error) if is_invalid(&error) => break,
                 other => other?,
@@ -128,7 +128,7 @@ fn note_other_sections(
 fn one(
     scan: &mut Scan,
     damaged: &HashSet<u64>,
-    (walk, reader): (&mut Walk<'_>, &mut Reader),
+    (reader, beside): (&mut Reader, &mut Reader),
     item: &Item,
     fault: Option<scda::Error>,
     sealed: u64,
@@ -150,11 +150,7 @@ fn one(
             format!("dataset \"{}\": found {why}, which this library cannot read", found.dataset.name);
         scan.notes.push(Note { number: item.last(), words });
     } else if item.last() > sealed && !damaged.contains(&item.last()) {
-        let finding = undecodable(walk.dataset_reader()?, reader, item.last(), found)?;
-        scan.findings.extend(finding);
-        // For what continues after it.
-        reader.seek(item.section.offset)?;
-        reader.next_section(true)?;
+        scan.findings.extend(undecodable(reader, beside, item.last(), found)?);
     }
     Ok(())
 }

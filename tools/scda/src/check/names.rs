@@ -48,7 +48,7 @@ impl Names {
             return Ok(findings);
         }
         let (mut datasets, mut others) = (BTreeSet::new(), Vec::new());
-        let (mut reader, mut walk) = (input.open_damaged(false)?, Walk::strict(input, rigour.is_strict()));
+        let (mut reader, mut walk) = (input.open_damaged(rigour.is_strict())?, Walk::of_all(input));
         while let Some(item) = walk.next(&mut reader)? {
             let is_of_unknown = walk.is_of_unknown(&item);
             match name(&item, is_of_unknown) {

@@ -40,7 +40,7 @@ impl VerifyingReader {
     /// # Errors
     /// What differs, and those of the reader.
     pub fn new(input: &Input) -> Result<Self> {
-        let (reader, mut beside) = (input.open()?, input.open_damaged(false)?);
+        let (reader, mut beside) = (input.open_damaged(false)?, input.open_damaged(false)?);
         let file = input.file().map_err(|error| Fail::file(input.name(), error))?;
         let Seals { all: seals, fault } = beside.seals()?;
         let (name, threads) = (input.name().to_owned(), input.threads());

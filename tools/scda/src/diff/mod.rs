@@ -222,7 +222,7 @@ impl ComparedPair<'_, '_, '_> {
         let Args { rtol, atol, quiet, .. } = *self.args;
         let (a, b) = (&found.dataset, &other.dataset);
         let mut differences = datasets::of_metadata(at, a, b);
-        let readers = (self.a.dataset_reader()?, self.b.dataset_reader()?);
+        let readers = (&mut self.a.reader, &mut self.b.reader);
         if (a.data_type, &a.shape) == (b.data_type, &b.shape) {
             if differences.is_empty() || !quiet {
                 let tolerance = (rtol.is_some() || atol.is_some())

@@ -47,7 +47,7 @@ impl<'a> Side<'a> {
     pub fn new(input: &'a Input, raw: bool) -> Result<Self> {
         let walk = if raw { Walk::new(input, true) } else { Walk::with_streams(input) };
         let (sets, last_sets, groups) = Default::default();
-        Ok(Self { reader: input.open()?, walk, is_over: false, sets, last_sets, groups })
+        Ok(Self { reader: input.open_damaged(false)?, walk, is_over: false, sets, last_sets, groups })
     }
 
     fn key_of(&self, item: &Item) -> Key {
@@ -69,11 +69,6 @@ impl<'a> Side<'a> {
     pub fn addition(&self, section: &Section) -> Option<(Addition, Vec<u8>)> {
         let AdditionName { addition, data } = added_to(section.section_type, &section.user)?;
         Some((addition, self.walk.passed(data)?.to_vec()))
-    }
-
-    /// The reader of the dataset that was found last.
-    pub fn dataset_reader(&mut self) -> Result<&mut Reader> {
-        self.walk.dataset_reader()
     }
 
     /// The next thing but for groups. More parts of streams are put to those before.

@@ -1,6 +1,8 @@
 //! The list of a sealed file, from its indexes alone.
 
-use crate::datasets::{Addition, Item, Pair, Pairs, added_to, announced, begins_streams, is_first};
+use crate::datasets::{
+    Addition, Item, Pair, added_to, announced, begins_streams, is_first, pair_at, streams_at, tolerated,
+};
 use crate::fail::{Result, and_known, is_invalid};
 use crate::files::Input;
 use crate::output::Output;
@@ -31,15 +33,8 @@ pub fn list(
     seals: &Seals,
     selections: &[Selection],
 ) -> Result<()> {
-    let mut lines = Lines {
-        out,
-        selections,
-        pairs: Pairs::new(input),
-        faults: Faults::default(),
-        selected: 0,
-        held: None,
-        added: HashSet::new(),
-    };
+    let mut lines =
+        Lines { out, selections, faults: Faults::default(), selected: 0, held: None, added: HashSet::new() };
     let listed = lines.all(reader, seals).and_then(|number| {
         select::check(selections, input.name(), number)?;
         select::check_some(selections, input.name(), lines.selected)
@@ -51,7 +46,6 @@ pub fn list(
 struct Lines<'a> {
     out: &'a mut Output,
     selections: &'a [Selection],
-    pairs: Pairs<'a>,
     faults: Faults,
     selected: u64,
     /// The first section of several that belong together, of which others follow.
@@ -72,26 +66,26 @@ impl Lines<'_> {
                     end = row.end();
                     if let Some(section_type) = row.section {
                         number += 1;
-                        self.next(number, section_type, row)?;
+                        self.next(reader, number, section_type, row)?;
                     }
                 }
                 first += rows.len() as u64;
             }
         }
         if let Some((item, row)) = self.held.take() {
-            self.write(&item, &row)?;
+            self.write(reader, &item, &row)?;
         }
         Ok(number)
     }
 
     /// A row; those that belong together are one line.
-    fn next(&mut self, number: u64, section_type: SectionType, row: &Row) -> Result<()> {
+    fn next(&mut self, reader: &mut Reader, number: u64, section_type: SectionType, row: &Row) -> Result<()> {
         if let Some((item, first)) = self.held.take() {
             if number < item.last() {
                 self.held = Some((item, first));
                 return Ok(());
             }
-            return self.write(&item, row);
+            return self.write(reader, &item, row);
         }
         if self.is_of_dataset(section_type, row) {
             return Ok(());
@@ -104,15 +98,14 @@ impl Lines<'_> {
             }
             return Ok(());
         }
-        let reader = self.pairs.reader()?;
         reader.seek(row.offset)?;
         let Some(section) = reader.next_section(true)? else { return Ok(()) };
         let mut item = Item { number, section, pair: None, streams: None, fault: None };
         if begins_streams {
-            let (streams, fault) = self.pairs.look_for_streams(&section)?;
+            let (streams, fault) = tolerated(streams_at(reader, &section))?;
             (item.streams, item.fault) = (streams.map(Box::new), fault);
         } else {
-            (item.pair, item.fault) = self.pairs.look(&section)?;
+            (item.pair, item.fault) = tolerated(pair_at(reader, &section))?;
         }
         if let Some(Pair::Dataset(found)) = &item.pair {
             self.added.extend(found.added.iter().flat_map(|rows| [rows.metadata, rows.data]));
@@ -121,7 +114,7 @@ impl Lines<'_> {
             self.held = Some((item, *row));
             return Ok(());
         }
-        self.write(&item, row)
+        self.write(reader, &item, row)
     }
 
     /// Whether a section announces what was added to a dataset later, or is that. Rows of no dataset are sections like others.
@@ -135,8 +128,8 @@ impl Lines<'_> {
     }
 
     /// The line of a section, or of several that belong together, whose last row is this.
-    fn write(&mut self, item: &Item, row: &Row) -> Result<()> {
-        if !select::any_of(self.selections, item, Some(&mut self.pairs))? {
+    fn write(&mut self, reader: &mut Reader, item: &Item, row: &Row) -> Result<()> {
+        if !select::any_of(self.selections, item, Some(reader))? {
             return Ok(());
         }
         self.selected += 1;

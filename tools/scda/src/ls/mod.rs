@@ -103,10 +103,10 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
-    let mut reader = input.open()?;
+    let mut reader = input.open_damaged(false)?;
     let size = reader.file_size().unwrap_or(0);
     let (user, vendor) = (quote(reader.user()), quote(reader.vendor()));
-    let seals = seals(&reader, input)?;
+    let seals = seals(&mut reader)?;
     let sealed = seals.as_ref().map_or(String::new(), |seals| match seals.all.len() {
         1 => ", sealed".to_owned(),
         count => format!(", sealed: {count} seals"),
@@ -134,15 +134,15 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
         let line = head();
         out.text(format_args!("{}\n", out.colour(1, &line)))?;
     }
-    let mut damage = None;
+    let (mut damage, start) = (None, reader.position().unwrap_or(0));
     if let Some(mut seals) = seals.filter(|_| !args.long && !args.raw) {
-        let mut reader = input.open_damaged(false)?;
         damage = index::damage(&mut reader, &mut seals)?;
         // The sections may be whole although the index is damaged.
         if damage.is_none() {
             return index::list(out, &mut reader, input, &seals, &args.select);
         }
     }
+    reader.seek(start)?;
     let mut faults = Faults::default();
     let listed = walk_list(out, &mut reader, input, args, &mut faults);
     let listed = and_known(listed, || faults.end());
@@ -179,7 +179,7 @@ fn walk_list(
     // What follows the last one that is meant may be damaged.
     while !select::none_from(&args.select, walk.number + 1) {
         let Some(item) = walk.next(reader)? else { break };
-        if !select::any_of(&args.select, &item, walk.pairs())? {
+        if !select::any_of(&args.select, &item, walk.finder(reader))? {
             item.skip(reader)?;
             continue;
         }
@@ -203,7 +203,7 @@ fn walk_list(
         match (&item.pair, args.long) {
             (Some(pair), false) => out.text(format_args!("{}\n", pair_line(pair, row.number, row.stored)))?,
             (Some(Pair::Dataset(found)), true) => {
-                let numbers = numbers_words(&mut walk, found, input, args.read_all)?;
+                let numbers = numbers_words(reader, found, input, args.read_all)?;
                 describe_dataset(out, found, &row, &numbers)?;
             }
             (Some(Pair::Group(found)), true) => describe_group(out, found, &row)?,
@@ -309,7 +309,7 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row, numbers: &[Strin
 
 /// The smallest and the largest number of a dataset and their mean, which reads it; of a large one, what its writer says. Of structs a line
 /// for each member.
-fn numbers_words(walk: &mut Walk<'_>, found: &Found, input: &Input, read_all: bool) -> Result<Vec<String>> {
+fn numbers_words(reader: &mut Reader, found: &Found, input: &Input, read_all: bool) -> Result<Vec<String>> {
     let Found { dataset, .. } = found;
     let bytes = dataset.data_bytes().unwrap_or(u64::MAX);
     let meanings = CfDecoding::all(dataset);
@@ -324,7 +324,7 @@ fn numbers_words(walk: &mut Walk<'_>, found: &Found, input: &Input, read_all: bo
         let none = || "not read, because there are many; --read-all reads them".to_owned();
         return Ok(vec![range.unwrap_or_else(none)]);
     }
-    match Statistics::read(walk.dataset_reader()?, &found.handle, &meanings, input.threads()) {
+    match Statistics::read(reader, &found.handle, &meanings, input.threads()) {
         Ok(numbers) => Ok(Statistics::lines(&meanings, &numbers)),
         Err(Fail::Scda(error)) => Ok(vec![format!("cannot be read: {}", visible(&error.to_string()))]),
         Err(fail) => Err(fail),

@@ -422,7 +422,7 @@ fn sealed_files_are_appended_to_in_place() {
     let before = place.read("a.scda");
     let bytes = place.read("more.scda");
     place.write("cut.scda", &bytes[..bytes.len() - 32]);
-    place.scda("append a.scda more.scda cut.scda").bad(1, "scda: cut.scda: byte ");
+    place.scda("append a.scda more.scda cut.scda").bad(1, "scda: cut.scda: section 10 ");
     place.scda("append a.scda more.scda missing.scda").bad(2, "missing.scda");
     place.scda("append -s nothing a.scda more.scda").bad(2, "no section");
     assert!(place.read("a.scda") == before);

@@ -147,7 +147,7 @@ impl Column {
             if datasets.current != Some(self.number) {
                 datasets.go_to(self.number)?;
             }
-            if !self.order.next(datasets.walk.dataset_reader()?, &self.found, &mut self.data)? {
+            if !self.order.next(&mut datasets.reader, &self.found, &mut self.data)? {
                 return Err(Fail::Trouble("a dataset has no more numbers".to_owned()));
             }
             self.at = 0;
