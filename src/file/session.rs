@@ -106,10 +106,11 @@ impl<S: SessionState> Session<S> {
     }
 
     /// Runs an operation between [`Self::begin`] and [`Self::end`].
+    #[inline]
     pub fn operate<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T, Failure>) -> Result<T> {
         let (state, call) = self.begin()?;
         let result = operation(state);
-        self.end(call, result)
+        self.end(&call, result)
     }
 
     /// An operation begins: what the caller does with the state until [`Self::end`].
@@ -135,7 +136,7 @@ impl<S: SessionState> Session<S> {
 
     /// An operation ends. If it has failed, all ranks close the file, unless it survives errors.
     #[inline(always)]
-    pub fn end<T>(&mut self, call: Call, result: Result<T, Failure>) -> Result<T> {
+    pub fn end<T>(&mut self, call: &Call, result: Result<T, Failure>) -> Result<T> {
         let Some(state) = &mut self.state else { return Err(closed()) };
         let result = match result {
             Ok(value) if call.is_alone => match state.team().has_deferred() {
@@ -145,9 +146,7 @@ impl<S: SessionState> Session<S> {
             Ok(value) if state.checks_every_call() => state.team().agree(Ok(())).map(|_| value),
             other => other,
         };
-        let result = result.map_err(|failure| self.failed(failure));
-        drop(call);
-        result
+        result.map_err(|failure| self.failed(failure))
     }
 
     #[cold]
@@ -196,7 +195,7 @@ impl<S: SessionState> Session<S> {
         let (state, call) = self.begin()?;
         state.team().note_call(Function::ProcSizes);
         let sums = state.team().gather(Sizes::Each(sizes).total());
-        self.end(call, sums)
+        self.end(&call, sums)
     }
 
     /// The numbers of all ranks, by rank.
@@ -204,7 +203,7 @@ impl<S: SessionState> Session<S> {
         let (state, call) = self.begin()?;
         state.team().note_call(Function::ProcCounts);
         let counts = state.team().gather(Ok(count));
-        self.end(call, counts)
+        self.end(&call, counts)
     }
 
     /// The partition in which this rank has `count` elements.
@@ -212,7 +211,7 @@ impl<S: SessionState> Session<S> {
         let (state, call) = self.begin()?;
         state.team().note_call(Function::Partition);
         let partition = partition_of(state.team(), count);
-        self.end(call, partition)
+        self.end(&call, partition)
     }
 
     pub fn ranks(&mut self) -> ThisRank {

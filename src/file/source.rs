@@ -175,8 +175,17 @@ fn mismatch(what: &str, index: usize, found: usize, expected: u64) -> Error {
 }
 
 /// An error if memory of this length is not for elements of these sizes.
-#[inline]
+#[inline(always)]
 fn check_length(found: usize, sizes: Sizes<'_>) -> Result<()> {
+    match sizes {
+        Sizes::Fixed { count, size } if count.checked_mul(size) == Some(found as u64) => Ok(()),
+        _ => check_total(found, sizes),
+    }
+}
+
+/// As [`check_length`], by the sum of all sizes.
+#[inline(never)]
+fn check_total(found: usize, sizes: Sizes<'_>) -> Result<()> {
     let expected = sizes.total()?;
     if found as u64 == expected { Ok(()) } else { Err(wrong_length(found, expected)) }
 }
@@ -261,7 +270,7 @@ impl Sink<'_> {
     ///
     /// # Errors
     /// `Argument`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn check(&mut self, sizes: Sizes<'_>) -> Result<()> {
         match self {
             Self::Contiguous(data) => check_length(data.len(), sizes),

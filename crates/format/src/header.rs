@@ -47,13 +47,36 @@ impl UserString {
     pub fn check(text: &[u8]) -> Result<()> {
         if text.len() <= USER_STRING_BYTES { Ok(()) } else { Err(too_long(text.len())) }
     }
+}
 
-    /// The user string in a field, if the field is padded correctly.
+/// A user string where it stands: in a field of a header, which is padded correctly.
+#[derive(Clone, Copy)]
+pub struct UserField<'a> {
+    bytes: &'a [u8; USER_STRING_BYTES],
+    len: u8,
+}
+
+impl<'a> UserField<'a> {
     #[inline]
-    fn of_field(field: &[u8; SECTION_HEADER_BYTES - 2]) -> Option<Self> {
+    fn parse(field: &'a [u8; SECTION_HEADER_BYTES - 2]) -> Option<Self> {
         // The shortest padding has four bytes, so the string has at most 58.
         let len = short_length(strip_dashes(field)?);
-        field.first_chunk().map(|bytes| Self { bytes: *bytes, len })
+        field.first_chunk().map(|bytes| Self { bytes, len })
+    }
+
+    /// A copy of it.
+    #[must_use]
+    #[inline(always)]
+    pub fn copied(self) -> UserString {
+        UserString { bytes: *self.bytes, len: self.len }
+    }
+}
+
+impl Deref for UserField<'_> {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
     }
 }
 
@@ -148,9 +171,9 @@ fn put_lettered(header: &mut [u8], letter: u8, user: &[u8], style: LineBreak) {
 
 /// The user string in a field of 64 bytes whose letter was checked.
 #[inline]
-fn lettered_user(header: &[u8; SECTION_HEADER_BYTES]) -> Result<UserString> {
+fn lettered_user(header: &[u8; SECTION_HEADER_BYTES]) -> Result<UserField<'_>> {
     let field = header.last_chunk().filter(|_| header[1] == b' ');
-    field.and_then(UserString::of_field).ok_or_else(|| user_error(header))
+    field.and_then(UserField::parse).ok_or_else(|| user_error(header))
 }
 
 /// The error for a field without a valid user string.
@@ -233,7 +256,7 @@ pub fn parse_file_header(bytes: &[u8]) -> Result<FileHeader> {
         .at(32));
     }
     Ok(FileHeader {
-        user: lettered_user(lettered).map_err(|e| e.at(32))?,
+        user: lettered_user(lettered).map_err(|e| e.at(32))?.copied(),
         vendor: UserString::new(vendor)?,
         line_break: if header[VENDOR_FIELD].ends_with(b"\r\n") { LineBreak::Mime } else { LineBreak::Unix },
     })
@@ -280,7 +303,7 @@ pub(super) fn put_line(line: &mut [u8], section: Option<SectionType>, user: &[u8
 /// `Format`.
 pub(super) fn parse_line(line: &[u8; SECTION_HEADER_BYTES]) -> Result<(Option<SectionType>, UserString)> {
     if line[0] == FILE_LETTER {
-        return Ok((None, lettered_user(line)?));
+        return Ok((None, lettered_user(line)?.copied()));
     }
     parse_section_header(line).map(|(section, user)| (Some(section), user))
 }
@@ -291,6 +314,15 @@ pub(super) fn parse_line(line: &[u8; SECTION_HEADER_BYTES]) -> Result<(Option<Se
 /// `Format`.
 #[inline(always)]
 pub fn parse_section_header(header: &[u8; SECTION_HEADER_BYTES]) -> Result<(SectionType, UserString)> {
+    section_header_fields(header).map(|(section, user)| (section, user.copied()))
+}
+
+/// As [`parse_section_header`], without a copy.
+///
+/// # Errors
+/// `Format`.
+#[inline(always)]
+pub fn section_header_fields(header: &[u8; SECTION_HEADER_BYTES]) -> Result<(SectionType, UserField<'_>)> {
     let section = SectionType::from_letter(header[0]).ok_or_else(|| type_error(header[0]))?;
     Ok((section, lettered_user(header)?))
 }

@@ -32,6 +32,7 @@ pub struct SectionLayout {
 impl SectionLayout {
     /// An inline section (figure 2).
     #[must_use]
+    #[inline]
     pub fn inline(start: u64) -> Option<Self> {
         let data = sum(start, HEADER)?;
         let end = sum(data, INLINE_BYTES as u64)?;
@@ -40,18 +41,21 @@ impl SectionLayout {
 
     /// A block of `size` bytes (figure 3).
     #[must_use]
+    #[inline]
     pub fn block(start: u64, size: u64) -> Option<Self> {
         Self::padded(start, HEADER + COUNT, 0, size)
     }
 
     /// An array of `n` elements of `size` bytes (figure 4).
     #[must_use]
+    #[inline]
     pub fn array(start: u64, n: u64, size: u64) -> Option<Self> {
         Self::padded(start, HEADER + 2 * COUNT, 0, product(n, size)?)
     }
 
     /// A varray of `n` elements with `total` bytes in all (figure 5).
     #[must_use]
+    #[inline]
     pub fn varray(start: u64, n: u64, total: u64) -> Option<Self> {
         Self::padded(start, HEADER + COUNT, product(n, COUNT)?, total)
     }
@@ -67,12 +71,14 @@ impl SectionLayout {
 
     /// Offset of the padding.
     #[must_use]
+    #[inline]
     pub fn padding(&self) -> u64 {
         self.data + self.data_bytes
     }
 
     /// Bytes of the whole section.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> u64 {
         self.end - self.start
     }

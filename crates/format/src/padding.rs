@@ -41,7 +41,7 @@ pub const fn dashes<const D: usize>(style: LineBreak) -> [u8; D] {
 }
 
 /// Puts the content and the space after it into a field of dashes.
-#[inline]
+#[inline(always)]
 pub fn fill(field: &mut [u8], content: &[u8]) {
     debug_assert!(content.len() + 4 <= field.len());
     field[..content.len()].copy_from_slice(content);
@@ -51,6 +51,7 @@ pub fn fill(field: &mut [u8], content: &[u8]) {
 /// The content of a field padded with dashes, parsed from the right: two bytes of any value, at
 /// least one dash, one space. `None` if the field is not of that form.
 #[must_use]
+#[inline]
 pub fn strip_dashes(field: &[u8]) -> Option<&[u8]> {
     const WORD: usize = 8;
     let dashed = &field[..field.len().checked_sub(2)?];

@@ -337,7 +337,7 @@ impl Writer {
     pub fn begin_streams(&mut self, user: &[u8], chunk_bytes: u64) -> Result<()> {
         let (state, call) = self.session.begin()?;
         let begun = state.begin_streams(user, chunk_bytes);
-        self.session.end(call, begun)
+        self.session.end(&call, begun)
     }
 
     /// Writes bytes to the end of this rank's stream. Not collective: no message is sent. What is long is written straight from
@@ -363,7 +363,7 @@ impl Writer {
     pub fn end_streams(&mut self) -> Result<()> {
         let (state, call) = self.session.begin()?;
         let ended = state.end_streams();
-        self.session.end(call, ended)
+        self.session.end(&call, ended)
     }
 
     /// Writes a set of streams as [`Self::begin_streams`] and the rest do, by a process that writes alone: `open` gives the

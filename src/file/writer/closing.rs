@@ -24,7 +24,7 @@ impl Writer {
     pub fn flush(&mut self) -> Result<()> {
         let (state, call) = self.session.begin()?;
         let flushed = state.flush();
-        self.session.end(call, flushed)
+        self.session.end(&call, flushed)
     }
 
     /// Writes everything, and a seal of it: a record of all sections with their checksums, by which a reader knows that
@@ -38,7 +38,7 @@ impl Writer {
         let (state, call) = self.session.begin()?;
         state.sections.team_mut().note_call(Function::Commit);
         let committed = state.commit();
-        self.session.end(call, committed)
+        self.session.end(&call, committed)
     }
 
     /// The first half of [`Self::commit`]: returns when all that was written is copied, or written by the calls if
@@ -53,7 +53,7 @@ impl Writer {
     pub fn commit_begin(&mut self) -> Result<CommitRequest> {
         let (state, call) = self.session.begin()?;
         let begun = state.begin_commit();
-        self.session.end(call, begun)
+        self.session.end(&call, begun)
     }
 
     /// Whether this rank has written what it has to before `request` can be completed: then [`Self::wait`] waits only for the other
@@ -77,7 +77,7 @@ impl Writer {
         let (state, call) = self.session.begin()?;
         state.sections.team_mut().note_call(Function::Wait);
         let noted = state.commits.note_wait(request);
-        self.session.end(call, noted.map_err(Failure::Mine))
+        self.session.end(&call, noted.map_err(Failure::Mine))
     }
 
     /// The first half of [`Self::close`]: returns when all that was written is copied, or written by the calls if
@@ -98,7 +98,7 @@ impl Writer {
     pub fn begin_close(&mut self) -> Result<()> {
         let (state, call) = self.session.begin()?;
         let begun = state.begin_close();
-        self.session.end(call, begun)
+        self.session.end(&call, begun)
     }
 
     /// What was begun and not completed.
@@ -134,7 +134,7 @@ impl Writer {
     fn close_now(mut self) -> Result<()> {
         let (state, call) = self.session.begin()?;
         let sealed = state.seal_to_close();
-        self.session.end(call, sealed)?;
+        self.session.end(&call, sealed)?;
         self.session.take()?.close()
     }
 }

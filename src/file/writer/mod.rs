@@ -253,7 +253,7 @@ impl Writer {
                     // What is appended is removed if it is not committed; what the file had is not.
                     let (state, call) = session.begin()?;
                     let sealed = state.sections.seal(!is_copy, false);
-                    session.end(call, sealed)?;
+                    session.end(&call, sealed)?;
                 }
                 Ok(Self { session, user, cut_off: Some(size - end) })
             }
@@ -347,7 +347,7 @@ impl Writer {
         state.tolerant = state.sections.team().is_alone();
         let words = "tolerating arguments: only a rank that writes alone can do this";
         let result = if state.tolerant { Ok(()) } else { Err(Error::usage(words).into()) };
-        self.session.end(call, result)
+        self.session.end(&call, result)
     }
 
     /// Whether the file is open: not closed, by [`Self::close`] or an error. Not collective.

@@ -2,7 +2,7 @@
 //! executed.
 
 use super::datasets::{Boxes, DatasetBoxes};
-use super::kinds::{DataStream, ElementStream};
+use super::kinds::{DataStream, ElementStream, Section};
 use super::{Writer, WriterState};
 use crate::file::options::Encode;
 use crate::file::source::Source;
@@ -76,7 +76,7 @@ impl Writer {
     pub(crate) fn write(&mut self, operation: Operation<'_>) -> Result<()> {
         let (state, call) = self.session.begin()?;
         let result = state.perform(operation);
-        self.session.end(call, result)
+        self.session.end(&call, result)
     }
 
     /// As [`Self::write`], of data in this memory, which stays as it is if [`WriteOptions::lend`](crate::WriteOptions::lend) says so.
@@ -86,7 +86,7 @@ impl Writer {
         state.lend(lent);
         let result = state.perform(operation);
         state.lend(None);
-        self.session.end(call, result)
+        self.session.end(&call, result)
     }
 }
 
@@ -98,22 +98,22 @@ impl WriterState {
         match operation {
             Operation::Inline { user, root, data } => {
                 let section = self.plain().check_inline(user, root, data)?;
-                self.scheduler().submit_section(section)?;
+                self.submit(section)?;
             }
             Operation::Block { user, root, size, data, encode } => {
                 self.cache.note_section(user);
                 let section = self.plain().check_block(user, root, size, data, encode)?;
-                self.scheduler().submit_section(section)?;
+                self.submit(section)?;
             }
             Operation::Array { user, counts, size, data, encode } => {
                 self.cache.note_section(user);
                 let section = self.plain().check_array(user, counts, size, data, encode)?;
-                self.scheduler().submit_section(section)?;
+                self.submit(section)?;
             }
             Operation::Varray { user, counts, proc_sizes, data, encode } => {
                 self.cache.note_section(user);
                 let section = self.plain().check_varray(user, counts, proc_sizes, data, encode)?;
-                self.scheduler().submit_section(section)?;
+                self.submit(section)?;
             }
             Operation::Dataset { dataset, boxes } => {
                 self.datasets().dataset(dataset, boxes.map_err(Error::again))?
@@ -153,5 +153,14 @@ impl WriterState {
             }
         }
         self.sections.end_call_if_any()
+    }
+
+    /// Writes a section whose arguments are checked: nearly always now.
+    #[inline(always)]
+    fn submit(&mut self, section: Section<'_>) -> Result<(), Failure> {
+        match self.pending.is_empty() {
+            true => self.plain().write(section),
+            false => self.scheduler().submit_section(section),
+        }
     }
 }

@@ -154,7 +154,12 @@ impl Cursor {
 
     /// The data of this section come next. What is read of the file ends at `end`.
     #[inline(always)]
-    pub(super) fn begin_section(&mut self, user: UserString, current: CurrentSection, end: u64) {
+    pub(super) fn begin_section(
+        &mut self,
+        user: impl FnOnce() -> UserString,
+        current: CurrentSection,
+        end: u64,
+    ) {
         let CurrentSection { section_type, count, size, decoded, layout, .. } = current;
         self.expect = match section_type {
             _ if layout.end > end => ExpectedCall::CutData(current),
@@ -162,7 +167,8 @@ impl Cursor {
             _ => ExpectedCall::Data(current),
         };
         let (offset, data_offset) = (self.position, layout.data);
-        self.header = Some(Section { section_type, user, count, size, decoded, offset, data_offset });
+        // The user string is copied last, straight to its place.
+        self.header = Some(Section { section_type, user: user(), count, size, decoded, offset, data_offset });
     }
 
     /// The sizes of the current varray were read; its data come next.

@@ -1,10 +1,12 @@
 //! The data of a section: checks the order of calls and their arguments.
 
 use super::{CurrentSection, ExpectedCall, KnownVarraySizes, Sections};
+use crate::file::read_ahead::missed;
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve_count;
+use scda_base::numbers::to_usize;
 use scda_format::header::SectionType;
 use scda_format::{FILE_HEADER_BYTES, INLINE_BYTES};
 use scda_ranks::hash::{mix, mix_and_sum};
@@ -105,6 +107,7 @@ impl DataReader<'_> {
         Ok(())
     }
 
+    #[inline(always)]
     pub fn read_block(
         &mut self,
         size: u64,
@@ -115,21 +118,42 @@ impl DataReader<'_> {
         let is_root = self.sections.input.team().check_root(root)?;
         self.sections.check_size(size, current.size)?;
         let layout = current.layout;
-        let small = self.sections.input.look_if_small(layout)?;
-        let mine = data.and_then(|data| match data {
-            Some(data) if is_root => self.sections.input.read_own_block(&current, data),
-            _ => Ok(()),
-        });
-        if small && !current.decoded {
-            // Everything is in memory: only a wrong length of the user's memory can be an error.
-            self.sections.input.team().defer(mine);
-        } else {
-            self.sections.input.team().agree(mine)?;
+        let data = data.map(|data| data.filter(|_| is_root));
+        if current.decoded || !self.sections.input.is_small(layout.bytes()) {
+            // A copy, so that what the short way needs can stay in registers.
+            return self.read_other_block(&{ current }, data);
         }
+        let bytes = self.sections.input.look(layout.data, layout.data_bytes)?;
+        // Everything is in memory: only a wrong length of the user's memory can be an error.
+        let mine = data.and_then(|data| match data {
+            Some(data) => {
+                Sink::Contiguous(&mut *data).check(Sizes::Fixed { count: 1, size })?;
+                data.copy_from_slice(bytes);
+                Ok(())
+            }
+            None => Ok(()),
+        });
+        self.sections.input.team().defer(mine);
         self.sections.advance(layout.end);
         Ok(())
     }
 
+    /// Reads a block that is large or compressed.
+    #[inline(never)]
+    fn read_other_block(
+        &mut self,
+        current: &CurrentSection,
+        data: Result<Option<&mut [u8]>>,
+    ) -> Result<(), Failure> {
+        self.sections.input.look_if_small(current.layout)?;
+        let read = |data: &mut [u8]| self.sections.input.read_own_block(current, data);
+        let mine = data.and_then(|data| data.map_or(Ok(()), read));
+        self.sections.input.team().agree(mine)?;
+        self.sections.advance(current.layout.end);
+        Ok(())
+    }
+
+    #[inline(always)]
     pub fn read_array(&mut self, counts: &[u64], size: u64, data: Result<Sink<'_>>) -> Result<(), Failure> {
         let current = self.sections.expect_data(Function::ReadArray, SectionType::Array)?;
         let elements = self.sections.check_counts(counts, current.count)?;
@@ -140,16 +164,25 @@ impl DataReader<'_> {
             // A copy, so that what the short way needs can stay in registers.
             return self.read_compressed(&{ current }, elements, sizes, data);
         }
+        let layout = current.layout;
         // The product is bounded by that of the header.
-        let offset = current.layout.data + elements.offset * size;
-        if self.sections.input.look_if_small(current.layout)? {
-            let mine = data.and_then(|data| self.sections.input.read_own_elements(offset, sizes, data));
-            // Everything is in memory: only a wrong length of the user's memory can be an error.
-            self.sections.input.team().defer(mine);
+        let offset = layout.data + elements.offset * size;
+        if !self.sections.input.is_small(layout.bytes()) {
+            self.sections.input.read_large(layout, offset, sizes, data)?;
         } else {
-            self.sections.input.read_large(current.layout, offset, sizes, data)?;
+            let bytes = self.sections.input.look(layout.data, layout.data_bytes)?;
+            // Everything is in memory: only a wrong length of the user's memory can be an error.
+            let mine = match data {
+                Ok(Sink::Contiguous(memory)) => {
+                    let start = to_usize(elements.offset * size);
+                    let own = bytes.get(start..).and_then(|bytes| bytes.get(..memory.len()));
+                    own.map(|own| memory.copy_from_slice(own)).ok_or_else(missed)
+                }
+                data => data.and_then(|data| self.sections.input.read_own_elements(offset, sizes, data)),
+            };
+            self.sections.input.team().defer(mine);
         }
-        self.sections.advance(current.layout.end);
+        self.sections.advance(layout.end);
         Ok(())
     }
 

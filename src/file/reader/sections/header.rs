@@ -11,7 +11,9 @@ use scda_base::error::{Error, ErrorKind, Result};
 use scda_codec::{can_expand, compressed_type, second_type};
 use scda_format::dataset::stored_dataset::DataSection;
 use scda_format::entry::parse_count;
-use scda_format::header::{FileHeader, SectionType, UserString, parse_file_header, parse_section_header};
+use scda_format::header::{
+    FileHeader, SectionType, UserField, UserString, parse_file_header, section_header_fields,
+};
 use scda_format::layout::{MAX_OFFSET, SectionLayout, product};
 use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
 
@@ -78,11 +80,12 @@ impl Sections {
         if self.at_end() {
             return Ok(false);
         }
-        let (user, current) = self.input.look_at_header(self.position())?;
+        let end = self.input.end();
+        let (user, current) = self.input.look_at_header(self.cursor.position())?;
         if user.ends_with(CONVENTION_END) {
             return self.look_at_convention(decode);
         }
-        self.cursor.begin_section(user, current, self.input.end());
+        self.cursor.begin_section(|| user.copied(), current, end);
         Ok(true)
     }
 
@@ -96,19 +99,19 @@ impl Sections {
             self.cursor.advance(first);
             return self.look_at_section(decode);
         }
-        let (mut user, mut current) = self.input.look_at_header(self.position())?;
+        let (mut user, mut current) = self.input.copy_header(self.position())?;
         while let Some(end) = end_of_seal(&mut self.input, &user, &current)? {
             if end >= self.input.ends().sections {
                 self.cursor.advance(end);
                 return Ok(false);
             }
-            (user, current) = self.input.look_at_header(end)?;
+            (user, current) = self.input.copy_header(end)?;
             self.cursor.advance(end);
         }
         if decode && let Some(pair) = self.input.look_at_pair(&user, &current)? {
             (user, current) = pair;
         }
-        self.cursor.begin_section(user, current, self.input.end());
+        self.cursor.begin_section(|| user, current, self.input.end());
         Ok(true)
     }
 }
@@ -117,11 +120,12 @@ impl Input {
     /// Reads one section header as the file has it, and checks that the file is long enough for what it
     /// says, unless this may be cut.
     #[inline(always)]
-    pub(super) fn look_at_header(&mut self, start: u64) -> Result<(UserString, CurrentSection), Failure> {
-        self.ends().check("section header", start, start.saturating_add(SECTION_HEADER_BYTES as u64))?;
-        let bytes = self.look(start, LONGEST_HEADER.min(self.end() - start))?;
+    pub(super) fn look_at_header(&mut self, start: u64) -> Result<(UserField<'_>, CurrentSection), Failure> {
+        let (ends, is_tolerant) = (self.ends(), self.is_tolerant());
+        ends.check("section header", start, start.saturating_add(SECTION_HEADER_BYTES as u64))?;
+        let bytes = self.look(start, LONGEST_HEADER.min(ends.read - start))?;
         let header = bytes.first_chunk().ok_or_else(missed)?;
-        let (section_type, user) = parse_section_header(header).map_err(|e| e.at(start))?;
+        let (section_type, user) = section_header_fields(header).map_err(|e| e.at(start))?;
         let (count, size) = match section_type {
             SectionType::Inline => (0, 0),
             SectionType::Block => (0, count(bytes, start, 0, b'E')?),
@@ -140,8 +144,8 @@ impl Input {
             exceeds_63_bits(counts).at(start)
         })?;
         // Inline data are one piece.
-        if !self.is_tolerant() || section_type == SectionType::Inline {
-            self.ends().check("section", start, layout.end)?;
+        if !is_tolerant || section_type == SectionType::Inline {
+            ends.check("section", start, layout.end)?;
         }
         Ok((
             user,
@@ -155,6 +159,11 @@ impl Input {
                 in_ranges: false,
             },
         ))
+    }
+
+    /// As [`Self::look_at_header`], with a copy of the user string.
+    pub(super) fn copy_header(&mut self, start: u64) -> Result<(UserString, CurrentSection), Failure> {
+        self.look_at_header(start).map(|(user, current)| (user.copied(), current))
     }
 
     /// If `first` is the first section of a compressed pair, the section that the pair stands for
@@ -186,7 +195,7 @@ impl Input {
             let entry = entry.first_chunk().ok_or_else(missed)?;
             parse_count(entry, b'U').map_err(|e| as_decode_error(e).at(offset))?
         };
-        let (user, second) = self.look_at_header(first.layout.end).map_err(|failure| match failure {
+        let (user, second) = self.copy_header(first.layout.end).map_err(|failure| match failure {
             Failure::Mine(error) => Failure::Mine(as_decode_error(error)),
             agreed @ Failure::Agreed(_) => agreed,
         })?;

@@ -244,6 +244,7 @@ impl Input {
 
     /// Reads this rank's elements of a large section, which begin at `offset`; small pieces by some ranks of each node for all.
     /// This rank may have an error already.
+    #[inline(never)]
     pub fn read_large(
         &mut self,
         layout: SectionLayout,

@@ -88,13 +88,9 @@ impl Scheduler<'_> {
         ChunkWriter::new(self.sections, self.compression)
     }
 
-    /// As [`Self::submit`], of a section: the short way of most of them, without a call.
-    #[inline(always)]
+    /// As [`Self::submit`], of a section.
     pub fn submit_section(&mut self, section: Section<'_>) -> Result<(), Failure> {
-        match self.pending.is_empty() {
-            true => SectionWriter::new(self.sections, self.compression).write(section),
-            false => self.submit(Write::Section(section)),
-        }
+        self.submit(Write::Section(section))
     }
 
     /// Executes a write now, or keeps it until it has a place.

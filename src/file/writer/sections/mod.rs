@@ -101,7 +101,11 @@ impl Sections {
             let end = self.end();
             self.output.file_mut().label(end, user);
         }
-        self.sealer.as_mut().map_or(Ok(()), |sealer| sealer.note_section(section, user, count, size))
+        // No closure: it would take its arguments by reference, out of registers.
+        match &mut self.sealer {
+            Some(sealer) => sealer.note_section(section, user, count, size),
+            None => Ok(()),
+        }
     }
 
     /// A section of the user is complete. An error of this rank alone waits for the next agreement.
