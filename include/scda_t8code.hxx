@@ -14,14 +14,14 @@
  * program builds, as it did when it started; scda_t8code_read_field, scda_t8code_read_counts and scda_t8code_read_ragged read the values of
  * the local elements. docs/t8code.md says what the file holds; it does not depend on the number of ranks.
  *
- * The functions are inline and call the public functions of t8code and libscda: link both, with the same MPI. They need C++20 and a t8code
- * that is newer than release 4.0.0: it must have t8_forest_set_partition_offset.
+ * The functions are inline and call the public functions of t8code, of the p4est that comes with it, and of libscda: link them with the
+ * same MPI. They need C++20 and t8code 4.0.0 or later.
  *
  * All functions are collective over the communicator of the file, which has the ranks of that of the forest. Errors are as in scda.h:
  * the same on all ranks; the file is closed, NULL is returned, and scda_last_error_message tells the reason. With NULL for the file they
  * return NULL and do nothing else, but that scda_t8code_read_forest releases what it is given. What is read is compared with
- * the convention and with the cmesh before t8code gets it. On each rank, memory and messages are in proportion to its elements and trees;
- * of the cmesh, a rank has what t8code gives it.
+ * the convention and with the cmesh before t8code gets it. On each rank, memory and messages are in proportion to its elements and trees, with
+ * 32 bytes for each rank; of the cmesh, a rank has what t8code gives it.
  *
  * `group` is the name of the forest, a group of datasets; NULL: SCDA_FOREST_GROUP. `step` is a time step: 0 is the first in the file;
  * -1 is the last, -2 the one before it. In a file without times it is 0 or -1.
@@ -32,6 +32,7 @@
 
 #include <scda_forest.h>
 
+#include <p4est_communication.h>
 #include <t8.h>
 #include <t8_cmesh/t8_cmesh.h>
 #include <t8_forest/t8_forest_general.h>
@@ -1071,21 +1072,38 @@ inline scda_fcontext_t *read_about (scda_fcontext_t *f, const char *group, t8_cm
   return f;
 }
 
-/* Gives each rank `n` elements of a forest, in place of it. */
-inline void distribute (t8_forest_t *forest, uint64_t n, MPI_Comm comm) {
-  uint64_t first = 0;
-  int rank = 0;
+/* The first element of each rank, and the number of all: what p4est and t8code have of a partition. */
+inline std::vector<p4est_gloidx_t> first_elements (uint64_t n, MPI_Comm comm) {
+  int size = 0;
+  int64_t own = static_cast<int64_t> (n);
+  MPI_Comm_size (comm, &size);
+  std::vector<int64_t> counts (static_cast<size_t> (size));
+  std::vector<p4est_gloidx_t> first (counts.size () + 1);
+  MPI_Allgather (&own, 1, MPI_INT64_T, counts.data (), 1, MPI_INT64_T, comm);
+  for (size_t p = 0; p < counts.size (); ++p) { first[p + 1] = first[p] + static_cast<p4est_gloidx_t> (counts[p]); }
+  return first;
+}
+
+/* Moves values of elements, of which this rank has `n` from `data` on, to the ranks that have these elements in a forest. */
+template <typename T> std::vector<T> moved (const T *data, uint64_t n, t8_forest_t forest, MPI_Comm comm) {
+  const uint64_t local = static_cast<uint64_t> (t8_forest_get_local_num_leaf_elements (forest));
+  const std::vector<p4est_gloidx_t> from = first_elements (n, comm), to = first_elements (local, comm);
+  std::vector<T> received (local);
+  p4est_transfer_fixed (to.data (), from.data (), comm, 0, received.data (), data, sizeof (T));
+  return received;
+}
+
+/* Distributes the elements of a forest evenly, in place of it. */
+inline void distribute (t8_forest_t *forest) {
   t8_forest_t next = nullptr;
-  MPI_Comm_rank (comm, &rank);
-  MPI_Exscan (&n, &first, 1, MPI_UINT64_T, MPI_SUM, comm);
   t8_forest_init (&next);
   t8_forest_set_partition (next, *forest, 0);
-  t8_forest_set_partition_offset (next, rank == 0 ? 0 : static_cast<t8_gloidx_t> (first));
   t8_forest_commit (next);
   *forest = next;
 }
 
-/* Refines a forest that has only trees, level by level: each rank has the ancestors that begin with its elements. */
+/* Refines a forest that has only trees, level by level: each rank decides for the ancestors that begin with the elements that
+ * it has read. */
 inline scda_fcontext_t *refine (scda_fcontext_t *f, const read_t &r, int levels, t8_forest_t *forest, int *err) {
   std::vector<int8_t> common, decisions;
   error_t e;
@@ -1112,7 +1130,8 @@ inline scda_fcontext_t *refine (scda_fcontext_t *f, const read_t &r, int levels,
     }
     f = scda_forest_agree_internal (f, r.comm, &e, err);
     if (f == nullptr) { return nullptr; }
-    distribute (forest, n, r.comm);
+    distribute (forest);
+    decisions = moved (decisions.data (), n, *forest, r.comm);
     holes = 0;
     for (const int8_t decision : decisions) { holes = holes || decision == removed; }
     MPI_Allreduce (MPI_IN_PLACE, &holes, 1, MPI_INT, MPI_MAX, r.comm);
@@ -1122,19 +1141,24 @@ inline scda_fcontext_t *refine (scda_fcontext_t *f, const read_t &r, int levels,
     }
   }
   /* It is the one that was saved. */
+  distribute (forest);
   const t8_scheme *scheme = t8_forest_get_scheme (*forest);
-  uint64_t i = 0;
-  if (static_cast<uint64_t> (t8_forest_get_local_num_leaf_elements (*forest)) == r.n) {
+  const long long all = static_cast<long long> (t8_forest_get_global_num_leaf_elements (*forest));
+  uint64_t same = 0;
+  if (static_cast<uint64_t> (all) == r.elements) {
+    const std::vector<uint64_t> trees = moved (r.tree.data () + r.before, r.n, *forest, r.comm);
+    const auto levels_of = moved (r.rows.level.data () + r.before, r.n, *forest, r.comm);
+    const auto positions = moved (r.rows.position.data () + r.before, r.n, *forest, r.comm);
     each_element (*forest, 1, [&] (t8_locidx_t at, t8_gloidx_t tree, t8_eclass_t tree_class, const t8_element_t *element) {
-      const size_t row = static_cast<size_t> (at) + static_cast<size_t> (r.before);
+      const size_t row = static_cast<size_t> (at);
       const int level = scheme->element_get_level (tree_class, element);
-      i += static_cast<uint64_t> (tree) == r.tree[row] && level == r.rows.level[row] && position_of (scheme, tree_class, element, level) == r.rows.position[row];
+      same += static_cast<uint64_t> (tree) == trees[row] && level == levels_of[row] && position_of (scheme, tree_class, element, level) == positions[row];
     });
   }
-  if (i != r.n) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "t8code has %lld elements of %.58s where the file has %llu, of which %llu are the same",
-                                static_cast<long long> (t8_forest_get_local_num_leaf_elements (*forest)), scda_forest_group_internal (r.group),
-                                static_cast<unsigned long long> (r.n), static_cast<unsigned long long> (i));
+  MPI_Allreduce (MPI_IN_PLACE, &same, 1, MPI_UINT64_T, MPI_SUM, r.comm);
+  if (same != r.elements) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "t8code has %lld elements of %.58s where the file has %llu, of which %llu are the same", all,
+                                scda_forest_group_internal (r.group), static_cast<unsigned long long> (r.elements), static_cast<unsigned long long> (same));
   }
   return scda_forest_agree_internal (f, r.comm, &e, err);
 }

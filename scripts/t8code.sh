@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # t8code.sh [PREFIX]: tests include/scda_t8code.hxx with the t8code that is installed in PREFIX, or else in /usr/local or /usr: one that was built with
-# Open MPI, and has what docs/t8code.md asks for. Skipped if there is none. Writes below target only.
+# Open MPI, as docs/t8code.md says. Skipped if there is none. Writes below target only.
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 
@@ -25,6 +25,6 @@ where=$(dirname "$config")
 # Not in CMAKE_PREFIX_PATH: the p4est that t8code brings along is not that of the other tests.
 run 120 cmake -S ffi-tests -B $folder/ffi-tests -G Ninja "-DCMAKE_PREFIX_PATH=$root/$folder/prefix" "-DT8CODE_DIR=$where" \
   "-DP4EST_DIR=$where" "-DSC_DIR=$where"
-run 900 cmake --build $folder/ffi-tests --target t8code t8code_restart t8code_dam t8code_p4est_dam
+run 900 cmake --build $folder/ffi-tests --target t8code_programs
 heading "Forests of t8code: written and restarted on 1 to 4 ranks"
 c_tests t8code 1800 $folder/ffi-tests --timeout 600 -R '^(prepare|t8code.*)$'

@@ -17,14 +17,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 /* The mesh that the program starts with, and restarts with. */
-static t8_cmesh_t coarse_mesh (MPI_Comm comm) {
-  t8_cmesh_t cmesh = nullptr;
-  t8_cmesh_init (&cmesh);
-  t8_cmesh_new_full_hybrid (cmesh, comm);
-  return cmesh;
+template <typename Make> static t8_cmesh_t coarse_mesh (Make *make, MPI_Comm comm) {
+  if constexpr (std::is_invocable_v<Make *, MPI_Comm>) { return make (comm); } /* t8code 4.0.0 */
+  else {
+    t8_cmesh_t cmesh = nullptr;
+    t8_cmesh_init (&cmesh);
+    make (cmesh, comm);
+    return cmesh;
+  }
 }
 
 /* ---- The simulation ---- */
@@ -81,7 +85,7 @@ static int restart (const char *path, t8_forest_t *forest, double *time, std::ve
   int err = 0;
   scda_fcontext_t *f = scda_fopen_read (comm, path, nullptr, nullptr, nullptr, &err);
   f = scda_forest_read_time (f, nullptr, -1, time, &err);
-  f = scda_t8code_read_forest (f, nullptr, -1, coarse_mesh (comm), t8_scheme_new_default (), comm, forest, &err);
+  f = scda_t8code_read_forest (f, nullptr, -1, coarse_mesh (t8_cmesh_new_full_hybrid, comm), t8_scheme_new_default (), comm, forest, &err);
   if (f != nullptr) {
     values->resize (static_cast<size_t> (t8_forest_get_local_num_leaf_elements (*forest)));
     f = scda_t8code_read_field (f, nullptr, -1, *forest, "distance", SCDA_TYPE_FLOAT64, 1, values->data (), &err);
@@ -122,7 +126,7 @@ int main (int argc, char **argv) {
     if (err == 0) { f = scda_fopen_append (MPI_COMM_WORLD, argv[2], nullptr, nullptr, &params, &err); }
   }
   else {
-    forest = t8_forest_new_uniform (coarse_mesh (MPI_COMM_WORLD), t8_scheme_new_default (), 2, 0, MPI_COMM_WORLD);
+    forest = t8_forest_new_uniform (coarse_mesh (t8_cmesh_new_full_hybrid, MPI_COMM_WORLD), t8_scheme_new_default (), 2, 0, MPI_COMM_WORLD);
     f = scda_fopen_write (MPI_COMM_WORLD, argv[2], "a ball in a mesh of t8code", nullptr, &params, &err);
     f = scda_forest_write_about (f, &err);
   }
