@@ -85,36 +85,6 @@ struct scda_lengths {
  */
 typedef struct scda_lengths scda_lengths_t;
 
-/**
- * What is known of the last mesh of a group.
- */
-struct scda_mesh_note_t {
-  /**
-   * 1: the attributes of the group are in the file.
-   */
-  int32_t has_group;
-  /**
-   * 1: the file that is appended to was looked into.
-   */
-  int32_t is_looked;
-  /**
-   * 1: there is a mesh, of which the next two are known.
-   */
-  int32_t has_mesh;
-  /**
-   * 1: the time step has fields of this mesh.
-   */
-  int32_t has_fields;
-  /**
-   * The quadrants, elements or patches of the mesh.
-   */
-  uint64_t cells;
-  /**
-   * Its checksum.
-   */
-  uint64_t checksum;
-};
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -174,6 +144,24 @@ scda_fcontext_t *scda_refuse(scda_fcontext_t *f,
                              int *err);
 
 /**
+ * The ranks meet, and all fail with the error of the lowest rank that has one: what a header calls before an exchange of its own, and for an error
+ * that all ranks have found.
+ *
+ * Collective; all arguments but `f` may differ between the ranks.
+ *
+ * @param [in] f     The file, open for writing or reading.
+ * @param [in] code  The error code of this rank, or `SCDA_SUCCESS`.
+ * @param [in] why   Its message, a C string: what was found, and what was expected. Not read for `SCDA_SUCCESS`.
+ * @param [out] err  The error code.
+ * @return           `f`, or NULL on error.
+ * Errors: that of a rank; `SCDA_ERR_ARG` for a code that is none.
+ */
+scda_fcontext_t *scda_fagree(scda_fcontext_t *f,
+                             int code,
+                             const char *why,
+                             int *err);
+
+/**
  * Leaves a file that this rank cannot go on with, and says so to the others: they get this error from the call that they are in,
  * or from their next one that meets. What is written is incomplete, as after any error; an atomic write leaves the old file.
  *
@@ -222,8 +210,7 @@ int scda_check_lengths(scda_fcontext_t *f,
 
 /**
  * Memory that is kept with an open file, for headers such as scda_p4est.h. It is filled with zeros when it is first asked for, stays
- * where it is, and is freed when the file is closed. The library does not look at it, and writes one note itself: "appended" of a
- * file that is appended to: the absolute path of what is written, with `params.atomic` of the copy, a C string.
+ * where it is, and is freed when the file is closed. The library does not look at it.
  *
  * Not collective.
  *
@@ -236,19 +223,6 @@ int scda_check_lengths(scda_fcontext_t *f,
 void *scda_note(const scda_fcontext_t *f,
                 const char *key,
                 size_t bytes);
-
-/**
- * What is known of the last mesh of a group in a file that is written, for headers that write a mesh themselves. It stays where it is as
- * long as the file is open. All ranks change it alike.
- *
- * Not collective.
- *
- * @param [in] f      The file, open for writing or reading.
- * @param [in] group  The name of the group: a C string.
- * @return            The note, filled with zeros when it is first asked for. NULL if the file is not open.
- */
-struct scda_mesh_note_t *scda_mesh_note(const scda_fcontext_t *f,
-                                        const char *group);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1,7 +1,8 @@
 /* Generated from crates/c/src by cbindgen: do not edit. SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * @file scda_meshes.h
- * Patches of block-structured codes, particles, and their time steps: docs/patches.md and docs/particles.md.
+ * Forests of squares and cubes, patches of block-structured codes, particles, and their time steps: docs/forest.md, docs/patches.md and
+ * docs/particles.md.
  *
  * What scda.h says of files, errors and what is collective holds here, too. All functions that take a file are collective.
  */
@@ -21,6 +22,222 @@
 /** The group of particles that is used where NULL is passed. */
 #define SCDA_PARTICLES_GROUP "particles"
 
+
+/**
+ * A part of a forest that `scda_forest_write` writes: the connectivity.
+ */
+#define SCDA_FOREST_CONNECTIVITY 1
+
+/**
+ * Likewise: the mesh.
+ */
+#define SCDA_FOREST_MESH_PARTS 2
+
+/**
+ * Likewise: the bytes that the program keeps for each quadrant.
+ */
+#define SCDA_FOREST_DATA 4
+
+/**
+ * Likewise: which rank has which quadrants.
+ */
+#define SCDA_FOREST_PARTITION 8
+
+/**
+ * Edges or corners that trees share, in the arrays of `p4est_connectivity_t`.
+ */
+struct scda_forest_shared {
+  /**
+   * Their number. 0: none are stored, and there are no arrays.
+   */
+  uint64_t count;
+  /**
+   * The number of each edge (corner) of each tree, or -1.
+   */
+  const int32_t *tree_to;
+  /**
+   * Where the entries of each begin in the next two, and where they end: `count + 1` numbers.
+   */
+  const int32_t *offsets;
+  /**
+   * The tree of each entry.
+   */
+  const int32_t *to_tree;
+  /**
+   * Which edge (corner) of that tree it is.
+   */
+  const int8_t *to_code;
+};
+
+/**
+ * Edges or corners that trees share.
+ */
+typedef struct scda_forest_shared scda_forest_shared_t;
+
+/**
+ * A forest in arrays: docs/forest.md says what they hold, and of any shapes docs/t8code.md, by which the quadrants are elements. Fill it by `scda_forest_init`; then set what is to be written, or let
+ * `scda_forest_read` fill it. What it points to is used during a call alone. Release what was read by `scda_forest_free`.
+ */
+struct scda_forest {
+  /**
+   * The size of this struct in bytes, as `scda_forest_init` sets it.
+   */
+  size_t size;
+  /**
+   * The number of axes: 2 or 3, of any shapes also 1. The same on all ranks, as all that is not of "this rank".
+   */
+  int dimension;
+  /**
+   * 0 (default): squares or cubes. 1: any shapes, whose trees the ranks share: each has `own_trees` of them.
+   */
+  int shapes;
+  /**
+   * Reading: the finest level that the program can have, 0 to 30.
+   */
+  int finest;
+  /**
+   * Reading: `packed` has coordinates in units of 2^-`unit` of the edge of a tree, 0 to 30, at least `finest`.
+   */
+  int unit;
+  /**
+   * Reading: 1: each rank gets the quadrants that it had when the file was written, by as many ranks; 0: those of `partition`.
+   */
+  int stored_partition;
+  /**
+   * Zero.
+   */
+  int reserved;
+  /**
+   * The number of trees.
+   */
+  uint64_t trees;
+  /**
+   * Of any shapes: the first tree of this rank that no lower rank has.
+   */
+  uint64_t first_tree;
+  /**
+   * Of any shapes: the number of these trees.
+   */
+  uint64_t own_trees;
+  /**
+   * The number of quadrants of all ranks.
+   */
+  uint64_t quadrants;
+  /**
+   * The number of the first quadrant of this rank.
+   */
+  uint64_t first;
+  /**
+   * The number of quadrants of this rank.
+   */
+  uint64_t n;
+  /**
+   * The checksum of the mesh: the sum, modulo 2^64, of what `scda_forest_checksum` returns on the ranks.
+   */
+  uint64_t checksum;
+  /**
+   * Writing: the corners of the quadrants of this rank, `dimension` numbers for each.
+   */
+  const int32_t *coordinates;
+  /**
+   * Writing: the levels of the quadrants of this rank.
+   */
+  const uint8_t *level;
+  /**
+   * Of any shapes: the types of the elements of this rank.
+   */
+  const uint8_t *type;
+  /**
+   * Of any shapes: their positions.
+   */
+  const uint64_t *position;
+  /**
+   * Of any shapes, after reading: 1 if `coordinates`, `level`, `type` and `position` begin with those of the element before the first one of this rank.
+   */
+  uint64_t before;
+  /**
+   * Likewise: 1 if they end with those of the element after the last one.
+   */
+  uint64_t after;
+  /**
+   * Where the quadrants of each tree begin, and where they end: `trees + 1` numbers. Of any shapes: those of the trees of this rank; writing: the end of
+   * all after the last one; after reading: the end of the last one of these trees.
+   */
+  const int64_t *tree_offsets;
+  /**
+   * The first quadrant of each rank, and the number of all. Reading: NULL: each rank gets as many quadrants as the others, or one more.
+   */
+  const int64_t *partition;
+  /**
+   * The number of bytes that the program keeps for each quadrant. Reading: 0: they are not read.
+   */
+  uint64_t data_bytes;
+  /**
+   * Those of the quadrants of this rank.
+   */
+  const void *data;
+  /**
+   * After reading: of each quadrant of this rank its coordinates and its level, as p4est_inflate takes them.
+   */
+  const int32_t *packed;
+  /**
+   * The tree across each face of each tree. Not of any shapes.
+   */
+  const int32_t *tree_to_tree;
+  /**
+   * Likewise, of any shapes.
+   */
+  const int64_t *tree_to_tree64;
+  /**
+   * Of any shapes: the shape of each tree.
+   */
+  const uint8_t *tree_shape;
+  /**
+   * The face of that tree, with the orientation.
+   */
+  const int8_t *tree_to_face;
+  /**
+   * The number of vertices. 0: the forest has no geometry.
+   */
+  uint64_t num_vertices;
+  /**
+   * Three coordinates of each vertex. Of any shapes, where `num_vertices` is 0: of each corner of each tree; NULL: the forest has no geometry.
+   */
+  const double *vertices;
+  /**
+   * The vertices of the corners of each tree.
+   */
+  const int32_t *tree_to_vertex;
+  /**
+   * Edges, in 3D.
+   */
+  scda_forest_shared_t edges;
+  /**
+   * Corners.
+   */
+  scda_forest_shared_t corners;
+  /**
+   * The number of bytes that the program keeps for each tree. May be 0.
+   */
+  uint64_t tree_bytes;
+  /**
+   * Those of all trees.
+   */
+  const void *tree_data;
+  /**
+   * How the names of functions begin that messages name, such as `scda_p4est`. NULL (default): they name `scda_forest_write`.
+   */
+  const char *functions;
+  /**
+   * What the library keeps.
+   */
+  void *kept;
+};
+
+/**
+ * A forest of squares or cubes.
+ */
+typedef struct scda_forest scda_forest_t;
 
 /**
  * A mesh of patches. Fill it by `scda_patches_init`; then set what `scda_patches_write_mesh` needs, or let `scda_patches_read_mesh` fill
@@ -253,6 +470,364 @@ scda_fcontext_t *scda_forest_read_time(scda_fcontext_t *f,
                                        int64_t step,
                                        double *time,
                                        int *err);
+
+/**
+ * Fills the forest of a program that knows its first `size` bytes with the defaults: what `scda_forest_init` calls.
+ *
+ * Not collective.
+ *
+ * @param [out] m    The forest. Must not be NULL.
+ * @param [in] size  The size of `*m` where the program was compiled, which it gets as its `size`.
+ * @return           0, or a negative value for NULL.
+ */
+int scda_forest_init_size(scda_forest_t *m,
+                          size_t size);
+
+/**
+ * Releases what the library keeps for a forest that was read, and fills it with the defaults.
+ *
+ * Not collective.
+ *
+ * @param [in,out] m  The forest.
+ * @return            0, or a negative value for NULL.
+ */
+int scda_forest_free(scda_forest_t *m);
+
+/**
+ * Writes the text `about this file`: what the format is, where it is described, how compressed data are decoded by hand, and what
+ * units, coordinates and the order of quadrants mean. It is for people who have nothing but the file, so it comes first, right after
+ * `scda_fopen_write`. `scda_p4est_save` writes it.
+ *
+ * Collective.
+ *
+ * @param [in] f     The file, open for writing.
+ * @param [out] err  The error code.
+ * @return           `f`, or NULL on error.
+ * Errors: those of `scda_fwrite_block`.
+ */
+scda_fcontext_t *scda_forest_write_about(scda_fcontext_t *f,
+                                         int *err);
+
+/**
+ * Writes the attributes by which a group is known as a forest, and others. The functions that follow write them without others if this function was not
+ * called before.
+ *
+ * Collective.
+ *
+ * @param [in] f           The file, open for writing.
+ * @param [in] group       The name of the forest: a group as `scda_fwrite_group` takes it. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] m           The forest, of which `dimension` and `shapes` are used.
+ * @param [in] attributes  More attributes, such as a title: a JSON object as a C string in UTF-8, without the keys `scda_forest` and
+ *                         `dimension`. NULL: none.
+ * @param [out] err        The error code.
+ * @return                 `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_group`.
+ */
+scda_fcontext_t *scda_forest_write_attributes(scda_fcontext_t *f,
+                                              const char *group,
+                                              const scda_forest_t *m,
+                                              const char *attributes,
+                                              int *err);
+
+/**
+ * Writes parts of a forest, in one call, and before the first ones the attributes of its group. Mesh and connectivity hold up to the next ones in the
+ * file, also for later time steps.
+ *
+ * Collective; of `m`, what is of a rank may differ between the ranks. What all ranks have, rank 0 writes.
+ *
+ * @param [in] f      The file, open for writing.
+ * @param [in] group  The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] m      The forest, with the arrays of these parts.
+ * @param [in] parts  Which parts: a sum of `SCDA_FOREST_CONNECTIVITY`, `SCDA_FOREST_MESH_PARTS`, `SCDA_FOREST_DATA`, `SCDA_FOREST_PARTITION`.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE` for another mesh in a step that has fields, and for data of another mesh than the last one; `SCDA_ERR_RANGE` for
+ * more vertices, or bytes of trees, than docs/forest.md has; `SCDA_ERR_ARG`; `SCDA_ERR_MEMORY`; and those of `scda_fwrite_datasets`. Whether the
+ * quadrants fill their trees is not looked at: reading and `scda check` do that.
+ */
+scda_fcontext_t *scda_forest_write(scda_fcontext_t *f,
+                                   const char *group,
+                                   const scda_forest_t *m,
+                                   int parts,
+                                   int *err);
+
+/**
+ * Begins a time step: writes the attributes of the group, the time, and the connectivity, as far as the file does not have them. In a file that
+ * was opened by `scda_fopen_append`, the mesh is compared with the last one in the file; the connectivity is written again.
+ *
+ * Collective; of `m`, what is of a rank may differ between the ranks.
+ *
+ * @param [in] f        The file, open for writing.
+ * @param [in] group    The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] m        The forest, with the arrays of the connectivity.
+ * @param [in] time     The time. That of rank 0 is written.
+ * @param [in] units    Its unit, such as `s`. NULL, or an empty C string: none.
+ * @param [out] lacks   1: the last mesh in the file is another one, and this one is to be written next; 0: it is this one.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
+ * Errors: those of `scda_forest_write` and `scda_forest_write_time`.
+ */
+scda_fcontext_t *scda_forest_write_step(scda_fcontext_t *f,
+                                        const char *group,
+                                        const scda_forest_t *m,
+                                        double time,
+                                        const char *units,
+                                        int *lacks,
+                                        int *err);
+
+/**
+ * Writes a field: as many items for each quadrant. The mesh of the forest must be the last one in the file. The field names it.
+ *
+ * Collective; of `m`, what is of a rank may differ between the ranks, and `data`.
+ *
+ * @param [in] f      The file, open for writing.
+ * @param [in] group  The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] m      The forest, without its arrays: numbers and checksum.
+ * @param [in] field  Its name without that of the group, and its type; layout, codec, attributes and so on as of any dataset. `shape[0]` and the
+ *                    first name of a dimension are set by the library; of a scalar `ndims` may be 0.
+ * @param [in] data   The items of the quadrants of this rank. May be NULL if there are none.
+ * @param [in] lend   1: with `params.lend`, this memory stays as it is, as for `scda_fwrite_dataset`; 0: the call copies it.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE` if the mesh of the forest is not the last one in the file, `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of
+ * `scda_fwrite_dataset`.
+ */
+scda_fcontext_t *scda_forest_write_field(scda_fcontext_t *f,
+                                         const char *group,
+                                         const scda_forest_t *m,
+                                         const scda_dataset_t *field,
+                                         const void *data,
+                                         int lend,
+                                         int *err);
+
+/**
+ * Writes a field with a number of values of its own for each quadrant, such as the coefficients of hp elements.
+ *
+ * Collective; of `m`, what is of a rank may differ between the ranks, `counts` and `data`.
+ *
+ * @param [in] f       The file, open for writing.
+ * @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] m       The forest, without its arrays: numbers and checksum.
+ * @param [in] field   As for `scda_forest_write_field`; `ndims` 1 (or 0) if a value is one item. Its name has at most 58 bytes with the name of the
+ *                     group, `/fields/` and `:count`.
+ * @param [in] counts  The number of values of each quadrant of this rank. May be NULL if there are none.
+ * @param [in] data    The values, those of a quadrant after those of the one before. May be NULL if there are none.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: those of `scda_forest_write_field`; `SCDA_ERR_RANGE` for counts that are negative or have a sum that is too large.
+ */
+scda_fcontext_t *scda_forest_write_ragged(scda_fcontext_t *f,
+                                          const char *group,
+                                          const scda_forest_t *m,
+                                          const scda_dataset_t *field,
+                                          const int64_t *counts,
+                                          const void *data,
+                                          int *err);
+
+/**
+ * Reads the mesh of a time step, its connectivity and, if `m->data_bytes` is not 0, the bytes that a program keeps for each quadrant.
+ *
+ * Collective. Of what is not of a rank, all ranks receive all of it.
+ *
+ * @param [in] f       The file, open for reading.
+ * @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] step    The time step: 0 is the first one, -1 the last one. See `scda_forest_steps`.
+ * @param [in,out] m   The forest: `dimension`, `finest`, `unit`, `stored_partition`, `partition` and `data_bytes` are set by the program. Release it by
+ *                     `scda_forest_free`, also after an error.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_FORMAT` if the file has no such forest, or one that is none; `SCDA_ERR_UNSUPPORTED` for a later version of the convention, levels
+ * beyond `finest`, and data of a machine with the other byte order; `SCDA_ERR_RANGE` for more trees or quadrants of a rank than 32 bits count;
+ * `SCDA_ERR_ARG` if there is no such step, and for a partition that does not fit; `SCDA_ERR_MEMORY`; and those of `scda_fread_dataset`.
+ */
+scda_fcontext_t *scda_forest_read(scda_fcontext_t *f,
+                                  const char *group,
+                                  int64_t step,
+                                  scda_forest_t *m,
+                                  int *err);
+
+/**
+ * Finds a forest of any shapes: sets `dimension`, `shapes` and `trees`.
+ *
+ * Collective.
+ *
+ * @param [in] f       The file, open for reading.
+ * @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] step    The time step.
+ * @param [in,out] m   The forest, filled by `scda_forest_init`.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_FORMAT` if the file has no such forest; `SCDA_ERR_UNSUPPORTED` for another version of the convention; `SCDA_ERR_ARG` if there is no
+ * such step; those of `scda_ffind_dataset`.
+ */
+scda_fcontext_t *scda_forest_find_shapes(scda_fcontext_t *f,
+                                         const char *group,
+                                         int64_t step,
+                                         scda_forest_t *m,
+                                         int *err);
+
+/**
+ * Reads trees of a forest of any shapes, the `m->own_trees` from `m->first_tree` on: `tree_to_tree64`, `tree_to_face`, `tree_shape`, and `vertices`, NULL if
+ * the file has none.
+ *
+ * Collective; these two may differ between the ranks.
+ *
+ * @param [in] f       The file, open for reading.
+ * @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] step    The time step.
+ * @param [in,out] m   The forest. Release it by `scda_forest_free`, also after an error.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: those of `scda_forest_find_shapes`; `SCDA_ERR_MEMORY`; those of `scda_fread_dataset`.
+ */
+scda_fcontext_t *scda_forest_read_trees(scda_fcontext_t *f,
+                                        const char *group,
+                                        int64_t step,
+                                        scda_forest_t *m,
+                                        int *err);
+
+/**
+ * Reads elements of a forest of any shapes: each rank gets as many as the others, or one more, with the one before and the one after them, and their trees:
+ * `tree_offsets` and `tree_shape` of `own_trees` trees from `first_tree` on.
+ *
+ * Collective.
+ *
+ * @param [in] f       The file, open for reading.
+ * @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] step    The time step.
+ * @param [in,out] m   The forest. Release it by `scda_forest_free`, also after an error.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: those of `scda_forest_read_trees`; `SCDA_ERR_FORMAT` for elements that are none by docs/t8code.md; `SCDA_ERR_RANGE` for more on a rank than 32 bits
+ * count.
+ */
+scda_fcontext_t *scda_forest_read_elements(scda_fcontext_t *f,
+                                           const char *group,
+                                           int64_t step,
+                                           scda_forest_t *m,
+                                           int *err);
+
+/**
+ * Finds a field of a time step: `scda_fread_dataset` reads any boxes of it.
+ *
+ * Collective.
+ *
+ * @param [in] f       The file, open for reading.
+ * @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] step    The time step. Fields of other steps are not found.
+ * @param [in] name    The name of the field, such as `density`.
+ * @param [out] found  1 if the step has such a field, otherwise 0. Must not be NULL.
+ * @param [in,out] d   As for `scda_ffind_dataset`.
+ * @param [out] err    The error code: 0 also if there is no such field.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, and those of `scda_ffind_dataset`.
+ */
+scda_fcontext_t *scda_forest_find_field(scda_fcontext_t *f,
+                                        const char *group,
+                                        int64_t step,
+                                        const char *name,
+                                        int *found,
+                                        scda_dataset_t *d,
+                                        int *err);
+
+/**
+ * Reads a field of which type and number of items are known, for the quadrants of this rank.
+ *
+ * Collective; of `m`, what is of a rank may differ between the ranks, and `data`.
+ *
+ * @param [in] f           The file, open for reading.
+ * @param [in] group       The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] step        The time step.
+ * @param [in] m           The forest, without its arrays: numbers and checksum, in any partition. Its mesh must be that of the field.
+ * @param [in] name        The name of the field.
+ * @param [in] type        The type that its items must have, such as `SCDA_TYPE_FLOAT64`.
+ * @param [in] components  The number of items that each quadrant must have; of `SCDA_TYPE_RAW`, and other types whose items have any number of bytes,
+ *                         the number of bytes.
+ * @param [out] data       Room for the items of the quadrants of this rank. May be NULL if there are none.
+ * @param [out] err        The error code.
+ * @return                 `f`, or NULL on error.
+ * Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another type, shape or mesh; `SCDA_ERR_ARG`; those of `scda_ffind_dataset` and
+ * `scda_fread_dataset`.
+ */
+scda_fcontext_t *scda_forest_read_field(scda_fcontext_t *f,
+                                        const char *group,
+                                        int64_t step,
+                                        const scda_forest_t *m,
+                                        const char *name,
+                                        int type,
+                                        uint64_t components,
+                                        void *data,
+                                        int *err);
+
+/**
+ * Reads how many values each quadrant of this rank has in a field that `scda_forest_write_ragged` has written.
+ *
+ * Collective; of `m`, what is of a rank may differ between the ranks, and `counts`.
+ *
+ * @param [in] f        The file, open for reading.
+ * @param [in] group    The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] step     The time step.
+ * @param [in] m        As for `scda_forest_read_field`.
+ * @param [in] name     The name of the field.
+ * @param [out] counts  Room for a number for each quadrant of this rank. None is negative, and all of all ranks are as many as the values in the
+ *                      file. May be NULL if there are none.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
+ * Errors: those of `scda_forest_read_field`.
+ */
+scda_fcontext_t *scda_forest_read_counts(scda_fcontext_t *f,
+                                         const char *group,
+                                         int64_t step,
+                                         const scda_forest_t *m,
+                                         const char *name,
+                                         int64_t *counts,
+                                         int *err);
+
+/**
+ * Reads the values of the quadrants of this rank.
+ *
+ * Collective; of `m`, what is of a rank may differ between the ranks, `counts` and `data`.
+ *
+ * @param [in] f           The file, open for reading.
+ * @param [in] group       The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] step        The time step.
+ * @param [in] m           As for `scda_forest_read_field`.
+ * @param [in] name        The name of the field.
+ * @param [in] type        As for `scda_forest_read_field`.
+ * @param [in] components  As for `scda_forest_read_field`, of each value.
+ * @param [in] counts      What `scda_forest_read_counts` has read. May be NULL if there are none.
+ * @param [out] data       Room for as many values as the sum of `counts`. May be NULL if there are none.
+ * @param [out] err        The error code.
+ * @return                 `f`, or NULL on error.
+ * Errors: those of `scda_forest_read_field`; `SCDA_ERR_RANGE` for counts that are negative or have a sum that is too large.
+ */
+scda_fcontext_t *scda_forest_read_ragged(scda_fcontext_t *f,
+                                         const char *group,
+                                         int64_t step,
+                                         const scda_forest_t *m,
+                                         const char *name,
+                                         int type,
+                                         uint64_t components,
+                                         const int64_t *counts,
+                                         void *data,
+                                         int *err);
+
+/**
+ * What some quadrants add to the checksum of their mesh. The checksum is the sum over all quadrants, modulo 2^64; `MPI_Allreduce` of MPI_UINT64_T
+ * gives it. As 16 hexadecimal digits it is the attribute `scda_mesh` of the mesh and its fields.
+ *
+ * Not collective.
+ *
+ * @param [in] tree_offsets  As in the file: the number of the first quadrant of each tree, and after them that of all.
+ * @param [in] first         The number of the first quadrant, of those of all ranks.
+ * @param [in] n             How many quadrants there are.
+ * @param [in] level         Their levels. May be NULL if there are none.
+ * @return                   The sum of what they add.
+ */
+uint64_t scda_forest_checksum(const int64_t *tree_offsets,
+                              uint64_t first,
+                              uint64_t n,
+                              const uint8_t *level);
 
 /**
  * Fills the mesh of a program that knows its first `size` bytes with the defaults: what `scda_patches_init` calls.
@@ -498,6 +1073,40 @@ scda_fcontext_t *scda_particles_read_field(scda_fcontext_t *f,
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
+
+/**
+ * Fills a forest with the defaults: no quadrants.
+ *
+ * Not collective.
+ *
+ * @param [out] m         The forest. Must not be NULL.
+ * @param [in] dimension  The number of axes, 2 or 3.
+ * @return                0, or a negative value for NULL.
+ */
+static inline int scda_forest_init(scda_forest_t *m, int dimension) {
+  const int wrong = scda_forest_init_size(m, sizeof(*m));
+  if (wrong == 0) { m->dimension = dimension; }
+  return wrong;
+}
+
+/**
+ * Writes the attributes by which a group is known as a forest of squares or cubes, and others.
+ *
+ * Collective.
+ *
+ * @param [in] f           The file, open for writing.
+ * @param [in] group       The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] dimension   2 or 3.
+ * @param [in] attributes  More attributes, as for `scda_forest_write_attributes`. NULL: none.
+ * @param [out] err        The error code.
+ * @return                 `f`, or NULL on error.
+ * Errors: those of `scda_forest_write_attributes`.
+ */
+static inline scda_fcontext_t *scda_forest_write_group(scda_fcontext_t *f, const char *group, int dimension, const char *attributes, int *err) {
+  scda_forest_t m;
+  scda_forest_init(&m, dimension);
+  return scda_forest_write_attributes(f, group, &m, attributes, err);
+}
 
 /**
  * Fills a mesh with the defaults: no patches.

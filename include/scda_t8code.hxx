@@ -249,7 +249,6 @@ inline scda_fcontext_t *scda_t8code_read_ragged (scda_fcontext_t *f, const char 
 namespace scda_t8code_internal {
 
 using error_t = scda_forest_error_internal_t;
-using part_t = scda_forest_part_internal_t;
 
 /* By t8_eclass_t: vertex, line, quadrilateral, triangle, hexahedron, tetrahedron, prism, pyramid. */
 constexpr int vtk_of[T8_ECLASS_COUNT] = { 1, 3, 9, 5, 12, 10, 13, 14 };
@@ -372,46 +371,59 @@ inline uint64_t sum_of (t8_forest_t forest, t8_locidx_t stride) {
   return sum;
 }
 
-/* The local elements, with the checksum of the mesh, which is kept with the file as long as the forest is the same. */
-inline scda_fcontext_t *part_of (scda_fcontext_t *f, const char *group, t8_forest_t forest, part_t *part, int *err) {
-  scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
+/* The first local tree that no lower rank has, too. */
+inline t8_locidx_t first_own_tree (t8_forest_t forest) {
+  const t8_locidx_t n = t8_forest_get_num_local_trees (forest);
+  const MPI_Comm comm = t8_forest_get_mpicomm (forest);
+  int64_t last = n > 0 ? t8_forest_global_tree_id (forest, n - 1) : -1, before = -1;
   int rank = 0;
-  part->comm = t8_forest_get_mpicomm (forest);
-  part->element = "element";
-  part->functions = "scda_t8code";
-  part->all = static_cast<uint64_t> (t8_forest_get_global_num_leaf_elements (forest));
-  part->n = static_cast<uint64_t> (t8_forest_get_local_num_leaf_elements (forest));
-  part->first = 0;
-  part->checksum = 0;
-  MPI_Comm_rank (part->comm, &rank);
-  MPI_Exscan (&part->n, &part->first, 1, MPI_UINT64_T, MPI_SUM, part->comm);
-  if (rank == 0) { part->first = 0; }
-  const uint64_t sample = sum_of (forest, static_cast<t8_locidx_t> (part->n / samples) + 1);
-  const uint64_t sketch = scda_forest_mix_internal (sample + 3 * part->n + 5 * part->first) + 7 * part->all;
-  int least = state == nullptr ? -1 : state->forest == forest && state->sketch == sketch;
-  MPI_Allreduce (MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, part->comm);
-  if (least < 0) {
-    error_t e;
-    scda_forest_no_error_internal (&e);
-    if (state == nullptr) { scda_forest_error_internal (&e, SCDA_ERR_USAGE, "the file of the forest is not open, or there is no memory"); }
-    return scda_forest_agree_internal (f, part->comm, &e, err);
-  }
-  if (least == 0) {
-    uint64_t sum = sum_of (forest, 1);
-    MPI_Allreduce (MPI_IN_PLACE, &sum, 1, MPI_UINT64_T, MPI_SUM, part->comm);
-    state->forest = forest;
-    state->sketch = sketch;
-    state->forest_checksum = sum;
-  }
-  part->checksum = state->forest_checksum;
-  return f;
+  MPI_Comm_rank (comm, &rank);
+  MPI_Exscan (&last, &before, 1, MPI_INT64_T, MPI_MAX, comm);
+  return rank > 0 && n > 0 && t8_forest_global_tree_id (forest, 0) == before ? 1 : 0;
 }
 
-/* Writes the attributes of the group, if they are not there. */
-inline scda_fcontext_t *write_group (scda_fcontext_t *f, const char *group, t8_forest_t forest, int *err) {
-  scda_forest_look_internal (f, group, "scda_forest", "coordinates", t8_forest_get_mpicomm (forest));
-  const scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
-  return state != nullptr && state->note->has_group ? f : scda_t8code_write_group (f, group, forest, nullptr, err);
+/* The numbers of a forest. */
+inline void numbers_of (t8_forest_t forest, scda_forest_t *m) {
+  const MPI_Comm comm = t8_forest_get_mpicomm (forest);
+  const t8_locidx_t skip = first_own_tree (forest);
+  int rank = 0;
+  scda_forest_init (m, t8_forest_get_dimension (forest));
+  m->shapes = 1;
+  m->functions = "scda_t8code";
+  m->trees = static_cast<uint64_t> (t8_forest_get_num_global_trees (forest));
+  m->own_trees = static_cast<uint64_t> (t8_forest_get_num_local_trees (forest) - skip);
+  m->first_tree = m->own_trees > 0 ? static_cast<uint64_t> (t8_forest_global_tree_id (forest, skip)) : 0;
+  m->quadrants = static_cast<uint64_t> (t8_forest_get_global_num_leaf_elements (forest));
+  m->n = static_cast<uint64_t> (t8_forest_get_local_num_leaf_elements (forest));
+  MPI_Comm_rank (comm, &rank);
+  MPI_Exscan (&m->n, &m->first, 1, MPI_UINT64_T, MPI_SUM, comm);
+  if (rank == 0) { m->first = 0; }
+}
+
+/* The checksum of a forest that was found last. */
+struct known_t {
+  const void *forest;
+  uint64_t sketch, checksum;
+};
+
+/* The numbers of a forest, with the checksum of the mesh, which is kept with the file as long as the forest is the same. */
+inline void identify (scda_fcontext_t *f, const char *group, t8_forest_t forest, scda_forest_t *m) {
+  const MPI_Comm comm = t8_forest_get_mpicomm (forest);
+  numbers_of (forest, m);
+  char key[SCDA_NAME_BYTES + 16];
+  snprintf (key, sizeof key, "scda_t8code %.58s", scda_forest_group_internal (group));
+  known_t *known = static_cast<known_t *> (scda_note (f, key, sizeof *known));
+  const uint64_t sample = sum_of (forest, static_cast<t8_locidx_t> (m->n / samples) + 1);
+  const uint64_t sketch = scda_forest_mix_internal (sample + 3 * m->n + 5 * m->first) + 7 * m->quadrants;
+  int same = known != nullptr && known->forest == forest && known->sketch == sketch;
+  MPI_Allreduce (MPI_IN_PLACE, &same, 1, MPI_INT, MPI_MIN, comm);
+  if (same) {
+    m->checksum = known->checksum;
+    return;
+  }
+  m->checksum = sum_of (forest, 1);
+  MPI_Allreduce (MPI_IN_PLACE, &m->checksum, 1, MPI_UINT64_T, MPI_SUM, comm);
+  if (known != nullptr) { *known = known_t{ forest, sketch, m->checksum }; }
 }
 
 /* ---- Trees ---- */
@@ -464,170 +476,68 @@ inline void trees_of (t8_forest_t forest, t8_locidx_t first, trees_t *t, error_t
   }
 }
 
-/* The first local tree that no lower rank has, too. */
-inline t8_locidx_t first_own_tree (t8_forest_t forest) {
-  const t8_locidx_t n = t8_forest_get_num_local_trees (forest);
-  const MPI_Comm comm = t8_forest_get_mpicomm (forest);
-  int64_t last = n > 0 ? t8_forest_global_tree_id (forest, n - 1) : -1, before = -1;
-  int rank = 0;
-  MPI_Comm_rank (comm, &rank);
-  MPI_Exscan (&last, &before, 1, MPI_INT64_T, MPI_MAX, comm);
-  return rank > 0 && n > 0 && t8_forest_global_tree_id (forest, 0) == before ? 1 : 0;
-}
-
-/* A number that changes with the trees, and does not depend on the ranks that have them. */
-inline uint64_t hash_of (const trees_t &t, uint64_t first) {
-  const size_t F = static_cast<size_t> (most_faces[t.dimension]), C = 3 * static_cast<size_t> (most_corners[t.dimension]);
-  uint64_t sum = 0;
-  for (size_t k = 0; k < t.shape.size (); ++k) {
-    uint64_t h = scda_forest_mix_internal (first + k + 1) + t.shape[k];
-    for (size_t i = 0; i < F; ++i) {
-      h = scda_forest_mix_internal (h * 0x9e3779b97f4a7c15u + static_cast<uint64_t> (t.to_tree[k * F + i]) * 256 + static_cast<uint8_t> (t.to_face[k * F + i]));
-    }
-    for (size_t i = 0; i < C; ++i) {
-      uint64_t bits = 0;
-      memcpy (&bits, &t.vertices[k * C + i], sizeof bits);
-      h = scda_forest_mix_internal (h * 0x9e3779b97f4a7c15u + bits);
-    }
-    sum += h;
-  }
-  return sum;
-}
-
-/* Writes the trees; those that are in the file already are not written again if `only_new`. */
-inline scda_fcontext_t *write_trees (scda_fcontext_t *f, const char *group, t8_forest_t forest, bool only_new, int *err) {
-  const MPI_Comm comm = t8_forest_get_mpicomm (forest);
-  const t8_locidx_t local = t8_forest_get_num_local_trees (forest), skip = first_own_tree (forest);
-  const uint64_t T = static_cast<uint64_t> (t8_forest_get_num_global_trees (forest)), n = static_cast<uint64_t> (local - skip);
-  const uint64_t first = n > 0 ? static_cast<uint64_t> (t8_forest_global_tree_id (forest, skip)) : 0;
-  uint64_t sums[2] = { n, 0 };
+/* Takes the trees of this rank. */
+inline scda_fcontext_t *take_trees (scda_fcontext_t *f, t8_forest_t forest, scda_forest_t *m, trees_t *t, int *err) {
   error_t e;
-  trees_t t;
   scda_forest_no_error_internal (&e);
-  t.dimension = t8_forest_get_dimension (forest);
-  if (t.dimension < 1 || t.dimension > 3) { scda_forest_error_internal (&e, SCDA_ERR_ARG, "the trees of a forest are points; expected lines or more"); }
-  else {
-    trees_of (forest, skip, &t, &e);
-    if (e.err == SCDA_SUCCESS) { sums[1] = hash_of (t, first); }
-  }
-  MPI_Allreduce (MPI_IN_PLACE, sums, 2, MPI_UINT64_T, MPI_SUM, comm);
-  if (sums[0] != T) {
-    scda_forest_error_internal (&e, SCDA_ERR_ARG, "%llu of %llu trees have elements; expected some in each tree", static_cast<unsigned long long> (sums[0]),
-                                static_cast<unsigned long long> (T));
-  }
-  f = scda_forest_agree_internal (f, comm, &e, err);
-  if (f != nullptr) { f = write_group (f, group, forest, err); }
-  if (f == nullptr) { return nullptr; }
-  scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
-  int has = only_new && state != nullptr && state->has_connectivity && state->connectivity == sums[1];
-  MPI_Allreduce (MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MIN, comm);
-  MPI_Allreduce (MPI_IN_PLACE, &t.have_vertices, 1, MPI_INT, MPI_MIN, comm);
-  if (has) { return f; }
-  const uint64_t F = static_cast<uint64_t> (most_faces[t.dimension]), C = static_cast<uint64_t> (most_corners[t.dimension]);
-  scda_forest_parts_internal_t parts;
-  scda_forest_no_parts_internal (&parts, group);
-  scda_forest_add_part_internal (&parts, "tree_to_tree", SCDA_TYPE_INT64, T, F, "tree", "face", "{\"long_name\": \"tree behind each face\"}", first, n,
-                                 t.to_tree.data ());
-  scda_forest_add_part_internal (&parts, "tree_to_face", SCDA_TYPE_INT8, T, F, "tree", "face",
-                                 "{\"long_name\": \"face of the tree behind each face, with its orientation\"}", first, n, t.to_face.data ());
-  scda_forest_add_part_internal (&parts, "tree_shape", SCDA_TYPE_UINT8, T, 0, "tree", nullptr,
-                                 "{\"long_name\": \"shape of each tree, by the numbers of VTK\"}", first, n, t.shape.data ());
-  if (t.have_vertices) {
-    const char **names = parts.names[parts.n];
-    scda_dataset_t *d = scda_forest_add_part_internal (&parts, "tree_vertices", SCDA_TYPE_FLOAT64, T, C, "tree", "tree_corner", nullptr, first, n,
-                                                       t.vertices.data ());
-    d->ndims = 3;
-    d->shape[2] = 3;
-    names[2] = "space";
-  }
-  f = scda_forest_write_parts_internal (f, &parts, err);
-  if (f != nullptr && state != nullptr) {
-    state->has_connectivity = 1;
-    state->connectivity = sums[1];
-  }
-  return f;
+  t->dimension = m->dimension;
+  trees_of (forest, first_own_tree (forest), t, &e);
+  m->tree_to_tree64 = t->to_tree.data ();
+  m->tree_to_face = t->to_face.data ();
+  m->tree_shape = t->shape.data ();
+  m->vertices = t->have_vertices ? t->vertices.data () : nullptr;
+  return scda_forest_agree_internal (f, t8_forest_get_mpicomm (forest), &e, err);
+}
+
+inline scda_fcontext_t *write_trees (scda_fcontext_t *f, const char *group, t8_forest_t forest, int *err) {
+  scda_forest_t m;
+  trees_t t;
+  numbers_of (forest, &m);
+  f = take_trees (f, forest, &m, &t, err);
+  return scda_forest_write (f, group, &m, SCDA_FOREST_CONNECTIVITY, err);
 }
 
 /* ---- The mesh ---- */
 
-/* The elements of a rank, and columns of a file. */
-struct mesh_t {
+inline scda_fcontext_t *write_mesh (scda_fcontext_t *f, const char *group, t8_forest_t forest, int *err) {
+  const t8_scheme *scheme = t8_forest_get_scheme (forest);
+  const t8_locidx_t skip = first_own_tree (forest);
+  std::vector<int64_t> offsets;
   std::vector<int32_t> coordinates;
   std::vector<uint8_t> level, type;
   std::vector<uint64_t> position;
-};
-
-inline bool make_room (mesh_t *m, uint64_t n, int dimension, error_t *e) {
-  return room (m->coordinates, n * static_cast<uint64_t> (dimension), e) && room (m->level, n, e) && room (m->type, n, e) && room (m->position, n, e);
-}
-
-inline scda_fcontext_t *write_mesh (scda_fcontext_t *f, const char *group, t8_forest_t forest, bool only_new, int *err) {
-  const int dimension = t8_forest_get_dimension (forest);
-  const t8_scheme *scheme = t8_forest_get_scheme (forest);
-  const t8_locidx_t skip = first_own_tree (forest), trees = t8_forest_get_num_local_trees (forest) - skip;
-  const uint64_t T = static_cast<uint64_t> (t8_forest_get_num_global_trees (forest));
-  const uint64_t first_tree = trees > 0 ? static_cast<uint64_t> (t8_forest_global_tree_id (forest, skip)) : 0;
-  std::vector<int64_t> offsets;
+  scda_forest_t m;
   error_t e;
-  mesh_t m;
-  part_t part;
-  char text[scda_forest_checksum_bytes_internal], attributes[192];
   scda_forest_no_error_internal (&e);
-  f = write_group (f, group, forest, err);
-  if (f != nullptr) { f = part_of (f, group, forest, &part, err); }
-  if (f == nullptr) { return nullptr; }
-  scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
-  if (only_new && state->note->has_mesh && state->note->checksum == part.checksum && state->note->cells == part.all) { return f; } /* on all ranks */
-  if (state->note->has_mesh && state->note->has_fields && state->note->checksum != part.checksum) { /* likewise */
-    scda_forest_error_internal (&e, SCDA_ERR_USAGE, "another mesh of the forest %.58s, where the time step has fields of the one before: begin a step by "
-                                "scda_forest_write_time or scda_t8code_write_step", scda_forest_group_internal (group));
-  }
-  if (e.err == SCDA_SUCCESS && room (offsets, static_cast<uint64_t> (trees) + 1, &e) && make_room (&m, part.n, dimension, &e)) {
+  identify (f, group, forest, &m);
+  const size_t d = static_cast<size_t> (m.dimension);
+  if (room (offsets, m.own_trees + 1, &e) && room (coordinates, m.n * d, &e) && room (level, m.n, &e) && room (type, m.n, &e) && room (position, m.n, &e)) {
     each_element (forest, 1, [&] (t8_locidx_t at, t8_gloidx_t tree, t8_eclass_t tree_class, const t8_element_t *element) {
-      const size_t i = static_cast<size_t> (at), d = static_cast<size_t> (dimension);
+      const size_t i = static_cast<size_t> (at);
       element_t found;
       if (!describe (scheme, tree_class, element, &found)) {
         scda_forest_error_internal (&e, SCDA_ERR_UNSUPPORTED, "element %llu, in tree %lld, is of level %d and of a kind that docs/t8code.md does not have",
-                                    static_cast<unsigned long long> (part.first + i), static_cast<long long> (tree),
+                                    static_cast<unsigned long long> (m.first + i), static_cast<long long> (tree),
                                     scheme->element_get_level (tree_class, element));
         return;
       }
-      for (size_t a = 0; a < d; ++a) { m.coordinates[i * d + a] = found.xyz[a]; }
-      m.level[i] = found.level;
-      m.type[i] = found.type;
-      m.position[i] = found.position;
+      for (size_t a = 0; a < d; ++a) { coordinates[i * d + a] = found.xyz[a]; }
+      level[i] = found.level;
+      type[i] = found.type;
+      position[i] = found.position;
     });
-    for (t8_locidx_t t = 0; t < trees; ++t) {
-      offsets[static_cast<size_t> (t)] = static_cast<int64_t> (part.first) + t8_forest_get_tree_element_offset (forest, skip + t);
+    for (uint64_t t = 0; t < m.own_trees; ++t) {
+      offsets[t] = static_cast<int64_t> (m.first) + t8_forest_get_tree_element_offset (forest, skip + static_cast<t8_locidx_t> (t));
     }
-    offsets[static_cast<size_t> (trees)] = static_cast<int64_t> (part.all); /* written after the last tree */
+    offsets[m.own_trees] = static_cast<int64_t> (m.quadrants); /* written after the last tree */
   }
-  f = scda_forest_agree_internal (f, part.comm, &e, err);
-  if (f == nullptr) { return nullptr; }
-  scda_forest_checksum_text_internal (part.checksum, text);
-  snprintf (attributes, sizeof attributes,
-            "{\"" SCDA_FOREST_MESH "\": \"%s\", \"long_name\": \"first corner in the reference tree, in units of 2^-30 of its edge\"}", text);
-  scda_forest_parts_internal_t parts;
-  scda_forest_no_parts_internal (&parts, group);
-  scda_forest_add_part_internal (&parts, "coordinates", SCDA_TYPE_INT32, part.all, static_cast<uint64_t> (dimension), "element", "axis", attributes,
-                                 part.first, part.n, m.coordinates.data ());
-  scda_forest_add_part_internal (&parts, "level", SCDA_TYPE_UINT8, part.all, 0, "element", nullptr, "{\"long_name\": \"level of refinement\"}",
-                                 part.first, part.n, m.level.data ());
-  scda_forest_add_part_internal (&parts, "type", SCDA_TYPE_UINT8, part.all, 0, "element", nullptr,
-                                 "{\"long_name\": \"where the other corners are\"}", part.first, part.n, m.type.data ());
-  scda_forest_add_part_internal (&parts, "position", SCDA_TYPE_UINT64, part.all, 0, "element", nullptr,
-                                 "{\"long_name\": \"number of finest elements of the tree before this one\"}", part.first, part.n, m.position.data ());
-  const uint64_t own = static_cast<uint64_t> (trees), rows = own > 0 && first_tree + own == T ? own + 1 : own;
-  scda_forest_add_part_internal (&parts, "tree_offsets", SCDA_TYPE_INT64, T + 1, 0, "tree_boundary", nullptr,
-                                 "{\"long_name\": \"number of the first element of each tree\"}", first_tree, rows, offsets.data ());
-  f = scda_forest_write_parts_internal (f, &parts, err);
-  if (f != nullptr) {
-    state->note->has_mesh = 1;
-    state->note->has_fields = 0;
-    state->note->cells = part.all;
-    state->note->checksum = part.checksum;
-  }
-  return f;
+  f = scda_forest_agree_internal (f, t8_forest_get_mpicomm (forest), &e, err);
+  m.coordinates = coordinates.data ();
+  m.level = level.data ();
+  m.type = type.data ();
+  m.position = position.data ();
+  m.tree_offsets = offsets.data ();
+  return scda_forest_write (f, group, &m, SCDA_FOREST_MESH_PARTS, err);
 }
 
 /* ---- Reading ---- */
@@ -637,90 +547,18 @@ struct read_t {
   MPI_Comm comm;
   const char *group;
   int dimension;
-  uint64_t trees, elements, first, n; /* n of them are of this rank, from `first` on */
-  uint64_t before, after;             /* 1 if there is one before and after */
-  uint64_t first_tree;                /* of those that were read */
-  std::vector<int64_t> offsets;       /* of the trees from that one on, and one more */
-  std::vector<uint8_t> shapes;
+  uint64_t elements = 0, first = 0, n = 0; /* of all ranks; n of them are of this rank, from `first` on */
+  uint64_t before = 0, after = 0;     /* 1 if there is one before and after */
+  uint64_t first_tree = 0;            /* of those that were read */
+  const uint8_t *shapes = nullptr;    /* of the trees from that one on */
   std::vector<uint64_t> tree;         /* of each element, from the one before on */
-  mesh_t rows;
-  uint64_t checksum;
-  std::vector<uint8_t> path; /* in pyramids: of each element, at each level its number among its siblings, and how many follow */
+  scda_forest_t rows;                 /* that was read */
+  std::vector<uint8_t> path;          /* in pyramids: of each element, at each level its number among its siblings, and how many follow */
+  read_t () { scda_forest_init (&rows, 3); }
+  ~read_t () { scda_forest_free (&rows); }
+  read_t (const read_t &) = delete;
+  read_t &operator= (const read_t &) = delete;
 };
-
-/* Goes to the dataset of a mesh that belongs to record `record` of its coordinates. */
-inline scda_fcontext_t *open_part (scda_fcontext_t *f, const char *group, const char *part, int64_t record, int type, int ndims, const uint64_t *shape,
-                                   scda_dataset_t *d, int *err) {
-  scda_forest_name_internal_t name;
-  error_t e;
-  scda_forest_no_error_internal (&e);
-  if (!scda_forest_name_internal (&name, group, "", part, "", &e)) { return scda_forest_fail_internal (f, &e, err); }
-  return scda_forest_open_internal (f, name.text, record, type, ndims, shape, d, err);
-}
-
-/* The tree of an element, found by bisection: as many calls on all ranks. */
-inline scda_fcontext_t *find_tree (scda_fcontext_t *f, const scda_dataset_t *d, uint64_t trees, uint64_t element, uint64_t *tree, int *err) {
-  uint64_t below = 0, size = trees; /* it is one of `size` trees from `below` on */
-  for (; f != nullptr && size > 1; size -= size / 2) {
-    const uint64_t middle = below + size / 2;
-    int64_t offset = 0;
-    f = scda_forest_rows_internal (f, d, middle, 1, &offset, err);
-    if (f != nullptr && offset >= 0 && static_cast<uint64_t> (offset) <= element) { below = middle; }
-  }
-  *tree = below;
-  return f;
-}
-
-/* The trees of the elements of this rank. */
-inline scda_fcontext_t *read_offsets (scda_fcontext_t *f, int64_t record, read_t *r, int *err) {
-  const uint64_t all[1] = { r->trees + 1 }, begin = r->first - r->before, end = r->first + r->n + r->after;
-  uint64_t last_tree = 0, count = 0;
-  int64_t ends[2] = { 0, 0 };
-  scda_dataset_t d;
-  error_t e;
-  scda_forest_no_error_internal (&e);
-  f = open_part (f, r->group, "tree_offsets", record, SCDA_TYPE_INT64, 1, all, &d, err);
-  if (f != nullptr) { f = scda_forest_rows_internal (f, &d, 0, 1, ends, err); }
-  if (f != nullptr) { f = scda_forest_rows_internal (f, &d, r->trees, 1, ends + 1, err); }
-  if (f == nullptr) { return nullptr; }
-  if (ends[0] != 0 || static_cast<uint64_t> (ends[1]) != r->elements) { /* on all ranks */
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s goes from %lld to %lld; expected 0 to %llu", d.name, static_cast<long long> (ends[0]),
-                                static_cast<long long> (ends[1]), static_cast<unsigned long long> (r->elements));
-    return scda_forest_fail_internal (f, &e, err);
-  }
-  f = find_tree (f, &d, r->trees, begin, &r->first_tree, err);
-  if (f != nullptr) { f = find_tree (f, &d, r->trees, end > begin ? end - 1 : begin, &last_tree, err); }
-  if (f == nullptr) { return nullptr; }
-  if (last_tree >= r->first_tree && end > begin) { count = last_tree - r->first_tree + 1; }
-  if (count > end - begin) { /* not as many elements as trees: the file shall not say how much memory is taken */
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %llu trees for %llu elements", d.name, static_cast<unsigned long long> (count),
-                                static_cast<unsigned long long> (end - begin));
-    count = 0;
-  }
-  room (r->offsets, count + 1, &e);
-  room (r->tree, end - begin, &e);
-  f = scda_forest_agree_internal (f, r->comm, &e, err);
-  if (f != nullptr) { f = scda_forest_rows_internal (f, &d, r->first_tree, count > 0 ? count + 1 : 0, r->offsets.data (), err); }
-  if (f == nullptr) { return nullptr; }
-  for (uint64_t t = 0; t < count; ++t) {
-    const int64_t from = r->offsets[t], to = r->offsets[t + 1];
-    if (from < 0 || to <= from || static_cast<uint64_t> (to) > r->elements || (t == 0 && static_cast<uint64_t> (from) > begin)) {
-      scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s: the elements of tree %llu are those from %lld to %lld; expected offsets that grow up to %llu",
-                                  d.name, static_cast<unsigned long long> (r->first_tree + t), static_cast<long long> (from), static_cast<long long> (to),
-                                  static_cast<unsigned long long> (r->elements));
-      break;
-    }
-  }
-  if (e.err == SCDA_SUCCESS && count > 0 && static_cast<uint64_t> (r->offsets[count]) < end) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s does not grow", d.name);
-  }
-  for (uint64_t i = begin, t = 0; e.err == SCDA_SUCCESS && i < end; ++i) {
-    while (static_cast<uint64_t> (r->offsets[t + 1]) <= i) { ++t; }
-    r->tree[i - begin] = r->first_tree + t;
-  }
-  f = scda_forest_agree_internal (f, r->comm, &e, err);
-  return f;
-}
 
 inline t8_eclass_t class_at (const read_t &r, size_t row) { return class_of (r.shapes[r.tree[row] - r.first_tree]); }
 
@@ -758,14 +596,6 @@ inline bool check_element (const t8_scheme *scheme, read_t *r, uint64_t row, t8_
     return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "element %llu of %.58s, in tree %llu: coordinates and type are not those of position %llu in the scheme",
                                        i, group, tree, static_cast<unsigned long long> (position)) != 0;
   }
-  const bool pyramid = scheme->element_get_shape (tree_class, element) == T8_ECLASS_PYRAMID;
-  if (row + 1 < r->tree.size () && r->tree[row + 1] == r->tree[row]) {
-    const uint64_t next = r->rows.position[row + 1];
-    if (next <= position || next - position < size_of (pyramid, dimension, level)) {
-      return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "element %llu of %.58s, in tree %llu: found position %llu, within the element before it", i + 1,
-                                         group, tree, static_cast<unsigned long long> (next)) != 0;
-    }
-  }
   if (tree_class == T8_ECLASS_PYRAMID) {
     uint8_t *path = r->path.data () + 2 * most_level * row;
     for (int l = level; l > 0; --l) {
@@ -778,110 +608,38 @@ inline bool check_element (const t8_scheme *scheme, read_t *r, uint64_t row, t8_
   return true;
 }
 
-/* Reads the elements of this rank, and compares them with the convention. */
-inline scda_fcontext_t *read_mesh (scda_fcontext_t *f, const char *group, const scda_forest_step_internal_t *range, const t8_scheme *scheme, int dimension,
-                                   MPI_Comm comm, read_t *r, int *levels, int *err) {
-  const uint64_t any[2] = { UINT64_MAX, static_cast<uint64_t> (dimension) };
-  scda_forest_step_internal_t up_to_end;
-  scda_forest_name_internal_t name;
+/* Reads the elements of this rank, and compares them with the scheme. */
+inline scda_fcontext_t *read_mesh (scda_fcontext_t *f, const char *group, int64_t step, const t8_scheme *scheme, int dimension, MPI_Comm comm, read_t *r,
+                                   int *levels, int *err) {
   error_t e;
-  scda_dataset_t d;
-  char expected[scda_forest_checksum_bytes_internal];
-  uint64_t section = 0;
-  int64_t record = -1;
-  int found = 0, rank = 0, size = 0;
   scda_forest_no_error_internal (&e);
-  MPI_Comm_rank (comm, &rank);
-  MPI_Comm_size (comm, &size);
-  up_to_end.begin = 0;
-  up_to_end.end = range->end;
   r->comm = comm;
   r->group = group;
   r->dimension = dimension;
-  if (!scda_forest_name_internal (&name, group, "", "coordinates", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
-  f = scda_forest_last_internal (f, name.text, &up_to_end, &found, &record, &section, err);
+  f = scda_forest_read_elements (f, group, step, &r->rows, err);
   if (f == nullptr) { return nullptr; }
-  if (!found) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no dataset %s up to the end of the step", name.text);
-    return scda_forest_fail_internal (f, &e, err);
-  }
-  /* The k-th records of all datasets of a mesh belong together. */
-  f = scda_forest_records_internal (f, name.text, section + 1, &record, err);
-  record -= 1;
-  if (f != nullptr) { f = open_part (f, group, "coordinates", record, SCDA_TYPE_INT32, 2, any, &d, err); }
-  if (f == nullptr) { return nullptr; }
-  char stated[scda_forest_checksum_bytes_internal];
-  const int has_checksum = scda_forest_mesh_of_internal (d.attributes, stated);
-  const uint64_t N = r->elements = d.shape[0], q = static_cast<uint64_t> (rank), P = static_cast<uint64_t> (size);
-  r->first = N / P * q + (q < N % P ? q : N % P);
-  r->n = N / P + (q < N % P);
-  r->before = r->n > 0 && r->first > 0;
-  r->after = r->n > 0 && r->first + r->n < N;
+  r->elements = r->rows.quadrants;
+  r->first = r->rows.first;
+  r->n = r->rows.n;
+  r->before = r->rows.before;
+  r->after = r->rows.after;
+  r->first_tree = r->rows.first_tree;
+  r->shapes = r->rows.tree_shape;
   const uint64_t begin = r->first - r->before, rows = r->before + r->n + r->after;
-  if (N < r->trees) { /* on all ranks */
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %llu elements for %llu trees", d.name, static_cast<unsigned long long> (N),
-                                static_cast<unsigned long long> (r->trees));
-    return scda_forest_fail_internal (f, &e, err);
-  }
-  if (rows > INT32_MAX - 64) {
-    scda_forest_error_internal (&e, SCDA_ERR_RANGE, "a rank would have %llu elements, more than t8code can have", static_cast<unsigned long long> (rows));
-  }
-  f = scda_forest_agree_internal (f, comm, &e, err);
-  if (f != nullptr) { f = read_offsets (f, record, r, err); } /* that there are as many elements, before memory is taken for them */
-  if (f == nullptr) { return nullptr; }
-  make_room (&r->rows, rows, dimension, &e);
-  f = scda_forest_agree_internal (f, comm, &e, err);
-  const uint64_t shapes[2] = { N, static_cast<uint64_t> (dimension) };
-  const struct {
-    const char *part;
-    int type, ndims;
-    void *data;
-  } columns[] = { { "coordinates", SCDA_TYPE_INT32, 2, r->rows.coordinates.data () },
-                  { "level", SCDA_TYPE_UINT8, 1, r->rows.level.data () },
-                  { "type", SCDA_TYPE_UINT8, 1, r->rows.type.data () },
-                  { "position", SCDA_TYPE_UINT64, 1, r->rows.position.data () } };
-  for (const auto &column : columns) {
-    if (f != nullptr) { f = open_part (f, group, column.part, record, column.type, column.ndims, shapes, &d, err); }
-    if (f != nullptr) { f = scda_forest_rows_internal (f, &d, begin, rows, column.data, err); }
-  }
-  if (f == nullptr) { return nullptr; }
-
-  /* The shapes of the trees of this rank. */
-  if (!scda_forest_name_internal (&name, group, "", "tree_shape", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
-  f = scda_forest_last_internal (f, name.text, &up_to_end, &found, &record, &section, err);
-  const uint64_t trees[1] = { r->trees };
-  const uint64_t own = rows > 0 ? r->offsets.size () - 1 : 0;
-  if (f != nullptr) { f = open_part (f, group, "tree_shape", record, SCDA_TYPE_UINT8, 1, trees, &d, err); }
-  if (f == nullptr) { return nullptr; }
-  room (r->shapes, own, &e);
-  f = scda_forest_agree_internal (f, comm, &e, err);
-  if (f != nullptr) { f = scda_forest_rows_internal (f, &d, r->first_tree, own, r->shapes.data (), err); }
-  if (f == nullptr) { return nullptr; }
   bool pyramids = false;
-  for (uint64_t t = 0; t < own; ++t) {
-    const t8_eclass_t tree_class = class_of (r->shapes[t]);
-    pyramids = pyramids || tree_class == T8_ECLASS_PYRAMID;
-    if (tree_class == T8_ECLASS_INVALID || dimension_of[tree_class] != dimension) {
-      scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s: found shape %d for tree %llu; expected one of dimension %d", d.name, r->shapes[t],
-                                  static_cast<unsigned long long> (r->first_tree + t), dimension);
-    }
-  }
   *levels = 0;
-  for (uint64_t row = 0; row < rows; ++row) {
-    const int level = r->rows.level[row];
-    if (level > finest[dimension]) {
-      scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "element %llu of %.58s, in tree %llu: found level %d; expected at most %d",
-                                  static_cast<unsigned long long> (begin + row), scda_forest_group_internal (group),
-                                  static_cast<unsigned long long> (r->tree[row]), level, finest[dimension]);
+  if (room (r->tree, rows, &e)) {
+    for (uint64_t row = 0, t = 0; row < rows; ++row) {
+      const int level = r->rows.level[row];
+      while (static_cast<uint64_t> (r->rows.tree_offsets[t + 1]) <= begin + row) { ++t; }
+      r->tree[row] = r->first_tree + t;
+      pyramids = pyramids || class_at (*r, row) == T8_ECLASS_PYRAMID;
+      *levels = level > *levels ? level : *levels;
     }
-    *levels = level > *levels ? level : *levels;
   }
   MPI_Allreduce (MPI_IN_PLACE, levels, 1, MPI_INT, MPI_MAX, comm);
-  if (pyramids && *levels <= finest[3]) { room (r->path, rows * 2 * static_cast<uint64_t> (*levels), &e); }
-
-  /* The elements, unless some rank has one that is too fine. */
-  uint64_t sum = 0;
-  if (e.err == SCDA_SUCCESS && *levels <= finest[dimension]) {
+  if (pyramids) { room (r->path, rows * 2 * static_cast<uint64_t> (*levels), &e); }
+  if (e.err == SCDA_SUCCESS) {
     t8_eclass_t tree_class = T8_ECLASS_INVALID;
     t8_element_t *element = nullptr;
     for (uint64_t row = 0; row < rows; ++row) {
@@ -891,20 +649,10 @@ inline scda_fcontext_t *read_mesh (scda_fcontext_t *f, const char *group, const 
         scheme->element_new (tree_class, 1, &element);
       }
       if (!check_element (scheme, r, row, element, static_cast<size_t> (*levels), &e)) { break; }
-      if (row >= r->before && row < r->before + r->n) { sum += scda_forest_term_internal (r->rows.position[row], r->tree[row], r->rows.level[row]); }
     }
     if (element != nullptr) { scheme->element_destroy (tree_class, 1, &element); }
   }
-  f = scda_forest_agree_internal (f, comm, &e, err);
-  if (f == nullptr) { return nullptr; }
-  MPI_Allreduce (&sum, &r->checksum, 1, MPI_UINT64_T, MPI_SUM, comm);
-  scda_forest_checksum_text_internal (r->checksum, expected);
-  if (has_checksum && strcmp (stated, expected) != 0) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "the mesh of %.58s has the checksum %s; its attribute says %s", scda_forest_group_internal (group),
-                                expected, stated);
-    return scda_forest_fail_internal (f, &e, err);
-  }
-  return f;
+  return scda_forest_agree_internal (f, comm, &e, err);
 }
 
 /* In an element's tree, the number of its ancestor of level `l` among its siblings, and how many siblings follow. */
@@ -966,110 +714,68 @@ inline int adapt (t8_forest_t forest, t8_forest_t from, t8_locidx_t which_tree, 
 }
 
 /* Compares the trees of a forest that is not refined with those of the file. */
-inline scda_fcontext_t *compare_trees (scda_fcontext_t *f, const char *group, const scda_forest_step_internal_t *up_to_end, uint64_t T, t8_forest_t forest,
-                                       MPI_Comm comm, int *err) {
-  trees_t in_file, own;
+inline scda_fcontext_t *compare_trees (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, MPI_Comm comm, int *err) {
+  trees_t own;
+  scda_forest_t m;
   error_t e;
-  scda_dataset_t d;
-  scda_forest_name_internal_t name;
-  uint64_t section = 0, shape[3];
-  int64_t record = -1;
-  int found = 0;
   scda_forest_no_error_internal (&e);
-  own.dimension = in_file.dimension = t8_forest_get_dimension (forest);
+  own.dimension = t8_forest_get_dimension (forest);
   const uint64_t n = static_cast<uint64_t> (t8_forest_get_num_local_trees (forest));
   const uint64_t first = n > 0 ? static_cast<uint64_t> (t8_forest_global_tree_id (forest, 0)) : 0;
   const size_t F = static_cast<size_t> (most_faces[own.dimension]), C = static_cast<size_t> (most_corners[own.dimension]);
-  make_room (&in_file, n, &e);
-  trees_of (forest, 0, &own, &e);
-  f = scda_forest_agree_internal (f, comm, &e, err);
-  shape[0] = T;
-  const struct {
-    const char *part;
-    int type, ndims;
-    void *data;
-  } columns[] = { { "tree_to_tree", SCDA_TYPE_INT64, 2, in_file.to_tree.data () },
-                  { "tree_to_face", SCDA_TYPE_INT8, 2, in_file.to_face.data () },
-                  { "tree_shape", SCDA_TYPE_UINT8, 1, in_file.shape.data () },
-                  { "tree_vertices", SCDA_TYPE_FLOAT64, 3, in_file.vertices.data () } };
-  uint64_t begin = 0;
-  in_file.have_vertices = 0;
-  for (const auto &column : columns) {
-    if (f == nullptr) { return nullptr; }
-    if (!scda_forest_name_internal (&name, group, "", column.part, "", &e)) { return scda_forest_fail_internal (f, &e, err); }
-    f = scda_forest_last_internal (f, name.text, up_to_end, &found, &record, &section, err);
-    if (f == nullptr) { return nullptr; }
-    if (column.ndims == 3 && (!found || section < begin)) { break; } /* no vertices of these trees */
-    if (&column == columns) { begin = section; }
-    shape[1] = column.ndims == 2 ? F : C;
-    shape[2] = 3;
-    f = scda_forest_open_internal (f, name.text, record, column.type, column.ndims, shape, &d, err);
-    if (f != nullptr) { f = scda_forest_rows_internal (f, &d, first, n, column.data, err); }
-    in_file.have_vertices = column.ndims == 3;
-  }
+  scda_forest_init (&m, own.dimension);
+  m.first_tree = first;
+  m.own_trees = n;
+  f = scda_forest_read_trees (f, group, step, &m, err);
   if (f == nullptr) { return nullptr; }
+  trees_of (forest, 0, &own, &e);
   for (size_t k = 0; k < n && e.err == SCDA_SUCCESS; ++k) {
     const unsigned long long tree = first + k;
-    if (own.shape[k] != in_file.shape[k]) {
+    if (own.shape[k] != m.tree_shape[k]) {
       scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not fit: tree %llu has shape %d, that of the file %d (by the numbers of VTK)", tree, own.shape[k],
-                                  in_file.shape[k]);
+                                  m.tree_shape[k]);
       break;
     }
     for (size_t face = k * F; face < (k + 1) * F; ++face) {
-      if (own.to_tree[face] != in_file.to_tree[face] || own.to_face[face] != in_file.to_face[face]) {
+      if (own.to_tree[face] != m.tree_to_tree64[face] || own.to_face[face] != m.tree_to_face[face]) {
         scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not fit: face %d of tree %llu leads to tree %lld (face and orientation %d), that of the file to "
                                     "tree %lld (%d)", static_cast<int> (face - k * F), tree, static_cast<long long> (own.to_tree[face]), own.to_face[face],
-                                    static_cast<long long> (in_file.to_tree[face]), in_file.to_face[face]);
+                                    static_cast<long long> (m.tree_to_tree64[face]), m.tree_to_face[face]);
       }
     }
-    if (!own.have_vertices || !in_file.have_vertices) { continue; }
+    if (!own.have_vertices || m.vertices == nullptr) { continue; }
     double most = 0.;
     for (size_t i = k * C * 3; i < (k + 1) * C * 3; ++i) { most = std::fmax (most, std::fabs (own.vertices[i])); }
     for (size_t i = k * C * 3; i < (k + 1) * C * 3; ++i) {
-      if (!(std::fabs (own.vertices[i] - in_file.vertices[i]) <= 1e-10 * most)) {
+      if (!(std::fabs (own.vertices[i] - m.vertices[i]) <= 1e-10 * most)) {
         scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not fit: coordinate %d of vertex %d of tree %llu is %.17g, that of the file %.17g",
-                                    static_cast<int> (i % 3), static_cast<int> (i / 3 % C), tree, own.vertices[i], in_file.vertices[i]);
+                                    static_cast<int> (i % 3), static_cast<int> (i / 3 % C), tree, own.vertices[i], m.vertices[i]);
       }
     }
   }
+  scda_forest_free (&m);
   return scda_forest_agree_internal (f, comm, &e, err);
 }
 
-/* Which group it is, and how many trees it has; compared with the cmesh. */
-inline scda_fcontext_t *read_about (scda_fcontext_t *f, const char *group, t8_cmesh_t cmesh, const scda_forest_step_internal_t *up_to_end, uint64_t *T, int *err) {
+/* Finds the forest, and compares it with the cmesh. */
+inline scda_fcontext_t *find (scda_fcontext_t *f, const char *group, int64_t step, t8_cmesh_t cmesh, int *err) {
   const int dimension = t8_cmesh_get_dimension (cmesh);
-  long in_file = -1;
-  scda_forest_name_internal_t name;
+  const uint64_t trees = static_cast<uint64_t> (t8_cmesh_get_num_trees (cmesh));
+  scda_forest_t m;
   error_t e;
-  scda_dataset_t d;
-  uint64_t section = 0;
-  int64_t record = -1;
-  int found = 0;
   scda_forest_no_error_internal (&e);
-  f = scda_forest_kind_internal (f, scda_forest_group_internal (group), "scda_forest", 2, &in_file, err);
+  scda_forest_init (&m, dimension);
+  f = scda_forest_find_shapes (f, group, step, &m, err);
   if (f == nullptr) { return nullptr; }
-  if (in_file != dimension) {
-    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not fit: it has %d dimensions, the forest %.58s has %ld", dimension,
-                                scda_forest_group_internal (group), in_file);
-    return scda_forest_fail_internal (f, &e, err);
+  if (m.dimension != dimension) {
+    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not fit: it has %d dimensions, the forest %.58s has %d", dimension,
+                                scda_forest_group_internal (group), m.dimension);
   }
-  if (!scda_forest_name_internal (&name, group, "", "tree_to_tree", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
-  f = scda_forest_last_internal (f, name.text, up_to_end, &found, &record, &section, err);
-  if (f == nullptr) { return nullptr; }
-  if (!found) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no dataset %s up to the end of the step", name.text);
-    return scda_forest_fail_internal (f, &e, err);
+  else if (m.trees != trees) {
+    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not fit: it has %llu trees, the file has %llu", static_cast<unsigned long long> (trees),
+                                static_cast<unsigned long long> (m.trees));
   }
-  const uint64_t shape[2] = { UINT64_MAX, static_cast<uint64_t> (most_faces[dimension]) };
-  f = scda_forest_open_internal (f, name.text, record, SCDA_TYPE_INT64, 2, shape, &d, err);
-  if (f == nullptr) { return nullptr; }
-  *T = d.shape[0];
-  if (*T != static_cast<uint64_t> (t8_cmesh_get_num_trees (cmesh))) {
-    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not fit: it has %lld trees, the file has %llu",
-                                static_cast<long long> (t8_cmesh_get_num_trees (cmesh)), static_cast<unsigned long long> (*T));
-    return scda_forest_fail_internal (f, &e, err);
-  }
-  return f;
+  return scda_fagree (f, e.err, e.why, err);
 }
 
 /* The first element of each rank, and the number of all: what p4est and t8code have of a partition. */
@@ -1147,8 +853,8 @@ inline scda_fcontext_t *refine (scda_fcontext_t *f, const read_t &r, int levels,
   uint64_t same = 0;
   if (static_cast<uint64_t> (all) == r.elements) {
     const std::vector<uint64_t> trees = moved (r.tree.data () + r.before, r.n, *forest, r.comm);
-    const auto levels_of = moved (r.rows.level.data () + r.before, r.n, *forest, r.comm);
-    const auto positions = moved (r.rows.position.data () + r.before, r.n, *forest, r.comm);
+    const auto levels_of = moved (r.rows.level + r.before, r.n, *forest, r.comm);
+    const auto positions = moved (r.rows.position + r.before, r.n, *forest, r.comm);
     each_element (*forest, 1, [&] (t8_locidx_t at, t8_gloidx_t tree, t8_eclass_t tree_class, const t8_element_t *element) {
       const size_t row = static_cast<size_t> (at);
       const int level = scheme->element_get_level (tree_class, element);
@@ -1168,64 +874,63 @@ inline scda_fcontext_t *refine (scda_fcontext_t *f, const read_t &r, int levels,
 /* ---- The functions ---- */
 
 inline scda_fcontext_t *scda_t8code_write_group (scda_fcontext_t *f, const char *group, t8_forest_t forest, const char *attributes, int *err) {
-  if (f == nullptr) { return nullptr; }
-  return scda_forest_write_group_internal (f, group, 2, t8_forest_get_dimension (forest), attributes, err);
+  scda_forest_t m;
+  scda_forest_init (&m, t8_forest_get_dimension (forest));
+  m.shapes = 1;
+  return scda_forest_write_attributes (f, group, &m, attributes, err);
 }
 
 inline scda_fcontext_t *scda_t8code_write_forest (scda_fcontext_t *f, const char *group, t8_forest_t forest, int *err) {
-  if (f == nullptr) { return nullptr; }
-  f = scda_t8code_internal::write_trees (f, group, forest, false, err);
-  return f == nullptr ? nullptr : scda_t8code_internal::write_mesh (f, group, forest, false, err);
+  if (f != nullptr) { f = scda_t8code_internal::write_trees (f, group, forest, err); }
+  return f == nullptr ? nullptr : scda_t8code_internal::write_mesh (f, group, forest, err);
 }
 
 inline scda_fcontext_t *scda_t8code_write_mesh (scda_fcontext_t *f, const char *group, t8_forest_t forest, int *err) {
-  if (f == nullptr) { return nullptr; }
-  return scda_t8code_internal::write_mesh (f, group, forest, false, err);
+  return f == nullptr ? nullptr : scda_t8code_internal::write_mesh (f, group, forest, err);
 }
 
 inline scda_fcontext_t *scda_t8code_write_step (scda_fcontext_t *f, const char *group, t8_forest_t forest, double time, const char *units, int *err) {
+  scda_forest_t m;
+  scda_t8code_internal::trees_t t;
+  int lacks = 0;
   if (f == nullptr) { return nullptr; }
-  f = scda_t8code_internal::write_group (f, group, forest, err);
-  if (f != nullptr) { f = scda_forest_write_time (f, group, time, units, err); }
-  if (f != nullptr) { f = scda_t8code_internal::write_trees (f, group, forest, true, err); }
-  return f == nullptr ? nullptr : scda_t8code_internal::write_mesh (f, group, forest, true, err);
+  scda_t8code_internal::identify (f, group, forest, &m);
+  f = scda_t8code_internal::take_trees (f, forest, &m, &t, err);
+  f = scda_forest_write_step (f, group, &m, time, units, &lacks, err);
+  return f != nullptr && lacks ? scda_t8code_internal::write_mesh (f, group, forest, err) : f;
 }
 
 inline scda_fcontext_t *scda_t8code_write_field (scda_fcontext_t *f, const char *group, t8_forest_t forest, const scda_dataset_t *field,
                                                  const void *data, int *err) {
+  scda_forest_t m;
   if (f == nullptr) { return nullptr; }
-  scda_forest_part_internal_t part;
-  f = scda_t8code_internal::part_of (f, group, forest, &part, err);
-  return f == nullptr ? nullptr : scda_forest_write_values_internal (f, group, &part, field, data, scda_forest_theirs_internal, err);
+  scda_t8code_internal::identify (f, group, forest, &m);
+  return scda_forest_write_field (f, group, &m, field, data, 1, err);
 }
 
 inline scda_fcontext_t *scda_t8code_write_ragged (scda_fcontext_t *f, const char *group, t8_forest_t forest, const scda_dataset_t *field,
                                                   const int64_t *counts, const void *data, int *err) {
+  scda_forest_t m;
   if (f == nullptr) { return nullptr; }
-  scda_forest_part_internal_t part;
-  f = scda_t8code_internal::part_of (f, group, forest, &part, err);
-  return f == nullptr ? nullptr : scda_forest_write_ragged_internal (f, group, &part, field, counts, data, err);
+  scda_t8code_internal::identify (f, group, forest, &m);
+  return scda_forest_write_ragged (f, group, &m, field, counts, data, err);
 }
 
 inline scda_fcontext_t *scda_t8code_read_forest (scda_fcontext_t *f, const char *group, int64_t step, t8_cmesh_t cmesh, const t8_scheme *scheme,
                                                  MPI_Comm comm, t8_forest_t *forest, int *err) {
   const int dimension = t8_cmesh_get_dimension (cmesh);
-  scda_forest_step_internal_t range, up_to_end;
   scda_t8code_internal::read_t r;
   int levels = 0;
   *forest = nullptr;
-  if (f != nullptr) { f = scda_forest_step_internal (f, group, step, &range, err); }
-  up_to_end.begin = 0;
-  up_to_end.end = f == nullptr ? 0 : range.end;
-  if (f != nullptr) { f = scda_t8code_internal::read_about (f, group, cmesh, &up_to_end, &r.trees, err); }
+  if (f != nullptr) { f = scda_t8code_internal::find (f, group, step, cmesh, err); }
   if (f == nullptr) { /* on all ranks */
     t8_cmesh_unref (&cmesh);
     scheme->unref ();
     return nullptr;
   }
   *forest = t8_forest_new_uniform (cmesh, scheme, 0, 0, comm);
-  f = scda_t8code_internal::compare_trees (f, group, &up_to_end, r.trees, *forest, comm, err);
-  if (f != nullptr) { f = scda_t8code_internal::read_mesh (f, group, &range, t8_forest_get_scheme (*forest), dimension, comm, &r, &levels, err); }
+  f = scda_t8code_internal::compare_trees (f, group, step, *forest, comm, err);
+  if (f != nullptr) { f = scda_t8code_internal::read_mesh (f, group, step, t8_forest_get_scheme (*forest), dimension, comm, &r, &levels, err); }
   if (f != nullptr) { f = scda_t8code_internal::refine (f, r, levels, forest, err); }
   if (f == nullptr) { t8_forest_unref (forest); }
   return f;
@@ -1233,32 +938,31 @@ inline scda_fcontext_t *scda_t8code_read_forest (scda_fcontext_t *f, const char 
 
 inline scda_fcontext_t *scda_t8code_find_field (scda_fcontext_t *f, const char *group, int64_t step, const char *name, int *found,
                                                 scda_dataset_t *d, int *err) {
-  if (f == nullptr) { return nullptr; }
-  return scda_forest_find_internal (f, group, step, "fields/", name, "", found, d, err);
+  return scda_forest_find_field (f, group, step, name, found, d, err);
 }
 
 inline scda_fcontext_t *scda_t8code_read_field (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
                                                 int type, uint64_t components, void *data, int *err) {
+  scda_forest_t m;
   if (f == nullptr) { return nullptr; }
-  scda_forest_part_internal_t part;
-  f = scda_t8code_internal::part_of (f, group, forest, &part, err);
-  return f == nullptr ? nullptr : scda_forest_read_values_internal (f, group, step, &part, name, type, components, data, err);
+  scda_t8code_internal::identify (f, group, forest, &m);
+  return scda_forest_read_field (f, group, step, &m, name, type, components, data, err);
 }
 
 inline scda_fcontext_t *scda_t8code_read_counts (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
                                                  int64_t *counts, int *err) {
+  scda_forest_t m;
   if (f == nullptr) { return nullptr; }
-  scda_forest_part_internal_t part;
-  f = scda_t8code_internal::part_of (f, group, forest, &part, err);
-  return f == nullptr ? nullptr : scda_forest_read_counts_internal (f, group, step, &part, name, counts, err);
+  scda_t8code_internal::identify (f, group, forest, &m);
+  return scda_forest_read_counts (f, group, step, &m, name, counts, err);
 }
 
 inline scda_fcontext_t *scda_t8code_read_ragged (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
                                                  int type, uint64_t components, const int64_t *counts, void *data, int *err) {
+  scda_forest_t m;
   if (f == nullptr) { return nullptr; }
-  scda_forest_part_internal_t part;
-  f = scda_t8code_internal::part_of (f, group, forest, &part, err);
-  return f == nullptr ? nullptr : scda_forest_read_ragged_internal (f, group, step, &part, name, type, components, counts, data, err);
+  scda_t8code_internal::identify (f, group, forest, &m);
+  return scda_forest_read_ragged (f, group, step, &m, name, type, components, counts, data, err);
 }
 
 inline int scda_t8code_save (const char *filename, t8_forest_t forest) {

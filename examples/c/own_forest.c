@@ -1,6 +1,8 @@
 /* own_forest.c: a quadtree without p4est: mpirun -n 3 ./own_forest own.scda */
 #include <math.h>
-#include <scda_forest.h>
+#include <scda_meshes.h>
+#include <stdio.h>
+#include <string.h>
 
 enum { finest = 5, most = 1 << 2 * finest };
 
@@ -34,23 +36,22 @@ int main (int argc, char **argv) {
   MPI_Comm_size (MPI_COMM_WORLD, &size);
   add (0, 0, 0);
 
-  /* How many rows each rank writes: of what all ranks know, the first one; of the quadrants, each its part. */
-  uint64_t *trees = calloc ((size_t) size, sizeof *trees), *own = calloc ((size_t) size, sizeof *own);
-  uint64_t *four = calloc ((size_t) size, sizeof *four), *two = calloc ((size_t) size, sizeof *two);
-  trees[0] = 1, two[0] = 2, four[0] = 4;
-  for (int q = 0; q < size; ++q) { own[q] = (uint64_t) (num_quadrants * (q + 1) / size - num_quadrants * q / size); }
+  /* Each rank writes its part of the quadrants. */
   const int64_t first = num_quadrants * rank / size, tree_offsets[2] = {0, num_quadrants};
-
+  scda_forest_t m;
+  scda_forest_init (&m, 2);
+  m.trees = 1;
+  m.quadrants = (uint64_t) num_quadrants;
+  m.first = (uint64_t) first;
+  m.n = (uint64_t) (num_quadrants * (rank + 1) / size - first);
+  m.checksum = scda_forest_checksum (tree_offsets, 0, m.quadrants, level);
+  m.tree_to_tree = tree_to_tree, m.tree_to_face = tree_to_face;
+  m.num_vertices = 4, m.vertices = vertices, m.tree_to_vertex = tree_to_vertex;
+  m.coordinates = xy + 2 * first, m.level = level + first, m.tree_offsets = tree_offsets;
   scda_fcontext_t *f = argc != 2 ? NULL : scda_fopen_write (MPI_COMM_WORLD, argv[1], "own_forest.c", NULL, NULL, &err);
   f = scda_forest_write_about (f, &err);
   f = scda_forest_write_group (f, NULL, 2, "{\"title\": \"a quadtree\"}", &err);
-  f = scda_fwrite_field_parts (f, "forest/tree_to_tree", SCDA_TYPE_INT32, tree_to_tree, trees, 4, SCDA_ENCODE_NONE, &err);
-  f = scda_fwrite_field_parts (f, "forest/tree_to_face", SCDA_TYPE_INT8, tree_to_face, trees, 4, SCDA_ENCODE_NONE, &err);
-  f = scda_fwrite_field_parts (f, "forest/vertices", SCDA_TYPE_FLOAT64, vertices, four, 3, SCDA_ENCODE_NONE, &err);
-  f = scda_fwrite_field_parts (f, "forest/tree_to_vertex", SCDA_TYPE_INT32, tree_to_vertex, trees, 4, SCDA_ENCODE_NONE, &err);
-  f = scda_fwrite_field_parts (f, "forest/coordinates", SCDA_TYPE_INT32, xy + 2 * first, own, 2, SCDA_ENCODE_NONE, &err);
-  f = scda_fwrite_field_parts (f, "forest/level", SCDA_TYPE_UINT8, level + first, own, 1, SCDA_ENCODE_NONE, &err);
-  f = scda_fwrite_field_parts (f, "forest/tree_offsets", SCDA_TYPE_INT64, tree_offsets, two, 1, SCDA_ENCODE_NONE, &err);
+  f = scda_forest_write (f, NULL, &m, SCDA_FOREST_CONNECTIVITY | SCDA_FOREST_MESH_PARTS, &err);
 
   /* A field with values at the corners, with its units. */
   for (int64_t i = 0; i < 4 * num_quadrants; ++i) {
@@ -59,18 +60,16 @@ int main (int argc, char **argv) {
     height[i] = sin (x / 1e8) * cos (y / 1e8);
   }
   scda_dataset_t d;
-  const uint64_t start[2] = {(uint64_t) first, 0}, count[2] = {own[rank], 4};
   scda_dataset_init (&d);
-  strcpy (d.name, "forest/fields/height");
+  strcpy (d.name, "height");
   d.type = SCDA_TYPE_FLOAT64;
   d.ndims = 2;
-  d.shape[0] = (uint64_t) num_quadrants, d.shape[1] = 4;
+  d.shape[1] = 4;
   d.dimension_names = names;
   d.attributes = "{\"units\": \"m\"}";
-  f = scda_fwrite_dataset (f, &d, height + 4 * first, 1, start, count, &err);
+  f = scda_forest_write_field (f, NULL, &m, &d, height + 4 * first, 0, &err);
   scda_fclose (f, &err);
   if (argc != 2 || err != 0) { fprintf (stderr, "%s\n", argc != 2 ? "own_forest FILE" : scda_last_error_message ()); }
-  free (trees), free (own), free (four), free (two);
   MPI_Finalize ();
   return argc != 2 || err != 0;
 }

@@ -28,10 +28,6 @@ pub trait WriterCalls: BindingCalls + Sized {
         params: Result<WriteOptions>,
     ) -> Result<Self>;
 
-    /// Where the file is written, if it was there before: with [`WriteOptions::atomic`] its copy. An absolute path. Not collective. `None` after
-    /// an error.
-    fn appended(&self) -> Option<&Path>;
-
     /// Writes what the operation says: as the method of [`Writer`] of its name. Where memory is `lent`, it is that of the data, which stays as
     /// it is if [`WriteOptions::lend`](crate::WriteOptions::lend) says so.
     fn write(&mut self, lent: Option<LentMemory>, operation: Operation<'_>) -> Result<()>;
@@ -71,10 +67,6 @@ impl WriterCalls for Writer {
         params: Result<WriteOptions>,
     ) -> Result<Self> {
         Self::append_if_valid(comm, path, params)
-    }
-
-    fn appended(&self) -> Option<&Path> {
-        Self::appended(self)
     }
 
     #[inline(always)] // so that a call has only what concerns its own operation

@@ -65,6 +65,7 @@ fn fortran_type(base: &str) -> (String, &'static str) {
         "size_t" => ("integer(c_size_t)", "0"),
         "uint64_t" | "int64_t" => ("integer(c_int64_t)", "0"),
         "int32_t" => ("integer(c_int32_t)", "0"),
+        "uint8_t" | "int8_t" => ("integer(c_int8_t)", "0"),
         "double" => ("real(c_double)", "0"),
         "char" => ("character(kind=c_char)", "c_null_char"),
         "void" | "scda_fcontext_t" => ("type(c_ptr)", "c_null_ptr"), // only pointers to them
@@ -142,7 +143,10 @@ fn functions(code: &str) -> String {
     for statement in code.split(';') {
         let Some((before, arguments)) = statement.trim().split_once('(') else { continue };
         let before = before.rsplit("extern \"C\" {").next().unwrap_or(before).trim();
-        if !arguments.ends_with(')') || before.contains(['{', '}', '=']) || arguments.contains(['{', '(']) {
+        if !arguments.ends_with(')')
+            || before.contains(['{', '}', '='])
+            || arguments.contains(['{', '(', '&'])
+        {
             continue;
         }
         let arguments: Vec<&str> = arguments.trim_end_matches(')').split(',').collect();

@@ -38,16 +38,16 @@ const ORDER: [&str; 20] = [
 ];
 
 /// The files that `scda_bind.h` is made from.
-const BINDING_SOURCES: [&str; 4] = [
-    "crates/c/src/bind.rs",
-    "crates/c/src/lengths.rs",
-    "crates/c/src/notes.rs",
-    "crates/meshes/src/known.rs",
-];
+const BINDING_SOURCES: [&str; 3] =
+    ["crates/c/src/bind.rs", "crates/c/src/lengths.rs", "crates/c/src/notes.rs"];
 
 /// Those that `scda_meshes.h` is made from.
-const MESH_SOURCES: [&str; 3] =
-    ["crates/c/src/steps.rs", "crates/c/src/patches.rs", "crates/c/src/particles.rs"];
+const MESH_SOURCES: [&str; 4] = [
+    "crates/c/src/steps.rs",
+    "crates/c/src/forests.rs",
+    "crates/c/src/patches.rs",
+    "crates/c/src/particles.rs",
+];
 
 /// Those that `scda.h` is made from: all others, in its order. (`lib.rs` would bring all of them once more.)
 static SOURCES: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -225,23 +225,21 @@ fn declared() -> BTreeSet<String> {
 /// The names of those that the library has: the others are inline in the header.
 fn exported() -> BTreeSet<String> {
     let is_inline = |name: &String| {
-        ["int", "uint64_t"].iter().any(|kind| ALL.contains(&format!("static inline {kind} {name}(")))
+        let kinds = ["int ", "uint64_t ", "scda_fcontext_t *"];
+        kinds.iter().any(|kind| ALL.contains(&format!("static inline {kind}{name}(")))
     };
     let exported: BTreeSet<String> = declared().into_iter().filter(|name| !is_inline(name)).collect();
-    assert_eq!(declared().len() - exported.len(), 8);
+    assert_eq!(declared().len() - exported.len(), 10);
     exported
 }
 
 /// The names of all functions for forests, which the headers have inline: those of scda_p8est.h are in its first comment.
 fn inline() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for header in ["include/scda_forest.h", "include/scda_p4est.h"] {
-        for line in read(header).lines().filter(|line| line.starts_with("static inline ")) {
-            let name = line.split(" (").next().unwrap().rsplit([' ', '*']).next().unwrap();
-            if !name.ends_with("_internal") {
-                names.insert(name.to_owned());
-            }
-        }
+    let header = read("include/scda_p4est.h");
+    for line in header.lines().filter(|line| line.starts_with("static inline ")) {
+        let name = line.split(" (").next().unwrap().rsplit([' ', '*']).next().unwrap();
+        names.insert(name.to_owned());
     }
     let comment = read("include/scda_p8est.h");
     let in_3d = names.iter().filter_map(|name| name.strip_prefix("scda_p4est_"));
@@ -258,13 +256,11 @@ fn inline() -> BTreeSet<String> {
 
 #[test]
 fn the_functions_for_forests_are_documented() {
-    for header in ["include/scda_forest.h", "include/scda_p4est.h"] {
-        let text = read(header);
-        for name in inline().iter().filter(|name| text.contains(&format!("{name} ("))) {
-            let end = text.find(&format!("{name} (")).unwrap();
-            let comment = &text[text[..end].rfind("/**").unwrap()..end];
-            assert!(comment.contains("@return") && !comment.contains(");"), "{name}");
-        }
+    let text = read("include/scda_p4est.h");
+    for name in inline().iter().filter(|name| text.contains(&format!("{name} ("))) {
+        let end = text.find(&format!("{name} (")).unwrap();
+        let comment = &text[text[..end].rfind("/**").unwrap()..end];
+        assert!(comment.contains("@return") && !comment.contains(");"), "{name}");
     }
 }
 
@@ -352,7 +348,8 @@ fn every_function_is_documented_and_says_whether_it_is_collective() {
             "scda_particles_read",
         ];
         let meet = meet.iter().any(|begin| name.starts_with(begin));
-        let of_no_file = name == "scda_ferror_string";
+        let of_forests = ["init", "init_size", "free", "checksum"].map(|name| format!("scda_forest_{name}"));
+        let of_no_file = name == "scda_ferror_string" || of_forests.contains(&name);
         assert_eq!(is_collective, (name.starts_with("scda_f") && !of_no_file) || meet, "{name}");
     }
 }

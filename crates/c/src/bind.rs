@@ -9,8 +9,9 @@ use super::pointers::{Text, UserTextOut};
 use super::types::{SCDA_TYPE_FLOAT32, SCDA_TYPE_FLOAT64};
 use super::versioned::StructIn;
 use super::{Outcome, guard};
+use scda::Collective;
 use scda::bindings::BindingCalls;
-use scda_base::error::{Error, Result};
+use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::floats::in_default;
 use scda_format::dataset::{DataType, fill};
 use std::ffi::{c_char, c_int, c_void};
@@ -92,6 +93,38 @@ pub unsafe extern "C" fn scda_refuse(
         let why = why.get("why");
         context.refuse(why.map_or_else(|error| error, |why| Error::argument(why.to_string_lossy())));
         Ok(())
+    };
+    with(f, err, body)
+}
+
+/// The ranks meet, and all fail with the error of the lowest rank that has one: what a header calls before an exchange of its own, and for an error
+/// that all ranks have found.
+///
+/// Collective; all arguments but `f` may differ between the ranks.
+///
+/// @param [in] f     The file, open for writing or reading.
+/// @param [in] code  The error code of this rank, or `SCDA_SUCCESS`.
+/// @param [in] why   Its message, a C string: what was found, and what was expected. Not read for `SCDA_SUCCESS`.
+/// @param [out] err  The error code.
+/// @return           `f`, or NULL on error.
+/// Errors: that of a rank; `SCDA_ERR_ARG` for a code that is none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fagree(
+    f: *mut scda_fcontext_t,
+    code: c_int,
+    why: Text<'_>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let mine = match (code, ErrorKind::from_code(code)) {
+            (0, _) => Ok(()),
+            (_, Some(kind)) => why.get("why").and_then(|why| Err(Error::new(kind, why.to_string_lossy()))),
+            _ => Err(Error::argument(format!("error code: found {code}, which is none"))),
+        };
+        match context {
+            Context::Writing(writer) => writer.agree_on(mine),
+            Context::Reading(reader, _) => reader.agree_on(mine),
+        }
     };
     with(f, err, body)
 }

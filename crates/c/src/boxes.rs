@@ -157,6 +157,14 @@ impl PackedBoxes {
         Ok(Self { regions, bytes })
     }
 
+    /// These boxes, which lie in the array.
+    pub fn of(dataset: &Dataset, regions: Vec<IndexBox>) -> Result<Self> {
+        let boxes = regions.iter().enumerate();
+        let bytes =
+            boxes.clone().try_fold(0, |bytes, (index, region)| add_bytes(dataset, index, region, bytes))?;
+        Ok(Self { regions, bytes })
+    }
+
     /// With their items, which have this type in memory.
     pub fn items<'a>(
         self,

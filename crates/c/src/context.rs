@@ -185,13 +185,6 @@ pub fn with_notes<R>(f: *const scda_fcontext_t, body: impl FnOnce(&mut Notes) ->
     Some(body(&mut lease.slot.notes))
 }
 
-/// Uses what is known of the meshes of a file. `None` if it is not open.
-pub fn with_meshes<R>(f: *const scda_fcontext_t, body: impl FnOnce(&mut MeshNotes) -> R) -> Option<R> {
-    let mut lease = Lease::new(f).ok()?;
-    lease.keep = true;
-    Some(body(&mut lease.slot.meshes))
-}
-
 /// Runs what this rank does without the others. The file stays open, whatever happens. 0 if that went well.
 pub fn locally(
     f: *mut scda_fcontext_t,

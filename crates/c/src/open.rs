@@ -4,7 +4,6 @@ use super::arguments::Arguments;
 use super::context::{Context, close, on_writer, register, scda_fcontext_t, with};
 use super::memory::{Room, Values};
 use super::mpi_types::Comm;
-use super::notes::note_path;
 use super::params::{Chosen, scda_params_t};
 use super::pointers::{PerRank, Text, UserText, UserTextOut};
 use super::versioned::StructIn;
@@ -16,7 +15,6 @@ use scda_format::header::UserString;
 use scda_ranks::Communicator;
 use std::ffi::{CStr, c_int};
 use std::mem::MaybeUninit;
-use std::path::Path;
 use std::ptr::null_mut;
 
 /// The most bytes that a user string can have.
@@ -101,17 +99,9 @@ pub(super) fn append(
     Ok(Context::Writing(writer))
 }
 
-/// Gives an open file to C, with a note if it is appended to.
+/// Gives an open file to C.
 pub(super) fn hand_out(context: Context) -> Result<(*mut scda_fcontext_t, Outcome)> {
-    let appended = match &context {
-        Context::Writing(writer) => writer.appended().map(Path::to_owned),
-        Context::Reading(..) => None,
-    };
-    let f = register(context)?;
-    if let Some(path) = appended {
-        note_path(f, &path);
-    }
-    Ok((f, Outcome::Success))
+    Ok((register(context)?, Outcome::Success))
 }
 
 /// Opens a file for writing, for reading, or for appending, as the paper has it: the parameters are the defaults, but for

@@ -72,17 +72,31 @@ pub unsafe extern "C" fn scda_ffind_dataset(
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
         let name = reader.require(name.utf8("name of a dataset"))?;
-        let d = receiver(reader, d);
-        let dataset = reader.dataset_record(name, record)?;
-        put(found, c_int::from(dataset.is_some()));
-        if let Some(dataset) = dataset {
-            let mut c = given.dataset(&dataset);
-            c.number = given.datasets.keep(dataset);
-            d.map_or(Ok(()), |d| d.write(c))?;
-        }
-        Ok(())
+        find_in(reader, given, Some((name, record)), found, d)
     };
     with(f, err, body)
+}
+
+/// Finds a record of a dataset, and hands it out.
+pub(super) fn find_in(
+    reader: &mut Reader,
+    given: &mut ReturnedValues,
+    record: Option<(&str, i64)>,
+    found: Option<&mut MaybeUninit<c_int>>,
+    d: StructInOut<'_, scda_dataset_t>,
+) -> Result<()> {
+    let d = receiver(reader, d);
+    let dataset = match record {
+        Some((name, record)) => reader.dataset_record(name, record)?,
+        None => None,
+    };
+    put(found, c_int::from(dataset.is_some()));
+    if let Some(dataset) = dataset {
+        let mut c = given.dataset(&dataset);
+        c.number = given.datasets.keep(dataset);
+        d.map_or(Ok(()), |d| d.write(c))?;
+    }
+    Ok(())
 }
 
 /// The dataset of this struct, in which [`scda_ffind_dataset`] has put it.

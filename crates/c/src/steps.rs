@@ -20,7 +20,13 @@ pub(super) fn group_name<'a>(
 }
 
 /// The group of a forest whose name is not said.
-const FOREST: &str = "forest";
+pub(super) const FOREST: &str = scda_meshes::forest::GROUP;
+
+/// The unit of a time, if there is one.
+pub(super) fn units_of<'a>(units: Text<'a>) -> Result<Option<&'a str>> {
+    let units = if units.is_null() { Ok("") } else { units.utf8("units") };
+    units.map(|units| Some(units).filter(|units| !units.is_empty()))
+}
 
 /// Begins a time step of a forest, of patches or of particles: what is written next to its group belongs to it, up to the next call. A file with
 /// one state only needs none.
@@ -44,9 +50,7 @@ pub unsafe extern "C" fn scda_forest_write_time(
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let group = group_name(writer, group, FOREST)?;
-        let units = if units.is_null() { Ok("") } else { units.utf8("units") };
-        let units = units.map(|units| Some(units).filter(|units| !units.is_empty()));
-        steps::write_time(writer, notes, group, time, units)
+        steps::write_time(writer, notes, group, time, units_of(units))
     };
     on_meshes(f, err, body)
 }

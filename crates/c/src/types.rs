@@ -95,15 +95,19 @@ pub unsafe extern "C" fn scda_type_name(
     item_bytes: Option<&mut MaybeUninit<u64>>,
 ) -> *const c_char {
     let body = || {
-        let bytes = match r#type {
-            SCDA_TYPE_DATETIME64 | SCDA_TYPE_TIMEDELTA64 => 8,
-            other => DataType::from_code(other).map_or(0, DataType::item_bytes),
-        };
-        put(item_bytes, bytes);
+        put(item_bytes, bytes_of_type(r#type));
         let name = DataType::c_name(r#type);
         Ok((name.map_or(null(), |name| name.as_ptr()), Outcome::Success))
     };
     guard(None, null(), body)
+}
+
+/// The bytes of an item of a type; 0 if they may be several numbers.
+pub(super) fn bytes_of_type(code: c_int) -> u64 {
+    match code {
+        SCDA_TYPE_DATETIME64 | SCDA_TYPE_TIMEDELTA64 => 8,
+        other => DataType::from_code(other).map_or(0, DataType::item_bytes),
+    }
 }
 
 /// How C describes a type: by its number, and what more is to be said of some.

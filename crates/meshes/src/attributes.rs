@@ -11,10 +11,11 @@ pub fn value(attributes: &str, key: &str) -> Option<String> {
     members.iter().find(|member| member.key == key).map(|member| compact(member.text))
 }
 
-/// The whole number that an attribute is.
+/// The whole number that an attribute is; of larger ones the largest.
 #[must_use]
 pub fn whole_number(attributes: &str, key: &str) -> Option<u64> {
-    value(attributes, key)?.parse().ok()
+    let value = value(attributes, key)?;
+    value.bytes().all(|byte| byte.is_ascii_digit()).then(|| value.parse().unwrap_or(u64::MAX))
 }
 
 /// The mesh that the attributes of a dataset name: `None` if they name none, or what stands there.

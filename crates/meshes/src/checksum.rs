@@ -1,5 +1,6 @@
 //! The checksum of a mesh, by which fields and particles name the mesh that they belong to.
 
+use scda::{Collective, Partition, Result};
 use std::fmt;
 
 /// The attribute of a mesh and of what belongs to it.
@@ -26,13 +27,27 @@ impl fmt::Display for Checksum {
 /// The function h of docs/forest.md: what the quadrant with this number adds to the checksum of its mesh.
 #[must_use]
 pub const fn term(number: u64, tree: u64, level: u64) -> u64 {
-    const fn mixed(v: u64) -> u64 {
-        (v ^ v >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
-    }
     let place = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let what = tree.wrapping_mul(256).wrapping_add(level).wrapping_mul(0xd134_2543_de82_ef95);
-    let v = mixed(mixed(place.wrapping_add(what)));
+    mixed(place.wrapping_add(what))
+}
+
+/// The bits of a number, each of which changes half of the others.
+pub(crate) const fn mixed(v: u64) -> u64 {
+    let v = (v ^ v >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    let v = (v ^ v >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
     v ^ v >> 32
+}
+
+/// The checksum of a mesh of which each rank has added its part.
+///
+/// # Errors
+/// Those of [`Collective::spread`].
+pub(crate) fn of_all(file: &mut impl Collective, own: Checksum) -> Result<Checksum> {
+    let halves = [own.0 >> 32, own.0 & u64::from(u32::MAX)];
+    let mut parts = halves.map(|count| Partition { count, ..Partition::default() });
+    file.spread(Ok(&mut parts))?;
+    Ok(Checksum((parts[0].total << 32).wrapping_add(parts[1].total)))
 }
 
 #[cfg(test)]

@@ -12,41 +12,18 @@ pub type MeshNotes = BTreeMap<String, GroupNotes>;
 /// What is known of a group. The same on all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct GroupNotes {
-    /// Its last mesh.
-    pub note: Box<MeshNote>,
+    /// Whether the attributes of the group are in the file.
+    pub(crate) has_group: bool,
+    /// Whether the file that is appended to was looked into.
+    is_looked: bool,
+    /// The last mesh in the file, if there is one: its quadrants, elements or patches, and its checksum.
+    pub(crate) mesh: Option<(u64, Checksum)>,
+    /// Whether the time step has fields of this mesh.
+    pub(crate) has_fields: bool,
     /// The numbers of particles and cells that were written last.
     pub(crate) written: Option<(u64, u64)>,
-}
-
-/// What is known of the last mesh of a group.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct MeshNote {
-    /// 1: the attributes of the group are in the file.
-    pub has_group: i32,
-    /// 1: the file that is appended to was looked into.
-    pub is_looked: i32,
-    /// 1: there is a mesh, of which the next two are known.
-    pub has_mesh: i32,
-    /// 1: the time step has fields of this mesh.
-    pub has_fields: i32,
-    /// The quadrants, elements or patches of the mesh.
-    pub cells: u64,
-    /// Its checksum.
-    pub checksum: u64,
-}
-
-impl GroupNotes {
-    /// The last mesh in the file, if there is one: its quadrants or patches, and its checksum.
-    #[must_use]
-    pub fn mesh(&self) -> Option<(u64, Checksum)> {
-        (self.note.has_mesh != 0).then_some((self.note.cells, Checksum(self.note.checksum)))
-    }
-
-    /// The last mesh in the file is this one.
-    pub fn set_mesh(&mut self, cells: u64, checksum: Checksum) {
-        (self.note.has_mesh, self.note.cells, self.note.checksum) = (1, cells, checksum.0);
-    }
+    /// A number that changes with the connectivity of a forest, of the one that was written last.
+    pub(crate) connectivity: Option<u64>,
 }
 
 /// The note of a group.
@@ -64,10 +41,10 @@ pub(crate) fn look(
     first: &str,
 ) -> Result<()> {
     let Some(path) = file.appended().map(ToOwned::to_owned) else { return Ok(()) };
-    if known.note.is_looked != 0 {
+    if known.is_looked {
         return Ok(());
     }
-    known.note.is_looked = 1;
+    known.is_looked = true;
     let mut found = Vec::new();
     if file.rank() == 0
         && let Ok(mut reader) = Reader::open(Solo, &path, &ReadOptions::default())
@@ -84,10 +61,10 @@ pub(crate) fn look(
         }
     }
     let found = file.gather_all(Ok(&found))?;
-    known.note.has_group |= i32::from(found.first() == Some(&1));
+    known.has_group |= found.first() == Some(&1);
     let words = found.get(1..).unwrap_or_default().as_chunks().0;
-    if let (None, &[cells, checksum]) = (known.mesh(), words) {
-        known.set_mesh(u64::from_le_bytes(cells), Checksum(u64::from_le_bytes(checksum)));
+    if let (None, &[cells, checksum]) = (known.mesh, words) {
+        known.mesh = Some((u64::from_le_bytes(cells), Checksum(u64::from_le_bytes(checksum))));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Meshes in scda files: patches (docs/patches.md) and particles (docs/particles.md). The rules for the datasets of a mesh are
+//! Meshes in scda files: forests (docs/forest.md), patches (docs/patches.md) and particles (docs/particles.md). The rules for the datasets of a mesh are
 //! written once, here: writers, readers, checks and pictures in any language use them.
 //!
 //! A function that takes a file is collective. An error that one rank finds is an error of all, and closes the file: a rank with an
@@ -8,14 +8,16 @@
 pub mod attributes;
 pub mod cells;
 pub mod checksum;
+pub mod forest;
 mod known;
 pub mod names;
 pub mod particles;
 pub mod patches;
+mod read;
 pub mod steps;
 mod write;
 
-pub use known::{GroupNotes, MeshNote, MeshNotes};
+pub use known::{GroupNotes, MeshNotes};
 pub use write::{Items, ItemsMut};
 
 use scda::{Error, ErrorKind};
@@ -32,6 +34,13 @@ pub struct MeshError {
 impl MeshError {
     fn new(part: &'static str, words: impl Into<String>) -> Self {
         Self { part, words: words.into() }
+    }
+
+    /// Of a quadrant of a tree, or what messages call it.
+    #[must_use]
+    pub fn of(mut self, what: &str, number: u64, tree: u64) -> Self {
+        self.words = format!("{what} {number}, in tree {tree}: {}", self.words);
+        self
     }
 
     /// As an error of this kind: `Argument` of a mesh that a program has, `Format` of one in a file.

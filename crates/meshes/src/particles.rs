@@ -143,7 +143,7 @@ pub fn write(
         let offsets = offsets_of(&particles, cells.counts, of_cells.total == 0, is_last);
         (particles.first_cell, file.agree_on(offsets)?)
     };
-    let of_mesh = mesh.and_then(|of| notes.get(of)?.mesh());
+    let of_mesh = mesh.and_then(|of| notes.get(of)?.mesh);
     let state = known(notes, group);
     look(file, state, group, PARTICLES, OFFSETS)?;
     let of = mesh.map_or_else(String::new, |of| format!(",\"{OF_MESH}\":{}", serde_json::Value::from(of)));
@@ -174,11 +174,11 @@ fn check_mesh(file: &mut Writer, notes: &mut MeshNotes, mesh: Option<&str>, all_
     let Some(of) = mesh else { return Ok(()) };
     for (kind, first) in [(FOREST, FOREST_PARTS[0]), (PATCHES, PATCH_PARTS[0])] {
         let state = known(notes, of);
-        if state.mesh().is_none() {
+        if state.mesh.is_none() {
             look(file, state, of, kind, first)?;
         }
     }
-    match known(notes, of).mesh() {
+    match known(notes, of).mesh {
         Some((cells, _)) if cells != all_cells => {
             let words = format!("particles of {all_cells} cells; the last mesh {of} in the file has {cells}");
             file.agree_on(Err(Error::usage(words)))

@@ -1,14 +1,15 @@
 //! Patches of block-structured codes: docs/patches.md.
 
-use crate::checksum::{Checksum, MESH, term};
+use crate::checksum::{Checksum, MESH, of_all, term};
 use crate::known::{MeshNotes, known, look};
 use crate::names::{DIMENSION, PATCH_PARTS, PATCHES, part_name};
+use crate::read::read_all;
 use crate::steps::{group as attributes_of, need, open, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
 use crate::{MeshError, attributes};
 use scda::{
-    Collective, Data, DataMut, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Memory,
-    MemoryMut, Partition, Reader, Request, Result, Writer,
+    Collective, Data, DataMut, DataType, Dataset, Error, ErrorKind, IndexBox, Memory, MemoryMut, Partition,
+    Reader, Request, Result, Writer,
 };
 use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
@@ -320,7 +321,7 @@ pub fn write(
     let parts = mesh_parts(group, &mesh, own, is_first);
     let parts = file.agree_on(parts)?;
     write_parts(file, &parts)?;
-    known(notes, group).set_mesh(mesh.patches, mesh.checksum);
+    known(notes, group).mesh = Some((mesh.patches, mesh.checksum));
     Ok(mesh)
 }
 
@@ -349,11 +350,10 @@ fn own_part(file: &mut Writer, group: &str, mesh: &mut Patches, own: OwnPatches<
         Ok(())
     });
     file.agree_on(ordered.map_err(argument))?;
-    let halves = [mesh.checksum.0 >> 32, mesh.checksum.0 & u64::from(u32::MAX), mesh.cells];
-    let mut parts = halves.map(|count| Partition { count, ..Partition::default() });
+    mesh.checksum = of_all(file, mesh.checksum)?;
+    let mut parts = [Partition { count: mesh.cells, ..Partition::default() }];
     file.spread(Ok(&mut parts))?;
-    let [high, low, cells] = parts;
-    mesh.checksum = Checksum((high.total << 32).wrapping_add(low.total));
+    let [cells] = parts;
     mesh.offset.iter_mut().for_each(|offset| *offset += cells.offset);
     mesh.cells = cells.total;
     if cells.total >= MOST {
@@ -538,7 +538,7 @@ pub fn write_fields(
 ) -> Result<()> {
     let state = known(notes, group);
     look(file, state, group, PATCHES, PATCH_PARTS[0])?;
-    if state.mesh() != Some((mesh.patches, mesh.checksum)) {
+    if state.mesh != Some((mesh.patches, mesh.checksum)) {
         let words = format!(
             "fields of {group}: their mesh is not the last one that was written: call scda_patches_write_mesh when the mesh has changed"
         );
@@ -566,7 +566,7 @@ pub fn write_fields(
 ///
 /// # Errors
 /// `Format` if the file has no such mesh, or one that is none; `Argument` if there is no such step; `Memory`; and those of
-/// [`DatasetHandle::read`].
+/// [`scda::DatasetHandle::read`].
 pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     let format = |wrong: MeshError| wrong.error(ErrorKind::Format, group);
     let name = part_name(group, "geometry").and_then(|_| part_name(group, PATCH_PARTS[0]));
@@ -581,33 +581,41 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     let up_to = 0..sections(file, group, step)?.end;
     let record = need(file, &name, &up_to, step)?;
     let dimension = to_usize(d);
-    let mut part = |name: &str, data_type, shape: &[Option<u64>], most: u64| {
-        let dataset = open(file, &format!("{group}/{name}"), record, data_type, shape)?;
-        let rows = dataset.shape[0];
-        let checked = if rows > most {
-            Err(MeshError::new("ratio", format!("found {rows} levels, expected at most {most}")))
-        } else {
-            Ok(())
-        };
-        file.agree_on(checked.map_err(format))?;
-        Ok::<_, Error>((read_all(file, group, &dataset)?, dataset))
+    let mut part = |name: &str, data_type, shape: &[Option<u64>]| {
+        open(file, &format!("{group}/{name}"), record, data_type, shape)
     };
-    let any = u64::MAX;
-    let (boxes, dataset) = part("boxes", DataType::Int64, &[None, Some(2), Some(d)], any)?;
+    let dataset = part("boxes", DataType::Int64, &[None, Some(2), Some(d)])?;
     let patches = dataset.shape[0];
-    let (level, _) = part("level", DataType::Int32, &[Some(patches)], any)?;
-    let (ratio, _) = part("ratio", DataType::Int32, &[None, Some(d)], MOST_LEVELS)?;
-    let (domain, _) = part("domain", DataType::Int64, &[Some(2), Some(d)], any)?;
-    let (geometry, _) = part("geometry", DataType::Float64, &[Some(2), Some(d)], any)?;
-    let numbers = |bytes: &[u8]| -> Result<Vec<i64>> { of_bytes(bytes, i64::from_ne_bytes) };
-    let small = |bytes: &[u8]| -> Result<Vec<i32>> { of_bytes(bytes, i32::from_ne_bytes) };
-    let frame = || {
-        let geometry = of_bytes(&geometry, f64::from_ne_bytes)?;
-        Ok(Frame { dimension, ratio: small(&ratio)?, domain: numbers(&domain)?, geometry })
+    let level = part("level", DataType::Int32, &[Some(patches)])?;
+    let ratio = part("ratio", DataType::Int32, &[None, Some(d)])?;
+    let domain = part("domain", DataType::Int64, &[Some(2), Some(d)])?;
+    let geometry = part("geometry", DataType::Float64, &[Some(2), Some(d)])?;
+    let levels = ratio.shape[0];
+    let few = match levels > MOST_LEVELS {
+        true => {
+            Err(MeshError::new("ratio", format!("found {levels} levels, expected at most {MOST_LEVELS}")))
+        }
+        false => Ok(()),
     };
-    let taken = frame().and_then(|frame| {
-        frame.check().map_err(format)?;
-        let (level, boxes) = (small(&level)?, numbers(&boxes)?);
+    file.agree_on(few.map_err(format))?;
+    let boxes = read_all(file, &dataset, i64::from_ne_bytes, |all, seen| {
+        let words = 2 * dimension;
+        let empty = |cells: &[i64]| cells.iter().skip(dimension).copied().enumerate().find(|(_, n)| *n < 1);
+        let found = (seen / words..).zip(all[seen..].chunks_exact(words));
+        match found.into_iter().find_map(|(number, cells)| Some((number, empty(cells)?))) {
+            Some((number, (axis, n))) => {
+                let words = format!("patch {number}: found {n} cells on axis {axis}, expected some");
+                Err(format(MeshError::new("boxes", words)))
+            }
+            None => Ok(()),
+        }
+    })?;
+    let level = read_all(file, &level, i32::from_ne_bytes, |_, _| Ok(()))?;
+    let ratio = read_all(file, &ratio, i32::from_ne_bytes, |_, _| Ok(()))?;
+    let domain = read_all(file, &domain, i64::from_ne_bytes, |_, _| Ok(()))?;
+    let geometry = read_all(file, &geometry, f64::from_ne_bytes, |_, _| Ok(()))?;
+    let frame = Frame { dimension, ratio, domain, geometry };
+    let taken = frame.check().map_err(format).and_then(|()| {
         let mut mesh = Patches { frame, patches, level, boxes, knows_all: true, ..Patches::default() };
         mesh.take(0, 0)?.map_err(format)?;
         match attributes::mesh(&dataset.attributes).filter(|found| *found != mesh.checksum.to_string()) {
@@ -633,54 +641,6 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     }
     (mesh.first, mesh.n) = (first.unwrap_or(0), n);
     Ok(mesh)
-}
-
-/// Numbers from their bytes in memory.
-fn of_bytes<T, const N: usize>(bytes: &[u8], of: fn([u8; N]) -> T) -> Result<Vec<T>> {
-    let mut numbers = Vec::new();
-    reserve(&mut numbers, bytes.len() / N)?;
-    numbers.extend(bytes.as_chunks().0.iter().map(|bytes| of(*bytes)));
-    Ok(numbers)
-}
-
-/// How many bytes are read at once.
-const AT_ONCE: u64 = 1 << 24;
-
-/// The bytes of a dataset on all ranks, of which rank 0 reads the file. They come in pieces, and boxes are looked at before more
-/// memory is asked for, so that a damaged number costs none.
-fn read_all(file: &mut Reader, group: &str, dataset: &DatasetHandle) -> Result<Vec<u8>> {
-    let bytes = dataset.data_bytes();
-    let (rows, bytes) = (dataset.shape[0], file.agree_on(bytes)?);
-    let row_bytes = bytes.checked_div(rows).unwrap_or(0);
-    let at_once = AT_ONCE.checked_div(row_bytes).unwrap_or(1).max(1);
-    let is_first = file.rank() == 0;
-    let (mut all, mut own) = (Vec::new(), Vec::new());
-    let mut first = 0;
-    while first < rows {
-        let now = at_once.min(rows - first);
-        let room = if is_first { resize(&mut own, now * row_bytes) } else { Ok(()) };
-        file.agree_on(room.and_then(|()| reserve(&mut all, to_usize(now * row_bytes))))?;
-        let mut region = IndexBox::all(&dataset.shape);
-        (region.start[0], region.count[0]) = (first, now);
-        dataset.read(file, if is_first { std::slice::from_ref(&region) } else { &[] }, &mut own)?;
-        let read = file.gather_all(Ok(&own))?;
-        if let [_, 2, d] = dataset.shape[..] {
-            let boxes = read.chunks_exact(to_usize(row_bytes));
-            let empty = |cells: &[u8]| {
-                let counts = cells.as_chunks().0.iter().skip(to_usize(d)).map(|n| i64::from_ne_bytes(*n));
-                counts.enumerate().find(|(_, n)| *n < 1)
-            };
-            let found = (first..).zip(boxes).find_map(|(number, cells)| Some((number, empty(cells)?)));
-            if let Some((number, (axis, n))) = found {
-                let words = format!("patch {number}: found {n} cells on axis {axis}, expected some");
-                let wrong = MeshError::new("boxes", words).error(ErrorKind::Format, group);
-                return file.agree_on(Err(wrong));
-            }
-        }
-        all.extend(read);
-        first += now;
-    }
-    Ok(all)
 }
 
 /// Reads fields of the patches with these numbers, which may be any, into their memory: ghost cells, and what lies between the values

@@ -30,7 +30,7 @@ pub fn write_time(
     let mine = if file.rank() == 0 { &all[..] } else { &[] };
     let bytes = time.to_ne_bytes();
     file.dataset(&dataset, mine, if mine.is_empty() { &[][..] } else { &bytes })?;
-    known(notes, group).note.has_fields = 0;
+    known(notes, group).has_fields = false;
     Ok(())
 }
 
@@ -123,6 +123,17 @@ pub(crate) fn need(file: &mut Reader, name: &str, sections: &Range<u64>, step: i
     let place = if sections.start == 0 { "up to the end of" } else { "in" };
     let words = format!("there is no dataset {name} {place} step {step}");
     file.agree_on(Err(Error::new(ErrorKind::Format, words)))
+}
+
+/// The dataset of a field of a step, and its record. `None` if the step has no such field.
+///
+/// # Errors
+/// `Argument` if there is no such step; those of [`Reader::find`].
+pub fn field(file: &mut Reader, group: &str, step: i64, name: Result<&str>) -> Result<Option<(String, i64)>> {
+    let name = name.and_then(|name| part_name(group, &format!("fields/{name}")));
+    let name = file.agree_on(name)?;
+    let of_step = sections(file, group, step)?;
+    Ok(last(file, &name, &of_step)?.map(|record| (name, record)))
 }
 
 /// Finds a record of a dataset, which must be there, with this type and these numbers of indices; `None`: any.

@@ -94,9 +94,9 @@ pub(crate) fn write_group(
     group: &str,
     attributes: &str,
 ) -> Result<()> {
-    if known.note.has_group == 0 {
+    if !known.has_group {
         file.group(group, attributes)?;
-        known.note.has_group = 1;
+        known.has_group = true;
     }
     Ok(())
 }

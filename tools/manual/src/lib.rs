@@ -339,9 +339,8 @@ fn forest_overview(header: &str, functions: &[Item]) -> String {
 }
 
 /// The pages of the functions for forests, by the names of their files. In 3D they are those of 2D.
-fn forest_pages(forest: &str, p4est: &str) -> BTreeMap<String, String> {
-    let functions: Vec<Item> =
-        items(p4est).chain(items(forest)).filter(|item| item.function().is_some()).collect();
+fn forest_pages(p4est: &str) -> BTreeMap<String, String> {
+    let functions: Vec<Item> = items(p4est).filter(|item| item.function().is_some()).collect();
     let names: BTreeSet<&str> = functions.iter().map(|item| item.function().unwrap().0).collect();
     let mut all = BTreeMap::new();
     for item in &functions {
@@ -375,7 +374,7 @@ fn inline_pages(header: &str, text: &str) -> BTreeMap<String, String> {
 /// Those of `read`.
 pub fn all(read: impl Fn(&str) -> Result<String>) -> Result<BTreeMap<String, String>> {
     let mut all = pages(&read("scda.h")?);
-    all.extend(forest_pages(&read("scda_forest.h")?, &read("scda_p4est.h")?));
+    all.extend(forest_pages(&read("scda_p4est.h")?));
     for header in ["scda_bind.h", "scda_meshes.h"] {
         all.extend(inline_pages(header, &read(header)?));
     }

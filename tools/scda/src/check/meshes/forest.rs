@@ -3,19 +3,16 @@
 use super::checksum::{Quadrants, expect_mesh};
 use super::column::{Column, Datasets};
 use super::connectivity::Connectivity;
-use super::curve::TreeCurve;
 use super::shapes;
 use super::steps::{MeshSteps, expect_rows};
-use super::{Checked, MeshGroup, wrong};
+use super::{Checked, MeshGroup, hold, hold_at, wrong};
 use scda::DataType;
 use scda_meshes::checksum::term;
+use scda_meshes::forest::rules::{self, MOST_RANKS, TreeCurve};
 use scda_meshes::names::DIMENSION;
 use scda_meshes::names::{DATA, FOREST, FOREST_PARTS, PARTITION, SHAPED_PARTS, TIME};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-
-/// More ranks than any machine has: a damaged number shall cost no time.
-const MOST_RANKS: u64 = 1 << 24;
 
 /// Whether a dataset of this name is a part of a forest.
 pub fn has(name: &str) -> bool {
@@ -188,22 +185,14 @@ fn quadrants(
     let Some(trees @ 1..) = offset.rows().checked_sub(1) else {
         return wrong(offsets, format!("found {} numbers, expected at least 2", offset.rows()));
     };
-    let all = i64::try_from(quadrants).unwrap_or(i64::MAX);
     let mut begin = offset.next(datasets)?;
-    if begin != 0 {
-        return wrong(offsets, format!("number 0: found {begin}, expected 0"));
-    }
+    hold(offsets, rules::check_tree_offset(0, 0, begin, quadrants, false))?;
     let mut corner = vec![0; dimension];
     let mut checksum = 0_u64;
     for tree in 0..trees {
         let end = offset.next(datasets)?;
-        if end <= begin || end > all || (tree + 1 == trees && end != all) {
-            let number = tree + 1;
-            return wrong(
-                offsets,
-                format!("number {number}: found {end}, expected more than {begin}, and {all} at the end"),
-            );
-        }
+        let is_last = tree + 1 == trees;
+        hold(offsets, rules::check_tree_offset(tree + 1, begin, end, quadrants, is_last))?;
         let mut curve = TreeCurve::new(dimension);
         for quadrant in begin..end {
             for coordinate in &mut corner {
@@ -212,17 +201,12 @@ fn quadrants(
             }
             let level = u8::try_from(level.next(datasets)?).unwrap_or(u8::MAX);
             checksum = checksum.wrapping_add(term(quadrant.unsigned_abs(), tree, u64::from(level)));
-            if let Err(words) = curve.add(&corner, level) {
-                let at = if level > 30 { levels } else { coordinates };
-                return wrong(at, format!("quadrant {quadrant}, in tree {tree}: {words}"));
-            }
+            let added = curve
+                .add(&corner, level)
+                .map_err(|wrong| wrong.of("quadrant", quadrant.unsigned_abs(), tree));
+            hold_at(|part| if part == "level" { levels } else { coordinates }, added)?;
         }
-        if !curve.is_full() {
-            return wrong(
-                coordinates,
-                format!("found quadrant {} as the last one of tree {tree}, which it does not fill", end - 1),
-            );
-        }
+        hold(coordinates, curve.end(end.unsigned_abs() - 1, tree))?;
         begin = end;
     }
     expect_mesh(Some(&corners), coordinates, checksum, "that it begins")?;
@@ -235,18 +219,11 @@ fn partition(datasets: &mut Datasets<'_>, number: u64, quadrants: u64) -> Checke
     let Some(ranks @ 1..=MOST_RANKS) = column.rows().checked_sub(1) else {
         return wrong(number, format!("found {} numbers, expected 2 to {}", column.rows(), MOST_RANKS + 1));
     };
-    let all = i64::try_from(quadrants).unwrap_or(i64::MAX);
-    let mut least = 0;
+    let mut before = 0;
     for rank in 0..=ranks {
         let found = column.next(datasets)?;
-        let most = if rank == 0 { 0 } else { all };
-        if rank == ranks {
-            least = all;
-        }
-        if found < least || found > most {
-            return wrong(number, format!("number {rank}: found {found}, expected {least} to {most}"));
-        }
-        least = found;
+        hold(number, rules::check_partition(rank, ranks, before, found, quadrants))?;
+        before = found;
     }
     Ok(())
 }

@@ -5,7 +5,6 @@ mod cells;
 mod checksum;
 mod column;
 mod connectivity;
-mod curve;
 mod forest;
 mod particles;
 mod patches;
@@ -46,7 +45,12 @@ fn wrong<T>(number: u64, words: impl Into<String>) -> Checked<T> {
 
 /// What a rule finds wrong, at a section.
 fn hold<T>(number: u64, checked: Result<T, MeshError>) -> Checked<T> {
-    checked.or_else(|MeshError { words, .. }| wrong(number, words))
+    hold_at(|_| number, checked)
+}
+
+/// As [`hold`], at the section of a dataset of the mesh by its name.
+fn hold_at<T>(section: impl Fn(&str) -> u64, checked: Result<T, MeshError>) -> Checked<T> {
+    checked.or_else(|MeshError { part, words }| wrong(section(part), words))
 }
 
 /// A group that says that it is a mesh.

@@ -1,0 +1,1002 @@
+//! Forests of squares and cubes (`docs/forest.md`), and of any shapes (`docs/t8code.md`).
+
+use super::context::{Context, on_meshes, on_reader, on_writer, scda_fcontext_t, with};
+use super::dataset::{InMemory, of_c, scda_dataset_t};
+use super::memory::{Room, Values, put};
+use super::pointers::Text;
+use super::read_datasets::find_in;
+use super::steps::{FOREST, group_name, units_of};
+use super::types::bytes_of_type;
+use super::versioned::{StructIn, StructInOut, StructOut, versioned};
+use super::write::lent;
+use super::{Outcome, guard};
+use scda::bindings::{Operation, ReaderCalls, WriterCalls};
+use scda::{Collective, Data, DataMut, DataType, Dataset, DatasetHandle, IndexBox, Reader, Writer};
+use scda_base::error::{Error, Result};
+use scda_base::numbers::product;
+use scda_meshes::MeshNotes;
+use scda_meshes::checksum::{Checksum, term};
+use scda_meshes::forest::read::{self, Distribution, FieldType, Found, Wanted};
+use scda_meshes::forest::shapes::{Elements, Shapes, Trees};
+use scda_meshes::forest::write::{self, Arrays, Connectivity, Shared};
+use scda_meshes::forest::{Forest, rules::MAX_LEVEL};
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// A part of a forest that `scda_forest_write` writes: the connectivity.
+pub const SCDA_FOREST_CONNECTIVITY: c_int = 1;
+/// Likewise: the mesh.
+pub const SCDA_FOREST_MESH_PARTS: c_int = 2;
+/// Likewise: the bytes that the program keeps for each quadrant.
+pub const SCDA_FOREST_DATA: c_int = 4;
+/// Likewise: which rank has which quadrants.
+pub const SCDA_FOREST_PARTITION: c_int = 8;
+
+/// Edges or corners that trees share, in the arrays of `p4est_connectivity_t`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct scda_forest_shared<'a> {
+    /// Their number. 0: none are stored, and there are no arrays.
+    pub count: u64,
+    /// The number of each edge (corner) of each tree, or -1.
+    pub tree_to: Values<'a, i32>,
+    /// Where the entries of each begin in the next two, and where they end: `count + 1` numbers.
+    pub offsets: Values<'a, i32>,
+    /// The tree of each entry.
+    pub to_tree: Values<'a, i32>,
+    /// Which edge (corner) of that tree it is.
+    pub to_code: Values<'a, i8>,
+}
+
+/// Edges or corners that trees share.
+pub type scda_forest_shared_t<'a> = scda_forest_shared<'a>;
+
+/// A forest in arrays: docs/forest.md says what they hold, and of any shapes docs/t8code.md, by which the quadrants are elements. Fill it by `scda_forest_init`; then set what is to be written, or let
+/// `scda_forest_read` fill it. What it points to is used during a call alone. Release what was read by `scda_forest_free`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct scda_forest<'a> {
+    /// The size of this struct in bytes, as `scda_forest_init` sets it.
+    pub size: usize,
+    /// The number of axes: 2 or 3, of any shapes also 1. The same on all ranks, as all that is not of "this rank".
+    pub dimension: c_int,
+    /// 0 (default): squares or cubes. 1: any shapes, whose trees the ranks share: each has `own_trees` of them.
+    pub shapes: c_int,
+    /// Reading: the finest level that the program can have, 0 to 30.
+    pub finest: c_int,
+    /// Reading: `packed` has coordinates in units of 2^-`unit` of the edge of a tree, 0 to 30, at least `finest`.
+    pub unit: c_int,
+    /// Reading: 1: each rank gets the quadrants that it had when the file was written, by as many ranks; 0: those of `partition`.
+    pub stored_partition: c_int,
+    /// Zero.
+    pub reserved: c_int,
+    /// The number of trees.
+    pub trees: u64,
+    /// Of any shapes: the first tree of this rank that no lower rank has.
+    pub first_tree: u64,
+    /// Of any shapes: the number of these trees.
+    pub own_trees: u64,
+    /// The number of quadrants of all ranks.
+    pub quadrants: u64,
+    /// The number of the first quadrant of this rank.
+    pub first: u64,
+    /// The number of quadrants of this rank.
+    pub n: u64,
+    /// The checksum of the mesh: the sum, modulo 2^64, of what `scda_forest_checksum` returns on the ranks.
+    pub checksum: u64,
+    /// Writing: the corners of the quadrants of this rank, `dimension` numbers for each.
+    pub coordinates: Values<'a, i32>,
+    /// Writing: the levels of the quadrants of this rank.
+    pub level: Values<'a, u8>,
+    /// Of any shapes: the types of the elements of this rank.
+    pub r#type: Values<'a, u8>,
+    /// Of any shapes: their positions.
+    pub position: Values<'a, u64>,
+    /// Of any shapes, after reading: 1 if `coordinates`, `level`, `type` and `position` begin with those of the element before the first one of this rank.
+    pub before: u64,
+    /// Likewise: 1 if they end with those of the element after the last one.
+    pub after: u64,
+    /// Where the quadrants of each tree begin, and where they end: `trees + 1` numbers. Of any shapes: those of the trees of this rank; writing: the end of
+    /// all after the last one; after reading: the end of the last one of these trees.
+    pub tree_offsets: Values<'a, i64>,
+    /// The first quadrant of each rank, and the number of all. Reading: NULL: each rank gets as many quadrants as the others, or one more.
+    pub partition: Values<'a, i64>,
+    /// The number of bytes that the program keeps for each quadrant. Reading: 0: they are not read.
+    pub data_bytes: u64,
+    /// Those of the quadrants of this rank.
+    pub data: Values<'a, c_void>,
+    /// After reading: of each quadrant of this rank its coordinates and its level, as p4est_inflate takes them.
+    pub packed: Values<'a, i32>,
+    /// The tree across each face of each tree. Not of any shapes.
+    pub tree_to_tree: Values<'a, i32>,
+    /// Likewise, of any shapes.
+    pub tree_to_tree64: Values<'a, i64>,
+    /// Of any shapes: the shape of each tree.
+    pub tree_shape: Values<'a, u8>,
+    /// The face of that tree, with the orientation.
+    pub tree_to_face: Values<'a, i8>,
+    /// The number of vertices. 0: the forest has no geometry.
+    pub num_vertices: u64,
+    /// Three coordinates of each vertex. Of any shapes, where `num_vertices` is 0: of each corner of each tree; NULL: the forest has no geometry.
+    pub vertices: Values<'a, f64>,
+    /// The vertices of the corners of each tree.
+    pub tree_to_vertex: Values<'a, i32>,
+    /// Edges, in 3D.
+    pub edges: scda_forest_shared_t<'a>,
+    /// Corners.
+    pub corners: scda_forest_shared_t<'a>,
+    /// The number of bytes that the program keeps for each tree. May be 0.
+    pub tree_bytes: u64,
+    /// Those of all trees.
+    pub tree_data: Values<'a, c_void>,
+    /// How the names of functions begin that messages name, such as `scda_p4est`. NULL (default): they name `scda_forest_write`.
+    pub functions: Text<'a>,
+    /// What the library keeps.
+    pub kept: *mut c_void,
+}
+
+/// A forest of squares or cubes.
+pub type scda_forest_t<'a> = scda_forest<'a>;
+
+versioned!(scda_forest_t<'_>, "forest", "scda_forest_init", empty(), kept: *mut c_void);
+
+const NO_SHARED: scda_forest_shared_t<'static> = scda_forest_shared_t {
+    count: 0,
+    tree_to: Values::NULL,
+    offsets: Values::NULL,
+    to_tree: Values::NULL,
+    to_code: Values::NULL,
+};
+
+fn empty<'a>() -> scda_forest_t<'a> {
+    scda_forest_t {
+        size: size_of::<scda_forest_t>(),
+        dimension: 0,
+        shapes: 0,
+        finest: MAX_LEVEL.into(),
+        unit: MAX_LEVEL.into(),
+        stored_partition: 0,
+        reserved: 0,
+        trees: 0,
+        first_tree: 0,
+        own_trees: 0,
+        quadrants: 0,
+        first: 0,
+        n: 0,
+        checksum: 0,
+        coordinates: Values::NULL,
+        level: Values::NULL,
+        r#type: Values::NULL,
+        position: Values::NULL,
+        before: 0,
+        after: 0,
+        tree_offsets: Values::NULL,
+        partition: Values::NULL,
+        data_bytes: 0,
+        data: Values::NULL,
+        packed: Values::NULL,
+        tree_to_tree: Values::NULL,
+        tree_to_tree64: Values::NULL,
+        tree_shape: Values::NULL,
+        tree_to_face: Values::NULL,
+        num_vertices: 0,
+        vertices: Values::NULL,
+        tree_to_vertex: Values::NULL,
+        edges: NO_SHARED,
+        corners: NO_SHARED,
+        tree_bytes: 0,
+        tree_data: Values::NULL,
+        functions: Text::NULL,
+        kept: null_mut(),
+    }
+}
+
+/// Fills the forest of a program that knows its first `size` bytes with the defaults: what `scda_forest_init` calls.
+///
+/// Not collective.
+///
+/// @param [out] m    The forest. Must not be NULL.
+/// @param [in] size  The size of `*m` where the program was compiled, which it gets as its `size`.
+/// @return           0, or a negative value for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_init_size(m: StructOut<'_, scda_forest_t>, size: usize) -> c_int {
+    guard(None, -1, || m.init(size))
+}
+
+/// Releases what the library keeps for a forest that was read, and fills it with the defaults.
+///
+/// Not collective.
+///
+/// @param [in,out] m  The forest.
+/// @return            0, or a negative value for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_free(m: StructInOut<'_, scda_forest_t>) -> c_int {
+    let body = || {
+        let c = m.given().read()?;
+        drop(take(&c));
+        m.write(scda_forest_t { size: c.size, dimension: c.dimension, ..empty() })?;
+        Ok((0, Outcome::Success))
+    };
+    guard(None, -1, body)
+}
+
+/// What is kept of a forest.
+#[allow(dead_code, clippy::large_enum_variant)] // C points to what it holds, in a box
+enum Kept {
+    Forest(Found),
+    Trees(Trees),
+    Elements(Elements),
+}
+
+/// What is kept of a forest, which no longer has it.
+fn take(m: &scda_forest_t<'_>) -> Option<Box<Kept>> {
+    // SAFETY: C passes a forest as `scda_forest_init` and the functions here have filled it, and each once.
+    (!m.kept.is_null()).then(|| unsafe { Box::from_raw(m.kept.cast::<Kept>()) })
+}
+
+/// The bytes of an array of C.
+fn bytes<'a, T>(values: Values<'a, T>, count: Option<u64>, name: &str) -> Result<&'a [u8]> {
+    let bytes = count.and_then(|count| product(count, size_of::<T>() as u64));
+    let bytes = bytes.ok_or_else(|| Error::range(format!("{name}: the number of bytes exceeds 63 bits")))?;
+    if values.is_null() && bytes > 0 {
+        return Err(Error::argument(format!("{name} is NULL")));
+    }
+    // SAFETY: as many values, whose alignment bytes do not need.
+    unsafe { Values::<c_void>::at(values.pointer().cast()) }.bytes(bytes)
+}
+
+/// The bytes of an item.
+fn u32_of(bytes: u64, name: &str) -> Result<u32> {
+    u32::try_from(bytes)
+        .map_err(|_| Error::range(format!("{name}: found {bytes}, more than an item can have")))
+}
+
+/// An array that the library keeps, for C; NULL if it has nothing.
+fn given<'a, T>(values: &[T]) -> Values<'a, T> {
+    if values.is_empty() {
+        return Values::NULL;
+    }
+    // SAFETY: they are kept with the forest.
+    unsafe { Values::at(values.as_ptr()) }
+}
+
+impl<'a> scda_forest_t<'a> {
+    /// What is the same in all calls.
+    fn mesh(&self) -> Result<Forest<'a>> {
+        let (shapes, found) = (self.shapes != 0, self.dimension);
+        let least = if shapes { 1 } else { 2 };
+        let dimension = usize::try_from(found).ok().filter(|d| (least..=3).contains(d));
+        let Some(dimension) = dimension else {
+            return Err(Error::argument(format!("a forest has {found} dimensions; expected {least} to 3")));
+        };
+        if self.first.checked_add(self.n).is_none_or(|end| end > self.quadrants) {
+            let Self { first, n, quadrants, .. } = self;
+            let words = format!("found {n} quadrants of this rank from number {first} on, of {quadrants}");
+            return Err(Error::argument(words));
+        }
+        let functions = if self.functions.is_null() { "" } else { self.functions.utf8("functions")? };
+        Ok(Forest {
+            dimension,
+            shapes,
+            trees: self.trees,
+            first_tree: self.first_tree,
+            own_trees: self.own_trees,
+            quadrants: self.quadrants,
+            first: self.first,
+            n: self.n,
+            checksum: Checksum(self.checksum),
+            functions,
+        })
+    }
+
+    fn shared(&self, shared: &scda_forest_shared_t<'a>, each: u64, name: &str) -> Result<Shared<'a>> {
+        if shared.count == 0 {
+            return Ok(Shared::default());
+        }
+        let count = shared.count;
+        let entries = shared.offsets.get(count + 1, name)?.last().copied().unwrap_or(0);
+        let entries = u64::try_from(entries)
+            .map_err(|_| Error::argument(format!("{name}: found {entries} as the last offset")))?;
+        let arrays = [
+            bytes(shared.tree_to, product(self.trees, each), name)?,
+            bytes(shared.offsets, Some(count + 1), name)?,
+            bytes(shared.to_tree, Some(entries), name)?,
+            bytes(shared.to_code, Some(entries), name)?,
+        ];
+        Ok(Shared { count, entries, arrays })
+    }
+
+    /// The arrays that are written of these parts.
+    fn arrays(&self, parts: c_int, rank: usize, ranks: usize) -> Result<Arrays<'a>> {
+        let has = |part| parts & part != 0;
+        let (d, trees, first) = (u64::try_from(self.dimension).unwrap_or(2), self.trees, rank == 0);
+        let mut arrays = Arrays { data_bytes: u32_of(self.data_bytes, "data_bytes")?, ..Arrays::default() };
+        if has(SCDA_FOREST_MESH_PARTS) {
+            arrays.coordinates = bytes(self.coordinates, product(self.n, d), "coordinates")?;
+            arrays.level = bytes(self.level, Some(self.n), "level")?;
+            let mut offsets = if first { trees + 1 } else { 0 };
+            if self.shapes != 0 {
+                arrays.kind = bytes(self.r#type, Some(self.n), "type")?;
+                arrays.position = bytes(self.position, Some(self.n), "position")?;
+                let has_last =
+                    self.own_trees > 0 && self.first_tree.checked_add(self.own_trees) == Some(trees);
+                offsets = self.own_trees + u64::from(has_last);
+            }
+            arrays.tree_offsets = bytes(self.tree_offsets, Some(offsets), "tree_offsets")?;
+        }
+        if has(SCDA_FOREST_DATA) {
+            let all = product(self.n, self.data_bytes);
+            let all = all.ok_or_else(|| Error::range("data: the number of bytes exceeds 63 bits"))?;
+            arrays.data = self.data.bytes(all)?;
+        }
+        if has(SCDA_FOREST_PARTITION) {
+            let all = if first { ranks as u64 + 1 } else { 0 };
+            arrays.partition = bytes(self.partition, Some(all), "partition")?;
+        }
+        if has(SCDA_FOREST_CONNECTIVITY) && self.shapes != 0 {
+            let (faces, corners) = (product(self.own_trees, 2 * d), product(self.own_trees, 3 << d));
+            arrays.connectivity = Connectivity {
+                tree_to_tree: bytes(self.tree_to_tree64, faces, "tree_to_tree64")?,
+                tree_to_face: bytes(self.tree_to_face, faces, "tree_to_face")?,
+                tree_shape: bytes(self.tree_shape, Some(self.own_trees), "tree_shape")?,
+                vertices: if self.vertices.is_null() {
+                    &[]
+                } else {
+                    bytes(self.vertices, corners, "vertices")?
+                },
+                ..Connectivity::default()
+            };
+        } else if has(SCDA_FOREST_CONNECTIVITY) {
+            let (faces, corners) = (product(trees, 2 * d), product(trees, 1 << d));
+            let geometry = if self.num_vertices > 0 { corners } else { Some(0) };
+            arrays.connectivity = Connectivity {
+                tree_to_tree: bytes(self.tree_to_tree, faces, "tree_to_tree")?,
+                tree_to_face: bytes(self.tree_to_face, faces, "tree_to_face")?,
+                count: self.num_vertices,
+                vertices: bytes(self.vertices, product(self.num_vertices, 3), "vertices")?,
+                tree_to_vertex: bytes(self.tree_to_vertex, geometry, "tree_to_vertex")?,
+                edges: if d == 3 { self.shared(&self.edges, 12, "edges")? } else { Shared::default() },
+                corners: self.shared(&self.corners, 1 << d, "corners")?,
+                attribute_bytes: u32_of(self.tree_bytes, "tree_bytes")?,
+                // Whether there are too many is looked at before they are.
+                attributes: match product(trees, self.tree_bytes) {
+                    Some(all) if all <= scda_meshes::forest::rules::MOST_ATTRIBUTES => {
+                        self.tree_data.bytes(all)?
+                    }
+                    _ => &[],
+                },
+                tree_shape: &[],
+            };
+        }
+        Ok(arrays)
+    }
+
+    /// What is kept with it.
+    fn keep(&mut self, kept: Kept) {
+        self.kept = Box::into_raw(Box::new(kept)).cast();
+    }
+
+    /// What was read.
+    fn set(&mut self, found: Found, rank: usize) {
+        let (first, end) = (found.first_quadrant[rank], found.first_quadrant[rank + 1]);
+        (self.trees, self.quadrants, self.checksum) = (found.trees, found.quadrants, found.checksum.0);
+        (self.first, self.n) = (first.unsigned_abs(), (end - first).unsigned_abs());
+        (self.tree_offsets, self.partition) = (given(&found.tree_offsets), given(&found.first_quadrant));
+        (self.packed, self.coordinates, self.level) = (given(&found.packed), Values::NULL, Values::NULL);
+        let c = &found.connectivity;
+        (self.tree_to_tree, self.tree_to_face) = (given(&c.tree_to_tree), given(&c.tree_to_face));
+        self.num_vertices = c.vertices.len() as u64 / 3;
+        (self.vertices, self.tree_to_vertex) = (given(&c.vertices), given(&c.tree_to_vertex));
+        let shared = |s: &read::Shared| scda_forest_shared_t {
+            count: (s.offsets.len() as u64).saturating_sub(1),
+            tree_to: given(&s.tree_to),
+            offsets: given(&s.offsets),
+            to_tree: given(&s.to_tree),
+            to_code: given(&s.to_code),
+        };
+        (self.edges, self.corners) = (shared(&c.edges), shared(&c.corners));
+        self.tree_bytes = c.attribute_bytes.into();
+        // SAFETY: they are kept with the forest.
+        self.tree_data = unsafe { Values::at(c.attributes.as_ptr().cast()) };
+        // SAFETY: as above.
+        self.data = unsafe { Values::at(found.data.as_ptr().cast()) };
+        self.keep(Kept::Forest(found));
+    }
+
+    /// Trees that were read.
+    fn set_trees(&mut self, found: Trees) {
+        (self.tree_to_tree64, self.tree_to_face) = (given(&found.to_tree), given(&found.to_face));
+        (self.tree_shape, self.vertices) = (given(&found.shape), given(&found.vertices));
+        self.keep(Kept::Trees(found));
+    }
+
+    /// Elements that were read.
+    fn set_elements(&mut self, found: Elements) {
+        (self.quadrants, self.first, self.n) = (found.all, found.first, found.n);
+        (self.before, self.after, self.checksum) = (found.before, found.after, found.checksum.0);
+        (self.first_tree, self.own_trees) = (found.first_tree, found.tree_shape.len() as u64);
+        (self.tree_offsets, self.tree_shape) = (given(&found.tree_offsets), given(&found.tree_shape));
+        (self.coordinates, self.level) = (given(&found.coordinates), given(&found.level));
+        (self.r#type, self.position) = (given(&found.kind), given(&found.position));
+        self.keep(Kept::Elements(found));
+    }
+}
+
+/// Writes the text `about this file`: what the format is, where it is described, how compressed data are decoded by hand, and what
+/// units, coordinates and the order of quadrants mean. It is for people who have nothing but the file, so it comes first, right after
+/// `scda_fopen_write`. `scda_p4est_save` writes it.
+///
+/// Collective.
+///
+/// @param [in] f     The file, open for writing.
+/// @param [out] err  The error code.
+/// @return           `f`, or NULL on error.
+/// Errors: those of `scda_fwrite_block`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_write_about(
+    f: *mut scda_fcontext_t,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    on_writer(f, err, write::write_about)
+}
+
+/// Writes the attributes by which a group is known as a forest, and others. The functions that follow write them without others if this function was not
+/// called before.
+///
+/// Collective.
+///
+/// @param [in] f           The file, open for writing.
+/// @param [in] group       The name of the forest: a group as `scda_fwrite_group` takes it. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] m           The forest, of which `dimension` and `shapes` are used.
+/// @param [in] attributes  More attributes, such as a title: a JSON object as a C string in UTF-8, without the keys `scda_forest` and
+///                         `dimension`. NULL: none.
+/// @param [out] err        The error code.
+/// @return                 `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_group`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_write_attributes(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    m: StructIn<'_, scda_forest_t>,
+    attributes: Text<'_>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer, notes: &mut MeshNotes| {
+        let group = group_name(writer, group, FOREST)?;
+        let attributes = if attributes.is_null() { Ok("{}") } else { attributes.utf8("attributes") };
+        write::write_group(writer, notes, group, m.read().and_then(|c| c.mesh()), attributes)
+    };
+    on_meshes(f, err, body)
+}
+
+/// Writes parts of a forest, in one call, and before the first ones the attributes of its group. Mesh and connectivity hold up to the next ones in the
+/// file, also for later time steps.
+///
+/// Collective; of `m`, what is of a rank may differ between the ranks. What all ranks have, rank 0 writes.
+///
+/// @param [in] f      The file, open for writing.
+/// @param [in] group  The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] m      The forest, with the arrays of these parts.
+/// @param [in] parts  Which parts: a sum of `SCDA_FOREST_CONNECTIVITY`, `SCDA_FOREST_MESH_PARTS`, `SCDA_FOREST_DATA`, `SCDA_FOREST_PARTITION`.
+/// @param [out] err   The error code.
+/// @return            `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` for another mesh in a step that has fields, and for data of another mesh than the last one; `SCDA_ERR_RANGE` for
+/// more vertices, or bytes of trees, than docs/forest.md has; `SCDA_ERR_ARG`; `SCDA_ERR_MEMORY`; and those of `scda_fwrite_datasets`. Whether the
+/// quadrants fill their trees is not looked at: reading and `scda check` do that.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_write(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    m: StructIn<'_, scda_forest_t>,
+    parts: c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer, notes: &mut MeshNotes| {
+        let group = group_name(writer, group, FOREST)?;
+        let known = m.read().and_then(|c| Ok((c, c.mesh()?)));
+        let (c, forest) = writer.agree_on(known)?;
+        let arrays = c.arrays(parts, writer.rank(), writer.size());
+        write::write(writer, notes, group, &forest, parts.cast_unsigned(), arrays)
+    };
+    on_meshes(f, err, body)
+}
+
+/// Begins a time step: writes the attributes of the group, the time, and the connectivity, as far as the file does not have them. In a file that
+/// was opened by `scda_fopen_append`, the mesh is compared with the last one in the file; the connectivity is written again.
+///
+/// Collective; of `m`, what is of a rank may differ between the ranks.
+///
+/// @param [in] f        The file, open for writing.
+/// @param [in] group    The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] m        The forest, with the arrays of the connectivity.
+/// @param [in] time     The time. That of rank 0 is written.
+/// @param [in] units    Its unit, such as `s`. NULL, or an empty C string: none.
+/// @param [out] lacks   1: the last mesh in the file is another one, and this one is to be written next; 0: it is this one.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
+/// Errors: those of `scda_forest_write` and `scda_forest_write_time`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_write_step(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    m: StructIn<'_, scda_forest_t>,
+    time: f64,
+    units: Text<'_>,
+    lacks: Option<&mut MaybeUninit<c_int>>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer, notes: &mut MeshNotes| {
+        let group = group_name(writer, group, FOREST)?;
+        let known = m.read().and_then(|c| Ok((c, c.mesh()?)));
+        let (c, forest) = writer.agree_on(known)?;
+        let arrays = c.arrays(SCDA_FOREST_CONNECTIVITY, writer.rank(), writer.size());
+        let time = (time, units_of(units));
+        put(lacks, c_int::from(write::write_step(writer, notes, group, &forest, time, arrays)?));
+        Ok(())
+    };
+    on_meshes(f, err, body)
+}
+
+/// Writes items that follow one another in memory.
+fn write_rows(
+    writer: &mut Writer,
+    (dataset, regions): &(Dataset, Vec<IndexBox>),
+    data_type: DataType,
+    data: Values<'_, c_void>,
+    lend: bool,
+) -> Result<()> {
+    let items = super::boxes::PackedBoxes::of(dataset, regions.clone())
+        .and_then(|boxes| boxes.items(data, dataset, data_type));
+    let boxes = items.as_ref().map(|(regions, items)| (&**regions, items.borrowed()));
+    let memory = match &boxes {
+        Ok((_, Data::Packed(items))) if lend => lent(&Ok::<_, ()>(*items)),
+        _ => None,
+    };
+    writer.write(memory, Operation::Dataset { dataset, boxes })
+}
+
+/// Writes a field: as many items for each quadrant. The mesh of the forest must be the last one in the file. The field names it.
+///
+/// Collective; of `m`, what is of a rank may differ between the ranks, and `data`.
+///
+/// @param [in] f      The file, open for writing.
+/// @param [in] group  The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] m      The forest, without its arrays: numbers and checksum.
+/// @param [in] field  Its name without that of the group, and its type; layout, codec, attributes and so on as of any dataset. `shape[0]` and the
+///                    first name of a dimension are set by the library; of a scalar `ndims` may be 0.
+/// @param [in] data   The items of the quadrants of this rank. May be NULL if there are none.
+/// @param [in] lend   1: with `params.lend`, this memory stays as it is, as for `scda_fwrite_dataset`; 0: the call copies it.
+/// @param [out] err   The error code.
+/// @return            `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` if the mesh of the forest is not the last one in the file, `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of
+/// `scda_fwrite_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_write_field(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    m: StructIn<'_, scda_forest_t>,
+    field: StructIn<'_, scda_dataset_t>,
+    data: Values<'_, c_void>,
+    lend: c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer, notes: &mut MeshNotes| {
+        let group = group_name(writer, group, FOREST)?;
+        let known = m.read().and_then(|c| Ok((c.mesh()?, of_c(&field.read()?)?)));
+        let (forest, InMemory { dataset, data_type }) = writer.agree_on(known)?;
+        let rows = write::field(writer, notes, group, &forest, Ok(&dataset))?;
+        write_rows(writer, &rows, data_type, data, lend != 0)
+    };
+    on_meshes(f, err, body)
+}
+
+/// Writes a field with a number of values of its own for each quadrant, such as the coefficients of hp elements.
+///
+/// Collective; of `m`, what is of a rank may differ between the ranks, `counts` and `data`.
+///
+/// @param [in] f       The file, open for writing.
+/// @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] m       The forest, without its arrays: numbers and checksum.
+/// @param [in] field   As for `scda_forest_write_field`; `ndims` 1 (or 0) if a value is one item. Its name has at most 58 bytes with the name of the
+///                     group, `/fields/` and `:count`.
+/// @param [in] counts  The number of values of each quadrant of this rank. May be NULL if there are none.
+/// @param [in] data    The values, those of a quadrant after those of the one before. May be NULL if there are none.
+/// @param [out] err    The error code.
+/// @return             `f`, or NULL on error.
+/// Errors: those of `scda_forest_write_field`; `SCDA_ERR_RANGE` for counts that are negative or have a sum that is too large.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_write_ragged(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    m: StructIn<'_, scda_forest_t>,
+    field: StructIn<'_, scda_dataset_t>,
+    counts: Values<'_, i64>,
+    data: Values<'_, c_void>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer, notes: &mut MeshNotes| {
+        let group = group_name(writer, group, FOREST)?;
+        let known = m.read().and_then(|c| Ok((c.mesh()?, of_c(&field.read()?)?)));
+        let (forest, InMemory { dataset, data_type }) = writer.agree_on(known)?;
+        let own = bytes(counts, Some(forest.n), "counts");
+        let [of_counts, rows] = write::ragged(writer, notes, group, &forest, Ok(&dataset), own)?;
+        // SAFETY: as many numbers, whose bytes are data.
+        let counts = unsafe { Values::at(counts.pointer().cast()) };
+        write_rows(writer, &of_counts, DataType::Int64, counts, true)?;
+        write_rows(writer, &rows, data_type, data, true)
+    };
+    on_meshes(f, err, body)
+}
+
+/// Reads the mesh of a time step, its connectivity and, if `m->data_bytes` is not 0, the bytes that a program keeps for each quadrant.
+///
+/// Collective. Of what is not of a rank, all ranks receive all of it.
+///
+/// @param [in] f       The file, open for reading.
+/// @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] step    The time step: 0 is the first one, -1 the last one. See `scda_forest_steps`.
+/// @param [in,out] m   The forest: `dimension`, `finest`, `unit`, `stored_partition`, `partition` and `data_bytes` are set by the program. Release it by
+///                     `scda_forest_free`, also after an error.
+/// @param [out] err    The error code.
+/// @return             `f`, or NULL on error.
+/// Errors: `SCDA_ERR_FORMAT` if the file has no such forest, or one that is none; `SCDA_ERR_UNSUPPORTED` for a later version of the convention, levels
+/// beyond `finest`, and data of a machine with the other byte order; `SCDA_ERR_RANGE` for more trees or quadrants of a rank than 32 bits count;
+/// `SCDA_ERR_ARG` if there is no such step, and for a partition that does not fit; `SCDA_ERR_MEMORY`; and those of `scda_fread_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_read(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    step: i64,
+    m: StructInOut<'_, scda_forest_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let group = group_name(reader, group, FOREST)?;
+        let ranks = reader.size() as u64;
+        let wanted = m.given().read().and_then(|c| {
+            let level = |level: c_int, least| {
+                let found = u8::try_from(level).ok().filter(|found| (least..=MAX_LEVEL).contains(found));
+                found.ok_or_else(|| Error::argument(format!("a forest has level {level}; expected 0 to 30")))
+            };
+            let finest = level(c.finest, 0)?;
+            let distribution = match c.partition.optional(ranks + 1, "partition")? {
+                _ if c.stored_partition != 0 => Distribution::Stored,
+                Some(given) => Distribution::Given(given),
+                None => Distribution::Uniform,
+            };
+            let (dimension, unit) = (c.mesh()?.dimension, level(c.unit, finest)?);
+            let data_bytes = u32_of(c.data_bytes, "data_bytes")?;
+            Ok((c, Wanted { dimension, finest, unit, data_bytes, distribution }))
+        });
+        let (mut c, wanted) = reader.agree_on(wanted)?;
+        let found = read::read(reader, group, step, &wanted)?;
+        drop(take(&c));
+        c.set(found, reader.rank());
+        m.write(c)
+    };
+    on_reader(f, err, body)
+}
+
+/// Finds a forest of any shapes: sets `dimension`, `shapes` and `trees`.
+///
+/// Collective.
+///
+/// @param [in] f       The file, open for reading.
+/// @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] step    The time step.
+/// @param [in,out] m   The forest, filled by `scda_forest_init`.
+/// @param [out] err    The error code.
+/// @return             `f`, or NULL on error.
+/// Errors: `SCDA_ERR_FORMAT` if the file has no such forest; `SCDA_ERR_UNSUPPORTED` for another version of the convention; `SCDA_ERR_ARG` if there is no
+/// such step; those of `scda_ffind_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_find_shapes(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    step: i64,
+    m: StructInOut<'_, scda_forest_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| read_shapes(reader, group, step, m, |_, _, _| Ok(()));
+    on_reader(f, err, body)
+}
+
+/// Finds a forest of any shapes, reads some of it, and hands it out.
+fn read_shapes(
+    reader: &mut Reader,
+    group: Text<'_>,
+    step: i64,
+    m: StructInOut<'_, scda_forest_t<'_>>,
+    read: impl FnOnce(&mut Reader, &Shapes, &mut scda_forest_t<'_>) -> Result<()>,
+) -> Result<()> {
+    let group = group_name(reader, group, FOREST)?;
+    let given = m.given().read();
+    let mut c = reader.agree_on(given)?;
+    let shapes = Shapes::find(reader, group, step)?;
+    let before = c.kept;
+    read(reader, &shapes, &mut c)?;
+    if c.kept != before {
+        drop(take(&scda_forest_t { kept: before, ..empty() }));
+    }
+    (c.shapes, c.trees) = (1, shapes.trees);
+    c.dimension = c_int::try_from(shapes.dimension).unwrap_or(0);
+    m.write(c)
+}
+
+/// Reads trees of a forest of any shapes, the `m->own_trees` from `m->first_tree` on: `tree_to_tree64`, `tree_to_face`, `tree_shape`, and `vertices`, NULL if
+/// the file has none.
+///
+/// Collective; these two may differ between the ranks.
+///
+/// @param [in] f       The file, open for reading.
+/// @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] step    The time step.
+/// @param [in,out] m   The forest. Release it by `scda_forest_free`, also after an error.
+/// @param [out] err    The error code.
+/// @return             `f`, or NULL on error.
+/// Errors: those of `scda_forest_find_shapes`; `SCDA_ERR_MEMORY`; those of `scda_fread_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_read_trees(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    step: i64,
+    m: StructInOut<'_, scda_forest_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        read_shapes(reader, group, step, m, |reader, shapes, c| {
+            c.set_trees(shapes.trees(reader, c.first_tree, c.own_trees)?);
+            Ok(())
+        })
+    };
+    on_reader(f, err, body)
+}
+
+/// Reads elements of a forest of any shapes: each rank gets as many as the others, or one more, with the one before and the one after them, and their trees:
+/// `tree_offsets` and `tree_shape` of `own_trees` trees from `first_tree` on.
+///
+/// Collective.
+///
+/// @param [in] f       The file, open for reading.
+/// @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] step    The time step.
+/// @param [in,out] m   The forest. Release it by `scda_forest_free`, also after an error.
+/// @param [out] err    The error code.
+/// @return             `f`, or NULL on error.
+/// Errors: those of `scda_forest_read_trees`; `SCDA_ERR_FORMAT` for elements that are none by docs/t8code.md; `SCDA_ERR_RANGE` for more on a rank than 32 bits
+/// count.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_read_elements(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    step: i64,
+    m: StructInOut<'_, scda_forest_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        read_shapes(reader, group, step, m, |reader, shapes, c| {
+            c.set_elements(shapes.elements(reader)?);
+            Ok(())
+        })
+    };
+    on_reader(f, err, body)
+}
+
+/// Finds a field of a time step: `scda_fread_dataset` reads any boxes of it.
+///
+/// Collective.
+///
+/// @param [in] f       The file, open for reading.
+/// @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] step    The time step. Fields of other steps are not found.
+/// @param [in] name    The name of the field, such as `density`.
+/// @param [out] found  1 if the step has such a field, otherwise 0. Must not be NULL.
+/// @param [in,out] d   As for `scda_ffind_dataset`.
+/// @param [out] err    The error code: 0 also if there is no such field.
+/// @return             `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG`, and those of `scda_ffind_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_find_field(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    step: i64,
+    name: Text<'_>,
+    found: Option<&mut MaybeUninit<c_int>>,
+    d: StructInOut<'_, scda_dataset_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (reader, given) = context.reader_and_given()?;
+        let group = group_name(reader, group, FOREST)?;
+        let record = scda_meshes::steps::field(reader, group, step, name.utf8("name of a field"))?;
+        let record = record.as_ref().map(|(name, record)| (&**name, *record));
+        find_in(reader, given, record, found, d)
+    };
+    with(f, err, body)
+}
+
+/// The type of a field by its number, and what it is for messages.
+#[derive(Clone, Copy)]
+struct Type {
+    code: c_int,
+    name: &'static str,
+    in_bytes: bool,
+}
+
+impl Type {
+    fn new(code: c_int) -> Result<Self> {
+        let name = DataType::c_name(code).and_then(|name| name.to_str().ok());
+        let name = name.ok_or_else(|| Error::argument(format!("type: found {code}")))?;
+        Ok(Self { code, name, in_bytes: bytes_of_type(code) == 0 })
+    }
+
+    /// Calls `with` with the type that a field must have.
+    fn wanted<T>(&self, components: u64, with: impl FnOnce(&FieldType<'_>) -> T) -> T {
+        let is_type = |found: DataType| found.code() == self.code;
+        with(&FieldType { is_type: &is_type, type_name: self.name, components, in_bytes: self.in_bytes })
+    }
+}
+
+/// Reads rows that follow one another in memory.
+fn read_rows(
+    reader: &mut Reader,
+    (dataset, regions): &(DatasetHandle, Vec<IndexBox>),
+    data: Room<'_, c_void>,
+) -> Result<()> {
+    let boxes = super::boxes::PackedBoxes::of(dataset, regions.clone())
+        .and_then(|boxes| Ok((boxes.regions, DataMut::Packed(data.bytes(boxes.bytes)?))));
+    reader.read_dataset_if_valid(dataset, boxes)
+}
+
+/// Reads a field of which type and number of items are known, for the quadrants of this rank.
+///
+/// Collective; of `m`, what is of a rank may differ between the ranks, and `data`.
+///
+/// @param [in] f           The file, open for reading.
+/// @param [in] group       The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] step        The time step.
+/// @param [in] m           The forest, without its arrays: numbers and checksum, in any partition. Its mesh must be that of the field.
+/// @param [in] name        The name of the field.
+/// @param [in] type        The type that its items must have, such as `SCDA_TYPE_FLOAT64`.
+/// @param [in] components  The number of items that each quadrant must have; of `SCDA_TYPE_RAW`, and other types whose items have any number of bytes,
+///                         the number of bytes.
+/// @param [out] data       Room for the items of the quadrants of this rank. May be NULL if there are none.
+/// @param [out] err        The error code.
+/// @return                 `f`, or NULL on error.
+/// Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another type, shape or mesh; `SCDA_ERR_ARG`; those of `scda_ffind_dataset` and
+/// `scda_fread_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_read_field(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    step: i64,
+    m: StructIn<'_, scda_forest_t>,
+    name: Text<'_>,
+    r#type: c_int,
+    components: u64,
+    data: Room<'_, c_void>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let group = group_name(reader, group, FOREST)?;
+        let known = m.read().and_then(|c| Ok((c.mesh()?, Type::new(r#type)?)));
+        let (forest, of) = reader.agree_on(known)?;
+        let name = name.utf8("name of a field");
+        let rows =
+            of.wanted(components, |wanted| read::field(reader, (group, step), &forest, name, wanted))?;
+        read_rows(reader, &rows, data)
+    };
+    on_reader(f, err, body)
+}
+
+/// Reads how many values each quadrant of this rank has in a field that `scda_forest_write_ragged` has written.
+///
+/// Collective; of `m`, what is of a rank may differ between the ranks, and `counts`.
+///
+/// @param [in] f        The file, open for reading.
+/// @param [in] group    The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] step     The time step.
+/// @param [in] m        As for `scda_forest_read_field`.
+/// @param [in] name     The name of the field.
+/// @param [out] counts  Room for a number for each quadrant of this rank. None is negative, and all of all ranks are as many as the values in the
+///                      file. May be NULL if there are none.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
+/// Errors: those of `scda_forest_read_field`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_read_counts(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    step: i64,
+    m: StructIn<'_, scda_forest_t>,
+    name: Text<'_>,
+    counts: Room<'_, i64>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let group = group_name(reader, group, FOREST)?;
+        let known = m.read().and_then(|c| c.mesh());
+        let forest = reader.agree_on(known)?;
+        let room = counts.get(forest.n, "counts").map(|counts| {
+            let bytes = size_of_val(counts);
+            // SAFETY: as many numbers, whose bytes are data.
+            unsafe { std::slice::from_raw_parts_mut(counts.as_mut_ptr().cast::<u8>(), bytes) }
+        });
+        read::counts(reader, (group, step), &forest, name.utf8("name of a field"), room)
+    };
+    on_reader(f, err, body)
+}
+
+/// Reads the values of the quadrants of this rank.
+///
+/// Collective; of `m`, what is of a rank may differ between the ranks, `counts` and `data`.
+///
+/// @param [in] f           The file, open for reading.
+/// @param [in] group       The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] step        The time step.
+/// @param [in] m           As for `scda_forest_read_field`.
+/// @param [in] name        The name of the field.
+/// @param [in] type        As for `scda_forest_read_field`.
+/// @param [in] components  As for `scda_forest_read_field`, of each value.
+/// @param [in] counts      What `scda_forest_read_counts` has read. May be NULL if there are none.
+/// @param [out] data       Room for as many values as the sum of `counts`. May be NULL if there are none.
+/// @param [out] err        The error code.
+/// @return                 `f`, or NULL on error.
+/// Errors: those of `scda_forest_read_field`; `SCDA_ERR_RANGE` for counts that are negative or have a sum that is too large.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_read_ragged(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    step: i64,
+    m: StructIn<'_, scda_forest_t>,
+    name: Text<'_>,
+    r#type: c_int,
+    components: u64,
+    counts: Values<'_, i64>,
+    data: Room<'_, c_void>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let group = group_name(reader, group, FOREST)?;
+        let known = m.read().and_then(|c| Ok((c.mesh()?, Type::new(r#type)?)));
+        let (forest, of) = reader.agree_on(known)?;
+        let (name, counts) = (name.utf8("name of a field"), bytes(counts, Some(forest.n), "counts"));
+        let rows = of.wanted(components, |wanted| {
+            read::ragged(reader, (group, step), &forest, name, wanted, counts)
+        })?;
+        read_rows(reader, &rows, data)
+    };
+    on_reader(f, err, body)
+}
+
+/// What some quadrants add to the checksum of their mesh. The checksum is the sum over all quadrants, modulo 2^64; `MPI_Allreduce` of MPI_UINT64_T
+/// gives it. As 16 hexadecimal digits it is the attribute `scda_mesh` of the mesh and its fields.
+///
+/// Not collective.
+///
+/// @param [in] tree_offsets  As in the file: the number of the first quadrant of each tree, and after them that of all.
+/// @param [in] first         The number of the first quadrant, of those of all ranks.
+/// @param [in] n             How many quadrants there are.
+/// @param [in] level         Their levels. May be NULL if there are none.
+/// @return                   The sum of what they add.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_checksum(
+    tree_offsets: Values<'_, i64>,
+    first: u64,
+    n: u64,
+    level: Values<'_, u8>,
+) -> u64 {
+    let body = || {
+        let (mut tree, mut sum) = (0, 0_u64);
+        tree_offsets.get(u64::from(n > 0), "tree_offsets")?;
+        for (number, &level) in (first..).zip(level.get(n, "level")?) {
+            while tree_offsets.read(tree + 1).cast_unsigned() <= number {
+                tree += 1;
+            }
+            sum = sum.wrapping_add(term(number, tree as u64, level.into()));
+        }
+        Ok((sum, Outcome::Success))
+    };
+    guard(None, 0, body)
+}

@@ -1,0 +1,113 @@
+//! Forests of squares and cubes (docs/forest.md), and of any shapes (docs/t8code.md), whose elements stand in the place of quadrants.
+
+pub mod read;
+pub mod rules;
+pub mod shapes;
+pub mod write;
+
+use crate::MeshError;
+use crate::attributes;
+use crate::checksum::{Checksum, MESH};
+use crate::names::part_name;
+use scda::{Collective, Dataset, Error, ErrorKind, IndexBox, Reader, Result};
+
+/// The group of a forest whose name is not said.
+pub const GROUP: &str = "forest";
+
+/// The mesh of a forest, and what of it a rank has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Forest<'a> {
+    /// The number of axes: 2 or 3; of any shapes, also 1.
+    pub dimension: usize,
+    /// Whether it is one of any shapes.
+    pub shapes: bool,
+    /// The number of trees.
+    pub trees: u64,
+    /// Of any shapes: the first tree of this rank that no lower rank has.
+    pub first_tree: u64,
+    /// Of any shapes: the number of these trees.
+    pub own_trees: u64,
+    /// The number of quadrants of all ranks.
+    pub quadrants: u64,
+    /// The number of the first quadrant of this rank.
+    pub first: u64,
+    /// The number of quadrants of this rank.
+    pub n: u64,
+    /// The checksum of the mesh, of all ranks.
+    pub checksum: Checksum,
+    /// How the functions that the program calls begin, for messages: `scda_p4est`. Empty: it calls `scda_forest_write`.
+    pub functions: &'a str,
+}
+
+impl Forest<'_> {
+    /// What messages call a function that writes.
+    fn call(&self, what: &str) -> String {
+        if self.functions.is_empty() {
+            "scda_forest_write".to_owned()
+        } else {
+            format!("{}_{what}", self.functions)
+        }
+    }
+
+    /// What messages and dimensions call a quadrant.
+    fn element(&self) -> &'static str {
+        if self.shapes { "element" } else { "quadrant" }
+    }
+
+    /// Of any shapes: how many offsets of trees this rank has, with the end of all after the last tree.
+    fn own_offsets(&self) -> u64 {
+        let has_last = self.own_trees > 0 && self.first_tree + self.own_trees == self.trees;
+        self.own_trees + u64::from(has_last)
+    }
+
+    /// The version of the convention.
+    fn version(&self) -> u64 {
+        if self.shapes { 2 } else { 1 }
+    }
+
+    /// The rows of this rank in a dataset with a row for each quadrant.
+    fn rows(&self, shape: &[u64]) -> Vec<IndexBox> {
+        rows(shape, self.first, self.n)
+    }
+
+    /// Requires of a dataset that names a mesh that it names this one, `whose` in words.
+    fn expect(&self, file: &mut Reader, dataset: &Dataset, whose: &str) -> Result<()> {
+        match attributes::mesh(&dataset.attributes).filter(|found| *found != self.checksum.to_string()) {
+            Some(found) => {
+                let (name, expected) = (&dataset.name, self.checksum);
+                let words =
+                    format!("dataset {name}: attribute {MESH}: found {found}, expected {expected}, {whose}");
+                file.agree_on(Err(Error::new(ErrorKind::Format, words)))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// `n` rows from `first` on; no box if there are none.
+fn rows(shape: &[u64], first: u64, n: u64) -> Vec<IndexBox> {
+    let mut region = IndexBox::all(shape);
+    (region.start[0], region.count[0]) = (first, n);
+    if n == 0 { Vec::new() } else { vec![region] }
+}
+
+/// The name of the dataset of a field.
+fn field_name(group: &str, name: &str) -> Result<String> {
+    part_name(group, &format!("fields/{name}"))
+}
+
+/// The numbers of values that the quadrants of this rank have, as they lie in memory. Returns their sum.
+fn sum(forest: &Forest<'_>, counts: &[u8]) -> Result<u64> {
+    let element = forest.element();
+    let counts = counts.as_chunks().0.iter().map(|count| i64::from_ne_bytes(*count));
+    (forest.first..).zip(counts).try_fold(0_u64, |all, (number, count)| {
+        let more = u64::try_from(count).ok().and_then(|count| all.checked_add(count));
+        more.filter(|all| i64::try_from(*all).is_ok())
+            .ok_or_else(|| Error::range(format!("the number of values of {element} {number} is {count}")))
+    })
+}
+
+/// What is wrong in a file.
+fn format(group: &str) -> impl Fn(MeshError) -> Error + '_ {
+    move |wrong| wrong.error(ErrorKind::Format, group)
+}

@@ -1,0 +1,505 @@
+//! Forests of any shapes (docs/t8code.md): their trees and elements.
+
+use super::{format, rows};
+use crate::checksum::{Checksum, MESH, of_all, term};
+use crate::names::{DIMENSION, FOREST, SHAPED_PARTS, part_name};
+use crate::steps::{group as attributes_of, last, need, open, sections};
+use crate::{MeshError, attributes};
+use scda::{Collective, DataType, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result};
+use scda_base::memory::{reserve, resize};
+use std::ops::Range;
+
+/// Coordinates are in units of 2^-30 of the edge of a tree.
+const BITS: u32 = 30;
+
+/// The finest level, of which positions count elements.
+#[must_use]
+pub const fn finest(dimension: usize) -> u32 {
+    if dimension == 3 { 21 } else { BITS }
+}
+
+/// A shape of trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeShape {
+    /// A line, a quadrilateral or a hexahedron.
+    Box,
+    /// The half of a quadrilateral.
+    Triangle,
+    /// A sixth of a hexahedron.
+    Tetrahedron,
+    /// The half of a hexahedron.
+    Prism,
+    /// A third of a hexahedron.
+    Pyramid,
+}
+
+impl TreeShape {
+    /// That of a number of VTK, and its faces. `None` if no tree of this dimension has it.
+    #[must_use]
+    pub fn new(number: u8, dimension: usize) -> Option<(Self, u64)> {
+        Some(match (number, dimension) {
+            (3, 1) => (Self::Box, 2),
+            (5, 2) => (Self::Triangle, 3),
+            (9, 2) => (Self::Box, 4),
+            (10, 3) => (Self::Tetrahedron, 4),
+            (12, 3) => (Self::Box, 6),
+            (13, 3) => (Self::Prism, 5),
+            (14, 3) => (Self::Pyramid, 5),
+            _ => return None,
+        })
+    }
+
+    /// The other corners of an element of this type, as multiples of its edge from corner 0, as far as they say whether it lies in its
+    /// tree. `None` if there is no such type.
+    fn corners(self, kind: i64) -> Option<&'static [[i64; 3]]> {
+        // From the first corner to the last one along the axes in each order.
+        const TETRAHEDRA: [[[i64; 3]; 3]; 6] = [
+            [[1, 0, 0], [1, 0, 1], [1, 1, 1]],
+            [[1, 0, 0], [1, 1, 0], [1, 1, 1]],
+            [[0, 1, 0], [1, 1, 0], [1, 1, 1]],
+            [[0, 1, 0], [0, 1, 1], [1, 1, 1]],
+            [[0, 0, 1], [0, 1, 1], [1, 1, 1]],
+            [[0, 0, 1], [1, 0, 1], [1, 1, 1]],
+        ];
+        const PRISMS: [[[i64; 3]; 2]; 2] = [[[1, 0, 0], [1, 1, 1]], [[0, 1, 0], [1, 1, 1]]];
+        const PYRAMIDS: [[[i64; 3]; 4]; 2] =
+            [[[1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1]], [[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, -1]]];
+        let kind = usize::try_from(kind).ok()?;
+        match self {
+            Self::Box => (kind == 0).then_some(&[[1, 1, 1]]),
+            Self::Triangle | Self::Prism => PRISMS.get(kind).map(<[_; 2]>::as_slice),
+            Self::Pyramid if kind >= 6 => PYRAMIDS.get(kind - 6).map(<[_; 4]>::as_slice),
+            Self::Tetrahedron | Self::Pyramid => TETRAHEDRA.get(kind).map(<[_; 3]>::as_slice),
+        }
+    }
+
+    /// Whether a point is in the tree, whose edge is 2^30.
+    fn has(self, [x, y, z]: [i64; 3]) -> bool {
+        [x, y, z].iter().all(|c| (0..=1 << BITS).contains(c))
+            && match self {
+                Self::Box => true,
+                Self::Triangle | Self::Prism => y <= x,
+                Self::Tetrahedron => y <= z && z <= x,
+                Self::Pyramid => z <= x && z <= y,
+            }
+    }
+
+    /// How many elements of the finest level an element of this type and level has, or the tree itself, at level 0.
+    fn size(self, dimension: usize, kind: i64, level: u32) -> u128 {
+        let depth = finest(dimension) - level;
+        match self {
+            Self::Pyramid if kind >= 6 => 2 * 8_u128.pow(depth) - 6_u128.pow(depth),
+            _ => 1 << (depth as usize * dimension),
+        }
+    }
+}
+
+/// The position of a square or cube: the bits of its coordinates in turn, those of x lowest.
+fn morton(corner: [i64; 3], dimension: usize) -> u128 {
+    let mut index = 0;
+    for bit in 0..finest(dimension) {
+        for (axis, &coordinate) in corner[..dimension].iter().enumerate() {
+            let found = coordinate >> (BITS - finest(dimension) + bit) & 1;
+            index |= u128::from(found.unsigned_abs()) << (bit as usize * dimension + axis);
+        }
+    }
+    index
+}
+
+/// An element of a tree, in a mesh that is checked from element to element.
+#[derive(Clone, Copy, Debug)]
+pub struct Element {
+    /// Its first corner; 0 on axes that there are not.
+    pub corner: [i64; 3],
+    /// Its level.
+    pub level: i64,
+    /// Its type.
+    pub kind: i64,
+    /// How many finest elements of the tree are before it.
+    pub position: u64,
+}
+
+impl Element {
+    /// Compares an element with its tree and with the end of the one before it, and returns its own end.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self, shape: TreeShape, dimension: usize, begin: u128) -> Result<u128, MeshError> {
+        let wrong = |part: usize, words| Err(MeshError::new(SHAPED_PARTS[part], words));
+        let position = u128::from(self.position);
+        let most = finest(dimension);
+        let level = u32::try_from(self.level).ok().filter(|&level| level <= most);
+        let Some(level) = level else {
+            return wrong(1, format!("found level {}, expected at most {most}", self.level));
+        };
+        let Some(others) = shape.corners(self.kind) else {
+            return wrong(2, format!("found type {}, which its tree does not have", self.kind));
+        };
+        let edge = 1_i64 << (BITS - level);
+        let place = |of: &[i64; 3]| {
+            std::array::from_fn(|axis| if axis < dimension { self.corner[axis] + edge * of[axis] } else { 0 })
+        };
+        let is_multiple = self.corner[..dimension].iter().all(|coordinate| coordinate % edge == 0);
+        if !is_multiple || !shape.has(self.corner) || !others.iter().all(|of| shape.has(place(of))) {
+            let found = &self.corner[..dimension];
+            return wrong(0, format!("found {found:?}, expected multiples of {edge} that lie in the tree"));
+        }
+        let end = position + shape.size(dimension, self.kind, level);
+        let whole = shape.size(dimension, 6, 0);
+        if position < begin || end > whole {
+            let found = self.position;
+            return wrong(3, format!("found {found} to {end}, expected a part of {begin} to {whole}"));
+        }
+        if shape == TreeShape::Box && position != morton(self.corner, dimension) {
+            let expected = morton(self.corner, dimension);
+            return wrong(3, format!("found {}, expected {expected} by its coordinates", self.position));
+        }
+        Ok(end)
+    }
+}
+
+/// A forest of any shapes of a step of a file.
+#[derive(Clone, Debug)]
+pub struct Shapes {
+    group: String,
+    step: i64,
+    /// The sections up to the end of the step.
+    up_to: Range<u64>,
+    /// The number of axes.
+    pub dimension: usize,
+    /// The number of trees.
+    pub trees: u64,
+}
+
+/// Some trees that follow one another.
+#[derive(Clone, Debug, Default)]
+pub struct Trees {
+    /// The tree across each face, or -1.
+    pub to_tree: Vec<i64>,
+    /// The face of that tree, with the orientation.
+    pub to_face: Vec<i8>,
+    /// Their shapes.
+    pub shape: Vec<u8>,
+    /// Three coordinates of each corner; empty without geometry.
+    pub vertices: Vec<f64>,
+}
+
+/// Elements of a rank, with the one before and the one after them.
+#[derive(Clone, Debug, Default)]
+pub struct Elements {
+    /// The number of elements of all ranks.
+    pub all: u64,
+    /// The first one of this rank.
+    pub first: u64,
+    /// The number of elements of this rank.
+    pub n: u64,
+    /// 1 if there is one before them in what follows.
+    pub before: u64,
+    /// 1 if there is one after them.
+    pub after: u64,
+    /// The tree of the first of these rows.
+    pub first_tree: u64,
+    /// Where the elements of each tree of the rows begin, and where they end.
+    pub tree_offsets: Vec<i64>,
+    /// The shapes of these trees.
+    pub tree_shape: Vec<u8>,
+    /// The first corner of each, `dimension` numbers.
+    pub coordinates: Vec<i32>,
+    /// The level of each.
+    pub level: Vec<u8>,
+    /// The type of each.
+    pub kind: Vec<u8>,
+    /// The position of each.
+    pub position: Vec<u64>,
+    /// The checksum of the mesh.
+    pub checksum: Checksum,
+}
+
+/// Reads rows of a dataset.
+fn read_rows<T, const N: usize>(
+    file: &mut Reader,
+    dataset: &DatasetHandle,
+    regions: &[IndexBox],
+    of: fn([u8; N]) -> T,
+) -> Result<Vec<T>> {
+    let (mut bytes, mut all) = (Vec::new(), Vec::new());
+    let items = regions.iter().try_fold(0_u64, |all, region| Ok(all + region.items()?));
+    let room = items.and_then(|items| {
+        resize(&mut bytes, items.saturating_mul(N as u64))?;
+        reserve(&mut all, bytes.len() / N)
+    });
+    file.agree_on(room)?;
+    dataset.read(file, regions, &mut bytes)?;
+    all.extend(bytes.as_chunks().0.iter().map(|bytes| of(*bytes)));
+    Ok(all)
+}
+
+impl Shapes {
+    /// Finds the forest of a step.
+    ///
+    /// # Errors
+    /// `Format` if there is none; `Unsupported` for another version; `Argument` if there is no such step; those of [`Reader::find`].
+    pub fn find(file: &mut Reader, group: &str, step: i64) -> Result<Self> {
+        file.agree_on(part_name(group, "tree_vertices").map(drop))?;
+        let attributes = attributes_of(file, group, FOREST, 2)?;
+        let dimension =
+            attributes::whole_number(&attributes, DIMENSION).and_then(|d| usize::try_from(d).ok());
+        let Some(dimension) = dimension.filter(|d| (1..=3).contains(d)) else {
+            let found = attributes::value(&attributes, DIMENSION).unwrap_or_else(|| "none".to_owned());
+            let words = format!("the forest {group} has the dimension {found}; expected 1 to 3");
+            return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
+        };
+        let up_to = 0..sections(file, group, step)?.end;
+        let mut found = Self { group: group.to_owned(), step, up_to, dimension, trees: 0 };
+        found.trees =
+            found.open(file, "tree_to_tree", DataType::Int64, &[None, Some(2 * dimension as u64)])?.shape[0];
+        Ok(found)
+    }
+
+    /// The last dataset of this name up to the end of the step.
+    fn open(
+        &self,
+        file: &mut Reader,
+        part: &str,
+        data_type: DataType,
+        shape: &[Option<u64>],
+    ) -> Result<DatasetHandle> {
+        let name = part_name(&self.group, part)?;
+        let record = need(file, &name, &self.up_to, self.step)?;
+        open(file, &name, record, data_type, shape)
+    }
+
+    /// Reads `n` trees from `first` on.
+    ///
+    /// # Errors
+    /// `Format` if there are none; `Memory`; those of [`DatasetHandle::read`].
+    pub fn trees(&self, file: &mut Reader, first: u64, n: u64) -> Result<Trees> {
+        let (all, d) = (Some(self.trees), self.dimension);
+        let of_faces = [all, Some(2 * d as u64)];
+        let mut rows_of = |part, data_type, shape: &[Option<u64>]| {
+            let dataset = self.open(file, part, data_type, shape)?;
+            let regions = rows(&dataset.shape, first, n);
+            Ok::<_, Error>((dataset, regions))
+        };
+        let (to_tree, trees) = rows_of("tree_to_tree", DataType::Int64, &of_faces)?;
+        let (to_face, _) = rows_of("tree_to_face", DataType::Int8, &of_faces)?;
+        let (shape, shapes) = rows_of("tree_shape", DataType::Uint8, &[all])?;
+        let mut found = Trees {
+            to_tree: read_rows(file, &to_tree, &trees, i64::from_ne_bytes)?,
+            to_face: read_rows(file, &to_face, &trees, i8::from_ne_bytes)?,
+            shape: read_rows(file, &shape, &shapes, u8::from_ne_bytes)?,
+            vertices: Vec::new(),
+        };
+        // Those of these trees follow them.
+        let begin = part_name(&self.group, "tree_to_tree")?;
+        let record = need(file, &begin, &self.up_to, self.step)?;
+        let begin = file.find(begin.as_bytes(), record)?.unwrap_or(0);
+        let name = part_name(&self.group, "tree_vertices")?;
+        if let Some(record) = last(file, &name, &(begin..self.up_to.end))? {
+            let shape = [all, Some(1 << d), Some(3)];
+            let dataset = open(file, &name, record, DataType::Float64, &shape)?;
+            found.vertices = read_rows(file, &dataset, &rows(&dataset.shape, first, n), f64::from_ne_bytes)?;
+        }
+        Ok(found)
+    }
+
+    /// Reads an equal share of the elements, with the one before and the one after them, and their trees.
+    ///
+    /// # Errors
+    /// `Format` for elements that are none by docs/t8code.md; `Range` for more than 32 bits count; `Memory`; those of [`DatasetHandle::read`].
+    pub fn elements(&self, file: &mut Reader) -> Result<Elements> {
+        let (group, d) = (&*self.group, self.dimension);
+        let name = part_name(group, "coordinates")?;
+        let record = need(file, &name, &self.up_to, self.step)?;
+        let mut part = |part, data_type, shape: &[Option<u64>]| {
+            open(file, &part_name(group, part)?, record, data_type, shape)
+        };
+        let coordinates = part("coordinates", DataType::Int32, &[None, Some(d as u64)])?;
+        let all = coordinates.shape[0];
+        let level = part("level", DataType::Uint8, &[Some(all)])?;
+        let kind = part("type", DataType::Uint8, &[Some(all)])?;
+        let position = part("position", DataType::Uint64, &[Some(all)])?;
+        let offsets = part("tree_offsets", DataType::Int64, &[Some(self.trees + 1)])?;
+        let (rank, size) = (file.rank() as u64, file.size() as u64);
+        let first = all / size * rank + rank.min(all % size);
+        let n = all / size + u64::from(rank < all % size);
+        let mut found = Elements {
+            all,
+            first,
+            n,
+            before: u64::from(n > 0 && first > 0),
+            after: u64::from(n > 0 && first + n < all),
+            ..Elements::default()
+        };
+        let few = match () {
+            () if all < self.trees => {
+                let words = format!("dataset {name} has {all} elements for {} trees", self.trees);
+                Err(Error::new(ErrorKind::Format, words))
+            }
+            () if all / size >= u64::from(i32::MAX.unsigned_abs()) - 64 => {
+                Err(Error::range(format!("a rank would have {n} elements, more than 32 bits count")))
+            }
+            () => Ok(()),
+        };
+        file.agree_on(few)?;
+        let (begin, end) = (first - found.before, first + n + found.after);
+        self.read_offsets(file, &offsets, (begin, end), &mut found)?;
+        let own = |shape: &[u64]| rows(shape, begin, end - begin);
+        found.coordinates = read_rows(file, &coordinates, &own(&coordinates.shape), i32::from_ne_bytes)?;
+        found.level = read_rows(file, &level, &own(&level.shape), u8::from_ne_bytes)?;
+        found.kind = read_rows(file, &kind, &own(&kind.shape), u8::from_ne_bytes)?;
+        found.position = read_rows(file, &position, &own(&position.shape), u64::from_ne_bytes)?;
+        let shapes = self.open(file, "tree_shape", DataType::Uint8, &[Some(self.trees)])?;
+        let trees = (found.tree_offsets.len() as u64).saturating_sub(1);
+        found.tree_shape =
+            read_rows(file, &shapes, &rows(&shapes.shape, found.first_tree, trees), u8::from_ne_bytes)?;
+        let own = file.agree_on(self.check(begin, &found).map_err(format(group)))?;
+        found.checksum = of_all(file, own)?;
+        match attributes::mesh(&coordinates.attributes).filter(|stated| *stated != found.checksum.to_string())
+        {
+            Some(stated) => {
+                let words = format!(
+                    "attribute {MESH}: found {stated}, expected {}, the checksum of the mesh",
+                    found.checksum
+                );
+                file.agree_on(Err(format(group)(MeshError::new("coordinates", words))))
+            }
+            None => Ok(found),
+        }
+    }
+
+    /// The tree of an element, found by bisection: as many calls on all ranks.
+    fn tree_of(&self, file: &mut Reader, offsets: &DatasetHandle, element: u64) -> Result<u64> {
+        let (mut below, mut size) = (0, self.trees); // it is one of `size` trees from `below` on
+        while size > 1 {
+            let middle = below + size / 2;
+            let offset = read_rows(file, offsets, &rows(&offsets.shape, middle, 1), i64::from_ne_bytes)?;
+            if offset.first().is_some_and(|offset| u64::try_from(*offset).is_ok_and(|found| found <= element))
+            {
+                below = middle;
+            }
+            size -= size / 2;
+        }
+        Ok(below)
+    }
+
+    /// The trees of the rows from `begin` to `end`.
+    fn read_offsets(
+        &self,
+        file: &mut Reader,
+        offsets: &DatasetHandle,
+        (begin, end): (u64, u64),
+        found: &mut Elements,
+    ) -> Result<()> {
+        let wrong = |words| Err(format(&self.group)(MeshError::new("tree_offsets", words)));
+        let ends = [rows(&offsets.shape, 0, 1), rows(&offsets.shape, self.trees, 1)].concat();
+        let ends = read_rows(file, offsets, &ends, i64::from_ne_bytes)?;
+        let all = i64::try_from(found.all).unwrap_or(i64::MAX);
+        if ends != [0, all] {
+            return file.agree_on(wrong(format!("found {ends:?} at its ends, expected 0 and {all}")));
+        }
+        found.first_tree = self.tree_of(file, offsets, begin)?;
+        let last = self.tree_of(file, offsets, end.saturating_sub(1).max(begin))?;
+        let count = if end > begin && last >= found.first_tree { last - found.first_tree + 1 } else { 0 };
+        // Not as many elements as trees: the file shall not say how much memory is taken.
+        let few = match count > end - begin {
+            true => wrong(format!("found {count} trees for {} elements", end - begin)),
+            false => Ok(()),
+        };
+        file.agree_on(few)?;
+        let own = if count > 0 { rows(&offsets.shape, found.first_tree, count + 1) } else { Vec::new() };
+        found.tree_offsets = read_rows(file, offsets, &own, i64::from_ne_bytes)?;
+        let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let bad =
+            found.tree_offsets.windows(2).position(|pair| pair[0] < 0 || pair[1] <= pair[0] || pair[1] > all);
+        let covers = found.tree_offsets.first().is_none_or(|first| *first <= signed(begin))
+            && found.tree_offsets.last().is_none_or(|last| *last >= signed(end));
+        let checked = match bad {
+            Some(at) => {
+                let (tree, found) = (found.first_tree + at as u64, &found.tree_offsets[at..at + 2]);
+                wrong(format!("tree {tree}: found {found:?}, expected offsets that grow up to {all}"))
+            }
+            None if !covers => wrong("found offsets that do not grow".to_owned()),
+            None => Ok(()),
+        };
+        file.agree_on(checked)
+    }
+
+    /// Checks the rows from number `begin` on. Returns what those of this rank add to the checksum.
+    fn check(&self, begin: u64, found: &Elements) -> Result<Checksum, MeshError> {
+        let d = self.dimension;
+        let (mut sum, mut end, mut at) = (Checksum::default(), None, 0);
+        for (row, corner) in found.coordinates.chunks_exact(d).enumerate() {
+            let number = begin + row as u64;
+            if found.tree_offsets[at + 1].unsigned_abs() <= number {
+                (at, end) = (at + 1, Some(0));
+            }
+            let (tree, shape) = (found.first_tree + at as u64, found.tree_shape[at]);
+            let Some((shape, _)) = TreeShape::new(shape, d) else {
+                let words = format!("tree {tree}: found shape {shape}, expected one of dimension {d}");
+                return Err(MeshError::new("tree_shape", words));
+            };
+            let mut corners = [0; 3];
+            corners.iter_mut().zip(corner).for_each(|(to, from)| *to = i64::from(*from));
+            let (level, kind, position) = (found.level[row], found.kind[row], found.position[row]);
+            let element = Element { corner: corners, level: level.into(), kind: kind.into(), position };
+            // Of the first row it is not known where the one before ends.
+            let least = end.unwrap_or(if found.before == 0 { 0 } else { u128::from(position) });
+            end = Some(element.check(shape, d, least).map_err(|wrong| wrong.of("element", number, tree))?);
+            if (found.first..found.first + found.n).contains(&number) {
+                sum = sum.and(term(position, tree, level.into()));
+            }
+        }
+        Ok(sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HALF: i64 = 1 << 29;
+
+    fn element(corner: [i64; 3], level: i64, kind: i64, position: u128) -> Element {
+        Element { corner, level, kind, position: u64::try_from(position).unwrap() }
+    }
+
+    #[test]
+    fn the_children_of_a_pyramid_fill_it() {
+        // Those of t8code, in its order: type, and corner 0 in halves.
+        let shape = TreeShape::Pyramid;
+        let size = |kind| shape.size(3, kind, 1);
+        assert_eq!(6 * size(6) + 4 * size(0), shape.size(3, 6, 0));
+        let tip = element([HALF; 3], 1, 6, shape.size(3, 6, 0) - size(6));
+        assert_eq!(tip.check(shape, 3, 0), Ok(shape.size(3, 6, 0)));
+        let reversed = element([HALF; 3], 1, 7, 0);
+        assert_eq!(reversed.check(shape, 3, 0), Ok(size(7)));
+    }
+
+    #[test]
+    fn squares_have_the_positions_of_morton() {
+        let quarter = 1 << 58;
+        assert_eq!(element([HALF, 0, 0], 1, 0, quarter).check(TreeShape::Box, 2, quarter), Ok(2 * quarter));
+        for (wrong, part) in [
+            (element([0, HALF, 0], 1, 0, quarter), 3),
+            (element([HALF, 0, 0], 1, 0, quarter - 1), 3),
+            (element([HALF, 0, 0], 1, 1, quarter), 2),
+            (element([HALF, 0, 0], 31, 0, quarter), 1),
+            (element([HALF, 0, 0], -1, 0, quarter), 1),
+            (element([HALF, 0, 0], 0, 0, quarter), 0),
+            (element([2 * HALF, 0, 0], 1, 0, quarter), 0),
+        ] {
+            assert_eq!(wrong.check(TreeShape::Box, 2, quarter).unwrap_err().part, SHAPED_PARTS[part]);
+        }
+    }
+
+    #[test]
+    fn elements_lie_in_their_trees() {
+        assert!(element([0, 0, 0], 1, 1, 0).check(TreeShape::Triangle, 2, 0).is_err()); // above the diagonal
+        assert!(element([HALF, 0, 0], 1, 1, 0).check(TreeShape::Triangle, 2, 0).is_ok());
+        assert!(element([HALF, 0, 0], 1, 3, 0).check(TreeShape::Tetrahedron, 3, 0).is_err());
+        assert!(element([0, 0, 0], 1, 0, 0).check(TreeShape::Tetrahedron, 3, 0).is_ok());
+        assert!(element([0, 0, 0], 1, 7, 0).check(TreeShape::Pyramid, 3, 0).is_err());
+        assert!(element([0, 0, 0], 1, 8, 0).check(TreeShape::Pyramid, 3, 0).is_err());
+    }
+}

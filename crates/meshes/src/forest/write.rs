@@ -1,0 +1,518 @@
+//! Writing a forest and its fields.
+
+use super::rules::{MOST_ATTRIBUTES, SharedKind, most_vertices};
+use super::{Forest, field_name, rows, sum};
+use crate::attributes::with_mesh;
+use crate::checksum::{MESH, mixed};
+use crate::known::{GroupNotes, MeshNotes, known, look};
+use crate::names::{DIMENSION, FOREST, PARTITION as PARTITION_NAME, part_name};
+use crate::steps::write_time;
+use crate::write::field as field_in_group;
+use scda::{Collective, DataType, Dataset, Encode, Error, IndexBox, Layout, Partition, Result, Writer};
+use scda_base::numbers::to_usize;
+use serde_json::Value;
+
+/// The connectivity, in the parts of a forest to write.
+pub const CONNECTIVITY: u32 = 1;
+/// The mesh, likewise.
+pub const MESH_PARTS: u32 = 2;
+/// The bytes that the program keeps for each quadrant, likewise.
+pub const DATA: u32 = 4;
+/// Which rank has which quadrants, likewise.
+pub const PARTITION: u32 = 8;
+
+/// Edges or corners that trees share, each as it lies in memory; empty if there are none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shared<'a> {
+    /// Their number.
+    pub count: u64,
+    /// The number of entries.
+    pub entries: u64,
+    /// The arrays of [`SharedKind::parts`].
+    pub arrays: [&'a [u8]; 4],
+}
+
+/// How trees are joined and where they are, as it lies in memory. All ranks have all of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Connectivity<'a> {
+    /// `int32`, of any shapes `int64`: the tree across each face.
+    pub tree_to_tree: &'a [u8],
+    /// `int8`: the face of that tree.
+    pub tree_to_face: &'a [u8],
+    /// Of any shapes: `uint8`: the shape of each tree. As the other arrays of trees then, of the trees of this rank.
+    pub tree_shape: &'a [u8],
+    /// The number of vertices.
+    pub count: u64,
+    /// `float64`: three coordinates of each vertex; of any shapes, of each corner of each tree, or nothing.
+    pub vertices: &'a [u8],
+    /// `int32`: the vertices of the corners of each tree.
+    pub tree_to_vertex: &'a [u8],
+    /// Edges, of cubes.
+    pub edges: Shared<'a>,
+    /// Corners.
+    pub corners: Shared<'a>,
+    /// The bytes of each tree for the program.
+    pub attribute_bytes: u32,
+    /// Those of all trees.
+    pub attributes: &'a [u8],
+}
+
+impl<'a> Connectivity<'a> {
+    /// A number that changes with the connectivity.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        let arrays = [self.tree_to_tree, self.tree_to_face, self.vertices, self.tree_to_vertex];
+        let shared = self.edges.arrays.iter().chain(&self.corners.arrays);
+        arrays.iter().chain(shared).chain([&self.attributes]).fold(0, |hash, array| hash_of(hash, array))
+    }
+
+    /// Likewise of any shapes: what the trees of this rank, from a number on, add to it.
+    fn hash_of_trees(&self, forest: &Forest<'_>) -> u64 {
+        let row = |array: &'a [u8], tree: u64| {
+            let bytes = array.len().checked_div(to_usize(forest.own_trees)).unwrap_or(0);
+            array.get(bytes * to_usize(tree)..bytes * to_usize(tree + 1)).unwrap_or_default()
+        };
+        (0..forest.own_trees).fold(0, |sum: u64, tree| {
+            let arrays = [self.tree_to_tree, self.tree_to_face, self.tree_shape, self.vertices];
+            let hash = mixed(forest.first_tree + tree + 1);
+            sum.wrapping_add(arrays.iter().fold(hash, |hash, array| hash_of(hash, row(array, tree))))
+        })
+    }
+}
+
+/// A number that changes with an array, after others.
+fn hash_of(hash: u64, array: &[u8]) -> u64 {
+    let (words, rest) = array.as_chunks();
+    let words = words.iter().map(|word| u64::from_ne_bytes(*word));
+    let rest = rest.iter().map(|byte| u64::from(*byte));
+    let hash = words.chain(rest).fold(hash, |hash, word| {
+        let product = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        product ^ product >> 29
+    });
+    mixed(hash.wrapping_add(array.len() as u64 + 1))
+}
+
+/// What of a forest is written, as it lies in memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrays<'a> {
+    /// `int32`: the corner of each quadrant of this rank.
+    pub coordinates: &'a [u8],
+    /// `uint8`: its level.
+    pub level: &'a [u8],
+    /// Of any shapes: `uint8`: the type of each element of this rank.
+    pub kind: &'a [u8],
+    /// Of any shapes: `uint64`: its position.
+    pub position: &'a [u8],
+    /// `int64`: where the quadrants of each tree begin, and where they end. Used on rank 0; of any shapes, those of the trees of this rank, and
+    /// the end of all after the last tree.
+    pub tree_offsets: &'a [u8],
+    /// How many bytes the program keeps for each quadrant.
+    pub data_bytes: u32,
+    /// Those of the quadrants of this rank.
+    pub data: &'a [u8],
+    /// `int64`: the first quadrant of each rank, and the number of all. Used on rank 0.
+    pub partition: &'a [u8],
+    /// How the trees are joined.
+    pub connectivity: Connectivity<'a>,
+}
+
+/// Datasets of a forest, of each of which this rank has some rows.
+struct Columns<'a> {
+    group: &'a str,
+    is_first: bool,
+    all: Vec<(Dataset, Vec<IndexBox>, &'a [u8])>,
+}
+
+impl<'a> Columns<'a> {
+    /// A dataset of which this rank has `own` rows.
+    fn push(
+        &mut self,
+        (name, data_type): (&str, DataType),
+        shape: &[u64],
+        dimensions: &[&str],
+        attributes: &str,
+        (first, n): (u64, u64),
+        bytes: &'a [u8],
+    ) -> Result<()> {
+        let mut dataset = Dataset::new(part_name(self.group, name)?, data_type, shape);
+        attributes.clone_into(&mut dataset.attributes);
+        dataset.dimension_names = dimensions.iter().map(|name| Some((*name).to_owned())).collect();
+        let regions = rows(shape, first, n);
+        self.all.push((dataset, regions, if n == 0 { &[] } else { bytes }));
+        Ok(())
+    }
+
+    /// A dataset that all ranks have, and the first one writes.
+    fn of_first(
+        &mut self,
+        name: (&str, DataType),
+        shape: &[u64],
+        dimensions: &[&str],
+        attributes: &str,
+        bytes: &'a [u8],
+    ) -> Result<()> {
+        let n = if self.is_first { shape[0] } else { 0 };
+        self.push(name, shape, dimensions, attributes, (0, n), bytes)
+    }
+
+    fn connectivity(&mut self, forest: &Forest<'_>, c: &Connectivity<'a>) -> Result<()> {
+        const NONE: &str = "{}";
+        let (trees, d) = (forest.trees, forest.dimension);
+        let (faces, corners) = (2 * d as u64, 1 << d);
+        if c.count > most_vertices(trees, d) {
+            return Err(Error::range(format!("the connectivity has {} vertices for {trees} trees", c.count)));
+        }
+        if trees > 0 && u64::from(c.attribute_bytes) > MOST_ATTRIBUTES / trees {
+            return Err(Error::range(format!(
+                "the connectivity has {} bytes for each of {trees} trees; all may be {MOST_ATTRIBUTES}",
+                c.attribute_bytes
+            )));
+        }
+        let (of_faces, of_corners) = ([trees, faces], [trees, corners]);
+        let (tree_face, tree_corner) = (&["tree", "face"], &["tree", "tree_corner"]);
+        self.of_first(("tree_to_tree", DataType::Int32), &of_faces, tree_face, NONE, c.tree_to_tree)?;
+        self.of_first(("tree_to_face", DataType::Int8), &of_faces, tree_face, NONE, c.tree_to_face)?;
+        if c.count > 0 {
+            let (vertices, names) = (("vertices", DataType::Float64), &["vertex", "space"]);
+            self.of_first(vertices, &[c.count, 3], names, NONE, c.vertices)?;
+            let to_vertex = ("tree_to_vertex", DataType::Int32);
+            self.of_first(to_vertex, &of_corners, tree_corner, NONE, c.tree_to_vertex)?;
+        }
+        for (kind, shared) in [(SharedKind::EDGES, &c.edges), (SharedKind::corners(d), &c.corners)] {
+            if shared.count == 0 {
+                continue;
+            }
+            let [in_tree, boundary, entry] = [
+                format!("tree_{}", kind.what),
+                format!("{}_boundary", kind.what),
+                format!("{}_entry", kind.what),
+            ];
+            let ([a, b, c, d], arrays) = (kind.parts, shared.arrays);
+            self.of_first((a, DataType::Int32), &[trees, kind.each], &["tree", &in_tree], NONE, arrays[0])?;
+            self.of_first((b, DataType::Int32), &[shared.count + 1], &[&boundary], NONE, arrays[1])?;
+            self.of_first((c, DataType::Int32), &[shared.entries], &[&entry], NONE, arrays[2])?;
+            self.of_first((d, DataType::Int8), &[shared.entries], &[&entry], NONE, arrays[3])?;
+        }
+        if c.attribute_bytes > 0 {
+            let data_type = DataType::Raw(c.attribute_bytes);
+            self.of_first(("tree_attributes", data_type), &[trees], &["tree"], NONE, c.attributes)?;
+        }
+        Ok(())
+    }
+
+    /// The trees of a forest of any shapes, of which each rank has some.
+    fn trees(&mut self, forest: &Forest<'_>, c: &Connectivity<'a>, has_vertices: bool) -> Result<()> {
+        let (trees, d) = (forest.trees, forest.dimension);
+        let (of_faces, own) = ([trees, 2 * d as u64], (forest.first_tree, forest.own_trees));
+        let to_tree = "{\"long_name\":\"tree behind each face\"}";
+        let to_face = "{\"long_name\":\"face of the tree behind each face, with its orientation\"}";
+        let shape = "{\"long_name\":\"shape of each tree, by the numbers of VTK\"}";
+        let names = &["tree", "face"];
+        self.push(("tree_to_tree", DataType::Int64), &of_faces, names, to_tree, own, c.tree_to_tree)?;
+        self.push(("tree_to_face", DataType::Int8), &of_faces, names, to_face, own, c.tree_to_face)?;
+        self.push(("tree_shape", DataType::Uint8), &[trees], &["tree"], shape, own, c.tree_shape)?;
+        if has_vertices {
+            let (of_corners, names) = ([trees, 1 << d, 3], &["tree", "tree_corner", "space"]);
+            self.push(("tree_vertices", DataType::Float64), &of_corners, names, "{}", own, c.vertices)?;
+        }
+        Ok(())
+    }
+
+    fn mesh(&mut self, forest: &Forest<'_>, arrays: &Arrays<'a>) -> Result<()> {
+        let (all, own, element) = (forest.quadrants, (forest.first, forest.n), forest.element());
+        let corner = match forest.shapes {
+            true => "first corner in the reference tree, in units of 2^-30 of its edge",
+            false => "corner next to the origin of the tree, in units of 2^-30 of the edge of the tree",
+        };
+        let attributes = format!("{{\"{MESH}\":\"{}\",\"long_name\":\"{corner}\"}}", forest.checksum);
+        let (coordinates, shape) = (("coordinates", DataType::Int32), [all, forest.dimension as u64]);
+        self.push(coordinates, &shape, &[element, "axis"], &attributes, own, arrays.coordinates)?;
+        let level = "{\"long_name\":\"level of refinement\"}";
+        self.push(("level", DataType::Uint8), &[all], &[element], level, own, arrays.level)?;
+        let offsets = format!("{{\"long_name\":\"number of the first {element} of each tree\"}}");
+        let (of_offsets, shape, names) =
+            (("tree_offsets", DataType::Int64), [forest.trees + 1], &["tree_boundary"]);
+        if !forest.shapes {
+            return self.of_first(of_offsets, &shape, names, &offsets, arrays.tree_offsets);
+        }
+        let kind = "{\"long_name\":\"where the other corners are\"}";
+        self.push(("type", DataType::Uint8), &[all], &[element], kind, own, arrays.kind)?;
+        let position = "{\"long_name\":\"number of finest elements of the tree before this one\"}";
+        self.push(("position", DataType::Uint64), &[all], &[element], position, own, arrays.position)?;
+        let own = (forest.first_tree, forest.own_offsets());
+        self.push(of_offsets, &shape, names, &offsets, own, arrays.tree_offsets)
+    }
+
+    fn data(&mut self, forest: &Forest<'_>, arrays: &Arrays<'a>) -> Result<()> {
+        if arrays.data_bytes == 0 {
+            return Err(Error::argument("the quadrants of this forest have no data to write"));
+        }
+        let order = byte_order();
+        let attributes = format!("{{\"{MESH}\":\"{}\",\"byte_order\":\"{order}\"}}", forest.checksum);
+        let (data_type, own) = (DataType::Raw(arrays.data_bytes), (forest.first, forest.n));
+        self.push(("data", data_type), &[forest.quadrants], &["quadrant"], &attributes, own, arrays.data)
+    }
+}
+
+/// Writes the text `about this file`, for people who have nothing but the file.
+///
+/// # Errors
+/// Those of [`Writer::block`].
+pub fn write_about(file: &mut Writer) -> Result<()> {
+    let text = include_bytes!("about.txt");
+    file.block(b"about this file", 0, text.len() as u64, Some(text), Encode::None)
+}
+
+/// How this machine orders the bytes of numbers.
+pub(super) const fn byte_order() -> &'static str {
+    if cfg!(target_endian = "big") { "big" } else { "little" }
+}
+
+/// Writes the attributes by which a group is known as a forest, and others: a JSON object.
+///
+/// # Errors
+/// `Argument` for another dimension, or what is no object; those of [`Writer::group`].
+pub fn write_group(
+    file: &mut Writer,
+    notes: &mut MeshNotes,
+    group: &str,
+    forest: Result<Forest<'_>>,
+    attributes: Result<&str>,
+) -> Result<()> {
+    let all = attributes.and_then(|attributes| {
+        let forest = forest?;
+        let rest = attributes.trim_start().strip_prefix('{').map(str::trim_start);
+        let rest = rest.ok_or_else(|| Error::argument("attributes of a forest: found no JSON object"))?;
+        let (version, comma) = (forest.version(), if rest.starts_with('}') { "" } else { "," });
+        Ok(format!("{{\"{FOREST}\":{version},\"{DIMENSION}\":{}{comma}{rest}", forest.dimension))
+    });
+    let all = file.agree_on(all)?;
+    file.group(group, &all)?;
+    known(notes, group).has_group = true;
+    Ok(())
+}
+
+/// What is known of a group, whose attributes are in the file.
+fn begin<'a>(
+    file: &mut Writer,
+    notes: &'a mut MeshNotes,
+    group: &str,
+    forest: &Forest<'_>,
+) -> Result<&'a mut GroupNotes> {
+    look(file, known(notes, group), group, FOREST, "coordinates")?;
+    if !known(notes, group).has_group {
+        write_group(file, notes, group, Ok(*forest), Ok("{}"))?;
+    }
+    Ok(known(notes, group))
+}
+
+/// A number that changes with the connectivity, and of any shapes whether all trees have vertices.
+fn summary(file: &mut Writer, forest: &Forest<'_>, arrays: &Result<Arrays<'_>>) -> Result<(u64, bool)> {
+    let own = arrays.as_ref().map(|arrays| arrays.connectivity).map_err(Error::again);
+    if !forest.shapes {
+        return Ok((file.agree_on(own)?.hash(), false));
+    }
+    let parts = own.map(|c| {
+        let (hash, lacks) = (c.hash_of_trees(forest), forest.own_trees > 0 && c.vertices.is_empty());
+        let counts = [forest.own_trees, u64::from(lacks), hash >> 32, hash & u64::from(u32::MAX)];
+        counts.map(|count| Partition { count, ..Partition::default() })
+    });
+    let mut parts = file.agree_on(parts)?;
+    file.spread(Ok(&mut parts))?;
+    let [found, lack, high, low] = parts.map(|part| part.total);
+    if found != forest.trees {
+        let words = format!("{found} of {} trees have elements; expected some in each tree", forest.trees);
+        return file.agree_on(Err(Error::argument(words)));
+    }
+    Ok(((high << 32).wrapping_add(low), lack == 0))
+}
+
+/// Writes `parts` of a forest: a sum of [`CONNECTIVITY`], [`MESH_PARTS`], [`DATA`] and [`PARTITION`]. Before the first ones it writes the attributes of
+/// the group.
+///
+/// # Errors
+/// `Usage` for another mesh in a step that has fields, and for data of another mesh than the last one; `Range` for more vertices, or bytes of trees,
+/// than docs/forest.md has; `Argument`; and those of [`Writer::datasets`].
+pub fn write(
+    file: &mut Writer,
+    notes: &mut MeshNotes,
+    group: &str,
+    forest: &Forest<'_>,
+    parts: u32,
+    arrays: Result<Arrays<'_>>,
+) -> Result<()> {
+    let has = |part| parts & part != 0;
+    let is_first = file.rank() == 0;
+    let ranks = file.size() as u64;
+    let (hash, has_vertices) = if has(CONNECTIVITY) { summary(file, forest, &arrays)? } else { (0, false) };
+    let columns = arrays.and_then(|arrays| {
+        let mut columns = Columns { group, is_first, all: Vec::new() };
+        match forest.shapes {
+            _ if !has(CONNECTIVITY) => {}
+            true => columns.trees(forest, &arrays.connectivity, has_vertices)?,
+            false => columns.connectivity(forest, &arrays.connectivity)?,
+        }
+        if has(MESH_PARTS) {
+            columns.mesh(forest, &arrays)?;
+        }
+        if has(DATA) {
+            columns.data(forest, &arrays)?;
+        }
+        if has(PARTITION) {
+            let attributes =
+                "{\"long_name\":\"number of the first quadrant of each rank that wrote the file\"}";
+            let (shape, names) = ([ranks + 1], &["rank_boundary"]);
+            columns.of_first(
+                (PARTITION_NAME, DataType::Int64),
+                &shape,
+                names,
+                attributes,
+                arrays.partition,
+            )?;
+        }
+        Ok(columns)
+    });
+    let columns = file.agree_on(columns)?;
+    let known = begin(file, notes, group, forest)?;
+    if has(DATA) && !has(MESH_PARTS) {
+        belong(file, known, group, forest, "data")?;
+    }
+    let is_other = known.mesh.is_some_and(|(_, checksum)| checksum != forest.checksum);
+    if has(MESH_PARTS) && is_other && known.has_fields {
+        let words = format!(
+            "another mesh of the forest {group}, where the time step has fields of the one before: begin a step by \
+             scda_forest_write_time or {}",
+            forest.call("write_step")
+        );
+        return file.agree_on(Err(Error::usage(words)));
+    }
+    let all = columns.all.iter().map(|(dataset, regions, bytes)| (dataset, &**regions, *bytes));
+    file.datasets(&all.collect::<Vec<_>>())?;
+    if has(MESH_PARTS) {
+        known.mesh = Some((forest.quadrants, forest.checksum));
+        known.has_fields = has(DATA);
+    }
+    if has(CONNECTIVITY) {
+        known.connectivity = Some(hash);
+    }
+    Ok(())
+}
+
+/// Begins a time step: writes the attributes of the group, the time, and the connectivity, as far as the file does not have them. Returns whether it
+/// does not have the mesh, which is then to be written.
+///
+/// # Errors
+/// Those of [`write()`] and [`write_time`].
+pub fn write_step(
+    file: &mut Writer,
+    notes: &mut MeshNotes,
+    group: &str,
+    forest: &Forest<'_>,
+    (time, units): (f64, Result<Option<&str>>),
+    arrays: Result<Arrays<'_>>,
+) -> Result<bool> {
+    begin(file, notes, group, forest)?;
+    write_time(file, notes, group, time, units)?;
+    let (hash, _) = summary(file, forest, &arrays)?;
+    let has = known(notes, group).connectivity == Some(hash);
+    let mut ranks = [Partition { count: u64::from(has), ..Partition::default() }];
+    file.spread(Ok(&mut ranks))?;
+    if ranks[0].total < file.size() as u64 {
+        write(file, notes, group, forest, CONNECTIVITY, arrays)?;
+    }
+    Ok(known(notes, group).mesh != Some((forest.quadrants, forest.checksum)))
+}
+
+/// Before something of the quadrants is written: their mesh must be the last one that was written.
+fn belong(
+    file: &mut Writer,
+    known: &mut GroupNotes,
+    group: &str,
+    forest: &Forest<'_>,
+    name: &str,
+) -> Result<()> {
+    if known.mesh.is_none() {
+        look(file, known, group, FOREST, "coordinates")?;
+    }
+    let (all, checksum) = (forest.quadrants, forest.checksum);
+    let words = match known.mesh {
+        Some(mesh) if mesh == (all, checksum) => {
+            known.has_fields = true;
+            return Ok(());
+        }
+        Some((last, of_last)) => format!(
+            "{group}/{name} is of a forest of {all} {}s with checksum {checksum}; the last mesh in the file has {last} \
+             with {of_last}: call {} when the mesh has changed",
+            forest.element(),
+            forest.call("write_mesh")
+        ),
+        None => format!(
+            "{group}/{name} is of a forest whose mesh is not in the file: call {} before",
+            forest.call("write_forest")
+        ),
+    };
+    file.agree_on(Err(Error::usage(words)))
+}
+
+/// Before a field is written: the dataset that it becomes, and the rows of this rank. Of `what`, the name is that in the group, and the first number
+/// of indices is not looked at.
+///
+/// # Errors
+/// `Usage` if the mesh is not the last one that was written; `Argument`.
+pub fn field(
+    file: &mut Writer,
+    notes: &mut MeshNotes,
+    group: &str,
+    forest: &Forest<'_>,
+    what: Result<&Dataset>,
+) -> Result<(Dataset, Vec<IndexBox>)> {
+    let what = file.agree_on(what)?;
+    belong(file, known(notes, group), group, forest, &what.name)?;
+    let dataset = field_in_group(group, what, forest.quadrants, Some(forest.element()));
+    let mut dataset = file.agree_on(dataset)?;
+    dataset.attributes = with_mesh(&dataset.attributes, forest.checksum);
+    let regions = forest.rows(&dataset.shape);
+    Ok((dataset, regions))
+}
+
+/// Before a field with a number of values of its own for each quadrant is written: the datasets of the counts and of the values, and the rows of this
+/// rank. `counts` are those of its quadrants, as they lie in memory.
+///
+/// # Errors
+/// Those of [`field`]; `Range` for counts that are negative or have a sum that is too large.
+pub fn ragged(
+    file: &mut Writer,
+    notes: &mut MeshNotes,
+    group: &str,
+    forest: &Forest<'_>,
+    what: Result<&Dataset>,
+    counts: Result<&[u8]>,
+) -> Result<[(Dataset, Vec<IndexBox>); 2]> {
+    let what = file.agree_on(what)?;
+    let name = field_name(group, &format!("{}:count", what.name));
+    let sum = counts.and_then(|counts| sum(forest, counts));
+    let own = name.and_then(|name| Ok((name, [Partition { count: sum?, ..Partition::default() }])));
+    let (name, mut values) = file.agree_on(own)?;
+    file.spread(Ok(&mut values))?;
+    belong(file, known(notes, group), group, forest, &what.name)?;
+    let sample = format!("{}:sample", what.name);
+    let dataset = field_in_group(group, what, values[0].total, Some(&sample));
+    let mut dataset = file.agree_on(dataset)?;
+    dataset.attributes = with_mesh(&dataset.attributes, forest.checksum);
+    let regions = rows(&dataset.shape, values[0].offset, values[0].count);
+    let mut counts = Dataset::new(name, DataType::Int64, [forest.quadrants]);
+    counts.attributes = format!(
+        "{{\"{MESH}\":\"{}\",\"long_name\":\"number of values of each {}\",\"sample_dimension\":{}}}",
+        forest.checksum,
+        forest.element(),
+        Value::from(sample)
+    );
+    counts.dimension_names = vec![Some(forest.element().to_owned())];
+    counts.layout = match what.layout {
+        Layout::Contiguous => Layout::Contiguous,
+        Layout::Chunked { text, .. } => Layout::Chunked { shape: None, text },
+        Layout::Auto { .. } => Layout::Auto { shape: None },
+    };
+    let of_counts = forest.rows(&counts.shape);
+    Ok([(counts, of_counts), (dataset, regions)])
+}
