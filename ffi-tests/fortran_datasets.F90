@@ -37,6 +37,12 @@ program test_fortran_datasets
   call in_one_call(trim(folder) // "/fortran-datasets.scda")
   call in_turns(trim(folder) // "/fortran-datasets.scda")
   call later(trim(folder) // "/fortran-datasets-later.scda")
+  call require(.not. scda_stop_requested(comm), "no stop is requested")
+  call scda_stop_watch(SCDA_STOP_TERM)
+  call require(.not. scda_stop_requested(comm), "no stop is requested by waiting for one")
+  if (rank == 0) call scda_stop_watch(seconds=1d-9)
+  call require(scda_stop_requested(comm), "the time of one process is over")
+  call series(trim(folder) // "/fortran-datasets-series.scda")
   call refused(trim(folder) // "/fortran-datasets-refused.scda")
   call types(trim(folder) // "/fortran-datasets-types.scda")
   call texts(trim(folder) // "/fortran-datasets-texts.scda")
@@ -130,6 +136,9 @@ contains
     call scda_fset_attributes(f, "t", "{""x"": null}", record=0)
     call scda_fset_attributes(f, "t", scda_json("last", .true.))
     call scda_fset_attributes(f, "/", scda_json("title", "later"))
+    call scda_fset_attributes(f, "a/", scda_json("x", [0.5d0, 1d300]) // ", " // scda_json("n", -3) // ", " // &
+      & scda_json("q", 0.25) // ", " // scda_json("names", ["u  ", "v w"]) // ", " // &
+      & scda_json("on", [.true., .false.]) // ", " // scda_json("big", huge(0_int64)))
     call scda_write(f, "rows", reshape([3, 4, 5, 6], [2, 2]), extends=.true.)
     if (rank == 0) then
       call scda_fwrite_texts(f, "names", ["two ", "tres"], extends=.true.)
@@ -144,6 +153,7 @@ contains
     call require(found .and. d%attributes == "{""last"":true}", "attributes set later: " // d%attributes)
     call scda_ffind_group(f, "/", found, attributes)
     call require(found .and. attributes == "{""title"":""later""}", "attributes set later: " // attributes)
+    call one_by_one(f, filename)
     call scda_ffind_dataset(f, "rows", found, d)
     call require(found .and. all(d%shape == [2, 3]), "rows added later")
     call scda_read(f, d, numbers)
@@ -154,6 +164,89 @@ contains
     call require(found .and. all(names == ["one ", "two ", "tres"]), "texts added later")
     call scda_fclose(f)
   end subroutine later
+
+  ! A series that is begun and continued, and rolled back to a step that was not committed by itself.
+  subroutine series(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f
+    type(scda_params_t) :: params
+    logical :: is_new, found
+    integer :: round, step, ierr, unit
+    real(real64) :: time
+    type(scda_dataset_t) :: d
+    if (rank == 0) then
+      open (newunit=unit, file=filename, iostat=ierr)
+      close (unit, status="delete", iostat=ierr)
+    end if
+    call scda_params_init(params)
+    do round = 0, 1
+      call scda_fopen_append_or_create(f, comm, filename, "a series", is_new, params=params)
+      call require(is_new .eqv. round == 0, "created only once")
+      do step = 3 * round, 3 * round + 2
+        call scda_write(f, "time", real(step, real64))
+        call scda_write(f, "rho", [step, step])
+      end do
+      call scda_fclose(f)
+    end do
+    call scda_fopen_append(f, comm, filename, name="time", record=3)
+    call scda_fclose(f)
+    call scda_fopen_read(f, comm, filename)
+    call scda_read(f, "time", time)
+    call scda_ffind_dataset(f, "rho", found, d, 4)
+    call require(nint(time) == 3 .and. .not. found, "what follows step 3 is removed")
+    call scda_fclose(f)
+    call scda_fopen_append_or_create(f, comm, filename, "a series", name="time", record=-3)
+    call scda_fclose(f)
+    call scda_fopen_read(f, comm, filename)
+    call scda_read(f, "time", time)
+    call require(nint(time) == 1, "what follows the step before the one before the last is removed")
+    call scda_fclose(f)
+    call scda_fopen_append(f, comm, filename, name="time", record=2, ierr=ierr)
+    call require(ierr == SCDA_ERR_ARG, "no such step")
+  end subroutine series
+
+  ! The attributes of `later`.
+  subroutine one_by_one(f, filename)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: closed
+    real(real64) :: x(3), y
+    real(real32) :: q
+    integer(int64) :: big
+    integer :: n, number, ierr
+    logical :: found, on(2), last
+    character(5) :: title, names(3)
+    x = 7
+    call scda_fread_attribute(f, "a/", "x", x, found, n=n)
+    call require(found .and. n == 2 .and. all(abs(x - [0.5d0, 1d300, 7d0]) <= 0), "numbers of an attribute")
+    call scda_fread_attribute(f, "a/", "n", y)
+    call require(nint(y) == -3, "an integer as a real number")
+    call scda_fread_attribute(f, "a/", "n", number)
+    call scda_fread_attribute(f, "a/", "q", q)
+    call scda_fread_attribute(f, "a/", "big", big)
+    call require(number == -3 .and. nint(4 * q) == 1 .and. big == huge(big), "single numbers")
+    names = "none"
+    call scda_fread_attribute(f, "a/", "names", names, n=n)
+    call require(n == 2 .and. all(names == ["u    ", "v w  ", "none "]), "texts of an attribute")
+    call scda_fread_attribute(f, "/", "title", title)
+    call scda_fread_attribute(f, "a/", "on", on)
+    call scda_fread_attribute(f, "t", "last", last)
+    call require(title == "later" .and. on(1) .and. .not. on(2) .and. last, "text and logicals")
+    call scda_fread_attribute(f, "t", "last", last, found, record=0)
+    call require(last .and. .not. found, "no such attribute")
+    number = 5
+    call scda_fread_attribute(f, "nothing", "n", number, found)
+    call require(number == 5 .and. .not. found, "no such dataset")
+    call scda_fopen_read(closed, comm, filename)
+    call scda_fread_attribute(closed, "a/", "names", title, ierr=ierr)
+    call require(ierr == SCDA_ERR_ARG, "two texts for one")
+    call scda_fopen_read(closed, comm, filename)
+    call scda_fread_attribute(closed, "/", "title", names(1)(1:4), ierr=ierr)
+    call require(ierr == SCDA_ERR_ARG, "a text that is too long")
+    call scda_fopen_read(closed, comm, filename)
+    call scda_fread_attribute(closed, "a/", "x", number, ierr=ierr)
+    call require(ierr == SCDA_ERR_ARG, "numbers with a fraction for an integer")
+  end subroutine one_by_one
 
   ! A part of the array, from these indices to those.
   function part(first, last) result(numbers)

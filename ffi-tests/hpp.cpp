@@ -374,14 +374,31 @@ static void sealed () {
   CHECK (scda::reader (g.comm, name).sections () == 2);
   CHECK (scda::reader (g.comm, folder + "/hpp-sealed.1.scda").sections () == 3);
 
-  // Not to where no commit ends.
-  w = scda::writer (g.comm, name, std::string ("one commit"), seal);
-  w.write_block ("a", 7);
-  w.write_block ("b", 7);
+  // To a place that was not committed by itself.
+  w = scda::writer::append_or_create (g.comm, name, "not needed", seal);
+  CHECK (!w.is_new () && w.user ().empty ());
+  for (int step = 0; step < 4; ++step) { w.write ("time", step), w.write ("rho", 2 * step); }
   w.close ();
-  auto back = [&] { scda::writer::append (g.comm, name, scda::params ().append_after (1)); };
-  CHECK (thrown (back, "no seal ends after this number of sections; the first one covers 2") == SCDA_ERR_ARG);
-  CHECK (scda::reader (g.comm, name).sections () == 2);
+  w = scda::writer::append (g.comm, name, scda::params ().append_name ("time").append_record (1));
+  CHECK (w.info ().rolled_back_bytes > 0);
+  w.close ();
+  int last = 7;
+  r = scda::reader (g.comm, name);
+  scda::dataset rho;
+  CHECK (r.find_dataset (rho, "rho"));
+  r.read (rho, last);
+  CHECK (last == 2 && r.sections () == 10);
+  r.close ();
+  scda::writer::append (g.comm, name, scda::params ().append_after (1)).close ();
+  CHECK (scda::reader (g.comm, name).sections () == 1);
+  auto back = [&] { scda::writer::append (g.comm, name, scda::params ().append_after (2)); };
+  CHECK (thrown (back, "2 sections are more than the 1") == SCDA_ERR_ARG);
+  barrier (g);
+  if (g.rank == 0) { std::remove (name.c_str ()); }
+  barrier (g);
+  w = scda::writer::append_or_create (g.comm, name, "a new one", seal);
+  CHECK (w.is_new () && w.user () == "a new one");
+  w.close ();
 }
 
 // Elements of a known value: three numbers each, or as many as the number of the element says.

@@ -928,6 +928,7 @@ static void later (const std::string &name) {
   w.set_attributes ("t", "{\"x\": null}", 0);
   w.set_attributes ("t", scda::attributes ("last", true));
   w.set_attributes ("/", scda::attributes ("title", "later"));
+  w.set_attributes ("a/", scda::attributes ("n", -3).add ("x", std::vector<double> { 0.5, 1e300 }).add ("names", std::vector<std::string> { "u", "v w", "" }));
   const std::size_t count = g.rank == 0 ? 1 : 0;
   w.write (scda::dataset ("rows", { 1, 2 }).chunks ().extends (), std::vector<int> (2 * count, 7), std::vector<scda::box> (count, scda::box (list { 0, 0 }, list { 1, 2 })));
   w.close ();
@@ -937,6 +938,21 @@ static void later (const std::string &name) {
   CHECK (r.find_dataset (d, "t", 0) && d.attributes () == "{\"units\":\"s\"}");
   CHECK (r.find_dataset (d, "t", -1) && d.attributes () == "{\"last\":true}");
   CHECK (r.find_group (title, "/") && title == "{\"title\":\"later\"}");
+  // One by one.
+  bool last = false;
+  int n = 7;
+  float f = 7;
+  std::vector<double> x;
+  std::vector<std::string> names, none { "default" };
+  CHECK (r.read_attribute ("t", "last", last) && last && !r.read_attribute ("t", "last", last, 0));
+  CHECK (r.read_attribute ("/", "title", title) && title == "later" && r.read_attribute ("a/", "n", n) && n == -3);
+  CHECK (r.read_attribute ("a/", "x", x) && x == (std::vector<double> { 0.5, 1e300 }) && r.read_attribute ("a/", "n", f) && !(f > -3) && !(f < -3));
+  CHECK (r.read_attribute ("a/", "names", names) && names == (std::vector<std::string> { "u", "v w", "" }) && !r.read_attribute ("a/", "x y", none) && none[0] == "default");
+  CHECK (r.find_dataset (d, "t", 0) && scda::get_attribute (d.attributes (), "units", title) && title == "s" && !scda::get_attribute (d.attributes (), "x", x));
+  int code = SCDA_SUCCESS;
+  try { scda::get_attribute ("{\"a\":[\"b\",\"c\"]}", "a", title); }
+  catch (const scda::error &e) { code = e.code (); }
+  CHECK (code == SCDA_ERR_ARG && title == "s");
   CHECK (r.find_dataset (d, "rows") && d.shape () == (list { static_cast<std::uint64_t> (g.size) + 1, 2 }));
   std::vector<int> all (2 * static_cast<std::size_t> (g.size) + 2);
   r.read (d, all);

@@ -161,12 +161,13 @@ module scda_implementation
 
   public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fopen_append, scda_fclose, scda_fflush, scda_fcommit, scda_get_info
   public :: scda_fcommit_begin, scda_fclose_begin, scda_test, scda_wait, scda_get_statistics
-  public :: scda_frefresh, scda_fsections, scda_fseek, scda_ffind
+  public :: scda_stop_watch, scda_stop_requested
+  public :: scda_fopen_append_or_create, scda_frefresh, scda_fsections, scda_fseek, scda_ffind
   public :: scda_partition_local, scda_partition_counts
   public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes, scda_fread_varray_sizes_range
   public :: scda_params_init, scda_ferror_string, scda_last_error_message, scda_version, scda_type_name
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fnext_entry, scda_fwrite_group, scda_ffind_group
-  public :: scda_fset_attributes
+  public :: scda_fset_attributes, scda_fread_attribute
   public :: scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
   public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_ffind_streams, scda_stream_size
   public :: scda_member, scda_write_structs, scda_read_structs
@@ -205,13 +206,32 @@ module scda_implementation
   end interface scda_fopen_read
 
   !> Opens a file to write more sections after those that it has: call scda_fopen_append(f, comm, filename [, userstr, ierr, len, params,
-  !> info])
+  !> info, name, record]). name, record: goes on after this step, as append_name and append_record of scda_params_t in scda.h; record is -1
+  !> (the last one) if it is absent.
   interface scda_fopen_append
     module procedure fopen_append_int
 #ifdef SCDA_F08
     module procedure fopen_append_f08
 #endif
   end interface scda_fopen_append
+
+  !> Opens a file to append to it, or creates it if there is none: call scda_fopen_append_or_create(f, comm, filename, userstr [, is_new,
+  !> ierr, params, info, name, record]). is_new: whether it was created. name, record: as for scda_fopen_append.
+  interface scda_fopen_append_or_create
+    module procedure fopen_append_or_create_int
+#ifdef SCDA_F08
+    module procedure fopen_append_or_create_f08
+#endif
+  end interface scda_fopen_append_or_create
+
+  !> Whether any process was asked to stop, by a signal or by the time (scda_stop_watch), the same on all processes of comm: a logical
+  !> function scda_stop_requested(comm [, ierr]).
+  interface scda_stop_requested
+    module procedure stop_requested_int
+#ifdef SCDA_F08
+    module procedure stop_requested_f08
+#endif
+  end interface scda_stop_requested
 
   !> Writes a dataset, a named array: call scda_write(f, name, data [, shape, start, count, Nq, chunk, encode, codec, level, shuffle,
   !> max_relative_error, max_absolute_error, fill, attributes, units, dimension_names, ierr, type, extends]).
@@ -285,10 +305,25 @@ module scda_implementation
     module procedure request_bool
   end interface scda_request
 
-  !> A member of attributes, as text of JSON: scda_json(key, value), of a string, an integer, a real number or a logical.
+  !> A member of attributes, as text of JSON: scda_json(key, value), of a string, an integer, a real number or a logical, or of an array
+  !> of these. An array of one number or logical becomes a single value.
   interface scda_json
-    module procedure json_text, json_int32, json_int64, json_real32, json_real64, json_logical
+    module procedure json_text, json_integer32, json_integer64, json_real32, json_real64, json_logical
+    module procedure json_texts, json_integer32s, json_integer64s, json_real32s, json_real64s, json_logicals
   end interface scda_json
+
+  !> Reads one attribute of a dataset, or of a group (a path with a slash at its end; "/" is the file): call
+  !> scda_fread_attribute(f, name, key, value [, found, ierr, record, n]).
+  !>   value   a string, an integer, a real number or a logical; or an array of these, for a list. Without such an attribute it stays:
+  !>           set it to the default before. Too little room, and a value of another kind, are SCDA_ERR_ARG
+  !>   found   whether there is such an attribute
+  !>   record  0 for the first dataset of this name; by default the last one
+  !>   n       with an array: how many values there are
+  interface scda_fread_attribute
+    module procedure attribute_text, attribute_integer32, attribute_integer64, attribute_real32, attribute_real64, attribute_logical
+    module procedure attributes_text, attributes_integer32, attributes_integer64, attributes_real32, attributes_real64
+    module procedure attributes_logical
+  end interface scda_fread_attribute
 
   ! What is known of an argument of any type and rank. Dummy arguments of this type are targets: of others, gfortran assumes
   ! that what their pointers point to does not change.
@@ -394,18 +429,104 @@ contains
     call open_existing(f, comm, filename, "r", userstr, ierr, len, params, info)
   end subroutine fopen_read_int
 
-  subroutine fopen_append_int(f, comm, filename, userstr, ierr, len, params, info)
+  subroutine fopen_append_int(f, comm, filename, userstr, ierr, len, params, info, name, record)
     type(scda_fcontext_t), intent(out) :: f
     integer, intent(in) :: comm
     character(*), intent(in) :: filename
     character(*), intent(out), optional :: userstr
     integer, intent(out), optional :: ierr, len
     type(scda_params_t), intent(in), optional :: params
-    integer, intent(in), optional :: info
-    call open_existing(f, comm, filename, "a", userstr, ierr, len, params, info)
+    integer, intent(in), optional :: info, record
+    character(*), intent(in), optional :: name
+    type(scda_params_t) :: chosen_params
+    character(kind=c_char), allocatable, target :: c_name(:)
+    call put_step(name, record, params, chosen_params, c_name)
+    call open_existing(f, comm, filename, "a", userstr, ierr, len, chosen_params, info)
   end subroutine fopen_append_int
 
+  subroutine fopen_append_or_create_int(f, comm, filename, userstr, is_new, ierr, params, info, name, record)
+    type(scda_fcontext_t), intent(out) :: f
+    integer, intent(in) :: comm
+    character(*), intent(in) :: filename, userstr
+    logical, intent(out), optional :: is_new
+    integer, intent(out), optional :: ierr
+    type(scda_params_t), intent(in), optional :: params
+    integer, intent(in), optional :: info, record
+    character(*), intent(in), optional :: name
+    type(scda_params_t) :: chosen_params
+    character(kind=c_char), allocatable, target :: c_name(:)
+    character(len(userstr)) :: copy
+    copy = userstr
+    call put_step(name, record, params, chosen_params, c_name)
+    call open_file(f, comm, filename, "c", copy, bytes_of(userstr), ierr, params=chosen_params, info=info)
+    if (present(is_new)) is_new = .not. c_associated(c_note(f%handle, "appended" // c_null_char, 0_c_size_t))
+  end subroutine fopen_append_or_create_int
+
+  ! The parameters with the step after which the program goes on. c_name must stay until the file is opened.
+  subroutine put_step(name, record, params, chosen_params, c_name)
+    character(*), intent(in), optional :: name
+    integer, intent(in), optional :: record
+    type(scda_params_t), intent(in), optional :: params
+    type(scda_params_t), intent(out) :: chosen_params
+    character(kind=c_char), allocatable, target, intent(out) :: c_name(:)
+    integer :: i
+    if (present(params)) then
+      chosen_params = params
+    else
+      call scda_params_init(chosen_params)
+    end if
+    if (.not. present(name)) return
+    allocate(c_name(len_trim(name) + 1))
+    do i = 1, len_trim(name)
+      c_name(i) = name(i:i)
+    end do
+    c_name(len_trim(name) + 1) = c_null_char
+    chosen_params%append_name = c_loc(c_name)
+    chosen_params%append_record = chosen(record, -1)
+  end subroutine put_step
+
+  !> From now on, signals and a deadline request a stop: call scda_stop_watch([signals, seconds, ierr]). signals: the sum of some of
+  !> SCDA_STOP_TERM, SCDA_STOP_USR1, ...; by default these two. seconds: real(real64); absent or 0: not by the time.
+  subroutine scda_stop_watch(signals, seconds, ierr)
+    integer, intent(in), optional :: signals
+    real(real64), intent(in), optional :: seconds
+    integer, intent(out), optional :: ierr
+    real(c_double) :: after
+    integer(c_int) :: status, err
+    after = 0
+    if (present(seconds)) after = seconds
+    status = c_stop_watch(chosen(signals, 0), after, err)
+    call finish_stop(status, err, ierr)
+  end subroutine scda_stop_watch
+
+  function stop_requested_int(comm, ierr) result(is_requested)
+    integer, intent(in) :: comm
+    integer, intent(out), optional :: ierr
+    logical :: is_requested
+    integer(c_int) :: status, err
+    status = c_stop_requested_f(int(comm, c_int), err)
+    is_requested = status == 1
+    call finish_stop(status, err, ierr)
+  end function stop_requested_int
+
+  subroutine finish_stop(status, err, ierr)
+    integer(c_int), intent(in) :: status, err
+    integer, intent(out), optional :: ierr
+    if (present(ierr)) then
+      ierr = int(err)
+    else if (status < 0) then
+      call fail(scda_last_error_message())
+    end if
+  end subroutine finish_stop
+
 #ifdef SCDA_F08
+  function stop_requested_f08(comm, ierr) result(is_requested)
+    type(MPI_Comm), intent(in) :: comm
+    integer, intent(out), optional :: ierr
+    logical :: is_requested
+    is_requested = stop_requested_int(int(comm%MPI_VAL), ierr)
+  end function stop_requested_f08
+
   subroutine fopen_f08(f, comm, filename, mode, userstr, ierr, len)
     type(scda_fcontext_t), intent(out) :: f
     type(MPI_Comm), intent(in) :: comm
@@ -442,7 +563,22 @@ contains
     call fopen_read_int(f, int(comm%MPI_VAL), filename, userstr, ierr, len, params, hints)
   end subroutine fopen_read_f08
 
-  subroutine fopen_append_f08(f, comm, filename, userstr, ierr, len, params, info)
+  subroutine fopen_append_or_create_f08(f, comm, filename, userstr, is_new, ierr, params, info, name, record)
+    type(scda_fcontext_t), intent(out) :: f
+    type(MPI_Comm), intent(in) :: comm
+    character(*), intent(in) :: filename, userstr
+    logical, intent(out), optional :: is_new
+    integer, intent(out), optional :: ierr
+    type(scda_params_t), intent(in), optional :: params
+    type(MPI_Info), intent(in), optional :: info
+    character(*), intent(in), optional :: name
+    integer, intent(in), optional :: record
+    integer, allocatable :: hints
+    if (present(info)) hints = info%MPI_VAL
+    call fopen_append_or_create_int(f, int(comm%MPI_VAL), filename, userstr, is_new, ierr, params, hints, name, record)
+  end subroutine fopen_append_or_create_f08
+
+  subroutine fopen_append_f08(f, comm, filename, userstr, ierr, len, params, info, name, record)
     type(scda_fcontext_t), intent(out) :: f
     type(MPI_Comm), intent(in) :: comm
     character(*), intent(in) :: filename
@@ -450,9 +586,11 @@ contains
     integer, intent(out), optional :: ierr, len
     type(scda_params_t), intent(in), optional :: params
     type(MPI_Info), intent(in), optional :: info
+    character(*), intent(in), optional :: name
+    integer, intent(in), optional :: record
     integer, allocatable :: hints
     if (present(info)) hints = info%MPI_VAL
-    call fopen_append_int(f, int(comm%MPI_VAL), filename, userstr, ierr, len, params, hints)
+    call fopen_append_int(f, int(comm%MPI_VAL), filename, userstr, ierr, len, params, hints, name, record)
   end subroutine fopen_append_f08
 #endif
 
@@ -2351,54 +2489,101 @@ contains
     json = quoted(key) // ": " // quoted(trim(value))
   end function json_text
 
-  function json_int32(key, value) result(json)
-    character(*), intent(in) :: key
-    integer(int32), intent(in) :: value
+  function json_texts(key, value) result(json)
+    character(*), intent(in) :: key, value(:)
     character(:), allocatable :: json
-    json = quoted(key) // ": " // decimal(int(value, int64))
-  end function json_int32
-
-  function json_int64(key, value) result(json)
-    character(*), intent(in) :: key
-    integer(int64), intent(in) :: value
-    character(:), allocatable :: json
-    json = quoted(key) // ": " // decimal(value)
-  end function json_int64
-
-  function json_logical(key, value) result(json)
-    character(*), intent(in) :: key
-    logical, intent(in) :: value
-    character(:), allocatable :: json
-    json = quoted(key) // ": " // trim(merge("true ", "false", value))
-  end function json_logical
-
-  ! A real number in the fewest digits that lead back to it. Infinities and NaN, which JSON does not have, become strings.
-  function json_real64(key, value) result(json)
-    character(*), intent(in) :: key
-    real(real64), intent(in), target :: value
-    character(:), allocatable :: json
-    json = quoted(key) // ": " // json_number(c_loc(value), SCDA_TYPE_FLOAT64)
-  end function json_real64
-
-  function json_real32(key, value) result(json)
-    character(*), intent(in) :: key
-    real(real32), intent(in), target :: value
-    character(:), allocatable :: json
-    json = quoted(key) // ": " // json_number(c_loc(value), SCDA_TYPE_FLOAT32)
-  end function json_real32
-
-  function json_number(value, type) result(json)
-    type(c_ptr), intent(in) :: value
-    integer, intent(in) :: type
-    character(:), allocatable :: json
-    character(kind=c_char) :: text(40)
-    integer :: i, length
-    length = int(c_json_number(value, int(type, c_int), text, size(text, kind=c_size_t)))
-    allocate(character(length) :: json)
-    do i = 1, length
-      json(i:i) = text(i)
+    integer :: i
+    json = quoted(key) // ": ["
+    do i = 1, size(value)
+      if (i > 1) json = json // ", "
+      json = json // quoted(trim(value(i)))
     end do
-  end function json_number
+    json = json // "]"
+  end function json_texts
+
+  ! A member of attributes: n numbers, or bytes of logicals, as C has them. Empty for a key that no attribute can have: whatever gets
+  ! this refuses it, because the rest of the object is no JSON then, or has fewer members.
+  function json_member(key, type, values, n) result(json)
+    character(*), intent(in) :: key
+    integer, intent(in) :: type, n
+    type(c_ptr), intent(in) :: values
+    character(:), allocatable :: json
+    integer(c_int) :: status, err
+    integer(c_size_t) :: length
+    character(kind=c_char), target :: text(40 * n + 40)
+    text(1) = c_null_char
+    status = c_set_attribute(text, size(text, kind=c_size_t), "" // c_null_char, int(type, c_int), values, int(n, c_int64_t), err)
+    json = "?"
+    if (status == 0) then
+      length = c_strlen(c_loc(text))
+      deallocate(json)
+      allocate(character(length) :: json)
+      call copy_text(text, length, json)
+      json = json(5:len(json) - 1) ! without {"": and }
+    end if
+    json = quoted(key) // ": " // json
+  end function json_member
+
+  subroutine attribute_text(f, name, key, value, found, ierr, record)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: name, key
+    character(*), intent(inout) :: value
+    logical, intent(out), optional :: found
+    integer, intent(out), optional :: ierr
+    integer, intent(in), optional :: record
+    character(len(value)) :: values(1)
+    values = value
+    call attributes_text(f, name, key, values, found, ierr, record)
+    value = values(1)
+  end subroutine attribute_text
+
+  subroutine attributes_text(f, name, key, value, found, ierr, record, n)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: name, key
+    character(*), intent(inout) :: value(:)
+    logical, intent(out), optional :: found
+    integer, intent(out), optional :: ierr
+    integer, intent(in), optional :: record
+    integer, intent(out), optional :: n
+    character(kind=c_char), target :: text(max(1, size(value) * (len(value) + 1)))
+    integer(c_int64_t) :: number, first, last
+    integer :: texts
+    logical :: fits
+    number = size(value) * (len(value) + 1)
+    call get_attribute(f, name, key, SCDA_TYPE_STRING, c_loc(text), number, record)
+    first = 1
+    texts = 0
+    do last = 1, number
+      if (text(last) /= c_null_char) cycle
+      if (texts == size(value) .or. last - first > len(value)) then
+        call refuse(f, "attribute """ // trim(key) // """: found more or longer texts than there is room for", fits)
+        call get_attribute(f, name, key, SCDA_TYPE_STRING, c_null_ptr, number, record)
+        texts = 0
+        exit
+      end if
+      texts = texts + 1
+      call copy_text(text(first:), int(last - first, c_size_t), value(texts))
+      first = last + 1
+    end do
+    if (present(n)) n = texts
+    if (present(found)) found = texts > 0
+    call finish(f, ierr)
+  end subroutine attributes_text
+
+  ! Reads an attribute as C has it. number: how many values there is room for; how many there are, 0 also after an error.
+  subroutine get_attribute(f, name, key, type, values, number, record)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: name, key
+    integer, intent(in) :: type
+    type(c_ptr), intent(in) :: values
+    integer(c_int64_t), intent(inout) :: number
+    integer, intent(in), optional :: record
+    logical :: fits
+    if (index(name, c_null_char) + index(key, c_null_char) > 0) call refuse(f, "attribute: found a NUL character", fits)
+    f%handle = c_fread_attribute(f%handle, trim(name) // c_null_char, int(chosen(record, -1), c_int64_t), &
+      trim(key) // c_null_char, int(type, c_int), values, number, f%err)
+    if (f%err /= SCDA_SUCCESS) number = 0
+  end subroutine get_attribute
 
   function quoted(str) result(json)
     character(*), intent(in) :: str
@@ -2440,6 +2625,10 @@ contains
 #define READ_ITEMS read_integer32
 #define READ_NAMED named_integer32
 #define REQUEST_ITEMS request_integer32
+#define JSON_VALUE json_integer32
+#define JSON_VALUES json_integer32s
+#define READ_ATTRIBUTE attribute_integer32
+#define READ_ATTRIBUTES attributes_integer32
 #include "scda.inc"
 #define ITEM integer(int64)
 #define ITEM_CODE SCDA_TYPE_INT64
@@ -2447,6 +2636,10 @@ contains
 #define READ_ITEMS read_integer64
 #define READ_NAMED named_integer64
 #define REQUEST_ITEMS request_integer64
+#define JSON_VALUE json_integer64
+#define JSON_VALUES json_integer64s
+#define READ_ATTRIBUTE attribute_integer64
+#define READ_ATTRIBUTES attributes_integer64
 #include "scda.inc"
 #define ITEM real(real32)
 #define ITEM_CODE SCDA_TYPE_FLOAT32
@@ -2454,6 +2647,10 @@ contains
 #define READ_ITEMS read_real32
 #define READ_NAMED named_real32
 #define REQUEST_ITEMS request_real32
+#define JSON_VALUE json_real32
+#define JSON_VALUES json_real32s
+#define READ_ATTRIBUTE attribute_real32
+#define READ_ATTRIBUTES attributes_real32
 #include "scda.inc"
 #define ITEM real(real64)
 #define ITEM_CODE SCDA_TYPE_FLOAT64
@@ -2461,6 +2658,10 @@ contains
 #define READ_ITEMS read_real64
 #define READ_NAMED named_real64
 #define REQUEST_ITEMS request_real64
+#define JSON_VALUE json_real64
+#define JSON_VALUES json_real64s
+#define READ_ATTRIBUTE attribute_real64
+#define READ_ATTRIBUTES attributes_real64
 #include "scda.inc"
 #define ITEM complex(real32)
 #define ITEM_CODE SCDA_TYPE_COMPLEX64
@@ -2483,6 +2684,10 @@ contains
 #define READ_ITEMS read_logical
 #define READ_NAMED named_logical
 #define REQUEST_ITEMS request_logical
+#define JSON_VALUE json_logical
+#define JSON_VALUES json_logicals
+#define READ_ATTRIBUTE attribute_logical
+#define READ_ATTRIBUTES attributes_logical
 #define PUT_ITEMS put_logical
 #include "scda.inc"
 #define ITEM logical(c_bool)

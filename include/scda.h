@@ -545,6 +545,31 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ENTRY_UNKNOWN 5
 
 /**
+ * A stop is requested by the signal SIGTERM, which Slurm and others send before they kill a job.
+ */
+#define SCDA_STOP_TERM 1
+
+/**
+ * By SIGUSR1, such as that of Slurm's `--signal`.
+ */
+#define SCDA_STOP_USR1 2
+
+/**
+ * By SIGUSR2, which LSF sends when the time of a job is over.
+ */
+#define SCDA_STOP_USR2 4
+
+/**
+ * By SIGINT, as from Ctrl-C.
+ */
+#define SCDA_STOP_INT 8
+
+/**
+ * By SIGXCPU, when a limit of the processor's time is reached.
+ */
+#define SCDA_STOP_XCPU 16
+
+/**
  * A file that is open for writing or reading. Opaque.
  */
 struct scda_fcontext;
@@ -654,13 +679,24 @@ struct scda_params {
    */
   int hdf5;
   /**
-   * Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay;
-   * what follows is removed, at once unless `atomic` is 1. A commit must end there: to go on after a step,
-   * pass the number of its last section (`scda_ffind`, also for a dataset) plus 1. `SCDA_ERR_ARG` if no seal ends after
-   * exactly so many sections, because steps are more frequent than commits or other sections of the step
-   * follow: the message has the numbers of the seals next to it, and the file is as it was.
+   * Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay, wherever the commits
+   * were; what follows is removed, at once unless `atomic` is 1. `SCDA_ERR_ARG` if the file has fewer, or if the last of them belongs to
+   * the next one, as the metadata of a dataset do: the file is as it was. `append_name` needs no numbers of sections.
    */
   uint64_t append_after;
+  /**
+   * Appending to a sealed file: goes on after a step. NULL (default): after everything that was committed. Otherwise the dataset that the
+   * program writes first in each step, such as its time, a C string: everything before the record that follows `append_record` of it stays;
+   * this record and all that follows are removed, wherever the commits were, at once unless `atomic` is 1. Of patches, particles and
+   * forests, the path of the group with a slash at its end, such as "amr/". Not together with `append_after`. It must stay valid until the
+   * file is opened.
+   */
+  const char *append_name;
+  /**
+   * With `append_name`: the step after which the program goes on: 0 is the first record, -1 the last. `SCDA_ERR_ARG` if there is no such
+   * record: the file is as it was.
+   */
+  int64_t append_record;
   /**
    * The most bytes of memory of each rank for writing in the background, at least 1 MiB: calls copy what they
    * write, and a thread of the file writes it, which makes no call of MPI. See `scda_fcommit_begin`. An argument
@@ -1270,12 +1306,12 @@ int scda_params_init_size(scda_params_t *params,
  * @param [in] comm          The communicator. The library duplicates it.
  * @param [in] filename      The path of the file.
  * @param [in] mode          "w": see `scda_fopen_write`. "r": see `scda_fopen_read`. "a": see
- *                           `scda_fopen_append`.
- * @param [in,out] userstr   The user string of the file: input for "w", output for "r" and "a".
- * @param [in,out] len       Its length: input for "w", output for "r" and "a".
+ *                           `scda_fopen_append`. "c": see `scda_fopen_append_or_create`.
+ * @param [in,out] userstr   The user string of the file: input for "w" and "c", output for "r" and "a".
+ * @param [in,out] len       Its length: input for "w" and "c", output for "r" and "a".
  * @param [out] err          The error code.
  * @return                   The file, to be closed by `scda_fclose`, or NULL on error.
- * Errors: `SCDA_ERR_ARG` for another mode, and those of the three functions.
+ * Errors: `SCDA_ERR_ARG` for another mode, and those of the four functions.
  * Spec: A.3.1.
  */
 scda_fcontext_t *scda_fopen(MPI_Comm comm,
@@ -1438,6 +1474,8 @@ scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, i
  * whole or not: `scda_get_info` and, after this call, `scda_last_error_message` tell how many bytes. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
  * for a file that was created with `params.seal` and has no seal yet: everything after its header is removed.
  *
+ * `params.append_name` continues after an earlier step, and removes what follows it.
+ *
  * The index of that seal is compared with its checksum, and no other sealed bytes: `SCDA_ERR_CHECKSUM` if they differ; then
  * `params.append_after` can roll back to a seal before it.
  *
@@ -1451,7 +1489,7 @@ scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, i
  * While another job writes the file, opening fails with `SCDA_ERR_FILE_IN_USE`, as `scda_fopen_write` does.
  *
  * A file of at most 128 bytes that is only the beginning of a header, or zeros, is one whose creation was
- * interrupted: that is `SCDA_ERR_NO_SUCH_FILE`, so a program that creates its file then may go on.
+ * interrupted: that is `SCDA_ERR_NO_SUCH_FILE`. `scda_fopen_append_or_create` creates it anew.
  *
  * Collective; `userstr`, `len`, and `info` and `threads` in `params` may differ between the ranks.
  *
@@ -1473,6 +1511,35 @@ scda_fcontext_t *scda_fopen_append(MPI_Comm comm,
                                    size_t *len,
                                    const scda_params_t *params,
                                    int *err);
+
+/**
+ * Opens a file to append to it, as `scda_fopen_append` does, or creates it, as `scda_fopen_write` does, if there is none or if its creation
+ * was interrupted. So a program that writes a series begins with this call, whether it starts or restarts.
+ *
+ * With `params.append_name` or `params.append_after`, a file that is not there is an error.
+ *
+ * With `params.keep`, which needs `params.atomic`, a file that is missing, or torn so that it has no seal, is continued from the newest of
+ * `state.1.scda`, ... that has one: the same that `scda_fopen_read` with `keep` reads.
+ *
+ * Collective; `info` and `threads` in `params` may differ between the ranks.
+ *
+ * @param [in] comm      The communicator. The library duplicates it.
+ * @param [in] filename  The path of the file, as for `scda_fopen_append`.
+ * @param [in] userstr   The user string of a file that is created. One that is there keeps its own.
+ * @param [in] len       Its length, or NULL.
+ * @param [in] params    The parameters. NULL: the defaults.
+ * @param [out] is_new   1 if the file was created, otherwise 0. Not written after an error. May be NULL.
+ * @param [out] err      The error code.
+ * @return               The file, to be closed by `scda_fclose`, or NULL on error: the file is as it was.
+ * Errors: those of `scda_fopen_append` and `scda_fopen_write`.
+ */
+scda_fcontext_t *scda_fopen_append_or_create(MPI_Comm comm,
+                                             const char *filename,
+                                             const char *userstr,
+                                             const size_t *len,
+                                             const scda_params_t *params,
+                                             int *is_new,
+                                             int *err);
 
 /**
  * Writes all buffered sections, and a seal of all sections, and transfers the file to stable storage. A
@@ -2362,6 +2429,110 @@ scda_fcontext_t *scda_ffind_group(scda_fcontext_t *f,
                                   int *err);
 
 /**
+ * Reads one attribute of a dataset or group: a number, a text, a bool, or a list of these. For all of them at once, `scda_ffind_dataset` and
+ * `scda_ffind_group` return the JSON text, which `scda_get_attribute` reads.
+ *
+ * If there is no such attribute, dataset or group, `*count` becomes 0 and `values` stay as they are: set them to the default before.
+ *
+ * Collective; `values` may differ between the ranks. All ranks receive the same values.
+ *
+ * @param [in] f          The file, open for reading. Its position does not change.
+ * @param [in] name       The name of the dataset, a C string; or the path of a group with a slash at its end, such as "flow/", or "/" for
+ *                        all of the file.
+ * @param [in] record     Which of the datasets of this name, as for `scda_ffind_dataset`: `SCDA_LAST` is the last. Not looked at for a group.
+ * @param [in] key        The name of the attribute, a C string.
+ * @param [in] type       As for `scda_get_attribute`.
+ * @param [out] values    As for `scda_get_attribute`.
+ * @param [in,out] count  As for `scda_get_attribute`.
+ * @param [out] err       The error code: 0 also if there is no such attribute.
+ * @return                `f`, or NULL on error.
+ * Errors: those of `scda_get_attribute`, `scda_ffind_dataset` and `scda_ffind_group`.
+ */
+scda_fcontext_t *scda_fread_attribute(scda_fcontext_t *f,
+                                      const char *name,
+                                      int64_t record,
+                                      const char *key,
+                                      int type,
+                                      void *values,
+                                      uint64_t *count,
+                                      int *err);
+
+/**
+ * Sets one attribute of a dataset or group that is in the file already, to a number, a text, a bool, or a list of these. The other attributes
+ * stay. `scda_fset_attributes` sets several at once, which takes less room in the file, and removes some.
+ *
+ * Collective. All ranks pass the same arguments and values.
+ *
+ * @param [in] f       The file, open for writing.
+ * @param [in] name    As for `scda_fset_attributes`.
+ * @param [in] record  As for `scda_fset_attributes`.
+ * @param [in] key     The name of the attribute, a C string in UTF-8.
+ * @param [in] type    As for `scda_set_attribute`.
+ * @param [in] values  As for `scda_set_attribute`.
+ * @param [in] count   As for `scda_set_attribute`.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: those of `scda_set_attribute` and `scda_fset_attributes`.
+ */
+scda_fcontext_t *scda_fset_attribute(scda_fcontext_t *f,
+                                     const char *name,
+                                     int64_t record,
+                                     const char *key,
+                                     int type,
+                                     const void *values,
+                                     uint64_t count,
+                                     int *err);
+
+/**
+ * Reads one attribute from a JSON object, such as the `attributes` of a dataset that `scda_ffind_dataset` has found: a number, a text, a bool,
+ * or a list of these.
+ *
+ * Not collective.
+ *
+ * @param [in] attributes  The JSON object, a C string. NULL: an empty one.
+ * @param [in] key         The name of the attribute, a C string.
+ * @param [in] type        What `values` are: integers or floating-point numbers of any size, `SCDA_TYPE_BOOL`, or `SCDA_TYPE_STRING` for a text.
+ * @param [out] values     Receives the value, or all values of a list. For `SCDA_TYPE_STRING` they are characters: each text with a NUL after
+ *                         it. May be NULL: then `*count` alone is set.
+ * @param [in,out] count   In: how many values there is room for; of `SCDA_TYPE_STRING`, how many characters. Out: how many the attribute has, or
+ *                         takes with the NULs; 0 if there is none of this name, or an empty list: then `values` are not written. Must not be NULL.
+ * @param [out] err        The error code: 0 also if there is no such attribute.
+ * @return                 0, or -1 on error.
+ * Errors: `SCDA_ERR_ARG` also for too little room, and for an attribute that is something else than `type` says, such as a number with a
+ * fraction for an integer type; `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_FORMAT` for what is no JSON object.
+ */
+int scda_get_attribute(const char *attributes,
+                       const char *key,
+                       int type,
+                       void *values,
+                       uint64_t *count,
+                       int *err);
+
+/**
+ * Sets one attribute in a JSON object, for the `attributes` of a dataset or group that is to be written. The others stay.
+ *
+ * Not collective.
+ *
+ * @param [in,out] attributes  The JSON object, a C string; "" is an empty one.
+ * @param [in] size            The room in `attributes`, in bytes.
+ * @param [in] key             The name of the attribute, a C string in UTF-8.
+ * @param [in] type            What `values` are: integers or floating-point numbers of any size, `SCDA_TYPE_BOOL`, or `SCDA_TYPE_STRING`.
+ * @param [in] values          The value, or the values of a list. For `SCDA_TYPE_STRING` C strings in UTF-8, each directly after the NUL of the
+ *                             one before. May be NULL if there are none.
+ * @param [in] count           1: a single value; otherwise a list of so many values.
+ * @param [out] err            The error code.
+ * @return                     0, or -1 on error: then `attributes` are as they were.
+ * Errors: `SCDA_ERR_ARG` also if the result does not fit, and for what cannot be an attribute.
+ */
+int scda_set_attribute(char *attributes,
+                       size_t size,
+                       const char *key,
+                       int type,
+                       const void *values,
+                       uint64_t count,
+                       int *err);
+
+/**
  * Writes a dataset of texts or bytes of any length (`SCDA_TYPE_STRING`, `SCDA_TYPE_VARIABLE_BYTES`), of which each rank has some indices
  * of the first dimension, in the order of the ranks. The bytes of the file do not depend on who has which.
  *
@@ -2664,6 +2835,37 @@ int scda_entry_init_size(scda_entry_t *e,
 scda_fcontext_t *scda_fnext_entry(scda_fcontext_t *f,
                                   scda_entry_t *e,
                                   int *err);
+
+/**
+ * From now on, signals and a deadline request a stop, which `scda_stop_requested` tells all ranks. The signals no longer end the process. A
+ * handler that the program has set before this call is called, too. A stop that was requested stays requested; another call of this
+ * function adds signals and replaces the deadline.
+ *
+ * Not collective: all ranks should call it, each may have another deadline. MPI need not be running.
+ *
+ * @param [in] signals  Which signals: the sum of some of `SCDA_STOP_TERM`, ... 0: `SCDA_STOP_TERM + SCDA_STOP_USR1`.
+ * @param [in] seconds  A stop is also requested when so many seconds are over. 0: not by the time.
+ * @param [out] err     The error code. May be NULL.
+ * @return              0, or -1 on error.
+ * Errors: `SCDA_ERR_ARG` for other signals, and for a time that is negative or no number.
+ */
+int scda_stop_watch(int signals,
+                    double seconds,
+                    int *err);
+
+/**
+ * Whether any rank was asked to stop, by a signal or by the time (`scda_stop_watch`): the same answer on all ranks. So a program asks once in
+ * each step, and writes a checkpoint and ends if the answer is 1. Once it is 1, it stays so.
+ *
+ * Collective: the ranks exchange a few bytes in a duplicate of `comm`.
+ *
+ * @param [in] comm  The communicator.
+ * @param [out] err  The error code. May be NULL.
+ * @return           1 if a stop was requested, 0 if not, -1 on error.
+ * Errors: `SCDA_ERR_MPI`, `SCDA_ERR_USAGE` if MPI is not running.
+ */
+int scda_stop_requested(MPI_Comm comm,
+                        int *err);
 
 #ifdef __cplusplus
 }  // extern "C"

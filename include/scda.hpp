@@ -84,6 +84,23 @@ inline std::string error_string (int code) {
 inline const char *version () noexcept { return scda_version (); }
 
 namespace detail {
+[[noreturn]] inline void fail (int code) { throw error (code, scda_last_error_message ()); }
+} // namespace detail
+
+/** From now on, signals and a deadline request a stop: see scda_stop_watch. */
+inline void stop_watch (int signals = 0, double seconds = 0) {
+  int err = SCDA_SUCCESS;
+  if (scda_stop_watch (signals, seconds, &err) != 0) { detail::fail (err); }
+}
+/** Whether any rank was asked to stop, the same on all ranks: see scda_stop_requested. */
+inline bool stop_requested (MPI_Comm comm) {
+  int err = SCDA_SUCCESS;
+  const int answer = scda_stop_requested (comm, &err);
+  if (answer < 0) { detail::fail (err); }
+  return answer != 0;
+}
+
+namespace detail {
 
 /* Whether a container has contiguous elements of type T, with or without const: vector, array, string, span, ... */
 template <typename C, typename T> struct is_contiguous {
@@ -146,7 +163,6 @@ template <typename C> constexpr std::size_t size_of (const C &container) {
 
 struct mesh_dataset;
 
-[[noreturn]] inline void fail (int code) { throw error (code, scda_last_error_message ()); }
 
 /* The exceptions that are under way. C++11 tells only whether there are any. */
 inline int exceptions () noexcept {
@@ -339,6 +355,8 @@ public:
   params &seal (int value = 1) noexcept { return p_.seal = value, *this; }
   params &hdf5 (int value = 1) noexcept { return p_.hdf5 = value, *this; }
   params &append_after (std::uint64_t value) noexcept { return p_.append_after = value, *this; }
+  params &append_name (const char *value) noexcept { return p_.append_name = value, *this; }
+  params &append_record (std::int64_t value) noexcept { return p_.append_record = value, *this; }
   params &background_bytes (std::uint64_t value) noexcept { return p_.background_bytes = value, *this; }
   params &lend (std::uint64_t value = 1) noexcept { return p_.lend = value, *this; }
   params &keep (std::uint64_t value) noexcept { return p_.keep = value, *this; }
@@ -671,6 +689,52 @@ private:
 
   std::string json_;
 };
+
+namespace detail {
+
+/* One attribute: `get (type, values, count)` reads it as `scda_get_attribute` does. */
+template <typename T, typename Get> typename std::enable_if<std::is_arithmetic<T>::value, bool>::type get_value (T &value, Get get) {
+  std::uint64_t count = 1;
+  get (number<T>::type, &value, count);
+  return count > 0;
+}
+template <typename T, typename Get> bool get_value (std::vector<T> &values, Get get) {
+  std::uint64_t count = 0;
+  get (number<T>::type, nullptr, count);
+  if (count == 0) { return false; }
+  values.resize (static_cast<std::size_t> (count));
+  get (number<T>::type, values.data (), count);
+  return true;
+}
+template <typename Get> bool get_value (std::vector<std::string> &values, Get get) {
+  std::uint64_t bytes = 0;
+  get (SCDA_TYPE_STRING, nullptr, bytes);
+  if (bytes == 0) { return false; }
+  std::vector<char> all (static_cast<std::size_t> (bytes));
+  get (SCDA_TYPE_STRING, all.data (), bytes);
+  values.clear ();
+  for (std::size_t at = 0; at < all.size (); at += values.back ().size () + 1) { values.emplace_back (&all[at]); }
+  return true;
+}
+template <typename Get> bool get_value (std::string &value, Get get) {
+  std::vector<std::string> all;
+  if (!get_value (all, get)) { return false; }
+  if (all.size () > 1) { throw error (SCDA_ERR_ARG, "attribute: found a list of texts, expected one text"); }
+  value.swap (all[0]);
+  return true;
+}
+
+} // namespace detail
+
+/** Reads one attribute from the text of a JSON object, such as the attributes of a dataset that was found: whether there is one of this name.
+ * `value` is a number, a bool, a `std::string`, or a `std::vector` of numbers or strings, for a list. Without such an attribute, and if it is
+ * an empty list, `value` stays: set it to the default before. An attribute of another kind is an error. */
+template <typename T> bool get_attribute (const std::string &attributes, const char *key, T &value) {
+  return detail::get_value (value, [&] (int type, void *values, std::uint64_t &count) {
+    int err = SCDA_SUCCESS;
+    if (scda_get_attribute (attributes.c_str (), key, type, values, &count, &err) != 0) { detail::fail (err); }
+  });
+}
 
 /** What a dataset is, without its data: a named array of numbers. For writing, what is not chosen is left to the library,
  * type and shape to the data: `scda::dataset ("rho", { 64, 32 }).chunks ().attributes (scda::attributes ("units", "kg m-3"))`. */
@@ -1262,6 +1326,18 @@ public:
   static writer append (MPI_Comm comm, const std::string &filename, const params &chosen = params ()) {
     return append (comm, filename.c_str (), chosen);
   }
+  /** Opens a file to append to it, or creates it if there is none: see scda_fopen_append_or_create. */
+  static writer append_or_create (MPI_Comm comm, const std::string &filename, text user, const params &chosen = params ()) {
+    writer w;
+    int err = SCDA_SUCCESS, is_new = 0;
+    w.f_ = scda_fopen_append_or_create (comm, filename.c_str (), user.data (), user.size (), chosen.get (), &is_new, &err);
+    w.opened (comm, chosen, err);
+    w.is_new_ = is_new != 0;
+    if (w.is_new_) { w.user_.assign (user.data (), *user.size ()); }
+    return w;
+  }
+  /** Whether `append_or_create` has created the file. */
+  bool is_new () const noexcept { return is_new_; }
 
   /** Writes all that waits, and throws if anything went wrong until now. */
   void flush () {
@@ -1462,6 +1538,7 @@ public:
   }
 
 private:
+  bool is_new_ = false;
   /* The indices of the first dimension that `data` have are those of this rank. */
   const std::uint64_t *checked_field (const const_items &data, call_lengths &known) const {
     if (data.shape ().empty ()) { return refuse ("data: they have no dimension"); }
@@ -1657,6 +1734,15 @@ public:
       return f;
     });
     return code != SCDA_ERR_EOF;
+  }
+  /** Reads one attribute of a dataset, or of a group (a path with a slash at its end; "/" is the file itself): whether there is one of this
+   * name. See `scda::get_attribute`, and `scda_fread_attribute`. */
+  template <typename T> bool read_attribute (text name, const char *key, T &value, std::int64_t record = SCDA_LAST) {
+    bool fits = true;
+    const std::string terminated = c_string (name, fits);
+    return detail::get_value (value, [&] (int type, void *values, std::uint64_t &count) {
+      call ([&] (int *err) { return scda_fread_attribute (f_, terminated.c_str (), record, key, type, values, &count, err); });
+    });
   }
   /** Finds the attributes of a group, the text of a JSON object: whether it has any. `/` is the file itself. */
   bool find_group (std::string &attributes, text path) {

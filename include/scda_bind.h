@@ -101,9 +101,9 @@ extern "C" {
  *                           those of `params`.
  * @param [in] filename      The path of the file.
  * @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`. "a": as
- *                           `scda_fopen_append`.
- * @param [in,out] userstr   The user string of the file: input for "w", output for "r" and "a".
- * @param [in,out] len       Its length: input for "w", output for "r" and "a".
+ *                           `scda_fopen_append`. "c": as `scda_fopen_append_or_create`.
+ * @param [in,out] userstr   The user string of the file: input for "w" and "c", output for "r" and "a".
+ * @param [in,out] len       Its length: input for "w" and "c", output for "r" and "a".
  * @param [in] params        The parameters. NULL: the defaults.
  * @param [out] rank         This rank in `comm`. May be NULL.
  * @param [out] size         The number of ranks of `comm`. May be NULL.
@@ -121,6 +121,18 @@ scda_fcontext_t *scda_fopen_f(int comm,
                               int *rank,
                               int *size,
                               int *err);
+
+/**
+ * As `scda_stop_requested`, with the handle of MPI's Fortran interface.
+ *
+ * Collective.
+ *
+ * @param [in] comm  The communicator, as for `scda_fopen_f`.
+ * @param [out] err  The error code. May be NULL.
+ * @return           1 if a stop was requested, 0 if not, -1 on error.
+ * Errors: those of `scda_stop_requested`.
+ */
+int scda_stop_requested_f(int comm, int *err);
 
 /**
  * Makes all ranks fail with an error that the caller has found on this rank.
@@ -174,23 +186,6 @@ scda_fcontext_t *scda_fagree(scda_fcontext_t *f,
  */
 scda_fcontext_t *scda_fleave(scda_fcontext_t *f,
                              int *err);
-
-/**
- * A floating-point number as JSON has it: in the fewest digits that lead back to it, whatever the floating-point environment of the
- * program. Infinities and NaN, which JSON does not have, become strings.
- *
- * Not collective.
- *
- * @param [in] value  The number, in memory.
- * @param [in] type   `SCDA_TYPE_FLOAT32` or `SCDA_TYPE_FLOAT64`.
- * @param [out] text  Room for `size` characters: the text, with a NUL after it. 40 suffice.
- * @param [in] size   The number of these.
- * @return            The length of the text; 0 for another type, and for NULL.
- */
-size_t scda_json_number(const void *value,
-                        int type,
-                        char *text,
-                        size_t size);
 
 /**
  * Compares the lengths of the arguments of the next call with what the call will use. If they are too short on this rank, all

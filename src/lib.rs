@@ -18,6 +18,7 @@ mod documentation {
 pub mod bindings;
 mod file;
 mod items;
+pub mod stop;
 mod texts;
 
 pub use file::{

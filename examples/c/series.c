@@ -5,15 +5,6 @@
 
 #define CELLS 1000
 
-/* Opens the file after its last committed step, or creates it. */
-static scda_fcontext_t *open_series (const char *filename, int *err) {
-  scda_fcontext_t *f = scda_fopen_append (MPI_COMM_WORLD, filename, NULL, NULL, NULL, err);
-  if (*err == SCDA_ERR_NO_SUCH_FILE) {
-    f = scda_fopen_write (MPI_COMM_WORLD, filename, "series.c, version 1", NULL, NULL, err);
-  }
-  return f;
-}
-
 /* Reads the last step: its state u, and its number, which is -1 if there is none. */
 static int read_last (const char *filename, double *u, const uint64_t *Nq, int *step) {
   int err, found = 0, decode = 1;
@@ -47,13 +38,13 @@ int main (int argc, char **argv) {
   double *u = calloc (Nq[rank] + 1, sizeof *u);
 
   /* To open the file for appending removes what was not committed, if the last job was killed. */
-  scda_fcontext_t *f = open_series (argv[1], &err);
+  scda_fcontext_t *f = scda_fopen_append_or_create (MPI_COMM_WORLD, argv[1], "series.c, version 1", NULL, NULL, NULL, &err);
   scda_get_info (f, &info);
   scda_fclose (f, &err);
   if (err == 0) { err = read_last (argv[1], u, Nq, &step); }
   if (err == 0 && rank == 0) { printf ("the file has %d steps; %d bytes of a torn one were removed\n", step + 1, (int) info.rolled_back_bytes); }
 
-  f = err == 0 ? open_series (argv[1], &err) : NULL;
+  f = err == 0 ? scda_fopen_append (MPI_COMM_WORLD, argv[1], NULL, NULL, NULL, &err) : NULL;
   for (int i = 0; f != NULL && i < steps; ++i) {
     for (uint64_t k = 0; k < Nq[rank]; ++k) { u[k] += 0.5; } /* the simulation */
     f = scda_fwrite_array (f, u, Nq, sizeof *u, 0, "u", NULL, SCDA_ENCODE_NONE, &err);

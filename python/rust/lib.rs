@@ -56,6 +56,21 @@ fn is_internal(user: &[u8]) -> bool {
     scda_format::dataset::additions::is_internal(user)
 }
 
+/// From now on, these signals and a deadline request a stop.
+#[pyfunction]
+fn stop_watch(signals: Vec<i32>, seconds: f64) -> PyResult<()> {
+    let after = std::time::Duration::try_from_secs_f64(seconds);
+    let after = after.map_err(|error| errors::invalid(format!("seconds: found {seconds}: {error}")))?;
+    let after = Some(after).filter(|after| !after.is_zero());
+    scda::stop::watch(&signals, after).map_err(|error| errors::invalid(error.to_string()))
+}
+
+/// Whether this process was asked to stop.
+#[pyfunction]
+fn stop_noted() -> bool {
+    scda_base::stop::is_noted()
+}
+
 /// Runs the command `scda` with these arguments, of which the first is its own name, and returns its exit code.
 #[pyfunction]
 fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
@@ -75,7 +90,7 @@ mod _core {
         codec_names, command, in_default_floats, is_internal,
         meshes::{patch_mesh, wrong_offsets},
         reader::{DatasetHandle, Reader, Stream, Streams},
-        stored_name, stored_path, type_names, uniform_partition,
+        stop_noted, stop_watch, stored_name, stored_path, type_names, uniform_partition,
         writer::{CommitRequest, Writer},
     };
 

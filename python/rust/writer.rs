@@ -7,8 +7,10 @@ use crate::ranks::{driver, ranks_of};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
+use scda::bindings::WriterCalls;
 use scda::{
-    Data, Dataset, Encode, Encoder, IndexBox, Interrupt, Layout, LineBreak, Solo, Source, Texts, WriteOptions,
+    Communicator, Data, Dataset, Encode, Encoder, IndexBox, Interrupt, Layout, LineBreak, Solo, Source,
+    Texts, UserString, WriteOptions,
 };
 use scda_base::floats::in_default;
 use scda_base::panics::catch;
@@ -26,6 +28,7 @@ pub struct Writer {
     /// The process that has created it.
     process: u32,
     atomic: bool,
+    is_new: bool,
     /// How many bytes opening has removed.
     bytes_rolled_back: u64,
 }
@@ -33,6 +36,13 @@ pub struct Writer {
 /// A commit that was begun.
 #[pyclass(frozen, module = "scda._core")]
 pub struct CommitRequest(scda::CommitRequest);
+
+/// Where a program goes on in a file: after so many sections, or after a record of a dataset.
+#[derive(Clone, FromPyObject)]
+enum Place {
+    Sections(u64),
+    Record(String, i64),
+}
 
 /// How a file is written: members of `scda._given.WriteSettings`.
 #[derive(FromPyObject)]
@@ -50,7 +60,9 @@ struct WriteSettings {
     keep: u64,
     background_bytes: u64,
     /// None: the file is created.
-    append_after: Option<u64>,
+    append_after: Option<Place>,
+    /// Whether a file that is not there is created.
+    creates: bool,
     mode: u32,
 }
 
@@ -71,8 +83,12 @@ impl WriteSettings {
         options.mode = self.mode;
         (options.atomic, options.sync, options.seal) = (self.atomic, self.sync, self.seal);
         (options.hdf5, options.hdf5_commits) = (self.hdf5, self.hdf5_commits);
-        (options.background_bytes, options.append_after) =
-            (self.background_bytes, self.append_after.unwrap_or(0));
+        options.background_bytes = self.background_bytes;
+        match &self.append_after {
+            Some(Place::Sections(sections)) => options.append_after = *sections,
+            Some(Place::Record(name, record)) => options.append_record = Some((name.clone(), *record)),
+            None => {}
+        }
         options.mark_incomplete = true;
         Ok(options)
     }
@@ -217,11 +233,19 @@ impl Writer {
         options.tuning.driver = driver(comm, &settings.driver);
         let is_alone = comm.is_none();
         let interrupt = is_alone.then(|| options.interrupt.clone());
-        let opened = py.detach(|| match (comm, settings.append_after) {
-            (Some(comm), None) => scda::Writer::create(ranks_of(comm)?, &path, &user, &options),
-            (None, None) => scda::Writer::create(Solo, &path, &user, &options),
-            (Some(comm), Some(_)) => scda::Writer::append(ranks_of(comm)?, &path, &options),
-            (None, Some(_)) => scda::Writer::append(Solo, &path, &options),
+        let opened = py.detach(|| {
+            let comm: std::boxed::Box<dyn Communicator> = match comm {
+                Some(comm) => std::boxed::Box::new(ranks_of(comm)?),
+                None => std::boxed::Box::new(Solo),
+            };
+            let user = UserString::new(&user);
+            match settings.append_after {
+                None => scda::Writer::create_if_valid(comm, Ok(&path), user, Ok(options)),
+                Some(_) => {
+                    let user = if settings.creates { user.map(Some) } else { Ok(None) };
+                    scda::Writer::append_if_valid(comm, Ok(&path), user, Ok(options))
+                }
+            }
         });
         let tolerated = opened.and_then(|mut open| {
             if is_alone {
@@ -232,14 +256,20 @@ impl Writer {
         let path = path.to_string_lossy().into_owned();
         let open = tolerated.map_err(|error| of_core(py, &path, &error))?;
         let (bytes_rolled_back, process) = (open.bytes_rolled_back(), std::process::id());
+        let is_new = open.is_new();
         let (open, atomic) = (Mutex::new(Some(open)), settings.atomic);
-        Ok(Self { path, open, interrupt, process, atomic, bytes_rolled_back })
+        Ok(Self { path, open, interrupt, process, atomic, is_new, bytes_rolled_back })
     }
 
     /// Whether no error has closed the file.
     #[getter]
     fn is_open(&self) -> bool {
         self.locked(|open| open.as_ref().is_some_and(scda::Writer::is_open))
+    }
+
+    #[getter]
+    fn is_new(&self) -> bool {
+        self.is_new
     }
 
     #[getter]

@@ -21,10 +21,11 @@ pub trait WriterCalls: BindingCalls + Sized {
         params: Result<WriteOptions>,
     ) -> Result<Self>;
 
-    /// As [`Writer::append`].
+    /// As [`Writer::append`], or with a user string [`Writer::append_or_create`].
     fn append_if_valid(
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
+        user: Result<Option<UserString>>,
         params: Result<WriteOptions>,
     ) -> Result<Self>;
 
@@ -64,9 +65,10 @@ impl WriterCalls for Writer {
     fn append_if_valid(
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
+        user: Result<Option<UserString>>,
         params: Result<WriteOptions>,
     ) -> Result<Self> {
-        Self::append_if_valid(comm, path, params)
+        Self::append_if_valid(comm, path, user, params)
     }
 
     #[inline(always)] // so that a call has only what concerns its own operation

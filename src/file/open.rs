@@ -232,15 +232,18 @@ pub(crate) struct ExistingFile {
 }
 
 /// Opens a file that exists for reading and writing, as it is. With [`WriteOptions::atomic`] that is a copy of it, which
-/// [`Target::complete`] gives its name. Collective.
+/// [`Target::complete`] gives its name, and which may be that of an older file: what `which` finds for the name as the file system knows
+/// it. Collective.
 pub(crate) fn append(
     team: &mut Team,
     path: &Path,
     params: &mut WriteOptions,
+    which: impl FnOnce(&mut Team, &Path) -> Result<Option<PathBuf>, Failure>,
 ) -> Result<ExistingFile, Failure> {
     let choice = choose(team, path, &mut params.tuning, Some(&mut params.background_bytes))?;
+    let older = which(team, choice.real)?;
     let mut target = Target::new(choice.real, params, choice.is_coherent);
-    match append_on_all(team, &choice, params, &mut target) {
+    match append_on_all(team, &choice, params, &mut target, older.as_deref()) {
         Ok((file, size)) => Ok(ExistingFile { file, target, size }),
         Err(failure) => {
             target.discard();
@@ -254,12 +257,15 @@ fn append_on_all(
     choice: &Choice<'_>,
     params: &mut WriteOptions,
     target: &mut Target,
+    older: Option<&Path>,
 ) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
     let driver = choice.driver;
     let is_first = team.rank() == 0;
     let name = choice.name_to_write(params, target);
     let first = match is_first {
-        true => choice.check_name(team, &name).and_then(|()| target.prepare_to_append(driver)).map(Some),
+        true => {
+            choice.check_name(team, &name).and_then(|()| target.prepare_to_append(driver, older)).map(Some)
+        }
         false => Ok(None),
     };
     let rank = team.rank();
@@ -617,7 +623,8 @@ mod tests {
     fn append_alone(path: &Path, params: &WriteOptions) -> Result<ExistingFile> {
         let mut all = run_on_threads(1, |comm| {
             let mut team = team(comm, path);
-            append(&mut team, path, &mut params.clone()).map_err(|failure| team.settle(failure))
+            append(&mut team, path, &mut params.clone(), |_, _| Ok(None))
+                .map_err(|failure| team.settle(failure))
         });
         all.remove(0)
     }
@@ -638,7 +645,7 @@ mod tests {
                 run_on_threads(size, |comm| {
                     let mut team = team(comm, &path);
                     let ExistingFile { mut file, mut target, size: found } =
-                        append(&mut team, &path, &mut params(atomic)).ok().unwrap();
+                        append(&mut team, &path, &mut params(atomic), |_, _| Ok(None)).ok().unwrap();
                     assert_eq!((found, target.goal() == path), (4, !atomic));
                     let mut old = [0; 4];
                     file.read_at(0, &mut old).unwrap();
@@ -694,7 +701,7 @@ mod tests {
             });
             assert_eq!(all, [ErrorKind::BadFile; 2]);
             let all = from_two_machines(|team| {
-                let appended = append(team, &path, &mut params(atomic)).map(drop);
+                let appended = append(team, &path, &mut params(atomic), |_, _| Ok(None)).map(drop);
                 settled(team, appended)
             });
             assert_eq!(all, [ErrorKind::BadFile; 2]);

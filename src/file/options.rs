@@ -7,6 +7,7 @@ use super::team::Function;
 use scda_base::environment::{LEAST_BACKGROUND_BYTES, MAX_STRIPE_BYTES, MAX_WRITERS};
 use scda_base::error::{Error, Result};
 use scda_codec::{Encoder, MAX_LEVEL};
+use scda_format::crc;
 use scda_format::padding::LineBreak;
 use scda_storage::Driver;
 use scda_storage::faults::Faults;
@@ -128,15 +129,19 @@ pub struct WriteOptions {
     ///
     /// A link is followed: these files are beside the one that it points to.
     pub keep: u64,
-    /// Appending to a sealed file: 0: after its last seal. Otherwise the number of sections that stay: what follows is removed when
-    /// the file is opened, of an atomic file when it is complete. A commit must end there: to go on after a step, pass the number
-    /// of the last section of it plus 1 ([`Reader::find`], which tells the second section of a dataset). `Argument` if no seal ends after
-    /// exactly so many sections, with a message that has the numbers of the seals next to it; the file is as it was.
+    /// Appending to a sealed file: 0: after its last seal. Otherwise the number of sections that stay, wherever the seals are: what follows is
+    /// removed when the file is opened, of an atomic file when it is complete. `Argument` if these are more than the file has, or if the
+    /// last of them belongs to the next one, as the metadata of a dataset do; the file is as it was.
     ///
     /// `Argument` where a file is created, too.
-    ///
-    /// [`Reader::find`]: crate::Reader::find
     pub append_after: u64,
+    /// Appending to a sealed file: goes on after a step: a dataset that the program writes first in each step, such as its time, and which of its
+    /// records, as for [`Reader::dataset_record`]. What precedes the next record of this name stays, and what follows that is removed, as with
+    /// [`Self::append_after`]. `Argument` if there is no such record. Not together with [`Self::append_after`]. The path of a mesh's group,
+    /// with a slash at its end, stands for its time steps.
+    ///
+    /// [`Reader::dataset_record`]: crate::Reader::dataset_record
+    pub append_record: Option<(String, i64)>,
     /// After an error, or [`Writer::abandon`](crate::Writer::abandon), bytes that are no section follow
     /// the sections of a file that is not atomic, so that no reader takes it for complete. A file that has a seal of this
     /// writer, or was opened to append to it, is cut back instead: to the last seal, or to where it ended before.
@@ -236,6 +241,7 @@ impl Default for WriteOptions {
             later: false,
             keep: 0,
             append_after: 0,
+            append_record: None,
             mark_incomplete: false,
             seal: false,
             hdf5: false,
@@ -303,11 +309,13 @@ impl Options for WriteOptions {
         if self.hdf5_commits && !has_room {
             return Err(Error::argument("hdf5_commits: a commit has a view only in a sealed file with hdf5"));
         }
-        if self.append_after > 0 && matches!(function, Function::Create) {
-            return Err(Error::argument(format!(
-                "after: found {} for a new file, expected 0",
-                self.append_after
-            )));
+        let goes_back = self.append_after > 0 || self.append_record.is_some();
+        if goes_back && matches!(function, Function::Create) {
+            let words = "append_after, append_record: found a place in a new file, which has none";
+            return Err(Error::argument(words));
+        }
+        if self.append_after > 0 && self.append_record.is_some() {
+            return Err(Error::argument("append_after, append_record: found both"));
         }
         if self.background_bytes > 0 && self.background_bytes < LEAST_BACKGROUND_BYTES {
             let (found, least) = (self.background_bytes, LEAST_BACKGROUND_BYTES);
@@ -327,6 +335,8 @@ impl Options for WriteOptions {
             u64::from(self.later),
             self.keep,
             self.append_after,
+            self.append_record.as_ref().map_or(0, |(name, _)| crc::of(name.as_bytes())),
+            self.append_record.as_ref().map_or(0, |&(_, record)| record.cast_unsigned()),
             u64::from(self.mark_incomplete),
             u64::from(self.seal),
             u64::from(self.hdf5),

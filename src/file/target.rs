@@ -120,10 +120,19 @@ impl Target {
         Ok(file)
     }
 
-    /// Rank 0: opens the file that exists, to append to it. An atomic write appends to a copy.
-    pub fn prepare_to_append(&mut self, driver: Driver) -> Result<PosixFile> {
+    /// Rank 0: opens the file that exists, to append to it. An atomic write appends to a copy, which may be that of an older one.
+    pub fn prepare_to_append(&mut self, driver: Driver, older: Option<&Path>) -> Result<PosixFile> {
         self.begin(driver)?;
-        let mut old = self.lock_old(OFlags::RDWR)?;
+        let mut old = match older {
+            None => self.lock_old(OFlags::RDWR)?,
+            Some(older) => {
+                if self.old.is_some() {
+                    let old = self.lock_old(OFlags::WRONLY)?;
+                    self.locks.push(old);
+                }
+                PosixFile::open(older, OFlags::RDONLY | OFlags::NONBLOCK)?.regular()?
+            }
+        };
         self.check_begun(&mut old)?;
         let Some(part) = self.part.clone() else {
             self.status = self.old;
@@ -132,8 +141,11 @@ impl Target {
         self.clear(&part)?;
         // The copy is made by POSIX in any case.
         let mut copy = self.create_part(&part, Driver::Posix, |_| Ok(()))?;
-        copy::copy(&mut old, &mut copy, self.old.map_or(0, |old| old.size))?;
-        self.locks.push(old);
+        let bytes = old.status()?.size;
+        copy::copy(&mut old, &mut copy, bytes)?;
+        if older.is_none() {
+            self.locks.push(old);
+        }
         Ok(copy)
     }
 

@@ -100,40 +100,6 @@ fn sections_are_appended_after_the_requested_seal() {
     }
 }
 
-/// Where commits are rarer than steps, the next seal would keep steps that the run then writes again.
-#[test]
-fn a_number_of_sections_after_which_there_is_no_seal_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("series.scda");
-    let mut file = Writer::create(Solo, &path, b"series", &params()).unwrap();
-    for step in 0..50 {
-        file.inline(b"step", 0, Some(&[step; 32])).unwrap();
-        if step % 10 == 9 {
-            file.commit().unwrap();
-        }
-    }
-    file.close().unwrap();
-    let before = std::fs::read(&path).unwrap();
-    for (after, words) in [
-        (1, "append_after: 1: no seal ends after this number of sections; the first one covers 10: pass 10"),
-        (15, "those next to it cover 10 and 20: pass one of these numbers"),
-        (19, "those next to it cover 10 and 20"),
-        (21, "those next to it cover 20 and 30"),
-        (49, "those next to it cover 40 and 50"),
-    ] {
-        for (ranks, atomic) in [(1, false), (1, true), (3, false)] {
-            let mut params = params();
-            (params.append_after, params.atomic) = (after, atomic);
-            run_on_threads(ranks, |comm: ThreadComm| {
-                let error = Writer::append(comm, &path, &params).err().unwrap();
-                assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
-                assert!(error.to_string().contains(words), "{after}: {error}");
-            });
-            assert!(std::fs::read(&path).unwrap() == before, "{after}");
-        }
-    }
-}
-
 #[test]
 fn a_job_that_is_stopped_has_only_gone_back() {
     let folder = tempfile::tempdir().unwrap();

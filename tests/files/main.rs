@@ -23,6 +23,7 @@ mod model;
 mod nodes;
 mod piecewise;
 mod ranges;
+mod rewinding;
 mod seal;
 mod sealed_reading;
 mod sealing;

@@ -29,12 +29,16 @@ fn setters(header: &str) -> String {
         if name == "size" {
             continue;
         }
-        let kind = kind.base.replace("uint64_t", "std::uint64_t");
+        let kind = match code.contains('*') {
+            true => format!("const {} *", kind.base),
+            false if kind.base.ends_with("int64_t") => format!("std::{} ", kind.base),
+            false => format!("{} ", kind.base),
+        };
         let is_switch = ["1: ", "1 (default): "].iter().any(|words| comment.contains(words));
         let default = if is_switch { " = 1" } else { "" };
         writeln!(
             out,
-            "  params &{name} ({kind} value{default}) noexcept {{ return p_.{name} = value, *this; }}"
+            "  params &{name} ({kind}value{default}) noexcept {{ return p_.{name} = value, *this; }}"
         )
         .unwrap();
     }

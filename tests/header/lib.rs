@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// The order in which `scda.h` has what files in `crates/c/src` declare. What others declare comes after.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "errors",
     "params",
     "open",
@@ -31,6 +31,7 @@ const ORDER: [&str; 20] = [
     "boxes",
     "write_datasets",
     "read_datasets",
+    "attributes",
     "texts",
     "streams",
     "info",
@@ -193,7 +194,8 @@ fn what_the_fortran_module_includes_is_that_of_the_header() {
     compare("include/scda_c.inc", &generated);
     for name in exported() {
         let is_bound = generated.contains(&format!("bind(C, name=\"{name}\")"));
-        let takes_a_communicator = name.starts_with("scda_fopen") && name != "scda_fopen_f";
+        let takes_a_communicator =
+            name == "scda_stop_requested" || name.starts_with("scda_fopen") && name != "scda_fopen_f";
         assert_eq!(is_bound, !takes_a_communicator, "{name}");
     }
 }
@@ -342,6 +344,7 @@ fn every_function_is_documented_and_says_whether_it_is_collective() {
             "scda_proc_",
             "scda_partition_",
             "scda_wait",
+            "scda_stop_requested",
             "scda_patches_write",
             "scda_patches_read",
             "scda_particles_write",

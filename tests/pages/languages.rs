@@ -91,12 +91,26 @@ fn the_module_has_every_function() {
     let public: String = module.lines().filter(|line| line.trim().starts_with("public ::")).collect();
     for function in functions() {
         let called = module.contains(&format!("{}(", function.replacen("scda_", "c_", 1)));
-        let opens = ["scda_fopen", "scda_fopen_write", "scda_fopen_read", "scda_fopen_append"]
-            .contains(&function.as_str());
-        // Of scda_write and scda_read, which call those for several datasets.
-        let is_a_form =
-            ["scda_fwrite_field", "scda_fwrite_field_parts", "scda_fwrite_dataset", "scda_fread_dataset"]
-                .contains(&function.as_str());
+        // They have the communicator of C.
+        let opens = [
+            "scda_fopen",
+            "scda_fopen_write",
+            "scda_fopen_read",
+            "scda_fopen_append",
+            "scda_fopen_append_or_create",
+            "scda_stop_requested",
+        ]
+        .contains(&function.as_str());
+        // Of scda_write and scda_read, which call those for several datasets; of scda_fset_attributes and scda_fread_attribute.
+        let is_a_form = [
+            "scda_fwrite_field",
+            "scda_fwrite_field_parts",
+            "scda_fwrite_dataset",
+            "scda_fread_dataset",
+            "scda_fset_attribute",
+            "scda_get_attribute",
+        ]
+        .contains(&function.as_str());
         if ["scda_note", "scda_fagree", "scda_fleave"].contains(&&*function) || is_of_forests(&function) {
             continue; // for headers of C, and for languages with exceptions
         }
@@ -107,7 +121,7 @@ fn the_module_has_every_function() {
             "scda_dataset_init_size",
             "scda_box_init_size",
             "scda_entry_init_size",
-            "scda_json_number",
+            "scda_stop_requested_f",
             "scda_patches_init_size",
             "scda_patch_field_init_size",
             "scda_particles_init_size",
@@ -115,7 +129,7 @@ fn the_module_has_every_function() {
         .contains(&function.as_str());
         assert!(
             called != (opens || is_a_form),
-            "{function}: those that open are calls of scda_fopen_f, all others of themselves"
+            "{function}: those with a communicator are calls of scda_..._f, all others of themselves"
         );
         let name = match function.as_str() {
             // For every type and rank.
@@ -123,6 +137,9 @@ fn the_module_has_every_function() {
             "scda_fwrite_datasets" => "scda_fwrite_datasets_begin",
             "scda_fread_dataset" | "scda_fread_boxes" => "scda_read",
             "scda_params_init_size" => "scda_params_init",
+            "scda_fset_attribute" => "scda_fset_attributes",
+            "scda_get_attribute" => "scda_fread_attribute",
+            "scda_set_attribute" => "scda_json",
             "scda_particles_write_field" => "scda_particles_write_fields",
             "scda_particles_read_field" => "scda_particles_read_fields",
             name => name,
@@ -135,11 +152,14 @@ fn the_module_has_every_function() {
 fn the_cpp_header_has_every_function() {
     let hpp = hpp();
     for function in functions() {
-        // Its writer and reader take no mode, and its communicators are those of C; a dataset is written and read as one of several.
+        // Its writer and reader take no mode, and its communicators are those of C; a dataset is written and read as one of several;
+        // `attributes` makes the text of attributes.
         let expected = ![
             "scda_fopen",
             "scda_fopen_f",
-            "scda_json_number",
+            "scda_stop_requested_f",
+            "scda_set_attribute",
+            "scda_fset_attribute",
             "scda_note",
             "scda_fagree",
             "scda_fwrite_dataset",

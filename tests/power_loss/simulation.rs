@@ -162,7 +162,7 @@ fn simulate(seed: u64, wholes: &mut BTreeMap<String, [Vec<u8>; 2]>) -> Simulated
 
 #[test]
 fn whatever_fails_in_whatever_order_all_ranks_say_the_same_and_no_commit_is_lost() {
-    let (first, seeds) = (number("SCDA_SEED", 1), number("SCDA_SEEDS", 250));
+    let (first, seeds) = (number("SCDA_SEED", 1), number("SCDA_SEEDS", 350));
     println!("SCDA_SEED={first} SCDA_SEEDS={seeds}");
     let mut wholes = BTreeMap::new();
     let (mut without, mut short, mut in_threads, mut found_more) = (0, 0, 0, 0);

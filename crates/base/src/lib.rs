@@ -9,3 +9,4 @@ pub mod fork;
 pub mod memory;
 pub mod numbers;
 pub mod panics;
+pub mod stop;

@@ -1,11 +1,12 @@
 //! Appending to a file that exists, and sealing what was written.
 
-use super::context::{on_writer, scda_fcontext_t};
+use super::context::{Context, on_writer, scda_fcontext_t};
 use super::guard;
+use super::memory::put;
 use super::mpi_types::Comm;
-use super::open::{append, hand_out};
+use super::open::{append, append_or_create, hand_out};
 use super::params::{Chosen, scda_params_t};
-use super::pointers::{Text, UserTextOut};
+use super::pointers::{Text, UserText, UserTextOut};
 use super::versioned::StructIn;
 use scda::Writer;
 use std::ffi::c_int;
@@ -18,6 +19,8 @@ use std::ptr::null_mut;
 /// before it. Sections that were not committed, because a job was killed while it appended, are removed,
 /// whole or not: `scda_get_info` and, after this call, `scda_last_error_message` tell how many bytes. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
 /// for a file that was created with `params.seal` and has no seal yet: everything after its header is removed.
+///
+/// `params.append_name` continues after an earlier step, and removes what follows it.
 ///
 /// The index of that seal is compared with its checksum, and no other sealed bytes: `SCDA_ERR_CHECKSUM` if they differ; then
 /// `params.append_after` can roll back to a seal before it.
@@ -32,7 +35,7 @@ use std::ptr::null_mut;
 /// While another job writes the file, opening fails with `SCDA_ERR_FILE_IN_USE`, as `scda_fopen_write` does.
 ///
 /// A file of at most 128 bytes that is only the beginning of a header, or zeros, is one whose creation was
-/// interrupted: that is `SCDA_ERR_NO_SUCH_FILE`, so a program that creates its file then may go on.
+/// interrupted: that is `SCDA_ERR_NO_SUCH_FILE`. `scda_fopen_append_or_create` creates it anew.
 ///
 /// Collective; `userstr`, `len`, and `info` and `threads` in `params` may differ between the ranks.
 ///
@@ -53,12 +56,52 @@ pub unsafe extern "C" fn scda_fopen_append(
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: StructIn<'_, scda_params_t>,
+    params: StructIn<'_, scda_params_t<'_>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
         let params = Chosen::of(params);
         append(comm.duplicate()?, filename, userstr, len, params).and_then(hand_out)
+    };
+    guard(err, null_mut(), body)
+}
+
+/// Opens a file to append to it, as `scda_fopen_append` does, or creates it, as `scda_fopen_write` does, if there is none or if its creation
+/// was interrupted. So a program that writes a series begins with this call, whether it starts or restarts.
+///
+/// With `params.append_name` or `params.append_after`, a file that is not there is an error.
+///
+/// With `params.keep`, which needs `params.atomic`, a file that is missing, or torn so that it has no seal, is continued from the newest of
+/// `state.1.scda`, ... that has one: the same that `scda_fopen_read` with `keep` reads.
+///
+/// Collective; `info` and `threads` in `params` may differ between the ranks.
+///
+/// @param [in] comm      The communicator. The library duplicates it.
+/// @param [in] filename  The path of the file, as for `scda_fopen_append`.
+/// @param [in] userstr   The user string of a file that is created. One that is there keeps its own.
+/// @param [in] len       Its length, or NULL.
+/// @param [in] params    The parameters. NULL: the defaults.
+/// @param [out] is_new   1 if the file was created, otherwise 0. Not written after an error. May be NULL.
+/// @param [out] err      The error code.
+/// @return               The file, to be closed by `scda_fclose`, or NULL on error: the file is as it was.
+/// Errors: those of `scda_fopen_append` and `scda_fopen_write`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fopen_append_or_create(
+    comm: Comm<'_>,
+    filename: Text<'_>,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
+    params: StructIn<'_, scda_params_t<'_>>,
+    is_new: Option<&mut MaybeUninit<c_int>>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = || {
+        let params = Chosen::of(params);
+        let context = append_or_create(comm.duplicate()?, filename, userstr, len, params)?;
+        if let Context::Writing(writer) = &context {
+            put(is_new, c_int::from(writer.is_new()));
+        }
+        hand_out(context)
     };
     guard(err, null_mut(), body)
 }

@@ -1,20 +1,18 @@
 //! What only bindings of other languages and headers of C call: `include/scda_bind.h`.
 
 use super::context::{Context, scda_fcontext_t, with};
-use super::memory::{Room, Values, put};
+use super::memory::put;
 use super::mpi_types::{comm_of_fortran, hints_of_fortran};
 use super::open::{hand_out, open_in_mode};
 use super::params::{Chosen, scda_params_t};
 use super::pointers::{Text, UserTextOut};
-use super::types::{SCDA_TYPE_FLOAT32, SCDA_TYPE_FLOAT64};
 use super::versioned::StructIn;
 use super::{Outcome, guard};
 use scda::Collective;
 use scda::bindings::BindingCalls;
+use scda::stop;
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::floats::in_default;
-use scda_format::dataset::{DataType, fill};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
@@ -29,9 +27,9 @@ use std::ptr::null_mut;
 ///                           those of `params`.
 /// @param [in] filename      The path of the file.
 /// @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`. "a": as
-///                           `scda_fopen_append`.
-/// @param [in,out] userstr   The user string of the file: input for "w", output for "r" and "a".
-/// @param [in,out] len       Its length: input for "w", output for "r" and "a".
+///                           `scda_fopen_append`. "c": as `scda_fopen_append_or_create`.
+/// @param [in,out] userstr   The user string of the file: input for "w" and "c", output for "r" and "a".
+/// @param [in,out] len       Its length: input for "w" and "c", output for "r" and "a".
 /// @param [in] params        The parameters. NULL: the defaults.
 /// @param [out] rank         This rank in `comm`. May be NULL.
 /// @param [out] size         The number of ranks of `comm`. May be NULL.
@@ -46,7 +44,7 @@ pub unsafe extern "C" fn scda_fopen_f(
     mode: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: StructIn<'_, scda_params_t>,
+    params: StructIn<'_, scda_params_t<'_>>,
     rank: Option<&mut MaybeUninit<c_int>>,
     size: Option<&mut MaybeUninit<c_int>>,
     err: Option<&mut MaybeUninit<c_int>>,
@@ -66,6 +64,24 @@ pub unsafe extern "C" fn scda_fopen_f(
         hand_out(context)
     };
     guard(err, null_mut(), body)
+}
+
+/// As `scda_stop_requested`, with the handle of MPI's Fortran interface.
+///
+/// Collective.
+///
+/// @param [in] comm  The communicator, as for `scda_fopen_f`.
+/// @param [out] err  The error code. May be NULL.
+/// @return           1 if a stop was requested, 0 if not, -1 on error.
+/// Errors: those of `scda_stop_requested`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_stop_requested_f(comm: c_int, err: Option<&mut MaybeUninit<c_int>>) -> c_int {
+    let body = || {
+        // SAFETY: C passes a valid communicator of Fortran, or `SCDA_COMM_SELF`.
+        let comm = unsafe { comm_of_fortran(comm) };
+        Ok((c_int::from(stop::requested(&*comm.duplicate()?)?), Outcome::Success))
+    };
+    guard(err, -1, body)
 }
 
 /// Makes all ranks fail with an error that the caller has found on this rank.
@@ -147,69 +163,4 @@ pub unsafe extern "C" fn scda_fleave(
         Err(context.fail(Error::usage("left the file without closing it")))
     };
     with(f, err, body)
-}
-
-/// A floating-point number as JSON has it: in the fewest digits that lead back to it, whatever the floating-point environment of the
-/// program. Infinities and NaN, which JSON does not have, become strings.
-///
-/// Not collective.
-///
-/// @param [in] value  The number, in memory.
-/// @param [in] type   `SCDA_TYPE_FLOAT32` or `SCDA_TYPE_FLOAT64`.
-/// @param [out] text  Room for `size` characters: the text, with a NUL after it. 40 suffice.
-/// @param [in] size   The number of these.
-/// @return            The length of the text; 0 for another type, and for NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_json_number(
-    value: Values<'_, c_void>,
-    r#type: c_int,
-    text: Room<'_, c_char>,
-    size: usize,
-) -> usize {
-    let body = || {
-        let json = in_default(|| json_number(value, r#type))?;
-        Ok((text.put_text(json.as_bytes(), size), Outcome::Success))
-    };
-    guard(None, 0, body)
-}
-
-fn json_number(value: Values<'_, c_void>, code: c_int) -> Result<String> {
-    let (data_type, item) = match code {
-        SCDA_TYPE_FLOAT32 => {
-            let number = value.bytes(4)?.first_chunk().copied().map_or(0.0, f32::from_ne_bytes);
-            (DataType::Float32, if number.is_nan() { f32::NAN } else { number }.to_le_bytes().to_vec())
-        }
-        SCDA_TYPE_FLOAT64 => {
-            let number = value.bytes(8)?.first_chunk().copied().map_or(0.0, f64::from_ne_bytes);
-            (DataType::Float64, if number.is_nan() { f64::NAN } else { number }.to_le_bytes().to_vec())
-        }
-        other => {
-            return Err(Error::argument(format!("type: found {other}, expected floating-point numbers")));
-        }
-    };
-    Ok(fill::to_json(data_type, &item).to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_the_fewest_digits() {
-        let of = |bytes: &[u8], code| {
-            // SAFETY: no type has more bytes.
-            json_number(unsafe { Values::at(bytes.as_ptr().cast()) }, code)
-        };
-        for (number, expected) in [
-            (0.25, "0.25"),
-            (-0.0, "-0.0"),
-            (1e-310, "1e-310"),
-            (-f64::NAN, "\"NaN\""),
-            (f64::INFINITY, "\"Infinity\""),
-        ] {
-            assert_eq!(of(&f64::to_ne_bytes(number), SCDA_TYPE_FLOAT64).unwrap(), expected);
-        }
-        assert_eq!(of(&0.5_f32.to_ne_bytes(), SCDA_TYPE_FLOAT32).unwrap(), "0.5");
-        of(&[0; 8], 0).unwrap_err();
-    }
 }

@@ -19,6 +19,7 @@
 
 mod append;
 pub mod arguments;
+mod attributes;
 mod background;
 mod bind;
 mod boxes;
@@ -47,6 +48,7 @@ mod requests;
 mod returned_values;
 mod sections;
 mod steps;
+mod stop;
 mod streams;
 mod texts;
 mod types;
@@ -55,6 +57,7 @@ mod write;
 mod write_datasets;
 
 pub use append::*;
+pub use attributes::*;
 pub use background::*;
 pub use bind::*;
 pub use boxes::{scda_box, scda_box_init_size, scda_box_t};
@@ -77,6 +80,7 @@ pub use read::*;
 pub use read_datasets::*;
 pub use sections::*;
 pub use steps::*;
+pub use stop::*;
 pub use streams::*;
 pub use types::*;
 pub use write::*;

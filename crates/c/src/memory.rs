@@ -79,6 +79,11 @@ impl<'a, T> Room<'a, T> {
         self.0
     }
 
+    /// What is there before it is written.
+    pub fn before(&self) -> *const T {
+        self.0
+    }
+
     /// Room for `count` values. NULL is an error unless that is 0.
     #[inline]
     pub fn get(self, count: u64, name: &str) -> Result<&'a mut [T]> {

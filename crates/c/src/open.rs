@@ -30,7 +30,7 @@ fn create(
     filename: Text<'_>,
     userstr: UserText<'_>,
     len: Option<&usize>,
-    params: Result<Chosen>,
+    params: Result<Chosen<'_>>,
 ) -> Result<Context> {
     let user = userstr.bytes(len).and_then(UserString::new);
     let options = params.and_then(Chosen::into_writing);
@@ -42,7 +42,7 @@ fn open(
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: Result<Chosen>,
+    params: Result<Chosen<'_>>,
 ) -> Result<Context> {
     let path = filename.path();
     let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
@@ -65,7 +65,7 @@ pub(super) fn open_in_mode(
     mode: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: Result<Chosen>,
+    params: Result<Chosen<'_>>,
 ) -> Result<Context> {
     let mode = mode.optional().map(CStr::to_bytes);
     match mode {
@@ -76,8 +76,16 @@ pub(super) fn open_in_mode(
         }
         Some(b"r") => open(comm, filename, userstr, len, params),
         Some(b"a") => append(comm, filename, userstr, len, params),
+        Some(b"c") => {
+            // SAFETY: as for "w".
+            let len = len.map(|len| unsafe { len.assume_init_ref() });
+            append_or_create(comm, filename, userstr.given(), len, params)
+        }
         // Fails on all ranks, should this one alone have a wrong mode.
-        _ => open(comm, filename, userstr, len, Err(Error::argument("mode: neither \"w\", \"r\" nor \"a\""))),
+        _ => {
+            let error = Error::argument("mode: neither \"w\", \"r\", \"a\" nor \"c\"");
+            open(comm, filename, userstr, len, Err(error))
+        }
     }
 }
 
@@ -86,17 +94,36 @@ pub(super) fn append(
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: Result<Chosen>,
+    params: Result<Chosen<'_>>,
 ) -> Result<Context> {
     let path = filename.path();
     let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
-    let writer = Writer::append_if_valid(comm, path, params.and_then(Chosen::into_writing))?;
+    let writer = Writer::append_if_valid(comm, path, Ok(None), params.and_then(Chosen::into_writing))?;
     userstr.put(writer.user(), len);
+    say_what_was_removed(&writer, &name);
+    Ok(Context::Writing(writer))
+}
+
+pub(super) fn append_or_create(
+    comm: Ranks,
+    filename: Text<'_>,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
+    params: Result<Chosen<'_>>,
+) -> Result<Context> {
+    let path = filename.path();
+    let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
+    let user = userstr.bytes(len).and_then(UserString::new).map(Some);
+    let writer = Writer::append_if_valid(comm, path, user, params.and_then(Chosen::into_writing))?;
+    say_what_was_removed(&writer, &name);
+    Ok(Context::Writing(writer))
+}
+
+fn say_what_was_removed(writer: &Writer, name: &str) {
     let bytes = writer.bytes_rolled_back();
     if bytes > 0 {
-        keep_message(&format!("{name}: opened to append: removed {bytes} bytes after the last seal"), None);
+        keep_message(&format!("{name}: opened to append: removed {bytes} bytes at its end"), None);
     }
-    Ok(Context::Writing(writer))
 }
 
 /// Gives an open file to C.
@@ -112,12 +139,12 @@ pub(super) fn hand_out(context: Context) -> Result<(*mut scda_fcontext_t, Outcom
 /// @param [in] comm          The communicator. The library duplicates it.
 /// @param [in] filename      The path of the file.
 /// @param [in] mode          "w": see `scda_fopen_write`. "r": see `scda_fopen_read`. "a": see
-///                           `scda_fopen_append`.
-/// @param [in,out] userstr   The user string of the file: input for "w", output for "r" and "a".
-/// @param [in,out] len       Its length: input for "w", output for "r" and "a".
+///                           `scda_fopen_append`. "c": see `scda_fopen_append_or_create`.
+/// @param [in,out] userstr   The user string of the file: input for "w" and "c", output for "r" and "a".
+/// @param [in,out] len       Its length: input for "w" and "c", output for "r" and "a".
 /// @param [out] err          The error code.
 /// @return                   The file, to be closed by `scda_fclose`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG` for another mode, and those of the three functions.
+/// Errors: `SCDA_ERR_ARG` for another mode, and those of the four functions.
 /// Spec: A.3.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen(
@@ -160,7 +187,7 @@ pub unsafe extern "C" fn scda_fopen_write(
     filename: Text<'_>,
     userstr: UserText<'_>,
     len: Option<&usize>,
-    params: StructIn<'_, scda_params_t>,
+    params: StructIn<'_, scda_params_t<'_>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
@@ -191,7 +218,7 @@ pub unsafe extern "C" fn scda_fopen_read(
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: StructIn<'_, scda_params_t>,
+    params: StructIn<'_, scda_params_t<'_>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {

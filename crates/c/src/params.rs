@@ -2,6 +2,7 @@
 
 use super::guard;
 use super::mpi_types::MPI_Info;
+use super::pointers::Text;
 use super::versioned::{StructIn, StructOut, versioned};
 use scda::{Encoder, ReadOptions, Tuning, WriteOptions};
 use scda_base::error::{Error, Result};
@@ -43,7 +44,7 @@ pub const SCDA_DRIVER_POSIX: c_int = 2;
 /// Reading leaves those for writing alone. For writing, those for reading must have their defaults: `SCDA_ERR_ARG` otherwise.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct scda_params {
+pub struct scda_params<'a> {
     /// The size of this struct in bytes, as `scda_params_init` sets it. It may be that of an older or newer version.
     pub size: usize,
     /// Every call:
@@ -107,12 +108,19 @@ pub struct scda_params {
     /// new file is none. Appending to a file that was created as none is `SCDA_ERR_ARG` with 1 and 2, and creating one with 2 and
     /// without `seal`.
     pub hdf5: c_int,
-    /// Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay;
-    /// what follows is removed, at once unless `atomic` is 1. A commit must end there: to go on after a step,
-    /// pass the number of its last section (`scda_ffind`, also for a dataset) plus 1. `SCDA_ERR_ARG` if no seal ends after
-    /// exactly so many sections, because steps are more frequent than commits or other sections of the step
-    /// follow: the message has the numbers of the seals next to it, and the file is as it was.
+    /// Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay, wherever the commits
+    /// were; what follows is removed, at once unless `atomic` is 1. `SCDA_ERR_ARG` if the file has fewer, or if the last of them belongs to
+    /// the next one, as the metadata of a dataset do: the file is as it was. `append_name` needs no numbers of sections.
     pub append_after: u64,
+    /// Appending to a sealed file: goes on after a step. NULL (default): after everything that was committed. Otherwise the dataset that the
+    /// program writes first in each step, such as its time, a C string: everything before the record that follows `append_record` of it stays;
+    /// this record and all that follows are removed, wherever the commits were, at once unless `atomic` is 1. Of patches, particles and
+    /// forests, the path of the group with a slash at its end, such as "amr/". Not together with `append_after`. It must stay valid until the
+    /// file is opened.
+    pub append_name: Text<'a>,
+    /// With `append_name`: the step after which the program goes on: 0 is the first record, -1 the last. `SCDA_ERR_ARG` if there is no such
+    /// record: the file is as it was.
+    pub append_record: i64,
     /// The most bytes of memory of each rank for writing in the background, at least 1 MiB: calls copy what they
     /// write, and a thread of the file writes it, which makes no call of MPI. See `scda_fcommit_begin`. An argument
     /// error where MPI-IO is used. 0 (default): none, every call writes itself. The environment variable
@@ -155,9 +163,9 @@ pub struct scda_params {
 }
 
 /// The parameters of opening a file.
-pub type scda_params_t = scda_params;
+pub type scda_params_t<'a> = scda_params<'a>;
 
-versioned!(scda_params_t, "params", "scda_params_init", defaults(), cache_bytes: u64);
+versioned!(scda_params_t<'_>, "params", "scda_params_init", defaults(), cache_bytes: u64);
 
 /// Fills the parameters of a program that knows their first `size` bytes with the defaults: what
 /// `scda_params_init` calls.
@@ -168,16 +176,19 @@ versioned!(scda_params_t, "params", "scda_params_init", defaults(), cache_bytes:
 /// @param [in] size     The size of `*params` where the program was compiled, which it gets as its `size`.
 /// @return              0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_params_init_size(params: StructOut<'_, scda_params_t>, size: usize) -> c_int {
+pub unsafe extern "C" fn scda_params_init_size(
+    params: StructOut<'_, scda_params_t<'_>>,
+    size: usize,
+) -> c_int {
     guard(None, -1, || params.init(size))
 }
 
-fn defaults() -> scda_params_t {
+fn defaults<'a>() -> scda_params_t<'a> {
     let (writing, reading) = (WriteOptions::default(), ReadOptions::default());
     let Tuning { threads, aggregation_bytes, writers_per_node, stripe_bytes, max_memory, .. } =
         writing.tuning;
     scda_params_t {
-        size: size_of::<scda_params_t>(),
+        size: size_of::<scda_params_t<'_>>(),
         threads: c_int::try_from(threads).unwrap_or(1),
         driver: SCDA_DRIVER_AUTO,
         info: no_info(),
@@ -194,6 +205,8 @@ fn defaults() -> scda_params_t {
         seal: 1,
         hdf5: c_int::from(writing.hdf5),
         append_after: writing.append_after,
+        append_name: Text::NULL,
+        append_record: 0,
         background_bytes: writing.background_bytes,
         lend: 0,
         keep: writing.keep,
@@ -228,19 +241,19 @@ fn flag(name: &str, value: c_int) -> Result<bool> {
 }
 
 /// The parameters of a call.
-pub(super) struct Chosen {
-    c: scda_params_t,
+pub(super) struct Chosen<'a> {
+    c: scda_params_t<'a>,
     pub tuning: Tuning,
 }
 
-impl Chosen {
+impl<'a> Chosen<'a> {
     /// The defaults of the paper's call: no seal.
     pub fn bare() -> Self {
         Self { c: scda_params_t { seal: 0, ..defaults() }, tuning: Tuning::default() }
     }
 
     /// Those at a pointer; the defaults if it is NULL.
-    pub fn of(params: StructIn<'_, scda_params_t>) -> Result<Self> {
+    pub fn of(params: StructIn<'_, scda_params_t<'a>>) -> Result<Self> {
         if params.is_null() {
             return Ok(Self { c: defaults(), tuning: Tuning::default() });
         }
@@ -321,6 +334,10 @@ impl Chosen {
         };
         (options.append_after, options.background_bytes, options.keep) =
             (c.append_after, c.background_bytes, c.keep);
+        if !c.append_name.is_null() {
+            let name = c.append_name.utf8("params.append_name")?;
+            options.append_record = Some((name.to_owned(), c.append_record));
+        }
         options.lend = flag("lend", c_int::try_from(c.lend).unwrap_or(-1))?;
         Ok(options)
     }

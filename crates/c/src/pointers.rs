@@ -29,6 +29,11 @@ impl<'a> Text<'a> {
         Self(pointer, PhantomData)
     }
 
+    /// The C string that is in the room where another one goes.
+    pub fn in_room(room: &'a Room<'_, c_char>) -> Self {
+        Self(room.before(), PhantomData)
+    }
+
     /// Whether it is NULL.
     pub fn is_null(self) -> bool {
         self.0.is_null()

@@ -85,6 +85,12 @@ impl Seal {
         (is_possible && is_written).then_some(seal)
     }
 
+    /// The length of the file that these bytes have, if they are a seal.
+    #[must_use]
+    pub fn length_in(bytes: &[u8; SEAL_BYTES]) -> Option<u64> {
+        parse_entries(&bytes[DATA..], &LETTERS, 0).ok().map(|[_, _, _, length, _]| length)
+    }
+
     /// Whether the bytes begin like a seal. They may still be a damaged seal, or a section of the user.
     #[must_use]
     pub fn is_resembled_by(bytes: &[u8; SECTION_HEADER_BYTES]) -> bool {

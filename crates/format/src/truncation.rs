@@ -1,10 +1,13 @@
-//! The note that precedes a truncation of sealed sections. docs/format.md, "Rolling back", specifies its bytes.
+//! What precedes a truncation of sealed sections: a note, or where no seal ends what stays, a block with the tables of a new one.
+//! docs/format.md, "Rolling back", specifies their bytes.
 
 use super::header::{SectionType, parse_section_header, put_section_header};
-use super::index::{parse_entries, put_entries};
+use super::index::{TABLE_PADDING_BYTES, parse_entries, put_entries, table_padding};
 use super::padding::LineBreak;
-use super::seal::SEAL_BYTES;
-use super::{FILE_HEADER_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
+use super::seal::{SEAL_BYTES, Seal};
+use super::{COUNT_BYTES, FILE_HEADER_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
+use scda_base::error::Result;
+use scda_base::memory::reserve;
 
 /// The user string of the note, an inline section.
 pub const TRUNCATION: &[u8] = b"scda truncation 00";
@@ -46,9 +49,144 @@ pub fn parse(bytes: &[u8; TRUNCATION_BYTES], offset: u64) -> Option<u64> {
     (is_written && is_possible).then_some(length)
 }
 
+/// The user string of the block with the tables of a new seal.
+pub const NEW_END: &[u8] = b"scda truncation 01";
+/// The bytes of its header.
+pub const NEW_END_HEADER_BYTES: usize = SECTION_HEADER_BYTES + COUNT_BYTES;
+/// Its last entries, and its padding. The block counts once these are there.
+pub const NEW_END_TAIL_BYTES: usize = LETTERS.len() * COUNT_BYTES + TABLE_PADDING_BYTES;
+/// The seal that its tables end with, and what follows.
+pub const NEW_END_LAST_BYTES: usize = SEAL_BYTES + NEW_END_TAIL_BYTES;
+/// The letters of its last entries.
+const LETTERS: [u8; 2] = *b"OL";
+
+/// A new end of a file, the tables of which are in a block at its old end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewEnd {
+    /// Where the tables are in the file now.
+    pub tables: u64,
+    /// Where they are to be: where the sections that stay end.
+    pub offset: u64,
+    /// Where the file is to end, with the seal of the tables.
+    pub length: u64,
+    /// Where it ends for readers until then: with the last seal before `offset`, or with its header.
+    pub stays: u64,
+}
+
+impl NewEnd {
+    /// The bytes of the tables.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.length - self.offset
+    }
+
+    /// The header of the block.
+    #[must_use]
+    pub fn header(&self, style: LineBreak) -> [u8; NEW_END_HEADER_BYTES] {
+        let mut bytes = [0; NEW_END_HEADER_BYTES];
+        let (line, entry) = bytes.split_at_mut(SECTION_HEADER_BYTES);
+        put_section_header(line, SectionType::Block, NEW_END, style);
+        put_entries(entry, b"E", &[self.bytes() + (LETTERS.len() * COUNT_BYTES) as u64], style);
+        bytes
+    }
+
+    /// What follows the tables.
+    #[must_use]
+    pub fn tail(&self, style: LineBreak) -> [u8; NEW_END_TAIL_BYTES] {
+        let mut bytes = [0; NEW_END_TAIL_BYTES];
+        let (entries, padding) = bytes.split_at_mut(LETTERS.len() * COUNT_BYTES);
+        put_entries(entries, &LETTERS, &[self.offset, self.stays], style);
+        padding.copy_from_slice(&table_padding(1, style));
+        bytes
+    }
+
+    /// The new end that is announced at the end of a file of `size` bytes, of which these are the last ones: the seal in them is possible
+    /// at its place, and what follows it is byte for byte as it is written. The header of the block is still to be compared.
+    #[must_use]
+    pub fn parse(bytes: &[u8; NEW_END_LAST_BYTES], size: u64) -> Option<Self> {
+        let (seal, tail) = bytes.split_first_chunk::<SEAL_BYTES>()?;
+        let [offset, stays] = parse_entries(tail, &LETTERS, 0).ok()?;
+        let seal = hidden_seal(seal)?.0;
+        let length = seal.length;
+        let tables = size.checked_sub(NEW_END_TAIL_BYTES as u64 + length.checked_sub(offset)?)?;
+        let this = Self { tables, offset, length, stays };
+        let is_written =
+            [LineBreak::Unix, LineBreak::Mime].iter().any(|&style| this.tail(style)[..] == *tail);
+        let is_possible = stays <= offset
+            && offset <= seal.index
+            && length <= tables.checked_sub(NEW_END_HEADER_BYTES as u64)?
+            && [offset, stays, tables].iter().all(|at| at.is_multiple_of(INLINE_BYTES as u64));
+        (is_written && is_possible).then_some(this)
+    }
+
+    /// The block, in two parts: the second one makes it count, and is written when the first one is in stable storage. Until then, nobody must
+    /// take the seal in it for a damaged one at the end of the file: its first line is zeros.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn block(&self, tables: &[u8], style: LineBreak) -> Result<[Vec<u8>; 2]> {
+        let mut first = Vec::new();
+        reserve(&mut first, NEW_END_HEADER_BYTES + tables.len())?;
+        first.extend(self.header(style));
+        first.extend(tables);
+        let seal = first.len() - SEAL_BYTES;
+        first[seal..seal + INLINE_BYTES].fill(0);
+        Ok([first, self.tail(style).to_vec()])
+    }
+
+    /// The seal that these bytes are in the block, and all of its bytes.
+    #[must_use]
+    pub fn seal(bytes: &[u8; SEAL_BYTES]) -> Option<(Seal, [u8; SEAL_BYTES])> {
+        hidden_seal(bytes)
+    }
+}
+
+/// The seal, if these bytes are one without its first line; and its bytes.
+fn hidden_seal(bytes: &[u8; SEAL_BYTES]) -> Option<(Seal, [u8; SEAL_BYTES])> {
+    let length = Seal::length_in(bytes)?;
+    [LineBreak::Unix, LineBreak::Mime].into_iter().find_map(|style| {
+        let mut all = *bytes;
+        let any = Seal { index: 0, previous: 0, sections: 0, length: SEAL_BYTES as u64, crc: 0 }.bytes(style);
+        all[..INLINE_BYTES].copy_from_slice(&any[..INLINE_BYTES]);
+        let is_hidden = bytes[..INLINE_BYTES] == [0; INLINE_BYTES];
+        let seal = Seal::parse(&all, length.checked_sub(SEAL_BYTES as u64)?).filter(|_| is_hidden)?;
+        Some((seal, all))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scda_base::numbers::to_usize;
+
+    #[test]
+    fn a_new_end_is_read_as_it_is_written_and_nothing_else_is_one() {
+        for style in [LineBreak::Unix, LineBreak::Mime] {
+            let (offset, stays) = (2048, 1696);
+            let length = offset + 160 + 256 + SEAL_BYTES as u64;
+            let seal = Seal { index: offset, previous: stays - 288, sections: 5, length, crc: 7 };
+            let mut tables = vec![1; to_usize(length - offset) - SEAL_BYTES];
+            tables.extend(seal.bytes(style));
+            let at = super::offset(5000, length);
+            let tables_at = at + NEW_END_HEADER_BYTES as u64;
+            let new_end = NewEnd { tables: tables_at, offset, length, stays };
+            let block = new_end.block(&tables, style).unwrap().concat();
+            let size = at + block.len() as u64;
+            let last: [u8; NEW_END_LAST_BYTES] = *block.last_chunk().unwrap();
+            let hidden = last.first_chunk().unwrap();
+            assert!(!Seal::was_here(hidden) && NewEnd::seal(hidden) == Some((seal, seal.bytes(style))));
+            assert_eq!(NewEnd::parse(&last, size), Some(new_end));
+            assert!(block.starts_with(&new_end.header(style)));
+            // Bytes of which there are too few.
+            assert_eq!(NewEnd::parse(&last, 700), None);
+            // What the seal says besides is under its checksum.
+            for at in (0..INLINE_BYTES).chain(SEAL_BYTES..NEW_END_LAST_BYTES) {
+                let mut changed = last;
+                changed[at] ^= 1;
+                assert_ne!(NewEnd::parse(&changed, size), Some(new_end), "{at}");
+            }
+        }
+    }
 
     #[test]
     fn a_note_is_read_as_it_is_written_and_nothing_else_is_one() {

@@ -25,6 +25,7 @@ from ._particles import Particles, particle_groups
 from ._patches import Patches, patch_meshes
 from ._section import Section
 from ._sections import Sections
+from ._stop import stop_requested, stop_watch
 from ._streams import Stream, Streams, StreamWriter
 from ._writer import CloseRequest, CommitRequest, Writer, append, create
 
@@ -63,6 +64,8 @@ __all__ = [
     "particle_groups",
     "patch_meshes",
     "plot",
+    "stop_requested",
+    "stop_watch",
     "verify",
     "vtk",
 ]

@@ -40,6 +40,15 @@ class ReadSettings(NamedTuple):
         return {"cache_bytes": self.cache_bytes, "max_memory": self.max_memory, "keep": self.keep}
 
 
+def _place(place: Union[int, tuple[str, int], None]) -> Union[int, tuple[str, int], None]:
+    """Where a program goes on in a file, as the core takes it."""
+    if place is None:
+        return None
+    if isinstance(place, tuple) and len(place) == 2 and isinstance(place[0], str):
+        return (place[0], integer("append_after", place[1], -(1 << 63), (1 << 63) - 1))
+    return integer("append_after", place, 0, (1 << 63) - 1)
+
+
 class WriteSettings(NamedTuple):
     """How a file is written: arguments of :func:`create` and :func:`append`."""
 
@@ -54,8 +63,10 @@ class WriteSettings(NamedTuple):
     background_bytes: int
     comm: Any
     driver: str
-    # None: the file is created.
-    append_after: Optional[int] = None
+    # None: the file is created. Otherwise the number of sections that stay, or the step after which the program goes on.
+    append_after: Union[int, tuple[str, int], None] = None
+    # A file that is not there is created.
+    creates: bool = False
     # The permissions of a new file, less the umask.
     mode: int = 0o666
     hdf5: Union[bool, str] = False
@@ -80,7 +91,7 @@ class WriteSettings(NamedTuple):
             hdf5=bool(self.hdf5),
             hdf5_commits=self.hdf5 == "commit",
             keep=integer("keep", self.keep, 0, _MOST_KEPT),
-            append_after=None if self.append_after is None else integer("append_after", self.append_after, 0, (1 << 63) - 1),
+            append_after=_place(self.append_after),
             background_bytes=integer("background_bytes", self.background_bytes, 0, (1 << 62) - 1),
         )
 

@@ -125,7 +125,8 @@ def append(
     sync: bool = False,
     seal: bool = True,
     keep: int = 0,
-    append_after: int = 0,
+    append_after: Union[int, tuple[str, int]] = 0,
+    create: Union[str, bytes, None] = None,
     hdf5: Union[bool, Literal["commit"]] = False,
     background_bytes: int = 0,
     comm: Any = None,
@@ -142,9 +143,12 @@ def append(
         atomic: the sections are written to a copy of the file, which gets its name at close.
         seal: a file without a seal gets one, for the sections that it had before, too: they are read once. A
             sealed file stays sealed in any case.
-        append_after: go back in a sealed file: the number of sections that stay. What follows is removed; with atomic, when the file
-            is closed. A commit must end there, or it is an ArgumentError that names the seals before and after: to go on after a
-            step, pass ``f.sections.find(name, record).index + 1`` of its last section. 0: after the last seal.
+        append_after: go on after a step of a sealed file, wherever its commits were: the name of the dataset that is written first in
+            each step, such as its time, and a record: ``("time", 41)``; -1 is the last. All that precedes the next record of this name
+            stays, the rest is removed; with atomic, when the file is closed. Of a mesh, the path of its group with a slash at its end.
+            Or the number of sections that stay. 0: after the last commit.
+        create: a user string: a file that is not there is created with it (:attr:`Writer.is_new`), unless append_after is given. With
+            keep, a missing or torn file is continued from the newest older one that is whole.
         hdf5: ``"commit"``: each commit writes a view for programs for HDF5, too. Closing does so in any case if the file was created with
             ``hdf5``; if it was not, anything but False is an ArgumentError.
         path, style, encoder, level, threads, sync, keep, background_bytes, comm, driver: as for :func:`create`.
@@ -162,9 +166,22 @@ def append(
     [b'1']
     """
     settings = WriteSettings(
-        style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver, append_after, hdf5=hdf5
+        style,
+        encoder,
+        level,
+        threads,
+        atomic,
+        sync,
+        seal,
+        keep,
+        background_bytes,
+        comm,
+        driver,
+        append_after,
+        create is not None,
+        hdf5=hdf5,
     )
-    return Writer(path, b"", settings)
+    return Writer(path, b"" if create is None else create, settings)
 
 
 class CommitRequest:
@@ -249,6 +266,11 @@ class Writer(Handle):
             except BaseException as error:  # as the program wants it
                 self._abandon(reason(error))
                 raise
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the file was created when it was opened."""
+        return self._core.is_new
 
     @property
     def bytes_rolled_back(self) -> int:

@@ -466,6 +466,24 @@ impl Chain {
         Ok(())
     }
 
+    /// The rows of an index whose checksum is right.
+    pub(super) fn rows(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<Vec<Row>> {
+        let (mut bytes, mut rows) = (Vec::new(), Vec::new());
+        self.read_index(file, from_end, &mut bytes)?;
+        let Some(sealed) = self.seal(file, from_end)? else { return Ok(rows) };
+        let first = sealed.seal.index + TABLE_HEADER_BYTES as u64;
+        let all = bytes[TABLE_HEADER_BYTES..].as_chunks().0;
+        reserve(&mut rows, all.len())?;
+        for (row, at) in all[..to_usize(sealed.seal.rows())].iter().zip((first..).step_by(ROW_BYTES)) {
+            let row = Row::parse(row, at)?;
+            if row.offset != rows.last().map_or(sealed.begin(), Row::end) {
+                return Err(differs("index", &row.offset.to_string(), "the end of the section before", at));
+            }
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
     /// Reads an index, up to the end of its seal, and compares its checksum.
     fn read_index(
         &mut self,

@@ -4,6 +4,7 @@ use crate::file::open::Ends;
 use crate::file::options::ReadOptions;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::resize;
+use scda_base::numbers::to_usize;
 use scda_format::FILE_HEADER_BYTES;
 use scda_format::hdf5::{BLOCK_HEAD_BYTES, LONG_HEADER_BYTES, VIEW, begins_reserved, end_of_view};
 use scda_format::header::{SectionType, parse_file_header};
@@ -13,8 +14,9 @@ use scda_format::index::{
 };
 use scda_format::layout::SectionLayout;
 use scda_format::names::{NAME_BYTES, NAMES, Table};
+use scda_format::padding::LineBreak;
 use scda_format::seal::{SEAL, SEAL_BYTES, Seal};
-use scda_format::truncation::{self, TRUNCATION_BYTES};
+use scda_format::truncation::{self, NEW_END_HEADER_BYTES, NEW_END_LAST_BYTES, NewEnd, TRUNCATION_BYTES};
 use scda_storage::ParallelFile;
 
 /// Bytes of a table without its elements.
@@ -363,13 +365,47 @@ pub(super) fn damaged_end(file: &mut dyn ParallelFile, size: u64) -> Result<Opti
     Ok(is_damaged.then_some(at + INDEX_END_BYTES as u64))
 }
 
-/// The end of the seal to which a file of this size is being cut, if the note of that ends it.
+/// What the end of a file says that is being cut.
+pub(super) enum Announcement {
+    /// A note: the end of the seal to which it is cut.
+    Note(u64),
+    /// A new end, to which it is still to be moved.
+    NewEnd(NewEnd),
+}
+
+/// What the end of a file of this size says, if that is being cut. One read, for most files.
+pub(super) fn announced(file: &mut dyn ParallelFile, size: u64) -> Result<Option<Announcement>> {
+    let most = to_usize(size.min(NEW_END_LAST_BYTES as u64));
+    if most < TRUNCATION_BYTES || !size.is_multiple_of(STEP as u64) {
+        return Ok(None);
+    }
+    let mut last = [0; NEW_END_LAST_BYTES];
+    let bytes = &mut last[NEW_END_LAST_BYTES - most..];
+    file.read_at(size - most as u64, bytes)?;
+    let at = size - TRUNCATION_BYTES as u64;
+    if let Some(length) = bytes.last_chunk().and_then(|note| truncation::parse(note, at)) {
+        let sealed = SealedPart::at(file, size, length - SEAL_BYTES as u64)?;
+        return Ok(sealed.map(|sealed| Announcement::Note(sealed.seal.length)));
+    }
+    let Some(found) = NewEnd::parse(&last, size) else { return Ok(None) };
+    let header = bytes_at(file, size, found.tables - NEW_END_HEADER_BYTES as u64)?;
+    let styles = [LineBreak::Unix, LineBreak::Mime];
+    let is_block = styles.iter().any(|&style| header == Some(found.header(style)));
+    let stays = is_block
+        && match found.stays.checked_sub(SEAL_BYTES as u64) {
+            _ if found.stays == end_of_header(file, size)? => true,
+            Some(seal) => SealedPart::at(file, size, seal)?.is_some(),
+            None => false,
+        };
+    Ok(stays.then_some(Announcement::NewEnd(found)))
+}
+
+/// Where a file of this size ends for readers that is being cut: where the seal ends that stays, or the header.
 pub(super) fn truncated_to(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
-    let at = size.checked_sub(TRUNCATION_BYTES as u64).filter(|at| at.is_multiple_of(STEP as u64));
-    let Some(at) = at else { return Ok(None) };
-    let note = bytes_at::<TRUNCATION_BYTES>(file, size, at)?;
-    let Some(length) = note.and_then(|note| truncation::parse(&note, at)) else { return Ok(None) };
-    Ok(SealedPart::at(file, size, length - SEAL_BYTES as u64)?.map(|sealed| sealed.seal.length))
+    Ok(announced(file, size)?.map(|found| match found {
+        Announcement::Note(length) => length,
+        Announcement::NewEnd(new_end) => new_end.stays,
+    }))
 }
 
 /// Whether the header of the file has the mark of those that are to be sealed. What is wrong with the header is said when it is read.

@@ -152,7 +152,10 @@ impl Inspector<'_> {
             truncated_to(self.sections.input().file(), end)?
         };
         let mut next = match end {
-            Some(end) => self.sections.seals().seal_at(end - SEAL_BYTES as u64)?,
+            Some(end) => match end.checked_sub(SEAL_BYTES as u64) {
+                Some(offset) => self.sections.seals().seal_at(offset)?,
+                None => None,
+            },
             None => self.find_last_seal()?,
         };
         while let Some(sealed) = next {

@@ -1,6 +1,6 @@
 //! Finds the newest whole file among those that a name had: the one that a job restarts from.
 
-use crate::file::options::ReadOptions;
+use crate::file::options::{ReadOptions, WriteOptions};
 use crate::file::reader::Reader;
 use crate::file::team::{Failure, Team};
 use scda_base::error::{Error, ErrorKind, Result, quote_path};
@@ -8,7 +8,7 @@ use scda_ranks::Solo;
 use scda_storage::Driver;
 use scda_storage::file_system;
 use scda_storage::names::kept_target_path;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Whether a file is one of those that [`ReadOptions::keep`] keeps: an older one if it is whole; the newest one also if a job can restart
 /// from it, or if that cannot be told. Not collective.
@@ -56,6 +56,26 @@ pub(super) fn agreed_age(team: &mut Team, path: &Path, params: &ReadOptions) -> 
     let mine = if team.rank() == 0 { age_of_last_whole(path, params) } else { Ok(0) };
     let [age] = team.share(0, mine.map(|age| [age]))?;
     Ok(age)
+}
+
+/// The file that is continued where one of this name is to be written, if that is an older one, because those after it are missing or torn. `path`
+/// is as the file system knows it. Collective.
+pub(in crate::file) fn newest_whole(
+    team: &mut Team,
+    path: &Path,
+    params: &WriteOptions,
+) -> Result<Option<PathBuf>, Failure> {
+    if params.keep == 0 {
+        return Ok(None);
+    }
+    let reading = ReadOptions { keep: params.keep, tuning: params.tuning.clone(), ..ReadOptions::default() };
+    // What is wrong with the newest one, if no older one is whole, opening it says.
+    let mine = match team.rank() {
+        0 if !is_whole(path).unwrap_or(false) => age_of_last_whole(path, &reading).unwrap_or(0),
+        _ => 0,
+    };
+    let [age] = team.share(0, Ok([mine]))?;
+    Ok((age > 0).then(|| kept_target_path(path, path, age)))
 }
 
 /// How many files of this name are newer than the last one that has a seal, of those that [`ReadOptions::keep`] names. If none has,

@@ -15,6 +15,7 @@ mod lookup;
 mod ranks;
 mod read_back;
 mod recovery_scan;
+mod rollback;
 mod sections;
 mod streams;
 
@@ -26,8 +27,10 @@ pub(super) use hdf5::{NewView, new_view, renewed_superblock};
 pub use index::SealedPart;
 pub use inspect::{LocatedError, Seals};
 pub(crate) use last::is_kept;
+pub(super) use last::newest_whole;
 pub(super) use read_back::{DatasetPlace, OwnReader};
-pub(super) use recovery_scan::{RecoveryScan, RecoveryScanner};
+pub(super) use recovery_scan::{RecoveryScan, RecoveryScanner, Rollback};
+pub(super) use rollback::{AppendPlace, KeptSections, LastSeal};
 pub use streams::{Stream, StreamReader, Streams};
 
 use self::datasets::{DatasetReader, ReadCache};

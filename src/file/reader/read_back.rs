@@ -206,6 +206,15 @@ impl OwnReader {
         Ok(count)
     }
 
+    /// The numbers of the sections with the data of a dataset's records, of those that are sealed.
+    ///
+    /// # Errors
+    /// Those of finding them.
+    pub fn sealed_records(&mut self, name: &str) -> Result<Vec<u64>> {
+        let user = stored_name(name).into_owned();
+        self.read(self.sealed, |state| state.lookup().find_all(user.as_bytes()))
+    }
+
     fn sealed_dataset(&mut self, name: &str, record: i64) -> Result<Option<DatasetPlace>> {
         if self.sealed.read == 0 {
             return Ok(None);

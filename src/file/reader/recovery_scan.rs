@@ -1,8 +1,10 @@
 //! The recovery scan: before sections are appended, finds where they go, and what the next seal must record of the existing
 //! sections.
 
-use super::chain::{Chain, compare_index, differs};
-use super::index::{STEP, SealedPart, begins_seal, damaged_end, end_of_header, truncated_to};
+use super::chain::{compare_index, differs};
+use super::index::{Announcement, STEP, SealedPart, announced, begins_seal, damaged_end, end_of_header};
+use super::read_back::OwnReader;
+use super::rollback::{AppendPlace, KeptSections, LastSeal};
 use super::sections::Sections;
 use crate::file::open::Ends;
 use crate::file::options::{ReadOptions, Tuning};
@@ -10,33 +12,33 @@ use crate::file::sums::Sums;
 use crate::file::team::{FINE, Failure, Team, split, sum_of_sizes};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{AllowanceGuard, reserve, resize};
+use scda_base::numbers::to_usize;
 use scda_format::INLINE_BYTES;
 use scda_format::hdf5::{LONG_HEADER_BYTES, clear_superblock};
 use scda_format::header::{FileHeader, SectionType};
 use scda_format::index::{ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row};
 use scda_format::layout::sum;
 use scda_format::seal::{SEAL, SEAL_BYTES, Seal};
+use scda_format::truncation::NewEnd;
 use scda_ranks::Partition;
 use scda_storage::ParallelFile;
+use scda_storage::read_at_file::ReadAtFile;
 
 /// The bytes that are read at once to compute checksums.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// What the next seal needs from the one before.
-#[derive(Clone, Copy)]
-pub struct LastSeal {
-    /// The offset of its end.
-    pub length: u64,
-    /// The number of sections before it.
-    pub sections: u64,
+/// What a file ends with.
+enum End {
+    /// A seal, or a note that it is being cut to one.
+    Sealed(LastSeal),
+    /// The new end that a job has announced.
+    Announced(NewEnd),
+    /// Anything else.
+    Open,
 }
 
-impl LastSeal {
-    /// Its offset.
-    pub fn offset(self) -> u64 {
-        self.length - SEAL_BYTES as u64
-    }
-}
+/// No seal stays.
+const NO_SEAL: LastSeal = LastSeal { length: 0, sections: 0 };
 
 /// The result of the recovery scan.
 pub struct RecoveryScan {
@@ -60,6 +62,16 @@ pub struct RecoveryScan {
     tables: Option<u64>,
     /// Where a seal should be, after the index that was scanned last, and is none any more: bytes of it are damaged.
     damaged_seal: Option<u64>,
+    /// What has to be done before sections are appended; nothing else here counts then but the header and its end.
+    pub rollback: Option<Rollback>,
+}
+
+/// How a file gets another end before it is scanned again.
+pub enum Rollback {
+    /// As another job has announced.
+    Announced(NewEnd),
+    /// To the end of these sections.
+    To(KeptSections),
 }
 
 impl RecoveryScan {
@@ -120,22 +132,21 @@ impl RecoveryScan {
 /// Scans a file to which sections are to be appended.
 pub struct RecoveryScanner {
     sections: Sections,
-    /// As [`WriteOptions::append_after`](crate::WriteOptions::append_after).
-    append_after: u64,
+    place: AppendPlace,
 }
 
 impl RecoveryScanner {
-    /// Of a file of `size` bytes that is open for reading and writing, of which the first `append_after` sections stay.
+    /// Of a file of `size` bytes that is open for reading and writing, of which everything up to this place stays.
     pub fn new(
         team: Team,
         file: Box<dyn ParallelFile>,
         size: u64,
-        append_after: u64,
+        place: AppendPlace,
         tuning: &Tuning,
     ) -> Self {
         // Reading raw shows the sections of seals.
         let params = ReadOptions { tuning: tuning.clone(), raw: true, ..ReadOptions::default() };
-        Self { sections: Sections::new(team, file, Ends::all(size), params), append_after }
+        Self { sections: Sections::new(team, file, Ends::all(size), params), place }
     }
 
     /// Limits the memory for what follows.
@@ -174,6 +185,7 @@ impl RecoveryScanner {
             anchors: 0,
             tables: None,
             damaged_seal: None,
+            rollback: None,
             header,
         };
         scan.start = self.end_of_header()?;
@@ -190,9 +202,16 @@ impl RecoveryScanner {
             sorted: 0,
         };
         // If the file ends with a seal, or is being cut to one, nothing before it needs to be walked.
-        if let Some(seal) = self.seal_at_end()? {
-            (scan.seal, scan.end) = (Some(seal), seal.length);
-            return self.after_seal(scan);
+        match self.look_at_end()? {
+            End::Sealed(seal) => {
+                (scan.seal, scan.end) = (Some(seal), seal.length);
+                return self.after_seal(scan);
+            }
+            End::Announced(new_end) => {
+                scan.rollback = Some(Rollback::Announced(new_end));
+                return Ok(scan);
+            }
+            End::Open => {}
         }
         self.add(&mut scan, row)?;
         let walked = loop {
@@ -228,7 +247,7 @@ impl RecoveryScanner {
     fn after_seal(&mut self, mut scan: RecoveryScan) -> Result<RecoveryScan, Failure> {
         scan.sealed = scan.seal.map_or(0, |seal| seal.length);
         self.go_back(&mut scan)?;
-        if let Some(seal) = scan.seal {
+        if let Some(seal) = scan.seal.filter(|_| scan.rollback.is_none()) {
             let is_first = self.sections.input().team().rank() == 0;
             let compared = if is_first { self.compare_seal(seal) } else { Ok(()) };
             self.sections.input().team().agree(compared)?;
@@ -245,32 +264,77 @@ impl RecoveryScanner {
         }
     }
 
-    /// Goes back to the seal that ends after as many sections as the parameters say. A seal further on would keep sections that the
-    /// program wants to replace, one before it would drop sections that it wants to keep: both without a word. Collective.
+    /// Goes back to the place that was asked for, if that is before the last seal. Collective.
     fn go_back(&mut self, scan: &mut RecoveryScan) -> Result<(), Failure> {
-        let wanted = self.append_after;
-        if wanted == 0 {
+        if matches!(self.place, AppendPlace::End) {
             return Ok(());
         }
-        let sections = scan.seal.map_or(0, |seal| seal.sections);
-        if wanted > sections {
-            let words = format!(
-                "append_after: {wanted} sections are more than the {sections} that the seals of the file cover"
-            );
-            return Err(Error::argument(words).into());
+        let is_first = self.sections.input().team().rank() == 0;
+        let found = if is_first { self.find_place(scan.seal) } else { Ok((NO_SEAL, None)) };
+        let (found, mine) = split(found.map(Some));
+        let (seal, kept) = found.unwrap_or((NO_SEAL, None));
+        let end = kept.as_ref().map_or(0, |kept| kept.end);
+        let words = mine.map(|()| [seal.length, seal.sections, end]);
+        let [length, sections, end] = self.sections.input().team().share(0, words)?;
+        let seal = (length > 0).then_some(LastSeal { length, sections });
+        if end == 0 {
+            (scan.seal, scan.end) = (seal, length);
+            return Ok(());
         }
-        let seal = match scan.seal.filter(|_| self.sections.input().team().rank() == 0) {
-            Some(last) => Chain::new(last.length)
-                .seal_where(self.sections.input().file(), |span| span.first < wanted)
-                .map(|(_, SealedPart { seal, first, .. })| [seal.length, seal.sections, first]),
-            None => Ok([0; 3]),
-        };
-        let [length, sections, before] = self.sections.input().team().share(0, seal)?;
-        if sections != wanted {
-            return Err(no_seal_after(wanted, before, sections).into());
-        }
-        (scan.seal, scan.end) = (Some(LastSeal { length, sections }), length);
+        let others = KeptSections { seal, rows: Vec::new(), anchors: Vec::new(), end };
+        scan.rollback = Some(Rollback::To(kept.unwrap_or(others)));
         Ok(())
+    }
+
+    /// What stays up to the place that was asked for, on one rank: the last seal, and what follows it.
+    fn find_place(&mut self, last: Option<LastSeal>) -> Result<(LastSeal, Option<KeptSections>)> {
+        let sealed = last.map_or(0, |last| last.sections);
+        let sections = match &self.place {
+            AppendPlace::End => sealed,
+            AppendPlace::Sections(sections) if *sections > sealed => {
+                let words = format!(
+                    "append_after: {sections} sections are more than the {sealed} that the seals of the file cover"
+                );
+                return Err(Error::argument(words));
+            }
+            AppendPlace::Sections(sections) => *sections,
+            AppendPlace::Record { name, record } => {
+                let (name, record) = (name.clone(), *record);
+                let all = last.map_or(Ok(Vec::new()), |last| self.find_records(&name, last.length))?;
+                let count = all.len() as u64;
+                let place = match u64::try_from(record) {
+                    Ok(record) => Some(record),
+                    Err(_) => count.checked_sub(record.unsigned_abs()),
+                };
+                if place.is_none_or(|place| place >= count) {
+                    let words = format!(
+                        "append_record: {record}: the seals of the file cover {count} records of \"{name}\""
+                    );
+                    return Err(Error::argument(words));
+                }
+                // Its metadata come first.
+                let next = place.and_then(|place| all.get(to_usize(place + 1)));
+                next.map_or(sealed, |next| next.saturating_sub(1))
+            }
+        };
+        match last {
+            Some(last) if sections < sealed => {
+                KeptSections::find(self.sections.input().file(), last, sections)
+            }
+            last => Ok((last.unwrap_or(NO_SEAL), None)),
+        }
+    }
+
+    /// The numbers of the sections with the data of a dataset's records, in what a seal at `end` covers.
+    fn find_records(&mut self, name: &str, end: u64) -> Result<Vec<u64>> {
+        let team = self.sections.input().team().alone();
+        let tuning = self.sections.params().tuning.clone();
+        let mut own = OwnReader::new(team, self.sections.input().file(), end, &tuning)?;
+        let mut file: Box<dyn ParallelFile> = Box::new(ReadAtFile(std::io::empty()));
+        self.sections.input().exchange_file(&mut file);
+        let found = own.read_file(&mut file, end, &[], |own| own.sealed_records(name));
+        self.sections.input().exchange_file(&mut file);
+        found
     }
 
     fn add(&mut self, scan: &mut RecoveryScan, row: Row) -> Result<()> {
@@ -369,7 +433,7 @@ impl RecoveryScanner {
             return Ok(());
         }
         let words = format!(
-            "{error}; it is not remove, because a seal, perhaps a damaged one, follows at byte {}",
+            "{error}; it is not removed, because a seal, perhaps a damaged one, follows at byte {}",
             first[0]
         );
         Err(Failure::Agreed(Error::new(error.kind(), words)))
@@ -413,13 +477,34 @@ impl RecoveryScanner {
         })
     }
 
-    /// The seal that ends the file, or to which a job that was stopped has begun to cut it. Collective.
-    fn seal_at_end(&mut self) -> Result<Option<LastSeal>, Failure> {
-        self.found_by_first(|sections| {
-            let size = sections.ends().read;
-            let end = truncated_to(sections.input().file(), size)?.unwrap_or(size);
-            end.checked_sub(SEAL_BYTES as u64).map_or(Ok(None), |offset| sections.seals().seal_at(offset))
+    /// What the file ends with. Collective.
+    fn look_at_end(&mut self) -> Result<End, Failure> {
+        let words = match self.sections.input().team().rank() {
+            0 => self.own_end(),
+            _ => Ok([0; 4]),
+        };
+        Ok(match self.sections.input().team().share(0, words)? {
+            [0, ..] => End::Open,
+            [length, sections, 0, _] => End::Sealed(LastSeal { length, sections }),
+            [length, stays, offset, tables] => End::Announced(NewEnd { tables, offset, length, stays }),
         })
+    }
+
+    /// The numbers of [`End`], on one rank.
+    fn own_end(&mut self) -> Result<[u64; 4]> {
+        let size = self.sections.ends().read;
+        let end = match announced(self.sections.input().file(), size)? {
+            None => size,
+            Some(Announcement::Note(length)) => length,
+            Some(Announcement::NewEnd(NewEnd { tables, offset, length, stays })) => {
+                return Ok([length, stays, offset, tables]);
+            }
+        };
+        let sealed = match end.checked_sub(SEAL_BYTES as u64) {
+            Some(offset) => self.sections.seals().seal_at(offset)?,
+            None => None,
+        };
+        Ok(sealed.map_or([0; 4], |SealedPart { seal, .. }| [seal.length, seal.sections, 0, 0]))
     }
 
     /// The seal that rank 0 finds: of few bytes, here and there. Collective.
@@ -472,14 +557,4 @@ impl RecoveryScanner {
         self.sections.input().team().agree(mine)?;
         Ok(sums)
     }
-}
-
-/// The error for a number of sections after which the file was not committed. The seals next to it cover these numbers of sections.
-#[cold]
-fn no_seal_after(wanted: u64, before: u64, after: u64) -> Error {
-    let seals = match before {
-        0 => format!("the first one covers {after}: pass {after}"),
-        _ => format!("those next to it cover {before} and {after}: pass one of these numbers"),
-    };
-    Error::argument(format!("append_after: {wanted}: no seal ends after this number of sections; {seals}"))
 }

@@ -5,7 +5,9 @@ use crate::file::reader::{DatasetPlace, OwnReader};
 use crate::file::team::{Failure, Function, Topic};
 use scda_base::error::{Error, Result};
 use scda_format::dataset::additions::{self, ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA, later_user};
-use scda_format::dataset::{GROUP_CONVENTION, GROUP_DATA, group_user, metadata, stored_name, stored_path};
+use scda_format::dataset::{
+    GROUP_CONVENTION, GROUP_DATA, group_user, metadata, named_group, stored_name, stored_path,
+};
 use serde_json::json;
 
 impl WriterState {
@@ -28,7 +30,7 @@ impl WriterState {
         };
         let (data, text) = self.sections.team_mut().tolerate(found, (0, String::new()))?;
         let [data, bytes] = self.sections.team_mut().share(0, Ok([data, text.len() as u64]))?;
-        if let Some(path) = group_path(name) {
+        if let Some(path) = named_group(name) {
             let user = group_user(&stored_path(path))?;
             return self.plain().write_pair(
                 (GROUP_CONVENTION, GROUP_DATA),
@@ -50,14 +52,9 @@ impl WriterState {
     }
 }
 
-/// The path of the group that this name means; `None` if it means a dataset.
-fn group_path(name: &str) -> Option<&str> {
-    if name == "/" { Some(name) } else { name.strip_suffix('/').filter(|path| *path != "/") }
-}
-
 /// The text of the block with the new attributes; of a dataset, also where its data begin.
 fn changed(own: &mut OwnReader, name: &str, record: i64, changes: &str) -> Result<(u64, String)> {
-    if let Some(path) = group_path(name) {
+    if let Some(path) = named_group(name) {
         // The name of one that has none yet, if the user string does not tell it.
         let name = || if stored_path(path) == path { json!({}) } else { json!({ "scda_name": path }) };
         let present = own.group(path)?.unwrap_or_else(|| name().to_string());

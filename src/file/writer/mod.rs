@@ -9,6 +9,7 @@ mod kinds;
 mod names;
 mod operation;
 mod output;
+mod rollback;
 mod sealing;
 mod sections;
 #[cfg(test)]
@@ -24,13 +25,14 @@ pub use operation::Operation;
 
 use super::open::{self, ExistingFile};
 use super::options::WriteOptions;
-use super::reader::{RecoveryScanner, renewed_superblock};
+use super::reader::{AppendPlace, RecoveryScanner, Rollback, newest_whole, renewed_superblock};
 use super::session::{Session, ThisRank};
 use super::sums::{SummedFile, Sums};
 use super::target::Target;
 use super::team::{Failure, Function, Team, Topic};
 use output::{Output, Progress};
-use scda_base::error::{Error, Result};
+use rollback::{complete, roll_back};
+use scda_base::error::{Error, ErrorKind, Result};
 use scda_format::hdf5::{LONG_HEADER_BYTES, SUPERBLOCK_OFFSET, reserved_section};
 use scda_format::header::{UserString, file_header};
 use scda_format::padding::LineBreak;
@@ -83,6 +85,10 @@ pub struct Writer {
 
 /// What a file has to which sections are appended.
 struct AppendedFile {
+    /// Where its first section begins.
+    start: u64,
+    /// What has to be done before all else is known.
+    rollback: Option<Rollback>,
     /// Where the next section goes.
     end: u64,
     user: UserString,
@@ -95,6 +101,47 @@ struct AppendedFile {
     /// What its next seal is to say, if it gets one.
     sealer: Option<Sealer>,
     sums: Option<Sums>,
+}
+
+/// A file that was opened to append to it, or created.
+#[allow(clippy::large_enum_variant)] // there is one for a moment
+enum Appendable {
+    Existing(ExistingFile),
+    New(NewFile),
+}
+
+/// A file that was created.
+struct NewFile {
+    file: SummedFile,
+    target: Target,
+    sealer: Option<Sealer>,
+    user: UserString,
+    /// Where its header ends.
+    end: u64,
+}
+
+impl NewFile {
+    /// Creates a file and writes its header. Collective.
+    fn create(
+        team: &mut Team,
+        path: &Path,
+        params: &mut WriteOptions,
+        user: Result<UserString>,
+    ) -> Result<Self, Failure> {
+        let user = user?;
+        team.note_bytes(Topic::UserString, &user);
+        let vendor = if params.seal { SEALED_VENDOR } else { VENDOR };
+        let mut header = file_header(vendor.as_bytes(), &user, params.line_break).to_vec();
+        if params.seal && params.hdf5 {
+            header.extend(reserved_section(&scda_hdf5::reserved(), params.line_break));
+        }
+        let (file, target) = open::create(team, path, params, &header)?;
+        let (sealer, sums) = match params.seal {
+            true => Some(Sealer::new(team, user, &header)).unzip(),
+            false => (None, None),
+        };
+        Ok(Self { file: SummedFile::new(file, sums), target, sealer, user, end: header.len() as u64 })
+    }
 }
 
 /// Brings to stable storage, at the end of a file, that it is to be cut to the seal that ends at `length`. File systems may bring the
@@ -168,25 +215,16 @@ impl Writer {
         params: Result<WriteOptions>,
     ) -> Result<Self> {
         let create = |team: &mut Team, path: &Path, params: &mut WriteOptions| {
-            let user = user?;
-            team.note_bytes(Topic::UserString, &user);
-            let vendor = if params.seal { SEALED_VENDOR } else { VENDOR };
-            let mut header = file_header(vendor.as_bytes(), &user, params.line_break).to_vec();
-            if params.seal && params.hdf5 {
-                header.extend(reserved_section(&scda_hdf5::reserved(), params.line_break));
-            }
-            let (file, target) = open::create(team, path, params, &header)?;
-            let (sealer, sums) = match params.seal {
-                true => Some(Sealer::new(team, user, &header)).unzip(),
-                false => (None, None),
-            };
-            Ok((SummedFile::new(file, sums), target, sealer, user, header.len() as u64))
+            NewFile::create(team, path, params, user)
         };
-        let (team, params, (file, target, sealer, user, end)) =
-            open::if_valid(comm, Function::Create, path, params, create)?;
-        let progress = Progress::of_new_file(end);
-        let session = Self::begin(team, file, target, params, sealer, progress);
-        Ok(Self { session, user, cut_off: None })
+        let (team, params, new) = open::if_valid(comm, Function::Create, path, params, create)?;
+        Ok(Self::of_new_file(team, params, new))
+    }
+
+    fn of_new_file(team: Team, params: WriteOptions, new: NewFile) -> Self {
+        let NewFile { file, target, sealer, user, end } = new;
+        let session = Self::begin(team, file, target, params, sealer, Progress::of_new_file(end));
+        Self { session, user, cut_off: None }
     }
 
     /// Opens an existing file to write more sections after those that it has. Its user string and its sections stay.
@@ -204,28 +242,94 @@ impl Writer {
     /// `Checksum` if the index of the last seal, or of the one that [`WriteOptions::append_after`] chose, is damaged; other sealed bytes are not
     /// compared. `FileInUse` if somebody else writes it, and the errors of the file system. The file is as it was.
     pub fn append(comm: impl Communicator + 'static, path: &Path, params: &WriteOptions) -> Result<Self> {
-        Self::append_if_valid(Box::new(comm), Ok(path), Ok(params.clone()))
+        Self::append_if_valid(Box::new(comm), Ok(path), Ok(None), Ok(params.clone()))
     }
 
-    /// As [`Self::append`], if no rank has a wrong argument.
+    /// Opens a file as [`Self::append`] does, or creates it as [`Self::create`] does, with this user string, if there is none or if its
+    /// creation was interrupted. [`Self::is_new`] tells.
+    ///
+    /// With [`WriteOptions::keep`], a file that is missing, or torn so that it has no seal, is continued from the newest of the older ones that
+    /// has one: as [`Reader::open`](crate::Reader::open) with [`ReadOptions::keep`](crate::ReadOptions::keep) reads it.
+    ///
+    /// # Errors
+    /// Those of [`Self::append`] and [`Self::create`]; `NoSuchFile` if [`WriteOptions::append_after`] or [`WriteOptions::append_record`] says
+    /// what of a file stays, and there is none.
+    pub fn append_or_create(
+        comm: impl Communicator + 'static,
+        path: &Path,
+        user: &[u8],
+        params: &WriteOptions,
+    ) -> Result<Self> {
+        let (user, params) = (UserString::new(user).map(Some), Ok(params.clone()));
+        Self::append_if_valid(Box::new(comm), Ok(path), user, params)
+    }
+
+    /// As [`Self::append`], or with a user string [`Self::append_or_create`], if no rank has a wrong argument.
     pub(crate) fn append_if_valid(
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
+        user: Result<Option<UserString>>,
         params: Result<WriteOptions>,
     ) -> Result<Self> {
-        let (team, mut params, ExistingFile { file, mut target, size }) =
-            open::if_valid(comm, Function::Append, path, params, open::append)?;
-        let mut reading = RecoveryScanner::new(team, file, size, params.append_after, &params.tuning);
-        let limited = reading.limit_memory();
-        let found = Self::continued(&mut reading, &params);
-        drop(limited);
-        let (mut team, mut file) = reading.into_parts();
-        let result = found.and_then(|found| {
-            // Nothing was changed before all ranks know where to go on.
-            if (params.hdf5 || params.hdf5_commits) && !found.has_superblock {
-                let words = "hdf5: the file has no room for the superblock of HDF5; scda copy --hdf5 writes a copy that has";
-                return Err(Error::argument(words).into());
+        let append = |team: &mut Team, path: &Path, params: &mut WriteOptions| {
+            let user = user?;
+            if let Some(user) = &user {
+                team.note_bytes(Topic::UserString, user);
             }
+            let wanted = params.clone();
+            let failure =
+                match open::append(team, path, params, |team, path| newest_whole(team, path, &wanted)) {
+                    Ok(existing) => return Ok(Appendable::Existing(existing)),
+                    Err(failure) => failure,
+                };
+            let (error, goes_back) =
+                (team.settle(failure), !matches!(AppendPlace::of(params), AppendPlace::End));
+            match user.filter(|_| error.kind() == ErrorKind::NoSuchFile && !goes_back) {
+                Some(user) => Ok(Appendable::New(NewFile::create(team, path, params, Ok(user))?)),
+                None => Err(Failure::Agreed(error)),
+            }
+        };
+        match open::if_valid(comm, Function::Append, path, params, append)? {
+            (team, params, Appendable::Existing(existing)) => Self::of_existing_file(team, params, existing),
+            (team, params, Appendable::New(new)) => Ok(Self::of_new_file(team, params, new)),
+        }
+    }
+
+    fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: ExistingFile) -> Result<Self> {
+        let ExistingFile { mut file, mut target, size: whole } = existing;
+        let (mut size, mut place) = (whole, AppendPlace::of(&params));
+        let found = loop {
+            let mut reading = RecoveryScanner::new(team, file, size, place.clone(), &params.tuning);
+            let limited = reading.limit_memory();
+            let found = Self::continued(&mut reading, &params);
+            drop(limited);
+            (team, file) = reading.into_parts();
+            // Nothing was changed before all ranks know where to go on.
+            let ended = found.and_then(|mut found| {
+                if (params.hdf5 || params.hdf5_commits) && !found.has_superblock {
+                    let words = "hdf5: the file has no room for the superblock of HDF5; scda copy --hdf5 writes a copy that has";
+                    return Err(Error::argument(words).into());
+                }
+                match found.rollback.take() {
+                None => Ok((Some(found), size)),
+                Some(Rollback::Announced(new_end)) => Ok((None, complete(&mut team, &mut *file, new_end)?)),
+                Some(Rollback::To(kept)) => {
+                    place = AppendPlace::End;
+                    if found.has_superblock {
+                        renew_superblock(&mut team, &mut *file, kept.stays(found.start))?;
+                    }
+                    let style = params.line_break;
+                    Ok((None, roll_back(&mut team, &mut *file, size, kept, found.start, style)?))
+                }
+                }
+            });
+            match ended {
+                Ok((Some(found), _)) => break Ok(found),
+                Ok((None, length)) => size = length,
+                Err(failure) => break Err(failure),
+            }
+        };
+        let result = found.and_then(|found| {
             if found.has_superblock && found.is_sealed {
                 renew_superblock(&mut team, &mut *file, found.end)?;
             }
@@ -255,7 +359,7 @@ impl Writer {
                     let sealed = state.sections.seal(!is_copy, false);
                     session.end(&call, sealed)?;
                 }
-                Ok(Self { session, user, cut_off: Some(size - end) })
+                Ok(Self { session, user, cut_off: Some(whole.saturating_sub(end)) })
             }
             Err(failure) => {
                 let error = team.settle(failure);
@@ -273,10 +377,20 @@ impl Writer {
         let mut scan = reading.scan()?;
         let (end, user) = (scan.end, scan.header.user);
         let (is_sealed, gives_up_seals) = (scan.is_sealed(), scan.gives_up_seals());
-        let has_superblock = scan.start == LONG_HEADER_BYTES;
-        let appended =
-            AppendedFile { end, user, is_sealed, gives_up_seals, has_superblock, sealer: None, sums: None };
-        if !params.seal && !is_sealed {
+        let (start, has_superblock) = (scan.start, scan.start == LONG_HEADER_BYTES);
+        let (rollback, sealer, sums) = (scan.rollback.take(), None, None);
+        let appended = AppendedFile {
+            start,
+            rollback,
+            end,
+            user,
+            is_sealed,
+            gives_up_seals,
+            has_superblock,
+            sealer,
+            sums,
+        };
+        if appended.rollback.is_some() || !params.seal && !is_sealed {
             return Ok(appended);
         }
         let mut sealer = Sealer::continued(&scan);
@@ -292,10 +406,17 @@ impl Writer {
         &self.user
     }
 
-    /// The bytes that [`Self::append`] has removed: what a job that was killed while it appended had not sealed, and what follows the seal that [`WriteOptions::append_after`] chose.
+    /// The bytes that [`Self::append`] has removed: what a job that was killed while it appended had not sealed, and what follows the place that [`WriteOptions::append_after`] or
+    /// [`WriteOptions::append_record`] chose.
     #[must_use]
     pub fn bytes_rolled_back(&self) -> u64 {
         self.cut_off.unwrap_or(0)
+    }
+
+    /// Whether the file was created when it was opened. Not collective.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.cut_off.is_none()
     }
 
     /// Where the file is written, if it was there before: with [`WriteOptions::atomic`] its copy. An absolute path. Not collective. `None` after

@@ -4,9 +4,9 @@
 //! index; agreement; seal. A commit syncs before and after the seal. `tests/files/model` models this: change it before the order.
 
 use super::names::Names;
-use crate::file::reader::RecoveryScan;
+use crate::file::reader::{KeptSections, LastSeal, RecoveryScan};
 use crate::file::source::Sizes;
-use crate::file::sums::{SummedFile, Sums};
+use crate::file::sums::Sums;
 use crate::file::team::{FINE, Failure, Team, split};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{grow, reserve};
@@ -99,18 +99,33 @@ impl Sealer {
 
     /// For a file that has sections already.
     pub(super) fn continued(scan: &RecoveryScan) -> Self {
+        let sealer = Self::after(scan.seal);
+        Self { sections: sealer.sections + scan.unsealed(), ..sealer }
+    }
+
+    /// For sections after this seal.
+    fn after(seal: Option<LastSeal>) -> Self {
         let current =
             CurrentRow { section: None, user: UserString::EMPTY, is_compressed: false, count: 0, size: 0 };
-        let (previous, sealed) = scan.seal.map_or((0, 0), |seal| (seal.offset(), seal.sections));
-        Self {
-            rows: Vec::new(),
-            current,
-            anchors: Anchors::default(),
-            previous,
-            sections: sealed + scan.unsealed(),
-            half: None,
-            names: scan.seal.map_or_else(Names::new, |seal| Names::continued(seal.length, seal.sections)),
-        }
+        let (previous, sections) = seal.map_or((0, 0), |seal| (seal.offset(), seal.sections));
+        let names = seal.map_or_else(Names::new, |seal| Names::continued(seal.length, seal.sections));
+        let (rows, anchors) = (Vec::new(), Anchors::default());
+        Self { rows, current, anchors, previous, sections, half: None, names }
+    }
+
+    /// For sections that were sealed, by one rank; with their checksums.
+    pub(super) fn of_sections(kept: KeptSections) -> (Self, Vec<u64>) {
+        let KeptSections { seal, rows, anchors, .. } = kept;
+        let (sums, count) = (rows.iter().map(|row| row.crc).collect(), anchors.len());
+        let runs = if count > 0 { vec![(0, count)] } else { Vec::new() };
+        let header_rows = u64::from(seal.is_none());
+        let sealer = Self {
+            sections: seal.map_or(0, |seal| seal.sections) + rows.len() as u64 - header_rows,
+            rows,
+            anchors: Anchors { total: count as u64, offsets: anchors, runs },
+            ..Self::after(seal)
+        };
+        (sealer, sums)
     }
 
     /// Elements of a section that is in the file already.
@@ -249,20 +264,19 @@ impl Sealer {
         (sealed, &self.rows)
     }
 
-    /// Writes a view of HDF5, anchors, index and seal after the sections. Rank 0 has the section of the view, all ranks the number of its
+    /// Writes a view of HDF5, anchors, index and seal after the sections, which end at `start`, and to whose checksums this rank adds `sums`. Rank 0 has the section of the view, all ranks the number of its
     /// bytes, which may be 0 if there are sections since the last seal. With `sync` the seal is written when they are in stable storage.
     /// Returns where the file ends, and on rank 0 the checksum of the seal. Collective.
     pub(super) fn seal(
         &mut self,
         team: &mut Team,
-        file: &mut SummedFile,
-        start: u64,
+        file: &mut dyn ParallelFile,
+        (start, mut sums): (u64, Vec<u64>),
         (view, view_bytes): (&[u8], u64),
         style: LineBreak,
         sync: bool,
     ) -> Result<(u64, u64), Failure> {
         let start_of_tables = start + view_bytes;
-        let mut sums = file.sums().map(Sums::take).unwrap_or_default();
         let rows = sums.len() as u64;
         let anchors = std::mem::take(&mut self.anchors);
         let anchors_at = match anchors.total {
@@ -273,7 +287,6 @@ impl Sealer {
             ),
         };
         let names_at = anchors_at.map_or(start_of_tables, |layout| layout.end);
-        let file = file.unsummed();
         let mine = match team.rank() {
             0 => self.names.table(file, &self.rows, style),
             _ => Ok(Vec::new()),

@@ -1,10 +1,10 @@
-//! `scda rewind`: back to a seal.
+//! `scda rewind`: back to a seal, or to a step.
 
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, lock};
 use crate::output::{Output, visible};
 use scda::SealedPart;
-use scda::{ReadOptions, Reader, Solo};
+use scda::{ReadOptions, Reader, Solo, WriteOptions, Writer};
 use scda_format::hdf5::SUPERBLOCK_OFFSET;
 use scda_format::truncation;
 use serde_json::json;
@@ -17,18 +17,26 @@ use std::path::PathBuf;
 /// A program that appends to a sealed file seals it again and again; each seal, and all before it, stays. Without SEAL, what
 /// follows the last one is removed: what a program that was killed had not sealed. With SEAL, also all that was sealed
 /// after that one. Says what it removes before it does. Whole sections are removed only with --force.
+///
+/// With --after, what stays need not end with a seal: it gets one.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   scda rewind --list series.scda              the seals, and what follows the last one
   scda rewind series.scda                     drop what was not completed
-  scda rewind --force series.scda 12          back to what was sealed by seal 12")]
+  scda rewind --force series.scda 12          back to what was sealed by seal 12
+  scda rewind --force series.scda --after time 41
+                                              drop all steps after 41, if each begins with \"time\"")]
 pub struct Args {
     /// The file
     file: PathBuf,
     /// The number of the seal in --list [default: the last one]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     seal: Option<u64>,
+    /// Keep what precedes the record of the dataset NAME that follows RECORD (0: the first, -1: the last); of a mesh, NAME is the path of its
+    /// group with a slash at its end
+    #[arg(long, num_args = 2, value_names = ["NAME", "RECORD"], allow_hyphen_values = true, conflicts_with_all = ["seal", "list"])]
+    after: Vec<String>,
     /// Only list the seals
     #[arg(short, long, conflicts_with_all = ["seal", "force"])]
     list: bool,
@@ -104,11 +112,35 @@ fn list(out: &mut Output, args: &Args, seals: &[SealedPart], tail: &Tail, size: 
     }
 }
 
+/// Removes what follows a step.
+fn keep_up_to(args: &Args, file: &str, name: &str, record: &str) -> Result<()> {
+    let number =
+        record.parse().map_err(|_| Fail::Trouble(format!("--after: found {record:?}, expected a number")))?;
+    if !args.force {
+        let words =
+            format!("would remove what follows record {record} of \"{}\"; --force does so", visible(name));
+        return Err(Fail::file(file, words));
+    }
+    let mut options = WriteOptions::default();
+    options.append_record = Some((name.to_owned(), number));
+    let writer = Writer::append(Solo, &args.file, &options).map_err(|error| Fail::file(file, error))?;
+    let bytes = writer.bytes_rolled_back();
+    // Opening has done it.
+    writer.forget();
+    let mut out = Output::new()?;
+    let what = format!("what follows record {record} of {}: {bytes} bytes", visible(name));
+    out.text(format_args!("{}: removed {what}\n", visible(file)))?;
+    out.finish()
+}
+
 pub fn run(args: &Args) -> Result<()> {
     if args.file.as_os_str() == "-" {
         return Err(Fail::Trouble("-: a file is cut back in place".to_owned()));
     }
     let input = Input::new(&args.file, &Resources::default())?.with_unsealed(true);
+    if let [name, record] = &args.after[..] {
+        return keep_up_to(args, input.name(), name, record);
+    }
     let trouble = |error| Fail::file(input.name(), error);
     let file = File::options().read(true).write(!args.list).open(&args.file).map_err(trouble)?;
     if !args.list {

@@ -5,6 +5,7 @@ use super::rounding::{ABSOLUTE, RELATIVE};
 use super::{
     DATASET_CONVENTION, Dataset, GROUP_CONVENTION, RESERVED_PREFIX, check_name, metadata, shortened,
 };
+use crate::streams::STREAMS;
 use crate::{INLINE_BYTES, USER_STRING_BYTES};
 use scda_base::error::{Error, Result, quote};
 use scda_base::floats::in_default;
@@ -74,12 +75,16 @@ pub fn title(user: &[u8]) -> String {
     addition(user).unwrap_or_else(|| format!("section {}", quote(user)))
 }
 
+/// Whether a section of this user string only describes what follows it.
+#[must_use]
+pub fn is_followed(user: &[u8]) -> bool {
+    [DATASET_CONVENTION, GROUP_CONVENTION, ROWS_CONVENTION, ATTRIBUTES_CONVENTION, STREAMS].contains(&user)
+}
+
 /// What the first of these sections is called in messages, by their user strings: if it only describes what follows, by the name of that.
 pub fn title_of_first(mut users: &mut dyn Iterator<Item = &[u8]>) -> Option<String> {
-    let describes = [DATASET_CONVENTION, GROUP_CONVENTION, ROWS_CONVENTION, ATTRIBUTES_CONVENTION];
     let first = users.next()?;
-    let named =
-        if describes.contains(&first) { (&mut users).find(|user| !describes.contains(user)) } else { None };
+    let named = if is_followed(first) { (&mut users).find(|user| !is_followed(user)) } else { None };
     Some(title(named.unwrap_or(first)))
 }
 

@@ -389,6 +389,13 @@ pub fn group_of(user: &[u8]) -> Option<String> {
     group_user(path).ok().filter(|again| again == user).map(|_| path.to_owned())
 }
 
+/// The path of the group that a name means where both datasets and groups have attributes: one with a slash at its end, or "/". `None` if it
+/// means a dataset.
+#[must_use]
+pub fn named_group(name: &str) -> Option<&str> {
+    if name == "/" { Some(name) } else { name.strip_suffix('/').filter(|path| *path != "/") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

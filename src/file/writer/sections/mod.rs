@@ -13,7 +13,7 @@ use super::output::Output;
 use super::sealing::Sealer;
 use crate::file::options::WriteOptions;
 use crate::file::reader::{NewView, OwnReader, new_view};
-use crate::file::sums::end_section;
+use crate::file::sums::{Sums, end_section};
 use crate::file::team::{Failure, Team, split};
 use scda_base::error::Result;
 use scda_format::hdf5::SUPERBLOCK_OFFSET;
@@ -179,8 +179,9 @@ impl Sections {
             && (bytes > 0 || file.sums().is_some_and(|sums| sums.count() > 0))
         {
             self.own = None;
-            let (end, crc) =
-                sealer.seal(team, file, start, (&view.section, bytes), params.line_break, sync)?;
+            let sums = file.sums().map(Sums::take).unwrap_or_default();
+            let (file, shown) = (file.unsummed(), (&*view.section, bytes));
+            let (end, crc) = sealer.seal(team, file, (start, sums), shown, params.line_break, sync)?;
             self.output.progress_mut().seal(end);
             seal = Some((end, crc));
         }

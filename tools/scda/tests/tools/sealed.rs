@@ -555,6 +555,40 @@ fn a_file_is_cut_back_to_its_seals() {
 }
 
 #[test]
+fn rewind_keeps_the_steps_up_to_one_that_no_seal_follows() {
+    let place = Place::new();
+    let mut params = WriteOptions::default();
+    params.seal = true;
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+    for step in 0..5 {
+        for name in ["amr/time", "amr/rho"] {
+            let dataset = Dataset::new(name, DataType::Uint8, []);
+            file.dataset(&dataset, &[IndexBox::all(&[])], &[step]).unwrap();
+        }
+    }
+    file.close().unwrap();
+    let before = std::fs::read(place.path("a.scda")).unwrap();
+    place
+        .scda("rewind a.scda --after amr/time 1")
+        .bad(2, "would remove what follows record 1 of \"amr/time\"; --force does so");
+    place.scda("rewind -f a.scda --after amr/time 5").bad(2, "the seals of the file cover 5 records");
+    place.scda("rewind -f a.scda --after amr/time x").bad(2, "expected a number");
+    assert!(std::fs::read(place.path("a.scda")).unwrap() == before);
+    let said = place.scda("rewind -f a.scda --after amr/time -2").good();
+    let said = said.text();
+    assert!(said.starts_with("a.scda: removed what follows record -2 of amr/time: "), "{said}");
+    place.scda("check a.scda").good();
+    let steps = |place: &Place| place.scda("ls a.scda").good().text().matches("amr/rho").count();
+    let list = place.scda("rewind --list --json a.scda").good().json();
+    assert_eq!((list["seals"].as_array().unwrap().len(), &list["seals"][0]["sections"]), (1, &16.into()));
+    place.scda("rewind -f a.scda --after amr/ 0").good();
+    place.scda("check a.scda").good();
+    let list = place.scda("rewind --list --json a.scda").good().json();
+    assert_eq!(list["seals"][0]["sections"], 4);
+    assert_eq!(steps(&place), 1);
+}
+
+#[test]
 fn old_files_are_sealed() {
     let place = Place::new();
     with_sections(&place, "a.scda");

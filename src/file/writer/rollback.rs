@@ -1,0 +1,188 @@
+//! Rolls a file back to a place without a seal: what stays gets one.
+//!
+//! The tables of the new seal first go to the end of the file, in a block that says where they are to be; from then on the old seals do
+//! not count. Then they are copied to their place, over what is removed, and the file is cut after them. Whoever finds such a block at the
+//! end of a file completes that. docs/format.md, "Rolling back", specifies the bytes.
+
+use super::sealing::Sealer;
+use crate::file::reader::KeptSections;
+use crate::file::team::{Failure, Team};
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::resize;
+use scda_base::numbers::to_usize;
+use scda_format::crc;
+use scda_format::padding::LineBreak;
+use scda_format::seal::{SEAL_BYTES, Seal};
+use scda_format::truncation::{NEW_END_HEADER_BYTES, NewEnd, offset};
+use scda_storage::ParallelFile;
+use std::ops::Range;
+
+/// Bytes that are read at a time.
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// A file of which nothing changes: what is written from an offset on is kept in memory.
+struct InMemory<'a> {
+    file: &'a mut dyn ParallelFile,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl ParallelFile for InMemory<'_> {
+    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        let at = offset.checked_sub(self.start);
+        let at =
+            at.ok_or_else(|| Error::new(ErrorKind::Internal, "rolling back: a write before the new end"))?;
+        let mut at = to_usize(at);
+        for piece in pieces {
+            if self.bytes.len() < at + piece.len() {
+                resize(&mut self.bytes, (at + piece.len()) as u64)?;
+            }
+            self.bytes[at..at + piece.len()].copy_from_slice(piece);
+            at += piece.len();
+        }
+        Ok(())
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        self.file.read_at(offset, buffer)
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        self.file.size()
+    }
+
+    fn truncate(&mut self, _: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Seals these sections of a file of `size` bytes, and removes all that follows them. Returns where the file ends. Collective.
+pub(super) fn roll_back(
+    team: &mut Team,
+    file: &mut dyn ParallelFile,
+    size: u64,
+    kept: KeptSections,
+    header_bytes: u64,
+    style: LineBreak,
+) -> Result<u64, Failure> {
+    let (end, stays) = (kept.end, kept.stays(header_bytes));
+    let tables = match team.rank() {
+        0 => tables(team, file, kept, style),
+        _ => Ok(Vec::new()),
+    };
+    let tables = tables.map(|tables| {
+        let length = end + tables.len() as u64;
+        let at = offset(size, length) + NEW_END_HEADER_BYTES as u64;
+        (NewEnd { tables: at, offset: end, length, stays }, tables)
+    });
+    let announced = match tables {
+        Ok((new_end, tables)) if team.rank() == 0 => {
+            new_end.block(&tables, style).map(|block| (new_end, block))
+        }
+        Ok((new_end, _)) => Ok((new_end, Default::default())),
+        Err(error) => Err(error),
+    };
+    let words = announced.as_ref().map(|(new_end, _)| [new_end.tables, new_end.length]);
+    let [at, length] = team.share(0, words.map_err(Error::again))?;
+    let new_end = NewEnd { tables: at, offset: end, length, stays };
+    let parts = announced.map(|(_, parts)| parts).unwrap_or_default();
+    let mut at = at - NEW_END_HEADER_BYTES as u64;
+    for part in &parts {
+        let mine = if team.rank() == 0 { file.write_at(at, &[part]) } else { Ok(()) };
+        let written = team.agree(mine).map(drop).and_then(|()| {
+            let synced = file.sync();
+            team.agree(synced).map(drop)
+        });
+        if let Err(failure) = written {
+            if !team.is_lost() {
+                // The file is as it was; if it cannot be, the next job completes this.
+                let _ = file.truncate(size);
+            }
+            return Err(failure);
+        }
+        at += part.len() as u64;
+    }
+    complete(team, file, new_end)
+}
+
+/// Moves a file to its new end, which was announced. Returns where it ends. Collective.
+pub(super) fn complete(
+    team: &mut Team,
+    file: &mut dyn ParallelFile,
+    new_end: NewEnd,
+) -> Result<u64, Failure> {
+    let mine = if team.rank() == 0 { copy(file, new_end) } else { Ok(()) };
+    team.agree(mine)?;
+    let synced = file.sync();
+    team.agree(synced)?;
+    let cut = file.truncate(new_end.length);
+    team.agree(cut)?;
+    // After a loss of power, nothing of it comes back among what is written now.
+    let synced = file.sync();
+    team.agree(synced)?;
+    Ok(new_end.length)
+}
+
+/// Copies the tables and the seal to their place, if the index and the seal have their checksum.
+fn copy(file: &mut dyn ParallelFile, new_end: NewEnd) -> Result<()> {
+    let differ = || {
+        Error::new(ErrorKind::Checksum, "append: the tables of the new end have changed").at(new_end.tables)
+    };
+    let (mut seal, end) = ([0; SEAL_BYTES], new_end.tables + new_end.bytes() - SEAL_BYTES as u64);
+    file.read_at(end, &mut seal)?;
+    let (seal, seal_bytes) = NewEnd::seal(&seal).ok_or_else(differ)?;
+    let mut sum = 0;
+    let index = new_end.tables + seal.index.saturating_sub(new_end.offset);
+    read_pieces(file, index..end, |_, _, piece| {
+        sum = crc::extend(sum, piece);
+        Ok(())
+    })?;
+    if Seal::crc_of(sum, &seal_bytes) != seal.crc {
+        return Err(differ());
+    }
+    read_pieces(file, new_end.tables..end, |file, at, piece| {
+        file.write_at(new_end.offset + (at - new_end.tables), &[piece])
+    })?;
+    file.write_at(seal.offset(), &[&seal_bytes])
+}
+
+/// Reads a part of a file piece by piece, each with its offset.
+fn read_pieces(
+    file: &mut dyn ParallelFile,
+    part: Range<u64>,
+    mut each: impl FnMut(&mut dyn ParallelFile, u64, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let (mut at, mut bytes) = (part.start, Vec::new());
+    while at < part.end {
+        resize(&mut bytes, (part.end - at).min(PIECE_BYTES))?;
+        file.read_at(at, &mut bytes)?;
+        each(file, at, &bytes)?;
+        at += bytes.len() as u64;
+    }
+    Ok(())
+}
+
+/// The tables and the seal of these sections, on one rank.
+fn tables(
+    team: &mut Team,
+    file: &mut dyn ParallelFile,
+    kept: KeptSections,
+    style: LineBreak,
+) -> Result<Vec<u8>> {
+    let mut alone = team.alone();
+    let end = kept.end;
+    let (mut sealer, sums) = Sealer::of_sections(kept);
+    let mut file = InMemory { file, start: end, bytes: Vec::new() };
+    match sealer.seal(&mut alone, &mut file, (end, sums), (&[], 0), style, false) {
+        Ok(_) => Ok(file.bytes),
+        Err(failure) => Err(alone.settle(failure)),
+    }
+}
