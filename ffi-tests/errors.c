@@ -269,6 +269,7 @@ static void opening (const char *dir) {
   WRONG_PARAMS (check, 2);
   WRONG_PARAMS (writers_per_node, 1025);
   WRONG_PARAMS (stripe_bytes, ((uint64_t) 1 << 32) + 1);
+  WRONG_PARAMS (stripe_count, 2001);
   WRONG_PARAMS (seal, 2);
   WRONG_PARAMS (verify, -1);
 }

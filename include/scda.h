@@ -619,10 +619,17 @@ struct scda_params {
   uint64_t writers_per_node;
   /**
    * The bytes of a stripe of the file, on which a parallel file system gives locks; at most 4 GiB.
-   * 0 (default): the block size that the file system reports for the file, if it is at least 64 KiB
+   * 0 (default): what Lustre says of the file, elsewhere the block size of the file, if it is at least 64 KiB
    * or `writers_per_node` is given. The environment variable `SCDA_STRIPE_BYTES` of rank 0 replaces a 0.
    */
   uint64_t stripe_bytes;
+  /**
+   * On Lustre, the number of stripes of a new file that the POSIX driver writes, at most 2000; a server may have
+   * several of them. 0 (default): one for each node, of `stripe_bytes` or 4 MiB, if the ranks are on several nodes
+   * and neither the folder nor the file system has a layout that somebody chose. Where Lustre refuses, and elsewhere,
+   * the file is as the file system makes it. The environment variable `SCDA_STRIPE_COUNT` of rank 0 replaces a 0.
+   */
+  uint64_t stripe_count;
   /**
    * Reading, and opening to append: the most bytes of memory that a call takes on each rank because of what the file
    * says, in one allocation and in all; `SCDA_ERR_MEMORY` if it needs more, with a message that says where. For files of

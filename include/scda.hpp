@@ -345,6 +345,7 @@ public:
   params &aggregation_bytes (std::uint64_t value) noexcept { return p_.aggregation_bytes = value, *this; }
   params &writers_per_node (std::uint64_t value) noexcept { return p_.writers_per_node = value, *this; }
   params &stripe_bytes (std::uint64_t value) noexcept { return p_.stripe_bytes = value, *this; }
+  params &stripe_count (std::uint64_t value) noexcept { return p_.stripe_count = value, *this; }
   params &max_memory (std::uint64_t value) noexcept { return p_.max_memory = value, *this; }
   params &check (int value = 1) noexcept { return p_.check = value, *this; }
   params &linebreak (int value) noexcept { return p_.linebreak = value, *this; }

@@ -48,6 +48,8 @@ pub use scda_storage::file_system::FileSystem;
 #[cfg(feature = "mpi")]
 pub use scda_storage::mpi_io::Hints;
 pub use scda_storage::names::{PART_SUFFIX, part_path, target_path};
+#[doc(hidden)] // for `scda doctor`
+pub use scda_storage::posix::block_bytes;
 pub use scda_storage::read_at_file::ReadAt;
 pub use scda_storage::shared_file::SharedFile;
 pub use texts::Texts;

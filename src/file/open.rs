@@ -21,8 +21,10 @@ use scda_ranks::hash::mix;
 use scda_ranks::{Communicator, machine};
 use scda_storage::faults::FaultyFile;
 use scda_storage::file_system::{self, FileSystem, Status};
+use scda_storage::lustre::{self, Layout, Wanted};
 use scda_storage::posix::PosixFile;
 use scda_storage::{Driver, ParallelFile, names};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -65,7 +67,9 @@ pub fn create(
     // No file is changed before the ranks agree on the arguments.
     let choice = choose(team, path, &mut params.tuning, Some(&mut params.background_bytes))?;
     let mut target = Target::new(choice.real, params, choice.is_coherent);
-    match create_on_all(team, &choice, params, &mut target, header) {
+    let nodes = choice.nodes_on_lustre(team)?;
+    target.set_layout(choice.layout(team, nodes, &params.tuning));
+    match create_on_all(team, &choice, (params, nodes), &mut target, header) {
         Ok(file) => Ok((file, target)),
         Err(failure) => {
             target.discard();
@@ -77,7 +81,7 @@ pub fn create(
 fn create_on_all(
     team: &mut Team,
     choice: &Choice<'_>,
-    params: &mut WriteOptions,
+    (params, nodes): (&mut WriteOptions, u64),
     target: &mut Target,
     header: &[u8],
 ) -> Result<Box<dyn ParallelFile>, Failure> {
@@ -93,6 +97,7 @@ fn create_on_all(
     };
     let rank = team.rank();
     let (opened, size) = open_posix(team, choice, first, || target.open_again(rank, driver, false))?;
+    let opened = if params.atomic && nodes > 1 { lock_group(team, opened)? } else { opened };
     let mut file = open_by_driver(team, choice, &name, params, target, opened)?;
     let emptied = if size > 0 { empty(team, driver, &mut *file) } else { Ok(()) };
     match emptied.and_then(|()| begin(team, driver, &mut *file, params, target, header)) {
@@ -199,7 +204,7 @@ pub fn open(
     let (opened, size) = open_posix(team, &choice, first, open)?;
     let ((seen, words, seal), mine) = split(opened.and_then(|file| {
         let is_first = team.rank() == 0;
-        let block = if is_first { file.status().map_or(0, |status| status.block_bytes) } else { 0 };
+        let block = if is_first { file.block_bytes().unwrap_or(0) } else { 0 };
         let mut file = with_faults(team, &params.tuning, Box::new(file));
         let ends = if is_first { examine(&mut *file, size)? } else { Ends::all(size) };
         let [bytes, read, sections, first] = ends.words();
@@ -243,6 +248,10 @@ pub(crate) fn append(
     let choice = choose(team, path, &mut params.tuning, Some(&mut params.background_bytes))?;
     let older = which(team, choice.real)?;
     let mut target = Target::new(choice.real, params, choice.is_coherent);
+    if params.atomic {
+        let nodes = choice.nodes_on_lustre(team)?;
+        target.set_layout(choice.layout(team, nodes, &params.tuning));
+    }
     match append_on_all(team, &choice, params, &mut target, older.as_deref()) {
         Ok((file, size)) => Ok(ExistingFile { file, target, size }),
         Err(failure) => {
@@ -358,6 +367,10 @@ struct Choice<'a> {
     /// Whether every rank finds its file system coherent between nodes, and the environment does not deny it. Where it only says so,
     /// locks and names are still those of another one.
     is_coherent: bool,
+    /// Whether every rank finds Lustre, which POSIX is to write.
+    is_lustre: bool,
+    /// Rank 0: the number of stripes of a new file that the environment asks for; 0: none.
+    stripe_count: u64,
     /// What this rank finds.
     system: Option<FileSystem>,
     /// Whether the file is written.
@@ -383,6 +396,7 @@ fn choose<'a>(
     let mut words = [FINE; 8];
     // A malformed variable is an error on a rank that is not asked, too.
     let environment = Environment::read();
+    let stripe_count = environment.as_ref().map_or(0, |environment| environment.stripe_count);
     let mine = if team.rank() == 0 {
         environment
             .and_then(|environment| wanted((tuning, asked), &environment, MpiIo::of(team, tuning)))
@@ -402,6 +416,7 @@ fn choose<'a>(
     let system = FileSystem::of(path).or_else(|_| FileSystem::of(names::without_romio_prefix(path)));
     // Where no folder is, no driver opens a file: the error is that of opening it.
     words[5] = match &system {
+        Ok(system) if system.name == Some(file_system::LUSTRE) => 3,
         Ok(system) => 1 + u64::from(system.is_coherent),
         Err(error) => 1 + u64::from(error.kind() == ErrorKind::NoSuchFile),
     };
@@ -412,7 +427,7 @@ fn choose<'a>(
     if tuning.check {
         team.tell_waits(|words| eprintln!("{words}"));
     }
-    let is_coherent = coherent == 2 && said != 0;
+    let is_coherent = coherent >= 2 && said != 0;
     let is_trusted = is_coherent || said == 1;
     let is_posix = driver == 0 || driver == 2 && (is_trusted || team.is_alone());
     let system = system.ok();
@@ -431,7 +446,8 @@ fn choose<'a>(
     // A program that asks for MPI-IO means by a name what MPI-IO does. No other name has a prefix.
     let real = if driver == Driver::MpiIo && words[0] == 1 { mpi_io::real_path(path) } else { path };
     let prefix = names::romio_prefix(path, real);
-    Ok(Choice { driver, is_coherent, system, writes, real, prefix })
+    let is_lustre = coherent == 3 && is_posix;
+    Ok(Choice { driver, is_coherent, is_lustre, stripe_count, system, writes, real, prefix })
 }
 
 /// An error if ranks on several nodes would write by POSIX where each node writes whole pages, with what it knows of them.
@@ -536,6 +552,20 @@ fn open_posix(
     Ok((opened, size))
 }
 
+/// Takes Lustre's group lock on all ranks, or on none: a rank without it would wait for the others until they close the file. Nobody else
+/// looks into a part file, and waits for them.
+fn lock_group(team: &mut Team, opened: Result<PosixFile>) -> Result<Result<PosixFile>, Failure> {
+    let (file, mine) = split(opened.map(Some));
+    let is_locked = file.as_ref().is_some_and(PosixFile::lock_group);
+    let mut all = [1 + u64::from(is_locked)];
+    team.agree_with(mine, &mut all)?;
+    let file = file.ok_or_else(lost)?;
+    if is_locked && all == [1] {
+        file.unlock_group();
+    }
+    Ok(Ok(file))
+}
+
 /// The inode of a file. Devices have none to compare.
 fn inode(status: &Status) -> u64 {
     if status.is_regular { status.identity.inode } else { 0 }
@@ -545,6 +575,23 @@ impl Choice<'_> {
     /// The name by which the file is written: as the program has it, which may be shorter than the absolute path of a part file.
     fn name_to_write(&self, params: &WriteOptions, target: &Target) -> PathBuf {
         if params.atomic { target.goal() } else { self.real }.to_owned()
+    }
+
+    /// On Lustre, the number of nodes that write the file; 0 elsewhere.
+    fn nodes_on_lustre(&self, team: &mut Team) -> Result<u64, Failure> {
+        if !self.is_lustre {
+            return Ok(0);
+        }
+        let node = Ok(team.node());
+        let nodes: BTreeSet<u64> = team.gather(node)?.into_iter().collect();
+        Ok(nodes.len() as u64)
+    }
+
+    /// Rank 0: the layout of a new file.
+    fn layout(&self, team: &Team, nodes: u64, tuning: &Tuning) -> Option<Layout> {
+        let count = if tuning.stripe_count == 0 { self.stripe_count } else { tuning.stripe_count };
+        let wanted = Wanted { count, bytes: tuning.stripe_bytes };
+        if self.is_lustre && team.rank() == 0 { lustre::layout_for(self.real, nodes, wanted) } else { None }
     }
 
     /// Checks before anything is changed that MPI-IO, if it is used, can take a name.

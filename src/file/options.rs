@@ -4,7 +4,7 @@ use super::interrupt::Interrupt;
 use super::limits::Limits;
 use super::stripes;
 use super::team::Function;
-use scda_base::environment::{LEAST_BACKGROUND_BYTES, MAX_STRIPE_BYTES, MAX_WRITERS};
+use scda_base::environment::{LEAST_BACKGROUND_BYTES, MAX_STRIPE_BYTES, MAX_STRIPES, MAX_WRITERS};
 use scda_base::error::{Error, Result};
 use scda_codec::{Encoder, MAX_LEVEL};
 use scda_format::crc;
@@ -77,10 +77,15 @@ pub struct Tuning {
     /// it is set.
     pub writers_per_node: u64,
     /// The bytes of a stripe: what one server of a parallel file system has of a file before the next one follows, and gives
-    /// locks on. Up to 4 GiB. 0: the block size that the file system reports for the file (`st_blksize`), if it is at least 64
+    /// locks on. Up to 4 GiB. 0: what Lustre says of the file, elsewhere the block size of the file (`st_blksize`), if it is at least 64
     /// KiB or `writers_per_node` is given. Where this is 0, the environment variable `SCDA_STRIPE_BYTES` of rank 0 decides if it is
     /// set.
     pub stripe_bytes: u64,
+    /// On Lustre, the number of stripes of a new file that the POSIX driver writes, at most 2000; a server may have several of them. 0: a
+    /// stripe for each node, of [`Self::stripe_bytes`] or 4 MiB, if the ranks are on several nodes and neither the folder nor the file
+    /// system has a layout that somebody chose. Where Lustre refuses, and elsewhere, the file is as the file system makes it. Where this
+    /// is 0, the environment variable `SCDA_STRIPE_COUNT` of rank 0 decides if it is set.
+    pub stripe_count: u64,
     /// How the ranks access the file. With `Auto`, the environment variable `SCDA_IO` (`mpi` or
     /// `posix`) of rank 0 decides if it is set.
     pub driver: Driver,
@@ -218,6 +223,7 @@ impl Default for Tuning {
             aggregation_bytes: Self::DEFAULT_AGGREGATION_BYTES,
             writers_per_node: 0,
             stripe_bytes: 0,
+            stripe_count: 0,
             driver: Driver::default(),
             max_memory: 0,
             check: false,
@@ -428,6 +434,7 @@ impl Tuning {
             ("aggregation_bytes", self.aggregation_bytes as u64, 0, MAX_AGGREGATION_BYTES as u64),
             ("writers_per_node", self.writers_per_node, 0, MAX_WRITERS),
             ("stripe_bytes", self.stripe_bytes, 0, MAX_STRIPE_BYTES),
+            ("stripe_count", self.stripe_count, 0, MAX_STRIPES),
         ])?;
         #[cfg(feature = "mpi")]
         if self.driver == Driver::Posix && !self.hints.is_none() {
@@ -436,11 +443,12 @@ impl Tuning {
         Ok(())
     }
 
-    fn words(&self) -> [u64; 8] {
+    fn words(&self) -> [u64; 9] {
         [
             self.aggregation_bytes as u64,
             self.writers_per_node,
             self.stripe_bytes,
+            self.stripe_count,
             self.driver as u64,
             self.max_memory,
             u64::from(self.check),

@@ -10,6 +10,7 @@ use scda_format::header::begins_as_header;
 use scda_format::padding::LineBreak;
 use scda_storage::file_system::{self, Identity, Status};
 use scda_storage::lock_file::LockFile;
+use scda_storage::lustre::Layout;
 use scda_storage::posix::PosixFile;
 use scda_storage::rotation::{self, Counts, FileSeries};
 use scda_storage::{Driver, ParallelFile};
@@ -52,6 +53,10 @@ pub struct Target {
     is_coherent: bool,
     /// Rank 0: the lock that is held instead of those on the files.
     lock_file: Option<LockFile>,
+    /// Rank 0: the layout of a new file, on Lustre.
+    layout: Option<Layout>,
+    /// Rank 0: the bytes of a block or stripe of the open file.
+    block_bytes: u64,
 }
 
 impl Target {
@@ -64,7 +69,7 @@ impl Target {
         let (sync, sync_part, locks) = (params.sync, params.sync || !params.later, Vec::new());
         let (keep, is_read, mode) = (params.keep, params.seal, params.mode);
         let (is_named, old, status, has_part) = (false, None, None, false);
-        let lock_file = None;
+        let (lock_file, layout, block_bytes) = (None, None, 0);
         Self {
             path,
             part,
@@ -80,7 +85,14 @@ impl Target {
             locks,
             is_coherent,
             lock_file,
+            layout,
+            block_bytes,
         }
+    }
+
+    /// Rank 0: lets a new file have this layout.
+    pub fn set_layout(&mut self, layout: Option<Layout>) {
+        self.layout = layout;
     }
 
     /// The name under which the file is written.
@@ -107,13 +119,19 @@ impl Target {
                 created => created?,
             }
         }
+        if driver == Driver::Posix && self.old.is_none() && self.layout.is_some() {
+            match PosixFile::create_new(&names::target_path(&self.path), self.mode, self.layout) {
+                Err(error) if error.kind() == ErrorKind::FileExists => {}
+                created => drop(created?),
+            }
+        }
         let flags = if driver == Driver::MpiIo { OFlags::empty() } else { OFlags::CREATE };
         let mut file = match self.is_read {
             // The attributes of what is sealed are read if some are set later.
             true => PosixFile::open(&self.path, OFlags::RDWR | flags)?,
             false => PosixFile::open(&self.path, flags | OFlags::WRONLY)?,
         };
-        self.opened(|| file.status().map(Some))?;
+        self.opened(&file)?;
         if self.is_regular() {
             self.lock(&mut file)?;
         }
@@ -136,6 +154,7 @@ impl Target {
         self.check_begun(&mut old)?;
         let Some(part) = self.part.clone() else {
             self.status = self.old;
+            self.block_bytes = old.block_bytes()?;
             return Ok(old);
         };
         self.clear(&part)?;
@@ -160,13 +179,13 @@ impl Target {
             Driver::MpiIo => {
                 create(part).and_then(|()| PosixFile::open(part, OFlags::RDWR | OFlags::NOFOLLOW))
             }
-            _ => PosixFile::create_new(part, self.first_mode()),
+            _ => PosixFile::create_new(part, self.first_mode(), self.layout),
         };
         let file = created.map_err(|error| match error.kind() {
             ErrorKind::FileExists => taken(),
             _ => error,
         })?;
-        self.opened(|| file.status().map(Some))?;
+        self.opened(&file)?;
         if self.lock_file.is_none() {
             self.lock_goal()?;
         }
@@ -332,9 +351,9 @@ impl Target {
         self.is_coherent
     }
 
-    /// Rank 0: the block size of the file, when it is open.
+    /// Rank 0: the bytes of a block or stripe of the file, when it is open.
     pub fn block_bytes(&self) -> u64 {
-        self.status.map_or(0, |status| status.block_bytes)
+        self.block_bytes
     }
 
     /// Lets go of the file that MPI-IO is to open, so that what was written to it is sent to a server. What rank 0 has locked stays
@@ -355,13 +374,11 @@ impl Target {
         }
     }
 
-    /// Rank 0: the file is open; `status` tells which one it is.
-    fn opened(&mut self, status: impl FnOnce() -> Result<Option<Status>>) -> Result<()> {
+    /// Rank 0: the file that is written is open.
+    fn opened(&mut self, file: &PosixFile) -> Result<()> {
         self.has_part = self.part.is_some();
-        self.status = status()?;
-        let Some(status) = self.status else {
-            return Err(taken());
-        };
+        let status = file.status()?;
+        (self.status, self.block_bytes) = (Some(status), file.block_bytes()?);
         match (&self.part, self.old) {
             (Some(part), Some(old)) => file_system::adopt(part, status.identity, &old),
             _ => Ok(()),

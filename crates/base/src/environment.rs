@@ -8,6 +8,7 @@
 //! | `SCDA_SHARED_MEMORY` | 0 or 1 | any | 0: the ranks of a node share no memory |
 //! | `SCDA_WRITERS_PER_NODE` | 0 to 1024 | 0 | the parameter of this name, where that is 0 |
 //! | `SCDA_STRIPE_BYTES` | 0 to 2³² | 0 | the parameter of this name, where that is 0 |
+//! | `SCDA_STRIPE_COUNT` | 0 to 2000 | 0 | the parameter of this name, where that is 0 |
 //! | `SCDA_BACKGROUND_BYTES` | 0, or from 2²⁰ on | 0 | the parameter of this name, where that is 0; nothing with MPI-IO |
 //! | `SCDA_STATISTICS` | 0 or 1 | all | 1: rank 0 prints a line for each file that is closed |
 //! | `SCDA_NODE_RANKS` | 0 or more | all | so many consecutive ranks count as a node, to try several on one machine; 0: real nodes |
@@ -19,13 +20,14 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 
 /// The names of all of them.
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 10] = [
     "SCDA_IO",
     "SCDA_COHERENT",
     "SCDA_CHECK",
     "SCDA_SHARED_MEMORY",
     "SCDA_WRITERS_PER_NODE",
     "SCDA_STRIPE_BYTES",
+    "SCDA_STRIPE_COUNT",
     "SCDA_BACKGROUND_BYTES",
     "SCDA_STATISTICS",
     "SCDA_NODE_RANKS",
@@ -35,6 +37,8 @@ pub const NAMES: [&str; 9] = [
 pub const MAX_WRITERS: u64 = 1024;
 /// The longest stripe: file systems count its bytes with 32 bits.
 pub const MAX_STRIPE_BYTES: u64 = 1 << 32;
+/// The most stripes of a file on Lustre.
+pub const MAX_STRIPES: u64 = 2000;
 /// The least memory for writing in the background.
 pub const LEAST_BACKGROUND_BYTES: u64 = 1 << 20;
 
@@ -62,6 +66,8 @@ pub struct Environment {
     pub writers_per_node: u64,
     /// `SCDA_STRIPE_BYTES`.
     pub stripe_bytes: u64,
+    /// `SCDA_STRIPE_COUNT`.
+    pub stripe_count: u64,
     /// `SCDA_BACKGROUND_BYTES`.
     pub background_bytes: u64,
     /// `SCDA_STATISTICS`.
@@ -80,8 +86,18 @@ impl Environment {
     }
 
     fn of(value: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
-        let [io, coherent, check, shared_memory, writers, stripe, background, statistics, node_ranks] =
-            NAMES.map(|name| Variable { name, value: value(name) });
+        let [
+            io,
+            coherent,
+            check,
+            shared_memory,
+            writers,
+            stripe,
+            stripes,
+            background,
+            statistics,
+            node_ranks,
+        ] = NAMES.map(|name| Variable { name, value: value(name) });
         Ok(Self {
             io: io.one_of([("mpi", Io::Mpi), ("posix", Io::Posix)])?,
             coherent: coherent.flag()?,
@@ -89,6 +105,7 @@ impl Environment {
             shared_memory: shared_memory.flag()?,
             writers_per_node: writers.number(1..=MAX_WRITERS)?,
             stripe_bytes: stripe.number(1..=MAX_STRIPE_BYTES)?,
+            stripe_count: stripes.number(1..=MAX_STRIPES)?,
             background_bytes: background.number(LEAST_BACKGROUND_BYTES..=(u64::MAX >> 1) - 1)?,
             statistics: statistics.flag()?,
             node_ranks: node_ranks.number(1..=u64::from(u32::MAX))?,

@@ -68,9 +68,14 @@ pub struct scda_params<'a> {
     /// share memory. The environment variable `SCDA_WRITERS_PER_NODE` of rank 0 replaces a 0.
     pub writers_per_node: u64,
     /// The bytes of a stripe of the file, on which a parallel file system gives locks; at most 4 GiB.
-    /// 0 (default): the block size that the file system reports for the file, if it is at least 64 KiB
+    /// 0 (default): what Lustre says of the file, elsewhere the block size of the file, if it is at least 64 KiB
     /// or `writers_per_node` is given. The environment variable `SCDA_STRIPE_BYTES` of rank 0 replaces a 0.
     pub stripe_bytes: u64,
+    /// On Lustre, the number of stripes of a new file that the POSIX driver writes, at most 2000; a server may have
+    /// several of them. 0 (default): one for each node, of `stripe_bytes` or 4 MiB, if the ranks are on several nodes
+    /// and neither the folder nor the file system has a layout that somebody chose. Where Lustre refuses, and elsewhere,
+    /// the file is as the file system makes it. The environment variable `SCDA_STRIPE_COUNT` of rank 0 replaces a 0.
+    pub stripe_count: u64,
     /// Reading, and opening to append: the most bytes of memory that a call takes on each rank because of what the file
     /// says, in one allocation and in all; `SCDA_ERR_MEMORY` if it needs more, with a message that says where. For files of
     /// unknown origin, in which a few bytes can ask for a chunk, an index or metadata of any size. Caches take at most
@@ -185,8 +190,9 @@ pub unsafe extern "C" fn scda_params_init_size(
 
 fn defaults<'a>() -> scda_params_t<'a> {
     let (writing, reading) = (WriteOptions::default(), ReadOptions::default());
-    let Tuning { threads, aggregation_bytes, writers_per_node, stripe_bytes, max_memory, .. } =
-        writing.tuning;
+    let Tuning {
+        threads, aggregation_bytes, writers_per_node, stripe_bytes, stripe_count, max_memory, ..
+    } = writing.tuning;
     scda_params_t {
         size: size_of::<scda_params_t<'_>>(),
         threads: c_int::try_from(threads).unwrap_or(1),
@@ -195,6 +201,7 @@ fn defaults<'a>() -> scda_params_t<'a> {
         aggregation_bytes: aggregation_bytes as u64,
         writers_per_node,
         stripe_bytes,
+        stripe_count,
         max_memory,
         check: 0,
         linebreak: SCDA_LINEBREAK_UNIX,
@@ -276,7 +283,8 @@ impl<'a> Chosen<'a> {
             tuning.hints = unsafe { scda_storage::mpi_io::Hints::from_raw(c.info) };
         }
         tuning.aggregation_bytes = to_usize(c.aggregation_bytes);
-        (tuning.writers_per_node, tuning.stripe_bytes) = (c.writers_per_node, c.stripe_bytes);
+        (tuning.writers_per_node, tuning.stripe_bytes, tuning.stripe_count) =
+            (c.writers_per_node, c.stripe_bytes, c.stripe_count);
         (tuning.max_memory, tuning.check) = (c.max_memory, flag("check", c.check)?);
         Ok(Self { c, tuning })
     }

@@ -3,7 +3,7 @@
 use super::calls::{retry, system};
 use super::descriptors;
 use super::names::{folder, lock_test, target_path};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use scda_base::error::{Error, ErrorKind, Result, quote_path};
@@ -81,6 +81,9 @@ fn found(call: &str, stat: rustix::io::Result<rustix::fs::Stat>) -> Result<Optio
     }
 }
 
+/// The name of Lustre, as [`FileSystem::name`] has it.
+pub const LUSTRE: &str = "lustre";
+
 /// The kind of file system that a file is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSystem {
@@ -100,6 +103,17 @@ impl FileSystem {
     /// # Errors
     /// Those of the file system.
     pub fn of(path: &Path) -> Result<Self> {
+        let kind = |path: &Path| retry(|| rustix::fs::statfs(path));
+        let found = kind(path).or_else(|_| kind(folder(&target_path(path))));
+        found.map(|found| Self::known(&found)).map_err(|error| Error::io("statfs", error))
+    }
+
+    /// That of an open file.
+    pub(super) fn of_open(file: impl AsFd) -> rustix::io::Result<Self> {
+        retry(|| rustix::fs::fstatfs(file.as_fd())).map(|found| Self::known(&found))
+    }
+
+    fn known(found: &rustix::fs::StatFs) -> Self {
         // Coherent, and of one node. A squashfs cannot be written, and nodes mount copies of the same image.
         const KNOWN: [(u64, &str, bool, bool); 25] = [
             (0xEF53, "ext4", true, true), // and ext2, ext3
@@ -112,7 +126,7 @@ impl FileSystem {
             (0x8584_58F6, "ramfs", true, true),
             (0x794C_7630, "overlay", true, true),
             (0x7371_7368, "squashfs", true, false),
-            (0x0BD0_0BD0, "lustre", true, false),
+            (0x0BD0_0BD0, LUSTRE, true, false),
             (0x4750_4653, "gpfs", true, false),
             (0x1983_0326, "beegfs", true, false),
             (0x6969, "nfs", false, false),
@@ -129,15 +143,13 @@ impl FileSystem {
             (0x9FA0, "proc", false, true),
         ];
         #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, clippy::unnecessary_cast)]
-        let kind = |path: &Path| retry(|| rustix::fs::statfs(path)).map(|fs| fs.f_type as u32 as u64);
-        let kind =
-            kind(path).or_else(|_| kind(folder(&target_path(path)))).map_err(|e| Error::io("statfs", e))?;
+        let kind = found.f_type as u32 as u64;
         let known = KNOWN.iter().find(|known| known.0 == kind);
-        Ok(Self {
+        Self {
             name: known.map(|known| known.1),
             is_coherent: known.is_some_and(|known| known.2),
             is_of_one_node: known.is_some_and(|known| known.3),
-        })
+        }
     }
 }
 

@@ -12,6 +12,8 @@ pub mod file_system;
 pub mod lent_memory;
 pub mod lock;
 pub mod lock_file;
+#[allow(unsafe_code)]
+pub mod lustre;
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code)]
 pub mod mpi_io;

@@ -5,6 +5,7 @@ use super::calls::{MAX_CALL_BYTES, read_all, retry, system};
 use super::descriptors;
 use super::file_system::Status;
 use super::lock::{self, Share};
+use super::lustre::{self, Layout};
 use rustix::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -14,6 +15,14 @@ use std::path::Path;
 
 /// The most pieces of one system call, well below `IOV_MAX`.
 const MAX_PIECES: usize = 64;
+
+/// The bytes of a stripe of a file, on Lustre; else those of a block.
+///
+/// # Errors
+/// Those of the file system.
+pub fn block_bytes(path: &Path) -> Result<u64> {
+    PosixFile::open(path, OFlags::RDONLY | OFlags::NONBLOCK)?.block_bytes()
+}
 
 /// A file descriptor of this rank.
 pub struct PosixFile {
@@ -34,12 +43,21 @@ impl PosixFile {
         Ok(this)
     }
 
-    /// Creates a file that must not exist, also not as a link, with this mode less the umask, for reading and writing.
+    /// Creates a file that must not exist, also not as a link, with this mode less the umask, for reading and writing. On Lustre, it
+    /// gets this layout, if Lustre takes it.
     ///
     /// # Errors
     /// Those of `open`: after an error there is no new file.
-    pub fn create_new(path: &Path, mode: u32) -> Result<Self> {
-        Self::open_with_mode(path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, mode)
+    pub fn create_new(path: &Path, mode: u32, layout: Option<Layout>) -> Result<Self> {
+        let Some(layout) = layout else {
+            return Self::open_with_mode(
+                path,
+                OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW,
+                mode,
+            );
+        };
+        let created = lustre::create_new(path, Mode::from_raw_mode(mode), layout);
+        created.map(|file| Self { file, is_locked: false }).map_err(|error| Error::io("open", error))
     }
 
     fn open_with_mode(path: &Path, flags: OFlags, mode: u32) -> Result<Self> {
@@ -127,6 +145,25 @@ impl PosixFile {
         let read =
             |offset, step: &mut [u8]| system("pread", || rustix::io::pread(&self.file, &mut *step, offset));
         read_all("pread", offset, buffer, read, || Ok(self.status()?.size))
+    }
+
+    /// The bytes of a stripe, on Lustre; else those of a block.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn block_bytes(&self) -> Result<u64> {
+        Ok(lustre::stripe_bytes(&self.file).unwrap_or(self.status()?.block_bytes))
+    }
+
+    /// Takes Lustre's lock of the group of ranks that write this file: see [`lustre`](super::lustre). `false` if it was refused.
+    #[must_use]
+    pub fn lock_group(&self) -> bool {
+        lustre::lock_group(&self.file)
+    }
+
+    /// Gives that lock back.
+    pub fn unlock_group(&self) {
+        lustre::unlock_group(&self.file);
     }
 
     /// What `fstat` says.

@@ -9,7 +9,6 @@ use scda_base::environment::{self, Environment};
 use scda_base::numbers::to_usize;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tempfile::TempDir;
@@ -95,14 +94,14 @@ fn is_coherent(folder: &Path) -> bool {
 
 /// The stripes of a file that a trial has written there, as the library takes them; 0 if there are none.
 pub fn describe_stripes(report: &mut Report, folder: &Path) -> u64 {
-    let block = std::fs::metadata(folder.join(TRIAL)).map_or(0, |status| status.blksize());
+    let block = scda::block_bytes(&folder.join(TRIAL)).unwrap_or(0);
     let Environment { stripe_bytes: wanted, writers_per_node: writers, .. } = said_by_environment();
     let (stripe, text) = match (wanted, stripe_of_block(block)) {
         (1.., _) => (wanted, format!("{wanted} bytes, by SCDA_STRIPE_BYTES")),
         (_, 0) if writers == 0 => {
             (0, format!("none: blocks of {block} bytes are those of a local file system"))
         }
-        _ => (block, format!("{block} bytes, the blocks that the file system reports")),
+        _ => (block, format!("{block} bytes, as the file system reports")),
     };
     report.say("stripes", text);
     stripe
@@ -122,7 +121,8 @@ fn advise(report: &mut Report, name: &str) {
         }
         "lustre" => report.say(
             "advice",
-            "several servers write a large file faster: run lfs setstripe -c COUNT DIR before writing",
+            "a file that several nodes write gets a stripe for each node, unless the folder has a layout of its own (lfs getstripe -d DIR); \
+             SCDA_STRIPE_COUNT asks for another number",
         ),
         "tmpfs" | "ramfs" => {
             report.say("advice", "this is the memory of one node: when the node restarts, the files are gone")
