@@ -188,16 +188,16 @@ static void opening (const char *dir) {
 #else
   const int comm = (int) MPI_Comm_c2f (g.comm), no_comm = (int) MPI_Comm_c2f (MPI_COMM_NULL);
 #endif
-  err = -99, f = scda_fopen_f (no_comm, NULL, path, "w", user, NULL, NULL, NULL, NULL, &err);
+  err = -99, f = scda_fopen_f (no_comm, NULL, path, "w", user, NULL, NULL, NULL, NULL, NULL, &err);
   verdict (__LINE__, "no communicator of Fortran", SCDA_ERR_ARG, NULL);
-  WRONG (SCDA_ERR_ARG, scda_fopen_f (comm, NULL, path, "rw", user, NULL, NULL, NULL, NULL, &err));
+  WRONG (SCDA_ERR_ARG, scda_fopen_f (comm, NULL, path, "rw", user, NULL, NULL, NULL, NULL, NULL, &err));
   params = default_params ();
   params.level = 10;
-  WRONG (SCDA_ERR_ARG, scda_fopen_f (comm, NULL, path, "w", user, NULL, &params, NULL, NULL, &err));
+  WRONG (SCDA_ERR_ARG, scda_fopen_f (comm, NULL, path, "w", user, NULL, &params, NULL, NULL, NULL, &err));
   int rank = -1, size = -1;
-  RIGHT (scda_fopen_f (comm, NULL, path, "w", user, NULL, NULL, &rank, &size, &err));
+  RIGHT (scda_fopen_f (comm, NULL, path, "w", user, NULL, NULL, &rank, &size, NULL, &err));
   CHECK (rank == g.rank && size == g.size && scda_fclose (f, &err) == 0);
-  RIGHT (scda_fopen_f (self, NULL, path, "r", user, NULL, NULL, &rank, &size, &err));
+  RIGHT (scda_fopen_f (self, NULL, path, "r", user, NULL, NULL, &rank, &size, NULL, &err));
   CHECK (rank == 0 && size == 1 && strcmp (user, "x") == 0 && scda_fclose (f, &err) == 0);
   err = -99, f = scda_fopen (g.comm, NULL, "w", user, NULL, &err);
   verdict (__LINE__, "no file name", SCDA_ERR_ARG, NULL);

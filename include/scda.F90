@@ -458,8 +458,7 @@ contains
     character(len(userstr)) :: copy
     copy = userstr
     call put_step(name, record, params, chosen_params, c_name)
-    call open_file(f, comm, filename, "c", copy, bytes_of(userstr), ierr, params=chosen_params, info=info)
-    if (present(is_new)) is_new = .not. c_associated(c_note(f%handle, "appended" // c_null_char, 0_c_size_t))
+    call open_file(f, comm, filename, "c", copy, bytes_of(userstr), ierr, params=chosen_params, info=info, is_new=is_new)
   end subroutine fopen_append_or_create_int
 
   ! The parameters with the step after which the program goes on. c_name must stay until the file is opened.
@@ -609,7 +608,7 @@ contains
   end subroutine open_existing
 
   ! The user string: "w": its first bytes are written. "r", "a": it is filled.
-  subroutine open_file(f, comm, filename, mode, userstr, bytes, ierr, bytes_found, params, info)
+  subroutine open_file(f, comm, filename, mode, userstr, bytes, ierr, bytes_found, params, info, is_new)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(in) :: comm
     character(*), intent(in) :: filename, mode
@@ -618,6 +617,8 @@ contains
     integer, intent(out), optional :: ierr, bytes_found
     type(scda_params_t), intent(in), target, optional :: params
     integer, intent(in), optional :: info
+    logical, intent(out), optional :: is_new
+    integer(c_int) :: was_created
     character(kind=c_char) :: buffer(SCDA_USER_STRING_BYTES + 1)
     integer(c_size_t) :: length, i
     integer(c_int), target :: c_info
@@ -635,7 +636,8 @@ contains
       info_pointer = c_loc(c_info)
     end if
     f%handle = c_fopen_f(int(comm, c_int), info_pointer, trim(filename) // c_null_char, trim(mode) // c_null_char, buffer, length, &
-      & params_pointer, f%rank, f%nranks, f%err)
+      & params_pointer, f%rank, f%nranks, was_created, f%err)
+    if (present(is_new)) is_new = c_associated(f%handle) .and. was_created == 1
     f%opened = f%handle
     if (mode /= "w" .and. c_associated(f%handle)) call copy_text(buffer, length, userstr)
     if (present(bytes_found)) bytes_found = int(merge(length, 0_c_size_t, c_associated(f%handle)))

@@ -107,6 +107,7 @@ extern "C" {
  * @param [in] params        The parameters. NULL: the defaults.
  * @param [out] rank         This rank in `comm`. May be NULL.
  * @param [out] size         The number of ranks of `comm`. May be NULL.
+ * @param [out] is_new       1 if the file was created, otherwise 0. May be NULL.
  * @param [out] err          The error code.
  * @return                   The file, to be closed by `scda_fclose`, or NULL on error.
  * Errors: those of `scda_fopen`.
@@ -120,6 +121,7 @@ scda_fcontext_t *scda_fopen_f(int comm,
                               const scda_params_t *params,
                               int *rank,
                               int *size,
+                              int *is_new,
                               int *err);
 
 /**

@@ -12,7 +12,7 @@ use scda::Collective;
 use scda::bindings::BindingCalls;
 use scda::stop;
 use scda_base::error::{Error, ErrorKind, Result};
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
@@ -33,6 +33,7 @@ use std::ptr::null_mut;
 /// @param [in] params        The parameters. NULL: the defaults.
 /// @param [out] rank         This rank in `comm`. May be NULL.
 /// @param [out] size         The number of ranks of `comm`. May be NULL.
+/// @param [out] is_new       1 if the file was created, otherwise 0. May be NULL.
 /// @param [out] err          The error code.
 /// @return                   The file, to be closed by `scda_fclose`, or NULL on error.
 /// Errors: those of `scda_fopen`.
@@ -47,6 +48,7 @@ pub unsafe extern "C" fn scda_fopen_f(
     params: StructIn<'_, scda_params_t<'_>>,
     rank: Option<&mut MaybeUninit<c_int>>,
     size: Option<&mut MaybeUninit<c_int>>,
+    is_new: Option<&mut MaybeUninit<c_int>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
@@ -61,6 +63,8 @@ pub unsafe extern "C" fn scda_fopen_f(
         let ranks = context.ranks();
         put(rank, c_int::try_from(ranks.rank).unwrap_or(c_int::MAX));
         put(size, c_int::try_from(ranks.size).unwrap_or(c_int::MAX));
+        let created = matches!(&context, Context::Writing(writer) if writer.is_new());
+        put(is_new, c_int::from(created));
         hand_out(context)
     };
     guard(err, null_mut(), body)

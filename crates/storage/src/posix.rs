@@ -155,7 +155,7 @@ impl PosixFile {
         Ok(lustre::stripe_bytes(&self.file).unwrap_or(self.status()?.block_bytes))
     }
 
-    /// Takes Lustre's lock of the group of ranks that write this file: see [`lustre`](super::lustre). `false` if it was refused.
+    /// Takes Lustre's lock of the group of ranks that write this file: see [`lustre`]. `false` if it was refused.
     #[must_use]
     pub fn lock_group(&self) -> bool {
         lustre::lock_group(&self.file)
