@@ -18,7 +18,7 @@ use scda_format::layout::{SectionLayout, sum};
 use scda_format::seal::{SEAL_BYTES, Seal};
 use scda_hdf5::{Data, Part, Shown, View};
 use scda_storage::ParallelFile;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Rows that are read at once.
 const ROWS: u64 = 512;
@@ -35,6 +35,8 @@ enum Place {
 
 /// A dataset of the file, with what was added to it.
 struct Found {
+    /// The offset in the file of the section with its data.
+    data: u64,
     user: String,
     parts: Vec<(StoredDataset, Place)>,
     attributes: String,
@@ -48,9 +50,8 @@ struct Found {
 /// What the sections of a file have said so far.
 #[derive(Default)]
 pub struct Contents {
+    /// In the order of the file.
     found: Vec<Found>,
-    /// The datasets by the offsets of their data.
-    by_data: HashMap<u64, usize>,
     groups: BTreeMap<String, String>,
     /// What cannot be shown, and why.
     hidden: Vec<(String, &'static str)>,
@@ -141,7 +142,7 @@ impl Contents {
             self.groups.insert(path, parse::group(&text)?);
         } else if user == ATTRIBUTES_CONVENTION
             && let Some((data, _)) = later_of(&second.user)
-            && let Some(found) = self.by_data.get(&data).and_then(|&number| self.found.get_mut(number))
+            && let Some(found) = self.with_data(data)
             && *second.user == *later_user(data, &found.user).as_bytes()
         {
             let (_, text) = text(texts, second)?;
@@ -151,15 +152,20 @@ impl Contents {
         Ok(())
     }
 
+    /// The dataset whose data are in the section at this offset.
+    fn with_data(&mut self, data: u64) -> Option<&mut Found> {
+        let number = self.found.binary_search_by_key(&data, |found| found.data).ok()?;
+        self.found.get_mut(number)
+    }
+
     fn add_dataset(&mut self, texts: &mut Texts<'_>, metadata: &Row, data: &Row) -> Result<()> {
         let (at, text) = text(texts, metadata)?;
         let stored = StoredDataset::new(&mut self.known, &text, at, described(data)?)?;
         let place = place(texts, data)?;
         let (attributes, rows) = (stored.dataset.attributes.clone(), rows_of_dataset(&stored));
         reserve(&mut self.found, 1)?;
-        self.by_data.try_reserve(1).map_err(|_| Error::memory(size_of::<(u64, usize)>()))?;
-        self.by_data.insert(data.offset, self.found.len());
         self.found.push(Found {
+            data: data.offset,
             user: String::from_utf8_lossy(&data.user).into_owned(),
             parts: vec![(stored, place)],
             attributes,
@@ -172,7 +178,7 @@ impl Contents {
 
     fn add_rows(&mut self, texts: &mut Texts<'_>, metadata: &Row, data: &Row) -> Result<()> {
         let Some((of, _)) = rows_of(&data.user) else { return Ok(()) };
-        let Some(found) = self.by_data.get(&of).and_then(|&number| self.found.get_mut(number)) else {
+        let Some(found) = self.with_data(of) else {
             return Ok(());
         };
         if *data.user != *rows_user(of, &found.user).as_bytes() {
