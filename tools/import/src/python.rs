@@ -28,7 +28,7 @@ sys.exit(scda.main())";
 /// FILE has a forest, an adaptive mesh of quadtrees or octrees. ParaView, VisIt, PyVista and VTK read OUT. If FILE has more than 64 MiB,
 /// fields that are not compressed stay there, and OUT says where they are. Runs the Python package scda, by python3 or the interpreter that
 /// SCDA_PYTHON names. Points and cells, patches, particles and uniform grids need no OUT: ParaView opens the file itself, if it is an HDF5
-/// file as well (scda copy --hdf5) and its name ends with .vtkhdf.
+/// file as well and its name ends with .vtkhdf.
 ///
 /// Forests become an UnstructuredGrid. Of several of them, --group names the one that is written. Cells of one tree share points, unless
 /// there are values at corners; the filter Clean to Grid merges those of neighbouring trees. Time steps are those of the file. A field
