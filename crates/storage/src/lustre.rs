@@ -4,6 +4,7 @@
 //! Sources: Lustre's user-space interface (`lustre_user.h`), the manual pages `lfs-setstripe` and `llapi_group_lock`. Each request may
 //! be refused, by an old server, a quota or a user who may not: then the file has the layout of its folder, and ranks lock extents.
 
+use super::calls::retry;
 use super::descriptors;
 use super::file_system::{FileSystem, LUSTRE};
 use super::names::{folder, target_path};
@@ -219,10 +220,13 @@ pub(super) fn unlock_group(file: &OwnedFd) {
 }
 
 fn for_group<const REQUEST: Opcode>(file: &OwnedFd) -> Result<()> {
-    // SAFETY: these requests take a number, and no address.
-    let request = unsafe { IntegerSetter::<REQUEST>::new_usize(GROUP) };
-    // SAFETY: as above.
-    unsafe { ioctl(file, request) }
+    // The lock is waited for, and a signal may come meanwhile.
+    retry(|| {
+        // SAFETY: these requests take a number, and no address.
+        let request = unsafe { IntegerSetter::<REQUEST>::new_usize(GROUP) };
+        // SAFETY: as above.
+        unsafe { ioctl(file, request) }
+    })
 }
 
 #[cfg(test)]

@@ -50,7 +50,8 @@ impl KnownFile {
     /// The file with these seals and perhaps more; it is no longer remembered.
     fn take(seals: &[SealedPart]) -> Self {
         let is_of = |known: &Self| {
-            known.seals.len() <= seals.len()
+            !known.seals.is_empty()
+                && known.seals.len() <= seals.len()
                 && known.seals.iter().zip(seals).all(|(&known, found)| known == key(found))
         };
         let found = KNOWN_FILES.with(|all| all.iter().rposition(is_of).map(|place| all.remove(place)));
