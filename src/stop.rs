@@ -1,4 +1,4 @@
-//! A stop in time: signals and a deadline, as an answer that is the same on all ranks.
+//! Stopping in time: signals and a deadline become one answer that is the same on all ranks.
 
 use scda_base::error::{Error, Result};
 use scda_base::stop::{is_noted, watch_deadline, watch_signal};

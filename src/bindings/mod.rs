@@ -1,10 +1,11 @@
 //! For bindings to other languages: the calls of [`Writer`](crate::Writer) and [`Reader`](crate::Reader), with arguments that may be
 //! errors of this rank.
 //!
-//! Of what a language other than Rust passes, more can be wrong on one rank alone, such as NULL or memory of the wrong length. This rank must
-//! not leave a collective call: the others would wait for it. It takes part in the call with the error in place of the argument, and all
-//! ranks get this error when they next agree. Arguments that must be the same on all ranks are not passed as errors:
-//! [`BindingCalls::fail`] ends the call on all ranks.
+//! Languages other than Rust can pass arguments that are wrong on one rank alone, such as NULL or memory of
+//! the wrong length. This rank must not leave a collective call, or the others would wait for it. It takes
+//! part with the error in place of the argument, and all ranks get this error at their next agreement.
+//! Arguments that must be the same on all ranks are not passed as errors: [`BindingCalls::fail`] ends the
+//! call on all ranks.
 
 mod read;
 mod write;

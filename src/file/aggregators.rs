@@ -1,8 +1,9 @@
-//! Aggregators: some ranks of each node write whole stripes of the file for all its ranks, and read them.
+//! Aggregators: some ranks of each node write and read whole stripes of the file on behalf of all its ranks.
 //!
-//! The ranks of a node share memory of two halves, in which each writer has a place. In rounds (`stripes::NodeRuns`), each rank
-//! copies what it has of the parts that are written in this round, the ranks of the node meet, and the writers write while all
-//! fill the other half. A rank that fails goes on with the others: only the agreement after the section ends it.
+//! The ranks of a node share memory of two halves, in which each aggregator has a place. In rounds
+//! (`stripes::NodeRuns`), each rank copies its share of what this round writes, the ranks of the node meet,
+//! and the aggregators write while all ranks fill the other half. A rank that fails continues with the
+//! others; only the agreement after the section ends the operation.
 
 use super::node_memory::NodeMemory;
 use super::options::Tuning;

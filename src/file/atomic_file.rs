@@ -1,4 +1,5 @@
-//! A file of any bytes that gets its name only when it is complete, as a file of sections does with [`Params::atomic`].
+//! A file of any bytes that gets its name only when it is complete, as a file of sections does with
+//! [`Params::atomic`].
 
 use super::options::WriteOptions;
 use super::target::Target;

@@ -1,9 +1,10 @@
-//! Deferred headers: text that must not be in the file before the bytes that follow it.
+//! Deferred headers: text that must not reach the file before the bytes that follow it.
 //!
-//! A job may be killed at any moment. Of what several ranks write at once, any part may then be missing, and
+//! A job may be killed at any moment. Then any part of what several ranks were writing may be missing, and
 //! reads as zeros. So the header of a large section, and the first text of a region of small ones, is held
-//! back until the ranks agree that all the rest is in the file, or the one rank that writes it knows: without it no
-//! reader takes the rest for sections. A rank that is alone writes everything in its order; what is missing is then missing at the end.
+//! back until the ranks agree that everything after it is in the file, or until the one rank that writes it
+//! knows; without the header, no reader takes the rest for sections. A rank that is alone writes everything
+//! in order, so what is missing is missing at the end.
 
 use super::team::Team;
 use scda_base::error::Result;

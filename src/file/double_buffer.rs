@@ -1,5 +1,5 @@
-//! Shared memory of the ranks of a node, in two halves: while the ranks fill one half, a rank may still write the other. So one
-//! agreement is enough for each turn.
+//! Shared memory of the ranks of a node, in two halves: while the ranks fill one half, one of them may still
+//! write the other. So each round needs only one agreement.
 
 use super::options::Tuning;
 use super::team::{Agreed, Failure, NodeTeam, Team};

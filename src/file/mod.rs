@@ -1,13 +1,15 @@
 //! `Writer` and `Reader`: the collective sequence of the sections of a file.
 //!
 //! Beside `writer` and `reader`, the modules are:
-//! - opening and closing: `options`, `limits` (at which sizes work is divided), `open`, `target` (the names of the file that is written)
+//! - opening and closing: `options`, `limits` (the sizes at which work is divided), `open`, `target` (the names of the
+//!   file that is written), `atomic_file`
 //! - ranks: `team` (agreement), `session` (what happens after an error), `collective` (for libraries above)
-//! - small sections: `buffer`, `turns` (memory that ranks share)
+//! - nodes: `node_memory` and `double_buffer` (memory that ranks share)
+//! - small sections: `buffer`
 //! - large sections: `deferred_headers` (headers are written last), `aggregators` and `stripes` (writers of each node)
-//! - nodes: `node_memory` (what the ranks of one share)
-//! - reading ahead: `window`
-//! - the user's data: `source`, `encoding` (compression of this rank's elements), `sample` (whether it pays), `interrupt`, `sums` (checksums)
+//! - reading ahead: `read_ahead`
+//! - the user's data: `source`, `encoding` (compression of this rank's elements), `sample` (whether it pays),
+//!   `interrupt`, `sums` (checksums)
 //! - where the time goes: `statistics`
 #![forbid(unsafe_code)]
 

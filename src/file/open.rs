@@ -1,7 +1,8 @@
 //! Opens the file of a Writer or Reader, in steps, with an agreement after each.
 //!
-//! The ranks agree on the arguments first. Rank 0 creates or opens the file; the others open it and compare the inode. What can be checked is
-//! checked before `MPI_File_open`, in which a failing rank leaves the others waiting.
+//! The ranks first agree on the arguments. Rank 0 creates or opens the file; the others open it and compare
+//! its inode. Everything that can be checked is checked before `MPI_File_open`, in which a failing rank would
+//! leave the others waiting.
 
 #[cfg(feature = "mpi")]
 mod mpi_io;

@@ -1,4 +1,4 @@
-//! What may be chosen when a file is opened.
+//! Options for opening a file.
 
 use super::interrupt::Interrupt;
 use super::limits::Limits;

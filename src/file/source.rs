@@ -1,4 +1,4 @@
-//! The user's memory: sources of data to write, and sinks for data to read.
+//! The user's memory: sources of data to be written, and sinks for data to be read.
 
 use scda_base::error::{Error, Result};
 use scda_base::numbers::to_usize;

@@ -1,4 +1,4 @@
-//! Statistics: bytes and seconds of the phases of reading and writing.
+//! Statistics: bytes and seconds spent in the phases of reading and writing.
 
 use super::team::{FINE, Failure, Team};
 use scda_base::environment::Environment;

@@ -1,8 +1,9 @@
 //! Assigns stripes to aggregators: pure arithmetic.
 //!
-//! A parallel file system such as Lustre or GPFS gives locks on whole stripes of a file. If every rank writes a piece that is
-//! smaller than a stripe, several ranks want the lock of each stripe. So some ranks of each node, its writers, write the
-//! pieces of all of its ranks, each writer whole stripes. Only a stripe that two nodes have parts of has two writers.
+//! A parallel file system such as Lustre or GPFS grants locks on whole stripes of a file. If every rank wrote
+//! a part smaller than a stripe, several ranks would compete for the lock of each stripe. So some ranks of
+//! each node, its aggregators, write for all its ranks, each of them whole stripes. Only a stripe that
+//! contains parts of two nodes has two writers.
 
 use scda_base::numbers::to_usize;
 use std::ops::Range;

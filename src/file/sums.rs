@@ -1,7 +1,8 @@
 //! Computes the checksums of sections from the bytes of this rank as they are written.
 //!
-//! Each rank sums up what it writes of each section: the CRC of each piece, shifted by the bytes of the section that
-//! follow it. The exclusive or over all ranks is then the CRC of the section, however its bytes were divided.
+//! Each rank sums up what it writes of each section: the CRC of each part, shifted by the number of bytes of
+//! the section that follow it. The exclusive or over all ranks is then the CRC of the section, however its
+//! bytes were divided.
 
 use scda_base::error::Result;
 use scda_base::memory::reserve;

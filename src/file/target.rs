@@ -1,4 +1,4 @@
-//! The file that is written: its names, and what happens to them when it is closed.
+//! The file that is being written: its names, and what happens to them when it is closed.
 
 use super::options::WriteOptions;
 use rustix::fs::OFlags;

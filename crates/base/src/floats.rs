@@ -1,5 +1,6 @@
-//! The floating-point environment of the program: its rounding mode, the exceptions that it traps, whether it flushes tiny numbers
-//! to zero. Compilers take the default one for granted, and so do the crates that compute with numbers.
+//! The floating-point environment of the program: its rounding mode, the exceptions it traps, and whether it
+//! flushes subnormal numbers to zero. Compilers assume the default environment, and so do the crates that
+//! compute with numbers.
 
 use std::hint::black_box;
 

@@ -1,8 +1,9 @@
-//! Forked processes: what holds in a child that was forked while other threads of the program were in this library. Only the thread
-//! that called `fork` exists in the child: locks that other threads held stay locked for ever, and their work is never finished.
+//! Forked processes: what holds in a child that was forked while other threads of the program were in this
+//! library. Only the thread that called `fork` exists in the child: locks held by other threads stay locked
+//! forever, and their work is never finished.
 //!
-//! So a fork waits until no thread changes what is [global](Global); and a file that belongs to the parent is known by the
-//! [number of forks](Process) before it was opened.
+//! So a fork waits until no thread is changing [global](Global) state, and a file that belongs to the parent
+//! is recognised by the [number of forks](Process) before it was opened.
 
 use crate::error::{Error, Result};
 use std::cell::RefCell;

@@ -1,8 +1,8 @@
-//! Fallible allocation. It may not end the process or keep the other ranks waiting, so it becomes an error, on which the ranks
-//! agree.
+//! Fallible allocation. A failed allocation must neither end the process nor keep the other ranks waiting, so
+//! it becomes an error on which the ranks agree.
 //!
-//! Every allocation whose size depends on data goes through this module. Small allocations of a known size do not. So what a
-//! file claims can be limited here, for all of an operation ([`limited`]).
+//! Every allocation whose size depends on data goes through this module; small allocations of a known size do
+//! not. So the memory that a file can claim is limited here, for a whole operation ([`limited`]).
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::numbers::to_usize;

@@ -1,5 +1,5 @@
-//! Turns panics into errors. A panic may neither end the process nor keep the other ranks waiting, and prints nothing: the error
-//! has its text and its place.
+//! Turns panics into errors. A panic must neither end the process nor keep the other ranks waiting. It prints
+//! nothing: the error carries its message and its location.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::any::Any;

@@ -1,4 +1,4 @@
-//! Requests to stop: signals and a deadline, noted until the program asks for them.
+//! Requests to stop: signals and a deadline, remembered until the program asks for them.
 
 use crate::error::{Error, Result};
 use std::ffi::{c_int, c_void};

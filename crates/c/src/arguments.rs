@@ -1,5 +1,5 @@
-//! The arguments of a C function that must be the same on all ranks. If one is wrong on this rank, all ranks
-//! fail with it.
+//! Arguments of a C function that must be the same on all ranks. If one is wrong on this rank, all ranks fail
+//! with its error.
 
 use super::context::Context;
 use super::pointers::{PerRank, UserText};

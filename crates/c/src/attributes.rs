@@ -1,4 +1,4 @@
-//! One attribute: a number, a text, a bool, or a list of these, in memory as C has them.
+//! Single attributes: a number, a text, a bool, or a list of these, as C holds them in memory.
 
 use super::arguments::Arguments;
 use super::context::{Context, on_writer, scda_fcontext_t, with};

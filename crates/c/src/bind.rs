@@ -1,4 +1,4 @@
-//! What only bindings of other languages and headers of C call: `include/scda_bind.h`.
+//! Functions that only bindings of other languages and our own C headers call: `include/scda_bind.h`.
 
 use super::context::{Context, scda_fcontext_t, with};
 use super::memory::put;

@@ -1,4 +1,4 @@
-//! The files that are open, by the handles that C has of them.
+//! The open files, by the handles that C holds.
 
 use super::returned_values::ReturnedValues;
 use super::{CodeOut, Outcome, guard, on_null};

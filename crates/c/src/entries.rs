@@ -1,4 +1,4 @@
-//! What is in a file: its datasets, groups, streams and other sections, one after the other.
+//! Lists what is in a file: datasets, groups, streams and other sections.
 
 use super::arguments::Arguments;
 use super::context::{on_reader, scda_fcontext_t};

@@ -1,4 +1,5 @@
-//! The lengths of a call's arguments, for languages in which arrays have lengths: C does not pass them.
+//! Checks the lengths of a call's arguments for languages whose arrays know their length; C does not pass
+//! them.
 
 use super::context::{Context, locally, scda_fcontext_t};
 use super::memory::Values;

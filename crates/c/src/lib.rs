@@ -1,17 +1,18 @@
 //! The C interface: pointers in, error codes out.
 //!
-//! It does what the public Rust interface does. Of C's arguments more can be wrong on one rank alone, such
-//! as NULL; so the functions run the operations of `Writer` and `Reader` with data that may be an error, which
-//! all ranks get when they next agree.
+//! It offers what the public Rust interface does. In C, more arguments can be wrong on a single rank, such as
+//! a NULL pointer. The functions therefore run the operations of `Writer` and `Reader` with data that may be
+//! an error, which all ranks receive at their next agreement.
 //!
-//! Every function is one call of `guard`, which turns a panic into an error code. C knows a file by a number
-//! that is stored in a pointer. A context that was freed already is thus an error: no such pointer is ever
-//! dereferenced.
+//! The body of every function is one call of `guard`, which turns a panic into an error code. A
+//! `scda_fcontext_t *` is a number stored in a pointer and is never dereferenced, so using a context that was
+//! already freed is an error, not undefined behaviour.
 //!
-//! The C caller guarantees what `include/scda.h` says of each argument. The type of the argument says it, too, so that it is
-//! used without `unsafe` code: a single value is `Option<&T>`, or `Option<&mut MaybeUninit<T>>` if it goes out, `None` for NULL;
-//! lists and data are `Values` and `Room`; the others are in `pointers`, `versioned` and `mpi_types`. How many values there are,
-//! only `scda.h` says: who asks for them passes that number. Comments on the rest name the guarantee as what "C passes".
+//! The C caller guarantees what `include/scda.h` says of each argument. The argument's type says it as well,
+//! so that no `unsafe` code is needed to use it: a single value is `Option<&T>`, or `Option<&mut
+//! MaybeUninit<T>>` for output, with `None` for NULL; lists and data are `Values` and `Room`; the others are
+//! in `pointers`, `versioned` and `mpi_types`. Only `scda.h` says how many values there are, so whoever reads
+//! them passes that number. Elsewhere, comments call such a guarantee what "C passes".
 #![allow(unsafe_code, non_camel_case_types)]
 #![allow(clippy::missing_safety_doc)] // the header says it, in the terms of C
 #![allow(clippy::missing_errors_doc)] // so are the errors; what is public for Rust is for crates/libsc alone

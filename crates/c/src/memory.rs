@@ -1,6 +1,7 @@
 //! Turns the user's pointers into slices, with every check that can be made.
 //!
-//! [`Values`] and [`Room`] are in the parameters and structs of exported functions: pointers for C, as those of `pointers`.
+//! [`Values`] and [`Room`] are types of parameters and struct members of exported functions: to C they are
+//! pointers, like the types of `pointers`.
 
 use scda::bindings::Sizes;
 use scda::{Elements, ElementsMut, Sink, Source};

@@ -1,4 +1,4 @@
-//! Memory that stays with an open file until it is closed.
+//! Memory that belongs to an open file until it is closed.
 
 use super::context::{Notes, scda_fcontext_t, with_notes};
 use super::pointers::Text;

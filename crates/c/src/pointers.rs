@@ -1,7 +1,7 @@
-//! Pointers of C whose types say what they point to. The caller of an exported function guarantees that each pointer is as its type
-//! says, so reading or writing through it needs no further argument.
+//! C pointers whose types say what they point to. The caller of an exported function guarantees that each
+//! pointer is what its type says, so reading or writing through it needs no further justification.
 //!
-//! For cbindgen each is the pointer that it holds: `POINTERS` in `tests/header/lib.rs`.
+//! To cbindgen, each is the pointer that it holds: `POINTERS` in `tests/header/lib.rs`.
 
 use super::memory::{Room, put, slice, utf8};
 use scda_base::error::{Error, Result};

@@ -1,4 +1,5 @@
-//! Commits and closes that the program has begun and not waited for: `MPI_Finalize` completes them, with a complaint.
+//! Commits and closes that the program has begun but not waited for: `MPI_Finalize` completes them, with a
+//! warning.
 
 use super::context::{BEGUN, Context, forget_begun, look, run, run_close, scda_fcontext_t};
 use scda::bindings::{BindingCalls, Pending, ReaderCalls, WriterCalls};

@@ -1,4 +1,5 @@
-//! Values that C has pointers or numbers of and that belong to a file: what a dataset points to, attributes, and sets of streams.
+//! Values owned by a file to which C holds pointers or numbers: what a dataset points to, attributes, and
+//! sets of streams.
 
 use super::dataset::{fill_words, scda_dataset_t, without_pointers};
 use super::memory::Values;

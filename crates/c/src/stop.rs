@@ -1,4 +1,4 @@
-//! A stop in time.
+//! Stopping in time: signals and deadlines.
 
 use super::mpi_types::Comm;
 use super::{Outcome, guard};

@@ -1,5 +1,5 @@
-//! Structs of C that begin with their size. They grow only by members at their end, so a program and a library that
-//! were compiled with different versions of the header understand each other.
+//! C structs that begin with their size. They grow only by members at the end, so a program and a library
+//! that were compiled with different versions of the header understand each other.
 
 use super::Outcome;
 use super::memory::slice;

@@ -1,6 +1,6 @@
-//! An encoder that chooses a method for each element: one of two that find repetitions, by the element's length, or
-//! one that only counts bytes. Of shuffled numbers, each plane of bytes is looked at by itself: the lowest ones of a
-//! number are mostly noise, in which nothing is to be looked for.
+//! An encoder that chooses a method for each element: by its length, one of two that search for repetitions,
+//! or one that only counts bytes. In shuffled numbers, each byte plane is judged by itself: the low-order
+//! planes are mostly noise, where a search finds nothing.
 
 use super::block::Blocks;
 use super::huffman::BitWriter;

@@ -1,5 +1,6 @@
-//! Frames of Blosc 1: bytes that are shuffled and compressed, block by block. What is written has one block, of one stream, so
-//! the bytes do not depend on threads; what others write is read with all options that they have.
+//! Blosc 1 frames: bytes that are shuffled and compressed, block by block. We write a single block of one
+//! stream, so the bytes do not depend on the number of threads, and read frames of other writers with all
+//! their options.
 //!
 //! | bytes | what |
 //! | --- | --- |

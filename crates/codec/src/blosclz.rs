@@ -1,8 +1,9 @@
 //! Decoder of BloscLZ, Blosc's own compressor.
 //!
-//! A stream is a sequence of instructions, each with a control byte. Up to 31: that many bytes and one more follow, as they are. Else its
-//! upper three bits say how long a match is, and its lower five, with the next byte, how far back it begins. The first control
-//! byte has five bits.
+//! A stream is a sequence of instructions, each with a control byte. If the byte is at most 31, one more byte
+//! than that follows as literals. Otherwise its upper three bits are the length of a match, and its lower
+//! five, with the next byte, are the distance to where the match begins. The first control byte has only its
+//! lower five bits.
 
 /// How far back a match begins at most, unless it says in 16 bits how much further.
 const NEAR: usize = 8191;

@@ -1,9 +1,10 @@
-//! Encoder of LZ4 blocks. The libraries for LZ4 read words in the byte order and of the size of the machine, so their output
-//! depends on it; the bytes of a file must not. liblz4 decodes.
+//! Encoder of LZ4 blocks. The LZ4 libraries read words of the machine's size and byte order, so their output
+//! depends on the machine; the bytes of a file must not. Decoding uses liblz4.
 //!
-//! A block is a sequence of literals and matches. A token has the number of literals in its upper four bits and the length of the
-//! match less 4 in its lower ones; 15 stands for more, in bytes that follow, the last of them less than 255. After the literals are two
-//! bytes, how far back the match begins. The last five bytes are literals, and no match begins within the last twelve.
+//! A block is a sequence of literals and matches. The upper four bits of a token are the number of literals,
+//! the lower four the length of the match less 4; 15 means that more bytes of the length follow, the last of
+//! them less than 255. Two bytes after the literals give the distance to the beginning of the match. The last
+//! five bytes of a block are literals, and no match begins within its last twelve.
 
 use super::{MOST_SHORTENED, shortest};
 use lz4::block::decompress_to_buffer;

@@ -11,8 +11,8 @@
 //! ([`Match::merit`]). At levels 4 to 9 it also tries the next byte before it takes a short repetition (lazy matching).
 //! The result is a list of [`Token`]s, for which [`super::block`] makes the code.
 //!
-//! Places are counted over all elements (`base`). An entry below the element's first place is left from an earlier
-//! element and is ignored; so nothing is cleared until the count nears 2^32.
+//! Positions are counted over all elements (`base`). An entry below the element's first position is left over
+//! from an earlier element and is ignored, so nothing is cleared until the count nears 2^32.
 //!
 //! **Trade-offs.**
 //! - The hash tables are small (48 KiB in all; the chain takes 4 bytes for each byte of the element), so that they stay in

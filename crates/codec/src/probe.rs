@@ -1,4 +1,4 @@
-//! Estimates whether repetitions make an element shorter, at a small part of the cost of finding them.
+//! Estimates whether repetitions make an element shorter, at a small fraction of the cost of finding them.
 #![allow(clippy::cast_possible_truncation)] // places in stretches, and in the data
 
 use super::block::{SymbolCounts, histogram};

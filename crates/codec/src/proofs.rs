@@ -1,5 +1,6 @@
-//! What holds of the parsers of frames and elements, for each byte of them and each value that it may have, and for all short streams: no
-//! panic, as arithmetic that overflows and an index out of bounds are; and what is accepted means what the plain rules say.
+//! Proofs about the parsers of frames and elements, for every value of every byte and for all short streams:
+//! they never panic (arithmetic overflow and indices out of bounds included), and what they accept means what
+//! the plain rules say.
 
 use super::blosc::{BloscDecoder, can_expand_by_zstd};
 use super::chunk::can_be_chunk;

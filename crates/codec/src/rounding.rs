@@ -1,4 +1,5 @@
-//! Rounding: the trailing bits of floating-point numbers that a bound allows become zero, which codecs make short.
+//! Rounding: sets those trailing bits of floating-point numbers to zero that the error bound allows, so that
+//! they compress well.
 
 use scda_base::numbers::to_usize;
 use scda_format::dataset::rounding::Rounding;

@@ -1,5 +1,5 @@
-//! The sections by which a file is also an HDF5 file: the block that has room for the superblock, and those of views. docs/hdf5.md
-//! specifies their bytes.
+//! The sections that make a file an HDF5 file as well: the block that reserves room for the superblock, and
+//! the blocks of views. docs/hdf5.md specifies their bytes.
 
 use super::entry::{CountFormat, parse_count};
 use super::header::{SectionType, parse_section_header, put_section_header};

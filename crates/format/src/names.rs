@@ -1,5 +1,5 @@
-//! The table of names that every 16th seal has: the user strings of the sections of many seals, and where those seals are.
-//! docs/format.md, "Names", specifies its bytes.
+//! The table of names in every 16th seal: the user strings of the sections of many seals, and the offsets of
+//! those seals. docs/format.md, "Names", specifies its bytes.
 
 use super::header::{SectionType, UserString, parse_line, put_line};
 use super::index::{

@@ -1,6 +1,6 @@
-//! What holds of the parsers of headers, entries, rows and seals, for each byte of a field and each value that it may have: no panic, as
-//! arithmetic that overflows and an index out of bounds are; accepted is what the plain rules of the paper accept; and what is parsed
-//! is written and parsed again as the same.
+//! Proofs about the parsers of headers, entries, rows and seals, for every value of every byte of a field:
+//! they never panic (arithmetic overflow and indices out of bounds included), accept exactly what the paper's
+//! rules accept, and what is parsed, written and parsed again is the same.
 
 use super::dataset::additions::{later_of, later_user, rows_of, rows_user};
 use super::entry::{CountFormat, parse_count, parse_counts};

@@ -1,5 +1,5 @@
-//! What precedes a truncation of sealed sections: a note, or where no seal ends what stays, a block with the tables of a new one.
-//! docs/format.md, "Rolling back", specifies their bytes.
+//! What a writer records before it removes sealed sections: a note, or, if no seal ends where the file is to
+//! end, a block with the tables of a new seal. docs/format.md, "Rolling back", specifies their bytes.
 
 use super::header::{SectionType, parse_section_header, put_section_header};
 use super::index::{TABLE_PADDING_BYTES, parse_entries, put_entries, table_padding};

@@ -1,4 +1,4 @@
-//! State of open files that the context of the C interface does not have.
+//! State of open files that the C interface's context does not hold.
 
 use scda_base::fork::Global;
 use scda_c::context::scda_fcontext_t;

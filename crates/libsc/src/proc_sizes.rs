@@ -1,5 +1,5 @@
-//! The sums of the sizes of all ranks' elements. libsc's function for them takes no file, hence no
-//! communicator: the one is found by the number of ranks that the counts are for.
+//! Sums the sizes of all ranks' elements. libsc's function takes no file, and hence no communicator: it is
+//! found by the number of ranks for which the counts are given.
 
 use super::arrays::{ArrayIn, ArrayOut, sc_array};
 use super::errors::{sc_scda_ferror, tell};

@@ -1,8 +1,9 @@
-//! Meshes in scda files: forests (docs/forest.md), patches (docs/patches.md) and particles (docs/particles.md). The rules for the datasets of a mesh are
-//! written once, here: writers, readers, checks and pictures in any language use them.
+//! Meshes in scda files: forests (docs/forest.md), patches (docs/patches.md) and particles
+//! (docs/particles.md). The rules for the datasets of a mesh are written once, here; writers, readers, checks
+//! and pictures in every language use them.
 //!
-//! A function that takes a file is collective. An error that one rank finds is an error of all, and closes the file: a rank with an
-//! error takes part with an empty contribution.
+//! A function that takes a file is collective. An error on one rank is an error on all ranks, and closes the
+//! file; a rank with an error takes part with an empty contribution.
 #![forbid(unsafe_code)]
 
 pub mod attributes;

@@ -1,4 +1,5 @@
-//! The names that docs/forest.md, docs/t8code.md, docs/cells.md, docs/patches.md and docs/particles.md give to what meshes consist of.
+//! The names of a mesh's datasets and attributes, as docs/forest.md, docs/t8code.md, docs/cells.md,
+//! docs/patches.md and docs/particles.md define them.
 
 use scda::{Error, Result, USER_STRING_BYTES};
 

@@ -1,7 +1,8 @@
 //! A running hash of a rank's arguments, by which the ranks compare them.
 //!
-//! Counts of elements that differ on one rank only, or by up to 2^40 elements moved between two of up to 2^20 ranks, always have
-//! different hashes. Others have the same one with a probability of about 2^-64, unless somebody constructs them.
+//! The hashes always differ if the counts of elements differ on one rank only, or if up to 2^40 elements
+//! moved between two of up to 2^20 ranks. Otherwise they collide with a probability of about 2^-64, unless
+//! somebody constructs the arguments.
 
 /// One step of a running hash: of two sequences that differ in one value, the hashes differ.
 pub fn mix(hash: u64, value: u64) -> u64 {

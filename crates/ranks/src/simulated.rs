@@ -1,8 +1,9 @@
 //! Many simulated ranks in one process: a communicator that counts their exchanges.
 //!
-//! Each rank runs its whole program before the next one begins, the highest first, so that rank 0 and the leader of each node find
-//! what was sent to them. Where all ranks pass the same, a reduction needs no other rank. What the ranks of a node put into
-//! their memory stays there, so in a second run each of them sees what the others put there in the first.
+//! Each rank runs its whole program before the next one begins, from the highest to rank 0, so that rank 0
+//! and the leader of each node find what was sent to them. Where all ranks pass the same value, a reduction
+//! needs no other rank. What the ranks of a node put into shared memory stays there, so in a second run each
+//! of them sees what the others put there in the first.
 
 use super::shared::Allocation;
 use super::{Communicator, Nodes, SharedMemory};

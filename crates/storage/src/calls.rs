@@ -1,4 +1,4 @@
-//! Calls of the system and of MPI that signals may interrupt, or that move fewer bytes than requested.
+//! System calls and MPI calls that signals may interrupt, or that move fewer bytes than requested.
 
 use rustix::io::Errno;
 use scda_base::error::{Error, ErrorKind, Result};

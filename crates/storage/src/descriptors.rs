@@ -1,4 +1,5 @@
-//! File descriptors: never 0, 1 or 2. If the program has closed these, other parts of it may still print to them.
+//! File descriptors: never 0, 1 or 2. If the program has closed these, other parts of it may still print to
+//! them.
 
 use super::calls::retry;
 use rustix::fd::{AsRawFd as _, OwnedFd, RawFd};

@@ -1,4 +1,4 @@
-//! Injected faults: a file of which some accesses fail, to test how a program handles errors.
+//! Fault injection: a file some of whose accesses fail, to test how a program handles errors.
 
 use super::ParallelFile;
 use scda_base::error::{Error, ErrorKind, Result};

@@ -1,8 +1,8 @@
-//! The lock of those who write a file: of bytes that no file has, so that nobody else's locks are in the way. Programs for HDF5 lock whole
-//! files by `flock`, and MPI-IO the bytes that it writes.
+//! The lock that writers of a file hold. It covers bytes that no file has, so that it never conflicts with
+//! other locks: programs for HDF5 lock whole files by `flock`, and MPI-IO locks the bytes that it writes.
 //!
-//! It belongs to the open file, as `flock`'s does: processes that were forked off share it, closing another descriptor of the file does
-//! not give it back, and two writers of one process exclude each other.
+//! Like `flock`, it belongs to the open file description: forked processes share it, closing another
+//! descriptor of the file does not release it, and two writers in one process exclude each other.
 
 use super::calls::retry;
 use rustix::fd::AsFd;

@@ -1,7 +1,8 @@
 //! Lock files, for file systems on which the file itself cannot be locked.
 //!
-//! On NFS, `flock` locks all bytes for each node: programs for HDF5 that read the file would wait for the job, and a job for them. So the
-//! jobs lock another file, beside it, which is removed when the lock is given back.
+//! On NFS, `flock` locks all bytes against other nodes: programs for HDF5 that read the file would wait for
+//! the job, and the job for them. So jobs lock another file beside it, which is removed when the lock is
+//! released.
 
 use super::ParallelFile;
 use super::file_system::{fresh_status, link_status, remove};

@@ -1,8 +1,9 @@
 //! Earlier files of a name, which stay under numbered names: `state.1.scda` and `state.2.scda` for `state.scda`.
 //!
-//! Only whole files are moved and removed. A name that belongs to anything else, such as a torn file, a text or a folder, is passed over: the next
-//! number is used. At any moment each of these names that had a whole file has one, and no two have the same one: what a name is to give
-//! up first gets [`waiting_path`] of the next name, too. There the next job finds what a killed one has left, and moves it on.
+//! Only whole files are moved and removed. A name that belongs to anything else, such as a torn file, a text
+//! or a folder, is skipped, and the next number is used. At any moment, each of these names that had a whole
+//! file has one, and no two have the same one: before a name gives up its file, that file also gets the
+//! [`waiting_path`] of the next name. There the next job finds what a killed job has left, and moves it on.
 
 use super::calls::{retry, system};
 use super::file_system::{Folder, Identity, link_status, remove, replaced};

@@ -1,4 +1,5 @@
-//! Compares bytes that may have any value, paddings and line breaks, with those that a writer puts there.
+//! Compares bytes that the format leaves free, paddings and line breaks, with those that our writer puts
+//! there.
 
 use super::Section;
 use super::sections::{BATCH_BYTES, CurrentSection, Sections, exceeds_63_bits};

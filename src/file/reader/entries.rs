@@ -1,4 +1,4 @@
-//! What is in a file as its users see it: a dataset is one entry, and what was added to it later is a part of it.
+//! Lists a file as its users see it: a dataset is one entry, which includes what was added to it later.
 
 use super::datasets::{AllRows, DatasetHandle};
 use super::{Reader, ReaderState, Section, Streams};

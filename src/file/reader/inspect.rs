@@ -1,4 +1,5 @@
-//! Seals, indexes and sections as a tool sees them that checks, lists or truncates a file. For a process that reads alone.
+//! Seals, indexes and sections as seen by a tool that checks, lists or truncates a file. For a process that
+//! reads alone.
 
 use super::chain::{
     compare_anchors, compare_index, compare_tail, compare_view, differs, read_table, seal_rows,

@@ -1,4 +1,4 @@
-//! Finds the newest whole file among those that a name had: the one that a job restarts from.
+//! Finds the newest whole file among those that a rotating name has had: the one that a job restarts from.
 
 use crate::file::options::{ReadOptions, WriteOptions};
 use crate::file::reader::Reader;

@@ -1,4 +1,4 @@
-//! Locates the damage in a section whose checksum differs.
+//! Locates the damage in a section whose checksum does not match.
 
 use super::chain::{compare_crc, differs};
 use super::index::SealedPart;

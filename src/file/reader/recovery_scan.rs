@@ -1,5 +1,5 @@
-//! The recovery scan: before sections are appended, finds where they go, and what the next seal must record of the existing
-//! sections.
+//! The recovery scan: before sections are appended, it finds where they go, and what the next seal must
+//! record of the existing ones.
 
 use super::chain::{compare_index, differs};
 use super::index::{Announcement, STEP, SealedPart, announced, begins_seal, damaged_end, end_of_header};

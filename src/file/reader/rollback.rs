@@ -1,4 +1,4 @@
-//! Finds what stays of a sealed file that is rolled back to any place.
+//! Finds what remains of a sealed file that is rolled back to any point.
 
 use super::chain::{Chain, compare_anchors, differs};
 use super::index::SealedPart;

@@ -1,4 +1,4 @@
-//! The collectives of the ranks, which are accessible only through an agreement.
+//! The collectives of the ranks, accessible only through an agreement.
 
 use super::{Team, halves};
 use scda_base::error::{Error, Result};

@@ -1,13 +1,14 @@
 //! The ranks of one file, and how they agree on errors and on arguments.
 //!
-//! Every exchange of the library begins with [`Team::agree`], one small reduction that has the same
-//! form everywhere. So a rank that fails early, or calls another function, meets the others in a reduction that
-//! they understand, and none hangs: all return the same error and close the file. [`Team::note`] notes the
-//! arguments that must be the same on all ranks; the same reduction compares them, at no extra cost.
+//! Every exchange in the library begins with [`Team::agree`], one small reduction that has the same form
+//! everywhere. So a rank that fails early, or calls another function, meets the others in a reduction that
+//! they all understand, and none hangs: all return the same error and close the file. [`Team::note`] records
+//! the arguments that must be the same on all ranks; the same reduction compares them, at no extra cost.
 //!
-//! Only [`Agreed`], which an agreement returns, gives access to the collectives, also to those of a node ([`NodeTeam`]):
-//! so all ranks are at the same point of the program when they call one. The collective functions of a
-//! [`ParallelFile`](scda_storage::ParallelFile) (`truncate`, `sync`, `close`) do not ask for it: that they follow an agreement is a convention.
+//! Only [`Agreed`], which an agreement returns, gives access to the collectives, including those of a node
+//! ([`NodeTeam`]); so all ranks are at the same point of the program when they call one. The collective
+//! functions of a [`ParallelFile`](scda_storage::ParallelFile) (`truncate`, `sync`, `close`) do not require
+//! it: calling them only after an agreement is a convention.
 
 mod agreed;
 #[cfg(test)]

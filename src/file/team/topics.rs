@@ -1,4 +1,4 @@
-//! The arguments that must be the same on all ranks.
+//! Names of the arguments that must be the same on all ranks.
 
 /// What must be the same on all ranks. The order decides which disagreement is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! With `SCDA_CHECK=1`, reports on standard error that this rank waits for the others: ranks that use two files in different
-//! orders, or call something else, would hang silently.
+//! With `SCDA_CHECK=1`, reports on standard error that this rank is waiting for the others: ranks that use
+//! two files in different orders, or make different calls, would otherwise hang silently.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;

@@ -1,4 +1,4 @@
-//! Sets attributes of datasets and groups that are in the file already.
+//! Sets attributes of datasets and groups that are already in the file.
 
 use super::WriterState;
 use crate::file::reader::{DatasetPlace, OwnReader};

@@ -1,7 +1,7 @@
-//! How a file is committed and closed: each in one function, in the order in which it happens.
+//! Commits and closes a file: each is one function, which reads in the order in which things happen.
 //!
-//! Both may be done in two halves: the first returns when the bytes are copied, the second waits until they are in the file,
-//! agrees on that, and writes what says so: headers, seal, name.
+//! Either may be done in two halves: the first returns when the bytes are copied; the second waits until they
+//! are in the file, agrees on that, and writes what declares them complete: headers, seal, name.
 
 use super::commits::{CommitRequest, Pending};
 use super::{Writer, WriterState};

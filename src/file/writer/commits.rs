@@ -1,4 +1,4 @@
-//! The commits of a file that were begun and not completed, or the close.
+//! The commits of a file that were begun but not completed, or its close.
 
 use super::streams::OwnStream;
 use scda_base::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! What rank 0 keeps of seals and sections, for the tables of names.
+//! What rank 0 remembers of seals and sections, for the tables of names.
 
 use crate::file::reader::Chain;
 use scda_base::error::{Error, ErrorKind, Result};

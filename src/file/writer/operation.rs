@@ -1,5 +1,5 @@
-//! What a call writes, as data, and the way of it: [`Writer::write`] checks it, and a [`Scheduler`](super::datasets::Scheduler) decides when it is
-//! executed.
+//! What a call writes, as data, and its way into the file: [`Writer::write`] checks it, and a
+//! [`Scheduler`](super::datasets::Scheduler) decides when it is executed.
 
 use super::datasets::{Boxes, DatasetBoxes};
 use super::kinds::{DataStream, ElementStream, Section};

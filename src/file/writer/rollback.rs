@@ -1,8 +1,9 @@
-//! Rolls a file back to a place without a seal: what stays gets one.
+//! Rolls a file back to a point at which there is no seal, and writes one there.
 //!
-//! The tables of the new seal first go to the end of the file, in a block that says where they are to be; from then on the old seals do
-//! not count. Then they are copied to their place, over what is removed, and the file is cut after them. Whoever finds such a block at the
-//! end of a file completes that. docs/format.md, "Rolling back", specifies the bytes.
+//! The tables of the new seal are first appended to the file, in a block that says where they belong; from
+//! then on, the old seals no longer count. Then they are copied to their place, over what is removed, and the
+//! file is truncated after them. Whoever finds such a block at the end of a file completes these steps.
+//! docs/format.md, "Rolling back", specifies the bytes.
 
 use super::sealing::Sealer;
 use crate::file::reader::KeptSections;

@@ -1,4 +1,4 @@
-//! Seals: collects rows of sections while they are written, and writes the tables of a seal at the end.
+//! Seals: collects rows for the sections as they are written, and writes the tables of a seal at the end.
 //!
 //! CRCs are linear, so one `reduce_xor` gives those of all sections. The order is: flush; anchors; agreement and `reduce_xor`; names and
 //! index; agreement; seal. A commit syncs before and after the seal. `tests/files/model` models this: change it before the order.

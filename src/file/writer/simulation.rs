@@ -1,4 +1,5 @@
-//! Counts what up to 10,000 simulated ranks write and exchange, and what they would without this library. Measures no time.
+//! Counts what up to 10,000 simulated ranks write and exchange, and what they would write without this
+//! library. It measures no time.
 
 use super::Writer;
 use super::output::Progress;

@@ -1,7 +1,7 @@
-//! Writes streams of tasks: each rank writes as many bytes as it likes, without the others.
+//! Writes streams of tasks: each rank writes as many bytes as it likes, independently of the others.
 //!
-//! The chunks of all streams are an array section, whose length is known only at the end: so its header is written
-//! last. Until then the ranks meet only where the program asks for it.
+//! The chunks of all streams form an array section whose length is known only at the end, so its header is
+//! written last. Until then the ranks meet only where the program asks for it.
 
 use super::kinds::check_alone;
 use super::kinds::{Compression, SectionWriter};

@@ -1,4 +1,4 @@
-//! Rounding of floating-point numbers before they are compressed: by how much, and what the attributes say of it.
+//! Rounding of floating-point numbers before compression: the bounds, and the attributes that record them.
 
 use super::json::{members, value};
 use super::{DataType, Dataset, Layout};

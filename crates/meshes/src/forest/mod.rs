@@ -1,4 +1,5 @@
-//! Forests of squares and cubes (docs/forest.md), and of any shapes (docs/t8code.md), whose elements stand in the place of quadrants.
+//! Forests of squares and cubes (docs/forest.md), and of any shapes (docs/t8code.md), where elements take the
+//! place of quadrants.
 
 pub mod read;
 pub mod rules;

@@ -1,9 +1,9 @@
-//! The functions and constants of the MPI that the program runs with, found by name in the running process: so one build
-//! serves every MPI, and needs none.
+//! The functions and constants of the MPI library that the program runs with, found by name in the running
+//! process. So one build serves every MPI library, and needs none.
 //!
-//! Three families of binary interfaces are known: that of Open MPI, that of MPICH, which its relatives share
-//! (<https://www.mpich.org/abi/>), and the standard one of MPI 5. They differ in how they represent handles and in the
-//! [numbers](super::numbers) of constants; a test compares these with each `mpi.h` that is there.
+//! Three families of binary interfaces are known: Open MPI's; MPICH's, which its relatives share
+//! (<https://www.mpich.org/abi/>); and the standard one of MPI 5. They differ in how they represent handles
+//! and in the [values](super::numbers) of constants; a test compares these with each `mpi.h` on the machine.
 
 use super::process::{NO_MPI, Process, SUCCESS, version};
 use scda_base::error::{Error, Result};

@@ -1,8 +1,9 @@
 //! A queue of writes: the one place that decides when a write happens.
 //!
-//! Without memory for it, every write is executed by the call that makes it. With memory, the bytes are copied, and a thread of
-//! the file writes them, in the order of the calls. The thread calls nothing but the file: no MPI. After the first error
-//! it executes nothing more; the error is told by whatever is called next, and by [`Queue::settle`].
+//! Without memory for the queue, every write is executed by the call that makes it. With memory, the bytes
+//! are copied, and a thread of the file writes them in the order of the calls. The thread uses nothing but
+//! the file, and no MPI. After the first error it writes nothing more; the next call reports the error, and
+//! so does [`Queue::settle`].
 
 mod thread;
 

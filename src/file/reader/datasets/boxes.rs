@@ -1,4 +1,4 @@
-//! Reads boxes of datasets that were found: rows, chunks, and texts.
+//! Reads boxes of datasets: rows, chunks, and texts.
 
 use super::chunks::ChunkRequests;
 use super::selection::{Destination, OpenDataset, Selection};

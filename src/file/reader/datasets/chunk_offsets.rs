@@ -1,4 +1,4 @@
-//! Offsets of the chunks of a dataset, as far as they are known.
+//! The known offsets of the chunks of a dataset.
 
 use scda_codec::chunk::swap_items;
 use scda_format::dataset::IndexBox;

@@ -1,4 +1,4 @@
-//! A dataset of a file that is open: what it is, and any boxes of its data.
+//! A dataset of an open file: its metadata, and reads of any boxes of its data.
 
 use super::AddedRows;
 use super::selection::{OpenDataset, RowSection};

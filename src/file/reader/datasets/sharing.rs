@@ -1,9 +1,10 @@
 //! Shares chunks that several ranks of a node want: one rank reads and decompresses each, into shared memory.
 //!
-//! Each rank says which chunks it wants, by numbers that all datasets of a call have in common; a reduction among the ranks of the
-//! node finds who reads which of those that several want. All ranks know from it in which round each of these is decompressed, and
-//! where in the memory it is then. In a round each rank fills its place, the ranks meet, and all copy what they want, while
-//! the other half of the memory is filled. A rank that fails goes on with the others, to the next agreement.
+//! Each rank announces the chunks that it needs, by numbers that all datasets of a call share; a reduction
+//! among the ranks of the node decides who reads each chunk that several need. From it, all ranks know in
+//! which round each chunk is decompressed, and where in the shared memory it is then. In a round, each rank
+//! fills its place, the ranks meet, and all copy what they need while the other half of the memory is filled.
+//! A rank that fails continues with the others until the next agreement.
 
 use super::BoxReader;
 use super::chunks::{ChunkRequest, ChunkRequests};

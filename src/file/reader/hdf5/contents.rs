@@ -1,4 +1,4 @@
-//! What the sections of a file are for HDF5: those that the seals have, and those after them.
+//! The sections of a file as HDF5 is to see them: those that the seals list, and those after them.
 
 use super::texts::Texts;
 use crate::file::reader::chain::compare_crc;

@@ -1,4 +1,5 @@
-//! Views of HDF5 (docs/hdf5.md): what a file gets when it is closed, as one rank finds it in the sections, and the superblock.
+//! HDF5 views (docs/hdf5.md): what a file gets when it is closed, as one rank finds it in the sections, and
+//! the superblock.
 
 mod contents;
 mod superblock;

@@ -1,4 +1,4 @@
-//! The superblock of HDF5 of a file: what it is, and what it is to be.
+//! The HDF5 superblock of a file: what it is now, and what it is to become.
 
 use crate::file::reader::Reader;
 use crate::file::reader::index::SealedPart;

@@ -1,4 +1,4 @@
-//! The texts of datasets in a file, many of which are read at once.
+//! The metadata of datasets in a file, read many at a time.
 
 use scda_base::error::{Error, Result};
 use scda_base::memory::{reserve, resize};

@@ -1,4 +1,5 @@
-//! The user strings of the sections of the last seals, kept by the rank that looks sections up: each index or table is read once.
+//! The user strings of the sections of the last seals, cached by the rank that looks sections up: each index
+//! or table is read once.
 
 use super::Sections;
 use scda_base::error::Result;

@@ -1,4 +1,4 @@
-//! Which of the sections of its user string a section is.
+//! Determines which record a section is among those of its user string.
 
 use super::Lookup;
 use super::in_seals::{names_begin, names_end};

@@ -1,5 +1,5 @@
-//! Reading with [`ReadOptions::verify`](crate::ReadOptions::verify): the bytes of each section are compared with the checksum in its row of
-//! the index before its header is used.
+//! Reading with [`ReadOptions::verify`](crate::ReadOptions::verify): the bytes of each section are compared
+//! with the checksum in its row of the index before its header is used.
 
 use super::Sections;
 use crate::file::reader::chain::{compare_crc, compare_tail, compare_view, crc_of, crc_of_section, differs};

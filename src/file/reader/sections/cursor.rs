@@ -1,4 +1,4 @@
-//! Where the ranks are among the sections of a file, and what must be read next.
+//! The position of the ranks among the sections of a file, and what must be read next.
 
 use super::{CurrentSection, KnownVarraySizes};
 use crate::file::reader::Section;

@@ -1,4 +1,4 @@
-//! Adds rows to a dataset that is in the file already (docs/datasets.md).
+//! Adds rows to a dataset that is already in the file (docs/datasets.md).
 
 use super::DatasetWriter;
 use crate::file::team::{Failure, Topic};

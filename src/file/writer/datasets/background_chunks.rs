@@ -1,4 +1,5 @@
-//! Chunks that the thread compresses while the program goes on: copied by the call that writes their datasets.
+//! Chunks that the thread compresses while the program computes: the call that writes their datasets copies
+//! them.
 
 use super::chunk_exchange::{Chunk, Overlap, Plan, Round};
 use super::chunked::{ChunkBatches, ChunkWriter, ChunkedDataset, is_text, prepare};

@@ -1,4 +1,5 @@
-//! Writes datasets whose items come batch by batch, so that they need not fit in memory. For a process that writes alone.
+//! Writes datasets whose items arrive in batches, so that they need not fit in memory. For a process that
+//! writes alone.
 
 use super::DatasetWriter;
 use super::chunk_exchange::{Plan, PlannedArray};

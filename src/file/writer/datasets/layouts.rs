@@ -1,4 +1,4 @@
-//! `Layout::Auto`: decides whether the chunks of a dataset are smaller than its plain data.
+//! `Layout::Auto`: decides whether the chunks of a dataset take less space than its plain data.
 
 use scda_base::error::Result;
 use scda_format::COUNT_BYTES;

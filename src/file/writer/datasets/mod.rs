@@ -1,8 +1,9 @@
 //! Writes datasets: a block of metadata, and the section of their data.
 //!
-//! The data of a contiguous dataset are an array section. Where each rank passes whole rows in the order of the ranks, as
-//! codes with adaptive meshes do, they are written straight from its memory. Otherwise, and for chunks, the ranks bring
-//! the parts of the array to those who write them (`pieces`): so the file does not depend on who passes what.
+//! The data of a contiguous dataset are an array section. If each rank passes whole rows in the order of the
+//! ranks, as codes with adaptive meshes do, they are written straight from its memory. Otherwise, and for
+//! chunks, the ranks send the parts of the array to those who write them, so the file does not depend on who
+//! passes what.
 
 mod added_rows;
 mod background_chunks;

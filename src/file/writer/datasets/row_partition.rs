@@ -1,5 +1,5 @@
-//! Finds out which rows of contiguous datasets each rank has. One agreement tells whether they are distributed as those of an
-//! earlier dataset, or are all on rank 0.
+//! Finds out which rows of contiguous datasets each rank holds. One agreement tells whether they are
+//! distributed like those of an earlier dataset, or are all on rank 0.
 
 use super::MOST_IN_TURNS;
 use super::selection::Selection;

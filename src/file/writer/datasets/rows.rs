@@ -1,4 +1,5 @@
-//! The rows of an array that each rank has, where all ranks know them: then each knows what it gets from the others.
+//! The rows of an array that each rank holds, if all ranks know them: then each knows what it gets from the
+//! others.
 
 use super::owners::Owners;
 use scda_base::error::Result;

@@ -1,9 +1,12 @@
-//! When a write whose arguments are checked is executed: now, or after chunks that have no place in the file yet.
+//! Decides when a write whose arguments are checked is executed: now, or after chunks whose offsets are not
+//! known yet.
 //!
-//! Where compressed datasets end is known when all ranks have exchanged the sizes of their chunks, and only the calls may do so. With a thread, the
-//! call that writes such a dataset copies the chunks and gives them to the thread. Until they are compressed, the writes that follow have no
-//! place either: they are kept with a copy of their data. [`Scheduler::place`] exchanges the sizes of all that is pending, and executes it in the
-//! order of the calls: when a call must know where the file ends, or when there is no room for another copy.
+//! The end of a compressed dataset is known once all ranks have exchanged the sizes of its chunks, which only
+//! a call can do. With a thread, the call that writes such a dataset copies the chunks and hands them to the
+//! thread. Until they are compressed, the offsets of later writes are unknown, too, so these are kept with a
+//! copy of their data. [`Scheduler::place`] exchanges the sizes of everything pending, and executes it in the
+//! order of the calls, when a call must know where the file ends, or when there is no memory for another
+//! copy.
 
 use super::background_chunks::PendingChunks;
 use super::chunk_exchange::Plan;

@@ -1,4 +1,4 @@
-//! The boxes that a rank has of a dataset, and their items as they are in the file.
+//! The boxes that a rank holds of a dataset, and their items as they are in the file.
 
 use super::Boxes;
 use crate::file::limits::Limits;

@@ -1,7 +1,9 @@
-//! Writes datasets of items of variable length: chunks of whole rows, each by the rank that has its first row.
+//! Writes datasets of items of variable length in chunks of whole rows; each chunk is written by the rank
+//! that holds its first row.
 //!
-//! A rank whose rows begin within a chunk sends those up to its end to the rank that has the first row of this chunk, in the form that
-//! they have in the chunk. So all of a chunk that is missing on its rank follows what that has, in the order of the ranks.
+//! A rank whose rows begin within a chunk sends them, up to the end of the chunk, to the rank that holds its
+//! first row, encoded as they are in the chunk. What that rank lacks of the chunk thus follows its own rows,
+//! in the order of the ranks.
 
 use super::DatasetWriter;
 use super::chunked::{ChunkWriter, EncodedChunks};

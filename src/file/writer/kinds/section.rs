@@ -1,4 +1,5 @@
-//! A section whose arguments are checked: what is still to be written of it, wherever the file ends then.
+//! A section whose arguments are checked, and what is still to be written of it, at whatever offset it
+//! begins.
 
 use crate::file::options::Encode;
 use crate::file::source::Source;

@@ -1,4 +1,4 @@
-//! Writes sections whose data come batch by batch, so that they need not fit in memory.
+//! Writes sections whose data arrive in batches, so that they need not fit in memory.
 
 use super::SectionWriter;
 use super::choice::Choice;

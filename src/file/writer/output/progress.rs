@@ -1,4 +1,4 @@
-//! The progress of a file: how many sections are begun, written, complete, and known to be complete.
+//! The progress of a file: how many sections are begun, written, complete, and agreed to be complete.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! What this rank owns of a section: written at once, buffered with other small sections, or through aggregators.
+//! What this rank owns of a section: written at once, buffered with other small sections, or through
+//! aggregators.
 
 use super::Output;
 use crate::file::aggregators::RankData;

@@ -1,4 +1,4 @@
-//! Writes a section batch by batch, on a single rank: after the end of the file, its header last.
+//! Writes a section in batches, on a single rank, at the end of the file, its header last.
 
 use super::{Sections, head, too_large};
 use crate::file::encoding::EncodedElements;

@@ -1,4 +1,4 @@
-//! Writes a section of each type: what of it each rank owns.
+//! Writes a section of each type: which parts of it each rank owns.
 
 use super::{Sections, too_large};
 use crate::file::aggregators::RankData;

@@ -1,8 +1,9 @@
-//! Brings the parts of chunks that the ranks have to the ranks that own the chunks.
+//! Brings the parts of chunks that the ranks hold to the ranks that own the chunks.
 //!
-//! Each rank owns chunks that follow one another, about as many bytes as others that are passed. In rounds, each rank sends to each other the parts of a few of the
-//! chunks that this one owns. A round costs two agreements, or one if all ranks know who has what, and memory for a window of chunks; none is
-//! needed where all ranks have the parts of their own chunks.
+//! Each rank owns consecutive chunks, of about as many bytes as every other rank. In rounds, each rank sends
+//! to each other rank the parts of a few of the chunks that the other owns. A round costs two agreements, or
+//! one if all ranks know who has what, and memory for a window of chunks; no round is needed if all ranks
+//! hold the parts of their own chunks.
 
 mod assembly;
 mod exchange;
