@@ -32,6 +32,8 @@
 #include <scda_p8est.h>
 
 #include <exception>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -179,19 +181,20 @@ inline const char *byte_order () {
   return *reinterpret_cast<const unsigned char *> (&one) == 1 ? "little" : "big";
 }
 
-/* The whole numbers of a string of JSON, such as "4 12 20". */
-inline std::vector<unsigned int> numbers_of (const char *attributes, const char *key) {
-  const char *end = nullptr, *value = scda_forest_value_internal (attributes, key, &end);
-  std::vector<unsigned int> numbers;
-  if (value == nullptr || *value != '"') { return numbers; }
-  for (++value; value < end && numbers.size () < 4096;) {
-    char *next = nullptr;
-    const unsigned long number = strtoul (value, &next, 10);
-    if (next == value) { break; }
-    numbers.push_back (static_cast<unsigned int> (number));
-    value = next;
-  }
-  return numbers;
+/* The text of an attribute; empty if it has none, or more than all sizes can take. */
+inline std::string text_of (const char *attributes, const char *key) {
+  char text[1 << 16] = "";
+  uint64_t count = sizeof text;
+  int err = SCDA_SUCCESS;
+  return scda_get_attribute (attributes, key, SCDA_TYPE_STRING, text, &count, &err) == 0 ? text : "";
+}
+
+/* The number of an attribute; -1 if it has none. */
+inline int64_t number_of (const char *attributes, const char *key) {
+  int64_t number = -1;
+  uint64_t count = 1;
+  int err = SCDA_SUCCESS;
+  return scda_get_attribute (attributes, key, SCDA_TYPE_INT64, &number, &count, &err) == 0 ? number : -1;
 }
 
 } // namespace scda_dealii_internal
@@ -266,7 +269,7 @@ scda_fcontext_t *scda_dealii_read (scda_fcontext_t *f, const char *group, int64_
   if (f == nullptr) { return nullptr; }
 
   scda_dataset_init (&d);
-  f = scda_forest_find_internal (f, group, step, "fields/", "dealii", "", &found, &d, err);
+  f = scda_forest_find_field (f, group, step, "dealii", &found, &d, err);
   if (f == nullptr) { return nullptr; }
   auto &attached = access::attached (triangulation);
   auto &transfer = access::transfer (triangulation);
@@ -276,13 +279,12 @@ scda_fcontext_t *scda_dealii_read (scda_fcontext_t *f, const char *group, int64_
   if (found) {
     const auto *p = triangulation.get_p4est ();
     const size_t n = static_cast<size_t> (p->local_num_quadrants);
-    const long fixed = scda_forest_attribute_internal (d.attributes, "fixed"), variable = scda_forest_attribute_internal (d.attributes, "variable");
-    const std::vector<unsigned int> sizes = scda_dealii_internal::numbers_of (d.attributes, "sizes");
-    const std::string order = std::string ("\"") + scda_dealii_internal::byte_order () + "\"";
-    const char *end = nullptr, *value = scda_forest_value_internal (d.attributes, "byte_order", &end);
+    const int64_t fixed = scda_dealii_internal::number_of (d.attributes, "fixed"), variable = scda_dealii_internal::number_of (d.attributes, "variable");
+    std::istringstream ends (scda_dealii_internal::text_of (d.attributes, "sizes"));
+    const std::vector<unsigned int> sizes{std::istream_iterator<unsigned int> (ends), std::istream_iterator<unsigned int> ()};
     std::vector<int64_t> counts;
     uint64_t bytes = 0;
-    if (value == nullptr || std::string (value, end) != order) {
+    if (scda_dealii_internal::text_of (d.attributes, "byte_order") != scda_dealii_internal::byte_order ()) {
       scda_forest_error_internal (&e, SCDA_ERR_UNSUPPORTED, "dataset %s is of a machine with the other byte order", d.name);
     }
     /* The state of the cell, the fixed data, and together how much each of the others has. */

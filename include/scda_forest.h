@@ -61,15 +61,6 @@ static inline scda_fcontext_t *scda_forest_agree_internal (scda_fcontext_t *f, M
   return scda_fagree (f, e->err, e->why, err);
 }
 
-/* Finds a field of a step: `folder` is "fields/", and `ending` is nothing. */
-static inline scda_fcontext_t *scda_forest_find_internal (scda_fcontext_t *f, const char *group, int64_t step, const char *folder,
-                                                          const char *field, const char *ending, int *found, scda_dataset_t *d,
-                                                          int *err) {
-  (void) folder;
-  (void) ending;
-  return scda_forest_find_field (f, group, step, field, found, d, err);
-}
-
 static inline const char *scda_forest_group_internal (const char *group) { return group == NULL ? SCDA_FOREST_GROUP : group; }
 
 /* ---- Internal: the checksum of a mesh ---- */
@@ -84,55 +75,6 @@ static inline uint64_t scda_forest_mix_internal (uint64_t v) {
 /* What a quadrant adds. */
 static inline uint64_t scda_forest_term_internal (uint64_t i, uint64_t tree, uint64_t level) {
   return scda_forest_mix_internal ((i + 1) * 0x9e3779b97f4a7c15u + (256 * tree + level) * 0xd1342543de82ef95u);
-}
-
-/* ---- Internal: attributes ---- */
-
-/* The end of a string of JSON, after its quotation mark; of one that has no end, the end of all. */
-static inline const char *scda_forest_string_end_internal (const char *begin) {
-  const char *json = begin + 1;
-  while (*json != '\0' && *json != '"') { json += *json == '\\' && json[1] != '\0' ? 2 : 1; }
-  return *json == '\0' ? json : json + 1;
-}
-
-/* The value of a key of a JSON object; *end follows it. NULL if there is none. */
-static inline const char *scda_forest_value_internal (const char *json, const char *key, const char **end) {
-  static const char blanks[] = " \t\r\n";
-  const size_t length = strlen (key);
-  int depth = 0;
-  while (*json != '\0') {
-    if (*json == '"') {
-      const char *const begin = json + 1;
-      json = scda_forest_string_end_internal (json);
-      if (depth == 1 && (size_t) (json - begin) == length + 1 && memcmp (begin, key, length) == 0 && json[strspn (json, blanks)] == ':') {
-        const char *value = json + strspn (json, blanks) + 1;
-        value += strspn (value, blanks);
-        for (json = value; *json != '\0' && (depth > 1 || (*json != ',' && *json != '}'));) {
-          if (*json == '"') {
-            json = scda_forest_string_end_internal (json);
-            continue;
-          }
-          depth += (*json == '{' || *json == '[') - (*json == '}' || *json == ']');
-          ++json;
-        }
-        *end = json;
-        return value;
-      }
-      continue;
-    }
-    depth += (*json == '{' || *json == '[') - (*json == '}' || *json == ']');
-    ++json;
-  }
-  return NULL;
-}
-
-/* The number that a key of a JSON object has; -1 if it has none; at most 10^9. */
-static inline long scda_forest_attribute_internal (const char *json, const char *key) {
-  const char *end = NULL, *digit = scda_forest_value_internal (json, key, &end);
-  long number = 0;
-  if (digit == NULL || digit == end) { return -1; }
-  for (; *digit >= '0' && *digit <= '9'; ++digit) { number = number < 100000000 ? 10 * number + (*digit - '0') : 1000000000; }
-  return digit == end ? number : -1;
 }
 
 #endif /* SCDA_FOREST_H */

@@ -23,9 +23,10 @@ mod texts;
 
 pub use file::{
     AddedRows, AtomicFile, BoxStream, Closing, Collective, CommitRequest, Content, DataStream, DatasetHandle,
-    ElementStream, Elements, ElementsMut, Encode, Entries, Entry, Interrupt, Limits, LocatedError,
-    ReadOptions, Reader, Request, SealedPart, Seals, Section, Sink, Source, Statistics, Stream, StreamReader,
-    Streams, SuperblockState, Tuning, WriteOptions, Writer, aggregators_of_node, stripe_of_block,
+    ElementStream, Elements, ElementsMut, Encode, Entries, Entry, IncrementalWriter, Inspector, Interrupt,
+    Limits, LocatedError, ReadOptions, Reader, Request, SealedPart, Seals, Section, SectionRanges, Sink,
+    Source, Statistics, Stream, StreamReader, Streams, SuperblockState, Tuning, WriteOptions, Writer,
+    aggregators_of_node, stripe_of_block,
 };
 pub use items::{Data, DataMut, Memory, MemoryMut};
 pub use scda_base::error::{Error, ErrorKind, Result};
@@ -33,7 +34,7 @@ pub use scda_codec::Encoder;
 pub use scda_format::dataset::{
     Codec, DataType, Dataset, Group, IndexBox, Kind, Layout, Member, Struct, TimeUnit,
 };
-pub use scda_format::header::{SectionType, UserString};
+pub use scda_format::header::{FileHeader, SectionType, UserString};
 pub use scda_format::padding::LineBreak;
 pub use scda_format::{INLINE_BYTES, USER_STRING_BYTES};
 #[cfg(feature = "mpi")]
@@ -43,6 +44,7 @@ pub use scda_ranks::{
     uniform_partition,
 };
 pub use scda_storage::Driver;
+pub use scda_storage::ParallelFile;
 pub use scda_storage::faults::Faults;
 pub use scda_storage::file_system::FileSystem;
 #[cfg(feature = "mpi")]
@@ -50,6 +52,6 @@ pub use scda_storage::mpi_io::Hints;
 pub use scda_storage::names::{PART_SUFFIX, part_path, target_path};
 #[doc(hidden)] // for `scda doctor`
 pub use scda_storage::posix::block_bytes;
-pub use scda_storage::read_at_file::ReadAt;
+pub use scda_storage::read_at_file::{ReadAt, ReadAtFile};
 pub use scda_storage::shared_file::SharedFile;
 pub use texts::Texts;

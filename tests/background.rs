@@ -7,8 +7,8 @@ mod common;
 
 use common::{Rng, options};
 use scda::{
-    Codec, CommitRequest, Data, DataType, Dataset, Encode, ErrorKind, Faults, IndexBox, Layout, Reader,
-    Result, Sink, Solo, Source, WriteOptions, Writer, run_on_threads,
+    Codec, Collective, CommitRequest, Data, DataType, Dataset, Encode, ErrorKind, Faults, IndexBox, Layout,
+    Reader, Result, Sink, Solo, Source, WriteOptions, Writer, run_on_threads,
 };
 use std::path::Path;
 
@@ -62,14 +62,14 @@ fn write(size: usize, path: &Path, params: &WriteOptions, steps: u64, halves: bo
             if let (Some(begun), 0) = (begun.take(), number % 3) {
                 // Its commit was completed by the calls since.
                 assert!(file.statistics().is_some());
-                file.wait(begun).unwrap();
+                begun.wait(&mut file).unwrap();
             }
             let request = file.commit_begin().unwrap();
-            while number % 2 == 0 && !file.test(request) {
+            while number % 2 == 0 && !request.test(&file) {
                 std::thread::yield_now();
             }
             if number % 4 == 1 {
-                file.wait(request).unwrap();
+                request.wait(&mut file).unwrap();
             } else {
                 begun = Some(request);
             }
@@ -215,7 +215,7 @@ fn compressed_datasets_wait_for_their_place_and_are_the_same() {
                 assert_eq!(file.position().is_none(), background, "whether the datasets wait");
                 let begun = file.commit_begin().unwrap();
                 compressed(&mut file, ranks, seed + 100, 4).unwrap();
-                file.wait(begun).unwrap();
+                begun.wait(&mut file).unwrap();
                 assert_eq!(file.position().is_none(), background, "those after the commit wait");
                 file.block(b"plain", 0, 3, Some(b"xyz"), Encode::None).unwrap();
                 assert_eq!(file.position().is_none(), background, "what follows them waits, too");
@@ -278,9 +278,9 @@ fn a_request_is_waited_for_once_and_in_any_order() {
         let mut file = Writer::create(comm, &folder.path().join("f"), b"", &params(false)).unwrap();
         let requests = [(); 3].map(|()| file.commit_begin().unwrap());
         for index in [1, 2, 0] {
-            file.wait(requests[index]).unwrap();
+            requests[index].wait(&mut file).unwrap();
         }
-        let error = file.wait(requests[2]).unwrap_err();
+        let error = requests[2].wait(&mut file).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage);
         assert!(error.to_string().contains("waited for already"), "{error}");
     });
@@ -303,13 +303,13 @@ fn streams_are_the_same_too() {
                 } else if part == 2 {
                     let (request, bytes) = (file.commit_begin().unwrap(), file.stream_bytes());
                     assert_eq!(bytes, 40_000 * (3 * rank as u64 + 3));
-                    file.wait(request).unwrap();
+                    request.wait(&mut file).unwrap();
                     assert_eq!(file.stream_bytes(), bytes);
                 }
             }
             file.end_streams().unwrap();
             let request = file.commit_begin().unwrap();
-            file.wait(request).unwrap();
+            request.wait(&mut file).unwrap();
             // What is written before the wait is refused, on all ranks.
             let path = path.with_extension(if background { "a" } else { "b" });
             let mut other = Writer::create(another, &path, b"streams", &params(background)).unwrap();
@@ -317,7 +317,7 @@ fn streams_are_the_same_too() {
             let request = other.commit_begin().unwrap();
             let refused = if rank == 1 { other.write_stream(b"x") } else { Ok(()) };
             assert_eq!(refused.is_err(), rank == 1);
-            let error = other.wait(request).unwrap_err();
+            let error = request.wait(&mut other).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Usage);
             assert!(error.to_string().contains("a commit was begun; wait for it"), "{error}");
             file.close().unwrap();
@@ -356,8 +356,8 @@ fn whatever_the_schedule_the_files_are_the_same() {
                     let (file, request) = &mut files[rng.below(3) as usize];
                     match rng.below(6) {
                         0 => *request = Some(file.commit_begin().unwrap()),
-                        1 => drop(request.map(|request| file.test(request))),
-                        2 => request.take().map_or(Ok(()), |request| file.wait(request)).unwrap(),
+                        1 => drop(request.map(|request| request.test(file))),
+                        2 => request.take().map_or(Ok(()), |request| request.wait(file)).unwrap(),
                         3 => file.block(b"b", 0, 40, Some(&[action as u8; 40]), Encode::None).unwrap(),
                         4 => compressed(file, ranks, seed + action, 1).unwrap(),
                         _ => step(file, ranks, action).unwrap(),
@@ -398,9 +398,9 @@ fn an_error_is_that_of_all_ranks_and_loses_nothing_that_was_waited_for() {
                     compressed(&mut file, ranks, number, 2)?;
                     let request = file.commit_begin()?;
                     if number % 2 == 0 {
-                        if let Err(error) = file.wait(request) {
+                        if let Err(error) = request.wait(&mut file) {
                             // A request that failed says so each time.
-                            let again = file.wait(request).unwrap_err();
+                            let again = request.wait(&mut file).unwrap_err();
                             assert_eq!(error.to_string(), again.to_string());
                             return Err(error);
                         }
@@ -419,7 +419,7 @@ fn an_error_is_that_of_all_ranks_and_loses_nothing_that_was_waited_for() {
         named += u32::from(error.contains("request"));
         if *durable > 0 {
             let mut file = Reader::open(Solo, &path, &options()).unwrap();
-            let sealed = file.sealed_sections().unwrap();
+            let sealed = file.inspect().sealed_sections().unwrap();
             assert!(sealed >= durable * 10, "seed {seed}: {sealed} sections, {durable} steps: {error}");
         }
     }
@@ -443,8 +443,8 @@ fn what_cannot_be_begun_is_an_error() {
     let mut file = Writer::create(Solo, &path, b"", &params(true)).unwrap();
     let request = file.commit_begin().unwrap();
     let mut other = Writer::create(Solo, &scratch.path().join("g.scda"), b"", &params(true)).unwrap();
-    assert_eq!(other.wait(request).unwrap_err().kind(), ErrorKind::Usage);
-    file.wait(request).unwrap();
+    assert_eq!(request.wait(&mut other).unwrap_err().kind(), ErrorKind::Usage);
+    request.wait(&mut file).unwrap();
     file.close().unwrap();
 }
 
@@ -465,7 +465,7 @@ fn a_commit_that_is_not_waited_for_is_none() {
             drop(file)
         }
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
-        assert_eq!(file.sealed_sections().unwrap(), 10);
+        assert_eq!(file.inspect().sealed_sections().unwrap(), 10);
     }
 }
 
@@ -479,7 +479,7 @@ fn statistics_tell_where_the_bytes_went() {
         file.array(b"a", &[8], 1 << 20, Source::Contiguous(&data), Encode::None).unwrap();
         file.array(b"a", &[8], 1 << 20, Source::Contiguous(&data), Encode::Always).unwrap();
         let request = file.commit_begin().unwrap();
-        file.wait(request).unwrap();
+        request.wait(&mut file).unwrap();
         let statistics = file.statistics().unwrap();
         let bytes = data.len() as u64;
         assert!(statistics.written_bytes > bytes && statistics.encoded_bytes < bytes, "{statistics:?}");

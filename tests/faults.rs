@@ -233,21 +233,21 @@ fn look_up(comm: Watched, path: &Path, model: &Model, params: &ReadOptions) -> R
             SectionType::Block => {
                 let range = of(section.size);
                 let mut data = vec![0; (range.end - range.start) as usize];
-                file.read_block_range(range, &mut data)?;
+                file.ranges().read_block(range, &mut data)?;
                 assert!(data.iter().all(|&byte| byte == b'b'));
             }
             SectionType::Array => {
                 let range = of(section.count);
                 let mut data = vec![0; ((range.end - range.start) * section.size) as usize];
-                file.read_array_range(range, section.size, Sink::Contiguous(&mut data))?;
+                file.ranges().read_array(range, section.size, Sink::Contiguous(&mut data))?;
                 assert!(data.iter().all(|&byte| byte == b'a'));
             }
             SectionType::Varray => {
                 let range = of(section.count);
                 let mut sizes = vec![0; (range.end - range.start) as usize];
-                file.read_varray_sizes_range(range.clone(), &mut sizes)?;
+                file.ranges().read_varray_sizes(range.clone(), &mut sizes)?;
                 let mut data = vec![0; sizes.iter().sum::<u64>() as usize];
-                file.read_varray_range(range, &sizes, Sink::Contiguous(&mut data))?;
+                file.ranges().read_varray(range, &sizes, Sink::Contiguous(&mut data))?;
                 assert!(data.iter().all(|&byte| byte == b'v'));
             }
             SectionType::Inline => file.skip()?,
@@ -352,10 +352,10 @@ fn what_fails_while_views_are_written_leaves_one_that_is_right() {
     let whole = std::fs::read(&path).unwrap();
     let superblock_of = |what: &str| {
         let mut reader = Reader::open(Solo, &path, &options()).unwrap();
-        let Some(SuperblockState::View(found)) = reader.superblock().unwrap() else {
+        let Some(SuperblockState::View(found)) = reader.inspect().superblock().unwrap() else {
             panic!("{what}: no superblock");
         };
-        let expected = reader.superblock_up_to(found.end).unwrap();
+        let expected = reader.inspect().superblock_up_to(found.end).unwrap();
         assert_eq!(expected.map(|expected| expected.root), Some(found.root), "{what}");
         found.end
     };
@@ -529,9 +529,9 @@ fn read_streams(
         let Some(streams) = file.streams_record(b"log", record)? else { break };
         found.clear();
         for task in 0..streams.tasks() {
-            let stream = file.stream(&streams, task)?;
+            let stream = streams.stream(&mut file, task)?;
             let mut data = vec![0; stream.bytes() as usize];
-            file.read_stream(&stream, 0, &mut data)?;
+            stream.read(&mut file, 0, &mut data)?;
             found.push(data);
         }
     }

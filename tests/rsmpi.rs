@@ -278,7 +278,7 @@ fn the_example_writes_one_file_on_any_number_of_ranks() {
         let text = run("part_example", ranks, &path);
         assert!(text.contains(&format!("{ranks} ranks: {cells} cells written and read")), "{text}");
         let mut file = Reader::open(scda::Solo, &path, &options()).unwrap();
-        assert!(file.is_sealed() && &**file.user() == b"checkpoint.rs");
+        assert!(file.is_sealed() && &*file.header().user == b"checkpoint.rs");
         assert_eq!(file.next_section(true).unwrap().unwrap().section_type, scda::SectionType::Inline);
         file.skip().unwrap();
         assert_eq!(file.next_section(true).unwrap().unwrap().count, cells);

@@ -280,7 +280,7 @@ impl Content {
         let mut params: ReadOptions = options();
         params.verify = true;
         let mut file = Reader::open(comm, path, &params)?;
-        assert!(file.is_sealed() && &**file.user() == b"sealed, by libscda");
+        assert!(file.is_sealed() && &*file.header().user == b"sealed, by libscda");
         // Of a dataset two sections, of a group two, of a part of streams three.
         assert_eq!(file.sections()?, 6 + (2 + 3 * 2) + 2 * 3 + 1);
         let seek = |file: &mut Reader, user: &[u8], occurrence| -> scda::Result<scda::Section> {
@@ -296,28 +296,28 @@ impl Content {
         for (occurrence, expected) in [(0, NOTES), (1, b"end\n"), (-1, b"end\n")] {
             let size = seek(&mut file, b"notes", occurrence)?.size;
             let mut notes = vec![0; size as usize];
-            file.read_block_range(0..size, &mut notes)?;
+            file.ranges().read_block(0..size, &mut notes)?;
             assert_eq!(notes, expected);
         }
         for (user, size, expected) in [(&b"cells"[..], 4, &self.cells), (b"grid", 12, &self.grid)] {
             let section = seek(&mut file, user, 0)?;
             assert_eq!((section.count, section.size), (5, size));
             let mut data = vec![0; expected.len()];
-            file.read_array_range(0..5, size, Sink::Contiguous(&mut data))?;
+            file.ranges().read_array(0..5, size, Sink::Contiguous(&mut data))?;
             assert_eq!(&data, expected);
         }
         seek(&mut file, b"runs", 0)?;
         let (mut sizes, mut data) = ([0; 2], [0; 2]); // by the anchor
-        file.read_varray_sizes_range(4095..4097, &mut sizes)?;
+        file.ranges().read_varray_sizes(4095..4097, &mut sizes)?;
         assert_eq!(sizes, [0, 1]);
-        file.read_varray_range(4095..4097, &sizes, Sink::Contiguous(&mut data[..1]))?;
+        file.ranges().read_varray(4095..4097, &sizes, Sink::Contiguous(&mut data[..1]))?;
         assert_eq!(data[0], *self.runs.last().unwrap());
         seek(&mut file, b"names", 0)?;
         let mut sizes = [0; 3];
-        file.read_varray_sizes_range(0..3, &mut sizes)?;
+        file.ranges().read_varray_sizes(0..3, &mut sizes)?;
         assert_eq!(sizes, self.names.map(|name| name.len() as u64));
         let mut data = vec![0; sizes.iter().sum::<u64>() as usize];
-        file.read_varray_range(0..3, &sizes, Sink::Contiguous(&mut data))?;
+        file.ranges().read_varray(0..3, &sizes, Sink::Contiguous(&mut data))?;
         assert_eq!(data, self.names.concat());
 
         assert_eq!(
@@ -353,9 +353,9 @@ impl Content {
         let streams = file.streams_record(b"log", 0)?.unwrap();
         assert_eq!((streams.tasks(), streams.chunk_bytes()), (3, 64));
         for task in 0..3 {
-            let stream = file.stream(&streams, task as u64)?;
+            let stream = streams.stream(&mut file, task as u64)?;
             let mut found = Vec::new();
-            file.stream_reader(stream).read_to_end(&mut found).unwrap();
+            stream.reader(&mut file).read_to_end(&mut found).unwrap();
             assert_eq!(found, Self::stream(task).concat());
         }
         file.close()

@@ -6,6 +6,7 @@
 mod dataset;
 mod errors;
 mod meshes;
+mod open_file;
 mod ranks;
 mod reader;
 mod source;
@@ -88,7 +89,7 @@ mod _core {
     #[pymodule_export]
     use super::{
         codec_names, command, in_default_floats, is_internal,
-        meshes::{patch_mesh, wrong_offsets},
+        meshes::{ElementCheck, mesh_checksum, patch_mesh, place_elements, wrong_offsets},
         reader::{DatasetHandle, Reader, Stream, Streams},
         stop_noted, stop_watch, stored_name, stored_path, type_names, uniform_partition,
         writer::{CommitRequest, Writer},

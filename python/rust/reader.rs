@@ -2,18 +2,19 @@
 
 use crate::BytesMut;
 use crate::dataset::{Box, Description, regions_of, room_of};
-use crate::errors::{Cause, closed, left_locked};
+use crate::errors::Cause;
+use crate::open_file::OpenFile;
 use crate::ranks::{driver, ranks_of};
 use crate::source::Source;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
-use scda::{Content, INLINE_BYTES, ReadOptions, Request, Section, Sink, Solo};
-use scda_base::panics::catch;
+use scda::bindings::ReaderCalls;
+use scda::{Collective, Content, INLINE_BYTES, ReadAtFile, ReadOptions, Request, Section, Sink, Solo};
 use scda_format::dataset::DATASET_CONVENTION;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, PoisonError};
 
 /// Letter, user string, N, E, compressed, offset, offset of the data.
 type Header<'py> = (char, Bound<'py, PyBytes>, u64, u64, bool, u64, u64);
@@ -33,6 +34,38 @@ impl Streams {
     fn chunk_bytes(&self) -> u64 {
         self.0.chunk_bytes()
     }
+
+    /// The stream of a task. Not collective.
+    fn stream(&self, py: Python<'_>, file: &Reader, task: u64) -> PyResult<Stream> {
+        file.alone(py, |reader| self.0.stream(reader, task)).map(Stream)
+    }
+
+    /// How many bytes the streams of this rank's share have.
+    #[allow(clippy::needless_pass_by_value)]
+    fn read_sizes(
+        &self,
+        py: Python<'_>,
+        file: &Reader,
+        counts: Vec<u64>,
+        mut out: PyReadwriteArray1<'_, u64>,
+    ) -> PyResult<()> {
+        let memory = out.as_slice_mut()?;
+        file.read(py, |open| self.0.read_sizes(&mut open.reader, &counts, Some(memory)))
+    }
+
+    /// Reads the streams of this rank's share.
+    #[allow(clippy::needless_pass_by_value)]
+    fn read(
+        &self,
+        py: Python<'_>,
+        file: &Reader,
+        counts: Vec<u64>,
+        sizes: PyReadonlyArray1<'_, u64>,
+        mut out: BytesMut<'_>,
+    ) -> PyResult<()> {
+        let (sizes, memory) = (sizes.as_slice()?, out.as_slice_mut()?);
+        file.read(py, |open| self.0.read(&mut open.reader, &counts, sizes, Sink::Contiguous(memory)))
+    }
 }
 
 /// A stream of a task.
@@ -44,6 +77,12 @@ impl Stream {
     #[getter]
     fn nbytes(&self) -> u64 {
         self.0.bytes()
+    }
+
+    /// Reads bytes of a stream. Not collective.
+    fn read(&self, py: Python<'_>, file: &Reader, offset: u64, mut out: BytesMut<'_>) -> PyResult<()> {
+        let memory = out.as_slice_mut()?;
+        file.alone(py, |reader| self.0.read(reader, offset, memory))
     }
 }
 
@@ -59,6 +98,42 @@ impl DatasetHandle {
         let section = self.0.metadata_section();
         (section.offset, section.size)
     }
+
+    /// Reads boxes of a dataset, one after the other, or one box to memory in which its items have strides, as items of a type.
+    #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)]
+    #[pyo3(signature = (file, boxes, out, r#type, first=0, strides=None))]
+    fn read(
+        &self,
+        py: Python<'_>,
+        file: &Reader,
+        boxes: Vec<Box>,
+        mut out: BytesMut<'_>,
+        r#type: &str,
+        first: usize,
+        strides: Option<Vec<i64>>,
+    ) -> PyResult<()> {
+        let regions = regions_of(&boxes);
+        let memory = room_of(&mut out, (first, strides.as_deref()), r#type, &regions)?;
+        file.read(py, |open| self.0.read(&mut open.reader, &regions, memory))
+    }
+
+    /// Reads boxes of a dataset whose items are texts or bytes of any length: a str or bytes for each.
+    #[allow(clippy::needless_pass_by_value)]
+    fn read_texts<'py>(
+        &self,
+        py: Python<'py>,
+        file: &Reader,
+        boxes: Vec<Box>,
+        is_text: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let regions = regions_of(&boxes);
+        let texts = file.read(py, |open| self.0.read_texts(&mut open.reader, &regions))?;
+        let object = |item: &[u8]| match is_text {
+            true => Ok(PyString::from_bytes(py, item)?.into_any()),
+            false => Ok(PyBytes::new(py, item).into_any()),
+        };
+        PyList::new(py, texts.iter().map(object).collect::<PyResult<Vec<_>>>()?)
+    }
 }
 
 /// An entry of a file: what it is; its name; its number, its place among those of its name, how many of these there are, and the number
@@ -73,13 +148,10 @@ type Entry<'py> = (String, Bound<'py, PyBytes>, (u64, u64, u64, u64), Vec<Header
 pub struct Reader {
     path: PathBuf,
     user: Vec<u8>,
-    extent: Mutex<Extent>,
+    extent: Mutex<(bool, u64)>,
     /// Whether a process reads alone, which goes on after an error.
     is_alone: bool,
-    open: Mutex<Option<Open>>,
-    /// The process that opened it.
-    process: u32,
-    cause: Cause,
+    file: OpenFile<Open>,
 }
 
 /// How a file is read: members of `scda._given.ReadSettings`.
@@ -105,17 +177,9 @@ impl ReadSettings {
     }
 }
 
-/// How far the file is read.
-#[derive(Clone, Copy)]
-struct Extent {
-    sealed: bool,
-    left_out: u64,
-}
-
-impl Extent {
-    fn of(reader: &scda::Reader) -> Self {
-        Self { sealed: reader.is_sealed(), left_out: reader.left_out().unwrap_or(0) }
-    }
+/// How far the file is read: whether a seal ends it, and how many bytes after the last seal are not read.
+fn extent_of(reader: &scda::Reader) -> (bool, u64) {
+    (reader.is_sealed(), reader.left_out().unwrap_or(0))
 }
 
 struct Open {
@@ -236,46 +300,12 @@ fn header_of<'py>(py: Python<'py>, section: &Section) -> Header<'py> {
 }
 
 impl Reader {
-    fn operate<T: Send>(
-        &self,
-        py: Python<'_>,
-        operation: impl FnOnce(&mut Option<Open>) -> Option<scda::Result<T>> + Send,
-    ) -> PyResult<T> {
-        // Waiting for another thread that reads must not keep that from taking the global lock.
-        let result = py.detach(|| {
-            let mut open = self.locked()?;
-            // A panic is an error of the core.
-            Some(catch(|| Ok(operation(&mut open))).unwrap_or_else(|error| Some(Err(error))))
-        });
-        let path = self.path.to_string_lossy();
-        let result = result.ok_or_else(|| left_locked(py, &path))?;
-        match result {
-            Some(result) => result.map_err(|error| self.cause.raise(py, &path, &error)),
-            None => Err(closed(py, &path)),
-        }
-    }
-
-    /// The file, when no other thread uses it. `None` in a process that was forked off while one did, which this process does not
-    /// have.
-    fn locked(&self) -> Option<MutexGuard<'_, Option<Open>>> {
-        match self.open.try_lock() {
-            Err(TryLockError::WouldBlock) if std::process::id() != self.process => None,
-            Err(TryLockError::WouldBlock) => Some(self.open.lock().unwrap_or_else(PoisonError::into_inner)),
-            Err(TryLockError::Poisoned(open)) => Some(open.into_inner()),
-            Ok(open) => Some(open),
-        }
-    }
-
-    fn extent(&self) -> Extent {
-        *self.extent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn read<T: Send>(
         &self,
         py: Python<'_>,
         operation: impl FnOnce(&mut Open) -> scda::Result<T> + Send,
     ) -> PyResult<T> {
-        self.operate(py, |open| {
+        self.file.operate(py, |open| {
             let result = operation(open.as_mut()?);
             if result.is_err() {
                 match open {
@@ -296,7 +326,7 @@ impl Reader {
         py: Python<'_>,
         operation: impl FnOnce(&mut scda::Reader) -> scda::Result<T> + Send,
     ) -> PyResult<T> {
-        self.operate(py, |open| open.as_mut().map(|open| operation(&mut open.reader)))
+        self.file.operate(py, |open| open.as_mut().map(|open| operation(&mut open.reader)))
     }
 
     /// Reads bytes into memory of the caller, or else into new `bytes`.
@@ -312,17 +342,8 @@ impl Reader {
             self.read(py, |open| operation(open, memory))?;
             return Ok(None);
         }
-        self.read_new(py, length, operation).map(Some)
-    }
-
-    fn read_new<'py>(
-        &self,
-        py: Python<'py>,
-        length: usize,
-        operation: impl FnOnce(&mut Open, &mut [u8]) -> scda::Result<()> + Send,
-    ) -> PyResult<Bound<'py, PyBytes>> {
         self.check_memory(py, length as u64)?;
-        PyBytes::new_with(py, length, |memory| self.read(py, |open| operation(open, memory)))
+        PyBytes::new_with(py, length, |memory| self.read(py, |open| operation(open, memory))).map(Some)
     }
 }
 
@@ -343,19 +364,19 @@ impl Reader {
         let source = source.map(|source| Source::new(source, cause.clone()));
         let opened = py.detach(|| {
             let mut reader = match (source, comm) {
-                (Some(source), _) => scda::Reader::open_at(source, &path, &options)?,
+                (Some(source), _) => scda::Reader::open_at(ReadAtFile(source), &path, &options)?,
                 (None, Some(comm)) => return scda::Reader::open(ranks_of(comm)?, &path, &options),
                 (None, None) => scda::Reader::open(Solo, &path, &options)?,
             };
-            reader.tolerate_damage()?;
+            reader.inspect().tolerate_damage()?;
             Ok(reader)
         });
         let reader = opened.map_err(|error| cause.raise(py, &path.to_string_lossy(), &error))?;
-        let (path, user) = (reader.path().to_owned(), reader.user().to_vec());
-        let extent = Mutex::new(Extent::of(&reader));
-        let open =
-            Mutex::new(Some(Open { reader, decode: settings.decode, current: None, stored: Vec::new() }));
-        Ok(Self { path, user, extent, is_alone, open, process: std::process::id(), cause })
+        let (path, user) = (reader.path().to_owned(), reader.header().user.to_vec());
+        let extent = Mutex::new(extent_of(&reader));
+        let open = Open { reader, decode: settings.decode, current: None, stored: Vec::new() };
+        let file = OpenFile::new(path.to_string_lossy().into_owned(), open, true, cause);
+        Ok(Self { path, user, extent, is_alone, file })
     }
 
     /// The path of the file: with `keep` that of an older one, perhaps.
@@ -369,18 +390,14 @@ impl Reader {
         PyBytes::new(py, &self.user)
     }
 
+    /// Whether a seal ends the file, and how many bytes after the last seal are not read.
     #[getter]
-    fn sealed(&self) -> bool {
-        self.extent().sealed
-    }
-
-    #[getter]
-    fn left_out(&self) -> u64 {
-        self.extent().left_out
+    fn extent(&self) -> (bool, u64) {
+        *self.extent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
-        let (more, extent) = self.read(py, |open| Ok((open.reader.refresh()?, Extent::of(&open.reader))))?;
+        let (more, extent) = self.read(py, |open| Ok((open.reader.refresh()?, extent_of(&open.reader))))?;
         *self.extent.lock().unwrap_or_else(PoisonError::into_inner) = extent;
         Ok(more)
     }
@@ -418,15 +435,6 @@ impl Reader {
         self.read(py, |open| open.find(user, record))
     }
 
-    /// The numbers of the first and the last section with this user string.
-    fn find_ends(&self, py: Python<'_>, user: &[u8]) -> PyResult<Option<(u64, u64)>> {
-        self.read(py, |open| {
-            let first = open.find(user, 0)?;
-            let last = first.map(|_| open.find(user, -1)).transpose()?.flatten();
-            Ok(first.zip(last))
-        })
-    }
-
     fn find_all(&self, py: Python<'_>, user: &[u8]) -> PyResult<Vec<u64>> {
         self.read(py, |open| open.find_all(user))
     }
@@ -456,9 +464,9 @@ impl Reader {
         offset: u64,
         start: u64,
         stop: u64,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        self.read_new(py, usize::try_from(stop.saturating_sub(start))?, |open, memory| {
-            open.ranges(offset)?.read_block_range(start..stop, memory)
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        self.read_into(py, usize::try_from(stop.saturating_sub(start))?, None, |open, memory| {
+            open.ranges(offset)?.ranges().read_block(start..stop, memory)
         })
     }
 
@@ -474,7 +482,7 @@ impl Reader {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let length = (stop.saturating_sub(start)).saturating_mul(size);
         self.read_into(py, usize::try_from(length)?, out, |open, memory| {
-            open.ranges(offset)?.read_array_range(start..stop, size, Sink::Contiguous(memory))
+            open.ranges(offset)?.ranges().read_array(start..stop, size, Sink::Contiguous(memory))
         })
     }
 
@@ -487,7 +495,7 @@ impl Reader {
         mut out: PyReadwriteArray1<'_, u64>,
     ) -> PyResult<()> {
         let memory = out.as_slice_mut()?;
-        self.read(py, |open| open.ranges(offset)?.read_varray_sizes_range(start..stop, memory))
+        self.read(py, |open| open.ranges(offset)?.ranges().read_varray_sizes(start..stop, memory))
     }
 
     #[pyo3(signature = (offset, start, stop, sizes, out=None))]
@@ -504,7 +512,7 @@ impl Reader {
         let sizes = sizes.as_slice()?;
         let length = sizes.iter().fold(0, |sum: u64, &size| sum.saturating_add(size));
         self.read_into(py, usize::try_from(length)?, out, |open, memory| {
-            open.ranges(offset)?.read_varray_range(start..stop, sizes, Sink::Contiguous(memory))
+            open.ranges(offset)?.ranges().read_varray(start..stop, sizes, Sink::Contiguous(memory))
         })
     }
 
@@ -547,7 +555,7 @@ impl Reader {
 
     /// The dataset that has its data in the section of this number; None if that is not the data of one.
     fn dataset(&self, py: Python<'_>, number: u64) -> PyResult<Option<(DatasetHandle, Description)>> {
-        let found = self.read(py, |open| open.reader.dataset_in(number))?;
+        let found = self.read(py, |open| open.reader.inspect().dataset_in(number))?;
         Ok(found.map(described))
     }
 
@@ -562,8 +570,7 @@ impl Reader {
             Content::Group(group) => ("group", group.attributes.into_bound_py_any(py)?),
             Content::Streams(streams) => ("streams", Bound::new(py, Streams(streams))?.into_any()),
             Content::Unknown(error) => {
-                let path = self.path.to_string_lossy();
-                ("unknown", self.cause.raise(py, &path, &error).into_value(py).into_bound(py).into_any())
+                ("unknown", self.file.raise(py, &error).into_value(py).into_bound(py).into_any())
             }
             _ => ("section", py.None().into_bound(py)),
         };
@@ -598,42 +605,6 @@ impl Reader {
             }
             Ok(paths)
         })
-    }
-
-    /// Reads boxes of a dataset, one after the other, or one box to memory in which its items have strides, as items of a type.
-    #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)]
-    #[pyo3(signature = (dataset, boxes, out, r#type, first=0, strides=None))]
-    fn read_dataset(
-        &self,
-        py: Python<'_>,
-        dataset: &DatasetHandle,
-        boxes: Vec<Box>,
-        mut out: BytesMut<'_>,
-        r#type: &str,
-        first: usize,
-        strides: Option<Vec<i64>>,
-    ) -> PyResult<()> {
-        let regions = regions_of(&boxes);
-        let memory = room_of(&mut out, (first, strides.as_deref()), r#type, &regions)?;
-        self.read(py, |open| dataset.0.read(&mut open.reader, &regions, memory))
-    }
-
-    /// Reads boxes of a dataset whose items are texts or bytes of any length: a str or bytes for each.
-    #[allow(clippy::needless_pass_by_value)]
-    fn read_texts<'py>(
-        &self,
-        py: Python<'py>,
-        dataset: &DatasetHandle,
-        boxes: Vec<Box>,
-        is_text: bool,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let regions = regions_of(&boxes);
-        let texts = self.read(py, |open| dataset.0.read_texts(&mut open.reader, &regions))?;
-        let object = |item: &[u8]| match is_text {
-            true => Ok(PyString::from_bytes(py, item)?.into_any()),
-            false => Ok(PyBytes::new(py, item).into_any()),
-        };
-        PyList::new(py, texts.iter().map(object).collect::<PyResult<Vec<_>>>()?)
     }
 
     /// The dataset of this name, and this number among several.
@@ -675,64 +646,20 @@ impl Reader {
         Ok(found.map(Streams))
     }
 
-    /// The stream of a task. Not collective.
-    fn stream(&self, py: Python<'_>, streams: &Streams, task: u64) -> PyResult<Stream> {
-        self.alone(py, |reader| reader.stream(&streams.0, task)).map(Stream)
-    }
-
-    /// Reads bytes of a stream. Not collective.
-    fn read_stream(
-        &self,
-        py: Python<'_>,
-        stream: &Stream,
-        offset: u64,
-        mut out: BytesMut<'_>,
-    ) -> PyResult<()> {
-        let memory = out.as_slice_mut()?;
-        self.alone(py, |reader| reader.read_stream(&stream.0, offset, memory))
-    }
-
-    /// How many bytes the streams of this rank's share have.
-    #[allow(clippy::needless_pass_by_value)]
-    fn read_streams_sizes(
-        &self,
-        py: Python<'_>,
-        streams: &Streams,
-        counts: Vec<u64>,
-        mut out: PyReadwriteArray1<'_, u64>,
-    ) -> PyResult<()> {
-        let memory = out.as_slice_mut()?;
-        self.read(py, |open| open.reader.read_streams_sizes(&streams.0, &counts, Some(memory)))
-    }
-
-    /// Reads the streams of this rank's share.
-    #[allow(clippy::needless_pass_by_value)]
-    fn read_streams(
-        &self,
-        py: Python<'_>,
-        streams: &Streams,
-        counts: Vec<u64>,
-        sizes: PyReadonlyArray1<'_, u64>,
-        mut out: BytesMut<'_>,
-    ) -> PyResult<()> {
-        let (sizes, memory) = (sizes.as_slice()?, out.as_slice_mut()?);
-        self.read(py, |open| open.reader.read_streams(&streams.0, &counts, sizes, Sink::Contiguous(memory)))
-    }
-
     fn proc_counts(&self, py: Python<'_>, count: u64) -> PyResult<Vec<u64>> {
         self.read(py, |open| open.reader.proc_counts(count))
     }
 
     fn agree(&self, py: Python<'_>) -> PyResult<()> {
-        self.read(py, |open| open.reader.agree())
+        self.read(py, |open| open.reader.agree_on(Ok(())))
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.operate(py, |open| Some(open.take().map_or(Ok(()), |open| open.reader.close())))
+        self.file.operate(py, |open| Some(open.take().map_or(Ok(()), |open| open.reader.close())))
     }
 
     fn abandon(&self, py: Python<'_>, why: &str) -> PyResult<()> {
-        self.operate(py, |open| {
+        self.file.operate(py, |open| {
             if let Some(open) = open.take() {
                 let _ = open.reader.abandon(why);
             }

@@ -2,31 +2,28 @@
 
 use crate::Bytes;
 use crate::dataset::{Box, Description, Items, memories_of, regions_of};
-use crate::errors::{invalid, of_core};
+use crate::errors::{Cause, invalid, of_core};
+use crate::open_file::OpenFile;
 use crate::ranks::{driver, ranks_of};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use scda::bindings::WriterCalls;
+use scda::bindings::{WriterCalls, append_if_valid, create_if_valid};
 use scda::{
-    Communicator, Data, Dataset, Encode, Encoder, IndexBox, Interrupt, Layout, LineBreak, Solo, Source,
-    Texts, UserString, WriteOptions,
+    Collective, Communicator, Data, Dataset, Encode, Encoder, IndexBox, Interrupt, Layout, LineBreak, Solo,
+    Source, Texts, UserString, WriteOptions,
 };
 use scda_base::floats::in_default;
-use scda_base::panics::catch;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 
 /// A file that is being written. After an error it is closed, on all ranks.
 #[pyclass(frozen, module = "scda._core")]
 pub struct Writer {
-    path: String,
-    open: Mutex<Option<scda::Writer>>,
+    file: OpenFile<scda::Writer>,
     /// A process that writes alone stops compressing when Python has a signal to handle.
     interrupt: Option<Interrupt>,
-    /// The process that has created it.
-    process: u32,
     atomic: bool,
     is_new: bool,
     /// How many bytes opening has removed.
@@ -100,45 +97,12 @@ const LONG_BYTES: usize = 1 << 22;
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 
 impl Writer {
-    fn operate<T: Send>(
-        &self,
-        py: Python<'_>,
-        operation: impl FnOnce(&mut Option<scda::Writer>) -> Option<scda::Result<T>> + Send,
-    ) -> PyResult<T> {
-        let result = py.detach(|| self.caught(operation));
-        self.result(py, result)
-    }
-
-    /// Without the global lock. A panic is an error of the core.
-    fn caught<T>(
-        &self,
-        operation: impl FnOnce(&mut Option<scda::Writer>) -> Option<scda::Result<T>>,
-    ) -> Option<scda::Result<T>> {
-        catch(|| Ok(self.locked(operation))).unwrap_or_else(|error| Some(Err(error)))
-    }
-
-    /// Without the global lock: waiting for another thread that writes must not keep that from taking it.
-    fn locked<T>(&self, operation: impl FnOnce(&mut Option<scda::Writer>) -> T) -> T {
-        // In a process that was forked off, a thread that it does not have may have the lock for ever.
-        if std::process::id() != self.process {
-            return operation(&mut None);
-        }
-        operation(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn result<T>(&self, py: Python<'_>, result: Option<scda::Result<T>>) -> PyResult<T> {
-        match result {
-            Some(result) => result.map_err(|error| of_core(py, &self.path, &error)),
-            None => Err(crate::errors::closed(py, &self.path)),
-        }
-    }
-
     fn write<T: Send>(
         &self,
         py: Python<'_>,
         operation: impl FnOnce(&mut scda::Writer) -> scda::Result<T> + Send,
     ) -> PyResult<T> {
-        self.operate(py, |open| open.as_mut().map(operation))
+        self.file.operate(py, |open| open.as_mut().map(operation))
     }
 
     /// Writes a section of `bytes` bytes of data. If it may take long to compress, it can be interrupted.
@@ -151,9 +115,9 @@ impl Writer {
     ) -> PyResult<()> {
         match &self.interrupt {
             Some(interrupt) if encode != Encode::None && bytes >= LONG_BYTES => {
-                let work = || self.caught(|open| open.as_mut().map(operation));
+                let work = || self.file.caught(|open| open.as_mut().map(operation));
                 let result = interruptible(py, interrupt, work)?;
-                self.result(py, result)
+                self.file.result(py, result)
             }
             _ => self.write(py, operation),
         }
@@ -200,8 +164,8 @@ impl Drop for Writer {
     /// A process that was forked off has a copy of the writer, but not the file. And what is written in place may by
     /// now be what another process has written.
     fn drop(&mut self) {
-        let is_ours = std::process::id() == self.process;
-        if let Some(open) = self.open.get_mut().unwrap_or_else(PoisonError::into_inner).take()
+        let is_ours = self.file.is_ours();
+        if let Some(open) = self.file.take()
             && !(is_ours && self.atomic)
         {
             open.forget();
@@ -240,10 +204,10 @@ impl Writer {
             };
             let user = UserString::new(&user);
             match settings.append_after {
-                None => scda::Writer::create_if_valid(comm, Ok(&path), user, Ok(options)),
+                None => create_if_valid(comm, Ok(&path), user, Ok(options)),
                 Some(_) => {
                     let user = if settings.creates { user.map(Some) } else { Ok(None) };
-                    scda::Writer::append_if_valid(comm, Ok(&path), user, Ok(options))
+                    append_if_valid(comm, Ok(&path), user, Ok(options))
                 }
             }
         });
@@ -255,16 +219,15 @@ impl Writer {
         });
         let path = path.to_string_lossy().into_owned();
         let open = tolerated.map_err(|error| of_core(py, &path, &error))?;
-        let (bytes_rolled_back, process) = (open.bytes_rolled_back(), std::process::id());
-        let is_new = open.is_new();
-        let (open, atomic) = (Mutex::new(Some(open)), settings.atomic);
-        Ok(Self { path, open, interrupt, process, atomic, is_new, bytes_rolled_back })
+        let (bytes_rolled_back, is_new) = (open.bytes_rolled_back(), open.is_new());
+        let file = OpenFile::new(path, open, false, Cause::default());
+        Ok(Self { file, interrupt, atomic: settings.atomic, is_new, bytes_rolled_back })
     }
 
     /// Whether no error has closed the file.
     #[getter]
     fn is_open(&self) -> bool {
-        self.locked(|open| open.as_ref().is_some_and(scda::Writer::is_open))
+        self.file.locked().is_some_and(|open| open.as_ref().is_some_and(scda::Writer::is_open))
     }
 
     #[getter]
@@ -443,19 +406,20 @@ impl Writer {
 
     /// Whether this rank has nothing left to write for a commit, or for the close. Not collective.
     fn test(&self, request: Option<&CommitRequest>) -> bool {
-        let test = |writer: &scda::Writer| {
-            request.map_or_else(|| writer.is_settled(), |request| writer.test(request.0))
+        let test = |writer: &mut scda::Writer| match request {
+            Some(request) => request.0.test(writer),
+            None => writer.is_settled(),
         };
-        self.locked(|open| open.as_ref().is_none_or(test))
+        self.file.locked().is_none_or(|mut open| open.as_mut().is_none_or(test))
     }
 
     fn wait(&self, py: Python<'_>, request: &CommitRequest) -> PyResult<()> {
-        self.write(py, |writer| writer.wait(request.0))
+        self.write(py, |writer| request.0.wait(writer))
     }
 
     /// Where the time of this rank went, in seconds, and bytes. Not collective. None: the file is closed.
     fn statistics(&self) -> Option<Vec<(&'static str, f64)>> {
-        let found = self.locked(|open| open.as_ref().and_then(scda::Writer::statistics))?;
+        let found = self.file.locked()?.as_ref().and_then(scda::Writer::statistics)?;
         #[allow(clippy::cast_precision_loss)]
         let bytes = |number: u64| number as f64;
         let all = || {
@@ -476,15 +440,15 @@ impl Writer {
 
     /// After it, only `test` and `close` may be called.
     fn close_begin(&self, py: Python<'_>) -> PyResult<()> {
-        self.write(py, scda::Writer::begin_close)
+        self.write(py, WriterCalls::begin_close)
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.operate(py, |open| open.take().map(scda::Writer::close))
+        self.file.operate(py, |open| open.take().map(scda::Writer::close))
     }
 
     fn abandon(&self, py: Python<'_>, why: &str) -> PyResult<()> {
-        self.operate(py, |open| {
+        self.file.operate(py, |open| {
             if let Some(writer) = open.take() {
                 let _ = writer.abandon(why);
             }

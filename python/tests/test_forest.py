@@ -198,26 +198,26 @@ def swap(array: Any) -> Any:
     [
         (
             wrong("coordinates", put((5, 0), -1)),
-            r"coordinates: quadrant 5 \(tree 0\): found \[-1, .* expected multiples",
+            r"coordinates: quadrant 5, in tree 0: found coordinate 0 -1, expected \d+, where the quadrant before ends",
         ),
-        (wrong("coordinates", put((5, 0), 3)), r"coordinates: quadrant 5 \(tree 0\): found \[3, .* expected multiples"),
-        (wrong("coordinates", put((5, 0), 1 << 30)), r"coordinates: quadrant 5 \(tree \d\): found \[1073741824"),
+        (wrong("coordinates", put((5, 0), 3)), r"coordinates: quadrant 5, in tree 0: found coordinate 0 3, expected \d+"),
+        (wrong("coordinates", put((5, 0), 1 << 30)), r"coordinates: quadrant 5, in tree \d: found coordinate 0 1073741824"),
         (
             wrong("coordinates", swap),
-            r"coordinates: quadrant 3 \(tree 0\): found .* expected the place on the Morton curve",
+            r"coordinates: quadrant 3, in tree 0: found .* where the quadrant before ends",
         ),
         (
             wrong("coordinates", put(0, 1 << 29)),
-            r"coordinates: quadrant 0 \(tree 0\): .* expected the place on the Morton",
+            r"coordinates: quadrant 0, in tree 0: .* where the quadrant before ends",
         ),
-        (wrong("level", put(2, 31)), r"level: quadrant 2 \(tree 0\): found 31, expected a level of at most 30"),
-        (wrong("level", put(-1, 9)), r"coordinates: found the end of the quadrants, expected more in the last tree"),
+        (wrong("level", put(2, 31)), r"level: quadrant 2, in tree 0: found level 31, expected at most 30"),
+        (wrong("level", put(-1, 9)), r"coordinates: found quadrant \d+ as the last one of tree 2, which it does not fill"),
         (wrong("level", lambda a: a.astype("i1")), r"level: found int8 \(\d+,\), expected uint8 \(\d+\)"),
         (wrong("level", lambda a: a[:-1]), r"level: found uint8 \(\d+,\), expected uint8 \(\d+\)"),
         (wrong("coordinates", lambda a: a[:, :1]), r"coordinates: found int32 \(\d+, 1\), expected int32 \(any, \d\)"),
         (
             wrong("tree_offsets", put(1, 4)),
-            r"coordinates: quadrant 4 \(tree 1\): found .* expected the tree before it filled",
+            r"coordinates: found quadrant 3 as the last one of tree 0, which it does not fill",
         ),
         (wrong("tree_offsets", put(1, 0)), r"tree_offsets: found tree 0 without quadrants, expected offsets from 0 to"),
         (  # offsets whose differences overflow

@@ -1,14 +1,15 @@
-//! Collective calls for libraries that build on this one: agreements on their own errors, and exchanges between the ranks of an
-//! open file.
+//! Collective calls that files have in common: agreements on errors of the program or of a library that builds on this one, and
+//! exchanges between the ranks.
 
-use super::session::{Session, SessionState};
-use super::team::{Function, split};
-use super::{Reader, Writer};
+use super::session::{OpenFile, SessionState};
+use super::source::Sizes;
+use super::team::{Function, partition_of, split};
 use scda_base::error::{Error, Result};
 use scda_base::memory::resize;
-use scda_ranks::Partition;
+use scda_ranks::{Partition, PartitionTable};
 
-/// An open file, whose ranks agree on errors that a library above this one has found, and exchange what it needs.
+/// An open file, [`Writer`](crate::Writer) or [`Reader`](crate::Reader), as a group of ranks: they agree on errors that the caller has
+/// found, and exchange what they need.
 ///
 /// Every function but [`rank`](Self::rank) and [`size`](Self::size) is collective. An error of any rank is returned on all ranks, and closes
 /// the file: a rank with an error takes part with it.
@@ -17,6 +18,23 @@ pub trait Collective {
     fn rank(&mut self) -> usize;
     /// The number of ranks.
     fn size(&mut self) -> usize;
+    /// The `count` of every rank, by rank: what calls take as `counts`, made from the number of elements that each rank has.
+    ///
+    /// # Errors
+    /// Those of all calls since the ranks last agreed.
+    fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>>;
+    /// The partition in which this rank has `count` elements, to be made once: it stands for the `counts` that other calls take, and takes
+    /// no work that grows with the number of ranks.
+    ///
+    /// # Errors
+    /// `Range` if the sum exceeds 63 bits, and those of all calls since the ranks last agreed.
+    fn partition(&mut self, count: u64) -> Result<PartitionTable>;
+    /// The sum of `sizes` on every rank, by rank: what [`Writer::varray`](crate::Writer::varray) and
+    /// [`Reader::read_varray`](crate::Reader::read_varray) take as `proc_sizes`.
+    ///
+    /// # Errors
+    /// `Range` if a sum exceeds 63 bits.
+    fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>>;
     /// What this rank has, unless a rank has an error.
     ///
     /// # Errors
@@ -32,14 +50,49 @@ pub trait Collective {
     /// # Errors
     /// `Range` for 2 GiB and more; `Memory`; those of [`Self::agree_on`].
     fn gather_all(&mut self, mine: Result<&[u8]>) -> Result<Vec<u8>>;
+    /// Closes the file on all ranks because this one cannot go on, and says why. The others get this error, which is returned, from the call
+    /// they are in or from their next one that meets: a rank that leaves alone must not keep them waiting. A file that was being written is
+    /// incomplete; an atomic write leaves the old one.
+    fn abandon(self, why: &str) -> Error;
 }
 
 /// The most bytes that [`Collective::gather_all`] returns: MPI counts them by an `int`.
 const MOST_GATHERED: u64 = i32::MAX as u64;
 
-impl<S: SessionState> Session<S> {
+impl<F: OpenFile> Collective for F {
+    #[inline]
+    fn rank(&mut self) -> usize {
+        self.session().ranks().rank
+    }
+
+    #[inline]
+    fn size(&mut self) -> usize {
+        self.session().ranks().size
+    }
+
+    fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>> {
+        self.session().operate(|state| {
+            state.team().note_call(Function::ProcCounts);
+            state.team().gather(Ok(count))
+        })
+    }
+
+    fn partition(&mut self, count: u64) -> Result<PartitionTable> {
+        self.session().operate(|state| {
+            state.team().note_call(Function::Partition);
+            partition_of(state.team(), count)
+        })
+    }
+
+    fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>> {
+        self.session().operate(|state| {
+            state.team().note_call(Function::ProcSizes);
+            state.team().gather(Sizes::Each(sizes).total())
+        })
+    }
+
     fn agree_on<T>(&mut self, mine: Result<T>) -> Result<T> {
-        self.operate(|state| {
+        self.session().operate(|state| {
             state.team().note_call(Function::Agree);
             let (value, mine) = match mine {
                 Ok(value) => (Some(value), Ok(())),
@@ -51,7 +104,7 @@ impl<S: SessionState> Session<S> {
     }
 
     fn spread(&mut self, parts: Result<&mut [Partition]>) -> Result<()> {
-        self.operate(|state| {
+        self.session().operate(|state| {
             state.team().note_call(Function::Agree);
             let (parts, mine) = split(parts);
             let spread = state.team().agree(mine)?.spread_all(parts);
@@ -62,7 +115,7 @@ impl<S: SessionState> Session<S> {
     }
 
     fn gather_all(&mut self, mine: Result<&[u8]>) -> Result<Vec<u8>> {
-        self.operate(|state| {
+        self.session().operate(|state| {
             let team = state.team();
             team.note_call(Function::Agree);
             let (mine, error) = split(mine);
@@ -90,28 +143,8 @@ impl<S: SessionState> Session<S> {
             Ok(all)
         })
     }
-}
 
-macro_rules! collective {
-    ($file:ty) => {
-        impl Collective for $file {
-            fn rank(&mut self) -> usize {
-                self.session().ranks().rank
-            }
-            fn size(&mut self) -> usize {
-                self.session().ranks().size
-            }
-            fn agree_on<T>(&mut self, mine: Result<T>) -> Result<T> {
-                self.session().agree_on(mine)
-            }
-            fn spread(&mut self, parts: Result<&mut [Partition]>) -> Result<()> {
-                self.session().spread(parts)
-            }
-            fn gather_all(&mut self, mine: Result<&[u8]>) -> Result<Vec<u8>> {
-                self.session().gather_all(mine)
-            }
-        }
-    };
+    fn abandon(mut self, why: &str) -> Error {
+        self.session().fail(Error::argument(why))
+    }
 }
-collective!(Writer);
-collective!(Reader);

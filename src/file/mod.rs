@@ -43,13 +43,15 @@ pub use interrupt::Interrupt;
 pub use limits::Limits;
 pub use options::{Encode, ReadOptions, Tuning, WriteOptions};
 pub use reader::{
-    AddedRows, Content, DatasetHandle, Entries, Entry, LocatedError, RankRequest, Reader, Request,
-    SealedPart, Seals, Section, Stream, StreamReader, Streams, SuperblockState,
+    AddedRows, Content, DatasetHandle, Entries, Entry, Inspector, LocatedError, RankRequest, Reader,
+    ReaderState, Request, SealedPart, Seals, Section, SectionRanges, Stream, StreamReader, Streams,
+    SuperblockState, open_if_valid,
 };
-pub use session::ThisRank;
+pub use session::{OpenFile, SessionState, ThisRank};
 pub use source::{Elements, ElementsMut, Sink, Sizes, Source};
 pub use statistics::Statistics;
 pub use stripes::{aggregators_of_node, of_block as stripe_of_block};
 pub use writer::{
-    BoxStream, Closing, CommitRequest, DataStream, DatasetBoxes, ElementStream, Operation, Pending, Writer,
+    BoxStream, Closing, CommitRequest, DataStream, DatasetBoxes, ElementStream, IncrementalWriter, Operation,
+    Pending, Writer, WriterState, append_if_valid, create_if_valid,
 };

@@ -1,11 +1,9 @@
 //! An open file: operations on all ranks, and what happens when one fails.
 
-use super::source::Sizes;
-use super::team::{Failure, Function, Team, partition_of};
+use super::team::{Failure, Team};
 use scda_base::error::{Error, Result};
 use scda_base::fork::Process;
 use scda_base::memory::AllowanceGuard;
-use scda_ranks::PartitionTable;
 
 /// The state of a file that is open for writing or reading.
 ///
@@ -33,6 +31,14 @@ pub trait SessionState {
     fn abandon(self, error: &Error);
     /// Leaves the file, because its owner was dropped without closing it: without the other ranks.
     fn drop_alone(self);
+}
+
+/// A file that a program has opened.
+pub trait OpenFile {
+    /// Its state.
+    type State: SessionState;
+    /// The operations on it.
+    fn session(&mut self) -> &mut Session<Self::State>;
 }
 
 /// An operation that has begun, until [`Session::end`].
@@ -188,30 +194,6 @@ impl<S: SessionState> Session<S> {
     pub fn take(&mut self) -> Result<S> {
         self.usable()?;
         self.state.take().ok_or_else(closed)
-    }
-
-    /// The sums of the sizes of each rank's elements, by rank.
-    pub fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>> {
-        let (state, call) = self.begin()?;
-        state.team().note_call(Function::ProcSizes);
-        let sums = state.team().gather(Sizes::Each(sizes).total());
-        self.end(&call, sums)
-    }
-
-    /// The numbers of all ranks, by rank.
-    pub fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>> {
-        let (state, call) = self.begin()?;
-        state.team().note_call(Function::ProcCounts);
-        let counts = state.team().gather(Ok(count));
-        self.end(&call, counts)
-    }
-
-    /// The partition in which this rank has `count` elements.
-    pub fn partition(&mut self, count: u64) -> Result<PartitionTable> {
-        let (state, call) = self.begin()?;
-        state.team().note_call(Function::Partition);
-        let partition = partition_of(state.team(), count);
-        self.end(&call, partition)
     }
 
     pub fn ranks(&mut self) -> ThisRank {

@@ -15,8 +15,8 @@ pub mod watched;
 pub use options::{Options, options, tuned};
 pub use rng::Rng;
 use scda::{
-    Communicator, Encode, ReadOptions, Reader, Result, Section, SectionType, Sink, Source, ThreadComm,
-    WriteOptions, Writer, run_on,
+    Collective, Communicator, Encode, ReadOptions, Reader, Result, Section, SectionType, Sink, Source,
+    ThreadComm, WriteOptions, Writer, run_on,
 };
 use std::path::{Path, PathBuf};
 
@@ -251,7 +251,7 @@ pub fn read(
     // What only this rank decides.
     let mut own_rng = Rng(seed ^ (rank as u64 + 1));
     let mut file = Reader::open(comm, path, params)?;
-    assert_eq!(&**file.user(), model.user);
+    assert_eq!(&*file.header().user, model.user);
     for expected in &model.sections {
         assert!(!file.at_end());
         let section = file.next_section(true)?.expect("a section");

@@ -80,7 +80,7 @@ pub fn sealed(file: &[u8], previous: u64, style: LineBreak) -> Vec<u8> {
     let mut reader = Reader::open(Solo, &path, &params).unwrap();
     let (mut table, mut sections) = (Table { rows: Vec::new(), anchors: Vec::new() }, 0);
     if previous == 0 {
-        table.add(file, 'F', reader.user(), [0, 128], 0, 'E', 0, style);
+        table.add(file, 'F', &reader.header().user, [0, 128], 0, 'E', 0, style);
     } else {
         sections = number(&file[previous as usize + 160..][..32]);
         reader.seek(previous + 288).unwrap();

@@ -200,32 +200,32 @@ impl ElementStream for Elements<'_> {
 fn write_streams(path: &Path, params: &WriteOptions, sizes: &[u64], data: &[u8]) -> Result<()> {
     let mut file = Writer::create(Solo, path, b"streams", params)?;
     for encode in [Encode::None, Encode::Always] {
-        file.varray_from(b"v", sizes.len() as u64, &mut Elements { sizes, data }, encode)?;
+        file.incremental().varray(b"v", sizes.len() as u64, &mut Elements { sizes, data }, encode)?;
         let size = (data.len() / sizes.len()) as u64;
-        file.array_from(b"a", sizes.len() as u64, size, &mut &data[..], encode)?;
-        file.block_from(b"b", data.len() as u64, &mut &data[..], encode)?;
+        file.incremental().array(b"a", sizes.len() as u64, size, &mut &data[..], encode)?;
+        file.incremental().block(b"b", data.len() as u64, &mut &data[..], encode)?;
     }
     file.close()
 }
 
 fn read_ranges(path: &Path, params: &ReadOptions, sizes: &mut [u64], data: &mut [u8]) -> Result<()> {
     let mut file = Reader::open(Solo, path, params)?;
-    let style = file.line_break();
+    let style = file.header().line_break;
     while let Some(section) = file.next_section(true)? {
-        file.check_canonical(style)?;
+        file.inspect().check_canonical(style)?;
         let (first, last) = (section.count / 3, section.count / 2);
         match section.section_type {
             SectionType::Array => {
                 let data = &mut data[..((last - first) * section.size) as usize];
-                file.read_array_range(first..last, section.size, Sink::Contiguous(data))?;
+                file.ranges().read_array(first..last, section.size, Sink::Contiguous(data))?;
             }
             SectionType::Varray => {
                 let sizes = &mut sizes[..(last - first) as usize];
-                file.read_varray_sizes_range(first..last, sizes)?;
+                file.ranges().read_varray_sizes(first..last, sizes)?;
                 let data = &mut data[..sizes.iter().sum::<u64>() as usize];
-                file.read_varray_range(first..last, sizes, Sink::Contiguous(data))?;
+                file.ranges().read_varray(first..last, sizes, Sink::Contiguous(data))?;
             }
-            _ => file.read_block_range(1..section.size - 1, &mut data[..section.size as usize - 2])?,
+            _ => file.ranges().read_block(1..section.size - 1, &mut data[..section.size as usize - 2])?,
         }
         file.skip()?;
     }

@@ -114,7 +114,7 @@ fn a_damaged_chunk_is_never_kept() {
     bytes[frame + 10..frame + 40].fill(0xff);
     std::fs::write(&path, bytes).unwrap();
     let mut file = open(&path, 1 << 20);
-    file.tolerate_damage().unwrap();
+    file.inspect().tolerate_damage().unwrap();
     let mut data = [0; 8];
     let mut read = |y, x| {
         let found = file.dataset_record("rho", 0).unwrap().unwrap();

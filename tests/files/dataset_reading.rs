@@ -649,7 +649,7 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
     let damaged = scratch.path().join("other.scda");
     std::fs::write(&damaged, &bytes).unwrap();
     let mut file = Reader::open(Solo, &damaged, &options()).unwrap();
-    file.tolerate_damage().unwrap();
+    file.inspect().tolerate_damage().unwrap();
     let handle = file.dataset_record("a", 0).unwrap().unwrap();
     let mut found = vec![0; 240];
     let error = handle.read(&mut file, &[IndexBox::all(&[10, 6])], &mut found).unwrap_err();
@@ -699,7 +699,7 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
         std::fs::write(&damaged, &bytes).unwrap();
         let mut file = Reader::open(Solo, &damaged, &options()).unwrap();
         let begin = file.position().unwrap();
-        let Some((Content::Dataset(handle), _)) = file.content_at(begin).unwrap() else {
+        let Some((Content::Dataset(handle), _)) = file.inspect().content_at(begin).unwrap() else {
             panic!("no dataset")
         };
         let error = handle.read(&mut file, &[IndexBox::new([0, 0], [1, 1])], &mut [0; 4]).unwrap_err();

@@ -1,7 +1,7 @@
 //! Files that are read by a program's own reader of bytes.
 
 use crate::common::options;
-use scda::{Encode, ErrorKind, ReadAt, Reader, Result, Sink, Solo, Source, Writer};
+use scda::{Encode, ErrorKind, ReadAt, ReadAtFile, Reader, Result, Sink, Solo, Source, Writer};
 use std::io;
 use std::path::Path;
 
@@ -26,7 +26,7 @@ impl ReadAt for InMemory {
 }
 
 fn read(source: InMemory) -> Result<Vec<u8>> {
-    let mut reader = Reader::open_at(source, Path::new("memory"), &options())?;
+    let mut reader = Reader::open_at(ReadAtFile(source), Path::new("memory"), &options())?;
     let number = reader.find(b"ints", 0)?.unwrap();
     reader.seek_section(number)?;
     reader.next_section(true)?.unwrap();

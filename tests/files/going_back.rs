@@ -137,7 +137,7 @@ fn a_job_finishes_the_truncation_that_another_one_has_begun() {
     let whole = create(&path, b"abc");
     let expected = create(&path, b"ab!");
     let before = create(&path, b"abcdef");
-    let style = Reader::open(Solo, &path, &options()).unwrap().line_break();
+    let style = Reader::open(Solo, &path, &options()).unwrap().header().line_break;
     let note = truncation::bytes(create(&path, b"ab").len() as u64, style);
     for torn in [0, 40] {
         // Also after what a killed job has left, of any length.
@@ -153,7 +153,7 @@ fn a_job_finishes_the_truncation_that_another_one_has_begun() {
         );
         let mut raw: ReadOptions = options();
         raw.to_seal = false;
-        let seals = Reader::open(Solo, &path, &raw).unwrap().seals().unwrap();
+        let seals = Reader::open(Solo, &path, &raw).unwrap().inspect().seals().unwrap();
         assert_eq!((seals.all.len(), seals.fault.is_none()), (2, true));
         for (after, is_back) in [(0, false), (2, true)] {
             for ranks in [1, 3] {

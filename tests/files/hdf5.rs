@@ -367,7 +367,7 @@ fn a_commit_has_a_view_if_that_is_wanted() {
                     writer.commit().unwrap();
                 } else {
                     let request = writer.commit_begin().unwrap();
-                    writer.wait(request).unwrap();
+                    request.wait(&mut writer).unwrap();
                 }
                 // What a job that is killed now leaves.
                 let end = std::fs::metadata(&path).unwrap().len();

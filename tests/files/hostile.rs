@@ -168,7 +168,7 @@ fn no_more_memory_is_taken_than_max_memory() {
             let open = || Reader::open(comm.clone(), &path, &params);
             let mut file = open()?;
             file.next_section(true)?.expect("the block");
-            let block = file.read_block_range(7..8, &mut [0]).map_err(|error| error.to_string());
+            let block = file.ranges().read_block(7..8, &mut [0]).map_err(|error| error.to_string());
             let mut file = open()?;
             let sevens = file.dataset_record("sevens", 0)?.expect("the dataset");
             assert_eq!(sevens.shape, [32 << 20]);

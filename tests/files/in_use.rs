@@ -3,8 +3,8 @@
 
 use crate::common::options;
 use scda::{
-    Driver, Encode, ErrorKind, ReadOptions, Reader, Result, Solo, WriteOptions, Writer, part_path,
-    run_on_threads,
+    Collective, Driver, Encode, ErrorKind, ReadOptions, Reader, Result, Solo, WriteOptions, Writer,
+    part_path, run_on_threads,
 };
 use std::io::{BufRead, BufReader};
 use std::os::fd::{BorrowedFd, OwnedFd};

@@ -365,7 +365,9 @@ fn user_strings_of_the_compression_convention_are_refused() {
         &inline(b"A compressed scda 00") as &dyn Fn(&mut Writer) -> Result<()>,
         &inline(b"B compressed scda 00"),
         &array(b"V compressed scda 00"),
-        &|file: &mut Writer| file.array_from(b"V compressed scda 00", 0, 1, &mut [].as_slice(), Encode::None),
+        &|file: &mut Writer| {
+            file.incremental().array(b"V compressed scda 00", 0, 1, &mut [].as_slice(), Encode::None)
+        },
     ] {
         let error = write(false, refused).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Argument);

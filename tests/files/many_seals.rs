@@ -115,10 +115,10 @@ fn a_table_of_names_is_right_only_where_all_was_read() {
         let mut params: ReadOptions = options();
         params.tuning.faults = faults;
         let mut reader = Reader::open(Solo, &path, &params).ok()?;
-        let seals = reader.seals().ok()?.all;
+        let seals = reader.inspect().seals().ok()?.all;
         let number = seals.iter().rposition(|sealed| sealed.names_bytes() > 0)?;
         let mut found = None;
-        let reads = cost(|| found = Some(reader.check_seal(&seals[..=number])));
+        let reads = cost(|| found = Some(reader.inspect().check_seal(&seals[..=number])));
         Some((found?, reads))
     };
     let (whole, reads) = check(None).unwrap();
@@ -337,7 +337,9 @@ fn seals_of_many_sections_make_the_others_cost_no_more() {
                 if *section.user == *b"u" {
                     numbers.push(number);
                 }
-                if let Some((Content::Dataset(dataset), _)) = reader.content_at(section.offset).unwrap() {
+                if let Some((Content::Dataset(dataset), _)) =
+                    reader.inspect().content_at(section.offset).unwrap()
+                {
                     later += usize::from(dataset.attributes.contains("later"));
                     reader.skip().unwrap();
                     reader.next_section(true).unwrap();

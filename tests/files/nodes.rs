@@ -427,15 +427,15 @@ fn find_and_verify(comm: ThreadComm, path: &Path, params: &WriteOptions) -> Resu
         let task = (rank + 1) % ranks;
         let streams = file.streams_record(b"log", i64::try_from(step).unwrap())?.unwrap();
         assert_eq!(streams.tasks(), ranks as u64);
-        let stream = file.stream(&streams, task as u64)?;
+        let stream = streams.stream(&mut file, task as u64)?;
         let mut data = vec![0; 1800 * task];
-        file.read_stream(&stream, 0, &mut data)?;
+        stream.read(&mut file, 0, &mut data)?;
         assert!(stream.bytes() == data.len() as u64 && data.iter().all(|&byte| usize::from(byte) == task));
         let number = file.find(b"small", -1)?.unwrap();
         file.seek_section(number)?;
         assert_eq!(file.next_section(true)?.unwrap().count, 1000);
         let mut data = vec![0; 3 * (rank + 1)];
-        file.read_array_range(7..8 + rank as u64, 3, Sink::Contiguous(&mut data))?;
+        file.ranges().read_array(7..8 + rank as u64, 3, Sink::Contiguous(&mut data))?;
         assert!(data.iter().all(|&byte| byte == b's'));
     }
     file.seek_section(0)?;

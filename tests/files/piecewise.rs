@@ -2,8 +2,8 @@
 
 use crate::common::{options, tuned};
 use scda::{
-    DataStream, ElementStream, Encode, Encoder, ErrorKind, Faults, LineBreak, Reader, SectionType, Sink,
-    Solo, Source, WriteOptions, Writer, run_on_threads,
+    Collective, DataStream, ElementStream, Encode, Encoder, ErrorKind, Faults, LineBreak, Reader,
+    SectionType, Sink, Solo, Source, WriteOptions, Writer, run_on_threads,
 };
 use std::io::{self, Read};
 use std::path::Path;
@@ -73,18 +73,18 @@ fn streams_make_the_same_files_as_memory() {
             for length in [0, 1, 4096, LONG] {
                 let data = &long[..length];
                 a.block(b"block", 0, length as u64, Some(data), encode).unwrap();
-                b.block_from(b"block", length as u64, &mut Trickle(data), encode).unwrap();
+                b.incremental().block(b"block", length as u64, &mut Trickle(data), encode).unwrap();
                 let size = if length > 10_000 { 4096 } else { 1 };
                 let count = length as u64 / size;
                 a.array(b"array", &[count], size, Source::Contiguous(data), encode).unwrap();
-                b.array_from(b"array", count, size, &mut Trickle(data), encode).unwrap();
+                b.incremental().array(b"array", count, size, &mut Trickle(data), encode).unwrap();
             }
             for sizes in [&[][..], &[0], &small, &large] {
                 let data = &long[..usize::try_from(sizes.iter().sum::<u64>()).unwrap()];
                 let count = sizes.len() as u64;
                 a.varray(b"varray", &[count], sizes, None, Source::Contiguous(data), encode).unwrap();
                 let mut elements = Elements { sizes, data: Trickle(data) };
-                b.varray_from(b"varray", count, &mut elements, encode).unwrap();
+                b.incremental().varray(b"varray", count, &mut elements, encode).unwrap();
             }
         }
         a.close().unwrap();
@@ -93,19 +93,19 @@ fn streams_make_the_same_files_as_memory() {
 
         // All of it is canonical in this style, and in no other.
         let mut file = Reader::open(Solo, &streamed, &tuned(&params.tuning)).unwrap();
-        assert_eq!((&file.vendor()[..7], file.line_break()), (&b"libscda"[..], style));
-        file.check_canonical(style).unwrap();
+        assert_eq!((&file.header().vendor[..7], file.header().line_break), (&b"libscda"[..], style));
+        file.inspect().check_canonical(style).unwrap();
         for decode in [true, false] {
             file.seek(128).unwrap();
             while file.next_section(decode).unwrap().is_some() {
-                file.check_canonical(style).unwrap();
+                file.inspect().check_canonical(style).unwrap();
                 file.skip().unwrap();
             }
         }
-        assert_eq!(file.check_canonical(style).unwrap_err().kind(), ErrorKind::Usage);
+        assert_eq!(file.inspect().check_canonical(style).unwrap_err().kind(), ErrorKind::Usage);
         let other = if style == LineBreak::Unix { LineBreak::Mime } else { LineBreak::Unix };
         let mut file = Reader::open(Solo, &streamed, &tuned(&params.tuning)).unwrap();
-        let error = file.check_canonical(other).unwrap_err();
+        let error = file.inspect().check_canonical(other).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::Format, Some(30)));
     }
 }
@@ -121,14 +121,15 @@ fn a_stream_that_fails_leaves_nothing_behind() {
     for encode in [Encode::None, Encode::Always] {
         let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
         assert_eq!(files(folder.path()), 1);
-        let error = file.array_from(b"", 6 << 10, 1 << 10, &mut Trickle(&short), encode).unwrap_err();
+        let error =
+            file.incremental().array(b"", 6 << 10, 1 << 10, &mut Trickle(&short), encode).unwrap_err();
         assert!(error.to_string().contains("reading the data to write"), "{error}");
         assert_eq!(file.block(b"", 0, 0, None, Encode::None).unwrap_err().kind(), ErrorKind::Usage);
         assert_eq!(files(folder.path()), 0);
     }
     // Nor does a file that is given up.
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
-    file.block_from(b"", 5 << 20, &mut Trickle(&short), Encode::None).unwrap();
+    file.incremental().block(b"", 5 << 20, &mut Trickle(&short), Encode::None).unwrap();
     assert!(file.abandon("enough").to_string().ends_with("enough"));
     assert_eq!(files(folder.path()), 0);
 }
@@ -150,7 +151,7 @@ fn streamed_sections_are_whole_where_a_later_write_fails() {
             let mut flushed = 0;
             let mut write = || {
                 for number in 1.. {
-                    file.block_from(b"", bytes, &mut Trickle(&long), Encode::None)?;
+                    file.incremental().block(b"", bytes, &mut Trickle(&long), Encode::None)?;
                     file.array(b"", &[5], 1 << 20, Source::Contiguous(&long), Encode::None)?;
                     file.flush()?;
                     flushed = 2 * number;
@@ -223,12 +224,12 @@ fn streams_that_can_be_read_again_are_compressed_if_that_pays() {
         for length in [0, 5000, LONG] {
             let data = &long[..length];
             a.block(b"block", 0, length as u64, Some(data), auto).unwrap();
-            b.block_from(b"block", length as u64, &mut Trickle(data), auto).unwrap();
+            b.incremental().block(b"block", length as u64, &mut Trickle(data), auto).unwrap();
             for size in [8, 1000] {
                 let count = length as u64 / size;
                 let data = &data[..usize::try_from(count * size).unwrap()];
                 a.array(b"array", &[count], size, Source::Contiguous(data), auto).unwrap();
-                b.array_from(b"array", count, size, &mut io::Cursor::new(data), auto).unwrap();
+                b.incremental().array(b"array", count, size, &mut io::Cursor::new(data), auto).unwrap();
             }
         }
         for sizes in [&[][..], &[0], &[70_000; 3], &sizes, &small] {
@@ -236,7 +237,7 @@ fn streams_that_can_be_read_again_are_compressed_if_that_pays() {
             let count = sizes.len() as u64;
             a.varray(b"varray", &[count], sizes, None, Source::Contiguous(data), auto).unwrap();
             let mut elements = Again { sizes, next: 0, data: io::Cursor::new(data) };
-            b.varray_from(b"varray", count, &mut elements, auto).unwrap();
+            b.incremental().varray(b"varray", count, &mut elements, auto).unwrap();
         }
     }
     a.close().unwrap();
@@ -254,13 +255,16 @@ fn streams_that_can_be_read_again_are_compressed_if_that_pays() {
 
     // What can be read only once cannot be tried, if it is long.
     let mut file = Writer::create(Solo, &whole, b"", &params).unwrap();
-    file.array_from(b"", 1000, 5, &mut Trickle(&all[0]), auto).unwrap();
-    let error = file.array_from(b"", 2000, 4500, &mut Trickle(&all[0]), auto).unwrap_err();
+    file.incremental().array(b"", 1000, 5, &mut Trickle(&all[0]), auto).unwrap();
+    let error = file.incremental().array(b"", 2000, 4500, &mut Trickle(&all[0]), auto).unwrap_err();
     assert!(error.kind() == ErrorKind::Argument && error.to_string().contains("that can be read again"));
     // Nothing of it was read.
     let mut file = Writer::create(Solo, &whole, b"", &params).unwrap();
     let mut elements = Elements { sizes: &[3], data: Trickle(b"abc") };
-    assert_eq!(file.varray_from(b"", 1, &mut elements, auto).unwrap_err().kind(), ErrorKind::Argument);
+    assert_eq!(
+        file.incremental().varray(b"", 1, &mut elements, auto).unwrap_err().kind(),
+        ErrorKind::Argument
+    );
     assert_eq!((elements.sizes, elements.data.0), (&[3][..], &b"abc"[..]));
 }
 
@@ -275,9 +279,9 @@ fn streams_are_for_one_rank() {
             let mut file = Writer::create(comm.clone(), &path, b"", &options()).unwrap();
             let mut data = Elements { sizes: &[1], data: Trickle(b"x") };
             let written = match section {
-                SectionType::Block => file.block_from(b"", 1, &mut data, Encode::None),
-                SectionType::Array => file.array_from(b"", 1, 1, &mut data, Encode::None),
-                _ => file.varray_from(b"", 1, &mut data, Encode::None),
+                SectionType::Block => file.incremental().block(b"", 1, &mut data, Encode::None),
+                SectionType::Array => file.incremental().array(b"", 1, 1, &mut data, Encode::None),
+                _ => file.incremental().varray(b"", 1, &mut data, Encode::None),
             };
             written.unwrap_err().kind()
         })
@@ -286,7 +290,7 @@ fn streams_are_for_one_rank() {
     }
     for error in run_on_threads(2, |comm| {
         let mut file = Reader::open(comm, &path, &options()).unwrap();
-        file.check_canonical(LineBreak::Unix).unwrap_err()
+        file.inspect().check_canonical(LineBreak::Unix).unwrap_err()
     }) {
         assert_eq!(error.kind(), ErrorKind::Usage);
     }
@@ -307,13 +311,13 @@ fn bytes_of_blocks_are_read_in_any_order() {
         for range in [50_000..50_001, 0..10, 99_990..100_000, 0..100_000, 7..7] {
             let (start, end) = (usize::try_from(range.start).unwrap(), usize::try_from(range.end).unwrap());
             let mut found = vec![0; end - start];
-            file.read_block_range(range, &mut found).unwrap();
+            file.ranges().read_block(range, &mut found).unwrap();
             assert!(found == bytes[start..end], "{section:?}");
         }
         file.skip().unwrap();
     }
     file.seek(128).unwrap();
     file.next_section(false).unwrap();
-    let error = file.read_block_range(99_999..100_001, &mut [0; 2]).unwrap_err();
+    let error = file.ranges().read_block(99_999..100_001, &mut [0; 2]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Argument);
 }

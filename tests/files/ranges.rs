@@ -26,16 +26,16 @@ fn read_ranges(file: &mut Reader, section: &Section, expected: &Data, rng: &mut 
             Data::Inline(_) | Data::Block(_) => return Ok(()),
             Data::Array { size, elements } => {
                 found = flat(&vec![*size; own.len()]);
-                file.read_array_range(start..end, *size, Sink::Contiguous(&mut found))?;
+                file.ranges().read_array(start..end, *size, Sink::Contiguous(&mut found))?;
                 elements
             }
             Data::Varray(elements) => {
                 let mut sizes = vec![0; own.len()];
-                file.read_varray_sizes_range(start..end, &mut sizes)?;
+                file.ranges().read_varray_sizes(start..end, &mut sizes)?;
                 let lengths: Vec<u64> = elements[own.clone()].iter().map(|e| e.len() as u64).collect();
                 assert_eq!(sizes, lengths);
                 let mut each: Vec<Vec<u8>> = sizes.iter().map(|&size| vec![0; size as usize]).collect();
-                file.read_varray_range(start..end, &sizes, Sink::Indirect(&mut each))?;
+                file.ranges().read_varray(start..end, &sizes, Sink::Indirect(&mut each))?;
                 found = each.concat();
                 elements
             }
@@ -138,7 +138,7 @@ fn each_rank_reads_ranges_of_its_own() {
                         let start = own.below(section.size + 1);
                         let end = start + own.below(section.size - start + 1);
                         let mut found = vec![0; (end - start) as usize];
-                        file.read_block_range(start..end, &mut found).unwrap();
+                        file.ranges().read_block(start..end, &mut found).unwrap();
                         assert!(found == data[start as usize..end as usize]);
                     }
                     // The next header, too, ends a section of which ranges were read.
@@ -176,7 +176,7 @@ fn an_error_of_one_range_is_one_of_all_ranks() {
             file.next_section(true).unwrap();
             let end = if rank == wrong { 11 } else { 3 };
             let mut found = vec![0; 3 * end as usize];
-            let error = file.read_array_range(0..end, 3, Sink::Contiguous(&mut found)).unwrap_err();
+            let error = file.ranges().read_array(0..end, 3, Sink::Contiguous(&mut found)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Argument);
             error.to_string()
         });
@@ -189,8 +189,11 @@ fn an_error_of_one_range_is_one_of_all_ranks() {
         file.next_section(true).unwrap();
         let mut found = vec![0; if rank == 0 { 0 } else { 30 }];
         let sink = Sink::Contiguous(&mut found);
-        let read =
-            if rank == 0 { file.read_array_range(0..0, 3, sink) } else { file.read_array(&[0, 10], 3, sink) };
+        let read = if rank == 0 {
+            file.ranges().read_array(0..0, 3, sink)
+        } else {
+            file.read_array(&[0, 10], 3, sink)
+        };
         read.and_then(|()| file.close()).unwrap_err().to_string()
     });
     assert!(errors.iter().all(|error| error.contains("disagree on the function")), "{errors:?}");
@@ -225,11 +228,15 @@ fn what_is_no_range_is_an_error() {
             move |file: &mut Reader, section: &Section| {
                 let mut found = vec![0; bytes];
                 if user == "A" {
-                    return file.read_array_range(range.clone(), section.size, Sink::Contiguous(&mut found));
+                    return file.ranges().read_array(
+                        range.clone(),
+                        section.size,
+                        Sink::Contiguous(&mut found),
+                    );
                 }
                 let mut sizes = vec![0; range.clone().count()];
-                file.read_varray_sizes_range(range.clone(), &mut sizes)?;
-                file.read_varray_range(range.clone(), &sizes, Sink::Contiguous(&mut found))
+                file.ranges().read_varray_sizes(range.clone(), &mut sizes)?;
+                file.ranges().read_varray(range.clone(), &sizes, Sink::Contiguous(&mut found))
             }
         };
         assert_eq!(error_of(&path, 1, read(3..11, 24)), ErrorKind::Argument);
@@ -243,11 +250,11 @@ fn what_is_no_range_is_an_error() {
     assert_eq!(error_of(&path, 1, seek(64)), ErrorKind::Argument);
     assert_eq!(error_of(&path, 2, seek(u64::MAX)), ErrorKind::Argument);
     let wrong_sizes =
-        |file: &mut Reader, _: &Section| file.read_varray_range(0..1, &[4], Sink::Contiguous(&mut [0; 4]));
+        |file: &mut Reader, _: &Section| file.ranges().read_varray(0..1, &[4], Sink::Contiguous(&mut [0; 4]));
     assert_eq!(error_of(&path, 1, wrong_sizes), ErrorKind::Argument);
     for room in [0, 2] {
         let wrong_room =
-            |file: &mut Reader, _: &Section| file.read_varray_sizes_range(0..1, &mut vec![7; room]);
+            |file: &mut Reader, _: &Section| file.ranges().read_varray_sizes(0..1, &mut vec![7; room]);
         assert_eq!(error_of(&path, 1, wrong_room), ErrorKind::Argument);
     }
 }
@@ -259,18 +266,18 @@ fn read_one(file: &mut Reader, section: &Section, index: u64) -> Result<Vec<u8>>
         scda::SectionType::Inline => unreachable!("no ranges"),
         scda::SectionType::Block if section.decoded => {
             found = vec![0; section.size as usize];
-            file.read_block_range(0..section.size, &mut found)?;
+            file.ranges().read_block(0..section.size, &mut found)?;
         }
-        scda::SectionType::Block => file.read_block_range(range, &mut found)?,
+        scda::SectionType::Block => file.ranges().read_block(range, &mut found)?,
         scda::SectionType::Array => {
             found = vec![0; section.size as usize];
-            file.read_array_range(range, section.size, Sink::Contiguous(&mut found))?;
+            file.ranges().read_array(range, section.size, Sink::Contiguous(&mut found))?;
         }
         scda::SectionType::Varray => {
             let mut sizes = [0];
-            file.read_varray_sizes_range(range.clone(), &mut sizes)?;
+            file.ranges().read_varray_sizes(range.clone(), &mut sizes)?;
             found = flat(&sizes);
-            file.read_varray_range(range, &sizes, Sink::Contiguous(&mut found))?;
+            file.ranges().read_varray(range, &sizes, Sink::Contiguous(&mut found))?;
         }
     }
     Ok(found)
@@ -305,7 +312,7 @@ fn what_is_left_of_a_section_that_is_cut_is_read() {
             for cut in 225..bytes.len() {
                 std::fs::write(&cut_path, &bytes[..cut]).unwrap();
                 let mut file = Reader::open(Solo, &cut_path, &options()).unwrap();
-                file.tolerate_damage().unwrap();
+                file.inspect().tolerate_damage().unwrap();
                 file.seek(224).unwrap();
                 let found = match file.next_section(true) {
                     // The header itself is cut, or the first of a pair.
@@ -360,5 +367,5 @@ fn damage_is_tolerated_by_one_process_only() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("f.scda");
     write_on(1, &path, &model(3, 2000), &options(), 0);
-    assert_eq!(error_of(&path, 2, |file, _| file.tolerate_damage()), ErrorKind::Usage);
+    assert_eq!(error_of(&path, 2, |file, _| file.inspect().tolerate_damage()), ErrorKind::Usage);
 }

@@ -89,7 +89,7 @@ fn a_new_end_that_was_announced_is_completed_by_the_next_job() {
         let at = offset(whole.len() as u64, length);
         let new_end = NewEnd { tables: at + NEW_END_HEADER_BYTES as u64, offset: cut, length, stays };
         let tables = &expected[cut as usize..];
-        let style = Reader::open(Solo, &path, &options()).unwrap().line_break();
+        let style = Reader::open(Solo, &path, &options()).unwrap().header().line_break;
         let mut announced = whole.clone();
         announced.resize(at as usize, 0);
         let block = new_end.block(tables, style).unwrap();

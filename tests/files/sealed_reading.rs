@@ -549,7 +549,8 @@ fn an_element_far_away_is_found_by_its_anchor() {
                                 let expected: Vec<u8> = range.clone().flat_map(element).collect();
                                 let mut found = vec![0; expected.len()];
                                 reader
-                                    .read_varray_range(range, own, scda::Sink::Contiguous(&mut found))
+                                    .ranges()
+                                    .read_varray(range, own, scda::Sink::Contiguous(&mut found))
                                     .unwrap();
                                 assert_eq!(found, expected);
                             }
@@ -557,7 +558,8 @@ fn an_element_far_away_is_found_by_its_anchor() {
                                 let expected: Vec<u8> = range.clone().flat_map(u64::to_le_bytes).collect();
                                 let mut found = vec![0; expected.len()];
                                 reader
-                                    .read_array_range(range, 8, scda::Sink::Contiguous(&mut found))
+                                    .ranges()
+                                    .read_array(range, 8, scda::Sink::Contiguous(&mut found))
                                     .unwrap();
                                 assert_eq!(found, expected);
                             }
@@ -601,10 +603,10 @@ fn damaged_anchors_are_an_error() {
             reader.seek_section(6).map_err(|error| error.kind())?;
             reader.next_section(true).unwrap();
             let mut sizes = [0];
-            reader.read_varray_sizes_range(8191..8192, &mut sizes).unwrap();
+            reader.ranges().read_varray_sizes(8191..8192, &mut sizes).unwrap();
             let mut found = vec![0; sizes[0] as usize];
             let sink = scda::Sink::Contiguous(&mut found);
-            reader.read_varray_range(8191..8192, &sizes, sink).map_err(|error| error.kind())
+            reader.ranges().read_varray(8191..8192, &sizes, sink).map_err(|error| error.kind())
         });
         // Of what is no array of anchors nothing is used.
         let is_header = place < anchors + 128;

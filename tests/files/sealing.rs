@@ -368,15 +368,15 @@ fn streams_are_sealed_as_other_sections() {
         let write = |seal: bool, streams: bool| -> Result<Vec<u8>> {
             let mut file = Writer::create(Solo, &path, b"u", &params(seal, LineBreak::Unix, 4 << 20))?;
             if streams {
-                file.block_from(
+                file.incremental().block(
                     b"block",
                     9_000_000,
                     &mut bytes.as_slice(),
                     if encode == Encode::Auto { Encode::None } else { encode },
                 )?;
-                file.array_from(b"array", 9_000, 1000, &mut std::io::Cursor::new(&bytes), encode)?;
+                file.incremental().array(b"array", 9_000, 1000, &mut std::io::Cursor::new(&bytes), encode)?;
                 let mut elements = Elements { data: Cursor::new(&bytes), sizes: &[100; 90_000], next: 0 };
-                file.varray_from(b"varray", 90_000, &mut elements, encode)?;
+                file.incremental().varray(b"varray", 90_000, &mut elements, encode)?;
             } else {
                 let source = scda::Source::Contiguous(&bytes);
                 file.block(
@@ -426,7 +426,7 @@ fn impossible_sizes_of_a_stream_are_an_error_of_a_sealed_file_too() {
     let path = folder.path().join("f");
     let errors = [false, true].map(|seal| {
         let mut file = Writer::create(Solo, &path, b"u", &params(seal, LineBreak::Unix, 0)).unwrap();
-        file.varray_from(b"v", 20_000, &mut Huge(0), Encode::None).unwrap_err().to_string()
+        file.incremental().varray(b"v", 20_000, &mut Huge(0), Encode::None).unwrap_err().to_string()
     });
     assert_eq!(errors[0], errors[1]);
 }
@@ -618,7 +618,7 @@ fn copy_raw(from: &Path, to: &Path, style: LineBreak, streams: bool) {
     let mut reader = Reader::open(Solo, from, &options()).unwrap();
     let mut params = params(true, style, 4 << 20);
     params.raw = true;
-    let mut writer = Writer::create(Solo, to, reader.user(), &params).unwrap();
+    let mut writer = Writer::create(Solo, to, &reader.header().user, &params).unwrap();
     while let Some(section) = reader.next_section(false).unwrap() {
         let (user, none, count) = (&*section.user, Encode::None, section.count);
         match section.section_type {
@@ -631,7 +631,7 @@ fn copy_raw(from: &Path, to: &Path, style: LineBreak, streams: bool) {
                 let mut data = vec![0; section.size as usize];
                 reader.read_block(section.size, 0, Some(&mut data)).unwrap();
                 match streams {
-                    true => writer.block_from(user, section.size, &mut &data[..], none).unwrap(),
+                    true => writer.incremental().block(user, section.size, &mut &data[..], none).unwrap(),
                     false => writer.block(user, 0, section.size, Some(&data), none).unwrap(),
                 }
             }
@@ -639,7 +639,9 @@ fn copy_raw(from: &Path, to: &Path, style: LineBreak, streams: bool) {
                 let mut data = vec![0; (count * section.size) as usize];
                 reader.read_array(&[count], section.size, Sink::Contiguous(&mut data)).unwrap();
                 match streams {
-                    true => writer.array_from(user, count, section.size, &mut &data[..], none).unwrap(),
+                    true => {
+                        writer.incremental().array(user, count, section.size, &mut &data[..], none).unwrap()
+                    }
                     false => {
                         let source = Source::Contiguous(&data);
                         writer.array(user, &[count], section.size, source, none).unwrap();
@@ -654,7 +656,7 @@ fn copy_raw(from: &Path, to: &Path, style: LineBreak, streams: bool) {
                 match streams {
                     true => {
                         let mut stream = Elements { data: Cursor::new(&data), sizes: &sizes, next: 0 };
-                        writer.varray_from(user, count, &mut stream, none).unwrap();
+                        writer.incremental().varray(user, count, &mut stream, none).unwrap();
                     }
                     false => {
                         let source = Source::Contiguous(&data);

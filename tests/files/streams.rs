@@ -76,18 +76,18 @@ fn read_shares(
         }
         let first: u64 = counts[..rank].iter().sum();
         let mut sizes = vec![0; counts[rank] as usize];
-        file.read_streams_sizes(streams, &counts, Some(&mut sizes))?;
-        file.read_streams_sizes(streams, &counts, None)?;
+        streams.read_sizes(file, &counts, Some(&mut sizes))?;
+        streams.read_sizes(file, &counts, None)?;
         let mut data = vec![0; sizes.iter().sum::<u64>() as usize];
-        file.read_streams(streams, &counts, &sizes, Sink::Contiguous(&mut data))?;
+        streams.read(file, &counts, &sizes, Sink::Contiguous(&mut data))?;
         let mut each: Vec<Vec<u8>> = sizes.iter().map(|bytes| vec![0; *bytes as usize]).collect();
-        file.read_streams(streams, &counts, &sizes, Sink::Indirect(&mut each))?;
-        file.read_streams(streams, &counts, &[], Sink::Skip)?;
+        streams.read(file, &counts, &sizes, Sink::Indirect(&mut each))?;
+        streams.read(file, &counts, &[], Sink::Skip)?;
         assert!(each.concat() == data);
         for (found, task) in each.iter().zip(first..) {
             let mut expected = Vec::new();
-            let stream = file.stream(streams, task)?;
-            file.stream_reader(stream).read_to_end(&mut expected).unwrap();
+            let stream = streams.stream(file, task)?;
+            stream.reader(file).read_to_end(&mut expected).unwrap();
             assert!(*found == expected);
         }
     }
@@ -115,18 +115,18 @@ fn read(
             if seed == 1 && seal {
                 expected.extend([task as u8; 10]);
             }
-            let stream = file.stream(&streams, task as u64)?;
+            let stream = streams.stream(&mut file, task as u64)?;
             assert_eq!(stream.bytes(), expected.len() as u64);
             for _ in 0..rng.below(3) {
                 let from = rng.below(stream.bytes() + 1);
                 let mut found = vec![0; rng.below(stream.bytes() - from + 1) as usize];
-                file.read_stream(&stream, from, &mut found)?;
+                stream.read(&mut file, from, &mut found)?;
                 assert!(found == expected[from as usize..][..found.len()]);
             }
-            let beyond = file.read_stream(&stream, expected.len() as u64, &mut [0]).unwrap_err();
+            let beyond = stream.read(&mut file, expected.len() as u64, &mut [0]).unwrap_err();
             assert_eq!(beyond.kind(), ErrorKind::Argument);
             let mut found = Vec::new();
-            let mut reader = file.stream_reader(stream);
+            let mut reader = stream.reader(&mut file);
             reader.read_to_end(&mut found).unwrap();
             assert!(found == expected);
             assert_eq!(reader.seek(SeekFrom::End(0)).unwrap(), expected.len() as u64);
@@ -135,7 +135,7 @@ fn read(
             reader.seek(SeekFrom::End(0)).unwrap();
             assert!(reader.seek(SeekFrom::Current(-(expected.len() as i64) - 1)).is_err());
         }
-        assert_eq!(file.stream(&streams, tasks as u64).unwrap_err().kind(), ErrorKind::Argument);
+        assert_eq!(streams.stream(&mut file, tasks as u64).unwrap_err().kind(), ErrorKind::Argument);
         // With chunks of a byte, that is a call of the system for each.
         if chunk_bytes > 1 {
             read_shares(&mut file, &streams, size, rank, record.unsigned_abs())?;
@@ -233,11 +233,10 @@ fn ranks_that_differ_on_shares_all_get_the_error() {
             let mut file = Reader::open(comm, &path, &options()).unwrap();
             let streams = file.streams_record(b"log", 0).unwrap().unwrap();
             let (mut counts, mut sizes) = ([1; 3], [0]);
-            file.read_streams_sizes(&streams, &counts, Some(&mut sizes)).unwrap();
+            streams.read_sizes(&mut file, &counts, Some(&mut sizes)).unwrap();
             let mut data = vec![0; sizes[0] as usize];
             wrong(rank, &mut counts, &mut sizes, &mut data);
-            let error =
-                file.read_streams(&streams, &counts, &sizes, Sink::Contiguous(&mut data)).unwrap_err();
+            let error = streams.read(&mut file, &counts, &sizes, Sink::Contiguous(&mut data)).unwrap_err();
             assert_eq!(file.close().unwrap_err().kind(), ErrorKind::Usage);
             (error.kind(), error.to_string())
         });
@@ -258,7 +257,7 @@ fn ranks_that_differ_on_shares_all_get_the_error() {
         let rank = comm.rank() as i64;
         let mut file = Reader::open(comm, &path, &options()).unwrap();
         let sets = [0, 1].map(|record| file.streams_record(b"log", record).unwrap().unwrap());
-        let error = file.read_streams_sizes(&sets[usize::from(rank == 1)], &[1; 3], None).unwrap_err();
+        let error = sets[usize::from(rank == 1)].read_sizes(&mut file, &[1; 3], None).unwrap_err();
         assert!(error.to_string().contains("the ranks disagree on where in the file they read"), "{error}");
     });
 }
@@ -270,16 +269,16 @@ fn read_all(path: &Path) -> Result<u64> {
     for record in 0..3 {
         let Some(streams) = file.streams_record(b"s", record)? else { break };
         for task in 0..streams.tasks().min(5) {
-            let stream = file.stream(&streams, task)?;
+            let stream = streams.stream(&mut file, task)?;
             let mut data = vec![0; stream.bytes().min(100) as usize];
-            file.read_stream(&stream, stream.bytes() - data.len() as u64, &mut data)?;
+            stream.read(&mut file, stream.bytes() - data.len() as u64, &mut data)?;
             bytes += data.len() as u64;
         }
         // All at once, to no room.
         let mut sizes = vec![0; streams.tasks().min(5) as usize];
-        file.read_streams_sizes(&streams, &[streams.tasks()], Some(&mut sizes))?;
+        streams.read_sizes(&mut file, &[streams.tasks()], Some(&mut sizes))?;
         let mut data = vec![0; sizes.iter().sum::<u64>().min(100) as usize];
-        file.read_streams(&streams, &[streams.tasks()], &sizes, Sink::Contiguous(&mut data))?;
+        streams.read(&mut file, &[streams.tasks()], &sizes, Sink::Contiguous(&mut data))?;
     }
     Ok(bytes)
 }
@@ -470,7 +469,7 @@ fn one_process_writes_the_streams_of_all_tasks() {
             let mut open = |task| -> std::io::Result<Box<dyn Read>> {
                 Ok(Box::new(std::io::Cursor::new(stream(seed, task as usize))))
             };
-            file.streams_from(b"log", chunk_bytes, tasks as u64, &mut open).unwrap();
+            file.incremental().streams(b"log", chunk_bytes, tasks as u64, &mut open).unwrap();
             file.close().unwrap();
             assert!(std::fs::read(&path).unwrap() == std::fs::read(&other).unwrap(), "{tasks} {chunk_bytes}");
         }
@@ -478,13 +477,13 @@ fn one_process_writes_the_streams_of_all_tasks() {
     // What is wrong.
     let mut none = |_| -> std::io::Result<Box<dyn Read>> { Err(std::io::Error::other("no stream")) };
     let new = || Writer::create(Solo, &other, b"", &options()).unwrap();
-    assert_eq!(new().streams_from(b"log", 0, 0, &mut none).unwrap_err().kind(), ErrorKind::Argument);
-    let error = new().streams_from(b"log", 0, 2, &mut none).unwrap_err();
+    assert_eq!(new().incremental().streams(b"log", 0, 0, &mut none).unwrap_err().kind(), ErrorKind::Argument);
+    let error = new().incremental().streams(b"log", 0, 2, &mut none).unwrap_err();
     assert!(error.to_string().contains("no stream"), "{error}");
     for error in run_on_threads(2, |comm| {
         let mut file = Writer::create(comm, &other, b"", &options()).unwrap();
         let mut none = |_| -> std::io::Result<Box<dyn Read>> { Err(std::io::Error::other("no stream")) };
-        file.streams_from(b"log", 0, 2, &mut none).unwrap_err()
+        file.incremental().streams(b"log", 0, 2, &mut none).unwrap_err()
     }) {
         assert_eq!(error.kind(), ErrorKind::Usage);
     }
@@ -506,13 +505,13 @@ fn parts_are_found_one_by_one() {
     file.next_section(true).unwrap();
     // The reader stays where it was.
     let begin = file.position().unwrap();
-    assert!(matches!(file.content_at(begin).unwrap().unwrap().0, Content::Section));
+    assert!(matches!(file.inspect().content_at(begin).unwrap().unwrap().0, Content::Section));
     let mut data = [0; 3];
     file.read_block(3, 0, Some(&mut data)).unwrap();
     let mut parts = Vec::new();
     for number in 0..2 {
         let begin = file.position().unwrap();
-        let Some((Content::Streams(part), sections)) = file.content_at(begin).unwrap() else {
+        let Some((Content::Streams(part), sections)) = file.inspect().content_at(begin).unwrap() else {
             panic!("no streams at byte {begin}")
         };
         for section in sections {
@@ -524,9 +523,9 @@ fn parts_are_found_one_by_one() {
     }
     assert!(file.next_section(true).unwrap().is_none());
     let mut text = |streams: &scda::Streams| {
-        let stream = file.stream(streams, 0).unwrap();
+        let stream = streams.stream(&mut file, 0).unwrap();
         let mut text = String::new();
-        file.stream_reader(stream).read_to_string(&mut text).unwrap();
+        stream.reader(&mut file).read_to_string(&mut text).unwrap();
         text
     };
     assert_eq!((&*text(&parts[0]), &*text(&parts[1])), ("first", "second"));
@@ -573,9 +572,9 @@ fn without_its_end_a_part_is_lost_and_nothing_before_it() {
                 let mut file = Reader::open(Solo, &path, &options()).unwrap();
                 let streams = file.streams_record(b"log", 0).unwrap().unwrap();
                 for task in 0..ranks as u64 {
-                    let stream = file.stream(&streams, task).unwrap();
+                    let stream = streams.stream(&mut file, task).unwrap();
                     let mut text = String::new();
-                    file.stream_reader(stream).read_to_string(&mut text).unwrap();
+                    stream.reader(&mut file).read_to_string(&mut text).unwrap();
                     assert_eq!(text, "committed");
                 }
             }
@@ -620,7 +619,7 @@ fn without_a_choice_a_chunk_is_a_stripe() {
         let read = || {
             let mut file = Reader::open(Solo, &path, &options()).unwrap();
             let streams = file.streams_record(b"s", 0).unwrap().unwrap();
-            let stream = file.stream(&streams, streams.tasks() - 1).unwrap();
+            let stream = streams.stream(&mut file, streams.tasks() - 1).unwrap();
             assert_eq!((streams.chunk_bytes(), stream.bytes()), (expected, 5));
             path.metadata().unwrap().len()
         };
@@ -636,7 +635,7 @@ fn without_a_choice_a_chunk_is_a_stripe() {
         let bytes = read();
         let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
         let mut hello = |_| -> std::io::Result<Box<dyn Read>> { Ok(Box::new(&b"hello"[..])) };
-        file.streams_from(b"s", chunk_bytes, 3, &mut hello).unwrap();
+        file.incremental().streams(b"s", chunk_bytes, 3, &mut hello).unwrap();
         file.close().unwrap();
         assert_eq!(read(), bytes);
     }
@@ -664,7 +663,7 @@ fn chunks_of_a_gib_are_holes() {
         let streams = file.streams_record(b"s", 0).unwrap().unwrap();
         assert_eq!((streams.tasks(), streams.chunk_bytes()), (6, 1 << 30));
         let mut data = [0; 30];
-        file.read_streams(&streams, &[3, 3], &[10; 3], Sink::Contiguous(&mut data)).unwrap();
+        streams.read(&mut file, &[3, 3], &[10; 3], Sink::Contiguous(&mut data)).unwrap();
         let expected: Vec<u8> = (0..30_usize).map(|i| b'a' + (i / 10) as u8 + 3 * rank as u8).collect();
         assert_eq!(data[..], expected);
         assert_eq!(file.find(b"behind", 0).unwrap(), Some(3));
@@ -701,19 +700,19 @@ fn the_elements_of_a_varray_are_streams() {
                     let streams = file.streams_record(b"log", record).unwrap().unwrap();
                     assert_eq!((streams.tasks(), streams.chunk_bytes()), (count, 0));
                     for task in [8000, 0, 1, 4097, 8999, 5].into_iter().skip(rank) {
-                        let stream = file.stream(&streams, task).unwrap();
+                        let stream = streams.stream(&mut file, task).unwrap();
                         let mut data = Vec::new();
-                        file.stream_reader(stream).read_to_end(&mut data).unwrap();
+                        stream.reader(&mut file).read_to_end(&mut data).unwrap();
                         assert_eq!(data, element(task));
                     }
-                    assert_eq!(file.stream(&streams, count).unwrap_err().kind(), ErrorKind::Argument);
+                    assert_eq!(streams.stream(&mut file, count).unwrap_err().kind(), ErrorKind::Argument);
                     read_shares(&mut file, &streams, ranks, rank, 1).unwrap();
                 }
                 let mut text = |name: &[u8], record, task| {
                     let streams = file.streams_record(name, record).unwrap().unwrap();
-                    let stream = file.stream(&streams, task).unwrap();
+                    let stream = streams.stream(&mut file, task).unwrap();
                     let mut text = String::new();
-                    file.stream_reader(stream).read_to_string(&mut text).unwrap();
+                    stream.reader(&mut file).read_to_string(&mut text).unwrap();
                     text
                 };
                 assert_eq!((text(b"first", -1, 1), text(b"log", 1, 0)), ("b".into(), "a set".into()));
@@ -730,11 +729,12 @@ fn the_elements_of_a_varray_are_streams() {
         let first = file.next_section(true).unwrap().unwrap();
         let mut sizes = [0; 2];
         file.read_varray_sizes(&[2], Some(&mut sizes)).unwrap();
-        let streams = file.varray_streams(first.offset).unwrap().unwrap();
+        let streams = file.inspect().varray_streams(first.offset).unwrap().unwrap();
         assert_eq!((&**streams.name(), streams.tasks()), (&b"first"[..], 2));
         file.streams_record(b"log", 1).unwrap().unwrap();
         file.read_varray(&[2], Some(&sizes), None, Sink::Skip).unwrap();
-        assert!(file.varray_streams(file.file_size().unwrap()).unwrap().is_none());
+        let end = file.inspect().file_size().unwrap();
+        assert!(file.inspect().varray_streams(end).unwrap().is_none());
     }
     // A varray whose sizes say more than the file has.
     let good = std::fs::read(&path).unwrap();
@@ -745,8 +745,8 @@ fn the_elements_of_a_varray_are_streams() {
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
     let streams = file.streams_record(b"log", 0).unwrap().unwrap();
     // Sizes are read from the nearest anchor on: the last element is found, the second is not.
-    assert_eq!(file.stream(&streams, count - 1).unwrap().bytes(), size(count - 1));
-    let error = file.stream(&streams, 2).unwrap_err();
+    assert_eq!(streams.stream(&mut file, count - 1).unwrap().bytes(), size(count - 1));
+    let error = streams.stream(&mut file, 2).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ShortFile);
     assert!(error.to_string().contains("byte 320: varray: found the end of the file at byte"), "{error}");
 }
@@ -779,12 +779,12 @@ fn shares_of_many_elements_cost_few_reads() {
                 action();
                 costs.push(reads() - before - own);
             };
-            count(&mut || file.read_streams_sizes(&streams, &counts, Some(&mut sizes)).unwrap());
+            count(&mut || streams.read_sizes(&mut file, &counts, Some(&mut sizes)).unwrap());
             let mut data = vec![0; sizes.iter().sum::<u64>() as usize];
             let sink = &mut data;
-            count(&mut || file.read_streams(&streams, &counts, &sizes, Sink::Contiguous(sink)).unwrap());
+            count(&mut || streams.read(&mut file, &counts, &sizes, Sink::Contiguous(sink)).unwrap());
             let mut each: Vec<Vec<u8>> = sizes.iter().map(|&bytes| vec![0; bytes as usize]).collect();
-            count(&mut || file.read_streams(&streams, &counts, &sizes, Sink::Indirect(&mut each)).unwrap());
+            count(&mut || streams.read(&mut file, &counts, &sizes, Sink::Indirect(&mut each)).unwrap());
             for (found, task) in each.iter().zip(first..) {
                 assert!(found.len() as u64 == size(task) && found.iter().all(|&found| found == byte(task)));
             }
@@ -796,8 +796,7 @@ fn shares_of_many_elements_cost_few_reads() {
             if let Some(size) = wrong.last_mut() {
                 *size += 1;
             }
-            let error =
-                file.read_streams(&streams, &counts, &wrong, Sink::Contiguous(&mut data)).unwrap_err();
+            let error = streams.read(&mut file, &counts, &wrong, Sink::Contiguous(&mut data)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Argument);
         });
     }
@@ -849,9 +848,9 @@ fn streams_are_canonical_whatever_their_last_byte() {
             file.close().unwrap();
         });
         let mut file = Reader::open(Solo, &path, &ReadOptions::default()).unwrap();
-        file.check_canonical(LineBreak::Unix).unwrap();
+        file.inspect().check_canonical(LineBreak::Unix).unwrap();
         while file.next_section(true).unwrap().is_some() {
-            file.check_canonical(LineBreak::Unix).unwrap();
+            file.inspect().check_canonical(LineBreak::Unix).unwrap();
             file.skip().unwrap();
         }
     }
@@ -868,8 +867,8 @@ fn a_stream_that_cannot_be_read_is_an_error_of_its_reader() {
     file.close().unwrap();
     let mut file = Reader::open(Solo, &path, &ReadOptions::default()).unwrap();
     let streams = file.streams_record(b"log", 0).unwrap().unwrap();
-    let stream = file.stream(&streams, 0).unwrap();
+    let stream = streams.stream(&mut file, 0).unwrap();
     std::fs::File::options().write(true).open(&path).unwrap().set_len(10_000).unwrap();
-    let error = file.stream_reader(stream).read_to_end(&mut Vec::new()).unwrap_err();
+    let error = stream.reader(&mut file).read_to_end(&mut Vec::new()).unwrap_err();
     assert!(error.get_ref().is_some_and(|inner| inner.is::<scda::Error>()), "{error}");
 }

@@ -3,7 +3,7 @@
 
 use crate::common::options;
 use scda::{
-    Communicator, Encode, ErrorKind, LineBreak, ReadAt, ReadOptions, Reader, Sink, Solo, Source,
+    Communicator, Encode, ErrorKind, LineBreak, ReadAt, ReadAtFile, ReadOptions, Reader, Sink, Solo, Source,
     WriteOptions, Writer, run_on_threads, uniform_partition,
 };
 use scda_format::index::{INDEX, table_header, table_padding};
@@ -82,11 +82,14 @@ fn a_torn_commit_is_as_if_it_were_not_there() {
         std::fs::write(&path, &file[..length]).unwrap();
         let whole = ends.iter().filter(|&&end| end <= length).count().saturating_sub(1);
         assert_eq!(steps(&path, 1 + length % 3), whole, "cut to {length}");
-        let reader = Reader::open(Solo, &path, &options()).unwrap();
+        let mut reader = Reader::open(Solo, &path, &options()).unwrap();
         let end = if whole > 0 { ends[whole] } else { 128 };
         let sealed = ends.contains(&length);
         let left_out = if sealed { 0 } else { length - end };
-        assert_eq!((reader.left_out(), reader.file_size()), (Some(left_out as u64), Some(length as u64)));
+        assert_eq!(
+            (reader.left_out(), reader.inspect().file_size()),
+            (Some(left_out as u64), Some(length as u64))
+        );
         assert_eq!(reader.is_sealed(), whole > 0);
     }
     // All that is there, if that is wanted.
@@ -334,13 +337,13 @@ fn what_is_cut_off_while_a_file_is_opened_was_not_committed() {
     let size = bytes.len() as u64;
     for more in [1, 31, 32, 500, 4096, 100_000] {
         let cut = CutOff { bytes: bytes.clone(), sizes: vec![size + more, size] };
-        let mut reader = Reader::open_at(cut, Path::new("a"), &options()).unwrap();
+        let mut reader = Reader::open_at(ReadAtFile(cut), Path::new("a"), &options()).unwrap();
         assert_eq!((reader.sections().unwrap(), reader.find(b"step", -1).unwrap()), (9, Some(6)));
         assert_eq!(reader.left_out(), Some(0));
         reader.close().unwrap();
     }
     // A size that stays is wrong.
     let cut = CutOff { bytes, sizes: vec![size + 1] };
-    let opened = Reader::open_at(cut, Path::new("a"), &options());
+    let opened = Reader::open_at(ReadAtFile(cut), Path::new("a"), &options());
     assert_eq!(opened.err().unwrap().kind(), ErrorKind::ShortFile);
 }

@@ -240,7 +240,7 @@ impl Job {
         for (count, &step) in (1..).zip(self.new) {
             self.steps.write(&mut file, step, ranks)?;
             if let Some((count, request)) = begun.take() {
-                file.wait(request)?;
+                request.wait(&mut file)?;
                 durable(count);
             }
             if self.atomic && count == self.new.len() {

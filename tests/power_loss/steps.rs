@@ -155,9 +155,9 @@ impl Steps {
                     let counts = uniform_partition(self.count, streams.tasks() as usize);
                     let mut tasks = Vec::new();
                     for (task, count) in (0..).zip(counts) {
-                        let stream = file.stream(&streams, task)?;
+                        let stream = streams.stream(file, task)?;
                         let mut bytes = vec![0; stream.bytes() as usize];
-                        file.read_stream(&stream, 0, &mut bytes)?;
+                        stream.read(file, 0, &mut bytes)?;
                         let parts = bytes.chunks(8 * count as usize);
                         assert!(parts.clone().all(|part| part == vec![part[0]; 8 * count as usize]));
                         tasks.push(parts.map(|part| part[0]).collect::<Vec<_>>());
@@ -237,16 +237,16 @@ const CHUNKED: Layout = Layout::Chunked { shape: None, text: false };
 /// The length of the file up to its last seal, if `scda check` finds nothing wrong up to there.
 pub fn valid_length(path: &Path) -> Result<Option<usize>> {
     let mut file = Reader::open(Solo, path, &options())?;
-    let (seals, bytes) = (file.seals()?, std::fs::read(path).unwrap());
+    let (seals, bytes) = (file.inspect().seals()?, std::fs::read(path).unwrap());
     if seals.fault.is_some() {
         return Ok(None);
     }
     for number in 1..=seals.all.len() {
         let sealed = &seals.all[number - 1];
-        file.check_seal(&seals.all[..number])?;
+        file.inspect().check_seal(&seals.all[..number])?;
         let (mut number, mut end, mut rows) = (0, sealed.begin(), Vec::new());
         while number < sealed.seal.rows() {
-            file.read_rows(sealed, number, end, &mut rows)?;
+            file.inspect().read_rows(sealed, number, end, &mut rows)?;
             for row in &rows {
                 end = row.end();
                 let found = crc::of(&bytes[row.offset as usize..end as usize]);

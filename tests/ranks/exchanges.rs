@@ -373,7 +373,7 @@ fn a_file_of_streams_costs_few_collectives() {
             let (comm, read) = counting();
             let mut file = Reader::open(comm, &path, &params()).unwrap();
             let streams = file.streams_record(b"log", 0).unwrap().unwrap();
-            assert_eq!(file.stream(&streams, 2).unwrap().bytes(), 100);
+            assert_eq!(streams.stream(&mut file, 2).unwrap().bytes(), 100);
             file.close().unwrap();
             [written, read].map(|counts| counts.collectives())
         });
@@ -405,7 +405,10 @@ fn looking_up_costs_one_collective_and_so_does_a_range() {
                     for i in 0..times {
                         let mut found = vec![0; usize::try_from(i % 3 * size).unwrap()];
                         let sizes = vec![size; usize::try_from(i % 3).unwrap()];
-                        reader.read_varray_range(i..i + i % 3, &sizes, Sink::Contiguous(&mut found)).unwrap();
+                        reader
+                            .ranges()
+                            .read_varray(i..i + i % 3, &sizes, Sink::Contiguous(&mut found))
+                            .unwrap();
                     }
                 })
             };

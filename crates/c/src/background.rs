@@ -4,7 +4,7 @@ use super::context::{Context, locally, run, run_close, scda_fcontext_t, with};
 use super::memory::put;
 use super::versioned::{StructInOut, versioned};
 use super::{Outcome, guard, on_null};
-use scda::bindings::BindingCalls;
+use scda::bindings::{BindingCalls, WriterCalls};
 use scda::{CommitRequest, Reader, Statistics, Writer};
 use scda_base::error::{Error, Result};
 use scda_base::floats::in_default;
@@ -156,7 +156,7 @@ fn is_written(request: scda_request_t) -> bool {
             if let Context::Writing(writer) = context {
                 is_written = match request.number {
                     0 => writer.is_settled(),
-                    number => writer.test(CommitRequest::of(number)),
+                    number => CommitRequest::of(number).test(writer),
                 };
             }
             Ok(())
@@ -194,7 +194,7 @@ fn wait(scda_request_t { file, number }: scda_request_t) -> Result<(c_int, Outco
     match number {
         0 => run_close(file),
         number => {
-            run(file, |context| context.writer()?.wait(CommitRequest::of(number)))?;
+            run(file, |context| CommitRequest::of(number).wait(context.writer()?))?;
             Ok((0, Outcome::Success))
         }
     }

@@ -2,8 +2,8 @@
 
 use super::returned_values::ReturnedValues;
 use super::{CodeOut, Outcome, guard, on_null};
-use scda::bindings::{BindingCalls, ReaderCalls};
-use scda::{Reader, Stream, Writer};
+use scda::bindings::{BindingCalls, ReaderCalls, WriterCalls};
+use scda::{Collective, Reader, Stream, Writer};
 use scda_base::error::{Error, Result};
 use scda_base::fork::Global;
 use scda_meshes::MeshNotes;
@@ -336,8 +336,7 @@ impl Context {
     /// The file, if it is open for reading, for what this rank does without the others.
     pub fn reader_locally(&mut self) -> Result<(&mut Reader, &mut ReturnedValues)> {
         match self {
-            Self::Reading(reader, _) if reader.is_closing() => Err(Reader::closing()),
-            Self::Reading(reader, given) => Ok((reader, given)),
+            Self::Reading(reader, given) => reader.check_not_closing().map(|()| (reader, given)),
             Self::Writing(_) => Err(Error::usage("this function reads; the file is open for writing")),
         }
     }

@@ -92,7 +92,7 @@ fn known(context: &mut Context) -> scda_info {
                 is_sealed: c_int::from(reader.is_sealed()),
                 at_end: c_int::from(reader.at_end()),
                 position: reader.position().unwrap_or(0),
-                bytes: reader.file_size().unwrap_or(0) - unsealed_bytes,
+                bytes: reader.inspect().file_size().unwrap_or(0) - unsealed_bytes,
                 unsealed_bytes,
                 age: reader.age(),
                 ..Default::default()

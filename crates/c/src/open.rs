@@ -8,8 +8,8 @@ use super::params::{Chosen, scda_params_t};
 use super::pointers::{PerRank, Text, UserText, UserTextOut};
 use super::versioned::StructIn;
 use super::{Outcome, guard, keep_message};
-use scda::bindings::{BindingCalls, ReaderCalls, WriterCalls};
-use scda::{Reader, Writer};
+use scda::Writer;
+use scda::bindings::{BindingCalls, append_if_valid, create_if_valid, open_if_valid};
 use scda_base::error::{Error, Result};
 use scda_format::header::UserString;
 use scda_ranks::Communicator;
@@ -34,7 +34,7 @@ fn create(
 ) -> Result<Context> {
     let user = userstr.bytes(len).and_then(UserString::new);
     let options = params.and_then(Chosen::into_writing);
-    Writer::create_if_valid(comm, filename.path(), user, options).map(Context::Writing)
+    create_if_valid(comm, filename.path(), user, options).map(Context::Writing)
 }
 
 fn open(
@@ -46,7 +46,7 @@ fn open(
 ) -> Result<Context> {
     let path = filename.path();
     let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
-    let reader = Reader::open_if_valid(comm, path, params.and_then(Chosen::into_reading))?;
+    let reader = open_if_valid(comm, path, params.and_then(Chosen::into_reading))?;
     if let Some(bytes) = reader.left_out().filter(|&bytes| bytes > 0) {
         keep_message(
             &format!(
@@ -55,7 +55,7 @@ fn open(
             None,
         );
     }
-    userstr.put(reader.user(), len);
+    userstr.put(&reader.header().user, len);
     Ok(Context::reading(reader))
 }
 
@@ -98,7 +98,7 @@ pub(super) fn append(
 ) -> Result<Context> {
     let path = filename.path();
     let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
-    let writer = Writer::append_if_valid(comm, path, Ok(None), params.and_then(Chosen::into_writing))?;
+    let writer = append_if_valid(comm, path, Ok(None), params.and_then(Chosen::into_writing))?;
     userstr.put(writer.user(), len);
     say_what_was_removed(&writer, &name);
     Ok(Context::Writing(writer))
@@ -114,7 +114,7 @@ pub(super) fn append_or_create(
     let path = filename.path();
     let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
     let user = userstr.bytes(len).and_then(UserString::new).map(Some);
-    let writer = Writer::append_if_valid(comm, path, user, params.and_then(Chosen::into_writing))?;
+    let writer = append_if_valid(comm, path, user, params.and_then(Chosen::into_writing))?;
     say_what_was_removed(&writer, &name);
     Ok(Context::Writing(writer))
 }

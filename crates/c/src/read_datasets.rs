@@ -112,7 +112,7 @@ pub(super) fn open(
     let dataset = match given.datasets.take(c.number) {
         Some(dataset) => dataset,
         None if c.number == 0 => return Err(reader.fail(none("none"))),
-        None => match reader.content_at(c.number)? {
+        None => match reader.inspect().content_at(c.number)? {
             Some((Content::Dataset(dataset), _)) => dataset,
             _ => return Err(reader.fail(none("none of this file"))),
         },

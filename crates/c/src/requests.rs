@@ -26,8 +26,7 @@ fn state_of(f: *mut scda_fcontext_t) -> (Pending, usize) {
     let state = look(f, |context| {
         let pending = match context {
             Context::Writing(writer) => writer.pending(),
-            Context::Reading(reader, _) if reader.is_closing() => Pending::Close,
-            Context::Reading(..) => Pending::Nothing,
+            Context::Reading(reader, _) => reader.pending(),
         };
         (pending, context.ranks().rank)
     });

@@ -86,7 +86,7 @@ impl ReturnedValues {
         let found = self.streams.get_mut(&number).ok_or_else(|| no_streams(number))?;
         let stream = match found.stream.take().filter(|(kept, _)| *kept == task) {
             Some((_, stream)) => stream,
-            None => reader.stream(&found.set, task)?,
+            None => found.set.stream(reader, task)?,
         };
         Ok(&found.stream.insert((task, stream)).1)
     }

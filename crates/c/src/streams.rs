@@ -199,7 +199,7 @@ pub unsafe extern "C" fn scda_stream_read(
     let body = |context: &mut Context| -> Result<()> {
         let (reader, stream) = read_locally(context, streams, task)?;
         stream.check_range(offset, bytes)?;
-        reader.read_stream(stream, offset, data.bytes(bytes)?)
+        stream.read(reader, offset, data.bytes(bytes)?)
     };
     locally(f, err, body)
 }

@@ -3,8 +3,8 @@
 use super::errors::{sc_scda_ferror, tell};
 use super::libsc::{LEVEL_DEFAULT, is_logged};
 use super::open_files::{OpenFile, closed, opened};
-use scda::bindings::{ReaderCalls, WriterCalls};
-use scda::{ReadOptions, Reader, Tuning, WriteOptions, Writer};
+use scda::bindings::{create_if_valid, open_if_valid};
+use scda::{ReadOptions, Tuning, WriteOptions};
 use scda_base::error::{Error, Result};
 use scda_c::context::{Context, register, run_close, scda_fcontext_t};
 use scda_c::memory::put;
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn sc_scda_fopen_write(
         let user = written_user_string(userstr, len).and_then(UserString::new);
         let mut options = WriteOptions::default();
         options.tuning = tuning;
-        Writer::create_if_valid(comm, filename.path(), user, Ok(options)).map(Context::Writing)
+        create_if_valid(comm, filename.path(), user, Ok(options)).map(Context::Writing)
     };
     open(comm, params, errcode, body)
 }
@@ -209,8 +209,8 @@ pub unsafe extern "C" fn sc_scda_fopen_read(
         let mut options = ReadOptions::default();
         options.tuning = tuning;
         let options = not_null("user_string or len", &[userstr.is_null(), len.is_none()]).map(|()| options);
-        let reader = Reader::open_if_valid(comm, filename.path(), options)?;
-        userstr.put(reader.user(), len);
+        let reader = open_if_valid(comm, filename.path(), options)?;
+        userstr.put(&reader.header().user, len);
         Ok(Context::reading(reader))
     };
     open(comm, params, errcode, body)

@@ -9,7 +9,7 @@ use scda_base::error::{Result, quote_path};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A file that is open for reading, once for all its clones: for `Reader::open_shared`. It is closed with the last of them.
+/// A file that is open for reading, once for all its clones: for `Reader::open_at`. It is closed with the last of them.
 #[derive(Clone)]
 pub struct SharedFile(Arc<PosixFile>);
 

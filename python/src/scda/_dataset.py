@@ -302,9 +302,9 @@ class Dataset:
             memory, first, strides, item = memory_of(view)
             box = ([indices[0] if len(indices) else 0 for indices in selection.indices], list(selection.shape))
             calls = 1 if self._file._ranks is None else max(core.proc_counts(1))
-            core.read_dataset(self._handle, [box], memory, item, first, strides)
+            self._handle.read(core, [box], memory, item, first, strides)
             for _ in range(1, calls):
-                core.read_dataset(self._handle, [], np.empty(0, np.uint8), item)
+                self._handle.read(core, [], np.empty(0, np.uint8), item)
 
     def read_partition(self, counts: Optional[Sequence[int]] = None) -> NDArray[Any]:
         """This rank's part of the first dimension, and all of the others. Collective.
@@ -335,9 +335,9 @@ class Dataset:
 
     def _read_part(self, core: _core.Reader, boxes: list[Box], items: NDArray[Any]) -> None:
         if self._description.type in VARIABLE_TYPES:
-            put_texts(items, core.read_texts(self._handle, boxes, self._description.type == "string"))
+            put_texts(items, self._handle.read_texts(core, boxes, self._description.type == "string"))
             return
-        core.read_dataset(self._handle, boxes, bytes_of(items), type_name(items.dtype))
+        self._handle.read(core, boxes, bytes_of(items), type_name(items.dtype))
 
     def __repr__(self) -> str:
         chunks = "" if self.chunks is None else f", chunks {self.chunks}"

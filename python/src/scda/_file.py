@@ -254,12 +254,12 @@ class File(Handle, Tree):
     @property
     def sealed(self) -> bool:
         """Whether a seal ends the file: it is complete, has checksums, and sections are found by its index."""
-        return self._core.sealed
+        return self._core.extent[0]
 
     @property
     def left_out(self) -> int:
         """How many bytes after the last seal are not read: see :func:`open`."""
-        return self._core.left_out
+        return self._core.extent[1]
 
     def refresh(self) -> bool:
         """Looks whether a job has committed more since the file was opened, or since the last refresh. Collective.
@@ -456,7 +456,7 @@ class File(Handle, Tree):
                 )
                 for (one, what), (boxes, items) in zip(found, parts):
                     if items.dtype.hasobject:
-                        put_texts(items, core.read_texts(one, boxes, what.type == "string"))
+                        put_texts(items, one.read_texts(core, boxes, what.type == "string"))
 
             return dict(zip(keys, read_selections(self, core, wanted, read)))
 

@@ -94,8 +94,8 @@ class Finder:
         name = _bytes_of(user)
         try:
             with self._file._reading() as core:
-                numbers = None if name is None else core.find_ends(name)
-            return (None, None) if numbers is None else (self._section(numbers[0]), self._section(numbers[1]))
+                first, last = (None, None) if name is None else (core.find(name, 0), core.find(name, -1))
+            return (None, None) if first is None or last is None else (self._section(first), self._section(last))
         except Error as error:
             found = self._before_damage(user, error).exact(user)
             return (found[0], found[-1]) if found else (None, None)

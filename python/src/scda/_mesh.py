@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 import numpy as np
 
+from . import _core
 from ._dataset import Dataset
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 
     from ._forest import Forest
 
-# The edge of a tree is 2 to this power units.
-BITS = 30
 # Of vertices that no tree has: a damaged number shall cost no memory.
 _MOST_UNUSED_VERTICES = 1 << 20
 # The attribute of a mesh, and of what belongs to it.
@@ -36,24 +35,9 @@ def mesh_checksum(level: NDArray[np.uint8], tree_offsets: NDArray[np.int64]) -> 
     >>> scda.mesh_checksum(np.array([1, 1, 1, 1, 0], np.uint8), np.array([0, 4, 5]))
     '752cf7a7fb077e1f'
     """
-    numbers = np.arange(len(level), dtype=np.int64)
+    numbers = np.arange(len(level), dtype=np.uint64)
     trees = np.searchsorted(tree_offsets, numbers, "right") - 1
-    return f"{terms(numbers, trees, np.asarray(level)):016x}"
-
-
-def terms(numbers: NDArray[np.generic], trees: NDArray[np.int64], level: NDArray[np.generic]) -> int:
-    """What quadrants with these numbers add to the checksum, modulo 2^64."""
-    value = trees.astype(np.uint64) * np.uint64(256) + level.astype(np.uint64)
-    return int(checksum_terms(numbers.astype(np.uint64), value).sum(dtype=np.uint64))
-
-
-def checksum_terms(number: NDArray[np.uint64], value: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The function h of docs/forest.md, of numbers and of 256 t + l."""
-    mixed = (number + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + value * np.uint64(0xD1342543DE82EF95)
-    for _ in range(2):
-        mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
-    mixed ^= mixed >> np.uint64(32)
-    return mixed
+    return _core.mesh_checksum(numbers, trees, np.asarray(level, np.uint8))
 
 
 class Mesh:
@@ -97,14 +81,24 @@ class Mesh:
         has_same = before is not None and before.key[1] == key[1]
         corners = before.tree_corners if before is not None and has_same else self._find_corners(connectivity, trees)
         self.tree_corners: Optional[NDArray[np.float64]] = corners
-        self.checksum = self._check_order()
-        self._compare_checksum()
+        self._check_elements(None)
 
-    def _compare_checksum(self) -> None:
+    def _check_elements(self, tree_shape: Optional[NDArray[np.uint8]], *more: Dataset) -> None:
+        """The elements fill their trees, in order; with their checksum, which is compared."""
+        check = _core.ElementCheck(self.dimension, self.tree_offsets, tree_shape)
+        for _, corner, level, *others in self._batches(0, len(self), *more):
+            self._expect_right(check.add(corner.ravel(), level, *(others or (None, None))))
+        wrong, self.checksum = check.end()
+        self._expect_right(wrong)
         found = self.coordinates.attrs.get(MESH, self.checksum)
         if found != self.checksum:
             what = f"found the checksum {found!r}, expected {self.checksum!r}"
             self._forest._fail(f"{self.coordinates.name}: {what}", self.coordinates)
+
+    def _expect_right(self, wrong: Optional[tuple[str, str]]) -> None:
+        if wrong is not None:
+            dataset: Dataset = getattr(self, wrong[0])
+            self._forest._fail(f"{dataset.name}: {wrong[1]}", dataset)
 
     def __len__(self) -> int:
         """The number of quadrants."""
@@ -169,60 +163,7 @@ class Mesh:
             corner, level, *others = [dataset[start:stop] for dataset in (self.coordinates, self.level, *more)]
             if start < stop:
                 trees = self.trees(start, stop).astype(np.int64)
-                yield trees, corner.astype(np.int64), level.astype(np.int64), *others
-
-    def _check_order(self) -> str:
-        """The quadrants fill each tree, in the order of the Morton curve. A Morton index has up to 90 bits: two words.
-        Returns the checksum."""
-        d, half = self.dimension, BITS // 2
-        low_bits = d * half
-        whole = np.int64(1) << low_bits
-        start, end_high, end_low, checksum = 0, whole, np.int64(0), 0
-        for trees, corner, level in self._batches(0, len(self)):
-            self._check(level > BITS, self.level, start, trees, level, f"a level of at most {BITS}")
-            edge = np.int64(1) << (BITS - level)
-            odd = ((corner < 0) | (corner >= 1 << BITS) | (corner & (edge[:, None] - 1) != 0)).any(1)
-            what = f"multiples of the quadrant's edge from 0 to 2^{BITS} - 1"
-            self._check(odd, self.coordinates, start, trees, corner, what)
-            high, low = _morton(corner >> half), _morton(corner & ((1 << half) - 1))
-            # After each quadrant the next one begins.
-            bits = d * (BITS - level)
-            after_low = low + np.where(bits < low_bits, np.int64(1) << np.minimum(bits, low_bits), 0)
-            after_high = high + np.where(bits < low_bits, 0, np.int64(1) << np.maximum(bits - low_bits, 0))
-            after_high += after_low >> low_bits
-            after_low &= whole - 1
-            before_high, before_low = np.append(end_high, after_high[:-1]), np.append(end_low, after_low[:-1])
-            first = self.tree_offsets[trees] == np.arange(start, start + len(trees))
-            what = "the tree before it filled by its quadrants"
-            odd = first & ((before_high != whole) | (before_low != 0))
-            self._check(odd, self.coordinates, start, trees, corner, what)
-            odd = (high != np.where(first, 0, before_high)) | (low != np.where(first, 0, before_low))
-            what = "the place on the Morton curve where the quadrant before it ends"
-            self._check(odd, self.coordinates, start, trees, corner, what)
-            checksum += terms(np.arange(start, start + len(trees)), trees, level)
-            start, end_high, end_low = start + len(trees), after_high[-1], after_low[-1]
-        if end_high != whole or end_low != 0:
-            what = f"{self.coordinates.name}: found the end of the quadrants, expected more in the last tree"
-            self._forest._fail(what, self.coordinates)
-        return f"{checksum % 2**64:016x}"
-
-    def _check(
-        self,
-        odd: NDArray[np.bool_],
-        dataset: Dataset,
-        start: int,
-        trees: NDArray[np.int64],
-        values: NDArray[np.generic],
-        expected: str,
-    ) -> None:
-        """An error for the first quadrant that is odd, if there is one."""
-        if odd.any():
-            first = int(odd.argmax())
-            self._forest._fail(
-                f"{dataset.name}: quadrant {start + first} (tree {trees[first]}): found {values[first].tolist()}, "
-                f"expected {expected}",
-                dataset,
-            )
+                yield trees, corner, level, *others
 
     def _range(self, start: int, stop: Optional[int]) -> tuple[int, int]:
         stop = len(self) if stop is None else stop
@@ -249,29 +190,22 @@ class Mesh:
         """
         if self.tree_corners is None:
             self._forest._fail(f"{self._forest.name}/vertices, the geometry of the trees, is missing")
-        d = self.dimension
-        corners = np.array([[c >> axis & 1 for axis in range(d)] for c in range(2**d)], np.int64)
-        for trees, corner, level in self._batches(*self._range(start, stop)):
-            # In units of the smallest quadrant: that makes small numbers.
-            finest = int(level.max())
-            nodes = np.empty((len(level), 2**d, d + 1), np.int64)
-            nodes[..., 0] = (trees - trees[0])[:, None]
-            unit = (corner >> (BITS - finest))[:, None] + (corners << (finest - level)[:, None, None])
-            nodes[..., 1:] = unit[..., ::-1]
-            places, cells = unique(nodes.reshape(-1, d + 1), finest + 1)
-            points = self._place(places[:, 0] + trees[0], places[:, :0:-1] / float(1 << finest))
-            yield points, cells.reshape(len(level), 2**d)
+        for points, cells, _ in self._placed(*self._range(start, stop), None):
+            yield points, cells
 
-    def _place(self, trees: NDArray[np.int64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
-        """From coordinates of 0 to 1 in trees into space, as p4est_qcoord_to_vertex does."""
-        assert self.tree_corners is not None
-        points = self.tree_corners[trees]
-        for axis in reversed(range(self.dimension)):
-            half = points.shape[1] // 2
-            part = unit[:, axis, None, None]
-            points = (1 - part) * points[:, :half] + part * points[:, half:]
-        places: NDArray[np.float64] = points[:, 0]
-        return places
+    def _placed(
+        self, first: int, end: int, tree_shape: Optional[NDArray[np.uint8]], *more: Dataset
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8]]]:
+        """Points and cells, with the shape of each."""
+        corners = self.tree_corners
+        assert corners is not None
+        for trees, corner, level, *others in self._batches(first, end, *more):
+            of = slice(trees[0], trees[-1] + 1)
+            shapes = None if tree_shape is None else tree_shape[of]
+            points, cells, kinds = _core.place_elements(
+                self.dimension, corners[of].ravel(), shapes, trees - trees[0], corner.ravel(), level, *(others or (None,))
+            )
+            yield points.reshape(-1, 3), cells.reshape(len(level), -1), kinds
 
     def points_and_cells(
         self, start: int = 0, stop: Optional[int] = None
@@ -313,36 +247,3 @@ class Mesh:
     def trees(self, start: int, stop: int) -> NDArray[np.int32]:
         """The tree of each of some quadrants."""
         return (np.searchsorted(self.tree_offsets, np.arange(start, stop), "right") - 1).astype(np.int32)
-
-
-def unique(nodes: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each different node once, and which of them each node is.
-
-    Args:
-        nodes: shape (n, 1 + d): the tree, and coordinates of `bits` bits, x last.
-    """
-    d = nodes.shape[1] - 1
-    if int(nodes[-1, 0]).bit_length() + d * bits > 63:
-        different, which = np.unique(nodes, axis=0, return_inverse=True)
-        return different, which.reshape(-1).astype(np.int64, copy=False)
-    # One number for each node is faster to sort.
-    keys = nodes[:, 0]
-    for axis in range(1, 1 + d):
-        keys = keys << bits | nodes[:, axis]
-    keys, which = np.unique(keys, return_inverse=True)
-    different = np.empty((len(keys), 1 + d), np.int64)
-    for axis in range(d, 0, -1):
-        different[:, axis] = keys & ((1 << bits) - 1)
-        keys = keys >> bits
-    different[:, 0] = keys
-    return different, which.astype(np.int64, copy=False)
-
-
-def _morton(corner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The bits of coordinates below 2^15, shape (n, d), in turn, those of x lowest."""
-    d = corner.shape[1]
-    index = np.zeros(len(corner), np.int64)
-    for bit in range(BITS // 2):
-        for axis in range(d):
-            index |= (corner[:, axis] >> bit & 1) << (bit * d + axis)
-    return index

@@ -59,7 +59,7 @@ class Streams(Sequence["Stream"]):
         if not 0 <= task < len(self):
             raise IndexError(f"stream {key}: found {len(self)} streams")
         self._file._check_open()
-        return Stream(self._file, self.name, task, self._file._core.stream(self._core, task))
+        return Stream(self._file, self.name, task, self._core.stream(self._file._core, task))
 
     def read_partition(
         self, counts: Optional[Sequence[int]] = None, dtype: DTypeLike = np.uint8
@@ -93,10 +93,10 @@ class Streams(Sequence["Stream"]):
             item = dtype_of(dtype)
             parts, rank = file._parts(len(self), counts)
             sizes = file._allocate(parts[rank], np.uint64)
-            core.read_streams_sizes(self._core, parts, sizes)
+            self._core.read_sizes(core, parts, sizes)
             offsets = offsets_of(sizes, item)
             values = file._allocate(int(offsets[-1]), item)
-            core.read_streams(self._core, parts, sizes, bytes_of(values))
+            self._core.read(core, parts, sizes, bytes_of(values))
             return offsets, values
 
     def __repr__(self) -> str:
@@ -198,7 +198,7 @@ class Stream(io.RawIOBase):
     def _read(self, memory: NDArray[np.uint8]) -> None:
         self._file._check_open()
         if len(memory):
-            self._file._core.read_stream(self._core, self._position, memory)
+            self._core.read(self._file._core, self._position, memory)
             self._position += len(memory)
 
     def __reduce__(self) -> Any:

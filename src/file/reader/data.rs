@@ -1,11 +1,9 @@
 //! The methods of `Reader` for the data of the current section.
 
 use super::Reader;
-use super::canonical::Canonical;
 use crate::file::source::Sink;
 use scda_base::error::Result;
 use scda_format::INLINE_BYTES;
-use scda_format::padding::LineBreak;
 use std::ops::Range;
 
 impl Reader {
@@ -15,7 +13,7 @@ impl Reader {
     /// # Errors
     /// `Usage`, `Argument`, and the errors of the file system.
     pub fn read_inline(&mut self, root: usize, data: Option<&mut [u8; INLINE_BYTES]>) -> Result<()> {
-        self.read(|state| state.sections().data().read_inline(root, data))
+        self.session.operate(|state| state.sections().data().read_inline(root, data))
     }
 
     /// Reads the data of a block on the rank `root`; `None` there skips them, and is ignored on
@@ -24,7 +22,7 @@ impl Reader {
     /// # Errors
     /// `Usage`, `Argument`, `Decode`, `Memory`, and the errors of the file system.
     pub fn read_block(&mut self, size: u64, root: usize, data: Option<&mut [u8]>) -> Result<()> {
-        self.read(|state| state.sections().data().read_block(size, root, Ok(data)))
+        self.session.operate(|state| state.sections().data().read_block(size, root, Ok(data)))
     }
 
     /// Reads the elements of an array; rank p gets `counts[p]` of them, in the order of the ranks
@@ -34,7 +32,7 @@ impl Reader {
     /// `Usage`, `Argument`, `ShortFile`, `Format`, `Decode`, `Memory`, and the errors of the file
     /// system.
     pub fn read_array(&mut self, counts: &[u64], size: u64, data: Sink<'_>) -> Result<()> {
-        self.read(|state| state.sections().data().read_array(counts, size, Ok(data)))
+        self.session.operate(|state| state.sections().data().read_array(counts, size, Ok(data)))
     }
 
     /// Reads the sizes of the elements of a varray, of which rank p has `counts[p]`; `None` skips
@@ -44,7 +42,7 @@ impl Reader {
     /// `Usage`, `Argument`, `ShortFile`, `Format`, `Range`, `Decode`, and the errors of the file
     /// system.
     pub fn read_varray_sizes(&mut self, counts: &[u64], sizes: Option<&mut [u64]>) -> Result<()> {
-        self.read(|state| state.sections().data().read_varray_sizes(counts, Ok(sizes)))
+        self.session.operate(|state| state.sections().data().read_varray_sizes(counts, Ok(sizes)))
     }
 
     /// Reads the elements of a varray after their sizes (paper, section A.5.6). The partition may
@@ -61,76 +59,8 @@ impl Reader {
         proc_sizes: Option<&[u64]>,
         data: Sink<'_>,
     ) -> Result<()> {
-        self.read(|state| state.sections().data().read_varray(counts, proc_sizes, Ok((sizes, data))))
-    }
-
-    /// Reads some bytes of a block on each rank, as [`Self::read_array_range`] elements. Of a compressed block, all is
-    /// decoded for each range.
-    ///
-    /// # Errors
-    /// Those of [`Self::read_block`].
-    pub fn read_block_range(&mut self, bytes: Range<u64>, data: &mut [u8]) -> Result<()> {
-        self.session.operate(|state| state.sections().ranges().read_block_range(Ok((bytes, Some(data)))))
-    }
-
-    /// Reads some elements of an array on each rank: any range, that of another rank, or none. The section goes on: other
-    /// ranges, or all elements, can be read, until the next header is read, or [`Self::skip`].
-    ///
-    /// An element of a compressed array or of a varray begins where those before it end. In the sealed part of a file an anchor
-    /// says so for each 4096th one, and sizes are read from there on; else from the first one on, or from the end of the last
-    /// range of this rank if that lies before. The checksum of the anchors is compared, once on each rank, before they are used.
-    ///
-    /// # Errors
-    /// Those of [`Self::read_array`], and `Checksum`. An error of one rank is an error of all.
-    pub fn read_array_range(&mut self, elements: Range<u64>, size: u64, data: Sink<'_>) -> Result<()> {
-        self.session.operate(|state| state.sections().ranges().read_array_range(size, Ok((elements, data))))
-    }
-
-    /// Reads the sizes of some elements of a varray, as [`Self::read_array_range`] their data.
-    ///
-    /// # Errors
-    /// Those of [`Self::read_varray_sizes`].
-    pub fn read_varray_sizes_range(&mut self, elements: Range<u64>, sizes: &mut [u64]) -> Result<()> {
         self.session
-            .operate(|state| state.sections().ranges().read_varray_sizes_range(Ok((elements, Some(sizes)))))
-    }
-
-    /// Reads some elements of a varray, with their sizes as read, as [`Self::read_array_range`] those of an array. The sizes are
-    /// ignored where the data are skipped.
-    ///
-    /// # Errors
-    /// Those of [`Self::read_varray`], and `Checksum`.
-    pub fn read_varray_range(&mut self, elements: Range<u64>, sizes: &[u64], data: Sink<'_>) -> Result<()> {
-        self.session.operate(|state| state.sections().ranges().read_varray_range(sizes, Ok((elements, data))))
-    }
-
-    /// Compares what the format leaves open with what this library writes: the paddings and line breaks of the
-    /// current section, of both sections if it is decoded; before the first section, those of the file
-    /// header. For a process that reads alone. The section goes on.
-    ///
-    /// Any bytes there are valid, so that no other function looks at them.
-    ///
-    /// # Errors
-    /// `Format` for the first difference; `ShortFile`, `Range` and `Decode` for the sizes of elements, `Usage`,
-    /// and the errors of the file system.
-    pub fn check_canonical(&mut self, line_break: LineBreak) -> Result<()> {
-        let header = &self.header;
-        self.session.operate(|state| Canonical::new(state.sections(), line_break).check(header))
-    }
-
-    /// Reads what is left of a damaged file, for a process that reads alone. From now on
-    ///
-    /// - an error leaves the file open, and the reader where it was: other ranges of the section can be read, or
-    ///   after [`Self::seek`] other sections;
-    /// - a section that the end of the file cuts is an error only where its missing bytes are read: as a whole, by
-    ///   ranges that the file does not have, or by [`Self::skip`]. Its header is returned if it is whole.
-    ///
-    /// A count that is damaged, and larger than it was, cannot be told from a section that is cut.
-    ///
-    /// # Errors
-    /// `Usage` if there is more than one rank.
-    pub fn tolerate_damage(&mut self) -> Result<()> {
-        self.session.operate(|state| Ok(state.sections().tolerate_damage()?))
+            .operate(|state| state.sections().data().read_varray(counts, proc_sizes, Ok((sizes, data))))
     }
 
     /// Ends the current section, whatever was read of it; the header of the next one follows.
@@ -140,5 +70,56 @@ impl Reader {
     /// system.
     pub fn skip(&mut self) -> Result<()> {
         self.session.operate(|state| state.sections().skip())
+    }
+
+    /// Ranges of elements of the current section, instead of all: each rank reads any of them.
+    pub fn ranges(&mut self) -> SectionRanges<'_> {
+        SectionRanges(self)
+    }
+}
+
+/// Reads ranges of elements of a section, on each rank its own: any range, that of another rank, or none. The section goes on: other
+/// ranges, or all elements, can be read, until the next header is read, or [`Reader::skip`].
+///
+/// An element of a compressed array or of a varray begins where those before it end. In the sealed part of a file an anchor
+/// says so for each 4096th one, and sizes are read from there on; else from the first one on, or from the end of the last
+/// range of this rank if that lies before. The checksum of the anchors is compared, once on each rank, before they are used.
+pub struct SectionRanges<'a>(&'a mut Reader);
+
+impl SectionRanges<'_> {
+    /// Reads some bytes of a block. Of a compressed block, all is decoded for each range.
+    ///
+    /// # Errors
+    /// Those of [`Reader::read_block`].
+    pub fn read_block(&mut self, bytes: Range<u64>, data: &mut [u8]) -> Result<()> {
+        self.0.session.operate(|state| state.sections().ranges().read_block_range(Ok((bytes, Some(data)))))
+    }
+
+    /// Reads some elements of an array.
+    ///
+    /// # Errors
+    /// Those of [`Reader::read_array`], and `Checksum`. An error of one rank is an error of all.
+    pub fn read_array(&mut self, elements: Range<u64>, size: u64, data: Sink<'_>) -> Result<()> {
+        self.0.session.operate(|state| state.sections().ranges().read_array_range(size, Ok((elements, data))))
+    }
+
+    /// Reads the sizes of some elements of a varray.
+    ///
+    /// # Errors
+    /// Those of [`Reader::read_varray_sizes`].
+    pub fn read_varray_sizes(&mut self, elements: Range<u64>, sizes: &mut [u64]) -> Result<()> {
+        self.0
+            .session
+            .operate(|state| state.sections().ranges().read_varray_sizes_range(Ok((elements, Some(sizes)))))
+    }
+
+    /// Reads some elements of a varray, with their sizes as read. The sizes are ignored where the data are skipped.
+    ///
+    /// # Errors
+    /// Those of [`Reader::read_varray`], and `Checksum`.
+    pub fn read_varray(&mut self, elements: Range<u64>, sizes: &[u64], data: Sink<'_>) -> Result<()> {
+        self.0
+            .session
+            .operate(|state| state.sections().ranges().read_varray_range(sizes, Ok((elements, data))))
     }
 }

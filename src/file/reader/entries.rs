@@ -1,6 +1,7 @@
 //! Lists a file as its users see it: a dataset is one entry, which includes what was added to it later.
 
 use super::datasets::{AllRows, DatasetHandle};
+use super::inspect::Inspector;
 use super::{Reader, ReaderState, Section, Streams};
 use crate::file::team::Failure;
 use scda_base::error::{Error, ErrorKind, Result};
@@ -141,17 +142,19 @@ impl Reader {
     /// # Errors
     /// Those of [`Self::section`]. What is wrong with the metadata of one entry is a [`Content::Unknown`].
     pub fn next_entry(&mut self, number: u64) -> Result<Option<Entry>> {
-        self.read(|state| state.aside(|state| state.next_entry(number)))
+        self.session.operate(|state| state.aside(|state| state.next_entry(number)))
     }
+}
 
+/// Entries by their place.
+impl Inspector<'_> {
     /// What begins with the section at this offset, by itself: of streams, one part; also the sections of what was added later. `None` at
     /// the end of the file. The position in the file stays.
     ///
     /// # Errors
-    /// Those of [`Self::next_entry`] and [`Self::seek`].
-    #[doc(hidden)]
+    /// Those of [`Reader::next_entry`] and [`Reader::seek`].
     pub fn content_at(&mut self, offset: u64) -> Result<Option<(Content, Vec<Section>)>> {
-        self.read(|state| {
+        self.0.session.operate(|state| {
             state.aside(|state| {
                 state.sections.seek(offset)?;
                 if !state.lookup().next_section(true)? {
@@ -161,16 +164,13 @@ impl Reader {
             })
         })
     }
-}
 
-impl Reader {
     /// The dataset that has its data in the section of this number; `None` if that section is not the data of one.
     ///
     /// # Errors
-    /// Those of [`Self::dataset`] and [`Self::section`].
-    #[doc(hidden)]
+    /// Those of [`Reader::dataset`] and [`Reader::section`].
     pub fn dataset_in(&mut self, number: u64) -> Result<Option<DatasetHandle>> {
-        self.read(|state| {
+        self.0.session.operate(|state| {
             state.aside(|state| {
                 let Some(before) = number.checked_sub(1) else { return Ok(None) };
                 if !state.lookup().section(before)? {

@@ -4,14 +4,6 @@ use super::{Reader, Section};
 use scda_base::error::Result;
 
 impl Reader {
-    /// The number of sections that are sealed: 0 if no seal ends what is read. Collective.
-    ///
-    /// # Errors
-    /// Those of [`Self::sections`].
-    pub fn sealed_sections(&mut self) -> Result<u64> {
-        self.session.operate(|state| state.lookup().sealed_sections())
-    }
-
     /// Where in the file the header of the next section is, in bytes; as long as data of a section are
     /// expected, where that section begins. Not collective. `None` after an error.
     #[must_use]

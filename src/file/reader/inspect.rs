@@ -1,6 +1,7 @@
 //! Seals, indexes and sections as seen by a tool that checks, lists or truncates a file. For a process that
 //! reads alone.
 
+use super::canonical::Canonical;
 use super::chain::{
     compare_anchors, compare_index, compare_tail, compare_view, differs, read_table, seal_rows,
 };
@@ -16,6 +17,7 @@ use scda_format::header::SectionType;
 use scda_format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES};
 use scda_format::layout::sum;
 use scda_format::names::{NAME_BYTES, Name, SealRow};
+use scda_format::padding::LineBreak;
 use scda_format::seal::{SEAL, SEAL_BYTES};
 
 /// The rows that are read at once.
@@ -31,12 +33,23 @@ pub struct Seals {
     pub fault: Option<Error>,
 }
 
+/// What tools see of a file that check, list or truncate it: its seals and their indexes, the superblock of HDF5, sections by their offset.
+/// What does not say otherwise is for a process that reads alone.
+pub struct Inspector<'a>(pub(super) &'a mut Reader);
+
 impl Reader {
+    /// The file as a tool sees it that checks or lists it.
+    pub fn inspect(&mut self) -> Inspector<'_> {
+        Inspector(self)
+    }
+}
+
+#[allow(clippy::missing_errors_doc)] // of a damaged file, any
+impl Inspector<'_> {
     /// The seals; of a file that is being cut, those that stay. If none ends the file, the last one is found by walking, and where damage ends the walk by searching the
     /// rest of the file for it.
-    #[doc(hidden)]
     pub fn seals(&mut self) -> Result<Seals> {
-        self.session.operate(|state| {
+        self.0.session.operate(|state| {
             state.sections().check_alone("the list of seals")?;
             let found = state.inspector().find_seals();
             let first = state.sections().ends().first;
@@ -48,23 +61,20 @@ impl Reader {
     /// Compares what belongs to a seal itself, the last one of these, which are all up to it: the
     /// checksums of its tables, the rows with one another, their order, and the table of names with
     /// the seals and indexes before it.
-    #[doc(hidden)]
     pub fn check_seal(&mut self, seals: &[SealedPart]) -> Result<()> {
-        self.session.operate(|state| {
+        self.0.session.operate(|state| {
             seals.last().map_or(Ok(()), |sealed| state.inspector().check_tables(sealed))?;
             Ok(state.inspector().check_names(seals)?)
         })
     }
 
     /// Compares the checksum of the index.
-    #[doc(hidden)]
     pub fn check_index(&mut self, sealed: &SealedPart) -> Result<()> {
-        self.session.operate(|state| Ok(compare_index(state.sections().input().file(), &sealed.seal)?))
+        self.0.session.operate(|state| Ok(compare_index(state.sections().input().file(), &sealed.seal)?))
     }
 
     /// Reads some rows, which must go on where those before them end: at offset `begin` of the file. The checksum of the
     /// index is to be compared before.
-    #[doc(hidden)]
     pub fn read_rows(
         &mut self,
         sealed: &SealedPart,
@@ -72,14 +82,13 @@ impl Reader {
         begin: u64,
         rows: &mut Vec<Row>,
     ) -> Result<()> {
-        self.session.operate(|state| Ok(state.inspector().read_index_rows(sealed, first, begin, rows)?))
+        self.0.session.operate(|state| Ok(state.inspector().read_index_rows(sealed, first, begin, rows)?))
     }
 
     /// Compares a row with the header of its section, with the sizes of its elements, and with its anchors, which follow
     /// `anchors` anchors of the sections before it.
-    #[doc(hidden)]
     pub fn compare_row(&mut self, sealed: &SealedPart, number: u64, row: &Row, anchors: u64) -> Result<()> {
-        self.session.operate(|state| {
+        self.0.session.operate(|state| {
             let compared = state.inspector().compare_row(sealed, number, row, anchors);
             let first = state.sections().ends().first;
             state.sections().advance(row.offset.max(first));
@@ -88,7 +97,6 @@ impl Reader {
     }
 
     /// The error for a section whose bytes have the checksum `found`, and not that of its row: it tells what differs.
-    #[doc(hidden)]
     pub fn locate(
         &mut self,
         sealed: &SealedPart,
@@ -96,12 +104,55 @@ impl Reader {
         row: &Row,
         found: u64,
     ) -> Result<LocatedError> {
-        self.session.operate(|state| {
+        self.0.session.operate(|state| {
             let located = state.inspector().locate_difference(sealed, number, row, found);
             let first = state.sections().ends().first;
             state.sections().advance(row.offset.max(first));
             Ok(located?)
         })
+    }
+
+    /// Compares what the format leaves open with what this library writes: the paddings and line breaks of the
+    /// current section, of both sections if it is decoded; before the first section, those of the file
+    /// header. For a process that reads alone. The section goes on.
+    ///
+    /// Any bytes there are valid, so that no other function looks at them.
+    ///
+    /// # Errors
+    /// `Format` for the first difference; `ShortFile`, `Range` and `Decode` for the sizes of elements, `Usage`,
+    /// and the errors of the file system.
+    pub fn check_canonical(&mut self, line_break: LineBreak) -> Result<()> {
+        let header = &self.0.header;
+        self.0.session.operate(|state| Canonical::new(state.sections(), line_break).check(header))
+    }
+
+    /// Reads what is left of a damaged file, for a process that reads alone. From now on
+    ///
+    /// - an error leaves the file open, and the reader where it was: other ranges of the section can be read, or
+    ///   after [`Reader::seek`] other sections;
+    /// - a section that the end of the file cuts is an error only where its missing bytes are read: as a whole, by
+    ///   ranges that the file does not have, or by [`Reader::skip`]. Its header is returned if it is whole.
+    ///
+    /// A count that is damaged, and larger than it was, cannot be told from a section that is cut.
+    ///
+    /// # Errors
+    /// `Usage` if there is more than one rank.
+    pub fn tolerate_damage(&mut self) -> Result<()> {
+        self.0.session.operate(|state| Ok(state.sections().tolerate_damage()?))
+    }
+
+    /// The number of sections that are sealed: 0 if no seal ends what is read. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Reader::sections`].
+    pub fn sealed_sections(&mut self) -> Result<u64> {
+        self.0.session.operate(|state| state.lookup().sealed_sections())
+    }
+
+    /// The bytes of the file when it was opened. Not collective. `None` after an error.
+    #[must_use]
+    pub fn file_size(&self) -> Option<u64> {
+        self.0.session.state().map(|state| state.sections.ends().file)
     }
 }
 
@@ -129,11 +180,11 @@ pub struct LocatedError {
 }
 
 /// Looks at the seals of a file.
-pub(super) struct Inspector<'a> {
+pub(super) struct SealInspector<'a> {
     sections: &'a mut Sections,
 }
 
-impl<'a> Inspector<'a> {
+impl<'a> SealInspector<'a> {
     pub fn new(sections: &'a mut Sections) -> Self {
         Self { sections }
     }
@@ -143,7 +194,7 @@ impl<'a> Inspector<'a> {
     }
 }
 
-impl Inspector<'_> {
+impl SealInspector<'_> {
     fn find_seals(&mut self) -> Result<Seals> {
         let mut seals = Seals { all: Vec::new(), fault: None };
         let end = self.sections.ends().read;

@@ -28,7 +28,7 @@ pub(crate) fn is_kept(path: &Path, is_newest: bool) -> bool {
 fn is_whole(path: &Path) -> Result<bool> {
     let params = ReadOptions { to_seal: false, ..alone(&ReadOptions::default()) };
     let mut file = Reader::open(Solo, path, &params)?;
-    if file.is_sealed() || file.has_seal_mark() {
+    if file.is_sealed() || file.header.has_seal_mark() {
         return Ok(file.is_sealed());
     }
     while file.next_section(false)?.is_some() {

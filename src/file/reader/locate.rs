@@ -2,7 +2,7 @@
 
 use super::chain::{compare_crc, differs};
 use super::index::SealedPart;
-use super::inspect::{Inspector, LocatedError};
+use super::inspect::{LocatedError, SealInspector};
 use super::sections::describe;
 use scda_base::error::Result;
 use scda_format::header::SectionType;
@@ -16,7 +16,7 @@ const SEARCHED_BYTES: u64 = 4 << 30;
 /// No padding of data is shorter.
 const LEAST_PADDING: u64 = 7;
 
-impl Inspector<'_> {
+impl SealInspector<'_> {
     /// The error for a section whose bytes have the checksum `found`.
     pub(super) fn locate_difference(
         &mut self,

@@ -12,7 +12,6 @@ mod inspect;
 mod last;
 mod locate;
 mod lookup;
-mod ranks;
 mod read_back;
 mod recovery_scan;
 mod rollback;
@@ -20,12 +19,13 @@ mod sections;
 mod streams;
 
 pub(super) use chain::Chain;
+pub use data::SectionRanges;
 pub use datasets::{AddedRows, DatasetHandle, RankRequest, Request};
 pub use entries::{Content, Entries, Entry};
 pub use hdf5::SuperblockState;
 pub(super) use hdf5::{NewView, new_view, renewed_superblock};
 pub use index::SealedPart;
-pub use inspect::{LocatedError, Seals};
+pub use inspect::{Inspector, LocatedError, Seals};
 pub(crate) use last::is_kept;
 pub(super) use last::newest_whole;
 pub(super) use read_back::{DatasetPlace, OwnReader};
@@ -35,24 +35,21 @@ pub use streams::{Stream, StreamReader, Streams};
 
 use self::datasets::{DatasetReader, ReadCache};
 use self::index::Extent;
-use self::inspect::Inspector;
+use self::inspect::SealInspector;
 use self::lookup::{Lookup, LookupCache};
 use self::sections::{Sections, local_reader};
 use self::streams::{StreamsCache, TaskReader};
 use super::open::{self, Ends};
 use super::options::ReadOptions;
-use super::session::{Session, SessionState};
+use super::session::{OpenFile, Session, SessionState};
 use super::statistics::{self, Statistics};
 use super::team::{Failure, Function, Team};
 use scda_base::error::{Error, Result};
 use scda_base::memory::AllowanceGuard;
 use scda_format::header::{FileHeader, SectionType, UserString};
-use scda_format::padding::LineBreak;
 use scda_ranks::{Communicator, Solo};
 use scda_storage::ParallelFile;
 use scda_storage::names::kept_target_path;
-use scda_storage::read_at_file::{ReadAt, ReadAtFile};
-use scda_storage::shared_file::SharedFile;
 use std::path::{Path, PathBuf};
 
 /// The header of a section.
@@ -81,7 +78,7 @@ pub struct Section {
 /// All functions that do not say otherwise are collective: every rank calls them in the same order, with the same arguments
 /// except for the memory for its own data. After [`Reader::next_section`] the data of the section
 /// must be read, or skipped by giving no memory for them. After an error the file is closed on all
-/// ranks, and further calls are errors, unless [`Reader::tolerate_damage`] was called; memory that was
+/// ranks, and further calls are errors, unless [`Inspector::tolerate_damage`] was called; memory that was
 /// given to the failed call has unspecified contents.
 ///
 /// ```
@@ -109,7 +106,7 @@ pub struct Reader {
 }
 
 /// What a [`Reader`] has while its file is open.
-pub(crate) struct ReaderState {
+pub struct ReaderState {
     sections: Sections,
     lookup: LookupCache,
     datasets: ReadCache,
@@ -125,47 +122,16 @@ impl Reader {
     /// `Format`, `UnsupportedVersion`, `ShortFile`, `Argument` for parameters without meaning, `Checksum` with
     /// [`ReadOptions::verify`], and the errors of the file system.
     pub fn open(comm: impl Communicator + 'static, path: &Path, params: &ReadOptions) -> Result<Self> {
-        Self::open_if_valid(Box::new(comm), Ok(path), Ok(params.clone()))
+        open_if_valid(Box::new(comm), Ok(path), Ok(params.clone()))
     }
 
-    /// As [`Self::open`], if no rank has a wrong argument.
-    pub(crate) fn open_if_valid(
-        comm: Box<dyn Communicator>,
-        path: Result<&Path>,
-        params: Result<ReadOptions>,
-    ) -> Result<Self> {
-        let (mut age, mut found) = (0, PathBuf::new());
-        let opened = Self::open_by(comm, path, params, |team, path, params| {
-            let extent = Extent::of(params);
-            let which = |team: &mut Team, real: &Path, params: &ReadOptions| {
-                age = last::agreed_age(team, real, params)?;
-                found = kept_target_path(path, real, age);
-                team.rename(&found);
-                Ok(kept_target_path(real, real, age))
-            };
-            open::open(team, path, params, which, |file, size| extent.ends(file, size))
-        });
-        Ok(Self { path: found, age, ..opened? })
-    }
-
-    /// As [`Self::open`], for a process that reads alone: what is no file of this system. `name` stands for it in errors.
+    /// As [`Self::open`], for a process that reads alone: a file that it has open ([`SharedFile`](crate::SharedFile)), or
+    /// [anything that can be read at offsets](crate::ReadAtFile). `name` stands for it in errors.
     ///
     /// # Errors
-    /// Those of [`Self::open`], and `Io` and others for those of `source`.
-    pub fn open_at(source: impl ReadAt + 'static, name: &Path, params: &ReadOptions) -> Result<Self> {
-        Self::open_alone(ReadAtFile(source), name, params)
-    }
-
-    /// As [`Self::open`], for a process that reads alone: a file that it has open. `name` stands for it in errors.
-    ///
-    /// # Errors
-    /// Those of [`Self::open`].
-    pub fn open_shared(file: &SharedFile, name: &Path, params: &ReadOptions) -> Result<Self> {
-        Self::open_alone(file.clone(), name, params)
-    }
-
-    fn open_alone(file: impl ParallelFile + 'static, name: &Path, params: &ReadOptions) -> Result<Self> {
-        let opened = Self::open_by(Box::new(Solo), Ok(name), Ok(params.clone()), |team, _, params| {
+    /// Those of [`Self::open`], and `Io` and others for those of `file`.
+    pub fn open_at(file: impl ParallelFile + 'static, name: &Path, params: &ReadOptions) -> Result<Self> {
+        let opened = open_by(Box::new(Solo), Ok(name), Ok(params.clone()), |team, _, params| {
             if params.keep > 0 {
                 return Err(Error::argument("keep: older files are looked for in folders only").into());
             }
@@ -175,25 +141,7 @@ impl Reader {
             params.tuning.find_stripe(0);
             Ok((file, ends))
         });
-        Ok(Self { path: name.to_owned(), ..opened? })
-    }
-
-    fn open_by(
-        comm: Box<dyn Communicator>,
-        path: Result<&Path>,
-        params: Result<ReadOptions>,
-        open: impl FnOnce(&mut Team, &Path, &mut ReadOptions) -> Result<(Box<dyn ParallelFile>, Ends), Failure>,
-    ) -> Result<Self> {
-        let (team, params, (file, ends)) = open::if_valid(comm, Function::Open, path, params, open)?;
-        let mut session = Session::new(ReaderState::new(team, file, ends, params));
-        let header = session.operate(|state| {
-            let header = state.sections().file_header()?;
-            if state.sections().params().verify {
-                state.lookup().verify_ends()?;
-            }
-            Ok(header)
-        })?;
-        Ok(Self { header: Box::new(header), session, path: PathBuf::new(), age: 0 })
+        Ok(Reader { path: name.to_owned(), ..opened? })
     }
 
     /// The file that was opened: with [`ReadOptions::keep`], perhaps an older one than that of the name.
@@ -208,42 +156,17 @@ impl Reader {
         self.age
     }
 
-    /// The user string of the file.
+    /// The header of the file: its user string, and the vendor string, the program that wrote it. Its line breaks need not be those of the
+    /// rest: [`Inspector::check_canonical`] tells.
     #[must_use]
-    pub fn user(&self) -> &UserString {
-        &self.header.user
-    }
-
-    /// The vendor string of the file: the program that wrote it.
-    #[must_use]
-    pub fn vendor(&self) -> &UserString {
-        &self.header.vendor
+    pub fn header(&self) -> &FileHeader {
+        &self.header
     }
 
     /// Where the time of this rank went, since the file was opened. Not collective. `None` after an error.
     #[must_use]
     pub fn statistics(&self) -> Option<Statistics> {
         self.session.state().map(|state| state.sections.statistics())
-    }
-
-    /// Whether the file was created to be sealed: its vendor string ends in the mark of such files. Before its first
-    /// seal, nothing after its header is committed.
-    #[must_use]
-    pub fn has_seal_mark(&self) -> bool {
-        self.header.has_seal_mark()
-    }
-
-    /// The line breaks in the header of the file. Nothing forbids others in the rest:
-    /// [`Self::check_canonical`] tells.
-    #[must_use]
-    pub fn line_break(&self) -> LineBreak {
-        self.header.line_break
-    }
-
-    /// The bytes of the file when it was opened. Not collective. `None` after an error.
-    #[must_use]
-    pub fn file_size(&self) -> Option<u64> {
-        self.session.state().map(|state| state.sections.ends().file)
     }
 
     /// How many bytes after the last seal are not read: see [`ReadOptions::to_seal`]. Not collective. `None` after an error.
@@ -288,44 +211,10 @@ impl Reader {
     /// `Format`, `ShortFile`, `Range`, `Decode`, `Usage`, `Checksum` with [`ReadOptions::verify`], and the errors of the file
     /// system.
     pub fn next_section(&mut self, decode: bool) -> Result<Option<Section>> {
-        Ok(self.next_header(decode)?.copied())
-    }
-
-    /// As [`Self::next_section`], without a copy.
-    #[inline]
-    pub(crate) fn next_header(&mut self, decode: bool) -> Result<Option<&Section>> {
-        let found = self.session.operate(|state| state.lookup().next_section(decode))?;
-        Ok(self.session.state().and_then(|state| state.sections.header()).filter(|_| found))
-    }
-
-    pub(super) fn session(&mut self) -> &mut Session<ReaderState> {
-        &mut self.session
-    }
-
-    /// Reads from a section. The C interface calls it with memory that may be an error of this rank.
-    #[inline]
-    pub(crate) fn read<T>(&mut self, from: impl FnOnce(&mut ReaderState) -> Result<T, Failure>) -> Result<T> {
-        self.session.operate(from)
-    }
-
-    /// The first half of closing: the ranks agree to. Only [`Self::close`] may follow.
-    pub(crate) fn begin_close(&mut self) -> Result<()> {
         self.session.operate(|state| {
-            state.team().note_call(Function::CloseBegin);
-            state.team().agree(Ok(()))?;
-            state.is_closing = true;
-            Ok(())
+            let found = state.lookup().next_section(decode)?;
+            Ok(state.sections.header().copied().filter(|_| found))
         })
-    }
-
-    /// Whether closing was begun.
-    pub(crate) fn is_closing(&self) -> bool {
-        self.session.state().is_some_and(|state| state.is_closing)
-    }
-
-    /// The error of what follows then.
-    pub(crate) fn closing() -> Error {
-        Error::usage("the file is being closed; wait for that")
     }
 
     /// Closes the file.
@@ -351,12 +240,56 @@ impl Reader {
             Err(failure) => Err(team.settle(failure)),
         }
     }
+}
 
-    /// Closes the file on all ranks because this one cannot go on, and says why. The others get this error,
-    /// which is returned, from the call they are in or from their next one that meets: a rank that leaves alone
-    /// must not keep them waiting.
-    pub fn abandon(mut self, why: &str) -> Error {
-        self.session.fail(Error::argument(why))
+/// As [`Reader::open`], if no rank has a wrong argument.
+///
+/// # Errors
+/// Those that are passed, and those of [`Reader::open`].
+pub fn open_if_valid(
+    comm: Box<dyn Communicator>,
+    path: Result<&Path>,
+    params: Result<ReadOptions>,
+) -> Result<Reader> {
+    let (mut age, mut found) = (0, PathBuf::new());
+    let opened = open_by(comm, path, params, |team, path, params| {
+        let extent = Extent::of(params);
+        let which = |team: &mut Team, real: &Path, params: &ReadOptions| {
+            age = last::agreed_age(team, real, params)?;
+            found = kept_target_path(path, real, age);
+            team.rename(&found);
+            Ok(kept_target_path(real, real, age))
+        };
+        open::open(team, path, params, which, |file, size| extent.ends(file, size))
+    });
+    Ok(Reader { path: found, age, ..opened? })
+}
+
+/// A file that `open` opens, with its header.
+fn open_by(
+    comm: Box<dyn Communicator>,
+    path: Result<&Path>,
+    params: Result<ReadOptions>,
+    open: impl FnOnce(&mut Team, &Path, &mut ReadOptions) -> Result<(Box<dyn ParallelFile>, Ends), Failure>,
+) -> Result<Reader> {
+    let (team, params, (file, ends)) = open::if_valid(comm, Function::Open, path, params, open)?;
+    let mut session = Session::new(ReaderState::new(team, file, ends, params));
+    let header = session.operate(|state| {
+        let header = state.sections().file_header()?;
+        if state.sections().params().verify {
+            state.lookup().verify_ends()?;
+        }
+        Ok(header)
+    })?;
+    Ok(Reader { header: Box::new(header), session, path: PathBuf::new(), age: 0 })
+}
+
+impl OpenFile for Reader {
+    type State = ReaderState;
+
+    #[inline(always)]
+    fn session(&mut self) -> &mut Session<ReaderState> {
+        &mut self.session
     }
 }
 
@@ -384,6 +317,31 @@ impl ReaderState {
         Lookup::new(&mut self.sections, &mut self.lookup)
     }
 
+    /// See [`Reader::next_section`]. Tells whether there is one: [`Sections::header`].
+    #[inline]
+    pub(crate) fn next_section(&mut self, decode: bool) -> Result<bool, Failure> {
+        self.lookup().next_section(decode)
+    }
+
+    /// The header of the section that was read last.
+    #[inline]
+    pub(crate) fn header(&self) -> Option<&Section> {
+        self.sections.header()
+    }
+
+    /// The first half of closing: the ranks agree to. Only [`Reader::close`] may follow.
+    pub(crate) fn begin_close(&mut self) -> Result<(), Failure> {
+        self.team().note_call(Function::CloseBegin);
+        self.team().agree(Ok(()))?;
+        self.is_closing = true;
+        Ok(())
+    }
+
+    /// An error if closing was begun.
+    pub(crate) fn check_not_closing(&self) -> Result<()> {
+        if self.is_closing { Err(Error::usage("the file is being closed; wait for that")) } else { Ok(()) }
+    }
+
     pub(crate) fn datasets(&mut self) -> DatasetReader<'_> {
         DatasetReader::new(&mut self.sections, &mut self.lookup, &mut self.datasets)
     }
@@ -392,8 +350,8 @@ impl ReaderState {
         TaskReader::new(&mut self.sections, &mut self.lookup, &mut self.streams)
     }
 
-    fn inspector(&mut self) -> Inspector<'_> {
-        Inspector::new(&mut self.sections)
+    fn inspector(&mut self) -> SealInspector<'_> {
+        SealInspector::new(&mut self.sections)
     }
 
     /// See [`Reader::refresh`].
@@ -421,7 +379,7 @@ impl SessionState for ReaderState {
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
-        if self.is_closing { Err(Reader::closing().into()) } else { Ok(()) }
+        Ok(self.check_not_closing()?)
     }
 
     fn limit_memory(&self) -> Option<AllowanceGuard> {
@@ -434,7 +392,7 @@ impl SessionState for ReaderState {
 
     fn drop_alone(mut self) {
         if self.sections.input().team().is_alone() {
-            let _ = self.sections.into_input().close();
+            let _ = self.sections.into_input().into_parts().1.close();
             return;
         }
         self.sections.into_input().leak_shared();
@@ -442,6 +400,6 @@ impl SessionState for ReaderState {
     }
 
     fn abandon(self, _: &Error) {
-        let _ = self.sections.into_input().close();
+        let _ = self.sections.into_input().into_parts().1.close();
     }
 }

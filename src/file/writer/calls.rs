@@ -79,50 +79,15 @@ impl Writer {
         self.write(Operation::Varray { user, counts, proc_sizes, data: Ok((sizes, data)), encode })
     }
 
-    /// Writes a block whose `size` bytes are read from `data` piece by piece, so that they need not fit memory;
-    /// except if it is compressed. For a process that writes alone.
-    ///
-    /// # Errors
-    /// Those of [`Self::block`], those of reading, and `Usage` if there is more than one rank.
-    pub fn block_from(&mut self, user: &[u8], size: u64, data: &mut dyn Read, encode: Encode) -> Result<()> {
-        self.write(Operation::BlockFrom { user, size, data, encode })
-    }
-
-    /// Writes an array of `count` elements of `size` bytes, which are read from `data` piece by piece: some MiB
-    /// for each thread, or if it is compressed one element. For a process that writes alone.
-    ///
-    /// [`Encode::Auto`] decides as [`Self::array`] does. It reads the data up to three times, and compresses them
-    /// twice if that pays.
-    ///
-    /// # Errors
-    /// Those of [`Self::array`] and of [`Self::block_from`]; `Argument` for [`Encode::Auto`] and long data that can
-    /// be read only once.
-    pub fn array_from(
-        &mut self,
-        user: &[u8],
-        count: u64,
-        size: u64,
-        data: &mut dyn DataStream,
-        encode: Encode,
-    ) -> Result<()> {
-        self.write(Operation::ArrayFrom { user, count, size, data, encode })
-    }
-
-    /// Writes a varray of `count` elements, whose sizes and bytes come piece by piece, as those of
-    /// [`Self::array_from`]. For a process that writes alone.
-    ///
-    /// # Errors
-    /// Those of [`Self::varray`] and of [`Self::array_from`].
-    pub fn varray_from(
-        &mut self,
-        user: &[u8],
-        count: u64,
-        elements: &mut dyn ElementStream,
-        encode: Encode,
-    ) -> Result<()> {
-        self.write(Operation::VarrayFrom { user, count, elements, encode })
+    /// Sections, datasets and streams whose data are read while they are written, so that they need not fit into memory. For a process
+    /// that writes alone.
+    pub fn incremental(&mut self) -> IncrementalWriter<'_> {
+        IncrementalWriter(self)
     }
 }
+
+/// Writes what is read at the same time, piece by piece, for a process that writes alone: the same bytes as [`Writer`] writes.
+pub struct IncrementalWriter<'a>(&'a mut Writer);
 
 /// Datasets.
 impl Writer {
@@ -207,19 +172,6 @@ impl Writer {
     /// Those of [`Self::field`].
     pub fn own_field<'a>(&mut self, dataset: &Dataset, count: u64, data: impl Into<Data<'a>>) -> Result<()> {
         self.write(Operation::OwnField { dataset, count, data: Ok(data.into()) })
-    }
-
-    /// Writes a dataset whose items are read from `data` part by part, with numbers in little-endian byte order as in the file: what
-    /// [`Self::dataset`] writes. For a process that writes alone. The items come in C order; for chunks as boxes, if
-    /// [`DataStream::boxes`] has them, else a layer of chunks must fit into memory.
-    ///
-    /// [`Layout::Auto`](crate::Layout::Auto) compresses more than 64 MiB up to twice: first to find out whether that pays.
-    ///
-    /// # Errors
-    /// Those of [`Self::dataset`] and of [`Self::array_from`]; `Argument` for `Layout::Auto` and more than 64 MiB of data that cannot be
-    /// read again.
-    pub fn dataset_from(&mut self, dataset: &Dataset, data: &mut dyn DataStream) -> Result<()> {
-        self.write(Operation::DatasetFrom { dataset, data })
     }
 
     /// Writes a dataset of items of variable length, [`DataType::String`](crate::DataType::String) or
@@ -325,9 +277,9 @@ impl Writer {
     ///
     /// let mut file = Reader::open(Solo, &path, &ReadOptions::default())?;
     /// let streams = file.streams_record(b"log", 0)?.expect("the set of streams");
-    /// let stream = file.stream(&streams, 2)?;
+    /// let stream = streams.stream(&mut file, 2)?;
     /// let mut text = String::new();
-    /// file.stream_reader(stream).read_to_string(&mut text)?;
+    /// stream.reader(&mut file).read_to_string(&mut text)?;
     /// assert_eq!((streams.tasks(), &*text), (3, "step 0\nstep 1\n"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -365,19 +317,78 @@ impl Writer {
         let ended = state.end_streams();
         self.session.end(&call, ended)
     }
+}
 
-    /// Writes a set of streams as [`Self::begin_streams`] and the rest do, by a process that writes alone: `open` gives the
+impl IncrementalWriter<'_> {
+    /// Writes a block whose `size` bytes are read from `data` piece by piece, so that they need not fit memory;
+    /// except if it is compressed.
+    ///
+    /// # Errors
+    /// Those of [`Writer::block`], those of reading, and `Usage` if there is more than one rank.
+    pub fn block(&mut self, user: &[u8], size: u64, data: &mut dyn Read, encode: Encode) -> Result<()> {
+        self.0.write(Operation::BlockFrom { user, size, data, encode })
+    }
+
+    /// Writes an array of `count` elements of `size` bytes, which are read from `data` piece by piece: some MiB
+    /// for each thread, or if it is compressed one element.
+    ///
+    /// [`Encode::Auto`] decides as [`Writer::array`] does. It reads the data up to three times, and compresses them
+    /// twice if that pays.
+    ///
+    /// # Errors
+    /// Those of [`Writer::array`] and of [`Self::block`]; `Argument` for [`Encode::Auto`] and long data that can
+    /// be read only once.
+    pub fn array(
+        &mut self,
+        user: &[u8],
+        count: u64,
+        size: u64,
+        data: &mut dyn DataStream,
+        encode: Encode,
+    ) -> Result<()> {
+        self.0.write(Operation::ArrayFrom { user, count, size, data, encode })
+    }
+
+    /// Writes a varray of `count` elements, whose sizes and bytes come piece by piece, as those of
+    /// [`Self::array`].
+    ///
+    /// # Errors
+    /// Those of [`Writer::varray`] and of [`Self::array`].
+    pub fn varray(
+        &mut self,
+        user: &[u8],
+        count: u64,
+        elements: &mut dyn ElementStream,
+        encode: Encode,
+    ) -> Result<()> {
+        self.0.write(Operation::VarrayFrom { user, count, elements, encode })
+    }
+
+    /// Writes a dataset whose items are read from `data` part by part, with numbers in little-endian byte order as in the file: what
+    /// [`Writer::dataset`] writes. For a process that writes alone. The items come in C order; for chunks as boxes, if
+    /// [`DataStream::boxes`] has them, else a layer of chunks must fit into memory.
+    ///
+    /// [`Layout::Auto`](crate::Layout::Auto) compresses more than 64 MiB up to twice: first to find out whether that pays.
+    ///
+    /// # Errors
+    /// Those of [`Writer::dataset`] and of [`Self::array`]; `Argument` for `Layout::Auto` and more than 64 MiB of data that cannot be
+    /// read again.
+    pub fn dataset(&mut self, dataset: &Dataset, data: &mut dyn DataStream) -> Result<()> {
+        self.0.write(Operation::DatasetFrom { dataset, data })
+    }
+
+    /// Writes a set of streams as [`Writer::begin_streams`] and the rest do: `open` gives the
     /// stream of each of `tasks` tasks, which is read to its end. The streams need not fit memory.
     ///
     /// # Errors
-    /// `Usage` on more than one rank, `Argument` for 0 tasks, those of `open` and of reading, and those of [`Self::begin_streams`].
-    pub fn streams_from(
+    /// `Usage` on more than one rank, `Argument` for 0 tasks, those of `open` and of reading, and those of [`Writer::begin_streams`].
+    pub fn streams(
         &mut self,
         user: &[u8],
         chunk_bytes: u64,
         tasks: u64,
         open: &mut dyn FnMut(u64) -> std::io::Result<Box<dyn std::io::Read>>,
     ) -> Result<()> {
-        self.write(Operation::StreamsFrom { user, chunk_bytes, tasks, open })
+        self.0.write(Operation::StreamsFrom { user, chunk_bytes, tasks, open })
     }
 }

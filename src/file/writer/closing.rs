@@ -43,7 +43,7 @@ impl Writer {
 
     /// The first half of [`Self::commit`]: returns when all that was written is copied, or written by the calls if
     /// [`WriteOptions::background_bytes`](crate::WriteOptions::background_bytes) is 0. Then the program may go on computing. The second half,
-    /// [`Self::wait`], writes headers and seal; only its success says that anything is in stable storage.
+    /// [`CommitRequest::wait`], writes headers and seal; only its success says that anything is in stable storage.
     ///
     /// The next collective call on this file completes the commit first, and returns its error if it failed. Streams that are open go on
     /// when the commit is complete: until then [`Self::write_stream`] is an error.
@@ -56,61 +56,14 @@ impl Writer {
         self.session.end(&call, begun)
     }
 
-    /// Whether this rank has written what it has to before `request` can be completed: then [`Self::wait`] waits only for the other
-    /// ranks. Not collective: no message is sent. Also true after an error, which [`Self::wait`] returns.
-    #[must_use]
-    pub fn test(&self, request: CommitRequest) -> bool {
-        self.session.state().is_none_or(|state| request.number() < state.commits.begun) || self.is_settled()
-    }
-
-    /// Completes a commit: when this returns, all that was written before [`Self::commit_begin`] is sealed and in stable storage, as
-    /// after [`Self::commit`].
-    ///
-    /// # Errors
-    /// Those of [`Self::commit`], on all ranks; also if another call has returned it before. `Usage` if the request was waited for
-    /// already.
-    pub fn wait(&mut self, request: CommitRequest) -> Result<()> {
-        if let Some(error) = self.session.closed_by() {
-            return Err(error.again());
-        }
-        // What was begun is completed.
-        let (state, call) = self.session.begin()?;
-        state.sections.team_mut().note_call(Function::Wait);
-        let noted = state.commits.note_wait(request);
-        self.session.end(&call, noted.map_err(Failure::Mine))
-    }
-
     /// The first half of [`Self::close`]: returns when all that was written is copied, or written by the calls if
     /// [`WriteOptions::background_bytes`](crate::WriteOptions::background_bytes) is 0. The second half is [`Closing::wait`].
     ///
     /// # Errors
     /// Those of all calls until now. The file is closed.
     pub fn close_begin(mut self) -> Result<Closing> {
-        self.begin_close()?;
+        self.session.operate(WriterState::begin_close)?;
         Ok(Closing(self))
-    }
-
-    /// As [`Self::close_begin`]; after it, only [`Self::close`] may be called. For who cannot give the writer away.
-    ///
-    /// # Errors
-    /// Those of [`Self::close_begin`].
-    #[doc(hidden)]
-    pub fn begin_close(&mut self) -> Result<()> {
-        let (state, call) = self.session.begin()?;
-        let begun = state.begin_close();
-        self.session.end(&call, begun)
-    }
-
-    /// What was begun and not completed.
-    pub(crate) fn pending(&self) -> Pending {
-        self.session.state().map_or(Pending::Nothing, |state| state.commits.pending)
-    }
-
-    /// Whether this rank has written all that was passed: see [`Self::test`].
-    #[doc(hidden)]
-    #[must_use]
-    pub fn is_settled(&self) -> bool {
-        self.session.state().is_none_or(|state| state.sections.is_settled())
     }
 
     /// Where the time of this rank went, since the file was opened. Not collective. `None` after an error.
@@ -127,23 +80,43 @@ impl Writer {
     /// closed regardless.
     pub fn close(mut self) -> Result<()> {
         let was_begun = self.session.state_mut().is_some_and(|state| state.commits.end_closing());
-        let closed = self.close_now();
+        let sealed = self.session.operate(WriterState::seal_to_close);
+        let closed = sealed.and_then(|()| self.session.take()?.close());
         if was_begun { closed.map_err(|error| error.of_request("close request")) } else { closed }
     }
+}
 
-    fn close_now(mut self) -> Result<()> {
-        let (state, call) = self.session.begin()?;
-        let sealed = state.seal_to_close();
-        self.session.end(&call, sealed)?;
-        self.session.take()?.close()
+impl CommitRequest {
+    /// Whether this rank has written what it has to before `request` can be completed: then [`Self::wait`] waits only for the other
+    /// ranks. Not collective: no message is sent. Also true after an error, which [`Self::wait`] returns.
+    #[must_use]
+    pub fn test(self, file: &Writer) -> bool {
+        file.session.state().is_none_or(|state| self.0 < state.commits.begun || state.is_settled())
+    }
+
+    /// Completes a commit: when this returns, all that was written before [`Writer::commit_begin`] is sealed and in stable storage, as
+    /// after [`Writer::commit`].
+    ///
+    /// # Errors
+    /// Those of [`Writer::commit`], on all ranks; also if another call has returned it before. `Usage` if the request was waited for
+    /// already.
+    pub fn wait(self, file: &mut Writer) -> Result<()> {
+        if let Some(error) = file.session.closed_by() {
+            return Err(error.again());
+        }
+        // What was begun is completed.
+        let (state, call) = file.session.begin()?;
+        state.sections.team_mut().note_call(Function::Wait);
+        let noted = state.commits.note_wait(self);
+        file.session.end(&call, noted.map_err(Failure::Mine))
     }
 }
 
 impl Closing {
-    /// As [`Writer::test`].
+    /// As [`CommitRequest::test`].
     #[must_use]
     pub fn test(&self) -> bool {
-        self.0.is_settled()
+        self.0.session.state().is_none_or(WriterState::is_settled)
     }
 
     /// Completes closing: as [`Writer::close`]. Collective.
@@ -209,8 +182,8 @@ impl WriterState {
         self.sections.team_mut().defer(ahead);
     }
 
-    /// The first half of closing.
-    fn begin_close(&mut self) -> Result<(), Failure> {
+    /// The first half of closing. Only [`Writer::close`] may follow.
+    pub(crate) fn begin_close(&mut self) -> Result<(), Failure> {
         self.sections.team_mut().note_call(Function::CloseBegin);
         self.check_no_streams()?;
         self.sections.output().write_all()?;
@@ -252,6 +225,16 @@ impl WriterState {
             }
             team.settle(failure)
         })
+    }
+
+    /// Whether this rank has written all that was passed: see [`CommitRequest::test`].
+    pub(crate) fn is_settled(&self) -> bool {
+        self.sections.is_settled()
+    }
+
+    /// What was begun and not completed.
+    pub(crate) fn pending(&self) -> Pending {
+        self.commits.pending
     }
 
     /// An error if there are no seals.

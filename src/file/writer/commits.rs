@@ -4,10 +4,10 @@ use super::streams::OwnStream;
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 
-/// A commit that [`Writer::commit_begin`](crate::Writer::commit_begin) has begun: to be completed by [`Writer::wait`](crate::Writer::wait).
+/// A commit that [`Writer::commit_begin`](crate::Writer::commit_begin) has begun: to be completed by [`Self::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a commit is complete only when it was waited for"]
-pub struct CommitRequest(u64);
+pub struct CommitRequest(pub(super) u64);
 
 /// What is between its two halves: at most one commit, or the close.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

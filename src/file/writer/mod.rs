@@ -17,16 +17,18 @@ mod simulation;
 mod state;
 mod streams;
 
+pub use calls::IncrementalWriter;
 pub use closing::Closing;
 pub use commits::{CommitRequest, Pending};
 pub use datasets::DatasetBoxes;
 pub use kinds::{BoxStream, DataStream, ElementStream};
 pub use operation::Operation;
+pub use state::WriterState;
 
 use super::open::{self, ExistingFile};
 use super::options::WriteOptions;
 use super::reader::{AppendPlace, RecoveryScanner, Rollback, newest_whole, renewed_superblock};
-use super::session::{Session, ThisRank};
+use super::session::{OpenFile, Session};
 use super::sums::{SummedFile, Sums};
 use super::target::Target;
 use super::team::{Failure, Function, Team, Topic};
@@ -37,11 +39,10 @@ use scda_format::hdf5::{LONG_HEADER_BYTES, SUPERBLOCK_OFFSET, reserved_section};
 use scda_format::header::{UserString, file_header};
 use scda_format::padding::LineBreak;
 use scda_format::{VENDOR_STRING_BYTES, truncation};
-use scda_ranks::{Communicator, PartitionTable};
+use scda_ranks::Communicator;
 use scda_storage::ParallelFile;
 use sealing::Sealer;
 use sections::Sections;
-use state::WriterState;
 use std::path::Path;
 
 /// What this library writes into the vendor string.
@@ -204,27 +205,7 @@ impl Writer {
         user: &[u8],
         params: &WriteOptions,
     ) -> Result<Self> {
-        Self::create_if_valid(Box::new(comm), Ok(path), UserString::new(user), Ok(params.clone()))
-    }
-
-    /// As [`Self::create`], if no rank has a wrong argument.
-    pub(crate) fn create_if_valid(
-        comm: Box<dyn Communicator>,
-        path: Result<&Path>,
-        user: Result<UserString>,
-        params: Result<WriteOptions>,
-    ) -> Result<Self> {
-        let create = |team: &mut Team, path: &Path, params: &mut WriteOptions| {
-            NewFile::create(team, path, params, user)
-        };
-        let (team, params, new) = open::if_valid(comm, Function::Create, path, params, create)?;
-        Ok(Self::of_new_file(team, params, new))
-    }
-
-    fn of_new_file(team: Team, params: WriteOptions, new: NewFile) -> Self {
-        let NewFile { file, target, sealer, user, end } = new;
-        let session = Self::begin(team, file, target, params, sealer, Progress::of_new_file(end));
-        Self { session, user, cut_off: None }
+        create_if_valid(Box::new(comm), Ok(path), UserString::new(user), Ok(params.clone()))
     }
 
     /// Opens an existing file to write more sections after those that it has. Its user string and its sections stay.
@@ -242,7 +223,7 @@ impl Writer {
     /// `Checksum` if the index of the last seal, or of the one that [`WriteOptions::append_after`] chose, is damaged; other sealed bytes are not
     /// compared. `FileInUse` if somebody else writes it, and the errors of the file system. The file is as it was.
     pub fn append(comm: impl Communicator + 'static, path: &Path, params: &WriteOptions) -> Result<Self> {
-        Self::append_if_valid(Box::new(comm), Ok(path), Ok(None), Ok(params.clone()))
+        append_if_valid(Box::new(comm), Ok(path), Ok(None), Ok(params.clone()))
     }
 
     /// Opens a file as [`Self::append`] does, or creates it as [`Self::create`] does, with this user string, if there is none or if its
@@ -261,143 +242,7 @@ impl Writer {
         params: &WriteOptions,
     ) -> Result<Self> {
         let (user, params) = (UserString::new(user).map(Some), Ok(params.clone()));
-        Self::append_if_valid(Box::new(comm), Ok(path), user, params)
-    }
-
-    /// As [`Self::append`], or with a user string [`Self::append_or_create`], if no rank has a wrong argument.
-    pub(crate) fn append_if_valid(
-        comm: Box<dyn Communicator>,
-        path: Result<&Path>,
-        user: Result<Option<UserString>>,
-        params: Result<WriteOptions>,
-    ) -> Result<Self> {
-        let append = |team: &mut Team, path: &Path, params: &mut WriteOptions| {
-            let user = user?;
-            if let Some(user) = &user {
-                team.note_bytes(Topic::UserString, user);
-            }
-            let wanted = params.clone();
-            let failure =
-                match open::append(team, path, params, |team, path| newest_whole(team, path, &wanted)) {
-                    Ok(existing) => return Ok(Appendable::Existing(existing)),
-                    Err(failure) => failure,
-                };
-            let (error, goes_back) =
-                (team.settle(failure), !matches!(AppendPlace::of(params), AppendPlace::End));
-            match user.filter(|_| error.kind() == ErrorKind::NoSuchFile && !goes_back) {
-                Some(user) => Ok(Appendable::New(NewFile::create(team, path, params, Ok(user))?)),
-                None => Err(Failure::Agreed(error)),
-            }
-        };
-        match open::if_valid(comm, Function::Append, path, params, append)? {
-            (team, params, Appendable::Existing(existing)) => Self::of_existing_file(team, params, existing),
-            (team, params, Appendable::New(new)) => Ok(Self::of_new_file(team, params, new)),
-        }
-    }
-
-    fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: ExistingFile) -> Result<Self> {
-        let ExistingFile { mut file, mut target, size: whole } = existing;
-        let (mut size, mut place) = (whole, AppendPlace::of(&params));
-        let found = loop {
-            let mut reading = RecoveryScanner::new(team, file, size, place.clone(), &params.tuning);
-            let limited = reading.limit_memory();
-            let found = Self::continued(&mut reading, &params);
-            drop(limited);
-            (team, file) = reading.into_parts();
-            // Nothing was changed before all ranks know where to go on.
-            let ended = found.and_then(|mut found| {
-                if (params.hdf5 || params.hdf5_commits) && !found.has_superblock {
-                    let words = "hdf5: the file has no room for the superblock of HDF5; scda copy --hdf5 writes a copy that has";
-                    return Err(Error::argument(words).into());
-                }
-                match found.rollback.take() {
-                None => Ok((Some(found), size)),
-                Some(Rollback::Announced(new_end)) => Ok((None, complete(&mut team, &mut *file, new_end)?)),
-                Some(Rollback::To(kept)) => {
-                    place = AppendPlace::End;
-                    if found.has_superblock {
-                        renew_superblock(&mut team, &mut *file, kept.stays(found.start))?;
-                    }
-                    let style = params.line_break;
-                    Ok((None, roll_back(&mut team, &mut *file, size, kept, found.start, style)?))
-                }
-                }
-            });
-            match ended {
-                Ok((Some(found), _)) => break Ok(found),
-                Ok((None, length)) => size = length,
-                Err(failure) => break Err(failure),
-            }
-        };
-        let result = found.and_then(|found| {
-            if found.has_superblock && found.is_sealed {
-                renew_superblock(&mut team, &mut *file, found.end)?;
-            }
-            if found.end < size {
-                if found.gives_up_seals && !params.atomic {
-                    note_truncation(&mut team, &mut *file, size, found.end, params.line_break)?;
-                }
-                let cut = file.truncate(found.end);
-                team.agree(cut)?;
-                // After a loss of power, nothing of it comes back among what is written now.
-                let synced = file.sync();
-                team.agree(synced)?;
-            }
-            Ok(found)
-        });
-        match result {
-            Ok(AppendedFile { end, user, is_sealed, has_superblock, sealer, sums, .. }) => {
-                let file = SummedFile::new(file, sums);
-                // Who has created the file has said so.
-                params.hdf5 = has_superblock;
-                let (is_first_seal, is_copy) = (sealer.is_some() && !is_sealed, params.atomic);
-                let mut session =
-                    Self::begin(team, file, target, params, sealer, Progress::of_whole_file(end));
-                if is_first_seal {
-                    // What is appended is removed if it is not committed; what the file had is not.
-                    let (state, call) = session.begin()?;
-                    let sealed = state.sections.seal(!is_copy, false);
-                    session.end(&call, sealed)?;
-                }
-                Ok(Self { session, user, cut_off: Some(whole.saturating_sub(end)) })
-            }
-            Err(failure) => {
-                let error = team.settle(failure);
-                let _ = file.close();
-                if team.rank() == 0 {
-                    target.discard();
-                }
-                Err(error)
-            }
-        }
-    }
-
-    /// Looks at a file to which sections are to be appended.
-    fn continued(reading: &mut RecoveryScanner, params: &WriteOptions) -> Result<AppendedFile, Failure> {
-        let mut scan = reading.scan()?;
-        let (end, user) = (scan.end, scan.header.user);
-        let (is_sealed, gives_up_seals) = (scan.is_sealed(), scan.gives_up_seals());
-        let (start, has_superblock) = (scan.start, scan.start == LONG_HEADER_BYTES);
-        let (rollback, sealer, sums) = (scan.rollback.take(), None, None);
-        let appended = AppendedFile {
-            start,
-            rollback,
-            end,
-            user,
-            is_sealed,
-            gives_up_seals,
-            has_superblock,
-            sealer,
-            sums,
-        };
-        if appended.rollback.is_some() || !params.seal && !is_sealed {
-            return Ok(appended);
-        }
-        let mut sealer = Sealer::continued(&scan);
-        let sums =
-            reading.sum_up(&scan, |row, part, data, sizes| sealer.note_scanned(row, part, data, sizes))?;
-        sealer.take_scanned(&mut scan);
-        Ok(AppendedFile { sealer: Some(sealer), sums: Some(sums), ..appended })
+        append_if_valid(Box::new(comm), Ok(path), user, params)
     }
 
     /// The user string of the file.
@@ -440,24 +285,6 @@ impl Writer {
         state.map(|state| state.sections.end())
     }
 
-    pub(super) fn session(&mut self) -> &mut Session<WriterState> {
-        &mut self.session
-    }
-
-    /// Begins to write sections: see [`Sections::new`].
-    fn begin(
-        team: Team,
-        file: SummedFile,
-        target: Target,
-        params: WriteOptions,
-        sealer: Option<Sealer>,
-        progress: Progress,
-    ) -> Session<WriterState> {
-        let is_coherent = target.is_coherent();
-        let output = Output::new(team, params, file, progress);
-        Session::new(WriterState::new(Sections::new(output, sealer, is_coherent), target))
-    }
-
     /// For a process that writes alone: from now on, a call that is refused for its arguments (`Argument` or `Range`) before
     /// anything of it is written leaves the file open, as it was; [`Self::is_open`] tells.
     ///
@@ -477,39 +304,6 @@ impl Writer {
         self.session.state().is_some()
     }
 
-    /// The `count` of every rank, by rank: what [`Self::array`] and [`Self::varray`] take as `counts`, made
-    /// from the number of elements that each rank has.
-    ///
-    /// # Errors
-    /// Those of all calls since the ranks last agreed.
-    pub fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>> {
-        self.session.proc_counts(count)
-    }
-
-    /// The partition in which this rank has `count` elements, to be made once: it stands for the `counts` that
-    /// [`Self::array`], [`Self::varray`] and [`Self::field`] take, and takes no work that grows with the number of ranks.
-    ///
-    /// # Errors
-    /// `Range` if the sum exceeds 63 bits, and those of all calls since the ranks last agreed.
-    pub fn partition(&mut self, count: u64) -> Result<PartitionTable> {
-        self.session.partition(count)
-    }
-
-    /// The sum of `sizes` on every rank, by rank: what [`Self::varray`] takes as `proc_sizes`.
-    ///
-    /// # Errors
-    /// `Range` if a sum exceeds 63 bits.
-    pub fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>> {
-        self.session.proc_sizes(sizes)
-    }
-
-    /// Closes the file on all ranks because this one cannot go on, and says why. The others get this error,
-    /// which is returned, from the call they are in or from their next one that meets: a rank that leaves alone
-    /// must not keep them waiting. The file is incomplete; an atomic write leaves the old one.
-    pub fn abandon(mut self, why: &str) -> Error {
-        self.session.fail(Error::argument(why))
-    }
-
     /// Drops the writer as if the process were killed: writes nothing more and leaves the file as it is, an atomic
     /// write under its temporary name. Not collective. For a process that was forked off, and where the file may
     /// be another one by now.
@@ -518,18 +312,177 @@ impl Writer {
             state.sections.into_output().leak_shared();
         }
     }
+}
 
-    pub(crate) fn ranks(&mut self) -> ThisRank {
-        self.session.ranks()
+/// As [`Writer::create`], if no rank has a wrong argument.
+///
+/// # Errors
+/// Those that are passed, and those of [`Writer::create`].
+pub fn create_if_valid(
+    comm: Box<dyn Communicator>,
+    path: Result<&Path>,
+    user: Result<UserString>,
+    params: Result<WriteOptions>,
+) -> Result<Writer> {
+    let create =
+        |team: &mut Team, path: &Path, params: &mut WriteOptions| NewFile::create(team, path, params, user);
+    let (team, params, new) = open::if_valid(comm, Function::Create, path, params, create)?;
+    Ok(of_new_file(team, params, new))
+}
+
+/// A writer of a file that was created.
+fn of_new_file(team: Team, params: WriteOptions, new: NewFile) -> Writer {
+    let NewFile { file, target, sealer, user, end } = new;
+    let session = begin(team, file, target, params, sealer, Progress::of_new_file(end));
+    Writer { session, user, cut_off: None }
+}
+
+/// As [`Writer::append`], or with a user string [`Writer::append_or_create`], if no rank has a wrong argument.
+///
+/// # Errors
+/// Those that are passed, and those of [`Writer::append_or_create`].
+pub fn append_if_valid(
+    comm: Box<dyn Communicator>,
+    path: Result<&Path>,
+    user: Result<Option<UserString>>,
+    params: Result<WriteOptions>,
+) -> Result<Writer> {
+    let append = |team: &mut Team, path: &Path, params: &mut WriteOptions| {
+        let user = user?;
+        if let Some(user) = &user {
+            team.note_bytes(Topic::UserString, user);
+        }
+        let wanted = params.clone();
+        let failure = match open::append(team, path, params, |team, path| newest_whole(team, path, &wanted)) {
+            Ok(existing) => return Ok(Appendable::Existing(existing)),
+            Err(failure) => failure,
+        };
+        let (error, goes_back) = (team.settle(failure), !matches!(AppendPlace::of(params), AppendPlace::End));
+        match user.filter(|_| error.kind() == ErrorKind::NoSuchFile && !goes_back) {
+            Some(user) => Ok(Appendable::New(NewFile::create(team, path, params, Ok(user))?)),
+            None => Err(Failure::Agreed(error)),
+        }
+    };
+    match open::if_valid(comm, Function::Append, path, params, append)? {
+        (team, params, Appendable::Existing(existing)) => of_existing_file(team, params, existing),
+        (team, params, Appendable::New(new)) => Ok(of_new_file(team, params, new)),
     }
+}
 
-    /// Notes an error of this rank, with which all ranks fail when they next agree.
-    pub(crate) fn refuse(&mut self, error: Error) {
-        self.session.refuse(error);
+/// A writer of a file that exists.
+fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: ExistingFile) -> Result<Writer> {
+    let ExistingFile { mut file, mut target, size: whole } = existing;
+    let (mut size, mut place) = (whole, AppendPlace::of(&params));
+    let found = loop {
+        let mut reading = RecoveryScanner::new(team, file, size, place.clone(), &params.tuning);
+        let limited = reading.limit_memory();
+        let found = continued(&mut reading, &params);
+        drop(limited);
+        (team, file) = reading.into_parts();
+        // Nothing was changed before all ranks know where to go on.
+        let ended = found.and_then(|mut found| {
+            if (params.hdf5 || params.hdf5_commits) && !found.has_superblock {
+                let words = "hdf5: the file has no room for the superblock of HDF5; scda copy --hdf5 writes a copy that has";
+                return Err(Error::argument(words).into());
+            }
+            match found.rollback.take() {
+            None => Ok((Some(found), size)),
+            Some(Rollback::Announced(new_end)) => Ok((None, complete(&mut team, &mut *file, new_end)?)),
+            Some(Rollback::To(kept)) => {
+                place = AppendPlace::End;
+                if found.has_superblock {
+                    renew_superblock(&mut team, &mut *file, kept.stays(found.start))?;
+                }
+                let style = params.line_break;
+                Ok((None, roll_back(&mut team, &mut *file, size, kept, found.start, style)?))
+            }
+            }
+        });
+        match ended {
+            Ok((Some(found), _)) => break Ok(found),
+            Ok((None, length)) => size = length,
+            Err(failure) => break Err(failure),
+        }
+    };
+    let result = found.and_then(|found| {
+        if found.has_superblock && found.is_sealed {
+            renew_superblock(&mut team, &mut *file, found.end)?;
+        }
+        if found.end < size {
+            if found.gives_up_seals && !params.atomic {
+                note_truncation(&mut team, &mut *file, size, found.end, params.line_break)?;
+            }
+            let cut = file.truncate(found.end);
+            team.agree(cut)?;
+            // After a loss of power, nothing of it comes back among what is written now.
+            let synced = file.sync();
+            team.agree(synced)?;
+        }
+        Ok(found)
+    });
+    match result {
+        Ok(AppendedFile { end, user, is_sealed, has_superblock, sealer, sums, .. }) => {
+            let file = SummedFile::new(file, sums);
+            // Who has created the file has said so.
+            params.hdf5 = has_superblock;
+            let (is_first_seal, is_copy) = (sealer.is_some() && !is_sealed, params.atomic);
+            let mut session = begin(team, file, target, params, sealer, Progress::of_whole_file(end));
+            if is_first_seal {
+                // What is appended is removed if it is not committed; what the file had is not.
+                let (state, call) = session.begin()?;
+                let sealed = state.sections.seal(!is_copy, false);
+                session.end(&call, sealed)?;
+            }
+            Ok(Writer { session, user, cut_off: Some(whole.saturating_sub(end)) })
+        }
+        Err(failure) => {
+            let error = team.settle(failure);
+            let _ = file.close();
+            if team.rank() == 0 {
+                target.discard();
+            }
+            Err(error)
+        }
     }
+}
 
-    /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.
-    pub(crate) fn fail(&mut self, error: Error) -> Error {
-        self.session.fail(error)
+/// Looks at a file to which sections are to be appended.
+fn continued(reading: &mut RecoveryScanner, params: &WriteOptions) -> Result<AppendedFile, Failure> {
+    let mut scan = reading.scan()?;
+    let (end, user) = (scan.end, scan.header.user);
+    let (is_sealed, gives_up_seals) = (scan.is_sealed(), scan.gives_up_seals());
+    let (start, has_superblock) = (scan.start, scan.start == LONG_HEADER_BYTES);
+    let (rollback, sealer, sums) = (scan.rollback.take(), None, None);
+    let appended =
+        AppendedFile { start, rollback, end, user, is_sealed, gives_up_seals, has_superblock, sealer, sums };
+    if appended.rollback.is_some() || !params.seal && !is_sealed {
+        return Ok(appended);
+    }
+    let mut sealer = Sealer::continued(&scan);
+    let sums = reading.sum_up(&scan, |row, part, data, sizes| sealer.note_scanned(row, part, data, sizes))?;
+    sealer.take_scanned(&mut scan);
+    Ok(AppendedFile { sealer: Some(sealer), sums: Some(sums), ..appended })
+}
+
+/// Begins to write sections: see [`Sections::new`].
+fn begin(
+    team: Team,
+    file: SummedFile,
+    target: Target,
+    params: WriteOptions,
+    sealer: Option<Sealer>,
+    progress: Progress,
+) -> Session<WriterState> {
+    let is_coherent = target.is_coherent();
+    let output = Output::new(team, params, file, progress);
+    Session::new(WriterState::new(Sections::new(output, sealer, is_coherent), target))
+}
+
+impl OpenFile for Writer {
+    type State = WriterState;
+
+    #[inline(always)]
+    fn session(&mut self) -> &mut Session<WriterState> {
+        &mut self.session
     }
 }

@@ -39,13 +39,13 @@ pub enum Operation<'a> {
         data: Result<(&'a [u64], Source<'a>), &'a Error>,
         encode: Encode,
     },
-    /// [`Writer::block_from`].
+    /// [`IncrementalWriter::block`].
     BlockFrom { user: &'a [u8], size: u64, data: &'a mut dyn Read, encode: Encode },
-    /// [`Writer::array_from`].
+    /// [`IncrementalWriter::array`].
     ArrayFrom { user: &'a [u8], count: u64, size: u64, data: &'a mut dyn DataStream, encode: Encode },
-    /// [`Writer::varray_from`].
+    /// [`IncrementalWriter::varray`].
     VarrayFrom { user: &'a [u8], count: u64, elements: &'a mut dyn ElementStream, encode: Encode },
-    /// [`Writer::streams_from`].
+    /// [`IncrementalWriter::streams`].
     StreamsFrom {
         user: &'a [u8],
         chunk_bytes: u64,
@@ -60,7 +60,7 @@ pub enum Operation<'a> {
     Field { dataset: &'a Dataset, counts: &'a [u64], data: Result<Data<'a>, &'a Error> },
     /// [`Writer::own_field`].
     OwnField { dataset: &'a Dataset, count: u64, data: Result<Data<'a>, &'a Error> },
-    /// [`Writer::dataset_from`].
+    /// [`IncrementalWriter::dataset`].
     DatasetFrom { dataset: &'a Dataset, data: &'a mut dyn DataStream },
     /// [`Writer::texts`].
     Texts { dataset: &'a Dataset, count: u64, items: Result<&'a Texts, &'a Error> },
@@ -73,24 +73,27 @@ pub enum Operation<'a> {
 impl Writer {
     /// Writes what the operation says.
     #[inline(always)] // so that a call has only what concerns its own operation
-    pub(crate) fn write(&mut self, operation: Operation<'_>) -> Result<()> {
+    pub(super) fn write(&mut self, operation: Operation<'_>) -> Result<()> {
         let (state, call) = self.session.begin()?;
         let result = state.perform(operation);
-        self.session.end(&call, result)
-    }
-
-    /// As [`Self::write`], of data in this memory, which stays as it is if [`WriteOptions::lend`](crate::WriteOptions::lend) says so.
-    #[inline(always)]
-    pub(crate) fn write_lent(&mut self, lent: Option<LentMemory>, operation: Operation<'_>) -> Result<()> {
-        let (state, call) = self.session.begin()?;
-        state.lend(lent);
-        let result = state.perform(operation);
-        state.lend(None);
         self.session.end(&call, result)
     }
 }
 
 impl WriterState {
+    /// As [`Self::perform`], of data in this memory, which stays as it is if [`WriteOptions::lend`](crate::WriteOptions::lend) says so.
+    #[inline(always)]
+    pub(crate) fn perform_lent(
+        &mut self,
+        lent: Option<LentMemory>,
+        operation: Operation<'_>,
+    ) -> Result<(), Failure> {
+        self.lend(lent);
+        let result = self.perform(operation);
+        self.lend(None);
+        result
+    }
+
     /// Checks an operation, and executes it: now, or later.
     #[inline(always)]
     fn perform(&mut self, operation: Operation<'_>) -> Result<(), Failure> {

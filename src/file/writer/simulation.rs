@@ -1,8 +1,8 @@
 //! Counts what up to 10,000 simulated ranks write and exchange, and what they would write without this
 //! library. It measures no time.
 
-use super::Writer;
 use super::output::Progress;
+use super::{Writer, begin};
 use crate::file::options::{Encode, Tuning, WriteOptions};
 use crate::file::source::Source;
 use crate::file::sums::SummedFile;
@@ -103,7 +103,7 @@ fn simulate(
         let team = Team::new(Box::new(comm), "f");
         let file = SummedFile::new(Box::new(counted(rank, requests)), None);
         let target = Target::new(Path::new("f"), params, true);
-        let session = Writer::begin(team, file, target, params.clone(), None, Progress::of_new_file(START));
+        let session = begin(team, file, target, params.clone(), None, Progress::of_new_file(START));
         let user = UserString::new(b"").unwrap();
         let mut file = Writer { session, user, cut_off: None };
         program(&mut file).unwrap();

@@ -13,7 +13,7 @@ use scda_base::error::{Error, ErrorKind, Result};
 use scda_storage::lent_memory::LentMemory;
 
 /// What a [`Writer`](super::Writer) has while its file is open.
-pub(crate) struct WriterState {
+pub struct WriterState {
     pub(super) sections: Sections,
     pub(super) compression: Compression,
     pub(super) rows: RowPartitionCache,

@@ -503,7 +503,7 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
         }
         // A reader that goes on can read the others.
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
-        file.tolerate_damage().unwrap();
+        file.inspect().tolerate_damage().unwrap();
         assert!(file.dataset_record("a", 0).is_err());
         assert_eq!(file.dataset_record("b", -1).unwrap().unwrap().shape, [2, 2]);
     }
@@ -695,7 +695,7 @@ fn commits_in_halves_have_the_same_rows() {
                     request = Some(file.commit_begin().unwrap());
                 }
             }
-            file.wait(request.unwrap()).unwrap();
+            request.unwrap().wait(&mut file).unwrap();
             file.close().unwrap();
         });
         let bytes = std::fs::read(&path).unwrap();

@@ -243,7 +243,7 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
         }
         // A reader that goes on can read the others.
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
-        file.tolerate_damage().unwrap();
+        file.inspect().tolerate_damage().unwrap();
         assert!(file.dataset_record("rho", 0).is_err());
         assert_eq!(file.dataset_record("rho", -1).unwrap().unwrap().attributes, r#"{"n":3}"#);
     }

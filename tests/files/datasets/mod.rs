@@ -72,7 +72,7 @@ fn a_dataset_from_a_stream_is_that_from_memory() {
         let params = with(|params: &mut WriteOptions| params.seal = true);
         let mut files = paths.each_ref().map(|path| Writer::create(Solo, path, b"", &params).unwrap());
         files[0].dataset(&dataset, &[IndexBox::all(shape)], &array).unwrap();
-        files[1].dataset_from(&dataset, &mut little_endian(&dataset, &array).as_slice()).unwrap();
+        files[1].incremental().dataset(&dataset, &mut little_endian(&dataset, &array).as_slice()).unwrap();
         files.into_iter().for_each(|file| file.close().unwrap());
         let [memory, stream] = paths.each_ref().map(|path| std::fs::read(path).unwrap());
         assert!(memory == stream, "{shape:?}");
@@ -82,7 +82,7 @@ fn a_dataset_from_a_stream_is_that_from_memory() {
     let mut file = create();
     file.block(b"before", 0, 1, Some(b"x"), Encode::None).unwrap();
     // A stream that ends early: neither metadata nor data stay in the file.
-    let error = file.dataset_from(&dataset, &mut &vec![0; 5 << 20][..]).unwrap_err();
+    let error = file.incremental().dataset(&dataset, &mut &vec![0; 5 << 20][..]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io, "{error}");
     drop(file);
     let mut file = Reader::open(Solo, &paths[0], &options()).unwrap();
@@ -91,7 +91,7 @@ fn a_dataset_from_a_stream_is_that_from_memory() {
     assert!(file.next_section(false).unwrap().is_none());
     let mut dataset = Dataset::new("a", DataType::Float64, [400, 20]);
     dataset.layout = Layout::Auto { shape: None };
-    let error = create().dataset_from(&dataset, &mut &vec![0; 64_000][..]).unwrap_err();
+    let error = create().incremental().dataset(&dataset, &mut &vec![0; 64_000][..]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
 }
 

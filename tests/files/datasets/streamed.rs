@@ -82,7 +82,7 @@ fn long_datasets_come_in_parts_and_have_the_bytes_of_those_from_memory() {
                 for has_boxes in [false, true] {
                     let mut file = create(&paths[1]);
                     let mut stream = Streamed { dataset: &dataset, array: &array, has_boxes, used: 0 };
-                    file.dataset_from(&dataset, &mut stream).unwrap();
+                    file.incremental().dataset(&dataset, &mut stream).unwrap();
                     file.close().unwrap();
                     let [memory, stream] = paths.each_ref().map(|path| std::fs::read(path).unwrap());
                     if let Layout::Auto { .. } = dataset.layout {
@@ -111,7 +111,7 @@ fn a_stream_of_very_many_chunks_has_the_seal_of_memory() {
     file.dataset(&dataset, &[IndexBox::all(&shape)], &array).unwrap();
     file.close().unwrap();
     let mut file = create(&paths[1]);
-    file.dataset_from(&dataset, &mut std::io::Cursor::new(&array[..])).unwrap();
+    file.incremental().dataset(&dataset, &mut std::io::Cursor::new(&array[..])).unwrap();
     file.close().unwrap();
     let [memory, stream] = paths.map(|path| std::fs::read(path).unwrap());
     assert!(memory == stream);

@@ -206,23 +206,23 @@ fn find(mut reader: Reader, names: &[Vec<u8>], seed: u64) -> Result<Found> {
             let first = rng.below(section.size + 1);
             let count = rng.below(section.size - first + 1).min(1 << 20);
             found.data = vec![0; count as usize];
-            reader.read_block_range(first..first + count, &mut found.data)?;
+            reader.ranges().read_block(first..first + count, &mut found.data)?;
         }
         SectionType::Array => {
             let bytes = count.checked_mul(section.size).filter(|&bytes| bytes <= 1 << 20);
             let Some(bytes) = bytes else { return Ok(found) };
             found.data = vec![0; bytes as usize];
-            reader.read_array_range(range, section.size, Sink::Contiguous(&mut found.data))?;
+            reader.ranges().read_array(range, section.size, Sink::Contiguous(&mut found.data))?;
         }
         SectionType::Varray => {
             let mut sizes = vec![0; count as usize];
-            reader.read_varray_sizes_range(range.clone(), &mut sizes)?;
+            reader.ranges().read_varray_sizes(range.clone(), &mut sizes)?;
             let bytes = sizes.iter().fold(0_u64, |sum, &size| sum.saturating_add(size));
             if bytes > 1 << 20 {
                 return Ok(found);
             }
             found.data = vec![0; bytes as usize];
-            reader.read_varray_range(range, &sizes, Sink::Contiguous(&mut found.data))?;
+            reader.ranges().read_varray(range, &sizes, Sink::Contiguous(&mut found.data))?;
         }
     }
     Ok(found)

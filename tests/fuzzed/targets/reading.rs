@@ -5,7 +5,9 @@ use super::{Apart, Scratch};
 use crate::common::{Rng, options};
 use crate::memory;
 use crate::naive::{Found, MOST_DATA, Naive};
-use scda::{Communicator, ErrorKind, ReadOptions, Reader, Result, SectionType, Sink, Solo, run_on_threads};
+use scda::{
+    Collective, Communicator, ErrorKind, ReadOptions, Reader, Result, SectionType, Sink, Solo, run_on_threads,
+};
 use std::path::Path;
 
 /// What a reader of one rank may have in memory besides a few times the file: its window and its batches.
@@ -45,7 +47,7 @@ fn see_all(
     let (rank, size) = (comm.rank(), comm.size());
     let mut rng = Rng(seed);
     let mut file = Reader::open(comm, path, params)?;
-    seen.user = Some(file.user().to_vec());
+    seen.user = Some(file.header().user.to_vec());
     while let Some(section) = file.next_section(decode)? {
         let root = rng.below(size as u64) as usize;
         let is_root = rank == root;
@@ -89,8 +91,8 @@ fn see_all(
                         Sink::Contiguous(data) if ranges => {
                             let (first, second) = data.split_at_mut((cut * section.size) as usize);
                             let all = cut..section.count;
-                            file.read_array_range(all, section.size, Sink::Contiguous(second))?;
-                            file.read_array_range(0..cut, section.size, Sink::Contiguous(first))?;
+                            file.ranges().read_array(all, section.size, Sink::Contiguous(second))?;
+                            file.ranges().read_array(0..cut, section.size, Sink::Contiguous(first))?;
                             file.skip()
                         }
                         sink => file.read_array(&counts, section.size, sink),
@@ -100,8 +102,8 @@ fn see_all(
             SectionType::Varray if ranges => {
                 let mut sizes = vec![0; section.count as usize];
                 let (first, second) = sizes.split_at_mut(cut as usize);
-                file.read_varray_sizes_range(cut..section.count, second)?;
-                file.read_varray_sizes_range(0..cut, first)?;
+                file.ranges().read_varray_sizes(cut..section.count, second)?;
+                file.ranges().read_varray_sizes(0..cut, first)?;
                 let bytes = |sizes: &[u64]| sizes.iter().fold(0_u64, |sum, &size| sum.saturating_add(size));
                 found.data = elements(
                     bytes(&sizes) <= MOST_DATA,
@@ -112,12 +114,12 @@ fn see_all(
                         Sink::Contiguous(data) => {
                             let (low, high) = sizes.split_at(cut as usize);
                             let (first, second) = data.split_at_mut(bytes(low) as usize);
-                            file.read_varray_range(0..cut, low, Sink::Contiguous(first))?;
-                            file.read_varray_range(cut..section.count, high, Sink::Contiguous(second))?;
+                            file.ranges().read_varray(0..cut, low, Sink::Contiguous(first))?;
+                            file.ranges().read_varray(cut..section.count, high, Sink::Contiguous(second))?;
                             file.skip()
                         }
                         Sink::Indirect(_) => {
-                            file.read_varray_range(0..section.count, &sizes, sink)?;
+                            file.ranges().read_varray(0..section.count, &sizes, sink)?;
                             file.skip()
                         }
                         Sink::Skip => file.skip(),

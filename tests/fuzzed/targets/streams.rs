@@ -114,13 +114,13 @@ fn read_all(comm: impl Communicator + 'static, path: &Path, to_seal: bool) -> Re
         let Some(streams) = file.streams_record(NAME, record)? else { break };
         let mut set = Vec::new();
         for task in 0..streams.tasks().min(MOST_TASKS) {
-            let stream = file.stream(&streams, task)?;
+            let stream = streams.stream(&mut file, task)?;
             let mut data = vec![0; stream.bytes().min(MOST_BYTES) as usize];
             // The second half first.
             let (first, second) = data.split_at_mut(stream.bytes().min(MOST_BYTES) as usize / 2);
-            file.read_stream(&stream, first.len() as u64, second)?;
-            file.read_stream(&stream, 0, first)?;
-            let beyond = file.read_stream(&stream, stream.bytes(), &mut [0]).unwrap_err();
+            stream.read(&mut file, first.len() as u64, second)?;
+            stream.read(&mut file, 0, first)?;
+            let beyond = stream.read(&mut file, stream.bytes(), &mut [0]).unwrap_err();
             assert_eq!(beyond.kind(), ErrorKind::Argument);
             set.push(data);
         }
@@ -130,7 +130,7 @@ fn read_all(comm: impl Communicator + 'static, path: &Path, to_seal: bool) -> Re
     for (record, set) in (1..).zip(sets.iter().rev()) {
         let streams = file.streams_record(NAME, -record)?.expect("a set");
         assert_eq!(streams.tasks().min(MOST_TASKS), set.len() as u64);
-        assert_eq!(file.stream(&streams, 0)?.bytes().min(MOST_BYTES), set[0].len() as u64);
+        assert_eq!(streams.stream(&mut file, 0)?.bytes().min(MOST_BYTES), set[0].len() as u64);
     }
     Ok((is_sealed, sets))
 }

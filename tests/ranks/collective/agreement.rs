@@ -3,8 +3,8 @@
 use super::{Scratch, error_of_all, params};
 use crate::common::{options, watched::Watched};
 use scda::{
-    Communicator, DataType, Dataset, Encode, Error, ErrorKind, IndexBox, Layout, PartitionTable, Reader,
-    Result, Sink, Source, ThreadComm, WriteOptions, Writer, run_on_threads,
+    Collective, Communicator, DataType, Dataset, Encode, Error, ErrorKind, IndexBox, Layout, PartitionTable,
+    Reader, Result, Sink, Source, ThreadComm, WriteOptions, Writer, run_on_threads,
 };
 
 /// All agreements have one form: a rank that fails meets the others wherever they are.

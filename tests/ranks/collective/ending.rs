@@ -4,8 +4,8 @@ use super::{Scratch, error_of_all, params, small_model};
 use crate::common::watched::Watched;
 use crate::common::{self, Rng, Want, options, tuned};
 use scda::{
-    Communicator, Elements, Encode, Error, ErrorKind, Faults, Interrupt, Reader, Result, Sink, Source,
-    ThreadComm, WriteOptions, Writer, run_on_threads,
+    Collective, Communicator, Elements, Encode, Error, ErrorKind, Faults, Interrupt, Reader, Result, Sink,
+    Source, ThreadComm, WriteOptions, Writer, run_on_threads,
 };
 use std::path::Path;
 use std::sync::Arc;

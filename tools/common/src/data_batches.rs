@@ -3,6 +3,7 @@
 use crate::datasets::box_parts;
 use crate::fail::{Fail, Result};
 use crate::progress::Progress;
+use scda::bindings::ReaderCalls;
 use scda::{DataStream, ElementStream, Reader, Section, SectionType, Sink};
 use scda_base::numbers::to_usize;
 use std::io::{self, Read};
@@ -34,7 +35,7 @@ pub fn for_each_sizes<E: From<scda::Error>>(
     while done < count {
         let step = (count - done).min(SIZES);
         sizes.resize(to_usize(step), 0);
-        reader.read_varray_sizes_range(done..done + step, &mut sizes)?;
+        reader.ranges().read_varray_sizes(done..done + step, &mut sizes)?;
         each(&sizes)?;
         done += step;
     }
@@ -164,7 +165,7 @@ impl DataBatches {
                 let step = if decoded { left } else { left.min(PIECE_BYTES) };
                 self.now = start..start + step;
                 resize(reader, &mut self.data, step)?;
-                reader.read_block_range(self.now.clone(), &mut self.data)?;
+                reader.ranges().read_block(self.now.clone(), &mut self.data)?;
                 self.is_unseen = false;
             }
             SectionType::Array => {
@@ -173,10 +174,10 @@ impl DataBatches {
                 self.now = start..start + step;
                 if step * size > PIECE_BYTES && !decoded {
                     // One element: no memory is taken for what the file does not have.
-                    reader.read_array_range(self.now.clone(), size, Sink::Skip)?;
+                    reader.ranges().read_array(self.now.clone(), size, Sink::Skip)?;
                 }
                 resize(reader, &mut self.data, step * size)?;
-                reader.read_array_range(self.now.clone(), size, Sink::Contiguous(&mut self.data))?;
+                reader.ranges().read_array(self.now.clone(), size, Sink::Contiguous(&mut self.data))?;
             }
             SectionType::Varray => {
                 if start >= self.sizes_from + self.sizes.len() as u64 {
@@ -184,7 +185,7 @@ impl DataBatches {
                     self.now = start..start + step;
                     self.sizes.resize(to_usize(step), 0);
                     self.sizes_from = start;
-                    if let Err(error) = reader.read_varray_sizes_range(self.now.clone(), &mut self.sizes) {
+                    if let Err(error) = reader.ranges().read_varray_sizes(self.now.clone(), &mut self.sizes) {
                         self.sizes.clear();
                         return Err(error.into());
                     }
@@ -198,7 +199,7 @@ impl DataBatches {
                 }
                 self.now = start..start + count as u64;
                 resize(reader, &mut self.data, bytes)?;
-                reader.read_varray_range(
+                reader.ranges().read_varray(
                     self.now.clone(),
                     &ahead[..count],
                     Sink::Contiguous(&mut self.data),
@@ -302,6 +303,6 @@ impl ElementStream for Stream<'_> {
     fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
         let range = self.next_size..self.next_size + sizes.len() as u64;
         self.next_size = range.end;
-        self.reader.read_varray_sizes_range(range, sizes).map_err(io::Error::other)
+        self.reader.ranges().read_varray_sizes(range, sizes).map_err(io::Error::other)
     }
 }

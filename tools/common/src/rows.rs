@@ -91,7 +91,7 @@ fn has_changed() -> Fail {
 /// # Errors
 /// Those of the reader.
 pub fn seals(reader: &mut Reader) -> Result<Option<Seals>> {
-    Ok(if reader.is_sealed() { Some(reader.seals()?) } else { None })
+    Ok(if reader.is_sealed() { Some(reader.inspect().seals()?) } else { None })
 }
 
 /// Sections that look like datasets, but are none.

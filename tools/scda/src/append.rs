@@ -87,9 +87,9 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     let input = Input::new(&args.file, &args.resources)?.with_unsealed(true);
     check_all_sealed(&input)?;
     let mut reader = input.open_damaged(false)?;
-    let is_in_place = reader.has_seal_mark() || !reader.seals()?.all.is_empty();
+    let is_in_place = reader.header().has_seal_mark() || !reader.inspect().seals()?.all.is_empty();
     let how = StorageOptions::default();
-    let mut params = how.params(reader.line_break(), &args.resources);
+    let mut params = how.params(reader.header().line_break, &args.resources);
     (params.seal, params.atomic) = (is_in_place || args.seal, !is_in_place);
     let style = params.line_break;
     let inputs = inputs(&args.from, &args.resources)?;
@@ -126,9 +126,10 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
         let (output, style) = match &mut output {
             Some(output) => output,
             None => {
-                let params = args.how.params_like(&from.reader, &args.resources);
+                let params = args.how.params_like(&mut from.reader, &args.resources);
                 let style = params.line_break;
-                let new = OutputFile::create(&args.to, args.force, from.reader.user(), params, &inputs)?;
+                let new =
+                    OutputFile::create(&args.to, args.force, &from.reader.header().user, params, &inputs)?;
                 output.insert((new, style))
             }
         };

@@ -202,7 +202,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let changes = args.changes(attributes)?;
     let how = StorageOptions::default();
-    let params = how.params_like(&from.reader, &args.resources);
+    let params = how.params_like(&mut from.reader, &args.resources);
     if from.reader.is_sealed() {
         let mut output = OutputFile::append(&args.file, params, &[])?;
         // From now on, nobody else writes the file.
@@ -220,7 +220,7 @@ pub fn run(args: &Args) -> Result<()> {
         let metadata = read_metadata(&mut other, &owner.block)?;
         pick.metadata = Some((owner.number, with_attributes(&metadata, &attributes)?));
     }
-    let (user, style) = (*from.reader.user(), params.line_break);
+    let (user, style) = (from.reader.header().user, params.line_break);
     let inputs = std::slice::from_ref(&input);
     let mut output = OutputFile::create(&args.file, true, &user, params, inputs)?;
     sections(&input, &mut from, &mut output, &how, &mut pick, style)?;

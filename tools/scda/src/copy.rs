@@ -81,7 +81,7 @@ pub fn sections(
     pick: &mut SectionChoice<'_>,
     style: LineBreak,
 ) -> Result<CopyTotals> {
-    let total = from.reader.file_size().unwrap_or(0);
+    let total = from.reader.inspect().file_size().unwrap_or(0);
     let mut progress = Progress::new(&format!("copy {}", input.name()), total);
     let mut walk = Walk::with_streams(input);
     let mut copied = CopyTotals::default();
@@ -139,8 +139,8 @@ pub fn run(args: &Args) -> Result<()> {
     let held = LockedInput::among(&args.to, args.force, inputs)?;
     let input = Input::new(&args.from, &args.resources)?.with_unsealed(args.unsealed);
     let mut from = VerifyingReader::new(&input)?;
-    let user = *from.reader.user();
-    let params = args.how.params_like(&from.reader, &args.resources);
+    let user = from.reader.header().user;
+    let params = args.how.params_like(&mut from.reader, &args.resources);
     let style = params.line_break;
     let replacement = |text: &String| Replacement::new(text, args.how.pack_streams, &args.resources);
     let mut pick = SectionChoice::new(&args.select, &args.delete);

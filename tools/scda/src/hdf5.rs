@@ -32,16 +32,16 @@ fn renew(out: &mut Output, path: &Path, resources: &Resources) -> Result<()> {
     }
     let input = Input::new(path, resources)?;
     let name = visible(input.name());
-    if input.open()?.superblock()?.is_none() {
+    if input.open()?.inspect().superblock()?.is_none() {
         let words = "it has no room for the superblock of HDF5; scda copy --hdf5 writes a copy that has";
         return Err(Fail::file(input.name(), words));
     }
     check_all_sealed(&input)?;
     let mut params = WriteOptions::default();
     resources.set(&mut params.tuning);
-    params.line_break = input.open()?.line_break();
+    params.line_break = input.open()?.header().line_break;
     OutputFile::append(path, params, &[])?.finish()?;
-    match input.open()?.superblock()? {
+    match input.open()?.inspect().superblock()? {
         Some(SuperblockState::View(_)) => out.text(format_args!("{name}: is an HDF5 file as well\n")),
         _ => out.text(format_args!("{name}: has nothing that HDF5 can show\n")),
     }

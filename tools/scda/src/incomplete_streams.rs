@@ -62,7 +62,7 @@ impl IncompleteStreams {
         if section.size < entries.len() as u64 {
             return Ok(None);
         }
-        reader.read_block_range(0..entries.len() as u64, &mut entries)?;
+        reader.ranges().read_block(0..entries.len() as u64, &mut entries)?;
         reader.skip()?;
         let part =
             StreamPart::parse(&entries, section.data_offset).ok().filter(|part| part.tasks <= MOST_TASKS);
@@ -72,7 +72,7 @@ impl IncompleteStreams {
         let end = file.metadata().map_err(trouble)?.len();
         let data = start + STREAMS_HEADER_BYTES;
         // Ended streams of which something is lost are sealed, or have an array after them.
-        if reader.seals()?.all.last().is_some_and(|last| last.seal.length > section.offset) {
+        if reader.inspect().seals()?.all.last().is_some_and(|last| last.seal.length > section.offset) {
             return Ok(None);
         }
         let mut found = Self { file, part, data, end, lengths: None };
@@ -246,7 +246,7 @@ impl IncompleteStreams {
             ended.known += u64::from(is_known);
             Ok(Box::new(IncompleteStream { of: Arc::clone(&this), task, at: 0, bytes }))
         };
-        writer.streams_from(NAME.as_bytes(), chunk_bytes, tasks, &mut open)?;
+        writer.incremental().streams(NAME.as_bytes(), chunk_bytes, tasks, &mut open)?;
         Ok(ended)
     }
 }

@@ -136,7 +136,7 @@ pub fn run(args: &Args) -> Result<()> {
         Ok(Box::new(NamedInput { file, name }))
     };
     let chunk_bytes = args.chunk_bytes.unwrap_or(chosen);
-    out.writer()?.streams_from(name, chunk_bytes, files.len() as u64, &mut open)?;
+    out.writer()?.incremental().streams(name, chunk_bytes, files.len() as u64, &mut open)?;
     out.finish()
 }
 

@@ -157,7 +157,7 @@ fn inline(writer: &mut Writer, mut section: SectionDescription) -> Result<(), De
 fn block(writer: &mut Writer, mut section: SectionDescription) -> Result<(), DescriptionError> {
     let size = section.e.or(section.data.bytes).ok_or("expected E, the number of bytes")?;
     expect("bytes", section.data.bytes.unwrap_or(size), size)?;
-    Ok(writer.block_from(&section.user, size, &mut section.data.from, section.encode)?)
+    Ok(writer.incremental().block(&section.user, size, &mut section.data.from, section.encode)?)
 }
 
 fn array(writer: &mut Writer, mut section: SectionDescription) -> Result<(), DescriptionError> {
@@ -173,7 +173,7 @@ fn array(writer: &mut Writer, mut section: SectionDescription) -> Result<(), Des
     expect("elements", given.unwrap_or(count), count)?;
     let bytes = count.checked_mul(size).ok_or("N times E is too large")?;
     expect("bytes", data.bytes.unwrap_or(bytes), bytes)?;
-    Ok(writer.array_from(&section.user, count, size, &mut section.data.from, section.encode)?)
+    Ok(writer.incremental().array(&section.user, count, size, &mut section.data.from, section.encode)?)
 }
 
 fn varray(writer: &mut Writer, section: SectionDescription) -> Result<(), DescriptionError> {
@@ -197,7 +197,7 @@ fn varray(writer: &mut Writer, section: SectionDescription) -> Result<(), Descri
         expect("bytes", bytes, total.ok_or("the sum of the sizes is too large")?)?;
     }
     let mut elements = Elements { data: section.data.from, sizes, next: 0 };
-    Ok(writer.varray_from(&section.user, count, &mut elements, section.encode)?)
+    Ok(writer.incremental().varray(&section.user, count, &mut elements, section.encode)?)
 }
 
 pub fn run(args: &Args) -> Result<()> {

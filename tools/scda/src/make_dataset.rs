@@ -78,14 +78,14 @@ pub fn dataset(
         return write_texts(output.writer().map_err(words)?, &dataset, &mut data).map_err(words);
     }
     if !is_encoded {
-        return Ok(output.writer().map_err(words)?.dataset_from(&dataset, &mut data)?);
+        return Ok(output.writer().map_err(words)?.incremental().dataset(&dataset, &mut data)?);
     }
     let text = metadata::of_dataset(&dataset, &Codecs::of(&dataset, level))?;
     output.metadata(text, 0).map_err(words)?;
     let rows = dataset.shape.first().copied().unwrap_or(1);
     let row_bytes = dataset.shape.iter().skip(1).product::<u64>() * dataset.data_type.item_bytes();
     let writer = output.writer().map_err(words)?;
-    Ok(writer.array_from(dataset.name.as_bytes(), rows, row_bytes, &mut data, Encode::Always)?)
+    Ok(writer.incremental().array(dataset.name.as_bytes(), rows, row_bytes, &mut data, Encode::Always)?)
 }
 
 impl DatasetDescription {

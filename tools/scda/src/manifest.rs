@@ -42,9 +42,9 @@ pub fn write(out: &mut Output, input: &Input, contents: &Contents<'_>) -> Result
             return Err(fault.into());
         }
     };
-    head.insert("bytes".into(), reader.file_size().into());
-    put_bytes(&mut head, "vendor", reader.vendor());
-    put_bytes(&mut head, "user", reader.user());
+    head.insert("bytes".into(), reader.inspect().file_size().into());
+    put_bytes(&mut head, "vendor", &reader.header().vendor);
+    put_bytes(&mut head, "user", &reader.header().user);
     let seals = seals(&mut reader)?;
     let is_sealed = seals.is_some();
     head.insert("sealed".into(), is_sealed.into());

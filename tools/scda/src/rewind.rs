@@ -148,8 +148,8 @@ pub fn run(args: &Args) -> Result<()> {
         lock(&file, input.name())?;
     }
     let mut reader = input.open_damaged(false)?;
-    let size = reader.file_size().unwrap_or(0);
-    let found = reader.seals()?;
+    let size = reader.inspect().file_size().unwrap_or(0);
+    let found = reader.inspect().seals()?;
     if let Some(fault) = found.fault {
         return Err(fault.into());
     }
@@ -170,7 +170,7 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(Fail::file(input.name(), format_args!("it has {count} seals, and no seal {number}")));
     };
     // A file is not cut back to a damaged seal.
-    reader.check_index(wanted)?;
+    reader.inspect().check_index(wanted)?;
     let (end, name) = (wanted.seal.length, visible(input.name()));
     if end == size {
         out.text(format_args!("{name}: ends with seal {number} already\n"))?;
@@ -191,14 +191,14 @@ pub fn run(args: &Args) -> Result<()> {
     if found != size {
         return Err(Fail::file(input.name(), "the file has changed in the meantime; nothing was removed"));
     }
-    if let Some(superblock) = reader.renewed_superblock(end)? {
+    if let Some(superblock) = reader.inspect().renewed_superblock(end)? {
         // HDF5 must not be led to what is removed next.
         let written = file.write_all_at(&superblock, SUPERBLOCK_OFFSET).and_then(|()| file.sync_all());
         written.map_err(trouble)?;
     }
     if sealed > 0 {
         // As the library does: the seals must not be there any more when what they seal is damaged.
-        let note = truncation::bytes(end, reader.line_break());
+        let note = truncation::bytes(end, reader.header().line_break);
         let noted = file.write_all_at(&note, truncation::offset(size, end)).and_then(|()| file.sync_all());
         if let Err(error) = noted {
             let _ = file.set_len(size);

@@ -72,9 +72,9 @@ pub fn run(args: &Args) -> Result<()> {
         complain(&format!("{}: nothing can be saved", input.name()));
         return Err(Fail::Said(NO));
     }
-    let reader = input.open_damaged(false)?;
-    let user = *reader.user();
-    let mut params = StorageOptions::default().params(reader.line_break(), &args.resources);
+    let mut reader = input.open_damaged(false)?;
+    let user = reader.header().user;
+    let mut params = StorageOptions::default().params(reader.header().line_break, &args.resources);
     // Metadata without anything after them are left out. All else of a dataset that is wrong is saved: it is no worse
     // than it was, but a seal would say that it is right.
     let is_kept = |finding: &&Finding| {
@@ -85,7 +85,7 @@ pub fn run(args: &Args) -> Result<()> {
     let wants_seal = args.seal.wanted(scan.sealed.is_some());
     let is_sealed = wants_seal && kept.is_empty();
     params.seal = is_sealed;
-    params.hdf5 = args.seal.wants_hdf5(reader.has_superblock());
+    params.hdf5 = args.seal.wants_hdf5(reader.inspect().has_superblock());
     let mut file = OutputFile::create(&args.to, args.force, &user, params, std::slice::from_ref(&input))?;
     let bytes = scan.first_start + scan.parts.iter().map(Part::bytes).sum::<u64>();
     let mut progress = Progress::new("salvage", bytes);
@@ -392,7 +392,7 @@ impl Salvager<'_> {
             let text = read_metadata(&mut self.reader, &section)?;
             let text = with_attributes(&text, &found.dataset.attributes)?;
             let bytes = text.len() as u64;
-            self.writer.block_from(&section.user, bytes, &mut text.as_bytes(), Encode::None)?;
+            self.writer.incremental().block(&section.user, bytes, &mut text.as_bytes(), Encode::None)?;
             return Ok(self.reader.skip()?);
         }
         if !is_metadata {

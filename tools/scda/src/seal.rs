@@ -58,8 +58,8 @@ fn unsealed(input: &Input, bytes: u64) -> Fail {
 fn check_mark(input: &Input) -> Result<()> {
     let mut reader = input.open_damaged(false)?;
     let start = reader.position().unwrap_or(0);
-    let bytes = reader.file_size().unwrap_or(0).saturating_sub(start);
-    if bytes == 0 || !reader.has_seal_mark() || !reader.seals()?.all.is_empty() {
+    let bytes = reader.inspect().file_size().unwrap_or(0).saturating_sub(start);
+    if bytes == 0 || !reader.header().has_seal_mark() || !reader.inspect().seals()?.all.is_empty() {
         return Ok(());
     }
     Err(Fail::file(
@@ -76,12 +76,13 @@ pub fn check_all_sealed(input: &Input) -> Result<()> {
     check_mark(input)?;
     Reader::open(Solo, input.path(), &ReadOptions::default())?;
     let mut reader = input.open_damaged(false)?;
-    let seals = reader.seals()?;
+    let seals = reader.inspect().seals()?;
     if let Some(fault) = seals.fault {
         return Err(fault.into());
     }
     let sealed = seals.all.last().map(|last| last.seal.length);
-    let after = sealed.zip(reader.file_size()).map_or(0, |(sealed, size)| size.saturating_sub(sealed));
+    let after =
+        sealed.zip(reader.inspect().file_size()).map_or(0, |(sealed, size)| size.saturating_sub(sealed));
     if after == 0 { Ok(()) } else { Err(unsealed(input, after)) }
 }
 
@@ -147,7 +148,7 @@ fn seal(out: &mut output::Output, path: &PathBuf, resources: &Resources) -> Resu
     let mut params = WriteOptions::default();
     params.seal = true;
     resources.set(&mut params.tuning);
-    params.line_break = input.open()?.line_break();
+    params.line_break = input.open()?.header().line_break;
     OutputFile::append(path, params, &[])?.finish()?;
     let bytes = std::fs::metadata(path).map_err(trouble)?.len();
     let count = crate::check::sections(input.open()?.sections()?);

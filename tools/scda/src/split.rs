@@ -100,7 +100,7 @@ pub fn run(args: &Args) -> Result<()> {
             made()?;
             let streams = &found.streams;
             for task in 0..streams.tasks() {
-                let stream = reader.stream(streams, task)?;
+                let stream = streams.stream(&mut reader, task)?;
                 let path = path_of(&args.to, streams.name(), task, streams.tasks());
                 let mut file = TaskFile::new(&path, args.force, &input)?;
                 each_piece(&mut reader, &stream, 0..stream.bytes(), |data| {

@@ -81,10 +81,10 @@ pub fn codec_parser() -> impl TypedValueParser<Value = Codec> {
 
 impl StorageOptions {
     /// The parameters for a file that is written as this one.
-    pub fn params_like(&self, reader: &Reader, resources: &Resources) -> WriteOptions {
-        let mut params = self.params(reader.line_break(), resources);
+    pub fn params_like(&self, reader: &mut Reader, resources: &Resources) -> WriteOptions {
+        let mut params = self.params(reader.header().line_break, resources);
         params.seal = self.seal.wanted(reader.is_sealed());
-        params.hdf5 = self.seal.wants_hdf5(reader.has_superblock());
+        params.hdf5 = self.seal.wants_hdf5(reader.inspect().has_superblock());
         params
     }
 

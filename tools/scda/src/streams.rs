@@ -281,7 +281,7 @@ impl Read for StreamElements<'_> {
                 let left = stream.bytes() - *position;
                 if left > 0 {
                     let count = left.min(buffer.len() as u64);
-                    let read = self.reader.read_stream(stream, *position, &mut buffer[..to_usize(count)]);
+                    let read = stream.read(self.reader, *position, &mut buffer[..to_usize(count)]);
                     read.map_err(io::Error::other)?;
                     *position += count;
                     self.progress.add(count);
@@ -291,7 +291,7 @@ impl Read for StreamElements<'_> {
             if self.next == self.streams.tasks() {
                 return Ok(0);
             }
-            let stream = self.reader.stream(self.streams, self.next).map_err(io::Error::other)?;
+            let stream = self.streams.stream(self.reader, self.next).map_err(io::Error::other)?;
             self.now = Some((stream, 0));
             self.next += 1;
         }
@@ -308,7 +308,7 @@ impl DataStream for StreamElements<'_> {
 impl ElementStream for StreamElements<'_> {
     fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
         for size in sizes {
-            *size = self.reader.stream(self.streams, self.next_size).map_err(io::Error::other)?.bytes();
+            *size = self.streams.stream(self.reader, self.next_size).map_err(io::Error::other)?.bytes();
             self.next_size += 1;
         }
         Ok(())
@@ -356,7 +356,7 @@ pub fn each_piece(
     let (mut data, mut from) = (Vec::new(), range.start);
     while from < range.end {
         data.resize(to_usize((range.end - from).min(PIECE_BYTES)), 0);
-        reader.read_stream(stream, from, &mut data)?;
+        stream.read(reader, from, &mut data)?;
         each(&data)?;
         from += data.len() as u64;
     }
@@ -379,7 +379,7 @@ pub fn print(
         };
         return Err(Fail::file(input.name(), format_args!("--stream {task}: there are {found}")));
     }
-    let stream = reader.stream(streams, task)?;
+    let stream = streams.stream(reader, task)?;
     let range = range(stream.bytes())?;
     let mut out = output::Output::new()?;
     let (start, mut show) = (range.start, None);

@@ -167,9 +167,10 @@ fn digests_of(reader: &mut Reader, item: &Item, progress: &mut Progress) -> Resu
 
 /// The digests of a file, as they become known; what is before any damage is said.
 fn digests(out: &mut Output, reader: &mut Reader, input: &Input, args: &Args) -> Result<[u8; 32]> {
-    let mut progress = Progress::new(&format!("sum {}", input.name()), reader.file_size().unwrap_or(0));
+    let mut progress =
+        Progress::new(&format!("sum {}", input.name()), reader.inspect().file_size().unwrap_or(0));
     let mut file = Sha256::new();
-    put_user(&mut file, reader.user());
+    put_user(&mut file, &reader.header().user);
     // The digest of the file has their number before them.
     let mut digests: Vec<[u8; 32]> = Vec::new();
     let mut walk = Walk::new(input, false);
@@ -208,7 +209,7 @@ fn sum(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     let mut head = Map::new();
     head.insert("file".into(), input.name().into());
     let result = input.open_damaged(false).map_err(Fail::from).and_then(|mut reader| {
-        put_bytes(&mut head, "user", reader.user());
+        put_bytes(&mut head, "user", &reader.header().user);
         let head = Value::Object(std::mem::take(&mut head)).to_string();
         out.text(format_args!("{}", head.trim_end_matches('}')))?;
         let (begin, end) = if args.total { ("", "") } else { (",\"sections\":[", "]") };

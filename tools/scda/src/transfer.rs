@@ -30,7 +30,7 @@ pub struct TransferOptions<'a> {
 impl TransferOptions<'_> {
     /// Whether compressed data, which have line breaks, stay as they are.
     fn keeps_style(self, reader: &Reader) -> bool {
-        self.how.style.is_none() && self.style == reader.line_break()
+        self.how.style.is_none() && self.style == reader.header().line_break
     }
 
     /// Writes a section, dataset or group, of which the reader has read the first header, and skips it. `metadata`
@@ -101,9 +101,12 @@ impl TransferOptions<'_> {
                     let bytes = stored.shape.iter().skip(1).product::<u64>() * stored.data_type.item_bytes();
                     output.metadata(text, 0)?;
                     let user = &found.data.user;
-                    return Ok(output.writer()?.array_from(user, rows, bytes, &mut items, encode)?);
+                    return Ok(output
+                        .writer()?
+                        .incremental()
+                        .array(user, rows, bytes, &mut items, encode)?);
                 }
-                return Ok(output.writer()?.dataset_from(&stored, &mut items)?);
+                return Ok(output.writer()?.incremental().dataset(&stored, &mut items)?);
             };
             let words = format!("dataset \"{}\" stays as it is: it cannot be read: {why}", stored.name);
             if !found.added.is_empty() && !output.is_sealed() {
@@ -150,7 +153,7 @@ impl TransferOptions<'_> {
             let set = streams::whole(reader, name, found, item.number)?;
             let encode = self.how.encode(&found.chunks);
             let mut elements = streams::StreamElements::new(reader, &set, progress);
-            output.writer()?.varray_from(set.name(), set.tasks(), &mut elements, encode)?;
+            output.writer()?.incremental().varray(set.name(), set.tasks(), &mut elements, encode)?;
             reader.seek(item.section.offset)?;
             reader.next_section(true)?;
             return Ok(item.skip(reader)?);
@@ -175,7 +178,7 @@ impl TransferOptions<'_> {
     ) -> Result<()> {
         let Some(text) = new_metadata else { return self.keep(reader, output, &found.block, progress) };
         let (user, bytes) = (&found.block.user, text.len() as u64);
-        output.writer()?.block_from(user, bytes, &mut text.as_bytes(), Encode::None)?;
+        output.writer()?.incremental().block(user, bytes, &mut text.as_bytes(), Encode::None)?;
         Ok(reader.skip()?)
     }
 
@@ -300,7 +303,7 @@ pub fn with_attributes(metadata: &str, attributes: &str) -> Result<String> {
 /// The text of the block of metadata whose header was just read.
 pub fn read_metadata(reader: &mut Reader, block: &Section) -> Result<String> {
     let mut text = vec![0; to_usize(block.size)];
-    reader.read_block_range(0..block.size, &mut text)?;
+    reader.ranges().read_block(0..block.size, &mut text)?;
     // The caller has parsed the metadata.
     String::from_utf8(text).map_err(|_| Fail::Trouble("metadata: the file has changed".to_owned()))
 }
@@ -382,10 +385,12 @@ fn write(
     let mut stream = Stream::new(reader, section, progress);
     match section.section_type {
         SectionType::Inline | SectionType::Block => {
-            writer.block_from(user, section.size, &mut stream, encode)?;
+            writer.incremental().block(user, section.size, &mut stream, encode)?;
         }
-        SectionType::Array => writer.array_from(user, section.count, section.size, &mut stream, encode)?,
-        SectionType::Varray => writer.varray_from(user, section.count, &mut stream, encode)?,
+        SectionType::Array => {
+            writer.incremental().array(user, section.count, section.size, &mut stream, encode)?
+        }
+        SectionType::Varray => writer.incremental().varray(user, section.count, &mut stream, encode)?,
     }
     stream.finish()
 }

@@ -1,6 +1,7 @@
 //! Forests of squares and cubes (docs/forest.md), and of any shapes (docs/t8code.md), where elements take the
 //! place of quadrants.
 
+pub mod geometry;
 pub mod read;
 pub mod rules;
 pub mod shapes;

@@ -49,30 +49,6 @@ impl TreeShape {
         })
     }
 
-    /// The other corners of an element of this type, as multiples of its edge from corner 0, as far as they say whether it lies in its
-    /// tree. `None` if there is no such type.
-    fn corners(self, kind: i64) -> Option<&'static [[i64; 3]]> {
-        // From the first corner to the last one along the axes in each order.
-        const TETRAHEDRA: [[[i64; 3]; 3]; 6] = [
-            [[1, 0, 0], [1, 0, 1], [1, 1, 1]],
-            [[1, 0, 0], [1, 1, 0], [1, 1, 1]],
-            [[0, 1, 0], [1, 1, 0], [1, 1, 1]],
-            [[0, 1, 0], [0, 1, 1], [1, 1, 1]],
-            [[0, 0, 1], [0, 1, 1], [1, 1, 1]],
-            [[0, 0, 1], [1, 0, 1], [1, 1, 1]],
-        ];
-        const PRISMS: [[[i64; 3]; 2]; 2] = [[[1, 0, 0], [1, 1, 1]], [[0, 1, 0], [1, 1, 1]]];
-        const PYRAMIDS: [[[i64; 3]; 4]; 2] =
-            [[[1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1]], [[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, -1]]];
-        let kind = usize::try_from(kind).ok()?;
-        match self {
-            Self::Box => (kind == 0).then_some(&[[1, 1, 1]]),
-            Self::Triangle | Self::Prism => PRISMS.get(kind).map(<[_; 2]>::as_slice),
-            Self::Pyramid if kind >= 6 => PYRAMIDS.get(kind - 6).map(<[_; 4]>::as_slice),
-            Self::Tetrahedron | Self::Pyramid => TETRAHEDRA.get(kind).map(<[_; 3]>::as_slice),
-        }
-    }
-
     /// Whether a point is in the tree, whose edge is 2^30.
     fn has(self, [x, y, z]: [i64; 3]) -> bool {
         [x, y, z].iter().all(|c| (0..=1 << BITS).contains(c))
@@ -132,7 +108,7 @@ impl Element {
         let Some(level) = level else {
             return wrong(1, format!("found level {}, expected at most {most}", self.level));
         };
-        let Some(others) = shape.corners(self.kind) else {
+        let Some(corners) = shape.corners(dimension, self.kind) else {
             return wrong(2, format!("found type {}, which its tree does not have", self.kind));
         };
         let edge = 1_i64 << (BITS - level);
@@ -140,7 +116,7 @@ impl Element {
             std::array::from_fn(|axis| if axis < dimension { self.corner[axis] + edge * of[axis] } else { 0 })
         };
         let is_multiple = self.corner[..dimension].iter().all(|coordinate| coordinate % edge == 0);
-        if !is_multiple || !shape.has(self.corner) || !others.iter().all(|of| shape.has(place(of))) {
+        if !is_multiple || !corners.iter().all(|of| shape.has(place(of))) {
             let found = &self.corner[..dimension];
             return wrong(0, format!("found {found:?}, expected multiples of {edge} that lie in the tree"));
         }

@@ -17,7 +17,7 @@ impl Reader {
     /// `Argument` for a path that no group can have, `Format` if the section of this user string is no group; those of
     /// [`Self::find`], [`Self::seek_section`], [`Self::next_section`] and [`Self::read_block`].
     pub fn group(&mut self, path: &str) -> Result<Option<Group>> {
-        self.read(|state| state.datasets().find_group(path))
+        self.session.operate(|state| state.datasets().find_group(path))
     }
 }
 

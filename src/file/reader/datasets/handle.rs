@@ -71,19 +71,15 @@ impl DatasetHandle {
     /// # Errors
     /// `Argument` for boxes that do not lie in the dataset, memory of another size, or a dataset of another file;
     /// `Unsupported` for what [`Dataset::unsupported`] says, `Decode` for a damaged chunk or a bool that is neither 0 nor 1, and
-    /// those of [`Reader::read_varray_range`]. An error of one rank is an error of all.
+    /// those of [`SectionRanges::read_varray`]. An error of one rank is an error of all.
     pub fn read<'a>(
         &self,
         file: &mut Reader,
         regions: &'a [IndexBox],
         data: impl Into<DataMut<'a>>,
     ) -> Result<()> {
-        self.read_own(file, Ok((regions, data.into())))
-    }
-
-    /// As [`Self::read`]. The boxes and the memory may be an error of this rank.
-    pub(crate) fn read_own(&self, file: &mut Reader, mine: Result<super::BoxesMut<'_>>) -> Result<()> {
-        file.read(|state| state.datasets().read_dataset(self, mine))
+        let mine = Ok((regions, data.into()));
+        file.session.operate(|state| state.datasets().read_dataset(self, mine))
     }
 
     /// Reads boxes of a dataset whose items are of variable length, on each rank: any boxes, as in [`Self::read`]. The items come one
@@ -94,12 +90,7 @@ impl DatasetHandle {
     /// # Errors
     /// `Argument` for a dataset of another type; `Decode` for a damaged chunk, or a text that is no UTF-8; those of [`Self::read`].
     pub fn read_texts(&self, file: &mut Reader, regions: &[IndexBox]) -> Result<Texts> {
-        self.read_own_texts(file, Ok(regions))
-    }
-
-    /// As [`Self::read_texts`]. The boxes may be an error of this rank.
-    pub(crate) fn read_own_texts(&self, file: &mut Reader, regions: Result<&[IndexBox]>) -> Result<Texts> {
-        file.read(|state| state.datasets().read_texts(self, regions))
+        file.session.operate(|state| state.datasets().read_texts(self, Ok(regions)))
     }
 
     /// Whether the file has no chunk that a box of this rank touches, so that all items there have the fill value. No data are read.
@@ -107,7 +98,7 @@ impl DatasetHandle {
     /// # Errors
     /// Those of [`Self::read`].
     pub fn is_fill(&self, file: &mut Reader, region: &IndexBox) -> Result<bool> {
-        file.read(|state| state.datasets().is_fill(self, region))
+        file.session.operate(|state| state.datasets().is_fill(self, region))
     }
 
     /// The block with its metadata, as a section of the file.
@@ -141,7 +132,7 @@ impl DatasetHandle {
     /// Those of a dataset with these rows.
     #[doc(hidden)]
     pub fn with_unsealed_rows(&self, file: &mut Reader, pair: u64, before: Option<u64>) -> Result<Self> {
-        let open = file.read(|state| state.datasets().with_unsealed_rows(self, pair, before))?;
+        let open = file.session.operate(|state| state.datasets().with_unsealed_rows(self, pair, before))?;
         Ok(Self::new(self.file.clone(), open))
     }
 

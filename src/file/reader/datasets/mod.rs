@@ -72,7 +72,7 @@ impl Reader {
     /// section after them, `Unsupported` for a type of items that is none of [`DataType`](crate::DataType); those of [`Self::find`],
     /// [`Self::seek_section`] and [`Self::next_section`].
     pub fn dataset_record(&mut self, name: &str, record: i64) -> Result<Option<DatasetHandle>> {
-        self.read(|state| {
+        self.session.operate(|state| {
             let mut datasets = state.datasets();
             Ok(datasets.find_dataset(name, record, AllRows::Read)?.map(|open| datasets.handle(open)))
         })
@@ -112,12 +112,7 @@ impl Reader {
     pub fn read_datasets(&mut self, requests: Vec<Request<'_>>) -> Result<()> {
         let own = |Request { dataset, regions, data }| RankRequest { dataset, mine: Ok((regions, data)) };
         let requests = requests.into_iter().map(own).collect();
-        self.read_own_datasets(requests)
-    }
-
-    /// As [`Self::read_datasets`]. The boxes and the memory may be errors of this rank.
-    pub(crate) fn read_own_datasets(&mut self, requests: Vec<RankRequest<'_>>) -> Result<()> {
-        self.read(|state| state.datasets().read_datasets(requests))
+        self.session.operate(|state| state.datasets().read_datasets(requests))
     }
 }
 
@@ -268,7 +263,7 @@ impl DatasetReader<'_> {
     }
 
     /// See [`Reader::read_datasets`].
-    fn read_datasets(&mut self, requests: Vec<RankRequest<'_>>) -> Result<(), Failure> {
+    pub(crate) fn read_datasets(&mut self, requests: Vec<RankRequest<'_>>) -> Result<(), Failure> {
         self.team().note_call(Function::ReadDatasets);
         self.team().note(Topic::Dataset, requests.len() as u64);
         let (mut all, mut mine) = (Vec::new(), Vec::new());
@@ -281,7 +276,11 @@ impl DatasetReader<'_> {
     }
 
     /// See [`DatasetHandle::read`]. The arguments may be an error of this rank.
-    fn read_dataset(&mut self, handle: &DatasetHandle, mine: Result<BoxesMut<'_>>) -> Result<(), Failure> {
+    pub(crate) fn read_dataset(
+        &mut self,
+        handle: &DatasetHandle,
+        mine: Result<BoxesMut<'_>>,
+    ) -> Result<(), Failure> {
         self.team().note_call(Function::ReadDataset);
         let open = self.use_handle(handle)?;
         let _limited = self.limit_memory(open);

@@ -18,7 +18,7 @@ use std::ops::Range;
 
 impl DatasetReader<'_> {
     /// See [`DatasetHandle::read_texts`]. The boxes may be an error of this rank.
-    pub(super) fn read_texts(
+    pub(crate) fn read_texts(
         &mut self,
         handle: &DatasetHandle,
         regions: Result<&[IndexBox]>,

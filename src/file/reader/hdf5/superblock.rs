@@ -1,6 +1,6 @@
 //! The HDF5 superblock of a file: what it is now, and what it is to become.
 
-use crate::file::reader::Reader;
+use crate::file::reader::Inspector;
 use crate::file::reader::index::SealedPart;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_format::COUNT_BYTES;
@@ -11,35 +11,33 @@ use scda_format::seal::SEAL_BYTES;
 use scda_hdf5::Superblock;
 use scda_storage::ParallelFile;
 
-impl Reader {
-    /// Whether the file has room for the superblock of HDF5.
-    #[doc(hidden)]
+#[allow(clippy::missing_errors_doc)] // those of reading
+impl Inspector<'_> {
+    /// Whether the file has room for the superblock of HDF5. Not collective.
     #[must_use]
     pub fn has_superblock(&self) -> bool {
-        self.session.state().is_some_and(|state| state.sections.ends().first == LONG_HEADER_BYTES)
+        self.0.session.state().is_some_and(|state| state.sections.ends().first == LONG_HEADER_BYTES)
     }
 
     /// What is in the place of the superblock; `None` if there is no room for one. Not collective.
-    #[doc(hidden)]
     pub fn superblock(&mut self) -> Result<Option<SuperblockState>> {
         let has_room = self.has_superblock();
-        self.session.operate(|state| {
+        self.0.session.operate(|state| {
             let file = state.sections().input().file();
             Ok(if has_room { Some(SuperblockState::of(file)?) } else { None })
         })
     }
 
-    /// See [`superblock_up_to`].
-    #[doc(hidden)]
+    /// The superblock of a file that is to end with the seal that ends at `sealed`: that of its last view; `None` if there is none. Not collective.
     pub fn superblock_up_to(&mut self, sealed: u64) -> Result<Option<Superblock>> {
-        self.session.operate(|state| Ok(superblock_up_to(state.sections().input().file(), sealed)?))
+        self.0.session.operate(|state| Ok(superblock_up_to(state.sections().input().file(), sealed)?))
     }
 
-    /// See [`renewed_superblock`]; `None` also if there is no room for one.
-    #[doc(hidden)]
+    /// The superblock that the file is to have instead of the one that it has, if it is to end at `end`. `None` if that one is right, or if
+    /// there is no room for one. Not collective.
     pub fn renewed_superblock(&mut self, end: u64) -> Result<Option<[u8; SUPERBLOCK_BYTES]>> {
         let has_room = self.has_superblock();
-        self.session.operate(|state| {
+        self.0.session.operate(|state| {
             let file = state.sections().input().file();
             Ok(if has_room { renewed_superblock(file, end)? } else { None })
         })

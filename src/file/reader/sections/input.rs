@@ -299,10 +299,6 @@ impl Input {
         (self.team, self.file.into_inner())
     }
 
-    pub fn close(self) -> Result<()> {
-        self.file.close()
-    }
-
     /// Leaves what the ranks share as it is: giving it back takes all of them.
     pub fn leak_shared(self) {
         let Self { team, window, route, .. } = self;

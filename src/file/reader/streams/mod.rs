@@ -9,10 +9,10 @@ pub use self::stream_reader::StreamReader;
 pub(super) use self::set::StreamsCache;
 use self::set::{PartPlace, StreamSection, StreamSets, too_long};
 use super::Reader;
-use super::Section;
 use super::local_reader::ReadsLocally;
 use super::lookup::{Lookup, LookupCache};
 use super::sections::{CurrentSection, Sections, check_room, other_sizes};
+use super::{Inspector, Section};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
 use scda_base::error::{Error, ErrorKind, Result, quote};
@@ -44,41 +44,18 @@ impl Reader {
     /// `Format` if another section or a dataset has this user string; those of [`Self::find`], [`Self::seek_section`] and
     /// [`Self::next_section`].
     pub fn streams_record(&mut self, name: &[u8], record: i64) -> Result<Option<Streams>> {
-        self.read(|state| state.streams().aside(|this| this.find_streams(name, record)))
+        self.session.operate(|state| state.streams().aside(|this| this.find_streams(name, record)))
     }
+}
 
-    /// The elements of the varray that begins at this offset of the file, as streams; `None` if what begins there is no varray, or
-    /// compressed. The position in the file stays.
-    ///
-    /// # Errors
-    /// Those of [`Self::seek`] and [`Self::next_section`].
-    pub fn varray_streams(&mut self, offset: u64) -> Result<Option<Streams>> {
-        self.read(|state| {
-            state.streams().aside(|this| {
-                this.sections.seek(offset)?;
-                this.lookup().next_section(true)?;
-                let user = this.sections.header().map(|section| section.user);
-                let packed = user.zip(this.packed());
-                Ok(packed.map(|(user, packed)| Streams { user, parts: Vec::new(), packed: Some(packed) }))
-            })
-        })
-    }
-
+impl Streams {
     /// The stream of a task. Not collective: each rank may have any streams.
     ///
     /// # Errors
     /// `Argument` if there is no such task, `Format` for what no stream can have, and the errors of the file system. The file
     /// stays open.
-    pub fn stream(&mut self, streams: &Streams, task: u64) -> Result<Stream> {
-        self.session.locally(|state| state.streams().own_stream(streams, task))
-    }
-
-    /// Reads bytes of a stream from its byte `offset` on. Not collective: each rank may read any bytes of any streams.
-    ///
-    /// # Errors
-    /// `Argument` if the stream has fewer bytes, and the errors of the file system. The file stays open.
-    pub fn read_stream(&mut self, stream: &Stream, offset: u64, data: &mut [u8]) -> Result<()> {
-        self.session.locally(|state| state.streams().read_own_stream(stream, offset, data))
+    pub fn stream(&self, file: &mut Reader, task: u64) -> Result<Stream> {
+        file.session.locally(|state| state.streams().own_stream(self, task))
     }
 
     /// Reads how many bytes streams have: rank p those of `counts[p]` of them, in the order of the tasks; `None` skips them on
@@ -86,20 +63,15 @@ impl Reader {
     ///
     /// # Errors
     /// `Argument` also if the ranks pass different sets, `Format` for what no stream can have, and the errors of the file system.
-    pub fn read_streams_sizes(
-        &mut self,
-        streams: &Streams,
-        counts: &[u64],
-        sizes: Option<&mut [u64]>,
-    ) -> Result<()> {
-        self.read(|state| state.streams().read_streams_sizes(streams, counts, Ok(sizes)))
+    pub fn read_sizes(&self, file: &mut Reader, counts: &[u64], sizes: Option<&mut [u64]>) -> Result<()> {
+        file.session.operate(|state| state.streams().read_streams_sizes(self, counts, Ok(sizes)))
     }
 
     /// Reads whole streams: rank p `counts[p]` of them, in the order of the tasks. `sizes` are the bytes of those of this rank,
     /// as read; they are ignored where the data are skipped.
     ///
     /// # Errors
-    /// Those of [`Self::read_streams_sizes`]; `Argument` also if the sizes are not those in the file; `Memory`.
+    /// Those of [`Self::read_sizes`]; `Argument` also if the sizes are not those in the file; `Memory`.
     ///
     /// ```
     /// use scda::{ReadOptions, Reader, Sink, Solo, uniform_partition};
@@ -118,20 +90,49 @@ impl Reader {
     /// let streams = file.streams(b"log")?.expect("the set of streams");
     /// let counts = uniform_partition(streams.tasks(), 1); // one rank has all
     /// let mut sizes = vec![0; counts[0] as usize];
-    /// file.read_streams_sizes(&streams, &counts, Some(&mut sizes))?;
+    /// streams.read_sizes(&mut file, &counts, Some(&mut sizes))?;
     /// let mut data = vec![0; sizes.iter().sum::<u64>() as usize];
-    /// file.read_streams(&streams, &counts, &sizes, Sink::Contiguous(&mut data))?;
+    /// streams.read(&mut file, &counts, &sizes, Sink::Contiguous(&mut data))?;
     /// assert_eq!((&sizes[..], &data[..]), (&[0, 1, 2][..], &b"aab"[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn read_streams(
-        &mut self,
-        streams: &Streams,
-        counts: &[u64],
-        sizes: &[u64],
-        data: Sink<'_>,
-    ) -> Result<()> {
-        self.read(|state| state.streams().read_streams(streams, counts, Ok((sizes, data))))
+    pub fn read(&self, file: &mut Reader, counts: &[u64], sizes: &[u64], data: Sink<'_>) -> Result<()> {
+        file.session.operate(|state| state.streams().read_streams(self, counts, Ok((sizes, data))))
+    }
+}
+
+impl Stream {
+    /// Reads bytes from its byte `offset` on. Not collective: each rank may read any bytes of any streams.
+    ///
+    /// # Errors
+    /// `Argument` if the stream has fewer bytes, and the errors of the file system. The file stays open.
+    pub fn read(&self, file: &mut Reader, offset: u64, data: &mut [u8]) -> Result<()> {
+        file.session.locally(|state| state.streams().read_own_stream(self, offset, data))
+    }
+
+    /// The stream as [`std::io::Read`] and `Seek`, from its first byte on.
+    pub fn reader(self, file: &mut Reader) -> StreamReader<'_> {
+        StreamReader { reader: file, stream: self, position: 0 }
+    }
+}
+
+/// Varrays as streams.
+impl Inspector<'_> {
+    /// The elements of the varray that begins at this offset of the file, as streams; `None` if what begins there is no varray, or
+    /// compressed. The position in the file stays.
+    ///
+    /// # Errors
+    /// Those of [`Reader::seek`] and [`Reader::next_section`].
+    pub fn varray_streams(&mut self, offset: u64) -> Result<Option<Streams>> {
+        self.0.session.operate(|state| {
+            state.streams().aside(|this| {
+                this.sections.seek(offset)?;
+                this.lookup().next_section(true)?;
+                let user = this.sections.header().map(|section| section.user);
+                let packed = user.zip(this.packed());
+                Ok(packed.map(|(user, packed)| Streams { user, parts: Vec::new(), packed: Some(packed) }))
+            })
+        })
     }
 }
 

@@ -5,18 +5,11 @@ use crate::file::reader::Reader;
 use scda_base::numbers::to_usize;
 use std::io::{self, Read, Seek, SeekFrom};
 
-impl Reader {
-    /// A stream as a reader, from its first byte on.
-    pub fn stream_reader(&mut self, stream: Stream) -> StreamReader<'_> {
-        StreamReader { reader: self, stream, position: 0 }
-    }
-}
-
 /// Reads a stream of a task in sequence, or from any byte on.
 pub struct StreamReader<'a> {
-    reader: &'a mut Reader,
-    stream: Stream,
-    position: u64,
+    pub(super) reader: &'a mut Reader,
+    pub(super) stream: Stream,
+    pub(super) position: u64,
 }
 
 impl std::fmt::Debug for StreamReader<'_> {
@@ -35,7 +28,7 @@ impl Read for StreamReader<'_> {
         if count == 0 {
             return Ok(0);
         }
-        let read = self.reader.read_stream(&self.stream, self.position, &mut buffer[..count]);
+        let read = self.stream.read(self.reader, self.position, &mut buffer[..count]);
         read.map_err(io::Error::other)?;
         self.position += count as u64;
         Ok(count)

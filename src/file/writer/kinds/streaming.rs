@@ -48,7 +48,7 @@ pub trait DataStream: Read {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// The items of a dataset as boxes, if they can be read so: see [`Writer::dataset_from`](crate::Writer::dataset_from).
+    /// The items of a dataset as boxes, if they can be read so: see [`IncrementalWriter::dataset`](crate::IncrementalWriter::dataset).
     fn boxes(&mut self) -> Option<&mut dyn BoxStream> {
         None
     }

@@ -213,8 +213,8 @@ mod tests {
     use crate::file::sums::SummedFile;
     use crate::file::target::Target;
     use crate::file::team::Team;
-    use crate::file::writer::Writer;
     use crate::file::writer::output::Progress;
+    use crate::file::writer::{Writer, begin};
     use crate::items::{Data, Memory};
     use scda_format::dataset::{Dataset, IndexBox};
     use scda_format::header::UserString;
@@ -237,7 +237,7 @@ mod tests {
             (params.tuning.aggregation_bytes, params.tuning.limits) = (64 << 10, limits);
             let (team, target) = (Team::new(Box::new(Solo), "f"), Target::new(Path::new("f"), &params, true));
             let file = SummedFile::new(Box::new(file), None);
-            let session = Writer::begin(team, file, target, params, None, Progress::of_new_file(START));
+            let session = begin(team, file, target, params, None, Progress::of_new_file(START));
             let mut file = Writer { session, user: UserString::new(b"").unwrap(), cut_off: None };
 
             // With something else between them.

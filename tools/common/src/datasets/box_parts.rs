@@ -1,6 +1,7 @@
 //! Reads a box of a dataset part by part, in C order and bounded memory.
 
 use crate::fail::{Fail, Result};
+use scda::bindings::ReaderCalls;
 use scda::{DataType, Dataset, DatasetHandle, IndexBox, Reader};
 use scda_base::numbers::to_usize;
 use scda_codec::texts;

@@ -99,7 +99,7 @@ impl Pair {
 /// # Errors
 /// What is wrong with the metadata, or with the section after them.
 pub fn dataset_at(reader: &mut Reader, offset: u64) -> scda::Result<Option<DatasetHandle>> {
-    match reader.content_at(offset)? {
+    match reader.inspect().content_at(offset)? {
         Some((Content::Dataset(handle), _)) => Ok(Some(handle)),
         Some((Content::Unknown(error), _)) => Err(error),
         _ => Ok(None),
@@ -111,7 +111,7 @@ pub fn dataset_at(reader: &mut Reader, offset: u64) -> scda::Result<Option<Datas
 /// # Errors
 /// What is wrong with it.
 pub fn stream_part_at(reader: &mut Reader, offset: u64) -> scda::Result<Option<Streams>> {
-    match reader.content_at(offset)? {
+    match reader.inspect().content_at(offset)? {
         Some((Content::Streams(part), _)) => Ok(Some(part)),
         Some((Content::Unknown(error), _)) => Err(error),
         _ => Ok(None),
@@ -160,7 +160,7 @@ pub fn pair_at(reader: &mut Reader, section: &Section) -> scda::Result<Option<Pa
     if !is_first(section.section_type, &section.user) {
         return Ok(None);
     }
-    let content = reader.content_at(section.offset)?;
+    let content = reader.inspect().content_at(section.offset)?;
     Ok(match content.map(|(content, sections)| (content, sections.get(1).copied())) {
         Some((Content::Dataset(handle), _)) => Some(Pair::Dataset(Box::new(handle.into()))),
         Some((Content::Group(group), Some(block))) => {
@@ -179,14 +179,14 @@ pub fn streams_at(reader: &mut Reader, section: &Section) -> scda::Result<Option
     if !begins_streams(section.section_type, &section.user) {
         return Ok(None);
     }
-    let (streams, sections) = match reader.content_at(section.offset)? {
+    let (streams, sections) = match reader.inspect().content_at(section.offset)? {
         Some((Content::Streams(streams), sections)) => (streams, sections),
         Some((Content::Unknown(error), _)) => return Err(error),
         _ => return Ok(None),
     };
     let (mut bytes, mut extremes) = (0, (u64::MAX, 0));
     for task in 0..streams.tasks() {
-        let length = reader.stream(&streams, task)?.bytes();
+        let length = streams.stream(reader, task)?.bytes();
         // Bounded by the array of the chunks.
         bytes += length;
         extremes = (length.min(extremes.0), length.max(extremes.1));

@@ -133,7 +133,7 @@ impl Input {
 
     /// A reader of the file, which is opened once.
     fn reader(&self, params: &ReadOptions) -> scda::Result<Reader> {
-        Reader::open_shared(self.shared()?, &self.path, params)
+        Reader::open_at(self.shared()?.clone(), &self.path, params)
     }
 
     fn shared(&self) -> scda::Result<&SharedFile> {
@@ -153,7 +153,7 @@ impl Input {
     /// Opens it to read what is left of it: errors of sections leave it open. See [`ReadOptions::strict`].
     pub fn open_damaged(&self, strict: bool) -> scda::Result<Reader> {
         let mut reader = self.open_with(strict)?;
-        reader.tolerate_damage()?;
+        reader.inspect().tolerate_damage()?;
         Ok(reader)
     }
 }

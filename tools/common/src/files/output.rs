@@ -5,7 +5,7 @@ use super::names::{check_free, is_standard};
 use crate::fail::{Fail, Result};
 use crate::output::{self, complain};
 use crate::signals;
-use scda::{Encode, Solo, WriteOptions, Writer};
+use scda::{Collective, Encode, Solo, WriteOptions, Writer};
 use scda_format::dataset::{DATASET_CONVENTION, metadata};
 use std::fs::File;
 use std::io::Read;
@@ -88,7 +88,7 @@ impl OutputFile {
         metadata::align(&mut text, data_bytes, position);
         let writer = self.writer()?;
         let bytes = text.len() as u64;
-        Ok(writer.block_from(DATASET_CONVENTION, bytes, &mut text.as_bytes(), Encode::None)?)
+        Ok(writer.incremental().block(DATASET_CONVENTION, bytes, &mut text.as_bytes(), Encode::None)?)
     }
 
     /// Where the next section begins.

@@ -47,7 +47,7 @@ fn write(_: &Format, source: ImportSource, import: &Import<'_>) -> Result<()> {
         let mut dataset = Dataset::new(name, data_type, shape);
         dataset.attributes = json!({ "sdf": facts_of(order, array) }).to_string();
         let mut data = CountingReader { data: sdf.data(array), progress: &mut progress };
-        writer.dataset_from(&dataset, &mut data)?;
+        writer.incremental().dataset(&dataset, &mut data)?;
     }
     drop(progress);
     output.finish()

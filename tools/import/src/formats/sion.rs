@@ -47,7 +47,7 @@ fn write(_: &Format, source: ImportSource, import: &Import<'_>) -> Result<()> {
     if knows_lengths {
         let shape = [sion.max_blocks(), sion.tasks() as u64];
         let dataset = Dataset::new("sion/block_bytes", DataType::Uint64, shape);
-        writer.dataset_from(&dataset, &mut sion.block_bytes())?;
+        writer.incremental().dataset(&dataset, &mut sion.block_bytes())?;
     } else {
         let known = (0..sion.tasks()).map(|task| [u8::from(sion.knows_length(task))]);
         put(writer, "sion/lengths_known", DataType::Bool, known)?;
@@ -57,12 +57,12 @@ fn write(_: &Format, source: ImportSource, import: &Import<'_>) -> Result<()> {
     if let Some(count) = records {
         let mut dataset = Dataset::new("sion/records", DataType::Uint64, [count, 4]);
         dataset.attributes = json!({ "columns": ["task", "key", "offset", "bytes"] }).to_string();
-        writer.dataset_from(&dataset, &mut sion.records().numbers())?;
+        writer.incremental().dataset(&dataset, &mut sion.records().numbers())?;
     }
     let mut progress =
         Progress::new(&format!("import {name}"), sion.files().map(|(file, _)| file.size()).sum());
     let mut streams = CountingReader { data: sion.streams(), progress: &mut progress };
-    writer.varray_from(b"sion/streams", sion.tasks() as u64, &mut streams, Encode::None)?;
+    writer.incremental().varray(b"sion/streams", sion.tasks() as u64, &mut streams, Encode::None)?;
     drop(progress);
     output.finish()
 }

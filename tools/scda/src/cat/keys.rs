@@ -82,7 +82,7 @@ impl RecordPrinter<'_> {
         let Record { task, key, offset, bytes } = *record;
         let stream = match self.now.take() {
             Some((of, stream)) if of == task => stream,
-            _ if task < self.streams.tasks() => self.reader.stream(&self.streams, task)?,
+            _ if task < self.streams.tasks() => self.streams.stream(&mut self.reader, task)?,
             _ => return Err(self.wrong(record, self.streams.tasks(), "tasks")),
         };
         let end = offset.checked_add(bytes).filter(|&end| end <= stream.bytes());
@@ -127,7 +127,7 @@ pub fn print(input: &Input, args: &Args) -> Result<()> {
     let none = "no list \"sion/records\" stands before the streams: the file that was imported had no key-value records";
     let block = found.records.ok_or_else(|| trouble(none))?;
     let mut reader = input.open_damaged(false)?;
-    let streams = reader.varray_streams(found.streams.offset)?.ok_or_else(|| {
+    let streams = reader.inspect().varray_streams(found.streams.offset)?.ok_or_else(|| {
         trouble("the streams are compressed: scda copy --decode writes a file whose records can be read")
     })?;
     if let Some(task) = args.stream.filter(|&task| task >= streams.tasks()) {

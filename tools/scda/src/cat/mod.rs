@@ -134,7 +134,7 @@ fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<
             and_known(printed, || found.check_whole(input))
         }
         StreamTarget::Section(section, is_packed) => {
-            if let Some(streams) = reader.varray_streams(section.offset)?.filter(|_| is_packed) {
+            if let Some(streams) = reader.inspect().varray_streams(section.offset)?.filter(|_| is_packed) {
                 let range = |bytes| range(input, args, &section.user, bytes);
                 return streams::print(reader, input, &streams, task, range);
             }

@@ -157,7 +157,7 @@ impl Series {
             return Err(Fail::file(input.name(), format_args!("dataset \"{name}\": {words}")));
         }
         if args.region.is_none() {
-            self.check_size(&dataset, input, reader.file_size().unwrap_or(0))?;
+            self.check_size(&dataset, input, reader.inspect().file_size().unwrap_or(0))?;
         }
         let region = Bounds::region(args.region.as_ref(), input, &dataset)?;
         let is_table = args.format == Some(DataFormat::Csv);

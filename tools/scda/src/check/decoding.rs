@@ -111,7 +111,7 @@ fn decode_chunks(
     ) {
         let count = box_parts::items(&slab);
         sizes.resize(to_usize(count), 0);
-        beside.read_varray_sizes_range(first..first + count, &mut sizes)?;
+        beside.ranges().read_varray_sizes(first..first + count, &mut sizes)?;
         first += count;
         let one = |index| IndexBox::new(box_parts::index_of(&slab, index), vec![1; slab.count.len()]);
         let boxes: Vec<IndexBox> = match sizes.contains(&0) {

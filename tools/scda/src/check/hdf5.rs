@@ -15,8 +15,8 @@ use scda_hdf5::{Previous, Superblock};
 /// # Errors
 /// Those of reading.
 pub fn check(reader: &mut Reader, input: &Input, scan: &mut Scan, seals: &[SealedPart]) -> Result<()> {
-    let (Some(state), Some(last)) = (reader.superblock()?, seals.last()) else { return Ok(()) };
-    let expected = reader.superblock_up_to(last.seal.length)?;
+    let (Some(state), Some(last)) = (reader.inspect().superblock()?, seals.last()) else { return Ok(()) };
+    let expected = reader.inspect().superblock_up_to(last.seal.length)?;
     let wrong = |words: String| {
         let error = Error::new(ErrorKind::Format, format!("superblock of HDF5: {words}"));
         Finding::of_header(Fault::Invalid(error.at(SUPERBLOCK_OFFSET)))
@@ -46,7 +46,7 @@ pub fn check(reader: &mut Reader, input: &Input, scan: &mut Scan, seals: &[Seale
                 scan.findings.push(wrong(words));
                 return Ok(());
             };
-            let root = reader.superblock_up_to(found.end)?.map_or(0, |superblock| superblock.root);
+            let root = reader.inspect().superblock_up_to(found.end)?.map_or(0, |superblock| superblock.root);
             if root != found.root {
                 let words =
                     format!("found the root group at byte {}, expected {root}, that of the view", found.root);
@@ -95,7 +95,7 @@ fn places_of_data(reader: &mut Reader, seals: &[SealedPart]) -> Result<Vec<(u64,
     for sealed in seals {
         let (mut number, mut end) = (0, sealed.begin());
         while number < sealed.seal.rows() {
-            reader.read_rows(sealed, number, end, &mut rows)?;
+            reader.inspect().read_rows(sealed, number, end, &mut rows)?;
             let layouts = rows.iter().filter(|row| !row.is_compressed).filter_map(|row| row.data_section(0));
             all.extend(layouts.map(|layout| (layout.data, layout.padding())));
             (number, end) = (number + rows.len() as u64, rows.last().map_or(end, Row::end));

@@ -103,12 +103,12 @@ pub fn scan(input: &Input, progress_word: &str, rigour: Rigour) -> Result<Scan> 
         Err(error) => return Err(error.into()),
     };
     scan.left_out = reader.left_out().unwrap_or(0);
-    scan.size = reader.file_size().unwrap_or(scan.size) - scan.left_out;
+    scan.size = reader.inspect().file_size().unwrap_or(scan.size) - scan.left_out;
     let mut progress = Progress::new(&format!("{progress_word} {}", input.name()), scan.size);
     let start = reader.position().unwrap_or(0);
     (scan.first_start, scan.first_end) = (start, start);
-    scan.is_to_be_sealed = reader.has_seal_mark() && !input.reads_unsealed();
-    let seals = reader.seals()?;
+    scan.is_to_be_sealed = reader.header().has_seal_mark() && !input.reads_unsealed();
+    let seals = reader.inspect().seals()?;
     let all = seals.all.clone();
     sealed::check(&mut reader, input, &mut scan, &mut progress, seals)?;
     hdf5::check(&mut reader, input, &mut scan, &all)?;
@@ -128,16 +128,16 @@ pub fn scan(input: &Input, progress_word: &str, rigour: Rigour) -> Result<Scan> 
 /// The first thing in the file that is not canonical. A program may append sections with other line breaks than those of the file.
 fn strict(input: &Input) -> Result<Option<Finding>> {
     let mut reader = input.open()?;
-    reader.tolerate_damage()?;
-    let style = reader.line_break();
+    reader.inspect().tolerate_damage()?;
+    let style = reader.header().line_break;
     let other = if style == LineBreak::Unix { LineBreak::Mime } else { LineBreak::Unix };
     let mut number = 0;
     let mut section: Option<Section> = None;
     loop {
-        match reader.check_canonical(style) {
+        match reader.inspect().check_canonical(style) {
             Ok(()) => {}
             Err(error) if is_invalid(&error) => {
-                if number == 0 || reader.check_canonical(other).is_err() {
+                if number == 0 || reader.inspect().check_canonical(other).is_err() {
                     let user = section.map(|section| section.user);
                     let finding =
                         Finding { number, section, user, ..Finding::of_header(Fault::Invalid(error)) };

@@ -67,9 +67,9 @@ impl SealPart<'_> {
     fn check(&mut self) -> Result<Option<(u64, Error)>> {
         let (mut number, mut end, mut anchors) = (0, self.sealed.begin(), 0);
         let mut rows = Vec::new();
-        let checked = self.reader.check_seal(self.seals);
+        let checked = self.reader.inspect().check_seal(self.seals);
         if let Some(error) = invalid(checked)? {
-            let index = self.reader.check_index(self.sealed);
+            let index = self.reader.inspect().check_index(self.sealed);
             if let Some(error) = invalid(index)? {
                 return Ok(Some((end, error)));
             }
@@ -77,7 +77,7 @@ impl SealPart<'_> {
             self.scan.findings.push(Finding::of_seal(self.number, Fault::Invalid(error)));
         }
         while number < self.sealed.seal.rows() {
-            let read = self.reader.read_rows(self.sealed, number, end, &mut rows);
+            let read = self.reader.inspect().read_rows(self.sealed, number, end, &mut rows);
             if let Some(error) = invalid(read)? {
                 return Ok(Some((end, error)));
             }
@@ -98,9 +98,9 @@ impl SealPart<'_> {
         let number = section_number(self.sealed, row_number, row);
         self.scan.sections = self.scan.sections.max(number);
         let located = match found == row.crc {
-            false => self.reader.locate(self.sealed, row_number, row, found)?,
+            false => self.reader.inspect().locate(self.sealed, row_number, row, found)?,
             true => {
-                let compared = self.reader.compare_row(self.sealed, row_number, row, anchors);
+                let compared = self.reader.inspect().compare_row(self.sealed, row_number, row, anchors);
                 match invalid(compared)? {
                     Some(error) => LocatedError { error, is_exact: false },
                     None if row.section.is_none() => return Ok(()),

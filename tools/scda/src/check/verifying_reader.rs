@@ -42,7 +42,7 @@ impl VerifyingReader {
     pub fn new(input: &Input) -> Result<Self> {
         let (reader, mut beside) = (input.open_damaged(false)?, input.open_damaged(false)?);
         let file = input.file().map_err(|error| Fail::file(input.name(), error))?;
-        let Seals { all: seals, fault } = beside.seals()?;
+        let Seals { all: seals, fault } = beside.inspect().seals()?;
         let (name, threads) = (input.name().to_owned(), input.threads());
         let (place, first, rows, unsealed, later) = (None, 0, Vec::new(), None, AdditionsCheck::default());
         let mut verified =
@@ -215,7 +215,7 @@ impl VerifyingReader {
         if found == row.crc {
             return Ok(());
         }
-        let located = self.beside.locate(sealed, number, row, found)?;
+        let located = self.beside.inspect().locate(sealed, number, row, found)?;
         let section = section_number(sealed, number, row);
         let finding = finding(&mut self.beside, section, row, located);
         Err(self.differs(&finding))
@@ -234,7 +234,7 @@ impl VerifyingReader {
         let place = self.seals.partition_point(|sealed| sealed.seal.length <= offset);
         let Some(&sealed) = self.seals.get(place) else { return Ok(None) };
         if self.place != Some(place) {
-            let checked = self.beside.check_index(&sealed);
+            let checked = self.beside.inspect().check_index(&sealed);
             if let Some(error) = invalid(checked)? {
                 let number = (1..).nth(place).unwrap_or(0);
                 return Err(self.differs(&Finding::of_seal(number, Fault::Invalid(error))));
@@ -260,7 +260,7 @@ impl VerifyingReader {
             return Ok(false);
         }
         let begin = self.rows.last().map_or(sealed.begin(), Row::end);
-        self.beside.read_rows(sealed, first, begin, &mut self.rows)?;
+        self.beside.inspect().read_rows(sealed, first, begin, &mut self.rows)?;
         self.first = first;
         Ok(true)
     }

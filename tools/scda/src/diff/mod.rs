@@ -251,8 +251,8 @@ fn compare(
     mut each: impl FnMut(Difference) -> Result<bool>,
 ) -> Result<Option<Location>> {
     let mut both = PairedWalk::new(Side::new(a, args.raw)?, Side::new(b, args.raw)?);
-    let mut progress = Progress::new("diff", both.a.reader.file_size().unwrap_or(0));
-    let (x, y) = (both.a.reader.user(), both.b.reader.user());
+    let mut progress = Progress::new("diff", both.a.reader.inspect().file_size().unwrap_or(0));
+    let (x, y) = (&both.a.reader.header().user, &both.b.reader.header().user);
     if x != y {
         let (mut in_a, mut in_b) = (Map::new(), Map::new());
         put_bytes(&mut in_a, "user", x);

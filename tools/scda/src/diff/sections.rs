@@ -77,8 +77,8 @@ fn of_sizes(
         let step = (section.count - done).min(sizes_a.len() as u64);
         sizes_a.truncate(to_usize(step));
         sizes_b.truncate(sizes_a.len());
-        a.read_varray_sizes_range(done..done + step, &mut sizes_a)?;
-        b.read_varray_sizes_range(done..done + step, &mut sizes_b)?;
+        a.ranges().read_varray_sizes(done..done + step, &mut sizes_a)?;
+        b.ranges().read_varray_sizes(done..done + step, &mut sizes_b)?;
         if let Some(index) = sizes_a.iter().zip(&sizes_b).position(|(a, b)| a != b) {
             let (element, x, y) = (done + index as u64, sizes_a[index], sizes_b[index]);
             let name = at.words(kind(section), &section.user);

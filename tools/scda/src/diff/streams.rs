@@ -31,7 +31,7 @@ pub fn of_sets(
     }
     let (mut count, mut first) = (0_u64, None);
     for task in 0..x {
-        let (x, y) = (in_a.stream(a, task)?, in_b.stream(b, task)?);
+        let (x, y) = (a.stream(in_a, task)?, b.stream(in_b, task)?);
         let found = of_streams((&x, &y), (in_a, in_b), progress)?;
         count += u64::from(found.is_some());
         if first.is_none() {
@@ -60,8 +60,8 @@ fn of_streams(
     while from < both {
         data.resize(to_usize((both - from).min(PIECE_BYTES)), 0);
         other.resize(data.len(), 0);
-        in_a.read_stream(x, from, &mut data)?;
-        in_b.read_stream(y, from, &mut other)?;
+        x.read(in_a, from, &mut data)?;
+        y.read(in_b, from, &mut other)?;
         progress.add(data.len() as u64);
         if found.is_none() && data != other {
             let place = data.iter().zip(&other).position(|(a, b)| a != b).unwrap_or(0);
@@ -86,7 +86,7 @@ fn of_streams(
 /// Reads all streams: data that are damaged are no difference but trouble.
 pub fn read_all(reader: &mut Reader, streams: &Streams) -> Result<()> {
     for task in 0..streams.tasks() {
-        let stream = reader.stream(streams, task)?;
+        let stream = streams.stream(reader, task)?;
         each_piece(reader, &stream, 0..stream.bytes(), |_| Ok(()))?;
     }
     Ok(())

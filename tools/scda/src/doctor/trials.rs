@@ -2,8 +2,8 @@
 
 use scda::stripe_of_block;
 use scda::{
-    Communicator, Driver, Encode, ErrorKind, FileSystem, ReadOptions, Reader, Result, Sink, Source,
-    WriteOptions, Writer, uniform_partition,
+    Collective, Communicator, Driver, Encode, ErrorKind, FileSystem, ReadOptions, Reader, Result, Sink,
+    Source, WriteOptions, Writer, uniform_partition,
 };
 use scda_base::environment::{self, Environment};
 use scda_base::numbers::to_usize;

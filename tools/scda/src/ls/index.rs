@@ -18,7 +18,7 @@ pub fn damage(reader: &mut Reader, seals: &mut Seals) -> Result<Option<scda::Err
     if let Some(fault) = seals.fault.take() {
         return Ok(Some(fault));
     }
-    match seals.all.iter().try_for_each(|sealed| reader.check_index(sealed)) {
+    match seals.all.iter().try_for_each(|sealed| reader.inspect().check_index(sealed)) {
         Ok(()) => Ok(None),
         Err(error) if is_invalid(&error) => Ok(Some(error)),
         Err(error) => Err(error.into()),
@@ -61,7 +61,7 @@ impl Lines<'_> {
         for sealed in &seals.all {
             let (mut first, mut end) = (0, sealed.begin());
             while first < sealed.seal.rows() {
-                reader.read_rows(sealed, first, end, &mut rows)?;
+                reader.inspect().read_rows(sealed, first, end, &mut rows)?;
                 for row in &rows {
                     end = row.end();
                     if let Some(section_type) = row.section {

@@ -104,15 +104,15 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     let mut reader = input.open_damaged(false)?;
-    let size = reader.file_size().unwrap_or(0);
-    let (user, vendor) = (quote(reader.user()), quote(reader.vendor()));
+    let size = reader.inspect().file_size().unwrap_or(0);
+    let (user, vendor) = (quote(&reader.header().user), quote(&reader.header().vendor));
     let seals = seals(&mut reader)?;
     let sealed = seals.as_ref().map_or(String::new(), |seals| match seals.all.len() {
         1 => ", sealed".to_owned(),
         count => format!(", sealed: {count} seals"),
     });
     let name = visible(input.name());
-    let superblock = reader.superblock()?;
+    let superblock = reader.inspect().superblock()?;
     let hdf5 = match superblock {
         Some(SuperblockState::View(view)) => match &seals {
             Some(seals) if seals.all.last().is_none_or(|last| last.seal.length != view.end) => {

@@ -24,7 +24,7 @@ fn series(place: &Place, name: &str, steps: u8) {
 /// The offsets of the root group and of the end of the file, as HDF5 finds them.
 fn superblock(place: &Place, name: &str) -> Option<(u64, u64)> {
     let mut reader = Reader::open(Solo, &place.path(name), &ReadOptions::default()).unwrap();
-    match reader.superblock().unwrap() {
+    match reader.inspect().superblock().unwrap() {
         Some(SuperblockState::View(found)) => Some((found.root, found.end)),
         _ => None,
     }
@@ -74,7 +74,9 @@ fn commands_show_and_write_views() {
     assert!(run["notes"][0]["message"].as_str().unwrap().contains("was not written whole"), "{run}");
     place.write("a.scda", &before);
     let mut reader = Reader::open(Solo, &place.path("a.scda"), &ReadOptions::default()).unwrap();
-    let Ok(Some(SuperblockState::View(mut other))) = reader.superblock() else { panic!("no superblock") };
+    let Ok(Some(SuperblockState::View(mut other))) = reader.inspect().superblock() else {
+        panic!("no superblock")
+    };
     other.end -= 32;
     let mut wrong = before.clone();
     wrong[512..560].copy_from_slice(&other.to_bytes().unwrap());

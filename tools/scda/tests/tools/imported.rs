@@ -149,7 +149,7 @@ fn every_array_of_sdf_becomes_its_dataset() {
         assert_eq!((&found["format"], &found["file"]), (&json!("SDF"), &json!(name)));
         assert_eq!((&found["bytes"], &found["complete"]), (&manifest["size"], &json!(true)));
         assert_eq!(&found["arrays"], &manifest["header"]["ndatasets"]);
-        assert_eq!(reader.user().as_ref(), name.as_bytes());
+        assert_eq!(reader.header().user.as_ref(), name.as_bytes());
         let mut records = HashMap::new();
         for expected in list(&manifest["datasets"]) {
             let label = expected["label"].as_str().unwrap();
@@ -185,9 +185,9 @@ fn every_stream_of_sionlib_becomes_its_element() {
         let set = reader.streams_record(b"sion/streams", 0).unwrap().unwrap();
         assert_eq!(set.tasks(), n as u64);
         for (task, expected) in (0..).zip(&found) {
-            let stream = reader.stream(&set, task).unwrap();
+            let stream = set.stream(&mut reader, task).unwrap();
             let mut data = vec![0; expected.len()];
-            reader.read_stream(&stream, 0, &mut data).unwrap();
+            stream.read(&mut reader, 0, &mut data).unwrap();
             assert!(stream.bytes() == expected.len() as u64 && data == *expected, "{path}: {task}");
         }
         if n > 2 {

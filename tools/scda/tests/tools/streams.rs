@@ -58,9 +58,9 @@ fn streams(path: &Path, name: &[u8], record: i64) -> Vec<Vec<u8>> {
     };
     let set = file.streams_record(name, record).unwrap().unwrap();
     let read = |task| {
-        let stream = file.stream(&set, task).unwrap();
+        let stream = set.stream(&mut file, task).unwrap();
         let mut data = Vec::new();
-        file.stream_reader(stream).read_to_end(&mut data).unwrap();
+        stream.reader(&mut file).read_to_end(&mut data).unwrap();
         data
     };
     (0..set.tasks()).map(read).collect()

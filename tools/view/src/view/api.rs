@@ -89,11 +89,11 @@ fn asked(view: &View, path: &str, parameters: &Parameters) -> Result<Option<Answ
 fn files(view: &View) -> Result<Answer> {
     let mut files = Vec::new();
     for number in 0..view.files.len() {
-        let open = view.file(number)?;
+        let mut open = view.file(number)?;
         let mut file = open.catalogue.to_json();
         file["name"] = visible(open.input.name()).into();
-        file["user"] = escape(open.reader.user()).into();
-        file["bytes"] = open.reader.file_size().into();
+        file["user"] = escape(&open.reader.header().user).into();
+        file["bytes"] = open.reader.inspect().file_size().into();
         file["sealed"] = open.reader.is_sealed().into();
         files.push(file);
     }
@@ -220,11 +220,11 @@ fn stream(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
     if task >= streams.tasks() {
         return Err(Fail::Trouble(format!("there are {} tasks, and no task {task}", streams.tasks())));
     }
-    let stream = open.reader.stream(&streams, task)?;
+    let stream = streams.stream(&mut open.reader, task)?;
     let from: u64 = parameters.maybe("from")?.unwrap_or(0).min(stream.bytes());
     let to = from.saturating_add(MOST_BYTES).min(stream.bytes());
     let mut data = vec![0; to_usize(to - from)];
-    open.reader.read_stream(&stream, from, &mut data)?;
+    stream.read(&mut open.reader, from, &mut data)?;
     let mut found = shown(&data);
     (found["from"], found["to"], found["all"]) = (from.into(), to.into(), stream.bytes().into());
     found["tasks"] = streams.tasks().into();

@@ -285,7 +285,7 @@ fn bytes_that_are_no_bools_are_not_written() {
     }
     let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
     let dataset = Dataset::new("m", DataType::Bool, [3]);
-    let error = file.dataset_from(&dataset, &mut &[1, 0, 2][..]).unwrap_err();
+    let error = file.incremental().dataset(&dataset, &mut &[1, 0, 2][..]).unwrap_err();
     assert!(error.to_string().contains("found the bool 2 at item 2, expected 0 or 1"), "{error}");
 }
 

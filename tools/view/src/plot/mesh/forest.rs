@@ -4,9 +4,8 @@ use super::parts::{MOST, Parts, index, point};
 use super::{Cut, Faces, Mesh, shapes};
 use crate::fail::Result;
 use crate::plot::figure::units;
-
-/// The edge of a tree.
-pub const TREE: f64 = 1_073_741_824.0;
+use scda_meshes::forest::geometry::TREE_EDGE;
+use scda_meshes::forest::shapes::TreeShape;
 
 /// Where a tree puts a point of it.
 struct Geometry {
@@ -28,17 +27,6 @@ impl Geometry {
         };
         (0..self.corners).map(at).collect()
     }
-}
-
-/// The point of a tree with these coordinates, from 0 to 1: linear in each of them between 2, 4 or 8 corners, x fastest.
-pub fn between(tree: &[[f64; 3]], at: [f64; 3]) -> [f64; 3] {
-    let mut point = [0.0; 3];
-    for (corner, vertex) in tree.iter().enumerate() {
-        let part = |axis: usize| if corner >> axis & 1 == 1 { at[axis] } else { 1.0 - at[axis] };
-        let weight: f64 = (0..3).filter(|axis| tree.len() >> axis > 1).map(part).product();
-        (0..3).for_each(|axis| point[axis] += weight * vertex[axis]);
-    }
-    point
 }
 
 /// The mesh of a step.
@@ -68,10 +56,10 @@ pub fn load(parts: &mut Parts<'_>, dimension: usize, cut: Cut) -> Result<Mesh> {
         for cell in index(offsets[tree]).min(cells)..index(offsets[tree + 1]).min(cells) {
             let size = 0.5_f64.powf(levels[cell]);
             let mut low = [0.0; 3];
-            (0..dimension).for_each(|axis| low[axis] = coordinates[cell * dimension + axis] / TREE);
+            (0..dimension).for_each(|axis| low[axis] = coordinates[cell * dimension + axis] / TREE_EDGE);
             let point = |corner: usize| {
                 let bit = |axis: usize| if corner >> axis & 1 == 1 { size } else { 0.0 };
-                between(&corners, [0, 1, 2].map(|axis| low[axis] + bit(axis)))
+                TreeShape::Box.place(&corners, [0, 1, 2].map(|axis| low[axis] + bit(axis)))
             };
             if dimension == 2 {
                 faces.push(cell, [0, 1, 3, 2].map(point));
