@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """modules.py: no modules of a crate, the command, the Python package, the fuzzers or benches/peers use each other in a circle, but those that
-docs/design.md names.
+docs/design.md names; and no type of Rust has more than 35 methods.
 
 Modules beside each other are compared, each with those inside it; a module and those inside it may use each other. What is imported is
 followed to where it is defined. Tests do not count, nor does what Python imports for types alone or within a function.
@@ -9,7 +9,7 @@ followed to where it is defined. Tests do not count, nor does what Python import
 import ast
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -124,6 +124,16 @@ def circles(uses):
     return {frozenset(other for other in reach[module] if module in reach.get(other, ())) for module in reach if module in reach[module]}
 
 
+def large_types(folder, code):
+    """The types with more methods than anyone can survey, and how many each has."""
+    methods = Counter()
+    for module, text in code.items():
+        for indent, name, body in re.findall(r"^( *)impl\b(?:<[^{]*?>)? (?![^{]* for )(\w+)[^{]*\{\n(.*?)^\1\}", text, re.MULTILINE | re.DOTALL):
+            of = "/".join((folder, *module[:2], name))
+            methods[of] += len(re.findall(rf"^{indent}    (?:pub(?:\([^)]*\))? )?(?:const |unsafe )*fn ", body, re.MULTILINE))
+    return {of: count for of, count in methods.items() if count > 35}
+
+
 def words(folder, names):
     return f"`{folder}`: {', '.join(f'`{name}`' for name in sorted(names))}"
 
@@ -141,12 +151,15 @@ def main():
         count += len({module for module, _ in uses})
         for circle in circles(uses):
             found.add(words("/".join((folder, *next(iter(circle))[:-1])), (module[-1] for module in circle)))
+    large = {of: count for folder in crates for of, count in large_types(folder, Crate(ROOT / folder).code).items()}
+    for of, count in large.items():
+        print(f"{of} has {count} methods: more than 35")
     page = " ".join((ROOT / "docs/design.md").read_text().split())
     pairs = re.findall(r"in (`\S+?`), (`\w+`) and (`\w+`) \(", page)
     named = {f"{folder}: {one}, {other}" for folder, one, other in pairs}
     for circle in sorted(found ^ named):
         print(f"modules that use each other: {circle}:", "docs/design.md does not name them" if circle in found else "they no longer do")
-    if found != named:
+    if found != named or large:
         sys.exit(1)
     print(f"{count} modules: none use each other but the {len(named)} groups that docs/design.md names")
 
