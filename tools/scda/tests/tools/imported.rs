@@ -4,21 +4,14 @@ use crate::run::{Place, vector};
 use scda::{DataType, IndexBox, ReadOptions, Reader, Sink, Solo};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-/// Names of the files, and their manifests, of those that are complete or not.
+/// Paths of the files, and their manifests, of those that are complete or not.
 fn foreign(format: &str, complete: bool) -> Vec<(String, Value)> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(vector(&format!("foreign/{format}"))).unwrap() {
-        let path = entry.unwrap().path().to_str().unwrap().to_owned();
-        let Some(file) = path.strip_suffix(".json") else { continue };
-        let manifest: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        if manifest["complete"] == complete {
-            files.push((file.to_owned(), manifest));
-        }
-    }
-    files.sort_by(|a, b| a.0.cmp(&b.0));
-    files
+    let manifests = std::fs::read_to_string(vector(&format!("foreign/{format}/manifests.json"))).unwrap();
+    let manifests: BTreeMap<String, Value> = serde_json::from_str(&manifests).unwrap();
+    let wanted = manifests.into_iter().filter(|(_, manifest)| manifest["complete"] == complete);
+    wanted.map(|(name, manifest)| (vector(&format!("foreign/{format}/{name}")), manifest)).collect()
 }
 
 fn file(name: &str) -> String {
