@@ -23,9 +23,9 @@ mod texts;
 
 pub use file::{
     AddedRows, AtomicFile, BoxStream, Closing, Collective, CommitRequest, Content, DataStream, DatasetHandle,
-    ElementStream, Elements, ElementsMut, Encode, Entries, Entry, IncrementalWriter, Inspector, Interrupt,
-    Limits, LocatedError, ReadOptions, Reader, Request, SealedPart, Seals, Section, SectionRanges, Sink,
-    Source, Statistics, Stream, StreamReader, Streams, SuperblockState, Tuning, WriteOptions, Writer,
+    ElementStream, Elements, ElementsMut, Encode, Entries, Entry, EntryName, IncrementalWriter, Inspector,
+    Interrupt, Limits, LocatedError, ReadOptions, Reader, Request, SealedPart, Seals, Section, SectionRanges,
+    Sink, Source, Statistics, Stream, StreamReader, Streams, SuperblockState, Tuning, WriteOptions, Writer,
     aggregators_of_node, stripe_of_block,
 };
 pub use items::{Data, DataMut, Memory, MemoryMut};

@@ -11,8 +11,9 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 use scda::bindings::ReaderCalls;
-use scda::{Collective, Content, INLINE_BYTES, ReadAtFile, ReadOptions, Request, Section, Sink, Solo};
-use scda_format::dataset::DATASET_CONVENTION;
+use scda::{
+    Collective, Content, EntryName, INLINE_BYTES, ReadAtFile, ReadOptions, Request, Section, Sink, Solo,
+};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -582,26 +583,20 @@ impl Reader {
     fn paths(&self, py: Python<'_>) -> PyResult<Vec<(String, Option<String>)>> {
         self.read(py, |open| {
             let mut paths = Vec::new();
-            for entry in open.reader.entries() {
-                let entry = entry?;
-                let first = entry.sections.first().map_or(&b""[..], |section| &section.user);
-                let name = || String::from_utf8_lossy(entry.name());
-                let is_short = |name: &str| name.bytes().rev().nth(16) == Some(b'~');
-                match &entry.content {
-                    Content::Dataset(dataset) if entry.record == 0 => {
-                        let attributes = is_short(&dataset.name).then(|| dataset.attributes.clone());
-                        paths.push((dataset.name.clone(), attributes));
-                    }
-                    Content::Group(group) if group.path != "/" => {
-                        let attributes = is_short(&group.path).then(|| group.attributes.clone());
-                        paths.push((format!("{}/", group.path), attributes));
-                    }
-                    // What has wrong metadata has a name all the same.
-                    Content::Unknown(_) if entry.record == 0 && first == DATASET_CONVENTION => {
-                        paths.push((name().into_owned(), None))
-                    }
-                    _ => {}
+            for EntryName { user, is_group, number, .. } in open.reader.names()? {
+                let name = String::from_utf8_lossy(&user).into_owned();
+                if is_group && name == "/" {
+                    continue;
                 }
+                let path = if is_group { name.trim_end_matches('/') } else { &name };
+                let is_short = path.bytes().rev().nth(16) == Some(b'~');
+                let entry = if is_short { open.reader.next_entry(number)? } else { None };
+                let attributes = entry.and_then(|entry| match entry.content {
+                    Content::Dataset(dataset) => Some(dataset.attributes.clone()),
+                    Content::Group(group) => Some(group.attributes),
+                    _ => None,
+                });
+                paths.push((name, attributes));
             }
             Ok(paths)
         })
@@ -616,6 +611,12 @@ impl Reader {
     ) -> PyResult<Option<(DatasetHandle, Description)>> {
         let found = self.read(py, |open| open.reader.dataset_record(name, record))?;
         Ok(found.map(described))
+    }
+
+    /// What the dataset of this name and record is, without a look at the rows that were added to it but the last ones.
+    fn dataset_outline(&self, py: Python<'_>, name: &str, record: i64) -> PyResult<Option<Description>> {
+        let found = self.read(py, |open| open.reader.inspect().dataset_outline(name, record))?;
+        Ok(found.map(|dataset| Description::of((dataset, 0))))
     }
 
     /// Reads boxes of datasets.

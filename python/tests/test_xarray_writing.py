@@ -567,6 +567,32 @@ def test_dask_computes_a_step_on_several_threads(tmp_path: Path) -> None:
         assert found.u.values.tolist() == [[0, 0, 1, 1]] * 2
 
 
+def reads() -> tuple[int, int]:
+    """Calls of the system that have read, and their bytes."""
+    lines = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(lines["syscr"]), int(lines["rchar"])
+
+
+@pytest.mark.parametrize("dim", ["time", "x"])
+def test_one_more_step_costs_the_same_after_many(dim: str, tmp_path: Path) -> None:
+    path, costs = tmp_path / "f.scda", {}
+    for number in range(130):
+        part = xr.Dataset(
+            {"rho": ((dim, "y"), np.full((1, 8), float(number))), "mask": ("y", np.arange(8))},
+            coords={dim: [float(number)], "y": np.arange(8.0)},
+        )
+        before = reads()
+        part.scda.to_scda(path, append_dim=dim)
+        costs[number] = [now - then for now, then in zip(reads(), before)]
+    print(dim, {number: costs[number] for number in (5, 20, 66, 129)})
+    few, many = costs[20], costs[129]
+    assert many[0] <= few[0] + 40, (few, many)
+    assert many[1] <= few[1] + 200_000, (few, many)
+    with opened(path) as found:
+        assert found[dim].values.tolist() == found.rho[:, 3].values.tolist() == list(range(130))
+        assert found.mask.dims == ("y",)
+
+
 def test_the_docstrings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert doctest.testmod(scda.xarray, extraglobs={"np": np}) == (0, 3)

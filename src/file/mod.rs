@@ -43,8 +43,8 @@ pub use interrupt::Interrupt;
 pub use limits::Limits;
 pub use options::{Encode, ReadOptions, Tuning, WriteOptions};
 pub use reader::{
-    AddedRows, Content, DatasetHandle, Entries, Entry, Inspector, LocatedError, RankRequest, Reader,
-    ReaderState, Request, SealedPart, Seals, Section, SectionRanges, Stream, StreamReader, Streams,
+    AddedRows, Content, DatasetHandle, Entries, Entry, EntryName, Inspector, LocatedError, RankRequest,
+    Reader, ReaderState, Request, SealedPart, Seals, Section, SectionRanges, Stream, StreamReader, Streams,
     SuperblockState, open_if_valid,
 };
 pub use session::{OpenFile, SessionState, ThisRank};

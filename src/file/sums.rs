@@ -172,6 +172,24 @@ impl Sums {
         }
     }
 
+    /// As [`Self::add`], of zeros that are not written, as they are a hole in the file.
+    pub fn add_zeros(&mut self, mut offset: u64, mut bytes: u64) {
+        let mut section = self.ends.partition_point(|&end| end <= offset);
+        while let Some(&end) = self.ends.get(section).filter(|_| bytes > 0) {
+            let now = bytes.min(end - offset);
+            (offset, bytes) = (offset + now, bytes - now);
+            self.sums[section] ^= crc::shift(crc::of_zeros(now), end - offset);
+            section += usize::from(offset == end);
+        }
+        if bytes > 0 {
+            let (end, crc) = (offset + bytes, crc::of_zeros(bytes));
+            match self.runs.iter_mut().find(|run| run.end == offset) {
+                Some(run) => *run = RunningSum { end, crc: crc::shift(run.crc, bytes) ^ crc },
+                None => self.runs.push(RunningSum { end, crc }),
+            }
+        }
+    }
+
     /// Bytes of a section whose end is not yet known, which were summed up elsewhere.
     pub fn add_run(&mut self, run: RunningSum) {
         self.runs.push(run);
@@ -230,16 +248,24 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 300..600),
             cuts in proptest::collection::vec(0..300_usize, 0..8),
             ends in proptest::collection::btree_set(1..300_usize, 1..6),
-            late in any::<u32>(), owners in any::<u32>(),
+            late in any::<u32>(), owners in any::<u32>(), holes in any::<u32>(),
         ) {
+            let mut bytes = bytes;
             let mut cuts: Vec<usize> = cuts.into_iter().chain([0, 300]).collect();
             cuts.sort_unstable();
             let ends: Vec<usize> = ends.into_iter().chain([300]).collect();
             let mut ranks = [Sums::default(), Sums::default()];
             // Some pieces are written before the end of their section is known, some after.
             let pieces: Vec<_> = cuts.windows(2).enumerate().map(|(i, cut)| (i, cut[0]..cut[1])).collect();
+            // Some pieces are holes.
+            let is_hole = |i: usize| holes >> i & 1 == 1;
+            pieces.iter().filter(|(i, _)| is_hole(*i)).for_each(|(_, piece)| bytes[piece.clone()].fill(0));
             let add = |ranks: &mut [Sums; 2], i: usize, part: std::ops::Range<usize>| {
-                ranks[(owners >> i & 1) as usize].add(part.start as u64, &[&bytes[part]]);
+                let sums = &mut ranks[(owners >> i & 1) as usize];
+                match is_hole(i) {
+                    true => sums.add_zeros(part.start as u64, part.len() as u64),
+                    false => sums.add(part.start as u64, &[&bytes[part]]),
+                }
             };
             let mut start = 0;
             for &end in &ends {

@@ -234,7 +234,11 @@ fn a_damaged_index_among_many() {
         assert_eq!(found(step), [expected; 2], "{step}");
     }
     assert_eq!(find(b"v", 0), Ok(None));
-    assert_eq!(open(&path).find_all(b"u").unwrap_err().kind(), ErrorKind::Checksum);
+    // Whoever goes to a section compares its row.
+    assert_eq!(
+        open(&path).find_all(b"u").unwrap(),
+        (0..commits).map(|step| 3 * step + 1).collect::<Vec<_>>()
+    );
     // Without this table, the index of the step is needed for all steps before or after it.
     let end = usize::try_from(seals[usize::try_from(commits).unwrap() - 32].index).unwrap() - 128;
     assert!(file[end..].starts_with(b"K 32 "));

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import ItemsView, KeysView, Mapping, ValuesView
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, TypeVar, Union, cast
 
 from ._dataset import Attributes, Dataset
+from ._description import Description
 from ._h5py import no_attribute, not_assigned
 
 if TYPE_CHECKING:
@@ -224,6 +225,14 @@ class Records:
 
     def __len__(self) -> int:
         return len(self._found)
+
+    def _outline(self) -> Dataset:
+        """The last one, to ask what it is, not for its data: a few reads however many rows were added to it."""
+        with self._file._reading() as core:
+            found = core.dataset_outline(self._name, -1)
+        if found is None:
+            raise IndexError(f"there is no record of {self._name!r}")
+        return Dataset(self._file, cast(Any, None), cast(Any, None), Description(**found))
 
     def __getitem__(self, key: Union[int, slice]) -> Any:
         """A dataset by its number, from the end if that is negative; a slice is a list of them."""

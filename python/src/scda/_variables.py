@@ -117,14 +117,14 @@ class _Direct(NamedTuple):
 
 
 def with_coordinates(
-    file: File, path: str, record: Optional[int] = None, without: Iterable[str] = ()
+    file: File, path: str, record: Optional[int] = None, without: Iterable[str] = (), is_outline: bool = False
 ) -> list[tuple[str, Variable]]:
     """The variables directly in a group, and the coordinates of their dimensions that are in groups around it, the nearest one of
     each name. Each with the path of its group, and a slash after it; nothing for the file.
 
     Args:
         path: the group, or `/`.
-        record, without: as for :func:`variables`.
+        record, without, is_outline: as for :func:`variables`.
     """
     parts = [] if path == "/" else path.split("/")
     around = [Group(file, "/".join(parts[:n]) or "/") for n in reversed(range(len(parts)))]
@@ -133,7 +133,7 @@ def with_coordinates(
     def coordinate(dim: str) -> Optional[Variable]:
         for group in around:
             if dim in group._datasets() and dim not in without:
-                made = variables(_One(group, dim), record)[0]
+                made = variables(_One(group, dim), record, is_outline=is_outline)[0]
                 if len(made.dataset.shape) == 1 and not made.has_records and made.dataset.dims == (None,):
                     made = made._replace(dims=(dim,))
                 outer[dim] = "" if group.name == "/" else f"{group.name}/", made
@@ -142,7 +142,7 @@ def with_coordinates(
 
     time = coordinate(TIME) if around else None
     times = time.shape[0] if time is not None and time.dims == (TIME,) else None
-    made = variables(_Direct(Group(file, path)), record, without, times, time is not None and time.has_records)
+    made = variables(_Direct(Group(file, path)), record, without, times, time is not None and time.has_records, is_outline)
     names = {variable.name for variable in made}
     sizes = {dim: n for variable in made for dim, n in zip(variable.dims, variable.shape)}
     found = []
@@ -162,6 +162,7 @@ def variables(
     without: Iterable[str] = (),
     times: Optional[int] = None,
     is_series: bool = False,
+    is_outline: bool = False,
 ) -> list[Variable]:
     """The variables of a group, in the order of the file. Where a dataset without dimensions, called `time`, has the time of
     each record, a single record has the dimension `time`, too: a file of one step is like one of several.
@@ -172,6 +173,7 @@ def variables(
         without: names to leave out.
         times: the size of the dimension `time` of a group around this one.
         is_series: whether that one counts records.
+        is_outline: of each name only the last record is looked at, as all others are like it.
     """
     left_out = set(without)
     found = {name: group.records(name) for name in group._datasets() if name not in left_out}
@@ -179,7 +181,10 @@ def variables(
         numbers = {name: _one(name, len(records), record) for name, records in found.items()}
     else:
         numbers = {name: range(len(records)) for name, records in found.items()}
-    datasets = {name: [records[k] for k in numbers[name]] for name, records in found.items()}
+    if is_outline:
+        datasets = {name: [records._outline()] for name, records in found.items()}
+    else:
+        datasets = {name: [records[k] for k in numbers[name]] for name, records in found.items()}
     for name, each in datasets.items():
         _expect_alike(name, each)
     is_series = is_series or TIME in datasets and datasets[TIME][0].ndim == 0 and not is_static(datasets[TIME][0])
@@ -201,7 +206,7 @@ def _made(
     for name, each in datasets.items():
         shape = each[0].shape
         if name in counting:
-            shape = (len(each), *shape)
+            shape = (len(numbers[name]), *shape)
         made.append(Variable(name, dims[name], shape, _common(each), each[0], numbers[name], name in counting))
     return made
 

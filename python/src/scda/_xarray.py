@@ -27,7 +27,7 @@ from ._group import Group
 from ._selection import select
 from ._source import is_address
 from ._variables import DIMENSIONS, MAX_SHAPE, Variable, has_fill_attribute, is_static, max_shape, with_coordinates, without_mark
-from ._xarray_writing import Stored
+from ._xarray_writing import Present, Stored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -100,10 +100,17 @@ class Backend(BackendEntrypoint):
             raise ValueError(f"{path}: no dataset is below the group {group!r}, but below {store.others}")
         return self._decoded(store, path, **decoders)
 
-    def with_variables(self, path: Any, group: str) -> tuple[Any, dict[str, Stored]]:
-        """A group as a dataset, and the variables that it has itself, without those of groups around it."""
-        store = _Store(_open, os.path.abspath(path), group, None, [])
-        return self._decoded(store, path), store.own
+    def present(self, path: Any, group: str, along: Optional[str]) -> Optional[Present]:
+        """What a group has already. None: no variables.
+
+        Args:
+            along: a dimension along which more is to be appended: what has it is one index long, with any items, if it has several.
+        """
+        store = _Store(_open, os.path.abspath(path), group, None, [], along)
+        if not store.own:
+            store.close()
+            return None
+        return Present(self._decoded(store, path), store.own, store.sizes)
 
     def _decoded(self, store: _Store, path: str, **decoders: Any) -> Any:
         try:
@@ -173,36 +180,46 @@ class _Store(AbstractDataStore):
     """What xarray decodes."""
 
     def __init__(
-        self, opener: Callable[..., File], path: str, group: str, record: Optional[int], without: list[str]
+        self,
+        opener: Callable[..., File],
+        path: str,
+        group: str,
+        record: Optional[int],
+        without: list[str],
+        along: Optional[str] = None,
     ) -> None:
         # The groups with datasets, if there is none below this one.
         self.others: Optional[list[str]] = None
         # The variables of the group itself.
         self.own: dict[str, Stored] = {}
+        # The number of indices of each dimension in the file.
+        self.sizes: dict[str, int] = {}
         # Whether the variable `time` is that of no record.
         self.has_static_time = False
         # It keeps the path, to open the file again in another process.
         self._manager = CachingFileManager(opener, path, mode="r")
         try:
             self._attrs, self._variables, self._unlimited = _with_file(
-                self._manager, path, lambda file: self._found(file, path, group, record, without)
+                self._manager, path, lambda file: self._found(file, path, group, record, without, along)
             )
         except BaseException:
             self._manager.close()
             raise
 
     def _found(
-        self, file: File, path: str, group: str, record: Optional[int], without: list[str]
+        self, file: File, path: str, group: str, record: Optional[int], without: list[str], along: Optional[str]
     ) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
         """The attributes, the variables, and the dimensions that may grow."""
         found = Group(file, group.strip("/") or "/")
         attrs = dict(found.attrs)
         if not any(each.startswith(found._prefix) for each in file._paths()) and found.name != "/":
             self.others = sorted({name.rpartition("/")[0] for name in file._datasets()} - {""})
-        made = with_coordinates(file, found.name, record, without)
+        made = with_coordinates(file, found.name, record, without, is_outline=along is not None)
         self.own = {v.name: Stored(v.has_records, v.dataset.fill_value) for prefix, v in made if prefix == found._prefix}
         self.has_static_time = any(is_static(each.dataset) for _, each in made if each.name == "time")
-        found_variables = {each.name: _variable(self._manager, path, prefix, each) for prefix, each in made}
+        self.sizes = {dim: n for _, each in made for dim, n in zip(each.dims, each.shape)}
+        shortened = along if self.sizes.get(along or "", 0) > 1 else None
+        found_variables = {each.name: _variable(self._manager, path, prefix, each, shortened) for prefix, each in made}
         if isinstance(attrs.get(DIMENSIONS), dict):
             del attrs[DIMENSIONS]
         unlimited = {dim for _, each in made for dim, most in zip(each.dims, max_shape(each)) if most is None}
@@ -221,7 +238,8 @@ class _Store(AbstractDataStore):
         self._manager.close()
 
 
-def _variable(manager: Any, path: str, prefix: str, variable: Variable) -> Any:
+def _variable(manager: Any, path: str, prefix: str, variable: Variable, shortened: Optional[str]) -> Any:
+    """The variable, one index long in the dimension that is shortened."""
     dataset, attrs = variable.dataset, dict(variable.attrs)
     encoding = {"source": path, "original_shape": variable.shape, "dtype": dataset.dtype}
     chunks = variable.chunks
@@ -241,6 +259,10 @@ def _variable(manager: Any, path: str, prefix: str, variable: Variable) -> Any:
     if isinstance(attrs.get(MAX_SHAPE), list):
         del attrs[MAX_SHAPE]
     attrs = with_json(without_mark(attrs), dataset.dtype)
+    if shortened in variable.dims:
+        item = np.zeros((), dataset.dtype) if not dataset.dtype.hasobject else np.full((), dataset.fill_value, object)
+        shape = [1 if dim == shortened else n for dim, n in zip(variable.dims, variable.shape)]
+        return XarrayVariable(variable.dims, np.broadcast_to(item, shape), attrs, encoding)
     data = indexing.LazilyIndexedArray(_Array(manager, path, prefix, variable))
     return XarrayVariable(variable.dims, data, attrs, encoding)
 

@@ -69,6 +69,8 @@ class Present(NamedTuple):
     ds: Any
     # Its own variables, without the coordinates of groups around it.
     variables: Mapping[str, Stored]
+    # How many indices the file has of each dimension.
+    sizes: Mapping[str, int]
 
 
 def write_along(
@@ -87,7 +89,7 @@ def write_along(
             raise ValueError(f"append_dim: found {dim!r} in {variable.dims} of {name!r}, expected it as the first dimension")
     old = None if present is None else present.ds
     if dim == TIME and dim not in ds.variables and (old is None or dim in old.variables):
-        ds = ds.assign_coords({dim: np.arange(ds.sizes[dim]) + (0 if old is None else old.sizes[dim])})
+        ds = ds.assign_coords({dim: np.arange(ds.sizes[dim]) + (0 if present is None else present.sizes[dim])})
     new = _with_alike_attributes(ds if present is None else _without_those_of(present, ds, dim, encoding), dim, old, encoding)
     encoded, attrs = _encoded(new, encoding, old, dim)
     along = {name: each for name, each in encoded.items() if dim in each[0].dims}
@@ -191,7 +193,7 @@ def _without_those_of(present: Present, ds: Any, dim: str, encoding: Mapping[str
                 f"append_dim: found {dim!r} in {variable.dims} of {name!r} in the file, expected it as the first dimension"
             )
     names = {name for name, variable in old.variables.items() if dim in variable.dims}
-    if old.sizes.get(dim) == 1:
+    if present.sizes.get(dim) == 1:
         # In a file of one step, all have the dimension that records count.
         records = {name for name, variable in present.variables.items() if variable.has_records}
         single = names & records & (set(ds.variables) - along)

@@ -83,7 +83,7 @@ class DatasetAccessor:
         if mode not in ("w", "a"):
             raise ValueError(f'mode: found {mode!r}, expected "w" or "a"')
         is_kept = (mode == "a" or append_dim is not None) and os.path.exists(path)
-        present = _present(path, group) if is_kept else None
+        present = _present(path, group, append_dim) if is_kept else None
         try:
             given = encoding or {}
             ds = self._ds
@@ -145,12 +145,8 @@ class TreeAccessor:
                 _xarray_writing.write(w, node.to_dataset(inherit=node is self._tree), name or "/", given.get(name, {}))
 
 
-def _present(path: Any, group: str) -> Optional[_xarray_writing.Present]:
+def _present(path: Any, group: str, along: Optional[str]) -> Optional[_xarray_writing.Present]:
     """What the group has; None: nothing."""
     from ._xarray import Backend  # which imports this module
 
-    ds, variables = Backend().with_variables(path, group)
-    if variables:
-        return _xarray_writing.Present(ds, variables)
-    ds.close()
-    return None
+    return Backend().present(path, group, along)

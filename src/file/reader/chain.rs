@@ -13,7 +13,9 @@ use scda_format::index::{
 use scda_format::names::{NAME_BYTES, Name, SealRow, Table};
 use scda_format::seal::{SEAL_BYTES, Seal};
 use scda_storage::ParallelFile;
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// The bytes that are read and summed up at a time: they stay in the processor's cache.
 const SUM_BYTES: u64 = 128 << 10;
@@ -26,6 +28,11 @@ const MOST_NEAR_BYTES: u64 = 2 << 20;
 const SHORT_INDEX_BYTES: u64 = 1 << 20;
 /// The same for a table of names.
 const SHORT_TABLE_BYTES: u64 = 4 << 20;
+/// The bytes with names that are read at a time where all names are wanted.
+const SCAN_BYTES: u64 = 4 << 20;
+/// The bytes of an index that are read at once for a row, and the most such pages that are kept.
+const PAGE_BYTES: u64 = 16 << 10;
+const MOST_PAGES: usize = 1024;
 
 /// The seals of the first bytes of a file, which end with one; as far as they are known.
 pub(in crate::file) struct Chain {
@@ -47,6 +54,8 @@ pub(in crate::file) struct Chain {
     looked_at: TailBuffer,
     /// The rows of the table of names of the last piece, without the seals.
     names: Option<(usize, Vec<u8>)>,
+    /// Pages of the indexes that were read, by their offset. Sealed bytes never change.
+    pages: HashMap<u64, Vec<u8>>,
 }
 
 /// A seal that another one names.
@@ -126,8 +135,13 @@ fn next_length(last: u64, distance: u64) -> u64 {
 
 /// The CRC of these bytes of the file.
 pub(super) fn crc_of(file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<u64> {
+    extend_crc(file, 0, start, end)
+}
+
+/// The CRC of bytes of which this is the sum, followed by these of the file.
+fn extend_crc(file: &mut dyn ParallelFile, mut sum: u64, start: u64, end: u64) -> Result<u64> {
     let _temporary = memory::temporary();
-    let (mut at, mut sum, mut bytes) = (start, 0, Vec::new());
+    let (mut at, mut bytes) = (start, Vec::new());
     while at < end {
         resize(&mut bytes, (end - at).min(SUM_BYTES))?;
         file.read_at(at, &mut bytes)?;
@@ -186,10 +200,20 @@ pub(super) fn read_table(file: &mut dyn ParallelFile, sealed: &SealedPart) -> Re
 impl SealGroup {
     /// Whether its names have to be searched for in the file.
     pub fn is_long(&self) -> bool {
+        self.names_bytes() > if self.table.is_some() { SHORT_TABLE_BYTES } else { SHORT_INDEX_BYTES }
+    }
+
+    /// The bytes of the table or index that has its names.
+    pub fn names_bytes(&self) -> u64 {
         match self.table {
-            Some(_) => self.sealed.names_bytes() > SHORT_TABLE_BYTES,
-            None => self.sealed.seal.rows().saturating_mul(ROW_BYTES as u64) > SHORT_INDEX_BYTES,
+            Some(_) => self.sealed.names_bytes(),
+            None => self.sealed.seal.rows().saturating_mul(ROW_BYTES as u64),
         }
+    }
+
+    /// The numbers of its sections.
+    pub fn sections(&self) -> Range<u64> {
+        self.first..self.sealed.seal.sections
     }
 }
 
@@ -207,6 +231,7 @@ impl Chain {
             tables_bytes: 0,
             looked_at: TailBuffer::default(),
             names: None,
+            pages: HashMap::new(),
         }
     }
 
@@ -439,6 +464,114 @@ impl Chain {
             names.push(Name::parse(row, table.name_offset(name))?);
         }
         Ok(names)
+    }
+
+    /// Hands out the user string of each section of a piece, with its number, in no order; reads a bounded number of bytes at a time,
+    /// however many these are. Whether the checksum is right is known only at the end.
+    pub fn scan_names(
+        &mut self,
+        file: &mut dyn ParallelFile,
+        piece: &SealGroup,
+        mut each: impl FnMut(&[u8], u64) -> Result<()>,
+    ) -> Result<bool> {
+        let _temporary = memory::temporary();
+        let sealed = &piece.sealed;
+        let (start, rows, bytes_of_row, end) = match piece.table {
+            Some(table) => (sealed.names, table.name_offset(0), NAME_BYTES, table.name_offset(table.names)),
+            None => {
+                let (first, end) =
+                    (sealed.row_offset(sealed.header_rows()), sealed.row_offset(sealed.seal.rows()));
+                (sealed.seal.index, first, ROW_BYTES, end)
+            }
+        };
+        let (mut sum, mut number) = (crc_of(file, start, rows)?, sealed.first);
+        let step = SCAN_BYTES - SCAN_BYTES % bytes_of_row as u64;
+        let (mut at, mut bytes) = (rows, Vec::new());
+        while at < end {
+            resize(&mut bytes, (end - at).min(step))?;
+            self.read(file, at, &mut bytes)?;
+            sum = crc::extend(sum, &bytes);
+            for (row, place) in bytes.chunks_exact(bytes_of_row).zip((at..).step_by(bytes_of_row)) {
+                if piece.table.is_some() {
+                    let row = row.first_chunk().unwrap_or(&[0; NAME_BYTES]);
+                    let name =
+                        Name::parse(row, place).map_err(|error| error.with_kind(ErrorKind::Checksum))?;
+                    if !piece.sections().contains(&name.number) {
+                        return Err(differs(
+                            "table of names",
+                            "another N",
+                            "that of one of its sections",
+                            place,
+                        ));
+                    }
+                    each(&name.user, name.number)?;
+                } else {
+                    let (section, user) = Row::parse_name(row.first_chunk().unwrap_or(&[0; ROW_BYTES]))
+                        .map_err(|error| error.at(place).with_kind(ErrorKind::Checksum))?;
+                    if section.is_none() {
+                        return Err(differs("index", "the header of the file", "a section", place));
+                    }
+                    each(&user, number)?;
+                    number += 1;
+                }
+            }
+            at += bytes.len() as u64;
+        }
+        if let Some(table) = piece.table {
+            let tail = sealed.seal.index - CRC_TAIL_BYTES as u64;
+            return Ok(extend_crc(file, sum, end, tail)? == table.end.crc);
+        }
+        let mut bytes = [0; SEAL_BYTES];
+        self.read(file, sealed.seal.offset(), &mut bytes)?;
+        let is_right =
+            Seal::crc_of(extend_crc(file, sum, end, sealed.seal.offset())?, &bytes) == sealed.seal.crc;
+        if is_right {
+            self.known.entry(piece.from_end).and_modify(|known| known.is_checked = true);
+        }
+        Ok(is_right)
+    }
+
+    /// Fills these bytes of the indexes from `offset` on: by pages, of which some are kept, as rows are compared with those beside
+    /// them, and look-ups begin at the same ones.
+    pub(super) fn read_index_bytes(
+        &mut self,
+        file: &mut dyn ParallelFile,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<()> {
+        if let Some(known) = self.read_before(offset).get(..bytes.len()) {
+            bytes.copy_from_slice(known);
+            return Ok(());
+        }
+        // What is kept has a limit of its own.
+        let _temporary = memory::temporary();
+        let end = self.end;
+        let (mut at, mut left) = (offset, bytes);
+        while !left.is_empty() {
+            let start = at - at % PAGE_BYTES;
+            let page = match self.pages.entry(start) {
+                Entry::Occupied(page) => page.into_mut(),
+                Entry::Vacant(room) => {
+                    let mut page = Vec::new();
+                    resize(&mut page, end.saturating_sub(start).min(PAGE_BYTES))?;
+                    file.read_at(start, &mut page)?;
+                    room.insert(page)
+                }
+            };
+            let found = page.get(to_usize(at - start)..).unwrap_or_default();
+            let length = found.len().min(left.len());
+            if length == 0 {
+                return Err(differs("index", "its end", "a row", at));
+            }
+            let (filled, rest) = left.split_at_mut(length);
+            filled.copy_from_slice(&found[..length]);
+            (at, left) = (at + length as u64, rest);
+        }
+        // All at once, so that pages need no order of their own: those that look-ups begin at are soon there again.
+        if self.pages.len() > MOST_PAGES {
+            self.pages.clear();
+        }
+        Ok(())
     }
 
     /// Whether the checksum of this index was compared.

@@ -2,12 +2,13 @@
 
 use super::datasets::{AllRows, DatasetHandle};
 use super::inspect::Inspector;
+use super::lookup::EntryName;
 use super::{Reader, ReaderState, Section, Streams};
 use crate::file::team::Failure;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_format::dataset::additions::{ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_of, rows_of};
 use scda_format::dataset::stored_dataset::is_metadata;
-use scda_format::dataset::{GROUP_CONVENTION, Group};
+use scda_format::dataset::{DATASET_CONVENTION, Dataset, GROUP_CONVENTION, Group};
 use scda_format::header::{SectionType, UserString};
 use scda_format::streams::STREAMS;
 
@@ -136,6 +137,28 @@ impl Reader {
         Entries { reader: self, next: Some(0) }
     }
 
+    /// The names of all datasets, and the paths of all groups that have attributes: each once, in the order of the file; a group where its
+    /// attributes are that count. Of a sealed file the indexes tell, so that no section is read; else as [`Self::entries`].
+    ///
+    /// # Errors
+    /// Those of [`Self::entries`].
+    pub fn names(&mut self) -> Result<Vec<EntryName>> {
+        if let Some(names) = self.session.operate(|state| state.lookup().names())? {
+            return Ok(names);
+        }
+        let mut names = Vec::new();
+        for entry in self.entries() {
+            let entry = entry?;
+            let is_of =
+                |convention: &[u8]| entry.sections.first().is_some_and(|first| *first.user == *convention);
+            let is_group = is_of(GROUP_CONVENTION);
+            if is_group || entry.record == 0 && is_of(DATASET_CONVENTION) {
+                names.push(EntryName { user: entry.user().to_vec(), is_group, number: entry.number });
+            }
+        }
+        Ok(names)
+    }
+
     /// The first entry that begins with the section of this number or a later one, as [`Self::entries`] lists them; `None` if there is none.
     /// The next one begins from [`Entry::end`] on. So a program can open other things between two entries.
     ///
@@ -162,6 +185,17 @@ impl Inspector<'_> {
                 }
                 state.read_content().map(Some)
             })
+        })
+    }
+
+    /// What the dataset of this name and record is, with all of its rows, of which no section but the last one is looked up.
+    ///
+    /// # Errors
+    /// Those of [`Reader::dataset_record`].
+    pub fn dataset_outline(&mut self, name: &str, record: i64) -> Result<Option<Dataset>> {
+        self.0.session.operate(|state| {
+            let open = state.datasets().find_dataset(name, record, AllRows::Count)?;
+            Ok(open.map(|open| open.stored.dataset))
         })
     }
 

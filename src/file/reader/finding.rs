@@ -89,8 +89,8 @@ impl Reader {
         self.session.operate(|state| state.lookup().find(user, record))
     }
 
-    /// The numbers of all sections with this user string, in order. In a sealed file the checksum of each index is
-    /// compared, once; without a seal all headers are read.
+    /// The numbers of all sections with this user string, in order. In a sealed file the checksum of each index, or of the table of
+    /// names in its place, is compared, once, and no header is read; without a seal all headers are.
     ///
     /// # Errors
     /// As [`Self::find`].

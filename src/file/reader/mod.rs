@@ -28,6 +28,7 @@ pub use index::SealedPart;
 pub use inspect::{Inspector, LocatedError, Seals};
 pub(crate) use last::is_kept;
 pub(super) use last::newest_whole;
+pub use lookup::EntryName;
 pub(super) use read_back::{DatasetPlace, OwnReader};
 pub(super) use recovery_scan::{RecoveryScan, RecoveryScanner, Rollback};
 pub(super) use rollback::{AppendPlace, KeptSections, LastSeal};

@@ -1,6 +1,6 @@
 //! Finds sections by user string in the indexes of a sealed file.
 
-use super::names::SealNames;
+use super::names::{NamesByHash, SealNames};
 use crate::file::reader::chain::{SealGroup, differs};
 use crate::file::reader::index::SealedPart;
 use crate::file::reader::sections::Sections;
@@ -15,11 +15,17 @@ use std::ops::Range;
 pub(super) struct SealSearch<'a> {
     sections: &'a mut Sections,
     names: &'a mut SealNames,
+    /// The names of all sections, if the file was listed and the checksums of all indexes are right.
+    listed: Option<&'a NamesByHash>,
 }
 
 impl<'a> SealSearch<'a> {
-    pub fn new(sections: &'a mut Sections, names: &'a mut SealNames) -> Self {
-        Self { sections, names }
+    pub fn new(
+        sections: &'a mut Sections,
+        names: &'a mut SealNames,
+        listed: Option<&'a NamesByHash>,
+    ) -> Self {
+        Self { sections, names, listed }
     }
 }
 
@@ -103,6 +109,15 @@ impl SealSearch<'_> {
         let Some(record) = left.checked_sub(passed as u64) else {
             return self.kept_section(user, is_backward, *left);
         };
+        if let Some(numbers) = self.scanned(number, &piece, user)? {
+            let count = numbers.len() as u64;
+            let at = if is_backward { count.checked_sub(record + 1) } else { Some(record) };
+            if let Some(&(_, found)) = at.and_then(|at| numbers.get(to_usize(at))) {
+                return self.section_named(found, user).map(Some);
+            }
+            *left -= count;
+            return Ok(None);
+        }
         self.check_if_short(&piece)?;
         let first = self.sorted_index(&piece, 0, |name| name < user)?;
         let is_there = !is_backward
@@ -121,6 +136,16 @@ impl SealSearch<'_> {
         self.check_absent(&piece, first..end)?;
         *left -= end - first;
         Ok(None)
+    }
+
+    /// The sections of this user string in a piece, if all its names are known.
+    fn scanned(&mut self, number: usize, piece: &SealGroup, user: &[u8]) -> Result<Option<&[(u64, u64)]>> {
+        let names = match self.listed {
+            Some(listed) => Some(listed),
+            None if piece.is_long() => self.names.scanned(self.sections, number, piece)?,
+            None => None,
+        };
+        Ok(names.map(|names| names.sections_of(user, piece.sections())))
     }
 
     /// The last section of this user string, if it begins after byte `least`.
@@ -182,11 +207,17 @@ impl SealSearch<'_> {
         Ok((sealed, number - sealed.first + sealed.header_rows()))
     }
 
-    /// The numbers of all sections with this user string, in order.
+    /// The numbers of all sections with this user string, in order. Where the checksum of their names was compared, a section is compared
+    /// with its row only when one goes to it.
     pub(super) fn all(&mut self, user: &[u8]) -> Result<Vec<u64>> {
         let mut numbers = Vec::new();
         for number in self.searched_groups()? {
             let Some(piece) = self.piece_of_names(number)? else { break };
+            if let Some(found) = self.scanned(number, &piece, user)? {
+                reserve(&mut numbers, found.len())?;
+                numbers.extend(found.iter().map(|&(_, number)| number));
+                continue;
+            }
             self.check_if_short(&piece)?;
             let first = self.sorted_index(&piece, 0, |name| name < user)?;
             let end = self.end_of_name(&piece, first, user)?;
@@ -197,14 +228,9 @@ impl SealSearch<'_> {
                 numbers.push(self.section_at(&piece, at, user)?);
             }
         }
-        let found = numbers.len();
         let sections = self.names.sections_of(user);
         reserve(&mut numbers, sections.len())?;
         numbers.extend(sections);
-        // In the order of the file: what follows is read ahead.
-        for &number in numbers[found..].iter().rev() {
-            self.section_named(number, user)?;
-        }
         numbers.sort_unstable();
         Ok(numbers)
     }
@@ -279,8 +305,7 @@ impl SealSearch<'_> {
     }
 
     /// The name with this index in the order of user strings, and the number of its section.
-    pub(super) fn sorted_name(&mut self, piece: &SealGroup, index: u64) -> Result<(UserString, u64)> {
-        let is_of_group = |number| (piece.first..piece.sealed.seal.sections).contains(&number);
+    fn sorted_name(&mut self, piece: &SealGroup, index: u64) -> Result<(UserString, u64)> {
         let (user, number) = if let Some(table) = piece.table {
             let (at, mut row) = (table.name_offset(index), [0; NAME_BYTES]);
             self.sections.input().read_own(at, &mut row)?;
@@ -292,7 +317,7 @@ impl SealSearch<'_> {
             let number = number.checked_sub(piece.sealed.header_rows()).filter(|_| row.section.is_some());
             (row.user, number.map(|number| piece.sealed.first + number))
         };
-        match number.filter(|&number| is_of_group(number)) {
+        match number.filter(|number| piece.sections().contains(number)) {
             Some(number) => Ok((user, number)),
             None => Err(another_order(piece, index)),
         }
@@ -300,12 +325,12 @@ impl SealSearch<'_> {
 }
 
 /// The index of the first name of a section, in the order of user strings.
-pub(super) fn names_begin(piece: &SealGroup) -> u64 {
+fn names_begin(piece: &SealGroup) -> u64 {
     piece.table.map_or_else(|| piece.sealed.header_rows(), |_| 0)
 }
 
 /// The index after the last name, in the order of user strings.
-pub(super) fn names_end(piece: &SealGroup) -> u64 {
+fn names_end(piece: &SealGroup) -> u64 {
     piece.table.map_or_else(|| piece.sealed.seal.rows(), |table| table.names)
 }
 

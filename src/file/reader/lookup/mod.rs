@@ -2,6 +2,7 @@
 
 mod additions;
 mod in_seals;
+mod listing;
 mod names;
 mod records;
 mod verify;
@@ -10,8 +11,9 @@ mod walk;
 use self::additions::NoAdditionsAfter;
 pub(super) use self::additions::{Added, Later};
 use self::in_seals::SealSearch;
+pub use self::listing::EntryName;
 use self::names::SealNames;
-use self::records::NumberedNames;
+use self::records::Listed;
 use self::verify::{VerifiedRanges, Verifier};
 use self::walk::Walk;
 use super::local_reader::ReadsLocally;
@@ -30,7 +32,7 @@ pub(super) struct LookupCache {
     verified: VerifiedRanges,
     none_later: NoAdditionsAfter,
     /// On rank 0, once the records were numbered.
-    records: Option<NumberedNames>,
+    listed: Option<Listed>,
 }
 
 impl LookupCache {
@@ -38,7 +40,7 @@ impl LookupCache {
     pub fn forget_end(&mut self) {
         (self.names, self.walk, self.none_later) =
             (SealNames::default(), Walk::default(), NoAdditionsAfter::default());
-        self.records = None;
+        self.listed = None;
     }
 }
 
@@ -64,7 +66,8 @@ impl<'a> Lookup<'a> {
 impl Lookup<'_> {
     /// What finds sections in the indexes of a sealed file.
     fn seals(&mut self) -> SealSearch<'_> {
-        SealSearch::new(self.sections, &mut self.cache.names)
+        let listed = self.cache.listed.as_ref().and_then(Listed::checked);
+        SealSearch::new(self.sections, &mut self.cache.names, listed)
     }
 
     /// What compares sections with their checksums.
@@ -192,23 +195,38 @@ impl Lookup<'_> {
 
     /// Gives the numbers of rank 0 to all.
     fn share_numbers(&mut self, found: Result<Vec<u64>>) -> Result<Vec<u64>, Failure> {
-        let (mut numbers, mine) = split(found);
         if self.team().is_alone() {
-            mine?;
-            return Ok(numbers);
+            return Ok(found?);
         }
-        let [count] = self.team().share(0, mine.map(|()| [numbers.len() as u64]))?;
-        let mut bytes = Vec::new();
-        let room = resize(&mut bytes, count.saturating_mul(8)).and_then(|()| {
+        let bytes = found.and_then(|numbers| {
+            let mut bytes = Vec::new();
+            resize(&mut bytes, numbers.len() as u64 * 8)?;
             let words = bytes.as_chunks_mut().0;
-            words.iter_mut().zip(&numbers).for_each(|(word, number)| *word = number.to_le_bytes());
-            numbers.clear();
-            reserve_count(&mut numbers, count)
+            words.iter_mut().zip(numbers).for_each(|(word, number)| *word = number.to_le_bytes());
+            Ok(bytes)
         });
-        let sent = self.team().agree(room)?.comm().broadcast(&mut bytes, 0);
-        self.team().agree(sent)?;
+        let mut numbers = Vec::new();
+        let bytes = self.share_bytes(bytes, |length| reserve_count(&mut numbers, length / 8))?;
         numbers.extend(bytes.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word)));
         Ok(numbers)
+    }
+
+    /// Gives the bytes of rank 0 to all. `make_room` makes room for what the caller makes of this number of bytes.
+    fn share_bytes(
+        &mut self,
+        found: Result<Vec<u8>>,
+        make_room: impl FnOnce(u64) -> Result<()>,
+    ) -> Result<Vec<u8>, Failure> {
+        let (mut bytes, mine) = split(found);
+        if self.team().is_alone() {
+            mine?;
+            return Ok(bytes);
+        }
+        let [length] = self.team().share(0, mine.map(|()| [bytes.len() as u64]))?;
+        let room = resize(&mut bytes, length).and_then(|()| make_room(length));
+        let sent = self.team().agree(room)?.comm().broadcast(&mut bytes, 0);
+        self.team().agree(sent)?;
+        Ok(bytes)
     }
 
     fn count_sections(&mut self) -> Result<u64> {

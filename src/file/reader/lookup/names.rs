@@ -2,15 +2,52 @@
 //! or table is read once.
 
 use super::Sections;
+use crate::file::reader::chain::SealGroup;
 use scda_base::error::Result;
-use scda_base::memory::{self, copy, reserve};
+use scda_base::memory::{self, copy, reserve, reserve_count};
+use scda_format::crc;
 use scda_format::names::Name;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Names are kept until they take about so much memory.
 const KEPT_BYTES: u64 = 64 << 20;
 /// What a user string takes, in a map.
 const NAME_BYTES: usize = 128;
+
+/// A search in a long index or table takes some forty small reads, and on a disk or a network these take about as long as reading
+/// so many bytes at once.
+const SEARCH_BYTES: u64 = 16 << 20;
+
+/// The hash of the user string of each of some sections, with the number of the section, sorted: 16 bytes for each. Names of which the
+/// hash is the same are as good as impossible; one that is looked up is compared with the section.
+#[derive(Default)]
+pub(super) struct NamesByHash(Vec<(u64, u64)>);
+
+impl NamesByHash {
+    /// Sorts these.
+    pub fn new(mut names: Vec<(u64, u64)>) -> Self {
+        names.sort_unstable();
+        Self(names)
+    }
+
+    /// The sections of this user string, in the order of the file, as far as their numbers are among these.
+    pub fn sections_of(&self, user: &[u8], numbers: Range<u64>) -> &[(u64, u64)] {
+        let hash = crc::of(user);
+        let place = |number| self.0.partition_point(|&found| found < (hash, number));
+        let (first, end) = (place(numbers.start), place(numbers.end));
+        self.0.get(first..end).unwrap_or_default()
+    }
+}
+
+/// The names of a long piece.
+#[derive(Default)]
+struct ScannedNames {
+    searches: u64,
+    /// They are damaged, so that only what is compared beside a name tells whether it is right.
+    is_damaged: bool,
+    names: Option<NamesByHash>,
+}
 
 /// The names of the sections of the last seals of a file.
 #[derive(Default)]
@@ -21,6 +58,8 @@ pub(super) struct SealNames {
     /// not kept.
     pieces: usize,
     long: Vec<usize>,
+    /// What look-ups in long ones have cost, and their names once it was as much as reading them all.
+    scanned: BTreeMap<usize, ScannedNames>,
     /// About how much memory they take.
     bytes: usize,
     /// No more are kept.
@@ -42,6 +81,38 @@ impl SealNames {
     /// The sections of this user string in these pieces, the last one first.
     pub fn sections_of(&self, user: &[u8]) -> &[u64] {
         self.sections.get(user).map_or(&[], |sections| sections)
+    }
+
+    /// The names of a long piece, if so many searches in it have been paid for that reading them all has cost no more. This is one more.
+    pub fn scanned(
+        &mut self,
+        sections: &mut Sections,
+        number: usize,
+        piece: &SealGroup,
+    ) -> Result<Option<&NamesByHash>> {
+        let of_piece = self.scanned.entry(number).or_default();
+        of_piece.searches += 1;
+        let (numbers, bytes) = (piece.sections(), piece.names_bytes());
+        let count = numbers.end.saturating_sub(numbers.start);
+        let most = sections.params().tuning.bounded(KEPT_BYTES);
+        let is_worth_it = bytes <= of_piece.searches.saturating_mul(SEARCH_BYTES)
+            && count.saturating_mul(size_of::<(u64, u64)>() as u64) <= most;
+        if of_piece.names.is_none() && !of_piece.is_damaged && is_worth_it {
+            // What is kept has a limit of its own.
+            let _temporary = memory::temporary();
+            let mut names = Vec::new();
+            reserve_count(&mut names, count)?;
+            let mut take = |user: &[u8], number| {
+                names.push((crc::of(user), number));
+                Ok(())
+            };
+            match sections.seals().scan_names(piece, &mut take) {
+                Ok(true) => of_piece.names = Some(NamesByHash::new(names)),
+                Err(error) if !error.kind().is_of_file() => return Err(error),
+                _ => of_piece.is_damaged = true,
+            }
+        }
+        Ok(of_piece.names.as_ref())
     }
 
     /// Keeps the names of one more piece.

@@ -1,25 +1,32 @@
 //! Determines which record a section is among those of its user string.
 
 use super::Lookup;
-use super::in_seals::{names_begin, names_end};
+use super::names::NamesByHash;
 use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_base::memory::reserve_count;
 use scda_format::crc;
 
-/// The hash of the user string of each section of the file, with the number of the section, sorted. Names of which this is the same are
-/// as good as impossible: then only a number in a list would be wrong.
-pub(super) struct NumberedNames(Vec<(u64, u64)>);
+/// The names of all sections of a file.
+pub(super) struct Listed {
+    names: NamesByHash,
+    /// Whether the file is sealed, and the checksums of its indexes are right.
+    is_checked: bool,
+}
+
+impl Listed {
+    /// The names, if what is not among them is not in the file.
+    pub fn checked(&self) -> Option<&NamesByHash> {
+        self.is_checked.then_some(&self.names)
+    }
+}
 
 impl Lookup<'_> {
     /// Which record of its user string the section of this number is, from 0, and how many there are. Collective.
     pub fn record_of(&mut self, number: u64, user: &[u8]) -> Result<(u64, u64), Failure> {
         let [record, records] = self.look_up(|this| {
-            let hash = crc::of(user);
-            let NumberedNames(all) = this.numbered_names()?;
-            let first = all.partition_point(|&(found, _)| found < hash);
-            let same = &all[first..first + all[first..].partition_point(|&(found, _)| found == hash)];
+            let same = this.list()?.names.sections_of(user, 0..u64::MAX);
             let record = same.partition_point(|&(_, other)| other < number);
             Ok([record, same.len()].map(|count| count as u64))
         })?;
@@ -27,36 +34,35 @@ impl Lookup<'_> {
     }
 
     /// The names of all sections; of a file that is walked, as far as that is possible.
-    fn numbered_names(&mut self) -> Result<&NumberedNames> {
-        if self.cache.records.is_none() {
-            let mut all = Vec::new();
-            if self.sections.is_sealed() {
-                self.take_names_of_seals(&mut all)?;
-            } else {
-                match self.cache.walk.reach(self.sections, u64::MAX) {
-                    // Who comes there gets the error.
-                    Err(error) if error.kind().is_of_file() => {}
-                    walked => walked?,
-                }
-                reserve_count(&mut all, self.cache.walk.len())?;
-                all.extend(self.cache.walk.hashes().zip(0..));
-            }
-            all.sort_unstable();
-            self.cache.records = Some(NumberedNames(all));
-        }
-        Ok(self.cache.records.get_or_insert(NumberedNames(Vec::new())))
+    fn list(&mut self) -> Result<&Listed> {
+        let listed = match self.cache.listed.take() {
+            Some(listed) => listed,
+            None => self.listed_names()?,
+        };
+        Ok(self.cache.listed.insert(listed))
     }
 
-    fn take_names_of_seals(&mut self, all: &mut Vec<(u64, u64)>) -> Result<()> {
+    fn listed_names(&mut self) -> Result<Listed> {
+        let (mut all, mut is_checked) = (Vec::new(), self.sections.is_sealed());
+        if !is_checked {
+            match self.cache.walk.reach(self.sections, u64::MAX) {
+                // Who comes there gets the error.
+                Err(error) if error.kind().is_of_file() => {}
+                walked => walked?,
+            }
+            reserve_count(&mut all, self.cache.walk.len())?;
+            all.extend(self.cache.walk.hashes().zip(0..));
+            return Ok(Listed { names: NamesByHash::new(all), is_checked });
+        }
         for number in 0.. {
             let Some(piece) = self.sections.seals().group_of_seals(number)? else { break };
-            let (first, end) = (names_begin(&piece), names_end(&piece));
-            reserve_count(all, end.saturating_sub(first))?;
-            for at in first..end {
-                let (user, section) = self.seals().sorted_name(&piece, at)?;
-                all.push((crc::of(&user), section));
-            }
+            let numbers = piece.sections();
+            reserve_count(&mut all, numbers.end.saturating_sub(numbers.start))?;
+            is_checked &= self.sections.seals().scan_names(&piece, |user, section| {
+                all.push((crc::of(user), section));
+                Ok(())
+            })?;
         }
-        Ok(())
+        Ok(Listed { names: NamesByHash::new(all), is_checked })
     }
 }

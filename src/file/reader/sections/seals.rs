@@ -75,9 +75,18 @@ impl<'a> SealReader<'a> {
         self.chain.names(self.input.file(), number)
     }
 
-    /// What was read with the seals from this offset on.
-    pub fn read_before(&self, offset: u64) -> &[u8] {
-        self.chain.read_before(offset)
+    /// Fills these bytes of the indexes from this offset on.
+    pub fn read_index_bytes(&mut self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.chain.read_index_bytes(self.input.file(), offset, bytes)
+    }
+
+    /// Hands out the user string and number of each section of a piece; whether their checksum is right.
+    pub fn scan_names(
+        &mut self,
+        piece: &SealGroup,
+        each: impl FnMut(&[u8], u64) -> Result<()>,
+    ) -> Result<bool> {
+        self.chain.scan_names(self.input.file(), piece, each)
     }
 
     /// Whether the checksum of the index of a seal was compared.

@@ -54,20 +54,10 @@ impl<'a> IndexReader<'a> {
         Self { sections }
     }
 
-    /// Fills these bytes of an index from `offset` on, from what was read with its seal if they are there.
-    fn read_table(&mut self, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        let seals = self.sections.seals();
-        match seals.read_before(offset).get(..bytes.len()) {
-            Some(known) => bytes.copy_from_slice(known),
-            None => self.sections.input().read_own(offset, bytes)?,
-        }
-        Ok(())
-    }
-
     /// A row, not yet checked.
     pub fn row(&mut self, sealed: &SealedPart, row: u64) -> Result<Row> {
         let (at, mut bytes) = (sealed.row_offset(row), [0; ROW_BYTES]);
-        self.read_table(at, &mut bytes)?;
+        self.sections.seals().read_index_bytes(at, &mut bytes)?;
         Row::parse(&bytes, at).map_err(|error| error.with_kind(ErrorKind::Checksum))
     }
 
@@ -75,7 +65,7 @@ impl<'a> IndexReader<'a> {
     pub fn sorted_row(&mut self, sealed: &SealedPart, sorted: u64) -> Result<u64> {
         let at = sealed.row_offset(sorted) + SORTED;
         let mut entry = [0; COUNT_BYTES];
-        self.read_table(at, &mut entry)?;
+        self.sections.seals().read_index_bytes(at, &mut entry)?;
         let found = parse_count(&entry, b'S').map_err(|error| error.at(at).with_kind(ErrorKind::Checksum))?;
         match Some(found).filter(|&row| row < sealed.seal.rows()) {
             Some(row) => Ok(row),
@@ -89,7 +79,8 @@ impl<'a> IndexReader<'a> {
     pub fn checked_row(&mut self, sealed: &SealedPart, number: u64) -> Result<Row> {
         let (row, at) = (self.row(sealed, number)?, sealed.row_offset(number));
         let wrong = |what: &str, found: u64, expected: u64| wrong_number(what, found, expected, at);
-        let begin = if number == 0 { sealed.begin() } else { self.row(sealed, number - 1)?.end() };
+        let before = if number == 0 { None } else { Some(self.row(sealed, number - 1)?) };
+        let begin = before.as_ref().map_or(sealed.begin(), Row::end);
         if row.offset != begin {
             return wrong("the offset", row.offset, begin);
         }
@@ -107,6 +98,10 @@ impl<'a> IndexReader<'a> {
                 "a section, or the other way",
                 at,
             ));
+        }
+        if let Some(before) = before {
+            // Who wants the second section of a pair reads the first one next.
+            self.sections.input().look_around(before.offset, row.offset)?;
         }
         self.compare_with_header(&row, at)?;
         Ok(row)

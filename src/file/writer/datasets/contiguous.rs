@@ -6,6 +6,7 @@ use super::selection::{Selection, overlapping};
 use crate::file::options::MostThreads;
 use crate::file::source::Source;
 use crate::file::team::Failure;
+use crate::file::writer::output::SparseBytes;
 use crate::file::writer::sections::{Block, Elements, Gather, LocalElements, Pair, Sections, too_large};
 use scda_base::error::Result;
 use scda_base::memory::reserve;
@@ -273,9 +274,15 @@ fn put_run(
     run: u64,
     bytes: usize,
     buffer: &mut Vec<u8>,
-    out: &mut Vec<u8>,
+    sparse: &mut SparseBytes,
 ) -> Result<Option<Vec<u64>>> {
     let found = plan.assemble(window, run, buffer)?;
+    let array = &plan.arrays()[0];
+    if matches!(found, Chunk::Fill) && array.is_filled_with_zeros() {
+        sparse.put_zeros(bytes as u64)?;
+        return Ok(None);
+    }
+    let out = sparse.bytes_mut();
     let start = out.len();
     reserve(out, bytes)?;
     match found {
@@ -284,7 +291,7 @@ fn put_run(
         Chunk::Bytes(all) => out.extend_from_slice(&all[..bytes]),
         Chunk::Fill => {
             out.resize(start + bytes, 0);
-            plan.arrays()[0].put_fill(&mut out[start..]);
+            array.put_fill(&mut out[start..]);
         }
     }
     Ok(None)

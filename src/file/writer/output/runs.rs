@@ -7,6 +7,8 @@ use crate::file::buffer::{Outlet, Stage};
 use crate::file::sums::SummedFile;
 use crate::file::team::Failure;
 use scda_base::error::Result;
+use scda_base::memory::reserve;
+use scda_base::numbers::to_usize;
 use scda_format::entry::CountFormat;
 use scda_format::layout::SectionLayout;
 use scda_format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
@@ -160,22 +162,113 @@ pub fn put_entries(out: &mut Outlet<'_>, mut offset: u64, format: &CountFormat, 
 
 /// Of a section that comes piece by piece, this number of zeros is not written, such as those that streams of tasks do not fill.
 const HOLE_BYTES: usize = 64 << 10;
+/// The bytes that are compared with zeros at once.
+const ZERO_BYTES: usize = 64;
+
+/// Whether all bytes are 0.
+fn are_zeros(bytes: &[u8]) -> bool {
+    let (blocks, rest) = bytes.as_chunks::<ZERO_BYTES>();
+    blocks.iter().all(|block| *block == [0; ZERO_BYTES]) && rest.iter().all(|&byte| byte == 0)
+}
 
 /// Writes a piece of a section past the end of the file. What is 0 there becomes a hole: the rest of the section follows.
 pub fn put_with_holes(file: &mut Queue<SummedFile>, mut at: u64, mut piece: &[u8]) -> Result<()> {
-    let is_hole = |block: &[u8]| block.iter().all(|&byte| byte == 0);
-    let blocks: Vec<&[u8]> = piece.chunks(HOLE_BYTES).collect();
-    for run in blocks.chunk_by(|a, b| is_hole(a) == is_hole(b)) {
-        let (now, later) = piece.split_at(run.iter().map(|block| block.len()).sum());
-        if !is_hole(now) {
-            file.write_at(at, &[now])?;
-        } else if let Some(sums) = file.now()?.sums() {
-            sums.add(at, &[now]);
+    while !piece.is_empty() {
+        let mut blocks = piece.chunks(HOLE_BYTES);
+        let is_hole = blocks.next().is_some_and(are_zeros);
+        let more = blocks.take_while(|block| are_zeros(block) == is_hole).map(<[u8]>::len).sum::<usize>();
+        let (now, later) = piece.split_at(piece.len().min(HOLE_BYTES) + more);
+        if is_hole {
+            put_hole(file, at, now.len() as u64)?
+        } else {
+            file.write_at(at, &[now])?
         }
         at += now.len() as u64;
         piece = later;
     }
     Ok(())
+}
+
+/// Leaves zeros of a section past the end of the file as a hole. The rest of the section follows.
+fn put_hole(file: &mut Queue<SummedFile>, at: u64, bytes: u64) -> Result<()> {
+    file.run(move |file| {
+        file.sums().into_iter().for_each(|sums| sums.add_zeros(at, bytes));
+        Ok(())
+    })
+}
+
+/// Bytes that follow one another in a file, of which long runs of zeros are only counted.
+#[derive(Default)]
+pub struct SparseBytes {
+    bytes: Vec<u8>,
+    /// Runs of zeros: before which of the bytes, and how many.
+    zeros: Vec<(usize, u64)>,
+}
+
+impl SparseBytes {
+    /// Where what is not zeros is appended.
+    pub fn bytes_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// Appends zeros.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn put_zeros(&mut self, bytes: u64) -> Result<()> {
+        reserve(&mut self.zeros, 1)?;
+        self.zeros.push((self.bytes.len(), bytes));
+        Ok(())
+    }
+
+    /// Makes all zeros bytes like others, and hands them out.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn into_bytes(self) -> Result<Vec<u8>> {
+        if self.zeros.is_empty() {
+            return Ok(self.bytes);
+        }
+        let (mut all, mut from) = (Vec::new(), 0);
+        for (place, zeros) in self.zeros {
+            reserve(&mut all, place - from + to_usize(zeros))?;
+            all.extend_from_slice(&self.bytes[from..place]);
+            all.resize(all.len() + to_usize(zeros), 0);
+            from = place;
+        }
+        reserve(&mut all, self.bytes.len() - from)?;
+        all.extend_from_slice(&self.bytes[from..]);
+        Ok(all)
+    }
+
+    /// Forgets them.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.zeros.clear();
+    }
+
+    /// The last one.
+    pub fn last(&self) -> Option<u8> {
+        let is_zero = self.zeros.last().is_some_and(|&(place, _)| place == self.bytes.len());
+        if is_zero { Some(0) } else { self.bytes.last().copied() }
+    }
+
+    /// Writes them past the end of the file, with holes; returns where they end. The rest of the section follows.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn write(&self, file: &mut Queue<SummedFile>, mut at: u64) -> Result<u64> {
+        let mut from = 0;
+        for &(place, zeros) in self.zeros.iter().chain([&(self.bytes.len(), 0)]) {
+            put_with_holes(file, at, &self.bytes[from..place])?;
+            at += (place - from) as u64;
+            if zeros > 0 {
+                put_hole(file, at, zeros)?;
+            }
+            (at, from) = (at + zeros, place);
+        }
+        Ok(at)
+    }
 }
 
 /// Writes the padding of a section whose data are in the file and end with this byte, and last its header: a section that is not complete

@@ -5,7 +5,7 @@ use crate::file::aggregators::RankData;
 use crate::file::encoding::EncodedElements;
 use crate::file::source::Source;
 use crate::file::team::Failure;
-use crate::file::writer::output::{LONGEST_HEAD, put_entries};
+use crate::file::writer::output::{LONGEST_HEAD, SparseBytes, put_entries};
 use scda_base::error::Result;
 use scda_codec::VARRAY_CONVENTION;
 use scda_format::entry::CountFormat;
@@ -228,9 +228,9 @@ impl Sections {
         counts: &[(u8, u64)],
         bytes: Partition,
         rounds: u64,
-        mut next: impl FnMut(&mut Self, u64, &mut Vec<u8>) -> Result<(), Failure>,
+        mut next: impl FnMut(&mut Self, u64, &mut SparseBytes) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let mut part = Vec::new();
+        let mut part = SparseBytes::default();
         if self.output.is_small(layout) {
             for round in 0..rounds {
                 next(self, round, &mut part)?;
@@ -240,6 +240,8 @@ impl Sections {
                 part.clear();
             }
             let local = LocalElements { elements: bytes, bytes, entries: None };
+            let part = part.into_bytes();
+            let part = self.team_mut().tolerate(part, Vec::new())?;
             let data = Source::Contiguous(&part);
             return self.write_elements(SectionType::Array, user, layout, counts, &local, data);
         }
@@ -256,10 +258,12 @@ impl Sections {
         for round in 0..rounds {
             part.clear();
             next(self, round, &mut part)?;
-            if mine.is_ok() && !self.team().has_deferred() && !part.is_empty() {
-                mine = self.output.file_mut().write_at(at, &[&part]);
-                at += part.len() as u64;
-                last = part.last().copied();
+            if mine.is_ok() && !self.team().has_deferred() {
+                match part.write(self.output.file_mut(), at) {
+                    Ok(end) => at = end,
+                    Err(error) => mine = Err(error),
+                }
+                last = part.last().or(last);
             }
         }
         if mine.is_ok() && !self.team().has_deferred() && is_last {

@@ -63,6 +63,11 @@ impl PlannedArray<'_> {
         }
     }
 
+    /// Whether the bytes of the fill value are 0.
+    pub fn is_filled_with_zeros(&self) -> bool {
+        self.fill.iter().all(|&byte| byte == 0)
+    }
+
     /// Whether all items are the fill value.
     pub(super) fn is_fill(&self, bytes: &[u8]) -> bool {
         // Each item is the one before it.

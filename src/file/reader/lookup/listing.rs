@@ -1,0 +1,118 @@
+//! Lists the names of datasets and groups from the indexes of a sealed file, without a look at their sections.
+
+use super::Lookup;
+use crate::file::reader::chain::differs;
+use crate::file::reader::local_reader::ReadsLocally;
+use crate::file::team::{Failure, Function};
+use scda_base::error::Result;
+use scda_base::memory::{copy, reserve, resize};
+use scda_format::crc;
+use scda_format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+/// The name of datasets, or the path of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EntryName {
+    /// The user string: the name or path itself, unless that is too long for one (docs/datasets.md, "Long names").
+    pub user: Vec<u8>,
+    /// Whether it is that of a group.
+    pub is_group: bool,
+    /// The number of a section, for [`Reader::next_entry`](crate::Reader::next_entry): where the first dataset of this name begins; of a
+    /// group, where the attributes begin that were written last.
+    pub number: u64,
+}
+
+/// The bytes of a name before those of its user string, where ranks share it.
+const HEAD_BYTES: usize = 10;
+
+impl Lookup<'_> {
+    /// The names of all datasets and groups, each once, in the order of the numbers. `None` if only a look at all sections tells: the file
+    /// is not sealed, or an index is damaged. Collective.
+    pub fn names(&mut self) -> Result<Option<Vec<EntryName>>, Failure> {
+        self.team().note_call(Function::Sections);
+        if !self.sections.is_sealed() {
+            return Ok(None);
+        }
+        let found = self.look_up_own(|this| {
+            let mut bytes = vec![0];
+            match this.names_of_indexes() {
+                Err(error) if error.kind().is_of_file() => {}
+                Err(error) => return Err(error),
+                Ok(names) => {
+                    let room = |name: &EntryName| HEAD_BYTES + name.user.len();
+                    reserve(&mut bytes, names.iter().map(room).sum())?;
+                    bytes[0] = 1;
+                    for EntryName { user, is_group, number } in names {
+                        // A user string has at most 58 bytes.
+                        bytes.extend([user.len().to_le_bytes()[0], u8::from(is_group)]);
+                        bytes.extend(number.to_le_bytes());
+                        bytes.extend(user);
+                    }
+                }
+            }
+            Ok(bytes)
+        });
+        let bytes = self.share_bytes(found.map(Option::unwrap_or_default), |_| Ok(()))?;
+        let Some((1, mut rest)) = bytes.split_first().map(|(&first, rest)| (first, rest)) else {
+            return Ok(None);
+        };
+        let mut names = Vec::new();
+        while let Some((head, after)) = rest.split_first_chunk::<HEAD_BYTES>() {
+            let [length, is_group, number @ ..] = *head;
+            let number = u64::from_le_bytes(number);
+            let (user, after) = after.split_at(after.len().min(length.into()));
+            names.push(EntryName { user: user.to_vec(), is_group: is_group > 0, number });
+            rest = after;
+        }
+        Ok(Some(names))
+    }
+
+    /// As [`Self::names`], on this rank alone; an error also if a checksum is wrong.
+    fn names_of_indexes(&mut self) -> Result<Vec<EntryName>> {
+        let conventions = [crc::of(DATASET_CONVENTION), crc::of(GROUP_CONVENTION)];
+        // The hash of each section, by its number, and the user strings.
+        let (mut hashes, mut users) = (Vec::new(), HashMap::new());
+        let count = self.count_sections()?;
+        resize(&mut hashes, count)?;
+        for piece in 0.. {
+            let Some(piece) = self.sections.seals().group_of_seals(piece)? else { break };
+            let is_right = self.sections.seals().scan_names(&piece, |user, number| {
+                let hash = crc::of(user);
+                let place = usize::try_from(number).ok().and_then(|number| hashes.get_mut(number));
+                place.into_iter().for_each(|place| *place = hash);
+                if let Entry::Vacant(room) = users.entry(hash) {
+                    room.insert(copy(user)?);
+                }
+                Ok(())
+            })?;
+            if !is_right {
+                return Err(differs(
+                    "index",
+                    "another checksum",
+                    "that of its seal",
+                    piece.sealed.seal.index,
+                ));
+            }
+        }
+        let (mut names, mut known) = (Vec::new(), HashMap::new());
+        for (number, pair) in (0..).zip(hashes.windows(2)) {
+            let &[convention, hash] = pair else { continue };
+            if !conventions.contains(&convention) {
+                continue;
+            }
+            let is_group = convention == conventions[1];
+            let place = *known.entry((hash, is_group)).or_insert(names.len());
+            if place == names.len() {
+                reserve(&mut names, 1)?;
+                let user = users.get(&hash).cloned().unwrap_or_default();
+                names.push(EntryName { user, is_group, number });
+            } else if is_group {
+                names[place].number = number;
+            }
+        }
+        names.sort_by_key(|name| name.number);
+        Ok(names)
+    }
+}
