@@ -20,8 +20,10 @@ const SIGNALS: usize = 65;
 /// function, which knows what it has to call. As one function, it would call itself without end.
 const LEVELS: usize = 4;
 /// What each of them calls, and whether that takes three arguments.
-static BEFORE: [[AtomicUsize; SIGNALS]; LEVELS] = [const { [const { AtomicUsize::new(NOTHING) }; SIGNALS] }; LEVELS];
-static TAKES_INFO: [[AtomicBool; SIGNALS]; LEVELS] = [const { [const { AtomicBool::new(false) }; SIGNALS] }; LEVELS];
+static BEFORE: [[AtomicUsize; SIGNALS]; LEVELS] =
+    [const { [const { AtomicUsize::new(NOTHING) }; SIGNALS] }; LEVELS];
+static TAKES_INFO: [[AtomicBool; SIGNALS]; LEVELS] =
+    [const { [const { AtomicBool::new(false) }; SIGNALS] }; LEVELS];
 /// It does not handle this signal. No function is at this address, which is that of `SIG_ERR`.
 const NOTHING: usize = usize::MAX;
 static NOTES: [Long; LEVELS] = [note::<0>, note::<1>, note::<2>, note::<3>];
@@ -35,7 +37,9 @@ type Long = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 extern "C" fn note<const LEVEL: usize>(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     NOTED.store(true, SeqCst);
     let number = usize::try_from(signal).unwrap_or(0);
-    let (Some(before), Some(takes_info)) = (BEFORE[LEVEL].get(number), TAKES_INFO[LEVEL].get(number)) else { return };
+    let (Some(before), Some(takes_info)) = (BEFORE[LEVEL].get(number), TAKES_INFO[LEVEL].get(number)) else {
+        return;
+    };
     let before = before.load(SeqCst);
     if [libc::SIG_DFL, libc::SIG_IGN, NOTHING].contains(&before) {
         return;
@@ -72,7 +76,9 @@ pub fn watch_signal(signal: c_int) -> Result<()> {
     }
     let level = BEFORE.iter().position(|level| [handler, NOTHING].contains(&level[number].load(SeqCst)));
     let level = level.ok_or_else(|| {
-        Error::argument(format!("signal {signal}: the program has set more than {LEVELS} handlers, each after watching it"))
+        Error::argument(format!(
+            "signal {signal}: the program has set more than {LEVELS} handlers, each after watching it"
+        ))
     })?;
     // The signal may come as soon as it is handled.
     TAKES_INFO[level][number].store(action.sa_flags & libc::SA_SIGINFO != 0, SeqCst);
