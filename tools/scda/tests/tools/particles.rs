@@ -65,7 +65,7 @@ fn particles_share_the_steps_of_their_mesh() {
     write_groups(
         &place,
         path,
-        &[("mesh", "{}"), ("atoms", r#"{"scda_particles": 1, "mesh": "mesh"}"#)],
+        &[("mesh", r#"{"scda_cells": 2}"#), ("atoms", r#"{"scda_particles": 1, "mesh": "mesh"}"#)],
         &all,
     );
     place.scda("check shared.scda").good();
@@ -80,7 +80,7 @@ fn particles_share_the_steps_of_their_mesh() {
     write_groups(
         &place,
         "bad.scda",
-        &[("mesh", "{}"), ("atoms", r#"{"scda_particles": 1, "mesh": "mesh"}"#)],
+        &[("mesh", r#"{"scda_cells": 2}"#), ("atoms", r#"{"scda_particles": 1, "mesh": "mesh"}"#)],
         &wrong,
     );
     invalid(&place, "found 5 rows, expected 0, one for each particle");
