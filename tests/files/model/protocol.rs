@@ -3,8 +3,8 @@
 //! Three ranks write a file of up to three steps, each committed. Each rank writes its part of the data; rank 0 the header
 //! of the section, the index and the seal. A place of the file has what is in stable storage, and what was written and not
 //! synced. One call may fail. At any moment the job may be killed, or power be lost: then any part of what was not synced is
-//! there. A second job appends, after the last seal, an earlier one, or a record within a step, and may be killed, too. Each commit has a view of HDF5, which the
-//! superblock leads to.
+//! there. A second job appends, after the last seal, an earlier one, or a record within a step, and may be killed, too. Each
+//! commit has a view of HDF5, which the superblock leads to.
 
 use super::search::Model;
 
@@ -267,7 +267,9 @@ impl Protocol {
             Op::Write(place) if is_first => call(&|state| state.file[step][place].written = Some((job, 0))),
             Op::Block if is_first => call(&|state| state.block.written = Some((job, 0))),
             Op::Copy if is_first => call(&|state| {
-                [INDEX, SEAL].map(|place| state.file[step][place].written = Some((job, 0)));
+                for place in [INDEX, SEAL] {
+                    state.file[step][place].written = Some((job, 0));
+                }
             }),
             Op::Note if is_first && state.gives_up => call(&|state| state.noted = Some(false)),
             Op::Cut if is_first => call(&|state| {
