@@ -46,6 +46,7 @@ program test_fortran_datasets
   call refused(trim(folder) // "/fortran-datasets-refused.scda")
   call types(trim(folder) // "/fortran-datasets-types.scda")
   call texts(trim(folder) // "/fortran-datasets-texts.scda")
+  call versions(trim(folder) // "/fortran-datasets-versions.scda")
   call structs(trim(folder) // "/fortran-datasets-structs.scda")
   call last_records(trim(folder) // "/fortran-datasets-records.scda")
   call several(trim(folder) // "/fortran-datasets-each.scda", .false.)
@@ -204,6 +205,38 @@ contains
     call scda_fopen_append(f, comm, filename, name="time", record=2, ierr=ierr)
     call require(ierr == SCDA_ERR_ARG, "no such step")
   end subroutine series
+
+  ! Fields of another version of the program, and where the part of a rank begins.
+  subroutine versions(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f
+    real(real32) :: old(2, 2, rank + 1)
+    real(real64) :: u(4, rank + 1), more(5, rank + 1), line(rank + 1)
+    integer(int64) :: Nq(SCDA_PARTITION_WORDS), first, total
+    integer :: found, ierr
+    old = real(rank, real32)
+    call scda_fopen_write(f, comm, filename, "an old version")
+    call scda_partition_local(f, rank + 1, Nq, first=first, total=total)
+    call require(first == rank * (rank + 1) / 2 + 1 .and. total == ranks * (ranks + 1) / 2, "where a part begins")
+    call scda_write(f, "old", old, Nq=Nq)
+    call scda_write(f, "flat", reshape(old, [4, rank + 1]), Nq=Nq)
+    call scda_fclose(f)
+    call scda_fopen_read(f, comm, filename)
+    u = -1
+    more = -1
+    call scda_fread_field(f, "new", u, found=found)
+    call require(found == 0 .and. all(u < 0), "no field")
+    call scda_fread_field(f, "new", u, old_name="old", found=found)
+    call require(found == ior(SCDA_FIELD_FOUND, ior(SCDA_FIELD_RENAMED, SCDA_FIELD_CONVERTED)), "an old name and type")
+    call require(all(nint(u) == rank), "the values of an old field")
+    call scda_fread_field(f, "flat", more, found=found)
+    call require(found == ior(SCDA_FIELD_FOUND, ior(SCDA_FIELD_CONVERTED, SCDA_FIELD_COMPONENTS)), "more components")
+    call require(all(nint(more(:4, :)) == rank) .and. all(nint(more(5, :)) == -1), "the components that both have")
+    call scda_fread_field(f, "flat", line)
+    call require(all(nint(line) == rank), "the first component")
+    call scda_fread_field(f, "old", more, ierr=ierr)
+    call require(ierr == SCDA_ERR_ARG, "other components of two dimensions")
+  end subroutine versions
 
   ! The attributes of `later`.
   subroutine one_by_one(f, filename)

@@ -949,6 +949,12 @@ static void later (const std::string &name) {
   CHECK (r.read_attribute ("a/", "x", x) && x == (std::vector<double> { 0.5, 1e300 }) && r.read_attribute ("a/", "n", f) && !(f > -3) && !(f < -3));
   CHECK (r.read_attribute ("a/", "names", names) && names == (std::vector<std::string> { "u", "v w", "" }) && !r.read_attribute ("a/", "x y", none) && none[0] == "default");
   CHECK (r.find_dataset (d, "t", 0) && scda::get_attribute (d.attributes (), "units", title) && title == "s" && !scda::get_attribute (d.attributes (), "x", x));
+  // Rows as another version of the program wants them: the last rank also has the one that was added.
+  std::vector<std::array<double, 3>> lines (g.rank + 1 == g.size ? 2 : 1, std::array<double, 3> { { -1, -1, -1 } });
+  CHECK (r.read_field ("lines", lines) == 0 && lines[0][0] < 0);
+  CHECK (r.read_field ("lines", lines, "rows") == (SCDA_FIELD_FOUND | SCDA_FIELD_RENAMED | SCDA_FIELD_CONVERTED | SCDA_FIELD_COMPONENTS));
+  CHECK (same (lines[0][0], 10 * g.rank) && same (lines[0][1], 10 * g.rank + 1) && same (lines[0][2], -1));
+  CHECK (lines.size () == 1 || (same (lines[1][1], 7) && same (lines[1][2], -1)));
   int code = SCDA_SUCCESS;
   try { scda::get_attribute ("{\"a\":[\"b\",\"c\"]}", "a", title); }
   catch (const scda::error &e) { code = e.code (); }

@@ -149,6 +149,80 @@ static void read_file (const char *path, int without_cells, int how) {
   REQUIRE (scda_fclose (f, &err) == 0);
 }
 
+/* Patches and particles of one time step: the particles have no time of their own, and the second step has none that are new. */
+static void one_step (const char *path) {
+  static const int32_t ratio[] = { 1 };
+  static const int64_t domain[] = { 0, cells };
+  static const double geometry[] = { 0., 1. };
+  int err;
+  int64_t step, count = 0;
+  double time = -1, values[2] = { 0, 0 };
+  void *data = values;
+  const int64_t box[] = { cells * rank / size, cells * (rank + 1) / size - cells * rank / size };
+  const int32_t level = 0;
+  double *rho = calloc (cells, sizeof *rho);
+  void *own = rho;
+  scda_params_t params;
+  scda_patches_t mesh;
+  scda_patch_field_t field;
+  scda_particles_t p;
+  scda_dataset_t d;
+  scda_fcontext_t *f;
+  scda_params_init (&params);
+  params.seal = 1;
+  scda_patches_init (&mesh, 1);
+  mesh.levels = 1, mesh.ratio = ratio, mesh.domain = domain, mesh.geometry = geometry, mesh.n = box[1] > 0, mesh.level = &level, mesh.boxes = box;
+  scda_patch_field_init (&field, "rho", SCDA_TYPE_FLOAT64);
+  field.data = &own, field.patch_bytes = 8;
+  scda_dataset_init (&d);
+  strcpy (d.name, "id");
+  d.type = SCDA_TYPE_FLOAT64;
+  f = scda_fopen_write (comm, path, "particles", NULL, &params, &err);
+  for (step = 0; step < 3; ++step) {
+    f = scda_forest_write_time (f, SCDA_PATCHES_GROUP, 10. * (double) step, "s", &err);
+    if (step == 0) { f = scda_patches_write_mesh (f, NULL, &mesh, &err); }
+    f = scda_patches_write_fields (f, NULL, &mesh, 1, &field, &err);
+    if (step == 1) { continue; }
+    const int64_t counts[] = { 1 + step / 2 };
+    values[0] = values[1] = (double) (100 * step + rank);
+    scda_particles_init (&p);
+    p.cells = mesh.n, p.counts = counts, p.mesh = SCDA_PATCHES_GROUP;
+    f = scda_particles_write (f, NULL, &p, &err);
+    f = scda_particles_write_field (f, NULL, &p, &d, values, &err);
+    CHECK_OK (f, err);
+    scda_particles_free (&p);
+  }
+  REQUIRE (scda_fclose (f, &err) == 0);
+
+  f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
+  f = scda_forest_steps (f, SCDA_PARTICLES_GROUP, &count, &err);
+  CHECK_OK (f, err);
+  CHECK (count == 3);
+  for (step = -3; step < 3; ++step) {
+    const int64_t n = (step + 3) % 3;
+    f = scda_forest_read_time (f, SCDA_PARTICLES_GROUP, step, &time, &err);
+    CHECK (time >= 10. * (double) n && time <= 10. * (double) n);
+    scda_particles_init (&p);
+    f = scda_particles_read (f, NULL, step, (int64_t) mesh.n, NULL, &p, &err);
+    CHECK_OK (f, err);
+    CHECK (p.n == (uint64_t) (n == 2 ? 2 : 1) * mesh.n);
+    if (n != 1) {
+      values[0] = -1;
+      f = scda_particles_read_field (f, NULL, step, &p, &d, data, &err);
+      CHECK_OK (f, err);
+      CHECK (mesh.n == 0 || (int) values[0] == 100 * (int) n + rank);
+    }
+    scda_particles_free (&p);
+  }
+  scda_particles_init (&p);
+  f = scda_particles_read (f, NULL, 1, (int64_t) mesh.n, NULL, &p, &err);
+  f = scda_particles_read_field (f, NULL, 1, &p, &d, data, &err);
+  CHECK (f == NULL && err == SCDA_ERR_FORMAT);
+  scda_particles_free (&p);
+  scda_patches_free (&mesh);
+  free (rho);
+}
+
 int main (int argc, char **argv) {
   char path[1200];
   int how;
@@ -165,5 +239,7 @@ int main (int argc, char **argv) {
     read_file (path, 0, in_order);
     read_file (path, 0, by_number);
   }
+  snprintf (path, sizeof path, "%s/particles-shared-%d.scda", argv[1], size);
+  one_step (path);
   return finish ();
 }

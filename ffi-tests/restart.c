@@ -240,6 +240,59 @@ static void stops (void) {
   CHECK (scda_stop_requested (g.comm, &err) == 1);
 }
 
+/* Fields that another version of the program has written. Rank r has r + 1 elements. */
+static void versions (void) {
+  const uint64_t n = (uint64_t) g.rank + 1;
+  const int last = SCDA_FIELD_FOUND | SCDA_FIELD_RENAMED | SCDA_FIELD_CONVERTED | SCDA_FIELD_COMPONENTS;
+  float *old = calloc (3 * n, sizeof *old);
+  double *now = calloc (4 * n, sizeof *now);
+  int64_t large[1] = { (int64_t) 1 << 40 };
+  int32_t whole = 7;
+  int err, found = -1;
+  scda_fcontext_t *f;
+  REQUIRE (old != NULL && now != NULL);
+  for (uint64_t k = 0; k < 3 * n; ++k) { old[k] = (float) (100 * g.rank) + (float) k; }
+  RIGHT (scda_fopen_write (g.comm, name, "an old version", NULL, NULL, &err));
+  RIGHT (scda_fwrite_field (f, "u", SCDA_TYPE_FLOAT32, old, n, 3, SCDA_ENCODE_ALWAYS, &err));
+  RIGHT (scda_fwrite_field (f, "p", SCDA_TYPE_FLOAT32, old, n, 1, SCDA_ENCODE_NONE, &err));
+  RIGHT (scda_fwrite_field (f, "large", SCDA_TYPE_INT64, large, g.rank == 0, 1, SCDA_ENCODE_NONE, &err));
+  CLOSE ();
+#define FIELD(of, before, type, data, count, components, expected) do { \
+    RIGHT (scda_fread_field (f, of, before, SCDA_LAST, type, data, count, components, &found, &err)); \
+    CHECK (found == (expected)); \
+  } while (0)
+#define IS(at, expected) CHECK (now[at] >= (expected) && now[at] <= (expected))
+  RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, NULL, &err));
+  for (uint64_t k = 0; k < 4 * n; ++k) { now[k] = -1; }
+  FIELD ("density", "rho", SCDA_TYPE_FLOAT64, now, n, 1, 0);
+  FIELD ("density", NULL, SCDA_TYPE_FLOAT64, now, n, 1, 0);
+  for (uint64_t k = 0; k < 4 * n; ++k) { IS (k, -1); }
+  FIELD ("velocity", "u", SCDA_TYPE_FLOAT64, now, n, 4, last);
+  for (uint64_t k = 0; k < 4 * n; ++k) { IS (k, k % 4 == 3 ? -1 : (double) old[k / 4 * 3 + k % 4]); }
+  FIELD ("u", "p", SCDA_TYPE_FLOAT64, now, n, 2, SCDA_FIELD_FOUND | SCDA_FIELD_CONVERTED | SCDA_FIELD_COMPONENTS);
+  for (uint64_t k = 0; k < 2 * n; ++k) { IS (k, (double) old[k / 2 * 3 + k % 2]); }
+  FIELD ("p", NULL, SCDA_TYPE_FLOAT64, now, n, 2, SCDA_FIELD_FOUND | SCDA_FIELD_CONVERTED | SCDA_FIELD_COMPONENTS);
+  for (uint64_t k = 0; k < n; ++k) { IS (2 * k, (double) old[k]); }
+  FIELD ("u", NULL, SCDA_TYPE_FLOAT32, old, n, 3, SCDA_FIELD_FOUND);
+  /* another partition, of which all is on one rank */
+  const uint64_t all = (uint64_t) g.size * ((uint64_t) g.size + 1) / 2, mine = g.rank + 1 == g.size ? all : 0;
+  double *whole_field = calloc (all, sizeof *whole_field);
+  FIELD ("p", NULL, SCDA_TYPE_FLOAT64, mine > 0 ? whole_field : NULL, mine, 1, SCDA_FIELD_FOUND | SCDA_FIELD_CONVERTED);
+  if (mine > 0) { CHECK ((int) whole_field[all - 1] == 100 * g.rank + g.rank); }
+  CLOSE ();
+  const struct { const char *of; int type; void *data; uint64_t count, components; int want; } wrong[] = {
+    { "u", SCDA_TYPE_FLOAT64, now, n + 1, 2, SCDA_ERR_ARG }, { "u", SCDA_TYPE_FLOAT64, NULL, n, 1, SCDA_ERR_ARG },
+    { "u", SCDA_TYPE_FLOAT64, now, n, 0, SCDA_ERR_ARG }, { "u", SCDA_TYPE_COMPLEX64, now, n, 1, SCDA_ERR_ARG },
+    { "u", SCDA_TYPE_STRUCT, now, n, 1, SCDA_ERR_ARG }, { "large", SCDA_TYPE_INT32, &whole, g.rank == 0, 1, SCDA_ERR_RANGE },
+  };
+  for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; ++k) {
+    RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, NULL, &err));
+    f = scda_fread_field (f, wrong[k].of, NULL, SCDA_LAST, wrong[k].type, wrong[k].data, wrong[k].count, wrong[k].components, &found, &err);
+    CHECK (f == NULL && err == wrong[k].want);
+  }
+  free (whole_field), free (now), free (old);
+}
+
 int main (int argc, char **argv) {
   start (&argc, &argv);
   REQUIRE (argc == 2);
@@ -247,6 +300,10 @@ int main (int argc, char **argv) {
   snprintf (name, sizeof name, "%s/restart-%d.scda", argv[1], g.size);
   attributes ();
   in_a_text ();
+  barrier (g);
+  if (g.rank == 0) { unlink (name); }
+  barrier (g);
+  versions ();
   barrier (g);
   if (g.rank == 0) { unlink (name); }
   barrier (g);

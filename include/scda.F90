@@ -167,7 +167,7 @@ module scda_implementation
   public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes, scda_fread_varray_sizes_range
   public :: scda_params_init, scda_ferror_string, scda_last_error_message, scda_version, scda_type_name
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fnext_entry, scda_fwrite_group, scda_ffind_group
-  public :: scda_fset_attributes, scda_fread_attribute
+  public :: scda_fset_attributes, scda_fread_attribute, scda_fread_field
   public :: scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
   public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_ffind_streams, scda_stream_size
   public :: scda_member, scda_write_structs, scda_read_structs
@@ -324,6 +324,16 @@ module scda_implementation
     module procedure attributes_text, attributes_integer32, attributes_integer64, attributes_real32, attributes_real64
     module procedure attributes_logical
   end interface scda_fread_attribute
+
+  !> Reads a field that is distributed along its last dimension, of a file that another version of the program may have written: by a new
+  !> or an old name, of any type of numbers, with any number of components. What the file lacks keeps its value in data: set the
+  !> defaults before. See scda_fread_field in scda.h. call scda_fread_field(f, name, data [, old_name, found, record, ierr])
+  !>   data      integers or real numbers: its last dimension counts the elements of this process, all others their components
+  !>   found     0 if the file has neither name; else SCDA_FIELD_FOUND, plus what differs: SCDA_FIELD_RENAMED, SCDA_FIELD_CONVERTED,
+  !>             SCDA_FIELD_COMPONENTS
+  interface scda_fread_field
+    module procedure field_integer32, field_integer64, field_real32, field_real64
+  end interface scda_fread_field
 
   ! What is known of an argument of any type and rank. Dummy arguments of this type are targets: of others, gfortran assumes
   ! that what their pointers point to does not change.
@@ -2587,6 +2597,34 @@ contains
     if (f%err /= SCDA_SUCCESS) number = 0
   end subroutine get_attribute
 
+  ! Reads a field, whose last dimension is distributed.
+  subroutine get_field(f, name, code, items, extents, old_name, found, record, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: name
+    integer, intent(in) :: code
+    type(c_ptr), intent(in) :: items
+    integer(int64), intent(in) :: extents(:)
+    character(*), intent(in), optional :: old_name
+    integer, intent(out), optional :: found
+    integer, intent(in), optional :: record
+    integer, intent(out), optional :: ierr
+    character(:), allocatable :: before
+    integer(c_int) :: origin
+    logical :: fits
+    fits = .true.
+    before = trim(name)
+    if (present(old_name)) before = trim(old_name)
+    if (index(name // before, c_null_char) > 0) call refuse(f, "name of a field: found a NUL character", fits)
+    if (size(extents) == 0) then
+      call refuse(f, "data: found a scalar, expected an array whose last dimension is distributed", fits)
+    end if
+    origin = 0
+    f%handle = c_fread_field(f%handle, trim(name) // c_null_char, before // c_null_char, int(chosen(record, -1), c_int64_t), &
+      & int(code, c_int), items, product(extents(size(extents):)), product(extents(:max(0, size(extents) - 1))), origin, f%err)
+    if (present(found)) found = origin
+    call finish(f, ierr)
+  end subroutine get_field
+
   function quoted(str) result(json)
     character(*), intent(in) :: str
     character(:), allocatable :: json
@@ -2631,6 +2669,7 @@ contains
 #define JSON_VALUES json_integer32s
 #define READ_ATTRIBUTE attribute_integer32
 #define READ_ATTRIBUTES attributes_integer32
+#define READ_FIELD field_integer32
 #include "scda.inc"
 #define ITEM integer(int64)
 #define ITEM_CODE SCDA_TYPE_INT64
@@ -2642,6 +2681,7 @@ contains
 #define JSON_VALUES json_integer64s
 #define READ_ATTRIBUTE attribute_integer64
 #define READ_ATTRIBUTES attributes_integer64
+#define READ_FIELD field_integer64
 #include "scda.inc"
 #define ITEM real(real32)
 #define ITEM_CODE SCDA_TYPE_FLOAT32
@@ -2653,6 +2693,7 @@ contains
 #define JSON_VALUES json_real32s
 #define READ_ATTRIBUTE attribute_real32
 #define READ_ATTRIBUTES attributes_real32
+#define READ_FIELD field_real32
 #include "scda.inc"
 #define ITEM real(real64)
 #define ITEM_CODE SCDA_TYPE_FLOAT64
@@ -2664,6 +2705,7 @@ contains
 #define JSON_VALUES json_real64s
 #define READ_ATTRIBUTE attribute_real64
 #define READ_ATTRIBUTES attributes_real64
+#define READ_FIELD field_real64
 #include "scda.inc"
 #define ITEM complex(real32)
 #define ITEM_CODE SCDA_TYPE_COMPLEX64
@@ -2705,16 +2747,19 @@ contains
   ! ---- Partitions --------------------------------------------------------------------------------------------------------
 
   !> Makes a partition of the number of elements on this rank, Np: passed wherever Nq is, it takes the same time on any number of ranks:
-  !> call scda_partition_local(f, Np, Nq [, ierr]). The index of the first element of this rank, from 0, is Nq(4), and all ranks have
-  !> Nq(6).
-  subroutine scda_partition_local(f, Np, Nq, ierr)
+  !> call scda_partition_local(f, Np, Nq [, ierr, first, total]). first is the index of the first element of this rank, from 1, as start
+  !> of scda_write and scda_read takes it; total is how many all ranks have.
+  subroutine scda_partition_local(f, Np, Nq, ierr, first, total)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), dimension(..), contiguous, intent(in), target :: Np
     integer(int64), intent(out) :: Nq(SCDA_PARTITION_WORDS)
     integer, intent(out), optional :: ierr
+    integer(int64), intent(out), optional :: first, total
     type(c_partition_t) :: made
     made = c_partition_local(f%handle, integer_in(f, memory_at(Np), "Np"), f%err)
     Nq = made%Nq
+    if (present(first)) first = made%offset + 1
+    if (present(total)) total = made%total
     call finish_partition(f, ierr)
   end subroutine scda_partition_local
 

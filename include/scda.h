@@ -545,6 +545,26 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ENTRY_UNKNOWN 5
 
 /**
+ * What `scda_fread_field` says: the file has the field.
+ */
+#define SCDA_FIELD_FOUND 1
+
+/**
+ * The file has it by its old name.
+ */
+#define SCDA_FIELD_RENAMED 2
+
+/**
+ * Its items have another type in the file, and were converted.
+ */
+#define SCDA_FIELD_CONVERTED 4
+
+/**
+ * Its elements have another number of components in the file: those that both have were read.
+ */
+#define SCDA_FIELD_COMPONENTS 8
+
+/**
  * A stop is requested by the signal SIGTERM, which Slurm and others send before they kill a job.
  */
 #define SCDA_STOP_TERM 1
@@ -2841,6 +2861,42 @@ int scda_entry_init_size(scda_entry_t *e,
  */
 scda_fcontext_t *scda_fnext_entry(scda_fcontext_t *f,
                                   scda_entry_t *e,
+                                  int *err);
+
+/**
+ * Reads a field that is distributed over the ranks along its first dimension, as `scda_fwrite_field` and others write it, of a file that
+ * another version of the program may have written: by a new or an old name, of any type of numbers, with any number of components. What
+ * the file lacks keeps its value in `data`; so put the defaults there before.
+ *
+ * The ranks have consecutive rows, in their order, and together all of them.
+ *
+ * Collective; `data` and `count` may differ between the ranks.
+ *
+ * @param [in] f           The file, open for reading. Its position does not change.
+ * @param [in] name        The name of the dataset, a C string.
+ * @param [in] old_name    The name that is looked for if there is none of this name. NULL: no other.
+ * @param [in] record      Which record, as for `scda_ffind_dataset`; `SCDA_LAST` is the last.
+ * @param [in] type        The type of the items in memory: a number or `SCDA_TYPE_BOOL`. Numbers of another type in the file are converted.
+ * @param [in,out] data    `components` items for each of the elements of this rank. May be NULL if there are none.
+ * @param [in] count       The number of elements on this rank.
+ * @param [in] components  The number of items of each element in memory, at least 1. Of a dataset of more than two dimensions, the product of
+ *                         all but the first.
+ * @param [out] found      0 if the file has neither name; otherwise `SCDA_FIELD_FOUND`, plus what differs: `SCDA_FIELD_RENAMED`,
+ *                         `SCDA_FIELD_CONVERTED`, `SCDA_FIELD_COMPONENTS`. The same on all ranks. May be NULL.
+ * @param [out] err        The error code: 0 also if there is no such dataset.
+ * @return                 `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG` if the dataset has another number of elements than all ranks together, or more than two dimensions and other
+ * components; `SCDA_ERR_RANGE` for a number that `type` does not have; those of `scda_ffind_dataset` and `scda_fread_boxes`.
+ */
+scda_fcontext_t *scda_fread_field(scda_fcontext_t *f,
+                                  const char *name,
+                                  const char *old_name,
+                                  int64_t record,
+                                  int type,
+                                  void *data,
+                                  uint64_t count,
+                                  uint64_t components,
+                                  int *found,
                                   int *err);
 
 /**

@@ -1724,6 +1724,24 @@ public:
     if (found != 0) { d = dataset (c); }
     return found != 0;
   }
+  /** Reads a field that is distributed along its first dimension, of a file that another version of the program may have written: by a new or
+   * an old name, of any type of numbers, with any number of components. `data` are the rows of this rank, which come after those of
+   * lower ranks; what the file lacks keeps its value. Returns 0 if the file has neither name; else `SCDA_FIELD_FOUND`, plus what differs:
+   * `SCDA_FIELD_RENAMED`, `SCDA_FIELD_CONVERTED`, `SCDA_FIELD_COMPONENTS`. */
+  int read_field (text name, const items &data, text old_name = "", std::int64_t record = SCDA_LAST) {
+    int found = 0;
+    bool fits = true;
+    const std::string terminated = c_string (name, fits), before = c_string (old_name, fits);
+    const bool is_whole = !data.shape ().empty () && data.strides ().empty ();
+    if (!is_whole) { refuse ("data: found none with rows that follow one another"); }
+    const std::uint64_t rows = is_whole ? data.shape ()[0] : 0;
+    const std::uint64_t components = is_whole ? detail::product (std::vector<std::uint64_t> (data.shape ().begin () + 1, data.shape ().end ())) : 1;
+    call ([&] (int *err) {
+      return scda_fread_field (f_, terminated.c_str (), before.empty () ? nullptr : before.c_str (), record, data.type (), data.data (), rows,
+                               components, &found, err);
+    });
+    return found;
+  }
   /** What comes next in the file, as its users see it: whether there is more. See `scda_fnext_entry`, and `entry`, which says where the list
    * is. The position of the file stays. */
   bool next_entry (entry &e) {

@@ -55,12 +55,15 @@ module scda_meshes
   !> A field of patches or particles: what it is in the file, and where it lies in memory.
   type, public :: scda_mesh_field_t
     character(:), allocatable :: name           !< Without that of the group.
-    !> Of each patch of this process: c_loc of the first number, a ghost cell's if there are any. Of particles: one address.
+    !> Of each patch of this process: c_loc of the first number, a ghost cell's if there are any. Of particles: one address. Not
+    !> allocated if there are none.
     type(c_ptr), allocatable :: data(:)
     integer :: type = SCDA_TYPE_FLOAT64
     integer :: components = 1                   !< The numbers of a cell or particle, which follow one another.
     integer :: ghost = 0                        !< Patches: the layers of ghost cells on both ends of each axis.
     integer(int64) :: cell_bytes = 0            !< Patches: the bytes from a cell to the next one on x. 0: its numbers.
+    !> Patches: the bytes from a patch to the next one in an array of all; data then has the address of the first one alone.
+    integer(int64) :: patch_bytes = 0
     type(scda_member_t), allocatable :: members(:) !< Particles that are structs: their components, made by scda_member.
     integer(int64) :: item_bytes = 0            !< Likewise: the bytes of one, c_sizeof.
     character(:), allocatable :: attributes     !< Members of a JSON object, made by scda_json, with or without braces.
@@ -284,9 +287,10 @@ contains
     type(c_patch_field_t), target :: list(size(fields))
     type(memory_t), target :: memory(size(fields))
     character(:), allocatable :: why
-    type(c_ptr) :: handle, addresses
+    type(c_ptr) :: handle, address
     integer(c_int) :: err
     integer(c_size_t) :: n
+    integer(int64) :: addresses
     integer :: i
     why = ""
     call begin_patches(mesh)
@@ -296,22 +300,25 @@ contains
     call set_number(mesh%number, mesh%c%n, mesh%c%number, why)
     do i = 1, size(fields)
       if (c_patch_field_init_size(list(i), c_sizeof(list(i))) /= 0) error stop "scda: this module is not that of the library"
-      call describe(fields(i), int(mesh%c%n, int64), list(i)%dataset, memory(i), why)
+      addresses = int(mesh%c%n, int64)
+      if (fields(i)%patch_bytes /= 0) addresses = min(addresses, 1_int64)
+      call describe(fields(i), addresses, list(i)%dataset, memory(i), why)
       list(i)%data = c_loc(memory(i)%data)
       list(i)%components = fields(i)%components
       list(i)%ghost = fields(i)%ghost
       list(i)%cell_bytes = fields(i)%cell_bytes
+      list(i)%patch_bytes = fields(i)%patch_bytes
     end do
     if (c_associated(mesh%c%kept)) call refuse_if(f, why) ! else C says what is wrong
     if (why /= "") mesh%c%n = 0
     call file_of(f, handle, err)
     n = size(fields, kind=c_size_t)
-    addresses = c_null_ptr
-    if (n > 0) addresses = c_loc(list)
+    address = c_null_ptr
+    if (n > 0) address = c_loc(list)
     if (present(step)) then
-      handle = c_patches_read_fields(handle, group, step, c_loc(mesh%c), n, addresses, err)
+      handle = c_patches_read_fields(handle, group, step, c_loc(mesh%c), n, address, err)
     else
-      handle = c_patches_write_fields(handle, group, c_loc(mesh%c), n, addresses, err)
+      handle = c_patches_write_fields(handle, group, c_loc(mesh%c), n, address, err)
     end if
     call store(f, handle, err)
   end subroutine patches_fields
@@ -510,7 +517,7 @@ contains
     else
       memory%data = [c_ptr ::]
     end if
-    if (size(memory%data, kind=int64) /= n .and. why == "") then
+    if (size(memory%data, kind=int64) /= n .and. .not. (n == 0 .and. size(memory%data) == 1) .and. why == "") then
       why = "field " // name // ": expected an address for each patch, or one of all particles"
     end if
     if (size(memory%data) == 0) memory%data = [c_null_ptr]

@@ -341,7 +341,12 @@ struct scda_patch_field {
    */
   int64_t cell_bytes;
   /**
-   * Of each patch of this rank: the number of its first cell in memory, a ghost cell if there are any.
+   * 0 (default): `data` has an address for each patch. Otherwise it has that of the first patch of this rank alone, and each other patch
+   * lies so many bytes after the one before, as in one array of all patches.
+   */
+  int64_t patch_bytes;
+  /**
+   * Of each patch of this rank: the number of its first cell in memory, a ghost cell if there are any. May be NULL without patches.
    */
   void *const *data;
   /**
@@ -419,7 +424,7 @@ extern "C" {
 
 /**
  * Begins a time step of a forest, of patches or of particles: what is written next to its group belongs to it, up to the next call. A file with
- * one state only needs none.
+ * one state only needs none. Particles whose `mesh` is set need no time of their own: theirs is that of the mesh.
  *
  * Collective; `time` may differ between the ranks.
  *
@@ -438,7 +443,8 @@ scda_fcontext_t *scda_forest_write_time(scda_fcontext_t *f,
                                         int *err);
 
 /**
- * The number of time steps of a forest, of patches or of particles: 1 if the file has no times.
+ * The number of time steps of a forest, of patches or of particles: 1 if the file has no times. Particles without times have those of their
+ * mesh.
  *
  * Collective. All ranks receive the same value.
  *
@@ -449,7 +455,10 @@ scda_fcontext_t *scda_forest_write_time(scda_fcontext_t *f,
  * @return             `f`, or NULL on error.
  * Errors: `SCDA_ERR_ARG`, and those of `scda_ffind`.
  */
-scda_fcontext_t *scda_forest_steps(scda_fcontext_t *f, const char *group, int64_t *steps, int *err);
+scda_fcontext_t *scda_forest_steps(scda_fcontext_t *f,
+                                   const char *group,
+                                   int64_t *steps,
+                                   int *err);
 
 /**
  * Reads the time of a step of a forest, of patches or of particles.

@@ -89,18 +89,23 @@ inline std::int64_t steps (reader &r, const char *group) {
   return n;
 }
 
-/** A field of patches: `scda::patch_field (scda::dataset ("rho"), pointers).ghost (2)`. */
+/** A field of patches: `scda::patch_field (scda::dataset ("rho"), pointers).ghost (2)`, or, of patches in one array,
+ * `scda::patch_field (scda::dataset ("rho"), first, sizeof *patches)`. */
 class patch_field {
 public:
   /** `data` has for each patch of this rank the address of the first number in memory, that of a ghost cell if there are any. If `T` is a
    * `std::array`, or an array, a cell has as many components. Of the dataset, the shape is not used. */
   template <typename T> patch_field (const dataset &what, const std::vector<T *> &data)
     : d_ (what), type_ (detail::number<typename detail::inner<T>::item>::type), item_bytes_ (sizeof (typename detail::inner<T>::item)),
-      ghost_ (0), cell_bytes_ (0) {
+      ghost_ (0), cell_bytes_ (0), patch_bytes_ (0) {
     std::vector<std::uint64_t> inner;
     detail::inner<T>::append (inner);
     components_ = static_cast<int> (detail::product (inner));
     for (T *place : data) { data_.push_back (const_cast<void *> (static_cast<const void *> (place))); }
+  }
+  /** `first` is that of the first patch of this rank, and each other one lies `patch_bytes` bytes after the one before. */
+  template <typename T> patch_field (const dataset &what, T *first, std::size_t patch_bytes) : patch_field (what, std::vector<T *> (1, first)) {
+    patch_bytes_ = static_cast<std::int64_t> (patch_bytes);
   }
   /** The layers of ghost cells on both ends of each axis. */
   patch_field &ghost (int layers) { return ghost_ = layers, *this; }
@@ -114,7 +119,7 @@ private:
   int type_;
   std::uint64_t item_bytes_;
   int components_, ghost_;
-  std::int64_t cell_bytes_;
+  std::int64_t cell_bytes_, patch_bytes_;
 };
 
 /** A mesh of patches. Can be neither moved nor copied. */
@@ -197,13 +202,14 @@ private:
       std::vector<std::uint64_t> shape (1, m_.cells);
       if (one.components_ != 1) { shape.push_back (static_cast<std::uint64_t> (one.components_)); }
       if (why.empty ()) { why = datasets[i].fit (one.type_, one.item_bytes_, nullptr, shape); }
-      if (why.empty () && one.data_.size () != m_.n) {
+      if (why.empty () && one.patch_bytes_ == 0 && one.data_.size () != m_.n) {
         why = "field " + datasets[i].name () + ": found " + std::to_string (one.data_.size ()) + " addresses, expected "
               + std::to_string (m_.n) + ", one for each patch of this rank";
       }
       scda_patch_field_t c;
       scda_patch_field_init (&c, "", 0);
       c.dataset = datasets[i].c, c.components = one.components_, c.data = data[i].data (), c.ghost = one.ghost_, c.cell_bytes = one.cell_bytes_;
+      c.patch_bytes = one.patch_bytes_;
       all.push_back (c);
     }
     if (m_.kept != nullptr) { detail::refuse (f, why); } /* else C says what is wrong */

@@ -14,8 +14,8 @@
  * program builds, as it did when it started; scda_t8code_read_field, scda_t8code_read_counts and scda_t8code_read_ragged read the values of
  * the local elements. docs/t8code.md says what the file holds; it does not depend on the number of ranks.
  *
- * The functions are inline and call the public functions of t8code, of the p4est that comes with it, and of libscda: link them with the
- * same MPI. They need C++20 and t8code 4.0.0 or later.
+ * The functions are inline and call the public functions of t8code and of libscda: link them with the same MPI. They need C++20 and
+ * t8code 4.0.0 or later.
  *
  * All functions are collective over the communicator of the file, which has the ranks of that of the forest. Errors are as in scda.h:
  * the same on all ranks; the file is closed, NULL is returned, and scda_last_error_message tells the reason. With NULL for the file they
@@ -32,7 +32,6 @@
 
 #include <scda_forest.h>
 
-#include <p4est_communication.h>
 #include <t8.h>
 #include <t8_cmesh/t8_cmesh.h>
 #include <t8_forest/t8_forest_general.h>
@@ -40,6 +39,7 @@
 #include <t8_forest/t8_forest_partition.h>
 #include <t8_schemes/t8_scheme.hxx>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <new>
@@ -778,24 +778,49 @@ inline scda_fcontext_t *find (scda_fcontext_t *f, const char *group, int64_t ste
   return scda_fagree (f, e.err, e.why, err);
 }
 
-/* The first element of each rank, and the number of all: what p4est and t8code have of a partition. */
-inline std::vector<p4est_gloidx_t> first_elements (uint64_t n, MPI_Comm comm) {
+/* The first element of each rank, and the number of all. */
+inline std::vector<int64_t> first_elements (uint64_t n, MPI_Comm comm) {
   int size = 0;
   int64_t own = static_cast<int64_t> (n);
   MPI_Comm_size (comm, &size);
-  std::vector<int64_t> counts (static_cast<size_t> (size));
-  std::vector<p4est_gloidx_t> first (counts.size () + 1);
-  MPI_Allgather (&own, 1, MPI_INT64_T, counts.data (), 1, MPI_INT64_T, comm);
-  for (size_t p = 0; p < counts.size (); ++p) { first[p + 1] = first[p] + static_cast<p4est_gloidx_t> (counts[p]); }
+  std::vector<int64_t> first (static_cast<size_t> (size) + 1);
+  MPI_Allgather (&own, 1, MPI_INT64_T, first.data () + 1, 1, MPI_INT64_T, comm);
+  for (size_t p = 1; p < first.size (); ++p) { first[p] += first[p - 1]; }
   return first;
 }
 
 /* Moves values of elements, of which this rank has `n` from `data` on, to the ranks that have these elements in a forest. */
 template <typename T> std::vector<T> moved (const T *data, uint64_t n, t8_forest_t forest, MPI_Comm comm) {
   const uint64_t local = static_cast<uint64_t> (t8_forest_get_local_num_leaf_elements (forest));
-  const std::vector<p4est_gloidx_t> from = first_elements (n, comm), to = first_elements (local, comm);
+  const std::vector<int64_t> from = first_elements (n, comm), to = first_elements (local, comm);
   std::vector<T> received (local);
-  p4est_transfer_fixed (to.data (), from.data (), comm, 0, received.data (), data, sizeof (T));
+  std::vector<MPI_Request> requests;
+  int rank = 0;
+  MPI_Datatype item;
+  MPI_Comm_rank (comm, &rank);
+  MPI_Type_contiguous (static_cast<int> (sizeof (T)), MPI_BYTE, &item);
+  MPI_Type_commit (&item);
+  /* for each rank that has some of the elements of this rank in the other partition: the first of these here, and how many */
+  const auto with_each = [&] (const std::vector<int64_t> &mine, const std::vector<int64_t> &theirs, auto exchange) {
+    const int64_t begin = mine[static_cast<size_t> (rank)], end = mine[static_cast<size_t> (rank) + 1];
+    size_t other = static_cast<size_t> (std::upper_bound (theirs.begin (), theirs.end (), begin) - theirs.begin ());
+    for (int64_t at = begin; at < end; ++other) {
+      const int64_t next = std::min (end, theirs[other]);
+      if (next > at) {
+        requests.push_back (MPI_REQUEST_NULL);
+        exchange (at - begin, static_cast<int> (next - at), static_cast<int> (other) - 1, &requests.back ());
+      }
+      at = next;
+    }
+  };
+  with_each (to, from, [&] (int64_t at, int count, int other, MPI_Request *request) {
+    MPI_Irecv (received.data () + at, count, item, other, 0, comm, request);
+  });
+  with_each (from, to, [&] (int64_t at, int count, int other, MPI_Request *request) {
+    MPI_Isend (data + at, count, item, other, 0, comm, request);
+  });
+  MPI_Waitall (static_cast<int> (requests.size ()), requests.data (), MPI_STATUSES_IGNORE);
+  MPI_Type_free (&item);
   return received;
 }
 

@@ -72,7 +72,6 @@ int main (int argc, char **argv) {
       if (step == 0) { tracers.InitOnePerCell (0.5, 0.5, 0.5, { { { 1.5 } }, {}, {}, {} }); }
       else { move (tracers); }
       scda::write_time (w, "patches", step, "s");
-      scda::write_time (w, "particles", step, "s");
       if (step == 0) { mesh->write (w); }
       mesh->write_fields (w, { "rho" }, { &rho[0], &rho[1] });
       mesh->write_particles (w, tracers, { "mass" });

@@ -68,13 +68,10 @@ tracer make_tracer (std::uint64_t number, std::int64_t i, int step, const std::i
 
 /* The fields, as they lie in the patches. */
 std::vector<scda::patch_field> describe (std::vector<patch> &patches) {
-  std::vector<double *> rho, p;
-  for (patch &one : patches) {
-    rho.push_back (&one.u[0][0][0][0]);
-    p.push_back (&one.u[0][0][0][1]);
-  }
-  return { scda::patch_field (scda::dataset ("rho").attributes (scda::attributes ("units", "kg m-3")), rho).ghost (ghost).cell_bytes (2 * sizeof (double)),
-           scda::patch_field (scda::dataset ("p").chunks (), p).ghost (ghost).cell_bytes (2 * sizeof (double)) };
+  const scda::dataset rho = scda::dataset ("rho").attributes (scda::attributes ("units", "kg m-3")), p = scda::dataset ("p").chunks ();
+  double *first = &patches.data ()->u[0][0][0][0];
+  return { scda::patch_field (rho, first, sizeof (patch)).ghost (ghost).cell_bytes (2 * sizeof (double)),
+           scda::patch_field (p, first + 1, sizeof (patch)).ghost (ghost).cell_bytes (2 * sizeof (double)) };
 }
 
 void write (const char *path, MPI_Comm comm) {
@@ -111,8 +108,7 @@ void write (const char *path, MPI_Comm comm) {
     mesh.write_fields (w, describe (patches));
     scda::particles p;
     p.in_cells (counts, "patches", number);
-    scda::write_time (w, "particles", 0.5 * step, "s");
-    p.write (w);
+    p.write (w); /* in the same time step, which is that of the mesh */
     p.write_field (w, scda::dataset ("tracer"), tracers);
   }
   w.close ();

@@ -56,24 +56,23 @@ static double value (const int64_t *box, int32_t level, int i, int j, double tim
 }
 
 /* The fields, as they lie in the patches. */
-static void describe (scda_patch_field_t *fields, void **data, patch_t *patches, size_t n) {
-  size_t i;
+static void describe (scda_patch_field_t *fields, void **data, patch_t *patches) {
+  int i;
   scda_patch_field_init (&fields[0], "height", SCDA_TYPE_FLOAT64);
   scda_patch_field_init (&fields[1], "square", SCDA_TYPE_FLOAT64);
   fields[0].dataset.attributes = "{\"units\": \"m\"}";
-  for (i = 0; i < n; ++i) {
-    data[i] = &patches[i].u[0][0][0];
-    data[most + i] = &patches[i].u[0][0][1];
+  for (i = 0; i < 2; ++i) {
+    data[i] = &patches->u[0][0][i];
+    fields[i].data = data + i;
+    fields[i].ghost = ghost;
+    fields[i].cell_bytes = sizeof patches->u[0][0];
+    fields[i].patch_bytes = sizeof *patches;
   }
-  fields[0].data = data;
-  fields[1].data = data + most;
-  fields[0].ghost = fields[1].ghost = ghost;
-  fields[0].cell_bytes = fields[1].cell_bytes = sizeof patches->u[0][0];
 }
 
 static int write_series (const char *path, MPI_Comm comm) {
   static patch_t patches[most];
-  void *data[2 * most];
+  void *data[2];
   int32_t all_level[most], level[most];
   int64_t all_boxes[4 * most], boxes[4 * most];
   uint64_t number[most];
@@ -106,7 +105,7 @@ static int write_series (const char *path, MPI_Comm comm) {
     mesh.level = level;
     mesh.boxes = boxes;
     mesh.number = number;
-    describe (fields, data, patches, mesh.n);
+    describe (fields, data, patches);
     f = scda_forest_write_time (f, SCDA_PATCHES_GROUP, time, "s", &err);
     f = scda_patches_write_mesh (f, NULL, &mesh, &err);
     f = scda_patches_write_fields (f, NULL, &mesh, 2, fields, &err);
@@ -118,7 +117,7 @@ static int write_series (const char *path, MPI_Comm comm) {
 
 static int restart (const char *path, MPI_Comm comm) {
   static patch_t patches[most];
-  void *data[2 * most];
+  void *data[2];
   scda_patch_field_t fields[2];
   scda_patches_t mesh;
   double time = 0;
@@ -131,7 +130,7 @@ static int restart (const char *path, MPI_Comm comm) {
   f = scda_forest_read_time (f, SCDA_PATCHES_GROUP, -1, &time, &err);
   f = scda_patches_read_mesh (f, NULL, -1, &mesh, &err);
   if (f != NULL && mesh.patches > most) { f = scda_refuse (f, "more patches than this program has room for", &err); }
-  describe (fields, data, patches, mesh.n);
+  describe (fields, data, patches);
   f = scda_patches_read_fields (f, NULL, -1, &mesh, 2, fields, &err);
   scda_fclose (f, &err);
   for (p = 0; err == 0 && p < mesh.n; ++p) {

@@ -74,10 +74,9 @@ contains
       end do
       call scda_forest_write_time(f, "patches", 0.5d0 * step, "s")
       call scda_patches_write_mesh(f, mesh)
-      call describe_fields(size(mesh%number), fields)
+      call describe_fields(fields)
       call scda_patches_write_fields(f, mesh, fields)
-      call scda_forest_write_time(f, "particles", 0.5d0 * step, "s")
-      call scda_particles_write(f, p)
+      call scda_particles_write(f, p) ! in the same time step, which is that of the mesh
       call describe_tracers(atoms(1))
       call scda_particles_write_fields(f, p, atoms)
       deallocate(tracers)
@@ -102,7 +101,7 @@ contains
     call scda_forest_read_time(f, "patches", time)
     call scda_patches_read_mesh(f, mesh)
     if (size(mesh%level) > most) error stop "meshes: more patches than there is memory for"
-    call describe_fields(size(mesh%level), fields)
+    call describe_fields(fields)
     call scda_patches_read_fields(f, mesh, fields)
     call scda_particles_read(f, p, cells=size(mesh%level, kind=int64)) ! those in the patches of this process
     allocate(tracers(p%n))
@@ -132,15 +131,15 @@ contains
     call scda_particles_free(p)
   end subroutine restart
 
-  ! The fields of the first n patches in memory. (Functions with such results are wrong in gfortran 12.)
-  subroutine describe_fields(n, fields)
-    integer, intent(in) :: n
+  ! The fields, as they lie in u. (Functions with such results are wrong in gfortran 12.)
+  subroutine describe_fields(fields)
     type(scda_mesh_field_t), intent(out) :: fields(2)
-    integer :: v, m
+    integer :: v
     do v = 1, 2
-      fields(v)%data = [(c_loc(u(v, 1, 1, 1, m)), m = 1, n)]
+      fields(v)%data = [c_loc(u(v, 1, 1, 1, 1))]
       fields(v)%ghost = ghost
-      fields(v)%cell_bytes = 16
+      fields(v)%cell_bytes = 2 * 8
+      fields(v)%patch_bytes = 2 * w**3 * 8
     end do
     fields(1)%name = "rho"
     fields(1)%attributes = scda_json("units", "kg m-3")

@@ -171,7 +171,7 @@ void make_mesh (scda::amrex_mesh &mesh, int step) {
 }
 
 void write (scda::writer &w, scda::amrex_mesh &mesh, state &s, int step) {
-  for (const char *group : { "patches", "particles", "points" }) { scda::write_time (w, group, 0.5 * step, "s"); }
+  scda::write_time (w, "patches", 0.5 * step, "s"); /* also that of the particles */
   mesh.write (w);
   mesh.write_fields (w, names, s.constant (s.equal));
   mesh.write_fields (w, { "u", "v" }, s.constant (s.uneven));

@@ -52,6 +52,23 @@ def test_particles_are_read(tmp_path: Path) -> None:
             p[0].cell("charge", 3)
 
 
+def test_particles_without_times_share_those_of_their_mesh(tmp_path: Path) -> None:
+    path = tmp_path / "p.scda"
+    with scda.create(path) as w:
+        w.group("particles", {"scda_particles": 1, "mesh": "forest"})
+        w.group("forest")
+        for step in range(3):
+            w.dataset("forest/time", 0.5 * step, attrs={"units": "s"})
+            w.dataset("forest/fields/rho", np.zeros(3))
+            if step != 1:  # a step without new particles
+                w.dataset("particles/offsets", OFFSETS[step // 2])
+                w.dataset("particles/fields/atoms", atoms(int(OFFSETS[step // 2][-1]), step))
+    with scda.open(path) as f:
+        p = scda.Particles(f)
+        assert (p.times, p.units, [len(step) for step in p]) == ([0.0, 0.5, 1.0], "s", [5, 5, 2])
+        assert [step.field("atoms") is None for step in p] == [False, True, False]
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

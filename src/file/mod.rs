@@ -25,6 +25,7 @@ mod limits;
 mod node_memory;
 mod open;
 mod options;
+mod own_rows;
 mod read_ahead;
 mod reader;
 mod sample;

@@ -16,9 +16,17 @@ static START: OnceLock<Instant> = OnceLock::new();
 
 /// The numbers of signals are less than this.
 const SIGNALS: usize = 65;
-/// What handled each signal before, and whether that takes three arguments.
-static BEFORE: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(libc::SIG_DFL) }; SIGNALS];
-static TAKES_INFO: [AtomicBool; SIGNALS] = [const { AtomicBool::new(false) }; SIGNALS];
+/// The program may set a handler after ours that calls ours, and watch again: so ours comes several times in the chain, each time as another
+/// function, which knows what it has to call. As one function, it would call itself without end.
+const LEVELS: usize = 4;
+/// What each of them calls, and whether that takes three arguments.
+static BEFORE: [[AtomicUsize; SIGNALS]; LEVELS] =
+    [const { [const { AtomicUsize::new(NOTHING) }; SIGNALS] }; LEVELS];
+static TAKES_INFO: [[AtomicBool; SIGNALS]; LEVELS] =
+    [const { [const { AtomicBool::new(false) }; SIGNALS] }; LEVELS];
+/// It does not handle this signal. No function is at this address, which is that of `SIG_ERR`.
+const NOTHING: usize = usize::MAX;
+static NOTES: [Long; LEVELS] = [note::<0>, note::<1>, note::<2>, note::<3>];
 
 /// A handler with one argument, and one with three (`SA_SIGINFO`).
 type Short = extern "C" fn(c_int);
@@ -26,12 +34,14 @@ type Long = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
 /// Notes a signal, and calls the handler of the program, if it had one. It does nothing else: a signal may come in the middle of anything.
 #[allow(unsafe_code)]
-extern "C" fn note(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+extern "C" fn note<const LEVEL: usize>(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     NOTED.store(true, SeqCst);
     let number = usize::try_from(signal).unwrap_or(0);
-    let (Some(before), Some(takes_info)) = (BEFORE.get(number), TAKES_INFO.get(number)) else { return };
+    let (Some(before), Some(takes_info)) = (BEFORE[LEVEL].get(number), TAKES_INFO[LEVEL].get(number)) else {
+        return;
+    };
     let before = before.load(SeqCst);
-    if [libc::SIG_DFL, libc::SIG_IGN].contains(&before) {
+    if [libc::SIG_DFL, libc::SIG_IGN, NOTHING].contains(&before) {
         return;
     }
     if takes_info.load(SeqCst) {
@@ -48,7 +58,7 @@ extern "C" fn note(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_vo
 /// From now on, this signal is noted, and no longer ends the process. A handler that the program has for it is called, too.
 ///
 /// # Errors
-/// `Argument` for a signal that has no handler, such as `SIGKILL`.
+/// `Argument` for a signal that has no handler, such as `SIGKILL`, and if the program has set too many handlers, each after a call of this.
 #[allow(unsafe_code)]
 pub fn watch_signal(signal: c_int) -> Result<()> {
     let wrong = || Error::argument(format!("signal {signal}: it cannot be handled"));
@@ -60,14 +70,20 @@ pub fn watch_signal(signal: c_int) -> Result<()> {
     }
     // SAFETY: it was filled, and before that it was all zeros.
     let mut action = unsafe { before.assume_init() };
-    let own = note as *const () as usize;
-    if action.sa_sigaction == own {
+    let handler = action.sa_sigaction;
+    if NOTES.iter().any(|&note| note as usize == handler) {
         return Ok(());
     }
+    let level = BEFORE.iter().position(|level| [handler, NOTHING].contains(&level[number].load(SeqCst)));
+    let level = level.ok_or_else(|| {
+        Error::argument(format!(
+            "signal {signal}: the program has set more than {LEVELS} handlers, each after watching it"
+        ))
+    })?;
     // The signal may come as soon as it is handled.
-    TAKES_INFO[number].store(action.sa_flags & libc::SA_SIGINFO != 0, SeqCst);
-    BEFORE[number].store(action.sa_sigaction, SeqCst);
-    action.sa_sigaction = own;
+    TAKES_INFO[level][number].store(action.sa_flags & libc::SA_SIGINFO != 0, SeqCst);
+    BEFORE[level][number].store(handler, SeqCst);
+    action.sa_sigaction = NOTES[level] as usize;
     action.sa_flags =
         action.sa_flags & (libc::SA_ONSTACK | libc::SA_NODEFER) | libc::SA_SIGINFO | libc::SA_RESTART;
     // SAFETY: the handler does only what a handler may do.
@@ -101,9 +117,19 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     static CALLS: AtomicUsize = AtomicUsize::new(0);
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
 
     extern "C" fn of_program(_: c_int) {
         CALLS.fetch_add(1, SeqCst);
+    }
+
+    /// As programs chain handlers: calls the one that it replaced.
+    #[allow(unsafe_code)]
+    extern "C" fn chained(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+        CALLS.fetch_add(100, SeqCst);
+        // SAFETY: it replaced one with three arguments.
+        let next: Long = unsafe { std::mem::transmute(NEXT.load(SeqCst)) };
+        next(signal, info, context);
     }
 
     /// In one test: both change what is global.
@@ -130,6 +156,28 @@ mod tests {
         // SAFETY: likewise.
         assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
         assert_eq!(CALLS.load(SeqCst), 1);
+        // A handler that is set after ours, calls ours, and is watched again: each is called once.
+        // SAFETY: the handler takes three arguments, as the flag says.
+        unsafe {
+            let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+            let mut replaced = action;
+            action.sa_sigaction = chained as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO;
+            assert_eq!(libc::sigaction(libc::SIGUSR1, &raw const action, &raw mut replaced), 0);
+            NEXT.store(replaced.sa_sigaction, SeqCst);
+        }
+        for _ in 0..2 {
+            watch_signal(libc::SIGUSR1).unwrap();
+            // SAFETY: it is handled.
+            assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
+        }
+        assert_eq!(CALLS.load(SeqCst), 1 + 2 * 101);
+        // Handlers that replace ours, again and again, need no more levels than there are handlers.
+        for handler in [of_program as *const () as usize, libc::SIG_IGN, libc::SIG_DFL].repeat(3) {
+            // SAFETY: as above.
+            unsafe { libc::signal(libc::SIGUSR2, handler) };
+            watch_signal(libc::SIGUSR2).unwrap();
+        }
         for signal in [libc::SIGKILL, -1, 0, 1000] {
             watch_signal(signal).unwrap_err();
         }

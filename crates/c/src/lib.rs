@@ -44,6 +44,7 @@ pub mod pointers;
 mod ranges;
 mod read;
 mod read_datasets;
+mod read_fields;
 #[cfg(feature = "mpi")]
 mod requests;
 mod returned_values;
@@ -79,6 +80,7 @@ pub use patches::*;
 pub use ranges::*;
 pub use read::*;
 pub use read_datasets::*;
+pub use read_fields::*;
 pub use sections::*;
 pub use steps::*;
 pub use stop::*;

@@ -101,7 +101,10 @@ pub struct scda_patch_field<'a> {
     pub ghost: c_int,
     /// The bytes from a cell to the next one on x. 0 (default): the numbers of a cell.
     pub cell_bytes: i64,
-    /// Of each patch of this rank: the number of its first cell in memory, a ghost cell if there are any.
+    /// 0 (default): `data` has an address for each patch. Otherwise it has that of the first patch of this rank alone, and each other patch
+    /// lies so many bytes after the one before, as in one array of all patches.
+    pub patch_bytes: i64,
+    /// Of each patch of this rank: the number of its first cell in memory, a ghost cell if there are any. May be NULL without patches.
     pub data: Values<'a, *mut c_void>,
     /// Its name without the group, and its type: a number. Writing: also layout, codec, attributes and so on; not its shape.
     pub dataset: scda_dataset_t<'a>,
@@ -119,6 +122,7 @@ fn no_field<'a>() -> scda_patch_field_t<'a> {
         components: 1,
         ghost: 0,
         cell_bytes: 0,
+        patch_bytes: 0,
         data: Values::NULL,
         dataset: no_dataset(),
     }
@@ -357,22 +361,27 @@ fn describe(
         let sizes =
             [i64::from(field.components), i64::from(field.ghost), field.cell_bytes].map(u64::try_from);
         let has_data = numbers.is_empty() || !field.data.is_null();
-        let ([Ok(components @ 1..), Ok(ghost), Ok(cell_bytes)], true, true) = (sizes, is_number, has_data)
+        let strides = (sizes, usize::try_from(field.patch_bytes));
+        let (([Ok(components @ 1..), Ok(ghost), Ok(cell_bytes)], Ok(patch_bytes)), true, true) =
+            (strides, is_number, has_data)
         else {
-            let scda_patch_field { components, ghost, cell_bytes, .. } = field;
+            let scda_patch_field { components, ghost, cell_bytes, patch_bytes, .. } = field;
             let (name, code) = (&dataset.name, field.dataset.r#type);
             let data = if has_data { "" } else { ", no data" };
             return Err(Error::argument(format!(
-                "field {name} of patches: type {code}, {components} components, {ghost} ghost layers, {cell_bytes} bytes for a cell{data}"
+                "field {name} of patches: type {code}, {components} components, {ghost} ghost layers, {cell_bytes} bytes for a cell, {patch_bytes} for a patch{data}"
             )));
         };
         let mut places = Vec::new();
         reserve(&mut places, numbers.len())?;
-        let data = field.data.get(numbers.len() as u64, "data")?;
-        for (&number, &address) in numbers.iter().zip(data) {
+        let addresses = if patch_bytes == 0 { numbers.len() } else { numbers.len().min(1) };
+        let data = field.data.get(addresses as u64, "data")?;
+        for (at, &number) in numbers.iter().enumerate() {
             let memory = mesh.memory(number, FieldMemory { data_type, components, ghost, cell_bytes })?;
+            let (address, before) =
+                if patch_bytes == 0 { (data[at], 0) } else { (data[0], at * patch_bytes) };
             let address = address.cast::<u8>();
-            let first = if address.is_null() { address } else { address.wrapping_add(memory.first) };
+            let first = if address.is_null() { address } else { address.wrapping_add(before + memory.first) };
             places.push(Place(first, memory));
         }
         all.push(CType { dataset, components, places });

@@ -29,7 +29,7 @@ pub(super) fn units_of<'a>(units: Text<'a>) -> Result<Option<&'a str>> {
 }
 
 /// Begins a time step of a forest, of patches or of particles: what is written next to its group belongs to it, up to the next call. A file with
-/// one state only needs none.
+/// one state only needs none. Particles whose `mesh` is set need no time of their own: theirs is that of the mesh.
 ///
 /// Collective; `time` may differ between the ranks.
 ///
@@ -55,7 +55,8 @@ pub unsafe extern "C" fn scda_forest_write_time(
     on_meshes(f, err, body)
 }
 
-/// The number of time steps of a forest, of patches or of particles: 1 if the file has no times.
+/// The number of time steps of a forest, of patches or of particles: 1 if the file has no times. Particles without times have those of their
+/// mesh.
 ///
 /// Collective. All ranks receive the same value.
 ///

@@ -18,6 +18,12 @@ pub fn whole_number(attributes: &str, key: &str) -> Option<u64> {
     value.bytes().all(|byte| byte.is_ascii_digit()).then(|| value.parse().unwrap_or(u64::MAX))
 }
 
+/// The text that an attribute is.
+#[must_use]
+pub fn text(attributes: &str, key: &str) -> Option<String> {
+    serde_json::from_str(&value(attributes, key)?).ok()
+}
+
 /// The mesh that the attributes of a dataset name: `None` if they name none, or what stands there.
 #[must_use]
 pub fn mesh(attributes: &str) -> Option<String> {

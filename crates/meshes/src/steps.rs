@@ -2,7 +2,7 @@
 
 use crate::attributes;
 use crate::known::{MeshNotes, known};
-use crate::names::{TIME, part_name};
+use crate::names::{OF_MESH, PARTICLES, TIME, part_name};
 use scda::{
     Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result, Writer,
 };
@@ -34,13 +34,28 @@ pub fn write_time(
     Ok(())
 }
 
+/// The name of the dataset whose records begin the time steps of a group: its own times, or of particles without times those of their mesh.
+///
+/// # Errors
+/// `Argument` for a name that is too long, and those of [`Reader::find`] and [`Reader::group`].
+pub fn times_of(file: &mut Reader, group: &str) -> Result<String> {
+    let name = part_name(group, TIME);
+    let name = file.agree_on(name)?;
+    if file.find(name.as_bytes(), 0)?.is_some() {
+        return Ok(name);
+    }
+    let attributes = file.group(group)?.map(|group| group.attributes).unwrap_or_default();
+    let mesh = attributes::value(&attributes, PARTICLES).and_then(|_| attributes::text(&attributes, OF_MESH));
+    // A name that no group can have is that of no mesh.
+    Ok(mesh.and_then(|mesh| part_name(&mesh, TIME).ok()).unwrap_or(name))
+}
+
 /// The number of time steps: 1 if the file has no times.
 ///
 /// # Errors
 /// Those of [`Reader::find`].
 pub fn count(file: &mut Reader, group: &str) -> Result<u64> {
-    let name = part_name(group, TIME);
-    let name = file.agree_on(name)?;
+    let name = times_of(file, group)?;
     Ok(records_before(file, &name, u64::MAX)?.max(1))
 }
 
@@ -49,8 +64,7 @@ pub fn count(file: &mut Reader, group: &str) -> Result<u64> {
 /// # Errors
 /// `Format` if the file has no such time or it is no time, and those of [`Reader::dataset_record`] and [`DatasetHandle::read`].
 pub fn read_time(file: &mut Reader, group: &str, step: i64) -> Result<f64> {
-    let name = part_name(group, TIME);
-    let name = file.agree_on(name)?;
+    let name = times_of(file, group)?;
     let time = open(file, &name, step, DataType::Float64, &[])?;
     let mut bytes = [0; 8];
     time.read(file, &[IndexBox::all(&[])], &mut bytes)?;
@@ -62,8 +76,7 @@ pub fn read_time(file: &mut Reader, group: &str, step: i64) -> Result<f64> {
 /// # Errors
 /// `Argument` if there is no such step; those of [`Reader::find`].
 pub fn sections(file: &mut Reader, group: &str, step: i64) -> Result<Range<u64>> {
-    let name = part_name(group, TIME);
-    let name = file.agree_on(name)?;
+    let name = times_of(file, group)?;
     if let Some(begin) = file.find(name.as_bytes(), step)? {
         let end = if step == -1 { None } else { file.find(name.as_bytes(), step + 1)? };
         return Ok(begin..end.unwrap_or(u64::MAX));

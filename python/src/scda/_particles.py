@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 import numpy as np
 
@@ -34,15 +34,21 @@ class Particles(Steps["ParticleStep"]):
     Attributes:
         file: the file.
         name: the name of the group.
-        mesh: the group of the mesh in whose cells they are; None if they name none.
         attrs: the attributes of the group.
-        times: the time of each step; without times in the file its number, 0.
+        times: the time of each step, which may be that of the mesh; without times in the file its number, 0.
     """
 
     def __init__(self, file: File, name: Optional[str] = None) -> None:
         super().__init__(file, name, ATTRIBUTE, "group of particles", (_VERSION,))
+
+    @property
+    def mesh(self) -> Optional[str]:
+        """The group of the mesh in whose cells they are; None if they name none."""
         mesh = self.attrs.get("mesh")
-        self.mesh: Optional[str] = mesh if isinstance(mesh, str) else None
+        return mesh if isinstance(mesh, str) else None
+
+    def _shared_times(self) -> Sequence[Dataset]:
+        return self.file.records(f"{self.mesh}/time") if self.mesh and f"{self.mesh}/time" in self.file else ()
 
     def _step(self, number: int) -> ParticleStep:
         return ParticleStep(self, number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Generic, Iterator, NoReturn, Optional, TypeVar
+from typing import TYPE_CHECKING, Generic, Iterator, NoReturn, Optional, Sequence, TypeVar
 
 from ._dataset import Dataset
 from ._errors import FormatError
@@ -53,13 +53,19 @@ class Series:
         # The sections of the records of each name that was asked for, and the records that were.
         self._sections: dict[str, list[int]] = {}
         self._known: dict[int, Dataset] = {}
-        places = self._places("time")
-        self._times = [self._record("time", number) for number in range(len(places))]
+        # Particles without times have the steps of their mesh.
+        times = file.records(f"{name}/time") if "time" in self._names else self._shared_times()
+        self._times = list(times)
+        places = [d.section.index for d in self._times]
         # The sections of a step: those from its time to the next one.
         self._bounds = [*(places or [0]), len(file.sections)]
         for d in self._times:
             self._expect(d, "float64", ())
         self.times = [float(d[()]) for d in self._times] or [0.0]
+
+    def _shared_times(self) -> Sequence[Dataset]:
+        """The times of another group, whose steps this one shares."""
+        return ()
 
     def __len__(self) -> int:
         """The number of time steps; 1 if the file has no times."""

@@ -3,8 +3,8 @@
 //! Three ranks write a file of up to three steps, each committed. Each rank writes its part of the data; rank 0 the header
 //! of the section, the index and the seal. A place of the file has what is in stable storage, and what was written and not
 //! synced. One call may fail. At any moment the job may be killed, or power be lost: then any part of what was not synced is
-//! there. A second job appends, after the last seal or an earlier one, and may be killed, too. Each commit has a view of HDF5, which the
-//! superblock leads to.
+//! there. A second job appends, after the last seal, an earlier one, or a record within a step, and may be killed, too. Each
+//! commit has a view of HDF5, which the superblock leads to.
 
 use super::search::Model;
 
@@ -25,6 +25,10 @@ enum Op {
     Renew,
     /// Rank 0 writes, after everything, that the file is to be cut, if that gives up seals (`note_truncation`).
     Note,
+    /// Rank 0 writes, after everything, the tables and the seal that the sections get that stay of a step (`roll_back`).
+    Block,
+    /// Rank 0 writes them over what goes of the step (`complete`).
+    Copy,
     /// Rank 0 removes what follows the seal to append to (`Writer::append`).
     Cut,
     /// Copies data for the thread, or writes them (`Queue::write_by`).
@@ -62,10 +66,13 @@ pub enum Mistake {
     SuperblockBeforeSync,
     SuperblockNotRenewed,
     SuperblockRenewedWithoutSync,
+    BlockNotSynced,
+    CopyNotNoted,
+    CopyNotSynced,
 }
 
 impl Mistake {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::SealBeforeSync,
         Self::SealWithoutAgreement,
         Self::OnlyRank0Syncs,
@@ -81,6 +88,9 @@ impl Mistake {
         Self::SuperblockBeforeSync,
         Self::SuperblockNotRenewed,
         Self::SuperblockRenewedWithoutSync,
+        Self::BlockNotSynced,
+        Self::CopyNotNoted,
+        Self::CopyNotSynced,
     ];
 }
 
@@ -128,19 +138,24 @@ pub struct State {
     cut: Option<usize>,
     /// The job gives up steps that are sealed.
     gives_up: bool,
+    /// It keeps a part of its first step, of which the data and the header stand for all that stays.
+    keeps_part: bool,
+    /// The tables and the seal of that part, after everything.
+    block: Place,
     /// It was written that the file is to be cut; and that this is in stable storage.
     noted: Option<bool>,
     /// The steps that a program was told to be durable, by the job that wrote them.
     durable: [Content; STEPS],
     /// How many calls may fail.
     failures: u8,
-    /// What the file has, and the superblock, when the job has been killed or power was lost.
-    crashed: Option<([[Content; PLACES]; STEPS], Content)>,
+    /// What the file has, the superblock, and the step of which a part stays, when the job has been killed or power was lost.
+    crashed: Option<([[Content; PLACES]; STEPS], Content, Option<usize>)>,
 }
 
 pub struct Protocol {
     program: Vec<Op>,
-    prologue: Vec<Op>,
+    /// Of a job that appends after a seal, and of one that appends within a step.
+    prologues: [Vec<Op>; 2],
     mistake: Mistake,
     background: bool,
 }
@@ -173,6 +188,8 @@ impl Protocol {
             Return,
         ]);
         let mut prologue = vec![Renew, Agree, Sync, Agree, Note, Agree, Sync, Agree, Cut, Agree, Sync, Agree];
+        let mut within = vec![Renew, Agree, Sync, Agree, Block, Agree, Sync, Agree, Note, Agree, Sync, Agree];
+        within.extend([Copy, Agree, Sync, Agree, Cut, Agree, Sync, Agree, Return]);
         let seal = program.iter().position(|op| *op == Write(SEAL)).unwrap();
         match mistake {
             Mistake::SealBeforeSync => drop(program.drain(seal - 2..seal)),
@@ -186,20 +203,28 @@ impl Protocol {
             Mistake::SuperblockBeforeSync => program[seal + 2..=seal + 4].rotate_right(1),
             Mistake::SuperblockNotRenewed => drop(prologue.drain(..4)),
             Mistake::SuperblockRenewedWithoutSync => drop(prologue.drain(2..4)),
+            Mistake::BlockNotSynced => drop(within.drain(6..8)),
+            Mistake::CopyNotNoted => drop(within.drain(8..12)),
+            Mistake::CopyNotSynced => drop(within.drain(14..16)),
             _ => {}
         }
-        Self { program, prologue, mistake, background }
+        Self { program, prologues: [prologue, within], mistake, background }
+    }
+
+    /// What a job does before its first step.
+    fn prologue(&self, state: &State) -> &[Op] {
+        if state.job == 1 { &[] } else { &self.prologues[usize::from(state.keeps_part)] }
     }
 
     /// The operation of a rank, and its step; none at the end of the program.
     fn op(&self, state: &State, rank: usize) -> Option<(Op, usize)> {
-        let prologue: &[Op] = if state.job == 1 { &[] } else { &self.prologue };
+        let prologue = self.prologue(state);
         let at = state.ranks[rank].at;
         if let Some(op) = prologue.get(at) {
             return Some((*op, state.first));
         }
         let at = at - prologue.len();
-        let step = state.first + at / self.program.len();
+        let step = state.begins() + at / self.program.len();
         (step < STEPS).then(|| (self.program[at % self.program.len()], step))
     }
 
@@ -240,9 +265,16 @@ impl Protocol {
                 add(format!("rank {rank}: agrees"), next);
             }
             Op::Write(place) if is_first => call(&|state| state.file[step][place].written = Some((job, 0))),
+            Op::Block if is_first => call(&|state| state.block.written = Some((job, 0))),
+            Op::Copy if is_first => call(&|state| {
+                for place in [INDEX, SEAL] {
+                    state.file[step][place].written = Some((job, 0));
+                }
+            }),
             Op::Note if is_first && state.gives_up => call(&|state| state.noted = Some(false)),
             Op::Cut if is_first => call(&|state| {
                 // What a killed job has left there may have come to the disk before.
+                let step = state.begins();
                 for place in state.file[step..].as_flattened_mut() {
                     *place = Place { stable: place.seen(false), written: None };
                 }
@@ -256,7 +288,7 @@ impl Protocol {
                     step.checked_sub(1).map(|last| superblock(step, state.file[last][SEAL].seen(false)));
                 state.superblock.written = Some((last.unwrap_or(0), 0));
             }),
-            Op::Write(_) | Op::Superblock | Op::Renew | Op::Note | Op::Cut => {
+            Op::Write(_) | Op::Superblock | Op::Renew | Op::Note | Op::Cut | Op::Block | Op::Copy => {
                 add(format!("rank {rank}: goes on"), next)
             }
             Op::Sync if self.mistake == Mistake::OnlyRank0Syncs && !is_first => {
@@ -270,7 +302,8 @@ impl Protocol {
                     state.noted = None;
                     state.file[cut..].as_flattened_mut().iter_mut().for_each(|place| place.stable = 0);
                 }
-                for place in state.file.as_flattened_mut().iter_mut().chain([&mut state.superblock]) {
+                let others = [&mut state.superblock, &mut state.block];
+                for place in state.file.as_flattened_mut().iter_mut().chain(others) {
                     if let Some((content, who)) = place.written
                         && [rank, ANYBODY].contains(&who)
                     {
@@ -310,8 +343,8 @@ impl Protocol {
 
     /// The step whose data a rank has copied last.
     fn step_of_data(&self, state: &State, rank: usize) -> usize {
-        let prologue = if state.job == 1 { 0 } else { self.prologue.len() };
-        state.first + (state.ranks[rank].at - prologue).saturating_sub(1) / self.program.len()
+        let prologue = self.prologue(state).len();
+        state.begins() + (state.ranks[rank].at - prologue).saturating_sub(1) / self.program.len()
     }
 
     /// All ranks are in the same agreement.
@@ -368,14 +401,20 @@ impl Protocol {
             let torn = written.map(|_| 0);
             let mut values = vec![stable];
             values.extend(written.map(|(content, _)| content).into_iter().chain(torn));
-            for stable in values {
+            let blocks = [Some(left.block.stable), left.block.written.map(|(content, _)| content)];
+            for (stable, block) in values
+                .iter()
+                .flat_map(|stable| blocks.into_iter().flatten().map(move |block| (*stable, block)))
+            {
                 left.superblock = Place { stable, written: None };
+                left.block = Place { stable: block, written: None };
                 self.append_to("power is lost", &left, add);
             }
         }
         // The system goes on: what was written is there, and still not synced.
         let mut left = state.clone();
-        for place in left.file.as_flattened_mut().iter_mut().chain([&mut left.superblock]) {
+        let others = [&mut left.superblock, &mut left.block];
+        for place in left.file.as_flattened_mut().iter_mut().chain(others) {
             place.written = place.written.map(|(content, _)| (content, ANYBODY));
         }
         self.append_to("killed", &left, add);
@@ -384,19 +423,25 @@ impl Protocol {
     fn append_to(&self, what: &str, left: &State, add: &mut dyn FnMut(String, State)) {
         let seen = left.seen();
         let mut found = left.clone();
-        found.crashed = Some((seen, left.superblock.seen(false)));
+        found.crashed = Some((seen, left.superblock.seen(false), left.keeps_part.then_some(left.first)));
         (found.ranks, found.file, found.superblock) =
             ([BEGINNING; RANKS], Default::default(), Place::default());
-        (found.cut, found.noted) = (None, None);
+        found.cut = None;
         add(what.into(), found);
-        if left.job == 1 && wrong(&seen, &left.durable).is_none() {
-            for first in 0..=sealed(&seen) {
+        if left.job == 1 && wrong(&seen, &left.durable, None).is_none() {
+            for (first, keeps_part) in (0..=sealed(&seen)).flat_map(|first| [(first, false), (first, true)]) {
                 let mut next = left.clone();
                 (next.job, next.first, next.ranks) = (2, first, [BEGINNING; RANKS]);
                 next.gives_up = first < sealed(&seen);
+                next.keeps_part = keeps_part;
+                // Only of a step that is sealed can a part stay.
+                if keeps_part && !next.gives_up {
+                    continue;
+                }
                 // Whoever goes back gives up what was after.
                 next.durable[first..].fill(0);
-                add(format!("{what}; a job appends after {first} steps"), next);
+                let part = if keeps_part { " and a part of the next" } else { "" };
+                add(format!("{what}; a job appends after {first} steps{part}"), next);
             }
         }
     }
@@ -413,6 +458,11 @@ impl Place {
 }
 
 impl State {
+    /// The first step that the job writes.
+    fn begins(&self) -> usize {
+        self.first + usize::from(self.keeps_part)
+    }
+
     fn seen(&self) -> [[Content; PLACES]; STEPS] {
         let cut = self.cut.unwrap_or(STEPS);
         // Whoever finds the note takes nothing after the cut for there, before the file is cut.
@@ -441,14 +491,23 @@ fn sealed(seen: &[[Content; PLACES]; STEPS]) -> usize {
     seen.iter().take_while(|step| step[SEAL] != 0).count()
 }
 
-/// What is wrong with a file that has this, when these steps were told to be durable.
-fn wrong(seen: &[[Content; PLACES]; STEPS], durable: &[Content; STEPS]) -> Option<String> {
+/// What is wrong with a file that has this, when these steps were told to be durable. Of step `part`, the second job may have kept what the
+/// first one has written before its index.
+fn wrong(
+    seen: &[[Content; PLACES]; STEPS],
+    durable: &[Content; STEPS],
+    part: Option<usize>,
+) -> Option<String> {
     let steps = sealed(seen);
     for (number, (step, durable)) in seen.iter().zip(durable).enumerate() {
         if *durable != 0 && (number >= steps || step[SEAL] != *durable) {
             return Some(format!("step {number} was durable and is lost"));
         }
-        if number < steps && step.iter().any(|content| *content != step[SEAL]) {
+        let data = if part == Some(number) { 1 } else { step[SEAL] };
+        let (of_data, rest) = step.split_at(INDEX);
+        let is_whole = of_data.iter().all(|content| *content == data)
+            && rest.iter().all(|content| *content == step[SEAL]);
+        if number < steps && !is_whole {
             return Some(format!("step {number} is sealed, and not what was written"));
         }
     }
@@ -467,6 +526,8 @@ impl Model for Protocol {
             superblock: Place::default(),
             cut: None,
             gives_up: false,
+            keeps_part: false,
+            block: Place::default(),
             noted: None,
             durable: [0; STEPS],
             failures: 1,
@@ -498,7 +559,7 @@ impl Model for Protocol {
     }
 
     fn fault(&self, state: &State) -> Option<String> {
-        let Some((seen, shown)) = &state.crashed else {
+        let Some((seen, shown, part)) = &state.crashed else {
             let failed = (0..RANKS).filter(|rank| state.ranks[*rank].doing == Doing::Failed).count();
             // In the file of a job that is killed, a header says that its data are there.
             let half = state.seen().iter().any(|step| {
@@ -513,6 +574,9 @@ impl Model for Protocol {
         let (steps, job) = (usize::from(shown / 4), shown % 4);
         let is_wrong = steps > sealed(seen) || steps > 0 && seen[steps - 1][SEAL] != job;
         let led = is_wrong.then(|| "HDF5 is led to what is not sealed".to_owned());
-        led.or_else(|| wrong(seen, &state.durable))
+        // The next job completes what a note announces.
+        let lacks_block = part.is_some() && state.noted.is_some() && state.block.seen(false) != state.job;
+        let lacks = lacks_block.then(|| "a note stands in the file without its seal".to_owned());
+        led.or(lacks).or_else(|| wrong(seen, &state.durable, *part))
     }
 }

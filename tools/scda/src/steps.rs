@@ -6,9 +6,10 @@ use crate::datasets::{Item, Pair, Walk, attributes_of};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::ranges::Records;
+use scda_meshes::attributes::text;
 use scda_meshes::names::{
-    CELL_PARTS, CELLS, CONNECTIVITY_PARTS, DATA, FOREST, FOREST_PARTS, OFFSETS, PARTICLES, PARTITION,
-    PATCH_PARTS, PATCHES, SHAPED_PARTS, SHAPED_TREE_PARTS, TIME,
+    CELL_PARTS, CELLS, CONNECTIVITY_PARTS, DATA, FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES,
+    PARTITION, PATCH_PARTS, PATCHES, SHAPED_PARTS, SHAPED_TREE_PARTS, TIME,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -40,7 +41,7 @@ impl<'a> StepSelection<'a> {
         let mut kept = Self { input, from: None, dropped: HashSet::new(), moved: BTreeMap::new() };
         let mut has_series = false;
         for (group, parts) in &names.of_meshes {
-            let Some(times) = parts.get(TIME) else { continue };
+            let Some(times) = parts.get(TIME).or_else(|| names.shared_times(group)) else { continue };
             let what = format!("the group {group} has {} time steps", times.len());
             kept.choose_steps(parts, &Steps::new(input, steps, times, &what)?, &names.places);
             has_series = true;
@@ -119,6 +120,8 @@ fn is_of_mesh(part: &str) -> bool {
 struct Names {
     /// For the path of each mesh, its parts.
     of_meshes: BTreeMap<String, MeshParts>,
+    /// For the path of particles, the mesh that they name.
+    mesh_of: BTreeMap<String, String>,
     others: MeshParts,
     places: BTreeMap<u64, Place>,
 }
@@ -128,7 +131,7 @@ impl Names {
     fn read(input: &Input) -> Result<Self> {
         let (mut reader, mut walk) = (input.open_damaged(false)?, Walk::new(input, false));
         let (mut datasets, mut places) = (MeshParts::new(), BTreeMap::new());
-        let mut meshes = BTreeSet::new();
+        let (mut meshes, mut mesh_of) = (BTreeSet::new(), BTreeMap::new());
         while let Some(item) = walk.next(&mut reader)? {
             match &item.pair {
                 Some(Pair::Dataset(found)) => {
@@ -140,10 +143,12 @@ impl Names {
                     // The last attributes count.
                     let path = found.group.path.clone();
                     let members = attributes_of(&found.group.attributes);
-                    match members
-                        .iter()
-                        .any(|member| [FOREST, CELLS, PATCHES, PARTICLES].contains(&&*member.key))
-                    {
+                    let has = |key| members.iter().any(|member| member.key == key);
+                    match text(&found.group.attributes, OF_MESH).filter(|_| has(PARTICLES)) {
+                        Some(mesh) => mesh_of.insert(path.clone(), mesh),
+                        None => mesh_of.remove(&path),
+                    };
+                    match [FOREST, CELLS, PATCHES, PARTICLES].into_iter().any(has) {
                         true => meshes.insert(path),
                         false => meshes.remove(&path),
                     };
@@ -152,7 +157,7 @@ impl Names {
             }
             item.skip(&mut reader)?;
         }
-        let mut names = Self { of_meshes: BTreeMap::new(), others: MeshParts::new(), places };
+        let mut names = Self { of_meshes: BTreeMap::new(), mesh_of, others: MeshParts::new(), places };
         for (name, numbers) in datasets {
             // A group may stand in another one.
             let group = name.rmatch_indices('/').map(|(at, _)| at).find(|&at| meshes.contains(&name[..at]));
@@ -165,6 +170,11 @@ impl Names {
             }
         }
         Ok(names)
+    }
+
+    /// The times of the mesh of particles, which have its steps unless they have times of their own.
+    fn shared_times(&self, particles: &str) -> Option<&Vec<u64>> {
+        self.of_meshes.get(self.mesh_of.get(particles)?)?.get(TIME)
     }
 }
 

@@ -73,6 +73,19 @@ fn meshes(groups: &BTreeMap<String, Vec<(String, Value)>>) -> Vec<(String, Kind)
     found
 }
 
+/// The dataset whose records begin the steps of a group: its own times, or of particles without times those of their mesh.
+fn times_of(datasets: &[(String, Arc<Item>)], group: &str, attributes: &[(String, Value)]) -> String {
+    let of = |group: &str| if group.is_empty() { "time".to_owned() } else { format!("{group}/time") };
+    let own = of(group);
+    if Kind::of(attributes) != Some(Kind::Particles) || datasets.iter().any(|(path, _)| *path == own) {
+        return own;
+    }
+    match attributes.iter().rev().find(|(key, _)| key == "mesh") {
+        Some((_, Value::Text(mesh))) => of(mesh),
+        _ => own,
+    }
+}
+
 impl Tables {
     /// Reads what the group for VTK needs to know of these datasets and groups.
     pub fn read(
@@ -105,15 +118,17 @@ pub fn add(plan: &mut Plan, datasets: &[(String, Arc<Item>)], tables: &Tables) -
         return Ok(());
     }
     let meshes = meshes(&plan.groups);
+    let times = |(group, _): &(String, Kind)| times_of(datasets, group, &plan.groups[group]);
+    let times: Vec<String> = meshes.iter().take(MAX_MESHES).map(times).collect();
     let mut canvas = Canvas::new(plan)?;
     let mut shown = false;
-    for (group, kind) in meshes.iter().take(MAX_MESHES) {
+    for ((group, kind), times) in meshes.iter().zip(times) {
         if shown {
             canvas.hide(group, "VTK opens one mesh of a file");
             continue;
         }
         let names = datasets.iter().map(|(name, _)| &**name);
-        let series = Series { group, steps: Steps::new(names, group) };
+        let series = Series { group, steps: Steps::new(names, group, &times), times };
         let added = match kind {
             Kind::Cells => cells::add(&mut canvas, &series, group)?,
             Kind::Particles => particles::add(&mut canvas, &series, group)?,

@@ -10,6 +10,8 @@ use scda_format::dataset::DataType;
 pub struct Series<'a> {
     /// The group.
     pub group: &'a str,
+    /// The dataset whose records begin the steps.
+    pub times: String,
     /// Its datasets.
     pub steps: Steps<'a>,
 }
@@ -30,7 +32,8 @@ impl Series<'_> {
     pub fn times(&self, canvas: &Canvas<'_>, mesh: &[&str]) -> Option<Times> {
         let count = self.steps.count();
         let field = |name: &str| canvas.field(&format!("{}/{name}", self.group));
-        let times = field("time").filter(|times| times.records() == count && times.shape().is_empty())?;
+        let times =
+            canvas.field(&self.times).filter(|times| times.records() == count && times.shape().is_empty())?;
         let is_known = count > 1 && times.data_type() == DataType::Float64;
         let first = self.steps.presence(mesh.first()?);
         let is_alike = |name: &&str| {
@@ -40,7 +43,7 @@ impl Series<'_> {
         if !is_known || matches!(first, Presence::Other(_)) || !mesh.iter().all(is_alike) {
             return None;
         }
-        Some(Times { path: times.path, count, mesh_changes: first == Presence::Each })
+        Some(Times { path: self.times.clone(), count, mesh_changes: first == Presence::Each })
     }
 }
 

@@ -23,16 +23,19 @@ pub struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// Those of a group, of the names of all datasets of the file in their order.
-    pub fn new(names: impl Iterator<Item = &'a str>, group: &str) -> Self {
+    /// Those of a group, of the names of all datasets of the file in their order. `times` is the one whose records begin the steps.
+    pub fn new(names: impl Iterator<Item = &'a str>, group: &str, times: &str) -> Self {
         let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut begins = Vec::new();
         for (place, name) in names.enumerate() {
+            if name == times {
+                begins.push(place);
+            }
             let inner = name.strip_prefix(group).and_then(|name| name.strip_prefix('/'));
             if let Some(inner) = if group.is_empty() { Some(name) } else { inner } {
                 places.entry(inner).or_default().push(place);
             }
         }
-        let begins = places.get("time").cloned().unwrap_or_default();
         Self { places, begins }
     }
 
@@ -76,7 +79,7 @@ mod tests {
     #[test]
     fn records_in_steps() {
         let names = "m/a m/time m/b m/c m/a m/time m/b m/d m/e m/d m/time m/b m/d";
-        let steps = Steps::new(names.split(' '), "m");
+        let steps = Steps::new(names.split(' '), "m", "m/time");
         assert_eq!(steps.count(), 3);
         assert_eq!(steps.names(""), ["a", "b", "c", "d", "e", "time"]);
         let found = ["a", "b", "c", "d", "e", "f"].map(|name| steps.presence(name));
@@ -85,7 +88,7 @@ mod tests {
             found,
             [other(false), Presence::Each, Presence::Static, other(true), other(false), other(false)]
         );
-        let steps = Steps::new("a a b".split(' '), "");
+        let steps = Steps::new("a a b".split(' '), "", "time");
         assert_eq!(
             (steps.count(), steps.presence("a"), steps.presence("b")),
             (1, other(true), Presence::Static)

@@ -110,6 +110,27 @@ fn wrong_numbers_are_found() {
     }
 }
 
+/// More corners than are compared with one another: their offsets are in order all the same.
+#[test]
+fn the_offsets_of_many_corners_are_checked() {
+    let place = Place::new();
+    let trees = (1_u64 << 22) + 1;
+    let all = usize::try_from(trees).unwrap();
+    let parts: Vec<Part> = vec![
+        ("tree_to_tree", Int32, vec![trees, 4], vec![]),
+        ("tree_to_face", Int8, vec![trees, 4], vec![]),
+        ("tree_to_corner", Int32, vec![trees, 4], vec![]),
+        ("corner_offsets", Int32, vec![4 * trees], vec![]),
+        ("corner_to_tree", Int32, vec![1], vec![0]),
+        ("corner_to_corner", Int8, vec![1], vec![0]),
+        ("coordinates", Int32, vec![trees, 2], vec![0; 2 * all]),
+        ("level", Uint8, vec![trees], vec![0; all]),
+        ("tree_offsets", Int64, vec![trees + 1], (0..=i64::try_from(trees).unwrap()).collect()),
+    ];
+    write(&place, "bad.scda", ATTRIBUTES, &parts);
+    invalid(&place, "number 16777219: found 0, expected at least 0, and 1 at the end");
+}
+
 #[test]
 fn what_is_missing_or_of_another_shape_is_found() {
     let place = Place::new();

@@ -15,12 +15,30 @@ pub fn bytes(data_type: DataType, numbers: &[i64]) -> Vec<u8> {
 
 /// Writes a sealed file with a group of these attributes, and these datasets in it.
 pub fn write(place: &Place, name: &str, attributes: &str, parts: &[Part]) {
+    let paths: Vec<String> = parts.iter().map(|part| format!("mesh/{}", part.0)).collect();
+    let parts: Vec<_> = paths
+        .iter()
+        .zip(parts)
+        .map(|(path, part)| (&**path, part.1, part.2.clone(), part.3.clone()))
+        .collect();
+    write_groups(place, name, &[("mesh", attributes)], &parts);
+}
+
+/// Likewise with groups of these paths and attributes, and datasets of these paths.
+pub fn write_groups(
+    place: &Place,
+    name: &str,
+    groups: &[(&str, &str)],
+    parts: &[(&str, DataType, Vec<u64>, Vec<i64>)],
+) {
     let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::create(Solo, &place.path(name), b"a forest", &params).unwrap();
-    file.group("mesh", attributes).unwrap();
-    for (name, data_type, shape, numbers) in parts {
-        let mut dataset = Dataset::new(format!("mesh/{name}"), *data_type, shape.clone());
+    for (path, attributes) in groups {
+        file.group(path, attributes).unwrap();
+    }
+    for (path, data_type, shape, numbers) in parts {
+        let mut dataset = Dataset::new(*path, *data_type, shape.clone());
         if shape.iter().product::<u64>() > numbers.len() as u64 {
             let mut chunk = shape.clone();
             chunk[0] = (1 << 24) / data_type.item_bytes();

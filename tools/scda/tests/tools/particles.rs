@@ -1,6 +1,6 @@
 //! `scda check` and `--steps` with particles (docs/particles.md).
 
-use crate::meshes::{Part, invalid, write, wrong_number};
+use crate::meshes::{Part, invalid, write, write_groups, wrong_number};
 use crate::run::Place;
 use DataType::{Float64, Int64, Uint8};
 use scda::DataType;
@@ -38,6 +38,52 @@ fn particles_are_valid_and_have_steps() {
     }
     write(&place, "other.scda", r#"{"scda_particles": 2}"#, &particles()[2..3]);
     place.scda("check other.scda").good();
+}
+
+/// Particles without times have the steps of their mesh, of which the first has none and the third no new ones.
+#[test]
+fn particles_share_the_steps_of_their_mesh() {
+    let place = Place::new();
+    let mesh = |time| {
+        [("mesh/time", Float64, vec![], vec![time]), ("mesh/fields/rho", Float64, vec![3], vec![time; 3])]
+    };
+    let atoms = |offsets: [i64; 4]| {
+        let n = offsets[3];
+        [
+            ("atoms/offsets", Int64, vec![4], offsets.to_vec()),
+            (
+                "atoms/fields/position",
+                Float64,
+                vec![n.unsigned_abs(), 3],
+                vec![n; 3 * usize::try_from(n).unwrap()],
+            ),
+        ]
+    };
+    let (first, last) = (atoms([0, 2, 2, 5]), atoms([0, 0, 1, 2]));
+    let all = [&mesh(0)[..], &mesh(1), &first, &mesh(2), &mesh(3), &last].concat();
+    let path = "shared.scda";
+    write_groups(
+        &place,
+        path,
+        &[("mesh", r#"{"scda_cells": 2}"#), ("atoms", r#"{"scda_particles": 1, "mesh": "mesh"}"#)],
+        &all,
+    );
+    place.scda("check shared.scda").good();
+    for (steps, offsets) in [("-1:", "0 0 1 2"), ("1:2", "0 2 2 5"), ("2:3", "0 2 2 5")] {
+        place.scda(&format!("copy -f shared.scda b.scda --steps {steps}")).good();
+        place.scda("check b.scda").good();
+        let run = place.scda("cat b.scda atoms/offsets").good();
+        assert_eq!(run.text().split_whitespace().collect::<Vec<_>>().join(" "), offsets, "{steps}");
+    }
+    place.scda("plot shared.scda atoms/fields/position -o p.svg --record 0").good();
+    let wrong = [&mesh(0)[..], &first[1..]].concat();
+    write_groups(
+        &place,
+        "bad.scda",
+        &[("mesh", r#"{"scda_cells": 2}"#), ("atoms", r#"{"scda_particles": 1, "mesh": "mesh"}"#)],
+        &wrong,
+    );
+    invalid(&place, "found 5 rows, expected 0, one for each particle");
 }
 
 #[test]

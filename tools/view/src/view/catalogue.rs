@@ -6,6 +6,7 @@ use crate::files::Input;
 use crate::output::{escape, visible};
 use crate::plot::mesh;
 use scda::Reader;
+use scda_meshes::steps::times_of;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -122,8 +123,12 @@ impl Catalogue {
         }
         // A mesh has as many records as time steps.
         for at in 0..found.entries.len() {
-            let time = ("dataset", format!("{}/time", found.entries[at].name));
-            if let Some(&time) = places.get(&time).filter(|_| found.entries[at].is_mesh) {
+            if !found.entries[at].is_mesh {
+                continue;
+            }
+            // In a file that is damaged, the times may not be found.
+            let times = times_of(reader, &found.entries[at].name).unwrap_or_default();
+            if let Some(&time) = places.get(&("dataset", times)) {
                 found.entries[at].records = found.entries[time].records;
             }
         }

@@ -102,6 +102,25 @@ impl Connectivity<'_, '_, '_> {
         Ok(trees)
     }
 
+    /// Checks where the entries of edges or corners begin. All offsets are returned if there are few enough.
+    fn offsets(&mut self, kind: SharedKind, number: u64, entries: u64) -> Checked<Vec<i64>> {
+        let mut column = self.datasets.typed(number, DataType::Int32, &[None])?;
+        let rows = column.rows();
+        let (mut before, mut kept) = (0, Vec::new());
+        if rows == 0 {
+            hold(number, kind.check_offset((0, 0), 0, -1, entries))?;
+        }
+        for row in 0..rows {
+            let found = column.next(self.datasets)?;
+            hold(number, kind.check_offset((row, rows), before, found, entries))?;
+            before = found;
+            if rows <= MOST_KEPT {
+                kept.push(found);
+            }
+        }
+        Ok(kept)
+    }
+
     /// Checks what several trees share: edges or corners.
     fn shared(&mut self, kind: SharedKind, trees: u64) -> Checked {
         let [tree_to, offsets, to_tree, to_code] = kind.parts.map(|name| self.part(name));
@@ -122,7 +141,7 @@ impl Connectivity<'_, '_, '_> {
                 ),
             );
         }
-        let (_, begins) = self.bounded(offsets, DataType::Int32, &[None], 0, signed(entries))?;
+        let begins = self.offsets(kind, offsets, entries)?;
         let (_, owners) = self.bounded(to_tree, DataType::Int32, &[Some(entries)], 0, signed(trees) - 1)?;
         let (_, codes) =
             self.bounded(to_code, DataType::Int8, &[Some(entries)], 0, signed(kind.codes) - 1)?;
@@ -131,7 +150,6 @@ impl Connectivity<'_, '_, '_> {
         if count > 0 && begins.is_empty() {
             return Ok(()); // there are too many
         }
-        hold(offsets, kind.check_offsets(&begins, entries))?;
         if named.is_empty() || owners.len() as u64 != entries {
             return Ok(());
         }

@@ -23,25 +23,29 @@ pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &
     if mesh.version(PARTICLES, 1)?.is_none() {
         return Ok(());
     }
-    let steps = MeshSteps::new(mesh, datasets)?;
     let of = mesh.attributes.get(OF_MESH).map(|name| name.trim_matches('"'));
+    let of = of.and_then(|name| meshes.get(name));
+    let shared = of.filter(|of| mesh.all(TIME).is_empty() && !of.all(TIME).is_empty());
+    let steps = MeshSteps::new(shared.unwrap_or(mesh), datasets)?;
     let mut counts = BTreeMap::new();
     for &number in mesh.all(OFFSETS) {
         let (cells, particles) = offsets(datasets, number)?;
-        if let Some(of) = of.and_then(|name| meshes.get(name)) {
+        if let Some(of) = of {
             expect_cells(datasets, number, cells, of)?;
         }
         counts.insert(number, particles);
     }
     let mut rows = Vec::new();
     for (step, begin, end) in steps.iter() {
-        let Some((_, &particles)) = counts.range(..end).next_back() else {
-            return wrong(
-                begin.max(mesh.number),
-                format!("there are no offsets up to the end of step {step}"),
-            );
-        };
-        rows.push(particles);
+        match counts.range(..end).next_back() {
+            Some((_, &particles)) => rows.push(particles),
+            // The first steps of a mesh may have no particles.
+            None if shared.is_some() => rows.push(0),
+            None => {
+                let words = format!("there are no offsets up to the end of step {step}");
+                return wrong(begin.max(mesh.number), words);
+            }
+        }
     }
     steps.fields(mesh, "fields/", &rows, |_, number, rows| {
         expect_rows(datasets, number, rows, "particle").map(drop)

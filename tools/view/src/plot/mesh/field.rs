@@ -9,6 +9,7 @@ use crate::plot::figure::units;
 use scda::{DatasetHandle, Reader};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::stored_name;
+use scda_meshes::steps::times_of;
 
 /// The folders of a group in which fields stand.
 const FIELDS: [&str; 3] = ["/fields/", "/cell_fields/", "/point_fields/"];
@@ -42,6 +43,12 @@ fn sections(reader: &mut Reader, name: &str) -> Result<Vec<u64>> {
     Ok(reader.find_all(stored_name(name).as_bytes())?)
 }
 
+/// Where the time steps of a group begin.
+fn times(reader: &mut Reader, group: &str) -> Result<Vec<u64>> {
+    let name = times_of(reader, group)?;
+    sections(reader, &name)
+}
+
 impl FieldPlace {
     /// Whether a dataset is a field of a mesh.
     pub fn is_field(reader: &mut Reader, name: &str) -> Result<bool> {
@@ -61,7 +68,7 @@ impl FieldPlace {
         };
         let all = sections(reader, name)?;
         if let (Some(record), Some((group, kind))) = (nth(&all), mesh_of(reader, name)?) {
-            let times = sections(reader, &format!("{group}/time"))?;
+            let times = times(reader, &group)?;
             let step = times.partition_point(|&number| number <= all[record]);
             let begin = step.checked_sub(1).map_or(0, |step| times[step]);
             let end = times.get(step).copied().unwrap_or(u64::MAX);
@@ -70,7 +77,7 @@ impl FieldPlace {
         let Some(kind) = reader.group(name)?.and_then(|group| kind(&group.attributes)) else {
             return Ok(None);
         };
-        let times = sections(reader, &format!("{name}/time"))?;
+        let times = times(reader, name)?;
         let (begin, end) = match nth(&times) {
             Some(step) => (times[step], times.get(step + 1).copied().unwrap_or(u64::MAX)),
             None if times.is_empty() && matches!(record, 0 | -1) => (0, u64::MAX),
@@ -88,7 +95,7 @@ impl FieldPlace {
     }
 
     pub fn mesh(&self, reader: &mut Reader, cut: Cut) -> Result<Mesh> {
-        Mesh::load(reader, &self.group, self.kind, self.end, cut)
+        Mesh::load(reader, &self.group, self.kind, (self.begin, self.end), cut)
     }
 
     /// A number for each cell, and what these are called.

@@ -131,8 +131,14 @@ impl Mesh {
         }
     }
 
-    /// The mesh of a group, of the step that ends with a section. A cut lies in the plane of the other two axes.
-    pub fn load(reader: &mut Reader, group: &str, kind: MeshKind, end: u64, cut: Cut) -> Result<Self> {
+    /// The mesh of a group, of the step between two sections. A cut lies in the plane of the other two axes.
+    pub fn load(
+        reader: &mut Reader,
+        group: &str,
+        kind: MeshKind,
+        (begin, end): (u64, u64),
+        cut: Cut,
+    ) -> Result<Self> {
         let mut parts = Parts { reader, group, end };
         let is_in_plane = match kind {
             MeshKind::Forest(d) | MeshKind::Shaped(d) | MeshKind::Patches(d) => d < 3,
@@ -147,7 +153,7 @@ impl Mesh {
             MeshKind::Shaped(dimension) => hybrid_forest::load(&mut parts, dimension, cut)?,
             MeshKind::Cells => cells::load(&mut parts, cut)?,
             MeshKind::Patches(dimension) => patches::load(&mut parts, dimension, cut)?,
-            MeshKind::Particles => particles::load(&mut parts)?,
+            MeshKind::Particles => particles::load(&mut parts, begin)?,
         };
         mesh.kind = kind;
         if let Some((axis, _)) = cut {

@@ -11,8 +11,8 @@ pub const POSITION: &str = "position";
 /// The most sections in which it is looked for.
 const MOST_SECTIONS: u64 = 1 << 16;
 
-/// The particles of a step, as points.
-pub fn load(parts: &mut Parts<'_>) -> Result<Mesh> {
+/// The particles of a step that begins with a section, as points.
+pub fn load(parts: &mut Parts<'_>, begin: u64) -> Result<Mesh> {
     let count = match parts.need("offsets", 0)?.1.last() {
         Some(&last) => super::parts::index(last),
         None => 0,
@@ -20,7 +20,6 @@ pub fn load(parts: &mut Parts<'_>) -> Result<Mesh> {
     if count as u64 > MOST {
         return parts.fail(format_args!("found {count} particles, expected at most {MOST}"));
     }
-    let begin = parts.section("time")?.map_or(0, |(number, _)| number);
     let Some(positions) = positions(parts, begin)? else {
         return parts.fail("the column position is missing, by which particles are drawn");
     };
