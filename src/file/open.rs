@@ -567,7 +567,14 @@ fn open_posix(
         }
         Ok(file)
     });
-    Ok((opened, size))
+    if !choice.needs_locks {
+        return Ok((opened, size));
+    }
+    // As long as one node alone has the file open, its server may leave whole pages to that node all the same (a write delegation). So
+    // nothing is written before.
+    let (file, mine) = split(opened.map(Some));
+    team.agree(mine)?;
+    Ok((file.ok_or_else(lost), size))
 }
 
 /// Takes Lustre's group lock on all ranks, or on none: a rank without it would wait for the others until they close the file. Nobody else
