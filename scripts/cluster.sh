@@ -243,9 +243,13 @@ is_not_exported() { # ESTALE
 }
 # squashed: what root may not write there is an error on all ranks.
 squashed() {
-  on srv "mkdir -p -m 700 /run/export/private; exportfs -o remount,rw,sync,root_squash,no_subtree_check,fsid=0,insecure 10.77.0.0/24:/run/export"
-  limit=60 ranks 4 "$tests/cluster" refused $data/private/file >"$folder/logs/squashed.log" 2>&1 || { tail "$folder/logs/squashed.log"; return 1; }
+  local status=0
+  on srv "mkdir -p -m 700 /run/export/private"
+  limit=60 ranks 4 "$tests/cluster" check $data/private/mine 0 >"$folder/logs/squashed.log" 2>&1 || status=1
+  on srv "exportfs -o rw,sync,root_squash,no_subtree_check,fsid=0,insecure 10.77.0.0/24:/run/export" || status=1
+  limit=60 ranks 4 "$tests/cluster" refused $data/private/file >>"$folder/logs/squashed.log" 2>&1 || status=1
   on srv "exportfs -ra"
+  [ $status = 0 ] || { tail "$folder/logs/squashed.log"; return 1; }
   echo "root squash: the same error on all ranks"
 }
 # two_jobs: the second one, on another node, is refused.
