@@ -267,6 +267,14 @@ matrix() {
     passes several-nodes "$((nodes * 2))" "$tests/cluster" matrix $data "$1" "$2"
 }
 
+one_node() {
+  on=n1 passes one-node 4 "$tests/cluster" write $data 0 && on=n1 passes matrix 4 "$tests/cluster" matrix $data 0 "$times"
+  if limit=120 ranks "$nodes" "$tests/cluster" write $data 0 >"$folder/logs/refused.log" 2>&1 || ! grep -q "another file of this name" "$folder/logs/refused.log"; then
+    echo "FAILED: several nodes are not refused"
+    return 1
+  fi
+}
+
 status=0 times=${SCDA_CLUSTER_TIMES:-3}
 check() { "$@" || status=1; }
 case $1 in
@@ -287,7 +295,9 @@ for filesystem; do
   echo "$filesystem: $nodes nodes after $((SECONDS - begin)) s"
   for trial in ${SCDA_CLUSTER_TESTS:-matrix two_jobs squashed killed_process node_dies server_dies network_is_cut disk_is_full is_not_exported}; do
     case $trial:$filesystem in
+    *:sshfs) [ "$trial" != matrix ] || check one_node ;; # each node numbers files by itself: jobs on several are refused
     matrix:*) check matrix 0 "$times" ;;
+    two_jobs:*lock) ;; # no node sees the locks of another one
     two_jobs:*) check two_jobs ;;
     squashed:nfs*) check squashed ;;
     killed_process:* | node_dies:* | *:nfs*) check series "$trial" "$times" ;; # the others are of a server
