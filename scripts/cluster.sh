@@ -11,7 +11,7 @@ data=/tmp/data
 declare -A mounts=(
   [nfs4.2]="nfs vers=4.2" [nfs4.1]="nfs vers=4.1" [nfs4.0]="nfs vers=4.0" [nfs3]="nfs vers=3" [nfs3-nolock]="nfs vers=3,nolock"
   [nfs4-soft]="nfs vers=4.2,soft,timeo=50,retrans=2" [nfs4-noac]="nfs vers=4.2,noac" [nfs4-sync]="nfs vers=4.2,sync"
-  [nfs4-locallock]="nfs vers=4.0,local_lock=all" [nfs3-locallock]="nfs vers=3,local_lock=flock" [ocfs2]="ocfs2 datavolume=0" [sshfs]="sshfs"
+  [nfs4-locallock]="nfs vers=4.0,local_lock=all" [nfs3-locallock]="nfs vers=3,local_lock=flock" [ocfs2]="ocfs2 rw" [sshfs]="sshfs"
 )
 
 if [ "${1-}" = init ]; then # the first process of a node
