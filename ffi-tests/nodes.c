@@ -1,5 +1,6 @@
 /* What leaves a node, and who writes: counts the library's calls of MPI by level, all ranks, those of a node, and the leaders of the
- * nodes; and what each rank writes. The program has these functions itself, and the library calls them (the profiling interface of MPI).
+ * nodes; what each rank writes; and how often it opens a file, looks at it and locks it. The program has these functions itself, and the
+ * library calls them (the profiling interface of MPI).
  *
  * Before that: files with everything are the same as without nodes.
  *
@@ -8,6 +9,9 @@
 #include "everything.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -95,6 +99,54 @@ WRITES (pwrite64, off64_t)
 WRITES_MANY (pwritev, off_t)
 WRITES_MANY (pwritev64, off64_t)
 
+/* What a parallel file system is asked for, in requests to its servers: docs/performance.md. */
+static struct { long opens, stats, locks; } asked;
+static const char *counted_name;
+
+int open64 (const char *name, int flags, ...) {
+  static int (*next) (const char *, int, ...);
+  va_list list;
+  va_start (list, flags);
+  const mode_t mode = flags & O_CREAT ? va_arg (list, mode_t) : 0;
+  va_end (list);
+  if (next == NULL) { *(void **) &next = dlsym (RTLD_NEXT, "open64"); }
+  asked.opens += counted_name != NULL && strcmp (name, counted_name) == 0;
+  return next (name, flags, mode);
+}
+int fstat64 (int fd, struct stat64 *status) {
+  static int (*next) (int, struct stat64 *);
+  if (next == NULL) { *(void **) &next = dlsym (RTLD_NEXT, "fstat64"); }
+  ++asked.stats;
+  return next (fd, status);
+}
+int fcntl (int fd, int command, ...) {
+  static int (*next) (int, int, ...);
+  va_list list;
+  va_start (list, command);
+  void *argument = va_arg (list, void *);
+  va_end (list);
+  if (next == NULL) { *(void **) &next = dlsym (RTLD_NEXT, "fcntl"); }
+  asked.locks += command == F_OFD_SETLK;
+  return next (fd, command, argument);
+}
+
+/* What ranks other than 0 ask for. */
+static void check_asked (group_t g, const char *filename) {
+  char absolute[4200];
+  int err = -1;
+  REQUIRE (realpath (filename, absolute) != NULL);
+  for (int reads = 0; reads < 2; ++reads) {
+    counted_name = absolute;
+    memset (&asked, 0, sizeof asked);
+    scda_fcontext_t *f = reads ? scda_fopen_read (g.comm, absolute, NULL, NULL, NULL, &err)
+                               : scda_fopen_write (g.comm, absolute, "nodes", NULL, bare (), &err);
+    REQUIRE (f != NULL);
+    REQUIRE (scda_fclose (f, &err) == 0);
+    counted_name = NULL;
+    if (g.rank > 0) { CHECK (asked.opens == 1 && asked.stats == 1 && asked.locks == (reads ? 0 : 2)); }
+  }
+}
+
 /* Files with sections of every kind, datasets and streams, written, appended to and read on nodes. */
 static void check_files (group_t g, const char *filename) {
   char here[1200], node[20];
@@ -158,6 +210,7 @@ int main (int argc, char **argv) {
   int err = -1;
   for (uint64_t p = 0; p < ranks; ++p) { counts[p] = 1; }
   check_files (g, argv[1]);
+  check_asked (g, argv[1]);
 
   /* Once the ranks have found their nodes, further small sections are no message but to the leader of the node, and of leaders. */
   long before[levels][kinds];

@@ -312,9 +312,9 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ENCODER_ZLIB 1
 
 /**
- * The library chooses. With hints in `info` it uses MPI-IO. Without, it uses POSIX on file systems that
- * are known to be coherent between nodes (local ones, Lustre, GPFS, BeeGFS), otherwise MPI-IO. The
- * environment variable `SCDA_IO` of rank 0, `mpi` or `posix`, overrides the choice by file system.
+ * The library chooses. With hints in `info` it uses MPI-IO. Without, it uses POSIX if all ranks are on one node, on file
+ * systems that are known to be coherent between nodes (local ones, Lustre, GPFS, BeeGFS, OCFS2, GFS2), and on NFS; otherwise
+ * MPI-IO. The environment variable `SCDA_IO` of rank 0, `mpi` or `posix`, overrides the choice by file system.
  */
 #define SCDA_DRIVER_AUTO 0
 
@@ -324,9 +324,10 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_DRIVER_MPIIO 1
 
 /**
- * Every rank calls `pwrite` and `pread`. An argument error of writing if the ranks are on several nodes and the file system,
- * such as NFS, is not known to be coherent between them: neighbours in a page would overwrite each other. If yours is coherent,
- * say so by the environment variable `SCDA_COHERENT=1` of rank 0.
+ * Every rank calls `pwrite` and `pread`. An argument error of writing if the ranks are on several nodes and the file system is
+ * neither NFS nor known to be coherent between them: neighbours in a page would overwrite each other. If yours is coherent,
+ * say so by the environment variable `SCDA_COHERENT=1` of rank 0. On NFS, ranks on several nodes need a mount that grants
+ * locks of bytes (`fcntl`), also local ones: `SCDA_ERR_IO` otherwise.
  */
 #define SCDA_DRIVER_POSIX 2
 

@@ -8,7 +8,7 @@ set -euo pipefail
 steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructions mpis subproject "python 7000" paraview
   limits large_streams ranks digits "power_loss 1000000" each "background 10000" injected "codes_fuzz 5000" "fuzz 3000"
   t8code dealii amrex fenicsx pyfr offline reproduce address
-  "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "simulation 100000")
+  "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "cluster all" "simulation 100000")
 if [ "$*" = --list ]; then
   printf '%s\n' "${steps[@]}"
   exit
@@ -288,6 +288,11 @@ step_powerless() {
         python3 ffi-tests/powerless.py $folder/files/forgetful "$1" $ranks "$tests/$program" "$mpiexec" -n $ranks
     done
   done
+}
+# step_cluster quick|all|FILESYSTEM...: nodes with kernels of their own and network file systems: quick takes five minutes, all some hours
+step_cluster() {
+  library openmpi
+  measured scripts/cluster.sh $folder "$@"
 }
 
 usage() {

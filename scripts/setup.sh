@@ -97,6 +97,12 @@ if [ "$1" = long ] && [ "$(id -u)" -ne 0 ]; then
   need fuse3 "mounts a file system of a program" command -v fusermount3
 fi
 if [ "$1" = long ] && command -v apt-get >/dev/null; then # elsewhere scripts/debian.sh has no sense
+  need user-mode-linux "nodes of scripts/cluster.sh" command -v linux.uml
+  need nfs-kernel-server "serves them" command -v rpc.nfsd
+  need openssh-server "starts jobs on them" command -v sshd
+  need kmod "their modules" command -v modprobe
+  need sshfs "one of their file systems" command -v sshfs
+  need ocfs2-tools "one of their file systems" command -v mkfs.ocfs2
   need python3-paraview "opens files by the plugin" command -v pvpython
   need libscotch-dev "divides meshes of PyFR" sh -c 'ls /usr/lib/*/libscotch*.so'
   need debhelper "builds the Debian packages" command -v dh

@@ -11,7 +11,7 @@ mod without_mpi;
 
 use super::options::{MostThreads, Options, ReadOptions, Tuning, WriteOptions};
 use super::target::Target;
-use super::team::{FINE, Failure, Function, Team, Topic, split};
+use super::team::{FINE, Failure, Function, MOST_WORDS, Team, Topic, split};
 use rustix::fs::OFlags;
 use scda_base::environment::{Environment, Io};
 use scda_base::error::{Error, ErrorKind, Result, quote_path};
@@ -68,6 +68,7 @@ pub fn create(
     // No file is changed before the ranks agree on the arguments.
     let choice = choose(team, path, &mut params.tuning, Some(&mut params.background_bytes))?;
     let mut target = Target::new(choice.real, params, choice.is_coherent);
+    target.open_to_read(choice.needs_locks);
     let nodes = choice.nodes_on_lustre(team)?;
     target.set_layout(choice.layout(team, nodes, &params.tuning));
     match create_on_all(team, &choice, (params, nodes), &mut target, header) {
@@ -97,7 +98,8 @@ fn create_on_all(
         _ => Ok(None),
     };
     let rank = team.rank();
-    let (opened, size) = open_posix(team, choice, first, || target.open_again(rank, driver, false))?;
+    let (opened, size) =
+        open_posix(team, choice, first, || target.open_again(rank, driver, choice.needs_locks))?;
     let opened = if params.atomic && nodes > 1 { lock_group(team, opened)? } else { opened };
     let mut file = open_by_driver(team, choice, &name, params, target, opened)?;
     let emptied = if size > 0 { empty(team, driver, &mut *file) } else { Ok(()) };
@@ -249,6 +251,7 @@ pub(crate) fn append(
     let choice = choose(team, path, &mut params.tuning, Some(&mut params.background_bytes))?;
     let older = which(team, choice.real)?;
     let mut target = Target::new(choice.real, params, choice.is_coherent);
+    target.open_to_read(choice.needs_locks);
     if params.atomic {
         let nodes = choice.nodes_on_lustre(team)?;
         target.set_layout(choice.layout(team, nodes, &params.tuning));
@@ -368,6 +371,8 @@ struct Choice<'a> {
     /// Whether every rank finds its file system coherent between nodes, and the environment does not deny it. Where it only says so,
     /// locks and names are still those of another one.
     is_coherent: bool,
+    /// Whether several nodes write by POSIX where that is right with a lock on each of them alone.
+    needs_locks: bool,
     /// Whether every rank finds Lustre, which POSIX is to write.
     is_lustre: bool,
     /// Rank 0: the number of stripes of a new file that the environment asks for; 0: none.
@@ -394,7 +399,7 @@ fn choose<'a>(
 ) -> Result<Choice<'a>, Failure> {
     let (writes, asked) = (background.is_some(), background.as_deref().copied().unwrap_or(0));
     let threads = FINE - tuning.threads as u64;
-    let mut words = [FINE; 8];
+    let mut words = [FINE; MOST_WORDS];
     // A malformed variable is an error on a rank that is not asked, too.
     let environment = Environment::read();
     let stripe_count = environment.as_ref().map_or(0, |environment| environment.stripe_count);
@@ -408,33 +413,41 @@ fn choose<'a>(
                     Driver::Auto => 2,
                 };
                 let said = is_coherent.map_or(2, u64::from);
-                words = [driver, u64::from(check), writers, stripe_bytes, background_bytes, 2, threads, said];
+                let packed = driver + 4 * said + 16 * u64::from(check);
+                words[..4].copy_from_slice(&[packed, writers, stripe_bytes, background_bytes]);
             })
     } else {
-        words[6] = threads;
         environment.map(drop)
     };
+    let node = team.node() & FINE;
+    words[5..].copy_from_slice(&[threads, node, FINE - node]);
     let system = FileSystem::of(path).or_else(|_| FileSystem::of(names::without_romio_prefix(path)));
     // Where no folder is, no driver opens a file: the error is that of opening it.
-    words[5] = match &system {
-        Ok(system) if system.name == Some(file_system::LUSTRE) => 3,
-        Ok(system) => 1 + u64::from(system.is_coherent),
-        Err(error) => 1 + u64::from(error.kind() == ErrorKind::NoSuchFile),
+    const BY_LOCKS: u64 = 1;
+    const COHERENT: u64 = 2;
+    const LUSTRE: u64 = 3;
+    words[4] = match &system {
+        Ok(system) if system.name == Some(file_system::LUSTRE) => LUSTRE,
+        Ok(system) if system.is_coherent => COHERENT,
+        Ok(system) => BY_LOCKS * u64::from(system.is_exact_by_locks),
+        Err(error) => COHERENT * u64::from(error.kind() == ErrorKind::NoSuchFile),
     };
     team.agree_with(mine, &mut words)?;
-    let [driver, check, writers, stripe, found, coherent, threads, said] = words;
+    let [packed, writers, stripe, found, sharing, threads, node, other] = words;
+    let (driver, said, check) = (packed % 4, packed / 4 % 4, packed / 16);
     tuning.most_threads = MostThreads(FINE - threads);
     (tuning.check, tuning.writers_per_node, tuning.stripe_bytes) = (check == 1, writers, stripe);
     if tuning.check {
         team.tell_waits(|words| eprintln!("{words}"));
     }
-    let is_coherent = coherent >= 2 && said != 0;
-    let is_trusted = is_coherent || said == 1;
-    let is_posix = driver == 0 || driver == 2 && (is_trusted || team.is_alone());
+    let is_coherent = sharing >= COHERENT && said != 0;
+    // One node has one cache.
+    let is_trusted = is_coherent || said == 1 || node == FINE - other;
+    let is_posix = driver == 0 || driver == 2 && (is_trusted || sharing == BY_LOCKS);
     let system = system.ok();
     if is_posix {
-        if writes && !is_trusted && !team.is_alone() {
-            check_one_node(team, system)?;
+        if writes && !is_trusted && sharing != BY_LOCKS {
+            return Err(writes_whole_pages(system).into());
         }
         if let Some(bytes) = background {
             *bytes = found;
@@ -443,28 +456,23 @@ fn choose<'a>(
         let words = "background_bytes: only the POSIX driver can write in the background, not MPI-IO";
         return Err(Error::argument(words).into());
     }
+    let is_asked = driver == 1;
     let driver = if is_posix { Driver::Posix } else { Driver::MpiIo };
     // A program that asks for MPI-IO means by a name what MPI-IO does. No other name has a prefix.
-    let real = if driver == Driver::MpiIo && words[0] == 1 { mpi_io::real_path(path) } else { path };
+    let real = if driver == Driver::MpiIo && is_asked { mpi_io::real_path(path) } else { path };
     let prefix = names::romio_prefix(path, real);
-    let is_lustre = coherent == 3 && is_posix;
-    Ok(Choice { driver, is_coherent, is_lustre, stripe_count, system, writes, real, prefix })
+    let is_lustre = sharing == LUSTRE && is_posix;
+    let needs_locks = is_posix && writes && !is_trusted;
+    Ok(Choice { driver, is_coherent, needs_locks, is_lustre, stripe_count, system, writes, real, prefix })
 }
 
-/// An error if ranks on several nodes would write by POSIX where each node writes whole pages, with what it knows of them.
-fn check_one_node(team: &mut Team, system: Option<FileSystem>) -> Result<(), Failure> {
-    let node = team.node() & FINE;
-    let mut words = [node, FINE - node];
-    team.agree_with(Ok(()), &mut words)?;
-    if words[0] == FINE - words[1] {
-        return Ok(());
-    }
+/// The error where ranks on several nodes would write by POSIX, and each node writes whole pages, with what it knows of them.
+fn writes_whole_pages(system: Option<FileSystem>) -> Error {
     let name = system.and_then(|system| system.name).unwrap_or("a file system of an unknown kind");
-    let error = Error::argument(format!(
+    Error::argument(format!(
         "driver: found POSIX on {name} with ranks on several nodes: each node writes whole pages, so that neighbours in a page \
          overwrite each other; use MPI-IO, or say by SCDA_COHERENT=1 that all nodes see at once what any of them writes"
-    ));
-    Err(error.into())
+    ))
 }
 
 /// The choice of rank 0.
@@ -547,10 +555,26 @@ fn open_posix(
                     ),
                     _ => error,
                 })
-                .and_then(|file| choice.check_same(&file.status()?, first_inode, owner).map(|()| file))
+                .and_then(|file| choice.check_same(&file.first_status()?, first_inode, owner).map(|()| file))
         }
     };
-    Ok((opened, size))
+    let opened = opened.and_then(|mut file| {
+        if choice.driver != Driver::MpiIo && !choice.is_coherent {
+            file.cache_apart();
+        }
+        if choice.needs_locks && file.first_status()?.is_regular {
+            file.write_exactly()?;
+        }
+        Ok(file)
+    });
+    if !choice.needs_locks {
+        return Ok((opened, size));
+    }
+    // As long as one node alone has the file open, its server may leave whole pages to that node all the same (a write delegation). So
+    // nothing is written before.
+    let (file, mine) = split(opened.map(Some));
+    team.agree(mine)?;
+    Ok((file.ok_or_else(lost), size))
 }
 
 /// Takes Lustre's group lock on all ranks, or on none: a rank without it would wait for the others until they close the file. Nobody else

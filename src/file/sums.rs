@@ -127,6 +127,10 @@ impl ParallelFile for SummedFile {
         self.file.sync()
     }
 
+    fn look_again(&mut self) {
+        self.file.look_again();
+    }
+
     fn close(self: Box<Self>) -> Result<()> {
         self.file.close()
     }

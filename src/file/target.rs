@@ -95,6 +95,11 @@ impl Target {
         self.layout = layout;
     }
 
+    /// Opens the file for reading as well as writing, if `too`.
+    pub fn open_to_read(&mut self, too: bool) {
+        self.is_read |= too;
+    }
+
     /// The name under which the file is written.
     pub fn goal(&self) -> &Path {
         self.part.as_deref().unwrap_or(&self.path)
@@ -281,7 +286,7 @@ impl Target {
             (false, Some(part)) => PosixFile::open(part, OFlags::WRONLY)?,
         };
         let shares = driver != Driver::MpiIo && self.is_coherent && self.part.is_none();
-        if shares && file.status()?.is_regular {
+        if shares && file.first_status()?.is_regular {
             file.share_lock(rank)?;
         }
         Ok(file)

@@ -66,6 +66,10 @@ impl ParallelFile for FaultyFile {
         self.file.sync().and(fault)
     }
 
+    fn look_again(&mut self) {
+        self.file.look_again();
+    }
+
     fn close(mut self: Box<Self>) -> Result<()> {
         let fault = self.chance("close");
         self.file.close().and(fault)

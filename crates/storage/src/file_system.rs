@@ -93,6 +93,9 @@ pub struct FileSystem {
     /// file systems of one node and for parallel ones with POSIX semantics, and not for NFS. On an unknown file
     /// system it is not relied on: [`Driver::Auto`](super::Driver::Auto) chooses MPI-IO there.
     pub is_coherent: bool,
+    /// Whether nodes write exactly the bytes of their programs as long as they have a lock, and see what others have brought to stable
+    /// storage when they look again: NFS. Then POSIX serves several nodes, too.
+    pub is_exact_by_locks: bool,
     /// Each node has one of its own: what two nodes have under the same name are two files.
     pub is_of_one_node: bool,
 }
@@ -114,6 +117,7 @@ impl FileSystem {
     }
 
     fn known(found: &rustix::fs::StatFs) -> Self {
+        const NFS: u64 = 0x6969;
         // Coherent, and of one node. A squashfs cannot be written, and nodes mount copies of the same image.
         const KNOWN: [(u64, &str, bool, bool); 25] = [
             (0xEF53, "ext4", true, true), // and ext2, ext3
@@ -129,7 +133,7 @@ impl FileSystem {
             (0x0BD0_0BD0, LUSTRE, true, false),
             (0x4750_4653, "gpfs", true, false),
             (0x1983_0326, "beegfs", true, false),
-            (0x6969, "nfs", false, false),
+            (NFS, "nfs", false, false),
             (0xFF53_4D42, "cifs", false, false),
             (0xFE53_4D42, "smb2", false, false),
             (0x6573_5546, "fuse", false, false),
@@ -138,8 +142,8 @@ impl FileSystem {
             (0x5346_414F, "afs", false, false),
             (0x2003_0528, "orangefs", false, false),
             (0xAAD7_AAEA, "panfs", false, false),
-            (0x0116_1970, "gfs2", false, false),
-            (0x7461_636F, "ocfs2", false, false),
+            (0x0116_1970, "gfs2", true, false),
+            (0x7461_636F, "ocfs2", true, false),
             (0x9FA0, "proc", false, true),
         ];
         #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, clippy::unnecessary_cast)]
@@ -148,6 +152,7 @@ impl FileSystem {
         Self {
             name: known.map(|known| known.1),
             is_coherent: known.is_some_and(|known| known.2),
+            is_exact_by_locks: cfg!(all(target_os = "linux", target_pointer_width = "64")) && kind == NFS,
             is_of_one_node: known.is_some_and(|known| known.3),
         }
     }
@@ -310,7 +315,12 @@ mod tests {
     #[test]
     fn local_file_systems_are_coherent_and_others_unknown() {
         let of = |path| FileSystem::of(Path::new(path)).unwrap();
-        let one_node = |name, is_coherent| FileSystem { name: Some(name), is_coherent, is_of_one_node: true };
+        let one_node = |name, is_coherent| FileSystem {
+            name: Some(name),
+            is_coherent,
+            is_exact_by_locks: false,
+            is_of_one_node: true,
+        };
         assert_eq!(of("/dev/shm/not-there-yet"), one_node("tmpfs", true));
         assert_eq!(of("/proc/self/status"), one_node("proc", false));
         let folder = tempfile::tempdir().unwrap();

@@ -30,8 +30,8 @@ use scda_base::error::Result;
 /// How the ranks reach the file. The bytes of the file are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Driver {
-    /// POSIX on file systems that are known to be coherent between the ranks' nodes, and where
-    /// there is no MPI; MPI-IO on others and when hints are given.
+    /// POSIX where all ranks are on one node, on file systems that are known to be coherent between nodes, on NFS, and
+    /// where there is no MPI; MPI-IO on others and when hints are given.
     #[default]
     Auto,
     /// MPI-IO.
@@ -77,6 +77,10 @@ pub trait ParallelFile: Send {
     /// # Errors
     /// Those of the file system.
     fn sync(&mut self) -> Result<()>;
+
+    /// Lets this rank read what other nodes have brought to stable storage, where the cache of its own node may hide that. Not
+    /// collective.
+    fn look_again(&mut self) {}
 
     /// Closes the file. Collective.
     ///

@@ -19,13 +19,13 @@ pub enum Share {
     OfRank(u32),
 }
 
-/// Takes a lock on a file that is open for writing, without waiting, and gives back what else was held of it. Whether there is a lock:
-/// Lustre and NFS have some by their mount options. It is held until [`unlock`], or until nobody has the file open.
+/// Takes a lock on a file that is open for writing, without waiting, and gives back what else was held of it, if any was (`holds`). Whether
+/// there is a lock: Lustre and NFS have some by their mount options. It is held until [`unlock`], or until nobody has the file open.
 ///
 /// # Errors
 /// `FileInUse` if another program has it.
-pub fn lock(file: impl AsFd, share: Share) -> Result<bool> {
-    match retry(|| set(&file, share)) {
+pub fn lock(file: impl AsFd, share: Share, holds: bool) -> Result<bool> {
+    match retry(|| set(&file, share, holds)) {
         Ok(()) => Ok(true),
         Err(Errno::AGAIN | Errno::ACCESS) => {
             Err(Error::new(ErrorKind::FileInUse, "lock: another program is writing the file"))
@@ -43,9 +43,39 @@ pub fn unlock(file: impl AsFd) {
     let _ = retry(|| flock(&file, FlockOperation::Unlock));
 }
 
-fn set(file: impl AsFd, share: Share) -> rustix::io::Result<()> {
+/// Takes a lock for reading of a byte that no file has, which any number of programs may have. Linux's NFS writes whole pages where it
+/// takes those for its own, so that two nodes overwrite each other's bytes in a page; while any byte is locked on a node, that node
+/// writes the bytes of the program and no others. A lock for reading is in nobody's way who reads the file, also not of HDF5's `flock`.
+///
+/// # Errors
+/// `Io` if it is refused.
+pub fn write_exactly(file: impl AsFd) -> Result<()> {
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    match bytes::lock(&file, share) {
+    let locked = retry(|| bytes::set(&file, libc::F_RDLCK, bytes::SHARED));
+    #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+    let locked = drop(file).map_or(Err(Errno::NOTSUP), Ok);
+    locked.map_err(|error| {
+        let words = "locking a byte, without which several nodes cannot write this file by POSIX; mount it with locks or with nolock, or use \
+                     MPI-IO";
+        Error::io(words, error)
+    })
+}
+
+/// Takes such a lock and gives it back: then network file systems ask their server for what has changed. Where it is refused, they ask after
+/// some seconds.
+pub fn ask_server(file: impl AsFd) {
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    for kind in [libc::F_RDLCK, libc::F_UNLCK] {
+        let _ = bytes::set(&file, kind, bytes::ASKED);
+    }
+    #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+    drop(file);
+}
+
+#[allow(unused_variables)] // where there is `flock` alone
+fn set(file: impl AsFd, share: Share, holds: bool) -> rustix::io::Result<()> {
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    match bytes::lock(&file, share, holds) {
         // Linux has such locks since version 3.15.
         Err(Errno::INVAL) => {}
         done => return done,
@@ -67,13 +97,17 @@ mod bytes {
     /// The first byte of the lock, and how many there are: one for each rank.
     const FIRST: i64 = 1 << 62;
     pub const COUNT: i64 = 1 << 32;
+    /// A byte before them that nobody has alone.
+    pub const SHARED: Range<i64> = -1..0;
+    /// Another one.
+    pub const ASKED: Range<i64> = -2..-1;
 
-    pub fn lock(file: impl AsFd, share: Share) -> rustix::io::Result<()> {
+    pub fn lock(file: impl AsFd, share: Share, holds: bool) -> rustix::io::Result<()> {
         let Share::OfRank(rank) = share else { return set(file, libc::F_WRLCK, 0..COUNT) };
         let own = i64::from(rank);
         set(&file, libc::F_WRLCK, own..own + 1)?;
         for others in [0..own, own + 1..COUNT] {
-            if !others.is_empty() {
+            if holds && !others.is_empty() {
                 set(&file, libc::F_UNLCK, others)?;
             }
         }

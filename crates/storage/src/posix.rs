@@ -28,6 +28,12 @@ pub fn block_bytes(path: &Path) -> Result<u64> {
 pub struct PosixFile {
     file: OwnedFd,
     is_locked: bool,
+    /// Whether the node's cache may lack what other nodes write.
+    is_cached_apart: bool,
+    /// Whether this rank has written to it.
+    is_changed: bool,
+    /// What was found when it was opened, if it was looked at.
+    first_status: Option<Status>,
 }
 
 impl PosixFile {
@@ -36,10 +42,12 @@ impl PosixFile {
     /// # Errors
     /// Those of `open`, and `BadFile` for a folder.
     pub fn open(path: &Path, flags: OFlags) -> Result<Self> {
-        let this = Self::open_with_mode(path, flags, 0o666)?;
-        if this.status()?.is_folder {
+        let mut this = Self::open_with_mode(path, flags, 0o666)?;
+        let status = this.status()?;
+        if status.is_folder {
             return Err(Error::new(ErrorKind::BadFile, "open: a folder, not a file"));
         }
+        this.first_status = Some(status);
         Ok(this)
     }
 
@@ -57,13 +65,40 @@ impl PosixFile {
             );
         };
         let created = lustre::create_new(path, Mode::from_raw_mode(mode), layout);
-        created.map(|file| Self { file, is_locked: false }).map_err(|error| Error::io("open", error))
+        created.map(Self::of).map_err(|error| Error::io("open", error))
     }
 
     fn open_with_mode(path: &Path, flags: OFlags, mode: u32) -> Result<Self> {
         let mode = Mode::from_raw_mode(mode);
         let file = descriptors::open(path, flags, mode).map_err(|error| Error::io("open", error))?;
-        Ok(Self { file, is_locked: false })
+        Ok(Self::of(file))
+    }
+
+    fn of(file: OwnedFd) -> Self {
+        Self { file, is_locked: false, is_cached_apart: false, is_changed: false, first_status: None }
+    }
+
+    /// Says that the file is on a file system whose nodes do not see at once what another one writes. This node then keeps nothing in its
+    /// cache across [`ParallelFile::sync`] and [`ParallelFile::close`]: NFS takes what other nodes wrote before for unchanged if this
+    /// one has written, too.
+    pub fn cache_apart(&mut self) {
+        self.is_cached_apart = true;
+        self.drop_cache();
+    }
+
+    /// Lets this node write exactly the bytes of the program to a file that other nodes write at the same time, not whole pages, until the
+    /// file is closed. The file is open for reading, too.
+    ///
+    /// # Errors
+    /// `Io` if there are no locks.
+    pub fn write_exactly(&mut self) -> Result<()> {
+        lock::write_exactly(&self.file)
+    }
+
+    /// Drops what the cache of the node has of the file, but for what is still to be written.
+    fn drop_cache(&self) {
+        #[cfg(target_os = "linux")]
+        let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed);
     }
 
     /// This file, if it is one whose size can be relied on.
@@ -107,7 +142,7 @@ impl PosixFile {
     }
 
     fn lock_as(&mut self, share: Share) -> Result<()> {
-        if lock::lock(&self.file, share)? {
+        if lock::lock(&self.file, share, self.is_locked)? {
             self.is_locked = true;
         } else {
             // Nobody waits for a lock that could not be shared.
@@ -166,6 +201,15 @@ impl PosixFile {
         lustre::unlock_group(&self.file);
     }
 
+    /// What `fstat` said when the file was opened: asking a parallel file system once more costs a request, and each rank asks. Its size may
+    /// have changed.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn first_status(&self) -> Result<Status> {
+        self.first_status.map_or_else(|| self.status(), Ok)
+    }
+
     /// What `fstat` says.
     ///
     /// # Errors
@@ -183,6 +227,7 @@ impl AsFd for PosixFile {
 
 impl ParallelFile for PosixFile {
     fn write_at(&mut self, mut offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        self.is_changed = true;
         let mut left: Vec<&[u8]> = pieces.iter().copied().filter(|piece| !piece.is_empty()).collect();
         while let Some(first) = left.first() {
             let written = if left.len() == 1 || first.len() >= MAX_CALL_BYTES {
@@ -227,8 +272,20 @@ impl ParallelFile for PosixFile {
     fn sync(&mut self) -> Result<()> {
         match retry(|| rustix::fs::fsync(&self.file)) {
             // A device that cannot be synced has nothing to sync.
-            Ok(()) | Err(Errno::INVAL | Errno::ROFS) => Ok(()),
+            Ok(()) | Err(Errno::INVAL | Errno::ROFS) => {
+                if self.is_cached_apart {
+                    self.drop_cache();
+                }
+                Ok(())
+            }
             Err(e) => Err(Error::io("fsync", e)),
+        }
+    }
+
+    fn look_again(&mut self) {
+        if self.is_cached_apart {
+            lock::ask_server(&self.file);
+            self.drop_cache();
         }
     }
 
@@ -240,11 +297,13 @@ impl ParallelFile for PosixFile {
     fn close(mut self: Box<Self>) -> Result<()> {
         // A process that was forked off may have the descriptor, too, and would keep the lock.
         self.unlock();
+        // Closing writes all that is left there in any case.
+        let synced = if self.is_cached_apart && self.is_changed { self.sync() } else { Ok(()) };
         // SAFETY: `into_raw_fd` gives up the descriptor that this file owned, so it is open, and nothing uses or
         // closes it after this.
         match unsafe { libc::close(self.file.into_raw_fd()) } {
-            0 => Ok(()),
-            _ => Err(Error::io("close", std::io::Error::last_os_error())),
+            0 => synced,
+            _ => synced.and(Err(Error::io("close", std::io::Error::last_os_error()))),
         }
     }
 }
@@ -286,6 +345,34 @@ mod tests {
         let mut file = PosixFile::open(Path::new("/dev/full"), OFlags::WRONLY).unwrap();
         let error = file.write_at(5, &[b"1"]).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::NoSpace, Some(5)));
+    }
+
+    #[test]
+    fn nodes_that_write_exactly_are_in_nobodys_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let mut files = [open(&path), open(&path)];
+        for file in &mut files {
+            file.cache_apart();
+            file.write_exactly().unwrap();
+            file.write_at(0, &[b"abc"]).unwrap();
+        }
+        // As HDF5 does that reads, and as those who begin to write.
+        let other = open(&path);
+        rustix::fs::flock(&other, rustix::fs::FlockOperation::NonBlockingLockShared).unwrap();
+        let mut writer = open(&path);
+        writer.lock().unwrap();
+        for mut file in files {
+            file.sync().unwrap();
+            file.look_again();
+            let mut found = [0; 3];
+            file.read_at(0, &mut found).unwrap();
+            assert_eq!(&found, b"abc");
+            Box::new(file).close().unwrap();
+        }
+        // A lock for reading needs a file that is read.
+        let mut unread = PosixFile::open(&path, OFlags::WRONLY).unwrap();
+        assert_eq!(unread.write_exactly().unwrap_err().kind(), ErrorKind::Io);
     }
 
     #[test]

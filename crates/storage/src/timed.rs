@@ -72,6 +72,10 @@ impl ParallelFile for TimedFile {
         self.file.sync()
     }
 
+    fn look_again(&mut self) {
+        self.file.look_again();
+    }
+
     fn close(self: Box<Self>) -> Result<()> {
         self.file.close()
     }

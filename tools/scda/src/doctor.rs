@@ -6,7 +6,7 @@ mod trials;
 use crate::fail::{Fail, Result};
 use scda::{Driver, Solo};
 use std::path::PathBuf;
-use trials::{Report, Scratch, Trial, describe, describe_stripes};
+use trials::{Report, Scratch, Trial, describe, describe_stripes, speed};
 
 /// Examine whether files can be trusted to a folder
 ///
@@ -52,9 +52,11 @@ fn alone(args: &Args) -> Result<u8> {
             let trial = Trial { comm: &|| Ok(Solo), folder: scratch.folder(), driver: Driver::Posix };
             trial.run(&mut report, "POSIX");
             describe_stripes(&mut report, scratch.folder());
+            speed(&mut report, &|| Ok(Solo), scratch.folder())?;
         }
         None => report.fail("POSIX", "cannot create a folder there"),
     }
     report.say("MPI-IO", "not examined; run mpirun -n 2 scda doctor DIR");
+    report.summarize();
     Ok(report.print(args.json))
 }

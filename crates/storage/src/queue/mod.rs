@@ -281,6 +281,12 @@ impl<F: ParallelFile + 'static> ParallelFile for Queue<F> {
         settled.and(synced)
     }
 
+    fn look_again(&mut self) {
+        if let Some(file) = self.after_all() {
+            file.look_again();
+        }
+    }
+
     fn close(mut self: Box<Self>) -> Result<()> {
         let settled = self.settle();
         let closed = self.here.take().map_or(Ok(()), |file| Box::new(file).close());

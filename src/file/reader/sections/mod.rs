@@ -223,6 +223,7 @@ impl Sections {
             return Ok(false);
         }
         self.input.set_ends(ends);
+        self.input.file().look_again();
         if self.cursor.expects_header() && self.cursor.position() < ends.first {
             // The header may have been incomplete.
             self.cursor.advance(ends.first);
@@ -235,6 +236,7 @@ impl Sections {
     /// Where the file ends now, if all seals that are known are still in it.
     fn grown(&mut self) -> Result<Ends> {
         let (extent, before) = (Extent::of(self.params()), self.ends());
+        self.input.file().look_again();
         let ends = extent.grown(self.input.file(), before)?;
         match self.chain.changed(self.input.file())? {
             Some(offset) => Err(gone_back(offset)),

@@ -259,7 +259,12 @@ impl Sections {
 
     /// After a flush: rank 0 can read what the others have written, which may still be in the caches of their nodes. Collective.
     pub fn let_rank_0_read(&mut self) -> Result<(), Failure> {
-        if self.is_coherent || self.team().is_alone() { Ok(()) } else { self.sync() }
+        if self.is_coherent || self.team().is_alone() {
+            return Ok(());
+        }
+        self.sync()?;
+        self.output.file_mut().look_again();
+        Ok(())
     }
 
     /// Brings what was written to stable storage.

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 /// Takes the lock of those who write a file, which is held as long as `file` is open. Trouble if another program has it. (A
 /// file system may have no locks: then there is no protection.)
 pub fn lock(file: &File, name: &str) -> Result<()> {
-    match lock::lock(file, Share::All) {
+    match lock::lock(file, Share::All, false) {
         Err(_) => Err(Fail::file(name, "another program is writing the file")),
         Ok(_) => Ok(()),
     }

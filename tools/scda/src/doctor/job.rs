@@ -1,7 +1,7 @@
 //! The tests of `scda doctor` in an MPI job: MPI, MPI-IO and the nodes, too.
 
 use super::Args;
-use super::trials::{Report, Scratch, Trial, bytes, describe, describe_stripes, said_by_environment};
+use super::trials::{Report, Scratch, Trial, bytes, describe, describe_stripes, said_by_environment, speed};
 use crate::fail::{self, Fail};
 use scda::aggregators_of_node;
 use scda::{Communicator, Driver, Hints, Mpi, Nodes, Result};
@@ -167,8 +167,10 @@ fn examine(args: &Args) -> Result<u8> {
                 Trial { comm: &Mpi::world, folder: scratch.folder(), driver }.run(&mut report, topic);
             }
             describe_nodes(&mut report, scratch.folder())?;
+            speed(&mut report, &Mpi::world, scratch.folder())?;
         }
         None => report.fail("POSIX", "cannot create a folder there"),
     }
+    report.summarize();
     Ok(if rank == 0 { report.print(args.json) } else { 0 })
 }

@@ -21,6 +21,27 @@ pub struct Report {
 }
 
 impl Report {
+    /// Three lines for a message to the maintainers, of what was found.
+    pub fn summarize(&mut self) {
+        let of = |topics: &[&str]| {
+            let lines = self.lines.iter().filter(|(topic, _)| topics.contains(topic));
+            lines.map(|(topic, text)| format!("{topic}: {text}")).collect::<Vec<_>>().join("; ")
+        };
+        let system = rustix::system::uname();
+        let lines = [
+            format!(
+                "scda {}, {} {}; {}",
+                env!("CARGO_PKG_VERSION"),
+                system.sysname().to_string_lossy(),
+                system.release().to_string_lossy(),
+                of(&["MPI", "nodes"])
+            ),
+            of(&["file system", "driver", "stripes", "writers", "environment"]),
+            of(&["POSIX", "MPI-IO", "speed"]),
+        ];
+        lines.into_iter().for_each(|line| self.say("to report", line));
+    }
+
     pub fn say(&mut self, topic: &'static str, text: impl Into<String>) {
         self.lines.push((topic, text.into()));
     }
@@ -76,20 +97,20 @@ pub fn describe(report: &mut Report, folder: &Path) {
         }
     }
     report.say("file system", text);
-    let driver = if is_coherent(folder) { "POSIX" } else { "MPI-IO if the program has MPI, else POSIX" };
-    report.say("driver", format!("{driver}, unless params.driver or SCDA_IO selects another"));
+    let driver = match said_by_environment().coherent.unwrap_or(kind.is_coherent) {
+        true => "POSIX: the file system is coherent between nodes",
+        false if kind.is_exact_by_locks => {
+            "POSIX: while a byte is locked on a node, NFS writes exactly what ranks write"
+        }
+        false => "POSIX for ranks on one node; for several, MPI-IO if the program has MPI",
+    };
+    report.say("driver", format!("{driver}; unless params.driver or SCDA_IO selects another"));
     for &name in environment::NAMES.iter().chain(&["ROMIO_HINTS", "ROMIO_FSTYPE_FORCE", "OMPI_MCA_io"]) {
         if let Some(value) = std::env::var_os(name) {
             report.say("environment", format!("{name}={}", value.display()));
         }
     }
     advise(report, name);
-}
-
-/// Whether all nodes see at once what one has written there, as the library takes it.
-fn is_coherent(folder: &Path) -> bool {
-    let said = said_by_environment().coherent;
-    said.unwrap_or_else(|| FileSystem::of(folder).is_ok_and(|kind| kind.is_coherent))
 }
 
 /// The stripes of a file that a trial has written there, as the library takes them; 0 if there are none.
@@ -117,7 +138,6 @@ fn advise(report: &mut Report, name: &str) {
     match name {
         "nfs" | "cifs" | "smb2" | "9p" | "afs" => {
             report.say("advice", format!("{name} may accept data and lose them later: set params.sync or params.atomic, so that the error is reported"));
-            report.say("advice", format!("ranks on other nodes may not see at once what was written on {name}: use the MPI-IO driver or a parallel file system"));
         }
         "lustre" => report.say(
             "advice",
@@ -353,6 +373,59 @@ impl<C: Communicator + 'static> Trial<'_, C> {
         let _ = setrlimit(Resource::Fsize, before);
         written.err().map(|error| error.kind())
     }
+}
+
+/// The bytes of each rank in [`speed`].
+const SPEED_BYTES: usize = 8 << 20;
+
+/// How fast a sealed file that all ranks write is brought to stable storage, beside a file for each process, with what the library chooses
+/// by itself. Collective.
+pub fn speed<C: Communicator + 'static>(
+    report: &mut Report,
+    comm: &dyn Fn() -> Result<C>,
+    folder: &Path,
+) -> Result<()> {
+    let all = comm()?;
+    let (rank, size) = (all.rank(), all.size());
+    let data: Vec<u8> = (0..SPEED_BYTES as u64).map(byte).collect();
+    let own = folder.join(format!("own.{rank}"));
+    let apart = timed(&all, || {
+        let mut file = std::fs::File::create(&own)?;
+        file.write_all(&data)?;
+        file.sync_all()
+    })?;
+    let _ = std::fs::remove_file(&own);
+    let shared = timed(&all, || {
+        let options = WriteOptions { sync: true, ..WriteOptions::default() };
+        let mut file = Writer::create(comm()?, &folder.join("speed.scda"), b"scda doctor", &options)?;
+        let counts = vec![SPEED_BYTES as u64; size];
+        file.array(b"speed", &counts, 1, Source::Contiguous(&data), Encode::None)?;
+        file.close()
+    })?;
+    let words = |seconds: Option<f64>| match seconds {
+        Some(seconds) => format!("{}/s", bytes(((SPEED_BYTES * size) as f64 / seconds.max(1e-9)) as u64)),
+        None => "failed".to_owned(),
+    };
+    let text = format!("{} in one file, {} in a file for each process, synced", words(shared), words(apart));
+    match (shared, apart) {
+        (Some(_), _) | (None, None) => report.say("speed", text),
+        (None, Some(_)) => report.fail("speed", &text),
+    }
+    Ok(())
+}
+
+/// The seconds that something takes until the last rank has done it; `None` if it fails on any. Collective.
+fn timed<E>(
+    comm: &impl Communicator,
+    what: impl FnOnce() -> std::result::Result<(), E>,
+) -> Result<Option<f64>> {
+    const FAILED: u64 = u64::MAX >> 1;
+    comm.broadcast(&mut [0], 0)?;
+    let begin = Instant::now();
+    let took = what().map_or(FAILED, |()| u64::try_from(begin.elapsed().as_nanos()).unwrap_or(FAILED - 1));
+    let mut least = [FAILED - took];
+    comm.allreduce_min(&mut least)?;
+    Ok((least[0] > 0).then(|| (FAILED - least[0]) as f64 / 1e9))
 }
 
 /// A process that reaches a limit gets an error then, not a signal.

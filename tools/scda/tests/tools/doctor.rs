@@ -9,6 +9,8 @@ fn a_good_folder_is_praised_and_left_as_it_was() {
     assert!(found.text().starts_with("folder       /"), "{}", found.text());
     assert!(found.text().contains("\nPOSIX        ok: "), "{}", found.text());
     assert!(found.text().contains("a write that the system refuses is an error"), "{}", found.text());
+    assert!(found.text().contains("B/s in one file, "), "{}", found.text());
+    assert!(found.text().contains("\nto report    scda "), "{}", found.text());
     assert!(place.names().is_empty());
     // Nothing that is there is touched, and a name cannot lead it elsewhere.
     place.write("trial.scda", "mine");

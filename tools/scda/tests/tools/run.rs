@@ -131,7 +131,7 @@ impl Place {
     /// Runs commands while a program has the lock of those who write a file.
     pub fn while_written<T>(&self, name: &str, run: impl FnOnce() -> T) -> T {
         let file = std::fs::File::options().write(true).open(self.path(name)).unwrap();
-        assert!(scda_storage::lock::lock(&file, scda_storage::lock::Share::All).unwrap());
+        assert!(scda_storage::lock::lock(&file, scda_storage::lock::Share::All, false).unwrap());
         run()
     }
 

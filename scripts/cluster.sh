@@ -1,0 +1,308 @@
+#!/usr/bin/env bash
+# cluster.sh FOLDER quick|FILESYSTEM...|all: the tests of FOLDER/ffi-tests, built with the library in FOLDER/prefix and Open MPI, on a cluster
+# on this machine. Its nodes are User Mode Linux: kernels of their own, with page caches of their own, on a bridge. One more, srv, serves.
+# SCDA_CLUSTER_NODES, _TIMES, _TESTS in the environment: how many nodes (3), how often (3), and which of the tests below.
+# cluster.sh FOLDER shell FILESYSTEM: a shell, where `on NODE COMMAND` and `ranks N COMMAND` run something, in $data on each node.
+# Needs root, /dev/net/tun, and Debian's user-mode-linux nfs-kernel-server nfs-common openssh-server iproute2 kmod (ocfs2-tools, sshfs).
+# All runs in namespaces that end with this script, however it ends.
+set -euo pipefail
+nodes=${SCDA_CLUSTER_NODES:-3}
+data=/tmp/data
+declare -A mounts=(
+  [nfs4.2]="nfs vers=4.2" [nfs4.1]="nfs vers=4.1" [nfs4.0]="nfs vers=4.0" [nfs3]="nfs vers=3" [nfs3-nolock]="nfs vers=3,nolock"
+  [nfs4-soft]="nfs vers=4.2,soft,timeo=50,retrans=2" [nfs4-noac]="nfs vers=4.2,noac" [nfs4-sync]="nfs vers=4.2,sync"
+  [nfs4-locallock]="nfs vers=4.0,local_lock=all" [nfs3-locallock]="nfs vers=3,local_lock=flock" [ocfs2]="ocfs2 rw" [sshfs]="sshfs"
+)
+
+if [ "${1-}" = init ]; then # the first process of a node
+  set +eu
+  export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+  mount -t proc proc /proc
+  eval "$(tr ' ' '\n' </proc/cmdline | grep '^scda_')"
+  mount -t sysfs sysfs /sys
+  mount -t devtmpfs dev /dev
+  mkdir -p /dev/pts /dev/shm
+  mount -t devpts devpts /dev/pts
+  for folder in /dev/shm /run /tmp /var/tmp /var/lib/nfs /var/log; do mount -t tmpfs -o size=256m tmpfs $folder; done
+  mkdir -p /run/{sshd,rpcbind,sendsigs.omit.d,export} /var/lib/nfs/{sm,sm.bak,v4recovery,rpc_pipefs} $data
+  mount -t tmpfs etc /mnt # so that hosts, exports and mtab differ from those of this machine
+  cp -a /etc/. /mnt/
+  mount --move /mnt /etc
+  mount -t hostfs none -o /usr/lib/uml/modules /lib/modules
+  for folder in ${scda_folders//:/ }; do mount -t hostfs -o "$folder" none "$folder" 2>/dev/null || true; done
+  hostname "$scda_node"
+  { echo "127.0.0.1 localhost"; for n in 1 2 3 4 5 6 7 8; do echo "10.77.0.$n n$n"; done; echo "10.77.0.100 srv"; } >/etc/hosts
+  ln -sf /proc/mounts /etc/mtab
+  mkdir -p /run/home # without the files that shells read
+  sed -i 's,^root:.*,root:x:0:0:root:/run/home:/bin/bash,' /etc/passwd
+  ip link set lo up
+  ip addr add "$scda_address/24" dev eth0
+  ip link set eth0 up
+  mkdir -p -m 700 /run/keys
+  cp "$scda_keys"/{host,key,key.pub} /run/keys
+  chmod 600 /run/keys/*
+  printf '%s\n' "HostKey /run/keys/host" "AuthorizedKeysFile /run/keys/key.pub" "StrictModes no" "UsePAM no" "PermitRootLogin yes" \
+    "MaxStartups 100" "UseDNS no" "Subsystem sftp internal-sftp" >/run/sshd_config
+  /usr/sbin/sshd -f /run/sshd_config
+  rpcbind -w
+  rpc.statd
+  for module in nfs nfsv3 nfsv4 fuse; do modprobe $module; done
+  if [ "$scda_node" = srv ]; then
+    modprobe nfsd
+    mount /dev/ubda /run/export 2>/dev/null || { mkfs.ext4 -q -F /dev/ubda && mount /dev/ubda /run/export; }
+    mkdir -p /run/export/.recovery # the clients that may reclaim their locks after a crash
+    mount --bind /run/export/.recovery /var/lib/nfs/v4recovery
+    mount -t nfsd nfsd /proc/fs/nfsd
+    echo 10 >/proc/fs/nfsd/nfsv4leasetime
+    echo 10 >/proc/fs/nfsd/nfsv4gracetime
+    echo "/run/export 10.77.0.0/24(rw,sync,no_root_squash,no_subtree_check,fsid=0,insecure)" >/etc/exports
+    touch /var/lib/nfs/{etab,rmtab}
+    exportfs -ra
+    rpc.mountd
+    rpc.nfsd 4
+  fi
+  touch /run/up
+  while :; do wait -n 2>/dev/null || sleep 1; done
+fi
+
+if [ $# -lt 2 ]; then
+  sed -n '2,5s/^# //p' "$0" >&2
+  exit 2
+fi
+if [ "${SCDA_INSIDE-}" != cluster ]; then
+  for needed in linux.uml rpc.nfsd sshd ip modprobe mpiexec; do
+    if ! PATH=$PATH:/usr/sbin:/sbin command -v $needed >/dev/null || [ "$(id -u)" != 0 ] || [ ! -w /dev/net/tun ]; then
+      echo "skipped: cluster: needs root, /dev/net/tun and $needed"
+      exit
+    fi
+  done
+  mkdir -p /lib/modules
+  SCDA_INSIDE=cluster exec unshare --net --mount --pid --fork --kill-child --mount-proc "$0" "$@"
+fi
+with=$(realpath -- "$1")
+. "$(dirname -- "$0")/lib.sh"
+shift
+folder=$with/cluster
+tests=$with/ffi-tests
+rm -rf "$folder"
+mkdir -p "$folder/logs"
+log=$folder/logs/cluster.log
+trap 'exit 1' TERM INT
+ssh-keygen -q -t ed25519 -N '' -f "$folder/key"
+ssh-keygen -q -t ed25519 -N '' -f "$folder/host"
+${CC:-cc} -shared -fPIC -O2 scripts/cluster_uml.c -o "$folder/uml.so"
+truncate -s 2G "$folder/srv.img"
+truncate -s 1G "$folder/shared.img"
+ip link set lo up
+ip link add br0 type bridge
+ip addr add 10.77.0.254/24 dev br0
+ip link set br0 up
+
+login="ssh -q -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=20 -i"
+address() { case $1 in srv) echo 10.77.0.100 ;; *) echo "10.77.0.${1#n}" ;; esac; }
+on() { $login "$folder/key" "root@$(address "$1")" "${@:2}" </dev/null; }
+all_nodes() { seq -f n%g "$nodes"; }
+
+# boot NODE: starts it, unless it runs.
+declare -A pids
+boot() {
+  [ -z "${pids[$1]-}" ] || return 0
+  ip link show "t$1" >/dev/null 2>&1 || { ip tuntap add "t$1" mode tap && ip link set "t$1" master br0 up; }
+  local disk=ubdbc=$folder/shared.img
+  [ "$1" != srv ] || disk=ubda=$folder/srv.img
+  LD_PRELOAD=$folder/uml.so TMPDIR=/dev/shm setsid linux.uml mem=640M root=/dev/root rootfstype=hostfs rootflags=/ ro \
+    "init=$root/scripts/cluster.sh" con=null con0=null,fd:1 "$disk" "eth0=tuntap,t$1,52:54:0a:4d:00:$(printf %02x "${1//[!0-9]/}0")" \
+    "scda_node=$1" "scda_address=$(address "$1")" "scda_keys=$folder" "scda_folders=$root" "umid=$1" "uml_dir=$folder/uml" -- init \
+    >"$folder/logs/$1.log" 2>&1 </dev/null &
+  pids[$1]=$!
+}
+booted() {
+  for _ in $(seq 120); do
+    kill -0 "${pids[$1]}" || break
+    ! on "$1" test -f /run/up 2>/dev/null || return 0
+    sleep 0.5
+  done
+  tail -n 20 "$folder/logs/$1.log"
+  echo "$1 does not come up"
+  exit 1
+}
+# dies NODE: it loses its power.
+dies() {
+  kill -9 -- "-${pids[$1]}" 2>/dev/null || true
+  wait "${pids[$1]}" 2>/dev/null || true
+  unset "pids[$1]"
+}
+mount_on() { # NODE FILESYSTEM
+  local kind options source=srv:/
+  read -r kind options <<<"${mounts[$2]}"
+  [[ $options != *vers=3* ]] || source=srv:/run/export
+  case $kind in
+  nfs) on "$1" "mount -t nfs -o $options $source $data" ;;
+  sshfs) on "$1" "sshfs -o IdentityFile=/run/keys/key,StrictHostKeyChecking=no,UserKnownHostsFile=/dev/null,allow_other root@srv:/run/export $data" ;;
+  ocfs2)
+    on "$1" "modprobe configfs; mount -t configfs configfs /sys/kernel/config; for m in ocfs2 ocfs2_stack_o2cb ocfs2_dlmfs; do modprobe \$m; done
+      mkdir -p /etc/ocfs2; exec >/etc/ocfs2/cluster.conf; printf 'cluster:\n\tnode_count = $nodes\n\tname = scda\n\n'
+      for j in $(seq -s ' ' "$nodes"); do printf 'node:\n\tip_port = 7777\n\tip_address = 10.77.0.%s\n\tnumber = %s\n\tname = n%s\n\tcluster = scda\n\n' \$j \$j \$j; done
+      exec >&2; echo o2cb >/sys/fs/ocfs2/cluster_stack; o2cb register-cluster scda
+      blkid -t TYPE=ocfs2 /dev/ubdb >/dev/null || mkfs.ocfs2 -q -F -N 8 -b 4K -C 4K -J size=16M -T mail --cluster-stack=o2cb --cluster-name=scda /dev/ubdb </dev/null
+      mount -t ocfs2 -o $options /dev/ubdb $data"
+    ;;
+  esac
+}
+# up FILESYSTEM: all nodes have it, empty.
+up() {
+  local node fresh=1
+  for node in srv $(all_nodes); do boot "$node"; done
+  for node in srv $(all_nodes); do booted "$node"; done
+  for node in $(all_nodes); do
+    on "$node" "while mountpoint -q $data; do umount -f -l $data; done"
+    mount_on "$node" "$1" >>"$log" 2>&1
+    [ -z "$fresh" ] || on "$node" "chmod 1777 $data; rm -rf $data/*"
+    fresh=
+  done
+  # The grace period of the server is over when a lock is granted.
+  for _ in $(seq 60); do ! on n1 "flock -w 2 $data/.lock true" 2>/dev/null || return 0; done
+}
+# ranks N COMMAND...: on the nodes of $on, or all, node by node.
+ranks() {
+  local n=$1 hosts each=(${on:-$(all_nodes)}) variables
+  hosts=$(for node in "${each[@]}"; do printf '%s:%s,' "$node" $(((n + ${#each[@]} - 1) / ${#each[@]})); done)
+  variables=$(env | grep -oE '^SCDA_(COHERENT|IO|[A-Z]+_BYTES|NODE_RANKS|CASES)' | sed 's/^/-x /' | tr '\n' ' ')
+  shift
+  # shellcheck disable=SC2029 # what is expanded here is of here
+  timeout "${limit:-300}" $login "$folder/key" "root@$(address "${each[0]}")" "cd $data; export TMPDIR=/tmp PATH=$PATH LD_LIBRARY_PATH=$with/prefix/lib OMPI_MCA_mpi_yield_when_idle=1
+    $(env | grep -E '^(SCDA_(COHERENT|IO|[A-Z]+_BYTES|NODE_RANKS|CASES)|OMPI_[A-Za-z_]*)=' | sed "s/=\(.*\)/='\1'/;s/^/export /")
+    exec timeout ${limit:-300} mpiexec --mca plm_rsh_agent '$login /run/keys/key' --mca plm_rsh_no_tree_spawn 1 --mca btl tcp,self,vader \
+      --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 --mca btl_vader_single_copy_mechanism none \
+      -x PATH -x LD_LIBRARY_PATH -x OMPI_MCA_mpi_yield_when_idle $variables --host ${hosts%,} --oversubscribe -n $n $(printf '%q ' "$@")" </dev/null
+}
+
+# passes NAME N COMMAND...: a job that succeeds.
+passes() {
+  local begin=$SECONDS
+  log=$folder/logs/$1.log
+  if ! ranks "${@:2}" >"$log" 2>&1; then
+    tail -n 30 "$log"
+    echo "FAILED: $1"
+    return 1
+  fi
+  echo "$1: $((SECONDS - begin)) s"
+}
+# series TROUBLE TIMES: a job appends steps with commits while there is trouble; then all that was committed is there, right, and a new
+# job goes on. Errors are the same on all ranks; what the trouble ends is ended.
+series() {
+  local k said lost=0 file=$data/series.scda
+  on n1 "rm -f $file*"
+  for k in $(seq "$2"); do
+    limit=120 ranks "$((nodes * 2))" "$tests/cluster" steps "$file" 12 >"$folder/logs/series" 2>&1 &
+    local job=$!
+    for _ in $(seq 300); do ! grep -q '^step' "$folder/logs/series" || break; sleep 0.1; done
+    sleep "0.$((RANDOM % 10))"
+    "$1" "$k"
+    wait $job || true
+    for node in $(all_nodes); do on "$node" "pkill -9 -f '[f]fi-tests/cluster'; pkill -9 orted; true" || true; done
+    said=$(sed -n 's/^step //p' "$folder/logs/series" | tail -n 1)
+    cat "$folder/logs/series" >>"$folder/logs/$1.log"
+    if ! limit=120 ranks "$((nodes * 2))" "$tests/cluster" check "$file" "${said:-0}" >>"$folder/logs/$1.log" 2>&1; then
+      tail -n 20 "$folder/logs/$1.log"
+      echo "FAILED: $1, time $k: step ${said:-0} was committed"
+      lost=1
+    fi
+  done
+  [ $lost = 0 ] && echo "$1: $2 times, nothing lost"
+}
+some_node() { echo "n$((1 + RANDOM % nodes))"; }
+killed_process() { on "$(some_node)" "pkill -9 -n -f '[f]fi-tests/cluster'" || true; }
+node_dies() {
+  local node=n$((2 + $1 % (nodes - 1)))
+  dies $node
+  on n1 "sleep 1; pkill -9 mpiexec" || true
+  boot $node
+  booted $node
+  mount_on $node "$filesystem" >>"$log" 2>&1
+}
+server_dies() {
+  dies srv
+  boot srv
+  booted srv
+}
+network_is_cut() {
+  local node
+  node=$(some_node)
+  ip link set "t$node" down
+  sleep 3
+  ip link set "t$node" up
+}
+disk_is_full() {
+  on srv "fallocate -l \$(df --output=avail -B1 /run/export | tail -n 1) /run/export/full 2>/dev/null; dd if=/dev/zero of=/run/export/full.too bs=64k 2>/dev/null" || true
+  sleep 3
+  on srv "rm -f /run/export/full*"
+}
+is_not_exported() { # ESTALE
+  on srv "exportfs -ua; exportfs -f; sleep 3; exportfs -ra"
+}
+# squashed: what root may not write there is an error on all ranks.
+squashed() {
+  local status=0
+  on srv "mkdir -p -m 700 /run/export/private"
+  limit=60 ranks 4 "$tests/cluster" check $data/private/mine 0 >"$folder/logs/squashed.log" 2>&1 || status=1
+  on srv "exportfs -o rw,sync,root_squash,no_subtree_check,fsid=0,insecure 10.77.0.0/24:/run/export" || status=1
+  limit=60 ranks 4 "$tests/cluster" refused $data/private/file >>"$folder/logs/squashed.log" 2>&1 || status=1
+  on srv "exportfs -ra"
+  [ $status = 0 ] || { tail "$folder/logs/squashed.log"; return 1; }
+  echo "root squash: the same error on all ranks"
+}
+# two_jobs: the second one, on another node, is refused.
+two_jobs() {
+  on=n1 ranks 2 "$tests/cluster" hold $data/held.scda 15 >"$folder/logs/holds.log" 2>&1 &
+  local job=$!
+  for _ in $(seq 300); do ! grep -q '^holds' "$folder/logs/holds.log" || break; sleep 0.1; done
+  on=n2 limit=60 ranks 2 "$tests/cluster" in_use $data/held.scda >"$folder/logs/in_use.log" 2>&1 || { tail "$folder/logs/in_use.log"; return 1; }
+  wait $job || { tail "$folder/logs/holds.log"; return 1; }
+  echo "two jobs: the second one is refused"
+}
+# matrix DRIVER TIMES: the bytes are those of one node, and what all nodes read.
+matrix() {
+  on=n1 passes one-node "$((nodes * 2))" "$tests/cluster" write $data "$1" &&
+    passes several-nodes "$((nodes * 2))" "$tests/cluster" matrix $data "$1" "$2"
+}
+
+one_node() {
+  on=n1 passes one-node 4 "$tests/cluster" write $data 0 && on=n1 passes matrix 4 "$tests/cluster" matrix $data 0 "$times"
+  if limit=120 ranks "$nodes" "$tests/cluster" write $data 0 >"$folder/logs/refused.log" 2>&1 || ! grep -q "another file of this name" "$folder/logs/refused.log"; then
+    echo "FAILED: several nodes are not refused"
+    return 1
+  fi
+}
+
+status=0 times=${SCDA_CLUSTER_TIMES:-3}
+check() { "$@" || status=1; }
+case $1 in
+shell)
+  filesystem=$2
+  up "$2"
+  export -f on ranks address all_nodes
+  export login folder data nodes with tests
+  bash --norc || true
+  exit
+  ;;
+quick) set -- nfs4.2 ;;
+all) set -- "${!mounts[@]}" ;;
+esac
+for filesystem; do
+  begin=$SECONDS
+  up "$filesystem"
+  echo "$filesystem: $nodes nodes after $((SECONDS - begin)) s"
+  for trial in ${SCDA_CLUSTER_TESTS:-matrix two_jobs squashed killed_process node_dies server_dies network_is_cut disk_is_full is_not_exported}; do
+    case $trial:$filesystem in
+    *:sshfs) [ "$trial" != matrix ] || check one_node ;; # each node numbers files by itself: jobs on several are refused
+    matrix:*) check matrix 0 "$times" ;;
+    two_jobs:*lock) ;; # no node sees the locks of another one
+    two_jobs:*) check two_jobs ;;
+    squashed:nfs*) check squashed ;;
+    killed_process:* | node_dies:* | *:nfs*) check series "$trial" "$times" ;; # the others are of a server
+    esac
+  done
+  echo "$filesystem: $((SECONDS - begin)) s"
+done
+exit $status
