@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from ._common import Memory
 from ._description import Description
-from ._given import ReadSettings, WriteSettings
+from ._arguments import ReadSettings, WriteSettings
 
 # Of each dimension the first index, and the number of indices.
 _Box = tuple[list[int], list[int]]
