@@ -1,4 +1,4 @@
-"""Reading: one section."""
+"""Reads a section: its bytes or elements."""
 
 from __future__ import annotations
 
