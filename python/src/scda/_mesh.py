@@ -94,10 +94,9 @@ class Mesh:
         if shapes is not None:
             forest._expect(shapes, "uint8", (trees,))
         self.tree_shape: Optional[NDArray[np.uint8]] = None if shapes is None else shapes[...]
-        if before is not None and before.key[1] == key[1]:
-            self.tree_corners = before.tree_corners
-        else:
-            self.tree_corners = self._find_corners(connectivity, trees)
+        has_same = before is not None and before.key[1] == key[1]
+        corners = before.tree_corners if before is not None and has_same else self._find_corners(connectivity, trees)
+        self.tree_corners: Optional[NDArray[np.float64]] = corners
         self.checksum = self._check(shapes)
 
     def _of_elements(self, name: str, number: int, dtype: str) -> Dataset:
