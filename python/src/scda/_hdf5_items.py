@@ -125,13 +125,14 @@ class Items:
         if self._of.kind == "O" and not self.inner and _has_fill(self._dataset):
             fills = np.asarray(self._dataset.fillvalue, object)
         found, total = [_type_of_texts(texts) for texts in self._texts(fills, self._of)] if fills.size else [], 0
-        for key in pieces(self._dataset.shape or (0,), self._dataset.chunks, 64) if self._dataset.shape is not None else ():
+        shape = self._dataset.shape
+        for key in pieces(shape, self._dataset.chunks, 64) if shape is not None else ():
             members = list(self._texts(self._read(key), self._of))
             total += sum(len(text) for texts in members for text in texts)
             types = [_type_of_texts(texts) for texts in members]
             found = [_longest(a, b) for a, b in itertools.zip_longest(found, types, fillvalue="U1")]
         item = _with_texts(self._of, iter(found))
-        if item.itemsize * math.prod(self._dataset.shape or (0,)) <= max(_MOST_TEXT_BYTES, _MOST_TEXT_TIMES * total):
+        if item.itemsize * math.prod(self.shape) <= max(_MOST_TEXT_BYTES, _MOST_TEXT_TIMES * total):
             return item
         if self._of.names is not None:
             raise ValueError("found texts that differ much in length in a compound type")
