@@ -18,6 +18,8 @@ use scda_base::floats::in_default;
 
 /// Bytes of Python that are written.
 type Bytes<'py> = PyReadonlyArray1<'py, u8>;
+/// Numbers without sign of Python, such as sizes and positions.
+type Positions<'py> = PyReadonlyArray1<'py, u64>;
 /// Memory of Python that is read into.
 type BytesMut<'py> = PyReadwriteArray1<'py, u8>;
 
@@ -89,7 +91,10 @@ mod _core {
     #[pymodule_export]
     use super::{
         codec_names, command, in_default_floats, is_internal,
-        meshes::{ElementCheck, mesh_checksum, patch_mesh, place_elements, wrong_offsets},
+        meshes::{
+            ForestCheck, forest_cells, mesh_checksum, most_vertices, patch_mesh, wrong_corners,
+            wrong_offsets, wrong_tree_offsets,
+        },
         reader::{DatasetHandle, Reader, Stream, Streams},
         stop_noted, stop_watch, stored_name, stored_path, type_names, uniform_partition,
         writer::{CommitRequest, Writer},

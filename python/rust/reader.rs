@@ -1,4 +1,4 @@
-//! Reading.
+//! Reads files: the class `Reader` of `scda._core`, and handles of datasets and streams.
 
 use crate::BytesMut;
 use crate::dataset::{Box, Description, regions_of, room_of};
@@ -155,7 +155,7 @@ pub struct Reader {
     file: OpenFile<Open>,
 }
 
-/// How a file is read: members of `scda._given.ReadSettings`.
+/// How a file is read: members of `scda._arguments.ReadSettings`.
 #[derive(FromPyObject)]
 struct ReadSettings {
     driver: String,

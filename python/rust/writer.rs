@@ -1,4 +1,4 @@
-//! Writing.
+//! Writes files: the class `Writer` of `scda._core`.
 
 use crate::Bytes;
 use crate::dataset::{Box, Description, Items, memories_of, regions_of};
@@ -41,7 +41,7 @@ enum Place {
     Record(String, i64),
 }
 
-/// How a file is written: members of `scda._given.WriteSettings`.
+/// How a file is written: members of `scda._arguments.WriteSettings`.
 #[derive(FromPyObject)]
 struct WriteSettings {
     driver: String,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scda
-from scda import _spool
+from scda import _temporary
 from scda._import import convert  # noqa: E402
 
 FORMATS = {"NETCDF3_CLASSIC": 1, "NETCDF3_64BIT_OFFSET": 2, "NETCDF3_64BIT_DATA": 5}
@@ -28,7 +28,7 @@ def test_as_the_library_of_netcdf_reads_it(
     kind: str, held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     netCDF4 = pytest.importorskip("netCDF4")
-    monkeypatch.setattr(_spool, "_MOST_HELD", held)
+    monkeypatch.setattr(_temporary, "_MOST_HELD", held)
     generator = np.random.default_rng(FORMATS[kind])
     types = ["i1", "i2", "i4", "f4", "f8"] + (["u1", "u2", "u4", "i8", "u8"] if kind == "NETCDF3_64BIT_DATA" else [])
     expected = {}

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import scda
 from conftest import SECONDS
-from scda import _progress
 from scda.__main__ import main
 
 
@@ -131,34 +130,3 @@ def test_import_and_what_must_not_be_written(tmp_path: Path) -> None:
     with scda.open(tmp_path / "f.scda") as f:
         assert list(f) == ["good"]
     assert scda.import_(tmp_path / "f.npz", tmp_path / "f.scda", force=True, without=["bad"]) == []
-
-
-def test_a_bar_of_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[object] = []
-
-    class Bar:
-        total = None
-
-        def __init__(self, **options: object) -> None:
-            seen.append(options["desc"])
-
-        def update(self, number: int) -> None:
-            seen.append((self.total, number))
-
-        def clear(self) -> None:
-            seen.append("clear")
-
-        def close(self) -> None:
-            seen.append("close")
-
-    module = type(sys)("tqdm.auto")
-    module.tqdm = Bar  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "tqdm", type(sys)("tqdm"))
-    monkeypatch.setitem(sys.modules, "tqdm.auto", module)
-    with _progress.bar("f\x1b") as shown:
-        shown.total = 7
-        shown.add(3)
-        shown.clear()
-    assert seen == ["f\\x1b", (7, 3), "clear", "close"]
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    assert type(_progress.bar("f")) is _progress.Progress

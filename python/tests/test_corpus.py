@@ -23,7 +23,7 @@ def write_pytables(path: Path) -> None:
 
     class Particle(tables.IsDescription):  # type: ignore[misc]
         name = tables.StringCol(16, pos=0)
-        at = tables.Time64Col(pos=1)
+        at = tables.Float64Col(pos=1)
         colour = tables.EnumCol(tables.Enum({"red": 3, "blue": 7}), "blue", base="uint8")
         z = tables.ComplexCol(16)
         more = Nested()
@@ -132,7 +132,7 @@ def test_files_of_others(write: Callable[[Path], None], tmp_path: Path) -> None:
                 lists = [np.asarray(each).astype(np.asarray(each).dtype.newbyteorder("<")).tobytes() for each in item[()]]
                 assert found[...].tolist() == lists, name
             elif item.id.get_type().get_class() == h5py.h5t.COMPOUND:
-                assert found.dtype.names is not None and len(found) == len(item), name  # h5py has no times
+                assert found.dtype.names is not None and len(found) == len(item), name
             else:
                 assert found[...].tolist() == plain(item[()], a), name
 

@@ -17,7 +17,7 @@ import scda
 from arrays import TYPES, in_memory, names, part, random_boxes, random_items, random_key, random_layout, random_shape
 from conftest import VECTORS
 from scda import _selection
-from scda._finding import Finder
+from scda._lookup import SectionLookup
 
 STORE = VECTORS / "zarr" / "store.zarr"
 STORED = [
@@ -224,13 +224,13 @@ def test_looking_up_reads_the_file_once(tmp_path: Path, monkeypatch: pytest.Monk
         with scda.open(tmp_path / "f") as f:
             assert names(f) == fields
             sections: list[int] = []
-            get = Finder.get
+            get = SectionLookup.get
 
-            def counting(finder: Finder, index: int) -> Any:
+            def counting(finder: SectionLookup, index: int) -> Any:
                 sections.append(index)
                 return get(finder, index)
 
-            monkeypatch.setattr(Finder, "get", counting)
+            monkeypatch.setattr(SectionLookup, "get", counting)
             for name in fields:
                 assert f[name][1] == 1
             assert names(f) == fields

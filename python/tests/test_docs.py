@@ -49,7 +49,7 @@ def run_python(page: str, kind: str = "") -> int:
     for language, more, text, line in blocks(page):
         if language not in ("python", "pycon"):
             continue
-        assert more in ("", "mpi", "xarray", "zarr")
+        assert more in ("", "mpi", "xarray")
         if more == kind:
             number += 1
             run_block(language, text, page, line, names)

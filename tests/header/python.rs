@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ._common import Memory
 from ._description import Description
-from ._given import ReadSettings, WriteSettings
+from ._arguments import ReadSettings, WriteSettings
 
 # Of each dimension the first index, and the number of indices.
 _Box = tuple[list[int], list[int]]
@@ -68,11 +68,11 @@ fn python_type(rust: &str, sources: &str, is_result: bool) -> String {
         ("PyAny", _) => "Any".to_owned(),
         ("PyList", _) => "list[Any]".to_owned(),
         ("Bytes" | "BytesMut", _) => "NDArray[np.uint8]".to_owned(),
-        ("PyArray1", ["u8"]) => "NDArray[np.uint8]".to_owned(),
         ("PyReadonlyArray1" | "PyReadwriteArray1", ["u64"]) => "NDArray[np.uint64]".to_owned(),
         ("PyReadonlyArray1" | "PyArray1", ["i64"]) => "NDArray[np.int64]".to_owned(),
-        ("PyReadonlyArray1", ["i32"]) => "NDArray[np.int32]".to_owned(),
-        ("PyReadonlyArray1" | "PyArray1", ["f64"]) => "NDArray[np.float64]".to_owned(),
+        ("PyReadonlyArray1" | "PyReadonlyArray2", ["i32"]) => "NDArray[np.int32]".to_owned(),
+        ("PyReadonlyArray1" | "PyArray2", ["f64"]) => "NDArray[np.float64]".to_owned(),
+        ("PyArray1", ["u8"]) => "NDArray[np.uint8]".to_owned(),
         ("PyResult" | "Bound", [one]) | ("PyRef", [.., one]) => inner(one),
         ("Option", [one]) => format!("Optional[{}]", inner(one)),
         ("Vec", [one]) => format!("{list}[{}]", inner(one)),
@@ -81,7 +81,7 @@ fn python_type(rust: &str, sources: &str, is_result: bool) -> String {
         ("Description", _) if is_result => "dict[str, Any]".to_owned(),
         (
             "Description" | "ReadSettings" | "WriteSettings" | "DatasetHandle" | "Streams" | "Stream"
-            | "Reader" | "Writer" | "CommitRequest",
+            | "Reader" | "Writer" | "CommitRequest" | "ForestCheck",
             [],
         ) => name.to_owned(),
         _ => {

@@ -32,6 +32,18 @@ pub const fn term(number: u64, tree: u64, level: u64) -> u64 {
     mixed(place.wrapping_add(what))
 }
 
+/// The checksum of a mesh of quadrants with these levels, in trees with these offsets.
+#[must_use]
+pub fn of_quadrants(level: &[u8], offsets: &[i64]) -> Checksum {
+    let mut tree = 0_usize;
+    (0_u64..).zip(level).fold(Checksum::default(), |sum, (number, &level)| {
+        while offsets.get(tree + 1).is_some_and(|end| end.unsigned_abs() <= number) {
+            tree += 1;
+        }
+        sum.and(term(number, tree as u64, level.into()))
+    })
+}
+
 /// The bits of a number, each of which changes half of the others.
 pub(crate) const fn mixed(v: u64) -> u64 {
     let v = (v ^ v >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -56,6 +68,7 @@ mod tests {
 
     #[test]
     fn those_of_the_page() {
+        assert_eq!(of_quadrants(&[1, 1, 1, 1, 0], &[0, 4, 5]).to_string(), "752cf7a7fb077e1f");
         let of = |trees: [(u64, u64); 5]| {
             let terms = (0..).zip(trees).map(|(number, (tree, level))| term(number, tree, level));
             terms.fold(Checksum::default(), Checksum::and).to_string()

@@ -10,8 +10,6 @@ mpi4py, any number of ranks do so together, and the file does not depend on thei
 [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
 """
 
-from typing import TYPE_CHECKING, Any
-
 from . import _errors
 from ._commands import Answer, Picture, check, diff, import_, plot, vtk
 from ._core import VERSION as __version__
@@ -28,9 +26,6 @@ from ._sections import Sections
 from ._stop import stop_requested, stop_watch
 from ._streams import Stream, Streams, StreamWriter
 from ._writer import CloseRequest, CommitRequest, Writer, append, create
-
-if TYPE_CHECKING:
-    from ._zarr import ZarrStore
 
 __all__ = [
     "Answer",
@@ -70,17 +65,3 @@ __all__ = [
     "vtk",
 ]
 __all__ += _errors.__all__
-
-
-def __getattr__(name: str) -> Any:
-    """What needs zarr, which is imported if it is asked for."""
-    if name != "ZarrStore":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        from ._zarr import ZarrStore
-    except ModuleNotFoundError as error:
-        if error.name not in ("zarr", "zarr.abc"):  # zarr-python 2 has no such
-            raise
-        message = "scda.ZarrStore needs zarr-python 3: pip install 'zarr>=3.1'"
-        raise ModuleNotFoundError(message, name="zarr") from None
-    return ZarrStore

@@ -1,4 +1,4 @@
-"""The commands of the package: `python -m scda vtk dam.scda`. The command `scda` runs them, too."""
+"""The command line of the package, such as `python -m scda vtk dam.scda`, which the command `scda` runs, too."""
 
 from __future__ import annotations
 

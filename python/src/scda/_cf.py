@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class _Packed:
+class _Packing:
     """How the numbers of a dataset are packed, and which stand for missing values."""
 
     def __init__(self, dataset: Dataset) -> None:
@@ -54,10 +54,10 @@ def _number(value: Any, otherwise: float) -> float:
     return float(value)
 
 
-class View:
+class UnpackedView:
     """A dataset as it is shown: its numbers unpacked, missing ones NaN."""
 
-    def __init__(self, dataset: Dataset, packed: _Packed) -> None:
+    def __init__(self, dataset: Dataset, packed: _Packing) -> None:
         self.dataset = dataset
         self._packed = packed
         self.dtype = packed.dtype
@@ -70,7 +70,7 @@ class View:
         return self._packed.unpack(np.asarray(self.dataset[rows]))
 
 
-def unpacked(dataset: Dataset) -> Union[Dataset, View]:
+def unpacked(dataset: Dataset) -> Union[Dataset, UnpackedView]:
     """The dataset, or what its numbers stand for."""
-    packed = _Packed(dataset)
-    return dataset if packed.is_plain else View(dataset, packed)
+    packed = _Packing(dataset)
+    return dataset if packed.is_plain else UnpackedView(dataset, packed)

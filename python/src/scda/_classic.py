@@ -1,4 +1,4 @@
-"""NetCDF's classic formats: CDF-1, CDF-2 (64-bit offsets) and CDF-5 (64-bit data)."""
+"""Reads NetCDF's classic formats: CDF-1, CDF-2 (64-bit offsets) and CDF-5 (64-bit data)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command ``scda`` does, as functions."""
+"""The subcommands of ``scda`` as functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator, Optional, Sequence
 
 from ._common import mode_like
 from ._errors import ArgumentError, Error, ExistsError, FormatError, OutOfMemoryError, class_of_errno, of_system
-from ._progress import Progress, bar
+from ._progress import Progress
 
 
 class Answer:
@@ -141,18 +141,18 @@ def import_(
         seal: whether the new file is sealed.
         hdf5: whether it is also an HDF5 file, if it is sealed.
         force: whether a file that exists is replaced.
-        tell, progress: for the command: what is called with each line; None: a bar of tqdm, if that is installed.
+        tell, progress: for the command: what is called with each line, and what shows the progress.
 
     Returns:
         What was left out, a line each.
     """
-    from ._apart import convert
+    from ._subprocess import convert
 
     source, new = os.fspath(path), os.fspath(out)
     lines, say = _lines(tell)
     check_free(new, force, source)
     how: dict[str, Any] = {"seal": seal, "hdf5": hdf5, "without": list(without), "strict": strict, "external": external}
-    with own_errors(source), progress or bar(source) as shown:
+    with own_errors(source), progress or Progress(source) as shown:
         convert(source, new, tell=say, progress=shown, **how)
     return lines
 

@@ -1,4 +1,4 @@
-"""What reading and writing share."""
+"""Helpers that readers and writers share: open files, checks of arguments, memory of arrays."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def local_count(count: Any) -> int:
     return number
 
 
-class Together(Generic[_Core]):
+class CollectiveCall(Generic[_Core]):
     """What fails in its ``with`` statement on one rank alone, before it reaches the core, is an error of all: the others would wait."""
 
     __slots__ = ("_core", "_is_alone")

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from ._common import Memory
 from ._description import Description
-from ._given import ReadSettings, WriteSettings
+from ._arguments import ReadSettings, WriteSettings
 
 # Of each dimension the first index, and the number of indices.
 _Box = tuple[list[int], list[int]]
@@ -23,6 +23,27 @@ def stop_watch(signals: Sequence[int], seconds: float) -> None: ...
 def stop_noted() -> bool: ...
 def command(arguments: Sequence[str]) -> int: ...
 def in_default_floats(call: Any) -> Any: ...
+def most_vertices(trees: int, dimension: int) -> int: ...
+def mesh_checksum(level: NDArray[np.uint8], offsets: NDArray[np.int64]) -> str: ...
+def wrong_tree_offsets(
+    offsets: NDArray[np.int64],
+    first: int,
+    before: int,
+    trees: int,
+    quadrants: int,
+) -> Optional[tuple[str, str]]: ...
+def wrong_corners(corners: NDArray[np.int32], dimension: int, vertices: int) -> Optional[tuple[str, str]]: ...
+def forest_cells(
+    tree_offsets: NDArray[np.int64],
+    tree_shape: Optional[NDArray[np.uint8]],
+    tree_corners: NDArray[np.float64],
+    first: int,
+    coordinates: NDArray[np.int32],
+    level: NDArray[np.uint8],
+    kind: Optional[NDArray[np.uint8]],
+    apart: bool,
+    for_vtk: bool,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]: ...
 def patch_mesh(
     dimension: int,
     boxes: NDArray[np.int64],
@@ -31,33 +52,24 @@ def patch_mesh(
     domain: NDArray[np.int64],
     geometry: NDArray[np.float64],
 ) -> tuple[list[int], str, Optional[tuple[str, str]]]: ...
-def wrong_offsets(offsets: NDArray[np.int64]) -> Optional[str]: ...
-def mesh_checksum(numbers: NDArray[np.uint64], trees: NDArray[np.int64], level: NDArray[np.uint8]) -> str: ...
-def place_elements(
-    dimension: int,
-    tree_corners: NDArray[np.float64],
-    tree_shape: Optional[NDArray[np.uint8]],
-    trees: NDArray[np.int64],
-    coordinates: NDArray[np.int32],
-    level: NDArray[np.uint8],
-    type: Optional[NDArray[np.uint8]],
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8]]: ...
+def wrong_offsets(offsets: NDArray[np.int64]) -> Optional[tuple[str, str]]: ...
 
-class ElementCheck:
+class ForestCheck:
     def __new__(
         cls,
         dimension: int,
-        tree_offsets: NDArray[np.int64],
-        tree_shape: Optional[NDArray[np.uint8]],
-    ) -> ElementCheck: ...
+        offsets: NDArray[np.int64],
+        shapes: Optional[NDArray[np.uint8]],
+    ) -> ForestCheck: ...
     def add(
         self,
         coordinates: NDArray[np.int32],
         level: NDArray[np.uint8],
-        type: Optional[NDArray[np.uint8]],
+        kind: Optional[NDArray[np.uint8]],
         position: Optional[NDArray[np.uint64]],
     ) -> Optional[tuple[str, str]]: ...
-    def end(self) -> tuple[Optional[tuple[str, str]], str]: ...
+    @property
+    def checksum(self) -> str: ...
 
 class Streams:
     @property

@@ -1,4 +1,4 @@
-"""Reading: datasets."""
+"""Reads datasets: indexing, boxes, partitions, conversion."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class Dataset:
             return found[names[0]].copy() if len(names) == 1 else found[list(names)]
 
     @property
-    def oindex(self) -> Outer:
+    def oindex(self) -> OuterIndexer:
         """Outer indexing: as ``d[...]``, with lists of indices in several dimensions, of which the result has all
         combinations. Collective.
 
@@ -193,9 +193,9 @@ class Dataset:
         ...     f["rho"].oindex[[4, 0], [1, 3, 3]].tolist()
         [[25, 27, 27], [1, 3, 3]]
         """
-        return Outer(self)
+        return OuterIndexer(self)
 
-    def astype(self, dtype: DTypeLike) -> AsType:
+    def astype(self, dtype: DTypeLike) -> ConvertedDataset:
         """The dataset with items of another type, for indexing. Numbers are converted where they are read, without a copy of all of them:
         floating-point numbers become the nearest one, and those that become integers lose what follows the point. A number that does
         not fit is a :class:`RangeError`, which names its index.
@@ -206,7 +206,7 @@ class Dataset:
         ...     f["rho"].astype("i2")[1:]
         array([1, 2, 3], dtype=int16)
         """
-        return AsType(self, native(np.dtype(dtype)))
+        return ConvertedDataset(self, native(np.dtype(dtype)))
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> NDArray[Any]:
         """All items, for numpy. Collective: all ranks get all."""
@@ -371,7 +371,7 @@ def _members_of(key: Any) -> tuple[tuple[str, ...], Any]:
     return tuple(each for each in key if isinstance(each, str)), rest or ...
 
 
-class AsType:
+class ConvertedDataset:
     """A dataset with items of another type: see :meth:`Dataset.astype`."""
 
     def __init__(self, dataset: Dataset, dtype: np.dtype[Any]) -> None:
@@ -386,7 +386,7 @@ class AsType:
             return dataset._read(core, selection).astype(self.dtype)
 
 
-class Outer:
+class OuterIndexer:
     """A dataset that is indexed by lists in several dimensions."""
 
     def __init__(self, dataset: Dataset) -> None:

@@ -1,4 +1,4 @@
-"""What a dataset is, between numpy's terms and those of the core."""
+"""Descriptions of datasets, converted between numpy and the core: types, fill values, attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exceptions: one class for each error code of the C interface; and a warning."""
+"""The exceptions, one class for each error code of the C interface, and the warnings."""
 
 from __future__ import annotations
 

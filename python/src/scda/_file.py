@@ -1,4 +1,4 @@
-"""Reading: a file."""
+"""A file that is open for reading."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Optional, 
 import numpy as np
 
 from . import _core
-from ._common import Handle, Path, Together, bytes_of, local_count, prepare, reason, record_number, text_of
+from ._common import Handle, Path, CollectiveCall, bytes_of, local_count, prepare, reason, record_number, text_of
 from ._dataset import Attributes, Dataset, Part, put_texts, read_selections
 from ._description import Description, attributes_of, full_name, without_name
 from ._errors import (
@@ -22,8 +22,8 @@ from ._errors import (
     OutOfMemoryError,
     ShortFileError,
 )
-from ._finding import Finder
-from ._given import ReadSettings
+from ._lookup import SectionLookup
+from ._arguments import ReadSettings
 from ._ranks import number_of
 from ._group import Group, Records, Tree
 from ._section import Section
@@ -243,7 +243,7 @@ class File(Handle, Tree):
 
     def _begin(self) -> None:
         """Knows no section yet."""
-        self._finder = Finder(self)
+        self._finder = SectionLookup(self)
         self._known_paths: Optional[list[str]] = None
 
     @property
@@ -603,9 +603,9 @@ class File(Handle, Tree):
             message = f"{self._path}: data: no memory for an array of the shape {shape} and the type {np.dtype(dtype)}"
             raise OutOfMemoryError(message, None, self._path) from error
 
-    def _reading(self) -> Together[_core.Reader]:
+    def _reading(self) -> CollectiveCall[_core.Reader]:
         self._check_open()
-        return Together(self._ranks, self._core)
+        return CollectiveCall(self._ranks, self._core)
 
     def close(self) -> None:
         """Closes the file. Collective. Closing again does nothing."""

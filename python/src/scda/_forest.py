@@ -1,4 +1,4 @@
-"""Reading: forests, the adaptive meshes of docs/forest.md and docs/t8code.md."""
+"""Reads forests, the adaptive meshes of docs/forest.md and docs/t8code.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Optional
 from ._dataset import Dataset
 from ._mesh import MESH, Mesh
 from ._series import Steps, groups_with
-from ._shapes import ShapedMesh
 
 if TYPE_CHECKING:
     from ._file import File
@@ -46,8 +45,8 @@ class Forest(Steps["Step"]):
     def __init__(self, file: File, name: Optional[str] = None) -> None:
         super().__init__(file, name, "scda_forest", "forest", _VERSIONS)
         dimension = self.attrs.get("dimension")
-        self._is_shaped = self.attrs["scda_forest"] == 2
-        allowed = (1, 2, 3) if self._is_shaped else (2, 3)
+        self._has_shapes = self.attrs["scda_forest"] == 2
+        allowed = (1, 2, 3) if self._has_shapes else (2, 3)
         if type(dimension) is not int or dimension not in allowed:
             expected = " or ".join(map(str, allowed))
             self._fail(f"attribute dimension of {self.name!r}: found {dimension!r}, expected {expected}")
@@ -67,7 +66,7 @@ class Forest(Steps["Step"]):
     def at_corners(self, name: str) -> bool:
         """Whether a field has values at the corners of the quadrants: the second dimension of its first record is called
         ``corner``. Never in a forest of any shapes. Collective."""
-        if self._is_shaped:
+        if self._has_shapes:
             return False
         return bool(self._places(f"fields/{name}")) and _is_at_corners(self._record(f"fields/{name}", 0))
 
@@ -76,8 +75,7 @@ class Forest(Steps["Step"]):
         coordinates, connectivity = self._mesh_parts(end)
         key = coordinates.section.index, connectivity.section.index
         if self._mesh is None or self._mesh.key != key:
-            kind = ShapedMesh if self._is_shaped else Mesh
-            self._mesh = kind(self, key, coordinates, connectivity, self._mesh)
+            self._mesh = Mesh(self, key, coordinates, connectivity, self._mesh)
         return self._mesh
 
     def _mesh_parts(self, end: int) -> tuple[Dataset, Dataset]:
@@ -127,7 +125,7 @@ class Step:
         found = forest._field(f"fields/{name}", self.number, len(coordinates), "quadrants")
         corners = 2**forest.dimension
         at_corners = found is not None and forest.at_corners(name)
-        if found is not None and _is_at_corners(found) and not at_corners and not forest._is_shaped:
+        if found is not None and _is_at_corners(found) and not at_corners and not forest._has_shapes:
             what = f"found shape {found.shape} with corners in the second dimension, expected none as in the first record"
             forest._fail(f"{found.name}: {what}", found)
         if found is not None and at_corners and found.shape[1:2] != (corners,):

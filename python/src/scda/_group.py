@@ -1,4 +1,4 @@
-"""Reading: groups, which are mappings, and the records of a name."""
+"""Groups, which are mappings, and the records of a dataset."""
 
 from __future__ import annotations
 

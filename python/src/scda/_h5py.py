@@ -1,4 +1,4 @@
-"""What users of h5py type: where it can mean one thing only it does that, otherwise an error says what to write."""
+"""Names and arguments of h5py: those with one clear meaning work, the others are errors that say what to write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What import needs of HDF5 files, and of NetCDF-4 files, which are such: attributes, dimensions, filters."""
+"""Attributes, dimensions and filters of HDF5 and NetCDF-4 files that are imported."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import h5py
 import numpy as np
 
 from ._attributes import MISSING, TYPES, Json, decoded, described
-from ._hdf5_items import json_of
-from ._hdf5_types import BOOL, TextType, describe
+from ._hdf5_items import has_tag, json_of
 from ._variables import MAX_SHAPE
 
 # Attributes in an scda file that say what HDF5 says in other ways, with the type of their values.
 ENUMERATION = "scda_enum"
-# The type that bytes of any length have in HDF5.
+# The type of the items of lists, which are bytes of any length: {"list": type}.
 TYPE = "scda_type"
 # Of a group: its links to other places.
 LINKS = "scda_links"
-OF_IMPORT: dict[str, Any] = {TYPES: dict, MAX_SHAPE: (list, type(None)), ENUMERATION: dict, TYPE: (str, dict), LINKS: dict}
+OF_IMPORT: dict[str, Any] = {TYPES: dict, MAX_SHAPE: (list, type(None)), ENUMERATION: dict, TYPE: dict, LINKS: dict}
 # Those of dimension scales, where `CLASS` says that it is one.
 _OF_SCALES = {"CLASS", "NAME"}
 # Those of HDF5's dimension scales and of NetCDF-4.
@@ -96,46 +95,32 @@ def _raw_attribute(where: Any, name: str, netcdf: bool) -> Any:
     if isinstance(name, bytes):
         raise ValueError("found a name that is no UTF-8")
     found = where.attrs.get_id(name)
-    kind = found.get_type()
+    kind, of = found.get_type(), found.dtype
     size = kind.get_size() * math.prod(found.shape or ())
     if size > _MOST_ATTRIBUTE_BYTES:
         raise ValueError(f"found {size} bytes, expected at most {_MOST_ATTRIBUTE_BYTES}")
-    of = describe(kind)
-    is_number = isinstance(of, str) and of != "reference" and not of.lstrip(">").startswith(("bits", "time"))
+    is_number = of.kind in "iufcb" and of.shape == () and h5py.check_enum_dtype(of) is None
     if found.get_space().get_simple_extent_type() == h5py.h5s.NULL:
-        if kind.get_class() == h5py.h5t.STRING:
-            return ""
-        return np.empty(0, found.dtype) if is_number or of == BOOL else Json([])
+        is_text = kind.get_class() == h5py.h5t.STRING
+        return "" if is_text else np.empty(0, of.str) if is_number else Json([])
+    if has_tag(kind):
+        raw = np.empty(found.shape, f"V{kind.get_size()}")
+        found.read(raw, mtype=kind)
+        value = np.frombuffer(raw.tobytes(), of).reshape((*found.shape, *of.shape))
+        return Json(json_of(value, where.file))
+    value = where.attrs[name]
     if kind.get_class() == h5py.h5t.STRING:
-        text = _raw_text(where, name, found, TextType(of))
-        if text is not None:
-            return text
-    elif is_number:
-        value = where.attrs[name]
-        is_raw = found.dtype.kind == "V" and found.shape == ()
-        if found.dtype.kind != "V" or is_raw:
-            return value if is_raw else np.asarray(value, np.dtype(found.dtype.str))
-    elif found.dtype.kind == "b":
-        return np.asarray(where.attrs[name], "?")
-    elif netcdf and name in MISSING and "enum" in of:  # of an enumeration, whose items are integers here
-        return np.asarray(where.attrs[name], np.dtype(found.dtype.str))
-    return Json(json_of(found, of, where.file))
-
-
-def _raw_text(where: Any, name: str, found: Any, of: TextType) -> Any:
-    """Texts as they are, whatever their encoding is; None if they have none."""
-    if of.is_fixed:
-        items = np.empty(found.shape, f"S{of.bytes}")
-        found.read(items, mtype=found.get_type())
-        value = np.char.rstrip(items, b" ").tolist() if of.pad == "spacepad" else items.tolist()
-    else:
-        value = where.attrs[name]
-        value = value.tolist() if isinstance(value, np.ndarray) else value
-    try:
-        _expect_texts(value)
-    except ValueError:
-        return None
-    return value
+        texts = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+        try:
+            _expect_texts(texts)
+            return texts
+        except ValueError:
+            return Json(json_of(value, where.file))
+    if of.kind == "V" and of.names is None and found.shape == ():
+        return value
+    if is_number or netcdf and name in MISSING and of.kind in "iu":  # of an enumeration, whose items are integers here
+        return np.asarray(value, of.str)
+    return Json(json_of(value, where.file))
 
 
 def _expect_texts(value: Any) -> None:

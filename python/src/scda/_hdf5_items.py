@@ -1,35 +1,22 @@
-"""The items of datasets and attributes of HDF5, as those of scda."""
+"""Converts items of HDF5 datasets and attributes, as h5py reads them, to those of scda."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from functools import partial
-from typing import Any, Optional
+from typing import Any, Iterator, Optional
 
 import h5py
 import numpy as np
 from h5py import h5s, h5t
 
 from ._attributes import _number
-from ._hdf5_lists import has_lists, list_of, to_bytes
-from ._hdf5_types import (
-    BOOL,
-    default,
-    describe,
-    has_fills,
-    has_layout,
-    has_objects,
-    is_text,
-    item_of,
-    layout,
-    longest,
-    text_bytes,
-    text_types,
-    to_items,
-)
+from ._common import packed
+from ._description import TYPE_NAMES
 from ._selection import pieces
 
+BOOL_NAMES = {"FALSE": 0, "TRUE": 1}
 # The most bytes that texts of one length may take, or the multiple of those that they have.
 _MOST_TEXT_BYTES = 64 << 20
 _MOST_TEXT_TIMES = 64
@@ -45,126 +32,235 @@ def path_of(file: h5py.File, reference: Any) -> bytes:
         return b""
 
 
+def list_type(dtype: np.dtype[Any]) -> Optional[np.dtype[Any]]:
+    """The type of the items of a list of variable length; None: it is none."""
+    found = h5py.check_vlen_dtype(dtype)
+    return found if isinstance(found, np.dtype) else None  # of texts it is a class
+
+
+def expect_known(dtype: np.dtype[Any]) -> None:
+    """A TypeError for a type of h5py that no item of scda has."""
+    if dtype.subdtype is not None:
+        return expect_known(dtype.base)
+    for name in dtype.names or ():
+        expect_known(dtype[name])
+    if h5py.check_ref_dtype(dtype) is h5py.RegionReference:
+        raise TypeError("found references to regions")
+    if list_type(dtype) is not None:
+        raise TypeError("found lists of variable length in items that are no such lists")
+    if dtype.kind not in "OSVMmb" and dtype.name not in TYPE_NAMES:
+        raise TypeError(f"found {dtype.name}")
+
+
+def other_type(kind: h5t.TypeID) -> Optional[str]:
+    """What floating-point numbers are that h5py reads as a larger type: HDF5 lets a program define such, as bfloat16 is. None: there are
+    none."""
+    which = kind.get_class()
+    if which == h5t.COMPOUND:
+        found = map(other_type, map(kind.get_member_type, range(kind.get_nmembers())))
+        return next((each for each in found if each is not None), None)
+    if which in (h5t.ARRAY, h5t.VLEN, h5t.ENUM):
+        return other_type(kind.get_super())
+    size = kind.get_size()
+    if which != h5t.FLOAT or size == kind.dtype.itemsize:
+        return None
+    return f"floating-point numbers of {size} bytes, {kind.get_fields()[2]} bits of which are the exponent"
+
+
+def has_tag(kind: h5t.TypeID) -> bool:
+    """Whether there are opaque items with a tag that numpy has not: HDF5 converts these to nothing else."""
+    which = kind.get_class()
+    if which == h5t.COMPOUND:
+        return any(map(has_tag, map(kind.get_member_type, range(kind.get_nmembers()))))
+    if which in (h5t.ARRAY, h5t.VLEN):
+        return has_tag(kind.get_super())
+    return bool(which == h5t.OPAQUE and kind.dtype.kind == "V")
+
+
 class Items:
     """The items of a dataset of HDF5."""
 
     def __init__(self, dataset: h5py.Dataset) -> None:
         self._dataset = dataset
-        self._name_of = partial(path_of, dataset.file)
-        kind = dataset.id.get_type()
-        self.described = describe(kind)
-        self._is_exact = not has_objects(self.described) and has_layout(kind)
+        self._has_tag = has_tag(dataset.id.get_type())
+        of = dataset.dtype
         # The dimensions that the items have themselves.
-        self.inner: tuple[int, ...] = ()
-        if isinstance(self.described, dict) and "array" in self.described:
-            self.inner = tuple(self.described["shape"])
+        self.inner: tuple[int, ...] = of.shape
+        self._of = of.base
+        # The type of the items of lists of any length.
+        self.list_of: Optional[np.dtype[Any]] = list_type(self._of)
+        expect_known(self._of if self.list_of is None else self.list_of)
+        if self.list_of is not None and self.list_of.hasobject:
+            raise TypeError("found lists of texts or references")
         shape = dataset.shape if dataset.shape is not None else (0,)
         self.shape: tuple[int, ...] = (*shape, *self.inner)
-        self._item = self.described["array"] if self.inner else self.described
+        # The integers of the names of an enumeration.
+        self.names: Optional[dict[str, int]] = h5py.check_enum_dtype(self._of)
         # Where items have any length: whether they are texts or bytes.
         self.any_length: Optional[type] = None
-        found = self._fixed()
+        found = self._item_type()
         self.dtype = found if found.subdtype is None else found.subdtype[0]
 
     def has_bools(self) -> bool:
-        """Whether all integers of one byte are 0 or 1, so that bools are all of them. Reads them, and the fill value if that stands for
+        """Whether all items of one byte are 0 or 1, so that bools are all of them. Reads them, and the fill value if that stands for
         some that no byte of the file stands for."""
-        raw = Items.__new__(Items)
-        raw.__dict__.update(self.__dict__, described="int8", dtype=np.dtype(np.int8))
         shape = self._dataset.shape if self._dataset.shape is not None else (0,)
-        fill = raw.fill_value() if self.shape != shape else None
-        if fill not in (None, 0, 1):
+        if self.shape != shape and int(self._dataset.fillvalue) not in (0, 1):
             return False
-        return all(np.isin(raw.read(key), (0, 1)).all() for key in pieces(shape, self._dataset.chunks, 1))
+        keys = pieces(shape, self._dataset.chunks, 1)
+        return all(np.isin(np.asarray(self._dataset[key]).view(np.int8), (0, 1)).all() for key in keys)
 
     def keep_integers(self) -> None:
         """Takes bools for the integers that they are in HDF5."""
-        self.described, self.dtype = "int8", np.dtype(np.int8)
+        self.dtype, self.names = np.dtype(np.int8), BOOL_NAMES
 
-    def _fixed(self) -> np.dtype[Any]:
+    def _item_type(self) -> np.dtype[Any]:
         """The type of items of one length; that of objects if they have any length, or would take too much."""
-        lengths = None if has_lists(self.described) else self._lengths()
-        if lengths is None:
-            self.any_length = str if is_text(self._item) and self._is_utf8 else bytes
+        if self.list_of is not None:
+            self.any_length = bytes
             return np.dtype(object)
-        return item_of(self.described, iter(lengths))
+        if not self._of.hasobject:
+            return _with_texts(self._of, iter(()))
+        fills = np.zeros(0, object)
+        if self._of.kind == "O" and not self.inner and _has_fill(self._dataset):
+            fills = np.asarray(self._dataset.fillvalue, object)
+        found, total = [_type_of_texts(texts) for texts in self._texts(fills, self._of)] if fills.size else [], 0
+        shape = self._dataset.shape
+        for key in pieces(shape, self._dataset.chunks, 64) if shape is not None else ():
+            members = list(self._texts(self._read(key), self._of))
+            total += sum(len(text) for texts in members for text in texts)
+            types = [_type_of_texts(texts) for texts in members]
+            found = [_longest(a, b) for a, b in itertools.zip_longest(found, types, fillvalue="U1")]
+        item = _with_texts(self._of, iter(found))
+        if item.itemsize * math.prod(self.shape) <= max(_MOST_TEXT_BYTES, _MOST_TEXT_TIMES * total):
+            return item
+        if self._of.names is not None:
+            raise ValueError("found texts that differ much in length in a compound type")
+        self.any_length = str if all(each[0] == "U" for each in found) else bytes
+        return np.dtype(object)
 
-    def _lengths(self) -> Optional[list[str]]:
-        """Types for the texts of variable length; None if each as long as the longest one would take too much."""
-        self._is_utf8 = True
-        if not has_objects(self.described):
-            return []
-        fill = np.zeros(0, self._dataset.dtype)
-        if is_text(self._item) and not self.inner and _has_fill(self._dataset):
-            fill = np.asarray(self._dataset.fillvalue, self._dataset.dtype)
-        found = text_types(fill, self.described, self._name_of)
-        if self._dataset.shape is None:
-            return found
-        total = 0
-        for key in pieces(self._dataset.shape, self._dataset.chunks, 64):
-            array = self._read(key)
-            found = [longest(a, b) for a, b in zip(found, text_types(array, self.described, self._name_of))]
-            total += _text_bytes(array)
-        self._is_utf8 = all(each[0] == "U" for each in found)
-        size = item_of(self.described, iter(found)).itemsize * math.prod(self._dataset.shape)
-        return None if size > max(_MOST_TEXT_BYTES, _MOST_TEXT_TIMES * total) else found
+    def _texts(self, array: Any, of: np.dtype[Any]) -> Iterator[list[bytes]]:
+        """The texts of each member that has texts of variable length, or references, whose paths are texts."""
+        if of.names is not None:
+            for name in of.names:
+                yield from self._texts(array[name], of[name].base)
+        elif of.hasobject:
+            yield [self._text(each) for each in np.asarray(array, object).ravel()]
+
+    def _text(self, value: Any) -> bytes:
+        """A text, or the path of what a reference refers to, in UTF-8."""
+        if isinstance(value, h5py.Reference):
+            return path_of(self._dataset.file, value)
+        return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else bytes(value or b"")
 
     def fill_value(self) -> Any:
         """The item that stands where nothing was written, None for zeros, and for one that h5py cannot read."""
-        if not _has_fill(self._dataset) or self.inner or not has_fills(self.described):
+        is_struct_of_texts = self._of.names is not None and self._of.hasobject
+        if not _has_fill(self._dataset) or self.inner or self.list_of is not None or is_struct_of_texts or self._has_tag:
             return None
         fill = self._dataset.fillvalue
         if fill is None or self.any_length is bytes:
-            return fill and text_bytes(fill, self._name_of)
-        if self.described == BOOL:
+            return fill and self._text(fill)
+        if self.dtype.kind == "b":
             return bool(fill)
-        made = self.to_items(np.asarray(fill, self._dataset.dtype))
+        made = self._converted(np.asarray(fill, self._dataset.dtype), self._of, self.dtype)
         return made.tobytes() if self.dtype.kind == "V" and self.dtype.names is None else made[()]
-
-    def to_items(self, array: Any) -> Any:
-        return to_items(array, self.described, self.dtype, self._name_of)
 
     def read(self, key: tuple[Any, ...]) -> Any:
         """The items of a selection, which are indices and slices of the dimensions that the dataset has."""
-        key = key[: len(self._dataset.shape)]
-        if self.any_length is not None:
-            array = _read_objects(self._dataset, key)
-            made = to_bytes(array, self._item, self._name_of) if self.any_length is bytes else self.to_items(array)
-            return made[()]
-        if not self._is_exact:
-            return self.to_items(self._read(key))
-        return self.to_items(read_raw(self._dataset, key, layout(self.described)))
+        array = self._read(key[: len(self._dataset.shape)])
+        if self.list_of is None and self.any_length is not bytes:
+            return self._converted(array, self._of, self.dtype)
+        made = np.empty(array.size, object)
+        made[:] = [self._text(each) if self.list_of is None else list_bytes(each, self.list_of) for each in array.reshape(-1)]
+        return made.reshape(array.shape)[()]
 
     def _read(self, key: tuple[Any, ...]) -> Any:
-        if is_text(self.described):
-            return _read_objects(self._dataset, key)
-        return np.asarray(self._dataset[key], self._dataset.dtype.base)
+        """Items as h5py has them, whose own indexing does not tell a list from a single item."""
+        if not self._has_tag and (self._of.kind != "O" or self.inner):
+            return np.asarray(self._dataset[key], self._dataset.dtype.base)
+        space, shape = _selected(self._dataset, key)
+        if self._dataset.chunks is not None and h5py.check_string_dtype(self._of) is not None and _has_fill(self._dataset):
+            return _read_written_texts(self._dataset, key).reshape(shape)
+        array = np.empty(shape, self._dataset.dtype)
+        if array.size:
+            memory = h5s.create_simple(shape) if shape else h5s.create(h5s.SCALAR)
+            bytes_or_objects = array.reshape(-1).view(np.uint8) if self._has_tag else array
+            kind = self._dataset.id.get_type() if self._has_tag else h5t.py_create(self._dataset.dtype)
+            self._dataset.id.read(memory, space, bytes_or_objects, mtype=kind)
+        return array
 
-    def has_own_bytes(self) -> bool:
-        """Whether the bytes of items in a chunk of HDF5 are those in scda, or numbers whose bytes are the other way round."""
-        if not self._is_exact or self.inner or self.dtype.kind in "O":
-            return False
-        if self.dtype.names is not None or self.dtype.kind == "S":
-            return bool(self.described == default(self.dtype)) and "'names'" not in str(self.described)
-        return True
+    def _converted(self, array: Any, of: np.dtype[Any], item: np.dtype[Any]) -> Any:
+        of, item = of.base, item.base
+        if of.names is not None:
+            made = np.zeros(array.shape, item)
+            for name in of.names:
+                made[name] = self._converted(array[name], of[name], item[name])
+            return made
+        if of.hasobject:
+            texts: list[Any] = [self._text(each) for each in np.asarray(array, object).ravel()]
+            made = np.empty(len(texts), item)
+            made[:] = texts if item.kind == "S" else [each.decode() for each in texts]
+            return made.reshape(array.shape)
+        if of.kind == "b" and item.kind == "b":
+            raw = np.ascontiguousarray(array).view(np.uint8)
+            if raw.size and raw.max() > 1:
+                raise ValueError(f"found {raw.max()} among bools, expected 0 or 1")
+        return np.asarray(array).view(np.int8) if of.kind == "b" and item.kind == "i" else np.asarray(array).astype(item)
 
     @property
     def nbytes(self) -> int:
         return self.dtype.itemsize * math.prod(self.shape)
 
-    @property
-    def is_big(self) -> bool:
-        of = self.described["enum"] if isinstance(self.described, dict) and "enum" in self.described else self.described
-        return isinstance(of, str) and of.startswith(">")
+
+def _with_texts(of: np.dtype[Any], lengths: Iterator[str]) -> np.dtype[Any]:
+    """The type of scda for items of h5py.
+
+    Args:
+        lengths: numpy's types of the texts of variable length, and of paths that stand for references, in their order.
+    """
+    if of.subdtype is not None:
+        return np.dtype((_with_texts(of.base, lengths), of.shape))
+    if of.names is not None:
+        return np.dtype([(name, _with_texts(of[name], lengths)) for name in of.names])
+    if of.hasobject:
+        return np.dtype(next(lengths, "U1"))
+    return of if of.kind in "SV" else np.dtype(of.str).newbyteorder("=")
 
 
-def _text_bytes(array: Any) -> int:
-    """The bytes of all texts of variable length."""
-    if array.dtype.names is not None:
-        return sum(_text_bytes(array[name]) for name in array.dtype.names)
-    if array.dtype.kind != "O":
-        return 0
-    return sum(len(each) if isinstance(each, (str, bytes)) else 8 for each in array.ravel())
+def _type_of_texts(texts: list[bytes]) -> str:
+    """numpy's type for texts: `U` with the characters of the longest one, `S` with its bytes if one is no UTF-8."""
+    try:
+        return f"U{max([1, *(len(each.decode()) for each in texts)])}"
+    except UnicodeDecodeError:
+        return f"S{max([1, *map(len, texts)])}"
+
+
+def _longest(a: str, b: str) -> str:
+    """One type of texts for those of both."""
+    if a[0] == b[0]:
+        return max(a, b, key=lambda each: int(each[1:]))
+    n, m = (int(each[1:]) * (4 if each[0] == "U" else 1) for each in (a, b))
+    return f"S{max(n, m)}"
+
+
+def list_bytes(value: Any, of: np.dtype[Any]) -> bytes:
+    """The items of a list that h5py has read, without gaps, the lowest byte first. Where the highest byte of a number comes first, h5py
+    (3.16) has the bytes of the file in an array that says that it is the lowest one."""
+    if value is None:
+        return b""
+    if of.base.byteorder == ">" and value.dtype.isnative and value.dtype.names is None and _is_mistaken():
+        value = value.view(value.dtype.newbyteorder(">"))
+    return bytes(value.astype(packed(of).newbyteorder("<").base).tobytes())
+
+
+@functools.lru_cache(maxsize=None)
+def _is_mistaken() -> bool:
+    with h5py.File("list", "w", driver="core", backing_store=False) as file:
+        data = np.empty(1, object)
+        data[0] = np.array([1], ">i2")
+        made = file.create_dataset("list", data=data, dtype=h5py.vlen_dtype(np.dtype(">i2")))
+        return int(made[0][0]) != 1
 
 
 def _selected(dataset: h5py.Dataset, key: tuple[Any, ...]) -> tuple[h5s.SpaceID, tuple[int, ...]]:
@@ -181,28 +277,6 @@ def _selected(dataset: h5py.Dataset, key: tuple[Any, ...]) -> tuple[h5s.SpaceID,
         shape += [stop - start] if isinstance(index, slice) else []
     space.select_hyperslab(tuple(starts), tuple(counts))
     return space, tuple(shape)
-
-
-def read_raw(dataset: h5py.Dataset, key: tuple[Any, ...], made: np.dtype[Any]) -> Any:
-    """Items as they lie in the file."""
-    space, shape = _selected(dataset, key)
-    array = np.empty(shape, made)
-    if array.size:
-        memory = h5s.create_simple(shape) if shape else h5s.create(h5s.SCALAR)
-        dataset.id.read(memory, space, array.reshape(-1).view(np.uint8), mtype=dataset.id.get_type())
-    return array
-
-
-def _read_objects(dataset: h5py.Dataset, key: tuple[Any, ...]) -> Any:
-    """Items as h5py has them; its own indexing does not tell a list from a single item."""
-    space, shape = _selected(dataset, key)
-    if dataset.chunks is not None and h5py.check_string_dtype(dataset.dtype) is not None and _has_fill(dataset):
-        return _read_written_texts(dataset, key).reshape(shape)
-    array = np.empty(shape, dataset.dtype)
-    if array.size:
-        memory = h5s.create_simple(shape) if shape else h5s.create(h5s.SCALAR)
-        dataset.id.read(memory, space, array, mtype=h5t.py_create(dataset.dtype))
-    return array
 
 
 def _read_written_texts(dataset: h5py.Dataset, key: tuple[Any, ...]) -> Any:
@@ -224,52 +298,22 @@ def _has_fill(dataset: h5py.Dataset) -> bool:
     return bool(properties.fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED)
 
 
-def json_of(attribute: Any, described: Any, file: h5py.File) -> Any:
-    """The value of an attribute in JSON."""
-    kind = attribute.get_type()
-    if has_objects(described):
-        array = np.empty(attribute.shape, attribute.dtype)
-        attribute.read(array)
-    else:
-        raw = np.empty(attribute.shape, f"V{kind.get_size()}")
-        attribute.read(raw, mtype=kind)
-        made = np.frombuffer(raw.tobytes(), layout(described))
-        array = made.reshape((*attribute.shape, *made.shape[1:]))
-    if isinstance(described, dict) and "array" in described:
-        described = described["array"]
-    return _json(array if array.ndim else array[()], array.ndim, described, file)
-
-
-def _json(array: Any, ndim: int, of: Any, file: h5py.File) -> Any:
-    """Nested lists: `ndim` is told, since an item can be an array itself."""
-    if ndim:
-        return [_json(each, ndim - 1, of, file) for each in array]
-    return _json_item(array, of, file)
-
-
-def _json_item(value: Any, of: Any, file: h5py.File) -> Any:
-    if isinstance(of, dict):
-        if "struct" in of:
-            return [_json_item(value[name], each, file) for name, each, _ in of["struct"]]
-        if "list" in of:
-            return [_json_item(each, of["list"], file) for each in list_of(value, of["list"])]
-        if "array" in of:
-            return _json(value, len(of["shape"]), of["array"], file)
-        if of == BOOL:
-            return bool(value)
-        if "enum" in of:
-            return int(value)
-        return list(bytes(value))
-    if of == "reference":
+def json_of(value: Any, file: h5py.File) -> Any:
+    """The value of an attribute in JSON: structs and arrays are lists, references paths."""
+    if isinstance(value, np.ndarray):
+        return [json_of(each, file) for each in value] if value.ndim else json_of(value[()], file)
+    if isinstance(value, np.void):
+        return list(value.tobytes()) if value.dtype.names is None else [json_of(value[name], file) for name in value.dtype.names]
+    if isinstance(value, h5py.RegionReference):
+        raise TypeError("found references to regions")
+    if isinstance(value, h5py.Reference):
         return path_of(file, value).decode("utf-8", "replace")
-    if is_text(of):
-        raw = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else bytes(value or b"")
+    if isinstance(value, (str, bytes)):
+        raw = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else bytes(value)
         try:
             return raw.decode()
         except UnicodeDecodeError:
             return list(raw)
     if np.iscomplexobj(value):
         return [_number(float(value.real)), _number(float(value.imag))]
-    if isinstance(value, np.floating):
-        return _number(float(value))
-    return list(value.tobytes()) if isinstance(value, np.void) else value.item()
+    return _number(float(value)) if isinstance(value, np.floating) else value.item() if isinstance(value, np.generic) else value

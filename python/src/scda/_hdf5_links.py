@@ -1,4 +1,4 @@
-"""Links of HDF5, and where datasets have their items, without opening another file: that may be any file of the user's, or a pipe."""
+"""Finds out where links and datasets of HDF5 lead without opening another file, which may be any file of the user's, or a pipe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_HOPS = 40
 _PATTERN = re.compile("(%b|%%)")
 
 
-class LeadsAway(Exception):
+class OtherFile(Exception):
     """What was asked for is in another file: its name, and the path there."""
 
     def __init__(self, file: str, path: str) -> None:
@@ -49,7 +49,7 @@ def _objects(group: h5py.Group, parts: list[tuple[str, bool]], path: str, hops: 
     """What is at a path in the same file, whose parts may be patterns.
 
     Raises:
-        LeadsAway: a link leads to another file.
+        OtherFile: a link leads to another file.
     """
     if path.startswith("/"):
         group = group.file["/"]
@@ -70,7 +70,7 @@ def _objects(group: h5py.Group, parts: list[tuple[str, bool]], path: str, hops: 
             way = [(part, False) for part in link.path.split("/")]
             yield from _objects(group, way + rest, link.path, hops + 1)
         elif isinstance(link, h5py.ExternalLink):
-            raise LeadsAway(link.filename, "/".join([link.path.replace("%", "%%"), *(part for part, _ in rest)]))
+            raise OtherFile(link.filename, "/".join([link.path.replace("%", "%%"), *(part for part, _ in rest)]))
         elif isinstance(link, h5py.HardLink):
             found = group[each]
             if not rest:
@@ -120,7 +120,7 @@ class _Sources:
             for source in _objects(file["/"], [(part, True) for part in path.split("/")], path, 0):
                 if isinstance(source, h5py.Dataset):
                     self.check(source)
-        except LeadsAway as away:
+        except OtherFile as away:
             self._other(file, away.file, away.path, "HDF5_EXT_PREFIX")
 
     def _external(self, dataset: h5py.Dataset, name: str) -> None:

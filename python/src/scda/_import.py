@@ -1,4 +1,4 @@
-"""scda files from HDF5, NetCDF and NumPy's .npz files, and from folders of AMReX and Zarr."""
+"""Imports files of HDF5, NetCDF and NumPy (.npz), and folders of AMReX and Zarr."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._errors import ArgumentError, FormatError
 from ._importer import Importer, Tell, as_bool, expect_name, open_file
 from ._progress import Progress
 from ._selection import pieces
-from ._spool import Spool
+from ._temporary import TemporaryData
 from ._variables import DIMENSIONS, MAX_SHAPE, STATIC, TIME
 from ._writer import create_from
 
@@ -194,8 +194,8 @@ class _NetCDF(Importer):
         if variable.has_records:
             attrs[MAX_SHAPE] = [None, *variable.shape[1:]]
         fill = as_item(attrs.get("_FillValue"), item)
-        with Spool(self._folder) as spool:
-            items = spool.room(variable.shape, item)
+        with TemporaryData(self._folder) as temporary:
+            items = temporary.room(variable.shape, item)
             for key in pieces(variable.shape, None, item.itemsize):
                 items[key] = variable.items[key]
                 self._progress.add(items[key].nbytes)

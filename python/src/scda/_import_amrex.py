@@ -17,7 +17,7 @@ from ._errors import FormatError
 from ._mesh import MESH
 from ._importer import Importer, expect_name, open_file
 from ._patches import ATTRIBUTE, mesh_of_patches
-from ._spool import Spool
+from ._temporary import TemporaryData
 
 GROUP = "patches"
 _VERSION = "HyperCLaw-V1.1"
@@ -269,13 +269,13 @@ class Amrex(Importer):
 
     def _field(self, name: str, component: int, levels: list[_Level], offsets: Any, checksum: str) -> None:
         """Writes a variable of all patches. Its type is that of the first FAB; another one of a later FAB is converted to it."""
-        with Spool(self._folder) as spool:
+        with TemporaryData(self._folder) as temporary:
             items: Any = None
             patch = 0
             for level in levels:
                 for values in self._values(level, component):
                     if items is None:
-                        items = spool.room((int(offsets[-1]),), values.dtype.newbyteorder("="))
+                        items = temporary.room((int(offsets[-1]),), values.dtype.newbyteorder("="))
                     items[offsets[patch] : offsets[patch + 1]] = values.ravel(order="F")
                     self._progress.add(8 * values.size)
                     patch += 1

@@ -1,31 +1,22 @@
-"""scda files from HDF5 and NetCDF-4 files."""
+"""Imports HDF5 and NetCDF-4 files."""
 
 from __future__ import annotations
 
-import itertools
 import math
-import os
-import tempfile
-import zlib
 from typing import Any, Callable, Optional, Union
 
 import h5py
 import numpy as np
 
-from . import _core
-from ._common import packed
-from ._description import native
+from ._description import TYPE_NAMES, native
 from ._errors import Error, FormatError
-from ._file import open as open_scda
 from ._hdf5 import ENUMERATION, LINKS, NO_VARIABLE, TYPE, Filters, dimension_names, expect_filters, read_attributes
-from ._hdf5_items import Items
+from ._hdf5_items import Items, other_type
 from ._hdf5_links import expect_own, link_of
-from ._hdf5_types import BOOL, other_type
 from ._importer import Importer, as_bool, expect_name
 from ._selection import pieces
-from ._spool import Spool
+from ._temporary import TemporaryData
 from ._variables import DIMENSIONS, MAX_SHAPE, STATIC, TIME
-from ._writer import create
 
 # The most chunks of a dataset, stored or not: a small file can claim any number.
 _MOST_CHUNKS = 1 << 22
@@ -164,14 +155,12 @@ class Hdf5(Importer):
             raise ValueError(f"found {math.prod(items.shape)} items of any length, expected at most {_MOST_OBJECTS}")
         _expect_few(dataset)
         attrs = self._attributes_of(path, read_attributes(dataset, items.dtype, netcdf=self._is_netcdf))
-        names = items.described["names"] if isinstance(items.described, dict) and "enum" in items.described else None
-        is_kept = names is not None and items.described == BOOL and not items.has_bools()
-        if names is not None and (items.described != BOOL or is_kept):
-            attrs[ENUMERATION] = names
-        if is_kept:
+        if items.dtype.kind == "b" and not items.has_bools():
             items.keep_integers()
+        if items.names is not None:
+            attrs[ENUMERATION] = items.names
         dtype = as_bool(items.dtype, attrs, items.has_bools)
-        other = other_type(dataset.id.get_type(), items.described if not is_kept else BOOL)
+        other = other_type(dataset.id.get_type())
         if other is not None:
             self._leave_out(path, f"found {other}: the items are kept as {items.dtype}, their type is not", is_array=False)
         shape = items.shape
@@ -192,54 +181,68 @@ class Hdf5(Importer):
             "chunks": (*dataset.chunks, *items.inner) if is_cut else None,
         }
         if items.any_length is not None:
-            if items.any_length is bytes:
-                attrs[TYPE] = items.described
+            if items.list_of is not None:
+                name = items.list_of.name
+                attrs[TYPE] = {"list": name if name in TYPE_NAMES else f"r{8 * items.list_of.itemsize}"}
             options["dtype"] = items.any_length
             if options["chunks"]:  # which cut the first dimension only
                 options["chunks"] = (options["chunks"][0], *(max(n, 1) for n in shape[1:]))
-        filters = Filters.of_hdf5(dataset) if is_cut and 0 not in dataset.shape else None
-        if is_cut and _is_sparse(dataset, items.nbytes):
-            filters = Filters(False, None)
+        filters = Filters.of_hdf5(dataset) if is_cut and 0 not in dataset.shape and items.any_length is None else None
+        if filters is not None:
+            options.update(codec="zlib", level=filters.level, shuffle=filters.shuffle)
         if _was_never_written(dataset) and shape and 0 not in shape and items.any_length is None:
-            write = self._nothing(path, dtype, filters, options)
-        elif filters is not None and items.has_own_bytes() and dtype.kind in ("b", items.dtype.kind):
-            write = self._chunks(dataset, items, path, dtype, filters, options)
+            write = self._nothing(path, dtype, options)
+        elif is_cut and items.any_length is None and _is_sparse(dataset):
+            write = self._stored_chunks(dataset, items, path, dtype, options)
         else:
             write = self._items(dataset, items, path, dtype, options)
         self._prepared.append((path, write))
         self._progress.total += items.nbytes
 
-    def _nothing(
-        self, path: str, dtype: np.dtype[Any], filters: Optional[Filters], options: dict[str, Any]
-    ) -> Callable[[], None]:
+    def _nothing(self, path: str, dtype: np.dtype[Any], options: dict[str, Any]) -> Callable[[], None]:
         """A dataset without any item: chunks of fill values take no bytes, however many items they have."""
         chunks = options["chunks"]
         if chunks is None or dtype.itemsize * math.prod(chunks) > _MOST_CHUNK_BYTES:
             options["chunks"] = _chunks_of_nothing(options["shape"], dtype.itemsize)
-        if filters is not None:
-            options.update(codec="zlib", level=filters.level, shuffle=filters.shuffle)
         return lambda: self._w.dataset(path, dtype=dtype, **options)
+
+    def _stored_chunks(
+        self, dataset: h5py.Dataset, items: Items, path: str, dtype: np.dtype[Any], options: dict[str, Any]
+    ) -> Callable[[], None]:
+        """The chunks of a dataset that has few: what nobody writes is the fill value."""
+
+        def write() -> None:
+            boxes = []
+            inner = [0] * len(items.inner)
+            numbers = range(dataset.id.get_num_chunks())
+            with TemporaryData(self._folder) as temporary:
+                room = temporary.room((len(numbers), *options["chunks"]), dtype)
+                for number in numbers:
+                    origin = dataset.id.get_chunk_info(number).chunk_offset
+                    found = _read(dataset, items, tuple(slice(a, min(a + c, n)) for a, c, n in zip(origin, dataset.chunks, dataset.shape)))
+                    part = room[(number, *map(slice, found.shape))]
+                    part[...] = found
+                    boxes.append(((*origin, *inner), part))
+                    self._progress.add(part.nbytes)
+                self._w.dataset(path, boxes=boxes, dtype=dtype, **options)
+
+        return write
 
     def _items(
         self, dataset: h5py.Dataset, items: Items, path: str, dtype: np.dtype[Any], options: dict[str, Any]
     ) -> Callable[[], None]:
         """The items of a dataset."""
-        shape, chunks = options.pop("shape"), options.pop("chunks")
+        shape, chunks = options.pop("shape"), options["chunks"]
         # What was not compressed is not now.
-        has_filters = dataset.id.get_create_plist().get_nfilters() > 0
-        layout = {"chunks": chunks} if chunks is not None and (has_filters or items.any_length is not None) else {}
+        if dataset.id.get_create_plist().get_nfilters() == 0 and items.any_length is None:
+            options["chunks"] = None
 
         def write() -> None:
-            with Spool(self._folder) as spool:
-                room = spool.room(shape, dtype)
+            with TemporaryData(self._folder) as temporary:
+                room = temporary.room(shape, dtype)
                 for key in pieces(shape, chunks, dtype.itemsize):
                     key = key[: len(shape) - len(items.inner)] + tuple(map(slice, items.inner))
-                    try:
-                        found = items.read(key)
-                    except OSError as error:
-                        if dataset.external is None and not dataset.is_virtual:
-                            raise
-                        raise ValueError(f"found data in other files: {error}") from None
+                    found = _read(dataset, items, key)
                     if np.shape(found) == np.shape(room[key]):
                         room[key] = found
                     else:
@@ -247,50 +250,21 @@ class Hdf5(Importer):
                         room[key] = nothing if options["fill_value"] is None else options["fill_value"]
                         room[key][tuple(map(slice, np.shape(found)))] = found
                     self._progress.add(np.asarray(found).nbytes)
-                self._w.dataset(path, room, **options, **layout)
+                self._w.dataset(path, room, **options)
 
         return write
 
-    def _chunks(
-        self,
-        dataset: h5py.Dataset,
-        items: Items,
-        path: str,
-        dtype: np.dtype[Any],
-        filters: Filters,
-        options: dict[str, Any],
-    ) -> Callable[[], None]:
-        """The chunks of a dataset as they are."""
-        shape, chunks = options["shape"], options["chunks"]
-        stored = packed(dtype).newbyteorder(">" if items.is_big else "<")
 
-        def write() -> None:
-            found = _Chunks(dataset, filters, stored, math.prod(chunks), options["fill_value"])
-            grid = [range(0, n, c) for n, c in zip(shape, chunks)]
-            offsets = np.zeros(1 + math.prod(len(each) for each in grid), np.int64)
-            with Spool(self._folder) as spool:
-                for number, origin in enumerate(itertools.product(*grid)):
-                    data = found.read(origin)
-                    offsets[number + 1] = offsets[number] + len(data)
-                    spool.write(data)
-                    self._progress.add(math.prod(chunks) * dtype.itemsize)
-                self._w.block("scda dataset 00", self._metadata(path, dtype, filters, options, items.is_big))
-                self._w.varray(_core.stored_name(path), (offsets, spool.written()))
-
-        return write
-
-    def _metadata(
-        self, path: str, dtype: np.dtype[Any], filters: Filters, options: dict[str, Any], is_big: bool
-    ) -> bytes:
-        """The metadata, as the library writes them: for a dataset without data."""
-        with tempfile.TemporaryDirectory(prefix=".scda-", dir=self._folder) as folder:
-            name = os.path.join(folder, "metadata")
-            with create(name, seal=False, atomic=False) as w:
-                w.dataset(path, dtype=dtype, codec="zlib", level=filters.level, shuffle=filters.shuffle, **options)
-            with open_scda(name) as f:
-                text: bytes = f.sections[0].read()
-        # Before it, there is no text of the user's.
-        return text.replace(b'"endian": "little"', b'"endian": "big"', 1) if is_big else text
+def _read(dataset: h5py.Dataset, items: Items, key: tuple[Any, ...]) -> Any:
+    """Items of a dataset. What HDF5 cannot read is damaged, or not there if it is in another file."""
+    try:
+        return items.read(key)
+    except OSError as error:
+        if dataset.external is not None or dataset.is_virtual:
+            raise ValueError(f"found data in other files: {error}") from None
+        if getattr(error, "errno", None) is not None:
+            raise
+        raise FormatError(str(error)) from None
 
 
 def _address(item: Union[h5py.Group, h5py.Dataset]) -> int:
@@ -330,34 +304,15 @@ def _is_dimension_of(scale: h5py.Dataset, group: h5py.Group) -> bool:
     return any(each and scale.file[each].parent == group for each in references)
 
 
-def _masks(dataset: h5py.Dataset) -> Callable[[tuple[int, ...]], Optional[int]]:
-    """The filters that were left out of a chunk with this first item; None if the chunk is not stored."""
-    identity = dataset.id
-    if not hasattr(identity, "chunk_iter"):  # with an HDF5 before 1.12.3
-
-        def ask(origin: tuple[int, ...]) -> Optional[int]:
-            found = identity.get_chunk_info_by_coord(origin)
-            return None if found.byte_offset is None else found.filter_mask
-
-        return ask
-    masks: dict[tuple[int, ...], int] = {}
-
-    def add(chunk: Any) -> None:
-        masks[tuple(chunk.chunk_offset)] = chunk.filter_mask
-
-    identity.chunk_iter(add)
-    return masks.get
-
-
 def _was_never_written(dataset: h5py.Dataset) -> bool:
     """Whether HDF5 has no byte of it, here or in another file: all items are the fill value."""
     return not dataset.is_virtual and dataset.external is None and dataset.id.get_storage_size() == 0
 
 
-def _is_sparse(dataset: h5py.Dataset, nbytes: int) -> bool:
-    """Whether it has no filters, and most of its chunks were never written."""
-    has_filters = dataset.id.get_create_plist().get_nfilters() > 0
-    return not has_filters and 0 < dataset.id.get_storage_size() < nbytes // 2
+def _is_sparse(dataset: h5py.Dataset) -> bool:
+    """Whether most of its chunks were never written."""
+    count = math.prod(-(-n // c) for n, c in zip(dataset.shape, dataset.chunks))
+    return not dataset.is_virtual and 2 * int(dataset.id.get_num_chunks()) < count
 
 
 def _chunks_of_nothing(shape: tuple[int, ...], item_bytes: int) -> tuple[int, ...]:
@@ -380,55 +335,3 @@ def _expect_few(dataset: h5py.Dataset) -> None:
     if count > _MOST_CHUNKS:
         what = "h5repack makes larger ones of them"
         raise ValueError(f"found room for {count} chunks, expected at most {_MOST_CHUNKS}; {what}")
-
-
-class _Chunks:
-    """The chunks of a dataset as they are in HDF5, each checked."""
-
-    def __init__(
-        self, dataset: h5py.Dataset, filters: Filters, dtype: np.dtype[Any], items: int, fill_value: Any
-    ) -> None:
-        self._dataset = dataset
-        self._filters = filters
-        self._dtype = dtype
-        self._mask = _masks(dataset)
-        self._items = items
-        self._size = items * dtype.itemsize
-        self._fill_value = fill_value
-        self._fill: Optional[bytes] = None
-
-    def read(self, origin: tuple[int, ...]) -> bytes:
-        """The bytes of a chunk; none if all its items have the fill value."""
-        mask = self._mask(origin)
-        if mask is None:
-            return b""
-        data = bytes(self._dataset.id.read_direct_chunk(origin)[1])
-        last = 1 if self._filters.shuffle else 0
-        is_compressed = self._filters.level is not None and not mask >> last & 1
-        raw = self._decompressed(data, origin) if is_compressed else data
-        if len(raw) != self._size:
-            raise FormatError(f"chunk at {origin}: found {len(raw)} bytes, expected {self._size}")
-        if last and mask & 1:
-            raw = self._shuffled(raw)
-            is_compressed = False
-        if self._fill is None:
-            fill = np.zeros((), self._dtype) if self._fill_value is None else np.asarray(self._fill_value, self._dtype)
-            self._fill = self._shuffled(fill.tobytes() * self._items)
-        if raw == self._fill:
-            return b""
-        return data if is_compressed else zlib.compress(raw, 2 if self._filters.level is None else self._filters.level)
-
-    def _decompressed(self, data: bytes, origin: tuple[int, ...]) -> bytes:
-        stream = zlib.decompressobj()
-        try:
-            raw = stream.decompress(data, self._size + 1)
-        except zlib.error as error:
-            raise FormatError(f"chunk at {origin}: {error}") from None
-        if not stream.eof or stream.unused_data:
-            raise FormatError(f"chunk at {origin}: not a zlib stream of {self._size} bytes")
-        return raw
-
-    def _shuffled(self, raw: bytes) -> bytes:
-        if not self._filters.shuffle:
-            return raw
-        return np.frombuffer(raw, np.uint8).reshape(-1, self._dtype.itemsize).T.tobytes()

@@ -1,4 +1,4 @@
-"""Zarr folders, of version 2 and 3, by the package zarr."""
+"""Imports folders of Zarr, versions 2 and 3, which the package zarr reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._description import attributes_text, native
 from ._errors import FormatError
 from ._importer import Importer, expect_name
 from ._selection import pieces
-from ._spool import Spool
+from ._temporary import TemporaryData
 from ._variables import STATIC, TIME
 
 # The attribute with the names of dimensions, as xarray writes it in version 2.
@@ -102,8 +102,8 @@ class Zarr(Importer):
         if names and array.shape and 0 not in array.shape:
             options.update(encode=True, chunks=tuple(min(c, n) for c, n in zip(chunks, array.shape)))
             options["codec"] = next((_CODECS[each] for each in names if each in _CODECS), "zstd")
-        with Spool(self._folder) as spool:
-            room = spool.room(tuple(array.shape), dtype)
+        with TemporaryData(self._folder) as temporary:
+            room = temporary.room(tuple(array.shape), dtype)
             for key in pieces(tuple(array.shape), chunks or None, max(1, dtype.itemsize)):
                 try:
                     room[key] = array[key]

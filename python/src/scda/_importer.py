@@ -1,4 +1,4 @@
-"""What the importers of all formats have in common."""
+"""The base class of the importers of all formats."""
 
 from __future__ import annotations
 

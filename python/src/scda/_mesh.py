@@ -1,8 +1,8 @@
-"""Reading: the mesh of a forest of quadtrees or octrees."""
+"""Reads the mesh of a forest of quadtrees or octrees, or of trees of any shapes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, NoReturn, Optional
 
 import numpy as np
 
@@ -13,16 +13,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ._forest import Forest
+    from ._series import Series
 
-# Of vertices that no tree has: a damaged number shall cost no memory.
-_MOST_UNUSED_VERTICES = 1 << 20
 # The attribute of a mesh, and of what belongs to it.
 MESH = "scda_mesh"
-# The quadrants that are looked at at once, so that a mesh of any size needs bounded memory.
+# How many quadrants are read at once, so that a mesh of any size needs bounded memory.
 BATCH = 1 << 20
-# VTK goes around the corners of a cell where a forest goes along its axes.
-_AROUND = {2: [0, 1, 3, 2], 3: [0, 1, 3, 2, 4, 5, 7, 6]}
-_QUAD, _HEXAHEDRON = 9, 12
 
 
 def mesh_checksum(level: NDArray[np.uint8], tree_offsets: NDArray[np.int64]) -> str:
@@ -35,13 +31,23 @@ def mesh_checksum(level: NDArray[np.uint8], tree_offsets: NDArray[np.int64]) -> 
     >>> scda.mesh_checksum(np.array([1, 1, 1, 1, 0], np.uint8), np.array([0, 4, 5]))
     '752cf7a7fb077e1f'
     """
-    numbers = np.arange(len(level), dtype=np.uint64)
-    trees = np.searchsorted(tree_offsets, numbers, "right") - 1
-    return _core.mesh_checksum(numbers, trees, np.asarray(level, np.uint8))
+    return _core.mesh_checksum(flat(level, "u1"), flat(tree_offsets, "i8"))
+
+
+def flat(array: Any, dtype: str) -> NDArray[Any]:
+    """Numbers as the core takes them."""
+    return np.ascontiguousarray(array, dtype).ravel()
+
+
+def expect_right(series: Series, wrong: Optional[tuple[str, str]], datasets: Mapping[str, Optional[Dataset]]) -> None:
+    """An error if the core has found a part of a mesh to be wrong, and how."""
+    if wrong is not None:
+        part, words = wrong
+        series._fail(f"{series.name}/{part}: {words}", datasets.get(part))
 
 
 class Mesh:
-    """The quadrants of a forest (in 3D: octants), and where they are in space.
+    """The quadrants of a forest (in 3D: octants), or the elements of one of any shapes, and where they are in space.
 
     Attributes:
         level: the dataset with the level of each quadrant.
@@ -51,6 +57,9 @@ class Mesh:
             does not say.
         checksum: that of :func:`mesh_checksum`, which fields name.
         key: differs between the meshes of a file.
+        type, position, tree_shape: of a forest of any shapes, the dataset that says where the other corners of each element are, the one
+            with the number of the finest elements of the tree before each element, and the shape of each tree, by the numbers of VTK;
+            None of others.
     """
 
     def __init__(
@@ -64,94 +73,98 @@ class Mesh:
         self._forest = forest
         self.key = key
         self.dimension = d = forest.dimension
-        number = forest._number("coordinates", coordinates.section.index)
         self.coordinates = coordinates
-        self.level = forest._paired("level", "coordinates", number)
-        offsets = forest._paired("tree_offsets", "coordinates", number)
+        number = forest._number("coordinates", coordinates.section.index)
         forest._expect(coordinates, "int32", (None, d))
-        count = len(coordinates)
-        forest._expect(self.level, "uint8", (count,))
+        self.level = self._of_elements("level", number, "uint8")
+        has_shapes = forest._has_shapes
+        self.type = self._of_elements("type", number, "uint8") if has_shapes else None
+        self.position = self._of_elements("position", number, "uint64") if has_shapes else None
+        offsets = forest._paired("tree_offsets", "coordinates", number)
         forest._expect(offsets, "int64", (None,))
-        forest._expect(connectivity, "int32", (None, 2 * d))
+        forest._expect(connectivity, "int64" if has_shapes else "int32", (None, 2 * d))
         trees = len(connectivity)
         forest._expect(offsets, "int64", (trees + 1,))
         if trees == 0:
             forest._fail(f"{connectivity.name}: there is no tree", connectivity)
-        self.tree_offsets = self._find_offsets(offsets, count)
+        self.tree_offsets = self._find_offsets(offsets, trees)
+        shapes = self._of_trees("tree_shape", connectivity) if has_shapes else None
+        if has_shapes and shapes is None:
+            forest._fail(f"{forest.name}/tree_shape: none follows {connectivity.name}", connectivity)
+        if shapes is not None:
+            forest._expect(shapes, "uint8", (trees,))
+        self.tree_shape: Optional[NDArray[np.uint8]] = None if shapes is None else shapes[...]
         has_same = before is not None and before.key[1] == key[1]
         corners = before.tree_corners if before is not None and has_same else self._find_corners(connectivity, trees)
         self.tree_corners: Optional[NDArray[np.float64]] = corners
-        self._check_elements(None)
+        self.checksum = self._check(shapes)
 
-    def _check_elements(self, tree_shape: Optional[NDArray[np.uint8]], *more: Dataset) -> None:
-        """The elements fill their trees, in order; with their checksum, which is compared."""
-        check = _core.ElementCheck(self.dimension, self.tree_offsets, tree_shape)
-        for _, corner, level, *others in self._batches(0, len(self), *more):
-            self._expect_right(check.add(corner.ravel(), level, *(others or (None, None))))
-        wrong, self.checksum = check.end()
-        self._expect_right(wrong)
-        found = self.coordinates.attrs.get(MESH, self.checksum)
-        if found != self.checksum:
-            what = f"found the checksum {found!r}, expected {self.checksum!r}"
+    def _of_elements(self, name: str, number: int, dtype: str) -> Dataset:
+        """The dataset of this mesh with an item for each quadrant."""
+        found = self._forest._paired(name, "coordinates", number)
+        self._forest._expect(found, dtype, (len(self.coordinates),))
+        return found
+
+    def _of_trees(self, name: str, connectivity: Dataset) -> Optional[Dataset]:
+        """The last dataset of this name before the next connectivity begins."""
+        forest, start = self._forest, connectivity.section.index
+        following = forest._number("tree_to_tree", start + 1)
+        end = [*forest._places("tree_to_tree")[following : following + 1], len(forest.file.sections)][0]
+        return forest._last(name, start, end)
+
+    def _find_offsets(self, dataset: Dataset, trees: int) -> NDArray[np.int64]:
+        """Checks them batch by batch: of trees that are not there, a file may have any number."""
+        found: list[NDArray[np.int64]] = []
+        before = 0
+        for start in range(0, len(dataset), BATCH):
+            found.append(dataset[start : start + BATCH])
+            wrong = _core.wrong_tree_offsets(found[-1], start, before, trees, len(self))
+            expect_right(self._forest, wrong, {"tree_offsets": dataset})
+            before = int(found[-1][-1])
+        return np.concatenate(found)
+
+    def _find_corners(self, connectivity: Dataset, trees: int) -> Optional[NDArray[np.float64]]:
+        forest, d = self._forest, self.dimension
+        if forest._has_shapes:
+            places = self._of_trees("tree_vertices", connectivity)
+            if places is None:
+                return None
+            forest._expect(places, "float64", (trees, 2**d, 3))
+            all_places: NDArray[np.float64] = places[...]
+            return all_places
+        vertices, corners = self._of_trees("vertices", connectivity), self._of_trees("tree_to_vertex", connectivity)
+        if vertices is None or corners is None:
+            return None
+        forest._expect(vertices, "float64", (None, 3))
+        forest._expect(corners, "int32", (trees, 2**d))
+        most = _core.most_vertices(trees, d)
+        if len(vertices) > most:
+            forest._fail(f"{vertices.name}: found {len(vertices)} vertices, expected at most {most}", vertices)
+        numbers = corners[...]
+        expect_right(forest, _core.wrong_corners(numbers.ravel(), d, len(vertices)), {"tree_to_vertex": corners})
+        found: NDArray[np.float64] = vertices[...][numbers]
+        return found
+
+    def _check(self, shapes: Optional[Dataset]) -> str:
+        """Checks all quadrants. Returns the checksum."""
+        check = _core.ForestCheck(self.dimension, self.tree_offsets, self.tree_shape)
+        datasets = {"coordinates": self.coordinates, "level": self.level, "type": self.type, "position": self.position}
+        of_elements = () if self.type is None or self.position is None else (self.type, self.position)
+        for _, corner, level, *more in self._batches(0, len(self), *of_elements):
+            wrong = check.add(corner.ravel(), level, *(more or (None, None)))
+            expect_right(self._forest, wrong, {**datasets, "tree_shape": shapes})
+        found = self.coordinates.attrs.get(MESH, check.checksum)
+        if found != check.checksum:
+            what = f"found the checksum {found!r}, expected {check.checksum!r}"
             self._forest._fail(f"{self.coordinates.name}: {what}", self.coordinates)
-
-    def _expect_right(self, wrong: Optional[tuple[str, str]]) -> None:
-        if wrong is not None:
-            dataset: Dataset = getattr(self, wrong[0])
-            self._forest._fail(f"{dataset.name}: {wrong[1]}", dataset)
+        return check.checksum
 
     def __len__(self) -> int:
         """The number of quadrants."""
         return len(self.coordinates)
 
-    def _find_offsets(self, dataset: Dataset, count: int) -> NDArray[np.int64]:
-        """They are checked piece by piece: of trees that are not there, a file may have any number."""
-        what = f"expected offsets from 0 to {count} that grow"
-        pieces: list[NDArray[np.int64]] = []
-        for start in range(0, len(dataset), BATCH):
-            piece = dataset[start : start + BATCH]
-            before = pieces[-1][-1:] if pieces else piece[:0]
-            joined = np.concatenate([before, piece])
-            odd = np.flatnonzero(joined[1:] <= joined[:-1])  # a difference may overflow
-            if len(odd):
-                tree = start + int(odd[0]) - len(before)
-                self._forest._fail(f"{dataset.name}: found tree {tree} without quadrants, {what}", dataset)
-            pieces.append(piece)
-        ends = [int(pieces[0][0]), int(pieces[-1][-1])]
-        if ends != [0, count]:
-            self._forest._fail(f"{dataset.name}: found {ends}, {what}", dataset)
-        return np.concatenate(pieces)
-
-    def _end_of(self, connectivity: Dataset) -> int:
-        """The section where the next connectivity begins."""
-        later = self._forest._number("tree_to_tree", connectivity.section.index + 1)
-        return [*self._forest._places("tree_to_tree")[later : later + 1], len(self._forest.file.sections)][0]
-
-    def _find_corners(self, connectivity: Dataset, trees: int) -> Optional[NDArray[np.float64]]:
-        forest = self._forest
-        end = self._end_of(connectivity)
-        vertices = forest._last("vertices", connectivity.section.index, end)
-        corners = forest._last("tree_to_vertex", connectivity.section.index, end)
-        if vertices is None or corners is None:
-            return None
-        forest._expect(vertices, "float64", (None, 3))
-        forest._expect(corners, "int32", (trees, 2**self.dimension))
-        most = trees * 2**self.dimension + _MOST_UNUSED_VERTICES
-        if len(vertices) > most:
-            forest._fail(f"{vertices.name}: found {len(vertices)} vertices, expected at most {most}", vertices)
-        numbers = corners[...]
-        odd = np.flatnonzero(((numbers < 0) | (numbers >= len(vertices))).any(1))
-        if len(odd):
-            forest._fail(
-                f"{corners.name}: tree {odd[0]}: found {numbers[odd[0]].tolist()}, expected vertices below "
-                f"{len(vertices)}",
-                corners,
-            )
-        places: NDArray[np.float64] = vertices[...][numbers]
-        return places
-
-    def _batches(self, first: int, end: int, *more: Dataset) -> Iterator[tuple[NDArray[Any], ...]]:
-        """Tree, corner and level of the quadrants from first to end, and their rows of more datasets, in parts of bounded
+    def _batches(self, first: int, end: int, *more: Dataset) -> Iterator[tuple[Any, ...]]:
+        """The number of a quadrant, corners and levels from it on, and their rows of more datasets, in batches of bounded
         size. Collective: as many reads as the rank needs that has the most."""
         file = self._forest.file
         count = len(range(first, end, BATCH))
@@ -159,18 +172,31 @@ class Mesh:
             count = max(file.proc_counts(count))
         for number in range(count):
             start = min(first + number * BATCH, end)
-            stop = min(start + BATCH, end)
-            corner, level, *others = [dataset[start:stop] for dataset in (self.coordinates, self.level, *more)]
-            if start < stop:
-                trees = self.trees(start, stop).astype(np.int64)
-                yield trees, corner, level, *others
+            rows = slice(start, min(start + BATCH, end))
+            found = [dataset[rows] for dataset in (self.coordinates, self.level, *more)]
+            if rows.start < rows.stop:
+                yield (start, *found)
 
-    def _range(self, start: int, stop: Optional[int]) -> tuple[int, int]:
+    def _cells(
+        self, start: int, stop: Optional[int], apart: bool, for_vtk: bool
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]]:
+        """Points, the points of the cells, how many each cell has, and its shape, in batches."""
         stop = len(self) if stop is None else stop
         with self._forest.file._reading():
             if not 0 <= start <= stop <= len(self):
                 raise ValueError(f"range: found {start} to {stop}, expected a part of 0 to {len(self)}")
-        return start, stop
+        if self.tree_corners is None:
+            self._no_corners()
+        corners = flat(self.tree_corners, "f8")
+        of_elements = () if self.type is None else (self.type,)
+        for first, corner, level, *kind in self._batches(start, stop, *of_elements):
+            yield _core.forest_cells(
+                self.tree_offsets, self.tree_shape, corners, first, corner, level, kind[0] if kind else None, apart, for_vtk
+            )
+
+    def _no_corners(self) -> NoReturn:
+        name = "tree_vertices" if self._forest._has_shapes else "vertices"
+        self._forest._fail(f"{self._forest.name}/{name}, the geometry of the trees, is missing")
 
     def parts(
         self, start: int = 0, stop: Optional[int] = None
@@ -186,42 +212,29 @@ class Mesh:
 
         Returns:
             Points in space, shape (points, 3). The points of each cell, shape (quadrants, 2^d), from 0 in each part,
-            x varying fastest.
+            x varying fastest; of a forest of any shapes in the order of docs/t8code.md, with -1 for corners that the shape of the element
+            does not have.
         """
-        if self.tree_corners is None:
-            self._forest._fail(f"{self._forest.name}/vertices, the geometry of the trees, is missing")
-        for points, cells, _ in self._placed(*self._range(start, stop), None):
+        for points, corners, widths, _ in self._cells(start, stop, False, False):
+            cells = np.full((len(widths), 2**self.dimension), -1, np.int64)
+            cells[np.arange(2**self.dimension) < widths[:, None]] = corners
             yield points, cells
-
-    def _placed(
-        self, first: int, end: int, tree_shape: Optional[NDArray[np.uint8]], *more: Dataset
-    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8]]]:
-        """Points and cells, with the shape of each."""
-        corners = self.tree_corners
-        assert corners is not None
-        for trees, corner, level, *others in self._batches(first, end, *more):
-            of = slice(trees[0], trees[-1] + 1)
-            shapes = None if tree_shape is None else tree_shape[of]
-            points, cells, kinds = _core.place_elements(
-                self.dimension, corners[of].ravel(), shapes, trees - trees[0], corner.ravel(), level, *(others or (None,))
-            )
-            yield points.reshape(-1, 3), cells.reshape(len(level), -1), kinds
 
     def points_and_cells(
         self, start: int = 0, stop: Optional[int] = None
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The :meth:`parts` as one: points in space, shape (points, 3), and the points of each cell, shape
-        (quadrants, 2^d), x varying fastest. Collective: each rank gives a range of its own, any or none."""
+        (quadrants, 2^d). Collective: each rank gives a range of its own, any or none."""
         points, cells, before = [np.empty((0, 3))], [np.empty((0, 2**self.dimension), np.int64)], 0
         for each_points, each_cells in self.parts(start, stop):
             points.append(each_points)
-            cells.append(each_cells + before)
+            cells.append(np.where(each_cells < 0, each_cells, each_cells + before))
             before += len(each_points)
         return np.concatenate(points), np.concatenate(cells)
 
     def vtk_parts(
         self, start: int = 0, stop: Optional[int] = None, apart: bool = False
-    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]]:
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]]:
         """Cells as VTK has them, as :meth:`parts`. Collective.
 
         Args:
@@ -232,12 +245,7 @@ class Mesh:
             Points in space; the points of the cells one after the other; how many each cell has; its shape, by the numbers
             of VTK.
         """
-        for points, cells in self.parts(start, stop):
-            if apart:
-                points, cells = points[cells.ravel()], np.arange(cells.size).reshape(cells.shape)
-            shape, width = (_QUAD if self.dimension == 2 else _HEXAHEDRON), cells.shape[1]
-            around = cells[:, _AROUND[self.dimension]].ravel()
-            yield points, around, np.full(len(cells), width), np.full(len(cells), shape, np.uint8)
+        return self._cells(start, stop, apart, True)
 
     @property
     def tree(self) -> NDArray[np.int32]:

@@ -1,4 +1,4 @@
-"""Reading: particles in the cells of a mesh, or without one (docs/particles.md)."""
+"""Reads particles in the cells of a mesh, or without one (docs/particles.md)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _core
 from ._dataset import Dataset
+from ._mesh import expect_right
 from ._series import Steps, groups_with
 
 if TYPE_CHECKING:
@@ -79,9 +80,7 @@ class ParticleStep:
         self.number = number
         dataset = particles._offsets(particles._bounds[number + 1])
         self.offsets: NDArray[np.int64] = dataset[:]
-        wrong = _core.wrong_offsets(np.ascontiguousarray(self.offsets, "i8"))
-        if wrong is not None:
-            particles._fail(f"{dataset.name}: {wrong}", dataset)
+        expect_right(particles, _core.wrong_offsets(self.offsets), {"offsets": dataset})
 
     @property
     def time(self) -> float:

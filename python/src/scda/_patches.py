@@ -1,4 +1,4 @@
-"""Reading: meshes of patches, as block-structured codes have them (docs/patches.md)."""
+"""Reads meshes of patches, as block-structured codes have them (docs/patches.md)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from ._dataset import Dataset
 from . import _core
-from ._mesh import MESH
+from ._dataset import Dataset
+from ._mesh import MESH, expect_right, flat
 from ._series import Steps, groups_with
 
 if TYPE_CHECKING:
@@ -95,9 +95,7 @@ class PatchMesh:
         geometry = parts["geometry"][:]
         self.origin, self._spacing = geometry
         self.offsets, self.checksum, wrong = mesh_of_patches(self.boxes, self.level, self.ratio, self.domain, geometry)
-        if wrong is not None:
-            dataset = parts.get(wrong[0], boxes)
-            patches._fail(f"{dataset.name}: {wrong[1]}", dataset)
+        expect_right(patches, wrong, {**parts, "boxes": boxes})
         named = boxes.attrs.get(MESH, self.checksum)
         if named != self.checksum:
             patches._fail(
@@ -136,10 +134,6 @@ def mesh_of_patches(
 ) -> tuple[NDArray[np.int64], str, Optional[tuple[str, str]]]:
     """Where the cells of each patch begin, with the end of all, and the checksum of the mesh; and the dataset that is wrong and how, if
     one is."""
-
-    def flat(array: NDArray[Any], dtype: str) -> NDArray[Any]:
-        return np.ascontiguousarray(array, dtype).ravel()
-
     offsets, checksum, wrong = _core.patch_mesh(
         boxes.shape[2], flat(boxes, "i8"), flat(level, "i4"), flat(ratio, "i4"), flat(domain, "i8"), flat(geometry, "f8")
     )

@@ -1,4 +1,4 @@
-"""The progress of a long task, on a terminal."""
+"""Shows the progress of a long task on a terminal."""
 
 from __future__ import annotations
 
@@ -71,35 +71,6 @@ class Progress:
     @staticmethod
     def _write(line: str) -> None:
         tell(f"\r\x1b[K{line}")
-
-
-class _Bar(Progress):
-    """A bar of tqdm, also in notebooks."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
-        from tqdm.auto import tqdm
-
-        self._made = tqdm(desc=self._what, unit="B", unit_scale=True, delay=_PATIENCE)
-
-    def add(self, number: int) -> None:
-        if self._made.total != (self.total or None):
-            self._made.total = self.total or None
-        self._made.update(number)
-
-    def clear(self) -> None:
-        self._made.clear()
-
-    def __exit__(self, *_: Any) -> None:
-        self._made.close()
-
-
-def bar(what: str) -> Progress:
-    """A bar of tqdm if that is installed; else a line on a terminal."""
-    try:
-        return _Bar(what)
-    except ModuleNotFoundError:
-        return Progress(what)
 
 
 def _cut(line: str, columns: int) -> str:

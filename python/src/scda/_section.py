@@ -1,4 +1,4 @@
-"""Reading: one section."""
+"""Reads a section: its bytes or elements."""
 
 from __future__ import annotations
 
@@ -366,7 +366,7 @@ class Section:
         """Bytes of an inline section or a block."""
         if self._file._ranks is None or self.kind == "inline":
             return self.to_numpy()[start:stop].tobytes()
-        return core.read_block_range(self.offset, start, stop)
+        return core.read_block_range(self.offset, start, stop) or b""
 
     def _read(self, start: int, stop: int) -> bytes:
         """Elements one after the other."""

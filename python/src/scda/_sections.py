@@ -1,4 +1,4 @@
-"""Reading: the sections of a file, as a sequence."""
+"""The sections of a file, as a sequence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Iterator, Optional, Sequence, Union, overload
 
 from ._common import record_number
 from ._errors import Error
-from ._finding import Finder
+from ._lookup import SectionLookup
 from ._section import Section
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Sections(Sequence[Section]):
         self._file = file
 
     @property
-    def _finder(self) -> Finder:
+    def _finder(self) -> SectionLookup:
         return self._file._finder
 
     def __len__(self) -> int:

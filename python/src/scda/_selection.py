@@ -1,4 +1,4 @@
-"""What an index selects of an array, and the boxes that are read for it."""
+"""Selections: the items that an index selects, and the boxes that are read for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what is no file of this system: file objects of Python, and what fsspec finds by an address."""
+"""Sources of bytes other than local files: file objects of Python, and addresses, which fsspec opens."""
 
 from __future__ import annotations
 

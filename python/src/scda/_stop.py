@@ -1,4 +1,4 @@
-"""A stop in time: signals and a deadline, as an answer that is the same on all ranks."""
+"""Requests to stop, by signals or a deadline, on which all ranks agree."""
 
 import signal
 from collections.abc import Iterable

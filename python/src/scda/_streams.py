@@ -1,4 +1,4 @@
-"""Streams of tasks, as file objects."""
+"""Streams of tasks, read and written as file objects."""
 
 from __future__ import annotations
 

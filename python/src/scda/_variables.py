@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import fnmatch
 import operator
-from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Optional, Protocol, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Optional, Protocol, Sequence
 
 from ._dataset import Dataset
 from ._group import Group, Records
@@ -209,107 +208,6 @@ def _made(
             shape = (len(numbers[name]), *shape)
         made.append(Variable(name, dims[name], shape, _common(each), each[0], numbers[name], name in counting))
     return made
-
-
-class Array(NamedTuple):
-    """A variable of a hierarchy of groups, and its records."""
-
-    variable: Variable
-    datasets: list[Dataset]
-
-
-class Level(NamedTuple):
-    """A group: its path (`/` for the file), its attributes, and the arrays directly below it."""
-
-    path: str
-    attrs: dict[str, Any]
-    arrays: list[Array]
-    # How many records of one name the arrays are, `0`, `1`, ...; 0 if they are not.
-    records: int = 0
-
-    def path_of(self, name: str) -> str:
-        """The path of something directly below it."""
-        return name if self.path == "/" else f"{self.path}/{name}"
-
-
-def levels(file: File, likeness: Callable[[Dataset], Any], without: Iterable[str] = ()) -> list[Level]:
-    """All groups of a file, each after the one that it is in. Records of which `likeness` differs are arrays `0`, `1`, ... of
-    a group with their name.
-
-    Args:
-        without: patterns of names to leave out.
-    """
-    patterns = list(without)
-    split: dict[str, int] = {}
-    found: dict[str, tuple[list[Dataset], range]] = {}
-    names = [name for name in file._datasets() if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
-    taken = set(names)
-    for name in names:
-        records = list(file.records(name))
-        if len({likeness(each) for each in records}) == 1:
-            found[name] = records, range(len(records))
-            continue
-        split[name] = len(records)
-        for number, each in enumerate(records):
-            path = f"{name}/{number}"
-            if path in taken:
-                raise ValueError(f"dataset {path!r}: found it beside records of {name!r} that differ; leave one out")
-            taken.add(path)
-            found[path] = [each], range(number, number + 1)
-    groups = {"/": None, **dict.fromkeys(path[:-1] for path in file._paths() if path.endswith("/"))}
-    for name in [*found, *list(groups)]:
-        for end in (at for at, letter in enumerate(name) if letter == "/" and at):
-            groups.setdefault(name[:end])
-    for path in groups:
-        if path in found:
-            raise ValueError(f"dataset {path!r}: found a group of this name, too; leave one of them out")
-    made: list[Level] = []
-    times = None
-    for path in sorted(groups, key=lambda path: path.split("/") if path != "/" else []):
-        prefix = "" if path == "/" else f"{path}/"
-        below = {
-            name[len(prefix) :]: name for name in found if name.startswith(prefix) and "/" not in name[len(prefix) :]
-        }
-        variables = _made(
-            {name: found[whole][0] for name, whole in below.items()},
-            {name: found[whole][1] for name, whole in below.items()},
-            times,
-        )
-        variables = _of_one_size(variables)
-        if path == "/":
-            times = next((v.shape[0] for v in variables if v.name == TIME and v.dims == (TIME,)), None)
-        arrays = [Array(v, found[below[v.name]][0]) for v in variables]
-        made.append(Level(path, dict(Group(file, path).attrs), arrays, split.get(path, 0)))
-    return [_with_own_dimension(level, made) for level in made]
-
-
-def _with_own_dimension(level: Level, made: Sequence[Level]) -> Level:
-    """Arrays of one dimension without a name have their own if those in groups below have one of that name and size."""
-    below = [other for other in made if other is not level and other.path.startswith(level.path_of(""))]
-    used = {(dim, n) for other in below for v, _ in other.arrays for dim, n in zip(v.dims, v.shape)}
-    arrays = []
-    for v, datasets in level.arrays:
-        if v.dataset.dims == (None,) and not v.has_records and (v.name, v.shape[0]) in used:
-            v = v._replace(dims=(v.name,))
-        arrays.append(Array(v, datasets))
-    return level._replace(arrays=arrays)
-
-
-def _of_one_size(made: Sequence[Variable]) -> list[Variable]:
-    """The same with other names of dimensions where one has two sizes, or is the name of a variable that is not its
-    coordinate."""
-    others = {v.name for v in made if v.dims != (v.name,)}
-    sizes = {v.name: v.shape[0] for v in made if v.dims == (v.name,)}
-    renamed = []
-    for variable in made:
-        dims = []
-        for d, (dim, n) in enumerate(zip(variable.dims, variable.shape)):
-            name = f"{dim}_index" if dim in others else dim
-            if sizes.setdefault(name, n) != n:
-                name = f"{variable.name}_dim_{d}"
-            dims.append(name)
-        renamed.append(variable._replace(dims=tuple(dims)))
-    return renamed
 
 
 def _one(name: str, count: int, record: int) -> range:

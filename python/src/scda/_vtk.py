@@ -5,19 +5,19 @@ A field that is plain in a large scda file stays there: the VTKHDF file says whe
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
-from ._cf import View, unpacked
+from ._cf import UnpackedView, unpacked
 from ._dataset import Dataset
 from ._errors import ShortFileError
 from ._file import File, open
 from ._forest import Forest, forests
 from ._mesh import Mesh
-from ._zarr_arrays import raw_metadata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ _CHUNK_ROWS = 1 << 16
 _SMALL_BYTES = 1 << 26
 
 
-Entry = Union[Dataset, View, "NDArray[Any]", "_Trees"]
+Entry = Union[Dataset, UnpackedView, "NDArray[Any]", "_Trees"]
 
 
 class Column(NamedTuple):
@@ -244,12 +244,12 @@ class Sidecar:
 
 def _dataset_of(entry: Entry) -> Optional[Dataset]:
     """The dataset that has the values; None if they are computed."""
-    if isinstance(entry, View):
+    if isinstance(entry, UnpackedView):
         return entry.dataset
     return entry if isinstance(entry, Dataset) else None
 
 
-def _kind(dataset: Union[Dataset, View]) -> str:
+def _kind(dataset: Union[Dataset, UnpackedView]) -> str:
     """That of numpy; raw bytes of different lengths are of different kinds."""
     return dataset.dtype.str if dataset.dtype.kind == "V" else dataset.dtype.kind
 
@@ -262,7 +262,8 @@ def _is_plain(dataset: Dataset, item: np.dtype[Any]) -> bool:
         return False
     if dataset.dtype.kind == "c" and dataset.dtype.itemsize != 2 * item.itemsize:
         return False
-    codecs = raw_metadata(dataset)["codecs"]
+    with dataset._file._reading() as core:
+        codecs = json.loads(core.read_block(*dataset._handle.metadata))["codecs"]
     configuration = codecs[0].get("configuration") if isinstance(codecs[0], dict) else None
     return not configuration or configuration.get("endian", "little") == "little"
 

@@ -1,4 +1,4 @@
-"""Writing."""
+"""Creates files, appends to them, and writes sections, datasets and groups."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import _core
-from ._common import VARIABLE_TYPES, Handle, Path, Together, a_or_an, integer, local_count, memory_of, mode_like, prepare
+from ._common import VARIABLE_TYPES, Handle, Path, CollectiveCall, a_or_an, integer, local_count, memory_of, mode_like, prepare
 from ._common import reason, record_number
 from ._description import attributes_text, class_of_texts, integers, items_of, native, texts_of, with_name
 from ._errors import RollbackWarning, Error, FileInUseError, UsageError
-from ._given import Options, WriteSettings, array_bytes, elements_of, encoding_of, joined, labelled, ragged, user_string
+from ._arguments import Options, WriteSettings, array_bytes, elements_of, encoding_of, joined, labelled, options_of, ragged, user_string
 from ._h5py import arguments_of, no_attribute, refuse
-from ._later import Written
-from ._parts import Parts
+from ._writer_items import WriterItem
+from ._boxes import DatasetArguments
 from ._ranks import number_of
 from ._streams import StreamWriter
 
@@ -240,7 +240,7 @@ class Writer(Handle):
         self._atomic = bool(settings.atomic)
         # A sealed file to which sections are appended is sealed again: the core knows whether it is one.
         self._may_seal = bool(settings.seal) or settings.appends
-        self._parts = Parts(self._ranks is None)
+        self._datasets = DatasetArguments(self._ranks is None)
         failure: Optional[Exception] = None
         try:
             text = user_string(user)
@@ -429,9 +429,9 @@ class Writer(Handle):
                     raise ValueError(f"shape: found {shape}, expected that of the data, {texts[1].shape}")
                 self._texts(name, texts, labelled(options, data))
                 return
-            given = self._parts.given(name, data, start=start, shape=shape, boxes=boxes, dtype=dtype, **options._asdict())
+            given = self._datasets.prepare(name, data, start=start, shape=shape, boxes=boxes, dtype=dtype, **options._asdict())
             self._core.datasets([given])
-            self._parts.written([given])
+            self._datasets.note_written([given])
 
     def datasets(self, datasets: Mapping[str, Any], **options: Any) -> None:
         """Writes several datasets, one after the other: the same bytes as a call of :meth:`dataset` for each. The chunks of
@@ -457,13 +457,13 @@ class Writer(Handle):
             for name, value in datasets.items():
                 own = value if isinstance(value, Mapping) else {"data": value}
                 try:
-                    given.append(self._parts.given(name, **{**options, **own}))
+                    given.append(self._datasets.prepare(name, **{**options, **own}))
                 except (TypeError, ValueError) as error:
                     if isinstance(error, Error):
                         raise
                     raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{name}: {error}") from None
             self._core.datasets(given)
-            self._parts.written(given)
+            self._datasets.note_written(given)
 
     def field(
         self,
@@ -472,19 +472,7 @@ class Writer(Handle):
         *,
         counts: Optional[Sequence[int]] = None,
         dtype: Optional[DTypeLike] = None,
-        attrs: Optional[Mapping[str, Any]] = None,
-        dims: Optional[Sequence[Optional[str]]] = None,
-        fill_value: Any = None,
-        encode: Union[bool, str, None] = None,
-        chunks: Union[int, Sequence[int], None] = None,
-        codec: Optional[str] = None,
-        level: Optional[int] = None,
-        shuffle: Optional[bool] = None,
-        max_relative_error: Optional[float] = None,
-        max_absolute_error: Optional[float] = None,
-        text: bool = False,
-        extends: bool = False,
-        **others: Any,
+        **options: Any,
     ) -> None:
         """Writes a dataset whose first dimension is distributed over the ranks, in their order, as the cells of an
         adaptive mesh are. Its shape follows from the data.
@@ -492,21 +480,18 @@ class Writer(Handle):
         Args:
             data: the items of this rank, all of the dimensions but the first as on the others.
             counts: how many indices of the first dimension each rank gives, by rank. None: the ranks tell each other.
-            name, dtype, attrs, dims, fill_value, encode, chunks, codec, level, shuffle,
-                max_relative_error, max_absolute_error, text, extends: as for :meth:`dataset`.
+            name, dtype, options: as for :meth:`dataset`: ``attrs``, ``dims``, ``fill_value``, ``encode``, ``chunks``, ``codec``, ``level``,
+                ``shuffle``, ``max_relative_error``, ``max_absolute_error``, ``text``, ``extends``.
         """
         with self._writing():
-            refuse(others)
-            options = Options(
-                attrs, dims, fill_value, encode, chunks, codec, level, shuffle, max_relative_error, max_absolute_error, text, extends
-            )
+            wanted = options_of(options, data)
             texts = texts_of(data, dtype)
             if texts is not None:
                 if texts[1].ndim == 0:
                     raise ValueError("data: there is no dimension for the items of each rank")
                 if counts is not None:
                     self._counts(len(texts[1]), counts)
-                self._texts(name, texts, labelled(options, data))
+                self._texts(name, texts, wanted)
                 return
             array = items_of(data, dtype)
             item = array.dtype if dtype is None else native(np.dtype(dtype))
@@ -514,7 +499,7 @@ class Writer(Handle):
                 raise ValueError("data: there is no dimension for the items of each rank")
             rows = self._counts(len(array), counts)
             whole = (sum(rows), *array.shape[1:])
-            self._core.field(labelled(options, data).describe(name, item, whole), rows, memory_of(array))
+            self._core.field(wanted.describe(name, item, whole), rows, memory_of(array))
 
     def _texts(self, name: str, texts: tuple[str, NDArray[Any]], options: Options) -> None:
         """Writes this rank's part of a dataset of texts or bytes of any length."""
@@ -570,7 +555,7 @@ class Writer(Handle):
         fillvalue: Any = None,
         maxshape: Any = None,
         **others: Any,
-    ) -> Written:
+    ) -> WriterItem:
         """:meth:`dataset` by the arguments of h5py's method, with all of the data. ``w["rho"] = data`` writes a dataset, too.
 
         >>> with scda.create("as_h5py.scda") as w:
@@ -596,10 +581,10 @@ class Writer(Handle):
     def __reduce__(self) -> Any:
         raise TypeError(f"{self._path}: a writer cannot be pickled: one process, or the ranks of a communicator, writes a file")
 
-    def __getitem__(self, name: str) -> Written:
+    def __getitem__(self, name: str) -> WriterItem:
         """What is in the file already, to set attributes of it: the last dataset of this name, or a group (a path with a slash at
         its end)."""
-        return Written(self, name)
+        return WriterItem(self, name)
 
     def xarray(self, ds: Any, group: str = "/", *, encoding: Optional[Mapping[str, Mapping[str, Any]]] = None) -> None:
         """Writes a dataset of xarray: each variable as a dataset, with attributes, names of dimensions and, by the CF conventions, times
@@ -745,7 +730,7 @@ class Writer(Handle):
     def _writing(self) -> Iterator[None]:
         self._check_open()
         try:
-            with Together(self._ranks, self._core):
+            with CollectiveCall(self._ranks, self._core):
                 yield
         except BaseException as error:
             # Any error on several ranks has closed the file. What interrupts the program may have stopped the core. What one

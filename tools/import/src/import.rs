@@ -33,14 +33,14 @@ attributes scda_... are explained below:
   enumerations           integers, and scda_enum
   texts of variable length
                          texts as long as the longest one; of any length, if that took (from 64 MiB
-                         on) 64 times their bytes
+                         on) 64 times their bytes and they are in no compound type
   references to objects  their paths
-  lists of variable length, and what has them in it
+  lists of variable length
                          bytes of any length, with scda_type
   links; dimensions that no variable of their group has
                          scda_links; scda_dimensions
-  chunks                 the same; those with other filters than shuffle and deflate are compressed
-                         anew
+  chunks                 of the same shape, compressed anew: by zlib with the same level and shuffle
+                         if HDF5's filters were that, else by zstd
   data without filters   contiguous; chunks if most chunks were never written
   fill values            the same; of arrays, lists, opaque items with a tag, and structs with
                          texts of variable length zeros, as h5py cannot read them
@@ -50,20 +50,23 @@ attributes scda_... are explained below:
   dimensions that may grow; no data space
                          scda_max_shape
   omitted                data in other files, which external storage and virtual datasets name,
-                         without --external; references to regions; filters that HDF5 does not have
+                         without --external; references to regions; times (H5T_TIME); lists of lists,
+                         of texts, or in compound types; filters that HDF5 does not have
                          here (hdf5plugin adds many); names with control characters or not in UTF-8; attributes of
                          more than 4,000,000 bytes of JSON, or with the name of one that scda import
                          writes; datasets of more than 4,194,304 chunks (h5repack makes larger ones)
                          or records
 Not kept, and not reported: user blocks, names of types, byte order, the padding of texts, labels
-and further scales of a dimension beside its first scale. An array of more than 64 MiB needs as much room again beside OUT during the
-import, unless its chunks are copied.
+and further scales of a dimension beside its first scale. An array of more than 64 MiB needs as much
+room again beside OUT during the import.
 
 Attributes for what scda has not; xarray follows scda_max_shape and scda_types:
   scda_max_shape         a list with the greatest number of indices of each dimension, null if there
                          is none; null instead of the list: HDF5 had no data space
   scda_enum              an object: the integer of each name of an enumeration
-  scda_type              the type in HDF5 (below) of bytes of any length
+  scda_type              of bytes of any length that are lists, {"list": "int16"}: the type of the
+                         items of each; their numbers have the lowest byte first, members of structs
+                         follow one another without gaps
   scda_links             of a group, an object: for each name {"soft": path}, {"external": [file,
                          path]}, or {"hard": path} for one more name of a group, which is imported
                          once, or of a dataset, which is imported under each of its names
@@ -77,27 +80,6 @@ Attributes for what scda has not; xarray follows scda_max_shape and scda_types:
                          type stands the shape in brackets where the lists do not tell it: int16[1]
                          (an array of one item, which is the item in JSON; from NetCDF's library it
                          is the number), float32[0,2] (no items)
-
-Types in scda_type:
-  "int16", "complex64", "r24", ...
-                         those of items; ">int16" with the highest byte first
-  "bits8", "time64"      bit fields and times (H5T_TIME): unsigned and signed integers
-  "char 8", "string"     text of 8 bytes ("char utf-8 nullterm 8"), of variable length ("string
-                         ascii"); by default ASCII padded with zeros, and UTF-8
-  "reference"            a reference to an object, whose path the text is
-  {"enum": type, "names": {name: integer}}
-                         an enumeration
-  {"opaque": bytes, "tag": text}
-                         opaque items; with h5py's tag NUMPY:<M8[us] they are times
-  {"array": type, "shape": [...]}
-                         an array; that of a dataset are its last dimensions
-  {"struct": [[name, type, offset], ...], "bytes": n}
-                         a compound type
-  {"list": type}         a list of variable length
-Bytes of any length are the items of a list one after the other (with {"list": "int16"}, 6 bytes are
-three numbers), or the bytes of a text. Numbers have their lowest byte first, whatever scda_type
-says; members of structs follow one another without gaps; a reference is its path in UTF-8. A list
-or a text within an item has the number of its items or bytes before it, in 64 bits.
 
 Zarr (needs zarr-python 3): IN is a folder of version 2 or 3. Arrays are datasets, compressed if
 they are so in Zarr: by zlib or LZ4 if that was used, else by zstd. _ARRAY_DIMENSIONS and

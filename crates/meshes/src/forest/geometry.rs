@@ -1,6 +1,8 @@
-//! Where the elements of trees are: their corners in the tree, and those in space.
+//! Where the elements of trees are: their corners in the tree and in space, and the cells that they make.
 
-use super::shapes::TreeShape;
+use super::shapes::{BITS, TreeShape};
+use scda::Result;
+use scda_base::memory::reserve;
 
 /// The edge of a tree, in the units of coordinates.
 pub const TREE_EDGE: f64 = 1_073_741_824.0;
@@ -24,6 +26,18 @@ const TETRAHEDRA: [[[i64; 3]; 4]; 6] = [
 const PYRAMIDS: [[[i64; 3]; 5]; 2] = [
     [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1]],
     [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, -1]],
+];
+
+/// In which order VTK goes around the corners of a cell, by its number of the shape; of cells with two triangles or a tip also the
+/// order that makes the volume positive where the first one does not.
+const VTK_ORDERS: [(u8, &[usize], &[usize]); 7] = [
+    (3, &[0, 1], &[0, 1]),
+    (5, &[0, 1, 2], &[0, 1, 2]),
+    (9, &[0, 1, 3, 2], &[0, 1, 3, 2]),
+    (12, &[0, 1, 3, 2, 4, 5, 7, 6], &[0, 1, 3, 2, 4, 5, 7, 6]),
+    (10, &[0, 1, 2, 3], &[0, 2, 1, 3]),
+    (13, &[0, 1, 2, 3, 4, 5], &[0, 2, 1, 3, 5, 4]),
+    (14, &[0, 1, 3, 2, 4], &[0, 2, 3, 1, 4]),
 ];
 
 impl TreeShape {
@@ -103,77 +117,206 @@ fn between(tree: &[[f64; 3]], at: [f64; 3]) -> [f64; 3] {
     points[0]
 }
 
-/// Elements in space.
+/// Elements or quadrants that follow one another, as the datasets of a mesh have them. They have been checked.
+#[derive(Clone, Copy, Debug)]
+pub struct ElementArrays<'a> {
+    /// The number of axes.
+    pub dimension: usize,
+    /// Where the elements of each tree begin, and where they end.
+    pub tree_offsets: &'a [i64],
+    /// The shape of each tree; `None`: squares or cubes.
+    pub tree_shape: Option<&'a [u8]>,
+    /// Three coordinates of each of the 2^`dimension` corners of each tree.
+    pub tree_corners: &'a [f64],
+    /// The number of the first of these elements.
+    pub first: u64,
+    /// The first corner of each.
+    pub coordinates: &'a [i32],
+    /// The level of each.
+    pub level: &'a [u8],
+    /// The type of each; `None` of squares or cubes.
+    pub kind: Option<&'a [u8]>,
+}
+
+/// Cells, one for each element.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
-    /// Points that cells of one tree share.
+    /// Points in space.
     pub points: Vec<[f64; 3]>,
-    /// The points of each cell, as many as a box has; -1 for those that its shape does not have.
-    pub cells: Vec<i64>,
+    /// The points of the cells, one cell after the other.
+    pub corners: Vec<i64>,
+    /// How many points each cell has.
+    pub widths: Vec<u8>,
     /// The shape of each cell, by the numbers of VTK.
     pub shapes: Vec<u8>,
 }
 
-/// An element of a tree.
-#[derive(Clone, Copy, Debug)]
-pub struct PlacedElement {
-    /// The number of the tree.
-    pub tree: usize,
-    /// The shape of the tree.
-    pub shape: TreeShape,
-    /// The first corner; 0 on axes that there are not.
-    pub corner: [i64; 3],
-    /// The level, at most 30.
-    pub level: u8,
-    /// The type, one that the tree has.
-    pub kind: i64,
+/// A corner of an element: the number of its tree, and z, y and x, in 32 bits each, so that one comparison tells two apart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Node(u128);
+
+impl Node {
+    fn new(tree: usize, at: [i64; 3]) -> Self {
+        // The elements have been checked: coordinates are from 0 to 2^30.
+        let of = |coordinate: i64| u128::from(coordinate.unsigned_abs() & 0xffff_ffff);
+        Self((tree as u128) << 96 | of(at[2]) << 64 | of(at[1]) << 32 | of(at[0]))
+    }
+
+    fn tree(self) -> usize {
+        usize::try_from(self.0 >> 96).unwrap_or(0)
+    }
+
+    /// The coordinates, as parts of the edge of the tree.
+    fn at(self) -> [f64; 3] {
+        let bits = [self.0, self.0 >> 32, self.0 >> 64];
+        bits.map(|bits| f64::from(u32::try_from(bits & 0xffff_ffff).unwrap_or(0)) / f64::from(1_u32 << BITS))
+    }
+}
+
+/// The cells of elements. Those that touch share their points if they are in one tree, unless `apart`; a hanging node is a point of the
+/// smaller cells only. The corners of a cell are in the order of docs/t8code.md: x fastest, of squares and cubes.
+///
+/// # Errors
+/// `Memory`.
+pub fn cells(elements: &ElementArrays<'_>, apart: bool) -> Result<Cells> {
+    let ElementArrays { dimension, tree_offsets, tree_shape, kind, .. } = *elements;
+    let whole = TreeShape::Box.number(dimension);
+    let shape_of = |tree: usize| {
+        let number = tree_shape.map_or(whole, |shapes| shapes.get(tree).copied().unwrap_or(whole));
+        TreeShape::new(number, dimension).map_or(TreeShape::Box, |(shape, _)| shape)
+    };
+    let (mut found, mut nodes) = (Cells::default(), Vec::new());
+    reserve(&mut found.widths, elements.level.len())?;
+    reserve(&mut found.shapes, elements.level.len())?;
+    reserve(&mut nodes, elements.level.len() << dimension)?;
+    let begin = i64::try_from(elements.first).unwrap_or(i64::MAX);
+    let mut tree = tree_offsets.partition_point(|&offset| offset <= begin).saturating_sub(1);
+    for ((number, corner), at) in (begin..).zip(elements.coordinates.chunks_exact(dimension)).zip(0..) {
+        if tree_offsets.get(tree + 1) == Some(&number) {
+            tree += 1;
+        }
+        let (shape, kind) = (shape_of(tree), kind.map_or(0, |kind| kind[at]));
+        let corners = shape.corners(dimension, kind.into()).unwrap_or_default();
+        let edge = 1_i64 << BITS.saturating_sub(elements.level[at].into());
+        nodes.extend(corners.iter().map(|offset| {
+            let of =
+                |axis: usize| corner.get(axis).map_or(0, |&first| i64::from(first) + edge * offset[axis]);
+            Node::new(tree, [of(0), of(1), of(2)])
+        }));
+        found.widths.push(u8::try_from(corners.len()).unwrap_or(0));
+        found.shapes.push(shape.of_element(kind.into()).number(dimension));
+    }
+    let mut different = Vec::new();
+    reserve(&mut found.corners, nodes.len())?;
+    if apart {
+        found.corners.extend((0..).take(nodes.len()));
+        different = nodes;
+    } else {
+        number_nodes(&nodes, &mut different, &mut found.corners)?;
+    }
+    reserve(&mut found.points, different.len())?;
+    let all = elements.tree_corners.as_chunks::<3>().0;
+    found.points.extend(different.iter().map(|node| {
+        let tree = node.tree();
+        let corners = all.get(tree << dimension..(tree + 1) << dimension).unwrap_or(&[[0.0; 3]; 8]);
+        shape_of(tree).place(corners, node.at())
+    }));
+    Ok(found)
+}
+
+/// The different nodes in order, and the number of each among them.
+fn number_nodes(nodes: &[Node], different: &mut Vec<Node>, numbers: &mut Vec<i64>) -> Result<()> {
+    let mut order = Vec::new();
+    reserve(&mut order, nodes.len())?;
+    order.extend(nodes.iter().copied().zip(0_usize..));
+    order.sort_unstable();
+    numbers.resize(nodes.len(), 0);
+    for (node, at) in order {
+        if different.last() != Some(&node) {
+            different.push(node);
+        }
+        numbers[at] = i64::try_from(different.len()).unwrap_or(i64::MAX) - 1;
+    }
+    Ok(())
 }
 
 impl Cells {
-    /// Elements in space, whose trees have these corners: 2^`dimension` each. Points come in the order of trees, and of their coordinates in
-    /// the tree, x fastest.
-    #[must_use]
-    pub fn new(
-        dimension: usize,
-        corners_of_trees: &[[f64; 3]],
-        elements: impl Iterator<Item = PlacedElement>,
-    ) -> Self {
-        const NONE: u128 = u128::MAX;
-        let (mut nodes, mut found) = (Vec::new(), Self::default());
-        let mut shape_of = std::collections::BTreeMap::new();
-        for PlacedElement { tree, shape, corner, level, kind } in elements {
-            let edge = 1_i64 << (30 - level.min(30));
-            let corners = shape.corners(dimension, kind).unwrap_or_default();
-            let node = |of: &[i64; 3]| {
-                let [x, y, z] = [0, 1, 2]
-                    .map(|axis| u128::from((corner[axis] + edge * of[axis]).unsigned_abs() & 0x7fff_ffff));
-                (tree as u128) << 93 | z << 62 | y << 31 | x
+    /// Puts the corners of each cell into the order that VTK has.
+    pub fn order_for_vtk(&mut self) {
+        let mut begin = 0;
+        for (&width, shape) in self.widths.iter().zip(&self.shapes) {
+            let corners = &mut self.corners[begin..begin + usize::from(width)];
+            begin += corners.len();
+            let Some((_, right, left)) = VTK_ORDERS.iter().find(|(number, ..)| number == shape) else {
+                continue;
             };
-            nodes.extend(corners.iter().map(node).chain(std::iter::repeat(NONE)).take(1 << dimension));
-            found.shapes.push(shape.of_element(kind).number(dimension));
-            shape_of.insert(tree, shape);
-        }
-        let mut order: Vec<usize> = (0..nodes.len()).collect();
-        order.sort_unstable_by_key(|&at| nodes[at]);
-        found.cells = vec![-1; nodes.len()];
-        let mut before = NONE;
-        for at in order {
-            let node = nodes[at];
-            if node == NONE {
-                break; // the last ones
+            let mut own = [0; 8];
+            own[..corners.len()].copy_from_slice(corners);
+            let is_left = right != left && {
+                // Three corners around the first one; the third is away from the plane of the others.
+                let far = if *shape == 14 { 4 } else { 3 };
+                let point = |at: usize| self.points[usize::try_from(own[at]).unwrap_or(0)];
+                let around = [1, 2, far].map(|at| [0, 1, 2].map(|axis| point(at)[axis] - point(0)[axis]));
+                determinant(around) <= 0.0
+            };
+            for (to, &from) in corners.iter_mut().zip(*if is_left { left } else { right }) {
+                *to = own[from];
             }
-            if node != before {
-                let tree = usize::try_from(node >> 93).unwrap_or(usize::MAX);
-                let coordinate = |shift: u32| {
-                    f64::from(u32::try_from(node >> shift & 0x7fff_ffff).unwrap_or(0)) / TREE_EDGE
-                };
-                let corners = &corners_of_trees[tree << dimension..][..1 << dimension];
-                let shape = shape_of.get(&tree).copied().unwrap_or(TreeShape::Box);
-                found.points.push(shape.place(corners, [0, 31, 62].map(coordinate)));
-                before = node;
-            }
-            found.cells[at] = i64::try_from(found.points.len()).unwrap_or(0) - 1;
         }
-        found
+    }
+}
+
+fn determinant([a, b, c]: [[f64; 3]; 3]) -> f64 {
+    a[0] * (b[1] * c[2] - b[2] * c[1]) - a[1] * (b[0] * c[2] - b[2] * c[0])
+        + a[2] * (b[0] * c[1] - b[1] * c[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SQUARE: [f64; 12] = [0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 4.0, 0.0, 2.0, 4.0, 0.0];
+
+    #[test]
+    fn squares_share_points() {
+        let half = 1 << 29;
+        let elements = ElementArrays {
+            dimension: 2,
+            tree_offsets: &[0, 4],
+            tree_shape: None,
+            tree_corners: &SQUARE,
+            first: 0,
+            coordinates: &[0, 0, half, 0, 0, half, half, half],
+            level: &[1; 4],
+            kind: None,
+        };
+        let mut found = cells(&elements, false).unwrap();
+        assert_eq!((found.points.len(), found.points[4]), (9, [1.0, 2.0, 0.0]));
+        assert_eq!(found.corners[12..], [4, 5, 7, 8]);
+        found.order_for_vtk();
+        assert_eq!((&found.corners[12..], &found.shapes[..]), (&[4, 5, 8, 7][..], &[9; 4][..]));
+        let apart = cells(&elements, true).unwrap();
+        assert_eq!((apart.points.len(), apart.points[15]), (16, [2.0, 4.0, 0.0]));
+    }
+
+    #[test]
+    fn a_tetrahedron_of_negative_volume_is_turned() {
+        let tree = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 1.0], [1.0, 1.0, 1.0]].concat();
+        let tree: Vec<f64> = [&tree[..], &[0.0; 12]].concat();
+        let elements = ElementArrays {
+            dimension: 3,
+            tree_offsets: &[0, 1],
+            tree_shape: Some(&[10]),
+            tree_corners: &tree,
+            first: 0,
+            coordinates: &[0; 3],
+            level: &[0],
+            kind: Some(&[0]),
+        };
+        let mut found = cells(&elements, false).unwrap();
+        let before = found.corners.clone();
+        found.order_for_vtk();
+        assert_eq!(found.corners, [before[0], before[2], before[1], before[3]]);
+        assert_eq!((&found.widths[..], &found.shapes[..]), (&[4][..], &[10][..]));
     }
 }

@@ -1,12 +1,12 @@
 //! Reading a forest and its fields: what is read is checked before it is used.
 
 use super::rules::{
-    MAX_LEVEL, MOST_ATTRIBUTES, SharedKind, TreeCurve, check_faces, check_partition, check_tree_offset,
-    most_vertices,
+    MAX_LEVEL, MOST_ATTRIBUTES, QuadrantCheck, SharedKind, check_bounds, check_faces, check_partition,
+    check_tree_offsets, most_vertices,
 };
 use super::write::byte_order;
 use super::{Forest, field_name, format, rows, sum};
-use crate::checksum::{Checksum, of_all, term};
+use crate::checksum::{Checksum, of_all};
 use crate::names::{DATA, DIMENSION, FOREST, PARTITION, part_name};
 use crate::read::read_all;
 use crate::steps::{field as field_of_step, group as attributes_of, last, need, open, sections};
@@ -169,12 +169,8 @@ fn read_mesh<const D: usize>(
     };
     file.agree_on(counted)?;
     let tree_offsets = read_all(file, &offsets, i64::from_ne_bytes, |all, seen| {
-        for at in seen..all.len() {
-            let before = if at == 0 { 0 } else { all[at - 1] };
-            let is_last = at as u64 == trees;
-            check_tree_offset(at as u64, before, all[at], quadrants, is_last).map_err(format(group))?;
-        }
-        Ok(())
+        let before = if seen == 0 { 0 } else { all[seen - 1] };
+        check_tree_offsets(&all[seen..], seen as u64, before, trees, quadrants).map_err(format(group))
     })?;
     let first_quadrant = distribute(file, group, record, quadrants, wanted.distribution)?;
     let mut found = Found { trees, quadrants, first_quadrant, tree_offsets, ..Found::default() };
@@ -302,37 +298,24 @@ fn unpack<const D: usize>(
     found: &mut Found,
     wanted: &Wanted<'_>,
 ) -> Result<u64> {
-    let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let (offsets, shift) = (&found.tree_offsets, MAX_LEVEL.saturating_sub(wanted.unit));
-    let mut tree = offsets.partition_point(|&offset| offset <= signed(begin)).saturating_sub(1);
-    let mut curve = TreeCurve::new(D);
+    let mut check = QuadrantCheck::new(D, offsets, begin, None);
     let mut sum = 0_u64;
     for ((number, bytes), &level) in (from..).zip(corners.as_chunks::<4>().0.chunks_exact(D)).zip(levels) {
         let corner: [i32; D] = std::array::from_fn(|axis| i32::from_ne_bytes(bytes[axis]));
         if number < begin {
-            curve = TreeCurve::after(&corner, level);
+            check = QuadrantCheck::new(D, offsets, begin, Some((&corner, level)));
             continue;
         }
-        if signed(number) == offsets[tree + 1] {
-            tree += 1;
-        }
-        if signed(number) == offsets[tree] {
-            curve = TreeCurve::new(D);
-        }
-        curve
-            .add(&corner, level)
-            .map_err(|wrong| format(group)(wrong.of("quadrant", number, tree as u64)))?;
+        let more = check.add(offsets, &corner, level).map_err(format(group))?;
         if level > wanted.finest {
             let finest = wanted.finest;
             let words = format!(
-                "{group}/level: quadrant {number}, in tree {tree}: found level {level}; this program has levels up to {finest}"
+                "{group}/level: quadrant {number}: found level {level}; this program has levels up to {finest}"
             );
             return Err(Error::new(ErrorKind::Unsupported, words));
         }
-        if signed(number) + 1 == offsets[tree + 1] {
-            curve.end(number, tree as u64).map_err(format(group))?;
-        }
-        sum = sum.wrapping_add(term(number, tree as u64, level.into()));
+        sum = sum.wrapping_add(more);
         found.packed.extend(corner.map(|coordinate| coordinate >> shift));
         found.packed.push(level.into());
     }
@@ -412,13 +395,8 @@ impl Joins<'_> {
         let most = i64::try_from(most).unwrap_or(i64::MAX) - 1;
         let columns = dataset.shape.get(1).copied().unwrap_or(1).max(1);
         read_all(file, dataset, of, |all, seen| {
-            let number = |at: usize| -> i64 { all[at].into() };
-            let Some(at) = (seen..all.len()).find(|&at| !(least..=most).contains(&number(at))) else {
-                return Ok(());
-            };
-            let (row, found) = (at as u64 / columns, number(at));
-            let words = format!("row {row}: found {found}, expected {least} to {most}");
-            Err(format(self.group)(MeshError::new(part, words)))
+            let first = seen as u64 / columns;
+            check_bounds(part, &all[seen..], (first, columns), (least, most)).map_err(format(self.group))
         })
     }
 

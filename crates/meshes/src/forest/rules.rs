@@ -1,6 +1,7 @@
 //! What must hold of the arrays of a forest.
 
 use crate::MeshError;
+use crate::checksum::term;
 
 /// The finest level: coordinates are in units of 2^-30 of the edge of a tree.
 pub const MAX_LEVEL: u8 = 30;
@@ -38,6 +39,40 @@ pub fn check_tree_offset(
     }
     let words = format!("number {at}: found {found}, expected more than {before}, and {all} at the end");
     Err(MeshError::new("tree_offsets", words))
+}
+
+/// As [`check_tree_offset`], of the offsets from number `first` on, of which `before` precedes them.
+///
+/// # Errors
+/// One of them does not follow the one before.
+pub fn check_tree_offsets(
+    offsets: &[i64],
+    first: u64,
+    mut before: i64,
+    trees: u64,
+    quadrants: u64,
+) -> Result<(), MeshError> {
+    for (at, &found) in (first..).zip(offsets) {
+        check_tree_offset(at, before, found, quadrants, at == trees)?;
+        before = found;
+    }
+    Ok(())
+}
+
+/// Requires that numbers are from `least` to `most`, of rows of `columns` numbers from row `first` on.
+///
+/// # Errors
+/// One of them is not.
+pub fn check_bounds(
+    part: &'static str,
+    numbers: &[impl Copy + Into<i64>],
+    (first, columns): (u64, u64),
+    (least, most): (i64, i64),
+) -> Result<(), MeshError> {
+    let is_wrong = |number: &_| !(least..=most).contains(&number_of(*number));
+    let Some(at) = numbers.iter().position(is_wrong) else { return Ok(()) };
+    let (row, found) = (first + at as u64 / columns.max(1), number_of(numbers[at]));
+    Err(MeshError::new(part, format!("row {row}: found {found}, expected {least} to {most}")))
 }
 
 /// Requires that a partition begins with 0, never decreases, and ends with the number of quadrants.
@@ -155,6 +190,49 @@ fn after(mut corner: [u32; 3], level: u8, dimension: usize) -> Option<[u32; 3]> 
         }
     }
     None
+}
+
+/// The quadrants of a mesh, checked one after the other: those of a tree fill it, in the order of the curve.
+#[derive(Clone, Debug)]
+pub struct QuadrantCheck {
+    number: u64,
+    tree: usize,
+    curve: TreeCurve,
+}
+
+impl QuadrantCheck {
+    /// From quadrant `first` on, in trees with these offsets; `before` are the corner and the level of the one that precedes it.
+    #[must_use]
+    pub fn new(dimension: usize, offsets: &[i64], first: u64, before: Option<(&[i32], u8)>) -> Self {
+        let begin = i64::try_from(first).unwrap_or(i64::MAX);
+        let tree = offsets.partition_point(|&offset| offset <= begin).saturating_sub(1);
+        let curve = before
+            .map_or_else(|| TreeCurve::new(dimension), |(corner, level)| TreeCurve::after(corner, level));
+        Self { number: first, tree, curve }
+    }
+
+    /// Adds the next quadrant. Returns what it adds to the checksum.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    #[inline]
+    pub fn add(&mut self, offsets: &[i64], corner: &[i32], level: u8) -> Result<u64, MeshError> {
+        let number = i64::try_from(self.number).unwrap_or(i64::MAX);
+        let begins = |tree: usize, at: i64| offsets.get(tree) == Some(&at);
+        if begins(self.tree + 1, number) {
+            self.tree += 1;
+        }
+        if begins(self.tree, number) {
+            self.curve = TreeCurve::new(corner.len());
+        }
+        let (number, tree) = (self.number, self.tree as u64);
+        self.curve.add(corner, level).map_err(|wrong| wrong.of("quadrant", number, tree))?;
+        self.number += 1;
+        if begins(self.tree + 1, i64::try_from(self.number).unwrap_or(i64::MAX)) {
+            self.curve.end(number, tree)?;
+        }
+        Ok(term(number, tree, level.into()))
+    }
 }
 
 /// A number of an array.

@@ -10,7 +10,7 @@ use scda_base::memory::{reserve, resize};
 use std::ops::Range;
 
 /// Coordinates are in units of 2^-30 of the edge of a tree.
-const BITS: u32 = 30;
+pub(crate) const BITS: u32 = 30;
 
 /// The finest level, of which positions count elements.
 #[must_use]
@@ -96,6 +96,14 @@ pub struct Element {
 }
 
 impl Element {
+    /// Of what the datasets of a mesh say of it.
+    #[must_use]
+    pub fn new(coordinates: &[i32], level: u8, kind: u8, position: u64) -> Self {
+        let mut corner = [0; 3];
+        corner.iter_mut().zip(coordinates).for_each(|(to, from)| *to = i64::from(*from));
+        Self { corner, level: level.into(), kind: kind.into(), position }
+    }
+
     /// Compares an element with its tree and with the end of the one before it, and returns its own end.
     ///
     /// # Errors
@@ -131,6 +139,49 @@ impl Element {
             return wrong(3, format!("found {}, expected {expected} by its coordinates", self.position));
         }
         Ok(end)
+    }
+}
+
+/// The elements of a mesh, checked one after the other: each lies in its tree, after the one before it.
+#[derive(Clone, Debug)]
+pub struct ElementCheck {
+    dimension: usize,
+    number: u64,
+    first_tree: u64,
+    /// The tree, counted from the first one.
+    at: usize,
+    /// Where the element before ends; `None` if that is not known.
+    end: Option<u128>,
+}
+
+impl ElementCheck {
+    /// From number `first` on, which is in tree `first_tree`.
+    #[must_use]
+    pub fn new(dimension: usize, first: u64, first_tree: u64) -> Self {
+        Self { dimension, number: first, first_tree, at: 0, end: (first == 0).then_some(0) }
+    }
+
+    /// Adds the next element. `offsets` say where the elements of each tree from the first one on begin and end, `shapes` which shape
+    /// each of these trees has. Returns what it adds to the checksum.
+    ///
+    /// # Errors
+    /// What is wrong with it, or with the shape of its tree.
+    pub fn add(&mut self, offsets: &[i64], shapes: &[u8], element: &Element) -> Result<u64, MeshError> {
+        let number = self.number;
+        if offsets.get(self.at + 1).is_some_and(|offset| offset.unsigned_abs() <= number) {
+            (self.at, self.end) = (self.at + 1, Some(0));
+        }
+        let (tree, shape) = (self.first_tree + self.at as u64, shapes.get(self.at).copied().unwrap_or(0));
+        let Some((shape, _)) = TreeShape::new(shape, self.dimension) else {
+            let words =
+                format!("tree {tree}: found shape {shape}, expected one of dimension {}", self.dimension);
+            return Err(MeshError::new("tree_shape", words));
+        };
+        let least = self.end.unwrap_or_else(|| element.position.into());
+        let checked = element.check(shape, self.dimension, least);
+        self.end = Some(checked.map_err(|wrong| wrong.of("element", number, tree))?);
+        self.number += 1;
+        Ok(term(element.position, tree, element.level.unsigned_abs()))
     }
 }
 
@@ -403,27 +454,13 @@ impl Shapes {
 
     /// Checks the rows from number `begin` on. Returns what those of this rank add to the checksum.
     fn check(&self, begin: u64, found: &Elements) -> Result<Checksum, MeshError> {
-        let d = self.dimension;
-        let (mut sum, mut end, mut at) = (Checksum::default(), None, 0);
-        for (row, corner) in found.coordinates.chunks_exact(d).enumerate() {
-            let number = begin + row as u64;
-            if found.tree_offsets[at + 1].unsigned_abs() <= number {
-                (at, end) = (at + 1, Some(0));
-            }
-            let (tree, shape) = (found.first_tree + at as u64, found.tree_shape[at]);
-            let Some((shape, _)) = TreeShape::new(shape, d) else {
-                let words = format!("tree {tree}: found shape {shape}, expected one of dimension {d}");
-                return Err(MeshError::new("tree_shape", words));
-            };
-            let mut corners = [0; 3];
-            corners.iter_mut().zip(corner).for_each(|(to, from)| *to = i64::from(*from));
-            let (level, kind, position) = (found.level[row], found.kind[row], found.position[row]);
-            let element = Element { corner: corners, level: level.into(), kind: kind.into(), position };
-            // Of the first row it is not known where the one before ends.
-            let least = end.unwrap_or(if found.before == 0 { 0 } else { u128::from(position) });
-            end = Some(element.check(shape, d, least).map_err(|wrong| wrong.of("element", number, tree))?);
-            if (found.first..found.first + found.n).contains(&number) {
-                sum = sum.and(term(position, tree, level.into()));
+        let mut check = ElementCheck::new(self.dimension, begin, found.first_tree);
+        let mut sum = Checksum::default();
+        for (row, corner) in found.coordinates.chunks_exact(self.dimension).enumerate() {
+            let element = Element::new(corner, found.level[row], found.kind[row], found.position[row]);
+            let more = check.add(&found.tree_offsets, &found.tree_shape, &element)?;
+            if (found.first..found.first + found.n).contains(&(begin + row as u64)) {
+                sum = sum.and(more);
             }
         }
         Ok(sum)

@@ -1,4 +1,4 @@
-"""Finding the sections of a file that is read."""
+"""Looks up the sections of a file by number and by user string."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_CHARACTERS = 58 // 4
 _MOST_NAMED = 20
 
 
-class Finder:
+class SectionLookup:
     """Finds the sections of a file: the core does. Those that were found are remembered. Calls are collective."""
 
     def __init__(self, file: File) -> None:
@@ -192,7 +192,7 @@ def _at(sections: list[Section], number: int) -> Optional[Section]:
     return sections[number] if -len(sections) <= number < len(sections) else None
 
 
-def _only(user: Union[str, bytes], found: list[Section], finder: Finder) -> Section:
+def _only(user: Union[str, bytes], found: list[Section], finder: SectionLookup) -> Section:
     if len(found) == 1:
         return found[0]
     if found:

@@ -1,4 +1,4 @@
-"""What a program passes, as the core takes it."""
+"""Arguments of a program, checked and converted for the core."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _core
 from ._common import a_or_an, bytes_of, dtype_of, integer, packed, type_name
+from ._h5py import refuse
 from ._description import CODECS, Description, attributes_text, fill_bytes, integers, names_of, with_name
 
 if TYPE_CHECKING:
@@ -167,6 +168,12 @@ class Options(NamedTuple):
         if not isinstance(encode, (bool, np.bool_)):
             raise ValueError(f'encode: found {encode!r}, expected False, True or "auto"')
         return ("text" if self.text else "chunked") if encode else "contiguous", shape
+
+
+def options_of(arguments: dict[str, Any], data: Any) -> Options:
+    """The options that are passed by name, and those of an array of xarray."""
+    refuse({name: value for name, value in arguments.items() if name not in Options._fields})
+    return labelled(Options(**arguments), data)
 
 
 def labelled(options: Options, data: Any) -> Options:

@@ -1,4 +1,4 @@
-"""The parts of datasets that a program passes to a writer: boxes, and the items in them."""
+"""The boxes of datasets that a program passes to a writer, and the items in them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 
 from ._common import Memory, memory_of
 from ._description import Description, integers, items_of, native
-from ._given import Options, labelled
-from ._h5py import refuse
+from ._arguments import options_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -19,15 +18,15 @@ if TYPE_CHECKING:
 Box = tuple[list[int], list[int]]
 
 
-class Parts:
-    """What a writer is given of datasets."""
+class DatasetArguments:
+    """The datasets that a program passes to a writer, converted for the core."""
 
     def __init__(self, is_alone: bool) -> None:
         self._is_alone = is_alone
         # Of each dataset of which this process has written a part last: its shape, and the boxes.
         self._last: dict[str, tuple[tuple[int, ...], list[Box]]] = {}
 
-    def given(
+    def prepare(
         self,
         name: str,
         data: Any = None,
@@ -39,8 +38,7 @@ class Parts:
         **options: Any,
     ) -> tuple[Description, list[Box], list[Memory]]:
         """What the core takes for a dataset: what it is, the boxes of this rank, and their items."""
-        refuse({other: value for other, value in options.items() if other not in Options._fields})
-        wanted = labelled(Options(**options), data)
+        wanted = options_of(options, data)
         if boxes is not None and (data is not None or start is not None):
             raise ValueError("boxes: found them together with data or start, expected these in a list of boxes")
         given = [(start, data)] if boxes is None else [(first, part) for first, part in boxes]
@@ -61,8 +59,8 @@ class Parts:
             )
         return described, placed, [memory_of(part) for _, part in parts]
 
-    def written(self, given: Sequence[tuple[Description, list[Box], list[Memory]]]) -> None:
-        """These were written."""
+    def note_written(self, given: Sequence[tuple[Description, list[Box], list[Memory]]]) -> None:
+        """Remembers the parts that have been written."""
         for described, boxes, _ in given:
             if self._is_part(described, boxes):
                 self._last[described.name] = tuple(described.shape), boxes

@@ -1,4 +1,4 @@
-"""Memory for data that are larger than it should be."""
+"""Arrays in a temporary file, for data that should not be held in memory."""
 
 from __future__ import annotations
 
@@ -14,39 +14,19 @@ import numpy as np
 _MOST_HELD = 64 << 20
 
 
-class Spool:
+class TemporaryData:
     """Memory for the data of a dataset; where they are many, a temporary file that is mapped."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._file: Optional[IO[bytes]] = None
-        self._held = bytearray()
-        self._size = 0
 
-    def __enter__(self) -> Spool:
+    def __enter__(self) -> TemporaryData:
         return self
 
     def __exit__(self, *_: Any) -> None:
         if self._file is not None:
             self._file.close()
-
-    def write(self, data: bytes) -> None:
-        """Data after those that are there."""
-        self._size += len(data)
-        if self._file is None and self._size > _MOST_HELD:
-            self._open().write(self._held)
-            self._held = bytearray()
-        if self._file is None:
-            self._held += data
-        else:
-            self._file.write(data)
-
-    def written(self) -> Any:
-        """All of them."""
-        if self._file is None:
-            return np.frombuffer(self._held, np.uint8) if self._held else np.empty(0, np.uint8)
-        self._file.flush()
-        return np.memmap(self._file, np.uint8, "r", 0, (self._size,))
 
     def room(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """An array to be filled."""

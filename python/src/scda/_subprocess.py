@@ -1,5 +1,4 @@
-"""Imports run in a process of their own: the file may come from anywhere, and a damaged one can make the library that reads it crash, or
-wait for ever."""
+"""Runs an import in a process of its own, because a damaged file can make the library that reads it crash, or wait for ever."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ if sys.path[:1] == ['']: del sys.path[0]
 import json
 task = json.loads(sys.stdin.buffer.readline())
 sys.path[:] = task['modules']
-from scda._apart import work
+from scda._subprocess import work
 work(task)"""
 # How long the process may take to remove what it has begun, in seconds.
 _PATIENCE = 3.0

@@ -1,4 +1,4 @@
-"""Attributes of what a writer has in its file already."""
+"""Attributes of datasets and groups that are already in a file that is being written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from ._writer import Writer
 
 
-class Written:
+class WriterItem:
     """A dataset or group in a file that is written: see :meth:`Writer.set_attrs`."""
 
     def __init__(self, writer: Writer, name: str) -> None:
@@ -18,12 +18,12 @@ class Written:
         return f"<scda written {self._name!r}>"
 
     @property
-    def attrs(self) -> WrittenAttributes:
+    def attrs(self) -> WriterAttributes:
         """Its attributes, which can be set and deleted."""
-        return WrittenAttributes(self._writer, self._name)
+        return WriterAttributes(self._writer, self._name)
 
 
-class WrittenAttributes:
+class WriterAttributes:
     """The attributes of a dataset or group in a file that is written. They can be set and deleted; :func:`scda.open` reads them."""
 
     def __init__(self, writer: Writer, name: str) -> None:
