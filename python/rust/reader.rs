@@ -583,7 +583,7 @@ impl Reader {
     fn paths(&self, py: Python<'_>) -> PyResult<Vec<(String, Option<String>)>> {
         self.read(py, |open| {
             let mut paths = Vec::new();
-            for EntryName { user, is_group, number, .. } in open.reader.names()? {
+            for EntryName { user, is_group, number, .. } in open.reader.inspect().names()? {
                 let name = String::from_utf8_lossy(&user).into_owned();
                 if is_group && name == "/" {
                     continue;

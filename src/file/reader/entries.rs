@@ -137,28 +137,6 @@ impl Reader {
         Entries { reader: self, next: Some(0) }
     }
 
-    /// The names of all datasets, and the paths of all groups that have attributes: each once, in the order of the file; a group where its
-    /// attributes are that count. Of a sealed file the indexes tell, so that no section is read; else as [`Self::entries`].
-    ///
-    /// # Errors
-    /// Those of [`Self::entries`].
-    pub fn names(&mut self) -> Result<Vec<EntryName>> {
-        if let Some(names) = self.session.operate(|state| state.lookup().names())? {
-            return Ok(names);
-        }
-        let mut names = Vec::new();
-        for entry in self.entries() {
-            let entry = entry?;
-            let is_of =
-                |convention: &[u8]| entry.sections.first().is_some_and(|first| *first.user == *convention);
-            let is_group = is_of(GROUP_CONVENTION);
-            if is_group || entry.record == 0 && is_of(DATASET_CONVENTION) {
-                names.push(EntryName { user: entry.user().to_vec(), is_group, number: entry.number });
-            }
-        }
-        Ok(names)
-    }
-
     /// The first entry that begins with the section of this number or a later one, as [`Self::entries`] lists them; `None` if there is none.
     /// The next one begins from [`Entry::end`] on. So a program can open other things between two entries.
     ///
@@ -169,7 +147,7 @@ impl Reader {
     }
 }
 
-/// Entries by their place.
+/// Entries by their place, and names.
 impl Inspector<'_> {
     /// What begins with the section at this offset, by itself: of streams, one part; also the sections of what was added later. `None` at
     /// the end of the file. The position in the file stays.
@@ -186,6 +164,28 @@ impl Inspector<'_> {
                 state.read_content().map(Some)
             })
         })
+    }
+
+    /// The names of all datasets, and the paths of all groups that have attributes: each once, in the order of the file; a group where its
+    /// attributes are that count. Of a sealed file the indexes tell, so that no section is read; else as [`Reader::entries`].
+    ///
+    /// # Errors
+    /// Those of [`Reader::entries`].
+    pub fn names(&mut self) -> Result<Vec<EntryName>> {
+        if let Some(names) = self.0.session.operate(|state| state.lookup().names())? {
+            return Ok(names);
+        }
+        let mut names = Vec::new();
+        for entry in self.0.entries() {
+            let entry = entry?;
+            let is_of =
+                |convention: &[u8]| entry.sections.first().is_some_and(|first| *first.user == *convention);
+            let is_group = is_of(GROUP_CONVENTION);
+            if is_group || entry.record == 0 && is_of(DATASET_CONVENTION) {
+                names.push(EntryName { user: entry.user().to_vec(), is_group, number: entry.number });
+            }
+        }
+        Ok(names)
     }
 
     /// What the dataset of this name and record is, with all of its rows, of which no section but the last one is looked up.

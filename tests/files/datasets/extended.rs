@@ -815,7 +815,7 @@ fn errors_of_what_is_written_in_the_background_name_the_dataset() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     let mut named = [0; 2];
-    for seed in 0..90 {
+    for seed in 0..180 {
         let params = with(|params: &mut WriteOptions| {
             (params.seal, params.background_bytes) = (true, 1 << 20);
             params.tuning.faults = Some(Faults { every: 8, seed });
