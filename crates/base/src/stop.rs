@@ -157,15 +157,14 @@ mod tests {
         assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
         assert_eq!(CALLS.load(SeqCst), 1);
         // A handler that is set after ours, calls ours, and is watched again: each is called once.
+        // SAFETY: a struct of integers, in which zeros are valid.
+        let mut action = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
+        let mut replaced = action;
+        action.sa_sigaction = chained as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
         // SAFETY: the handler takes three arguments, as the flag says.
-        unsafe {
-            let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
-            let mut replaced = action;
-            action.sa_sigaction = chained as *const () as usize;
-            action.sa_flags = libc::SA_SIGINFO;
-            assert_eq!(libc::sigaction(libc::SIGUSR1, &raw const action, &raw mut replaced), 0);
-            NEXT.store(replaced.sa_sigaction, SeqCst);
-        }
+        assert_eq!(unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, &raw mut replaced) }, 0);
+        NEXT.store(replaced.sa_sigaction, SeqCst);
         for _ in 0..2 {
             watch_signal(libc::SIGUSR1).unwrap();
             // SAFETY: it is handled.

@@ -10,7 +10,7 @@ use scda_base::numbers::to_usize;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// What was found, line by line.
@@ -396,14 +396,19 @@ pub fn speed<C: Communicator + 'static>(
     })?;
     let _ = std::fs::remove_file(&own);
     let shared = timed(&all, || {
-        let options = WriteOptions { sync: true, ..WriteOptions::default() };
+        let mut options = WriteOptions::default();
+        options.sync = true;
         let mut file = Writer::create(comm()?, &folder.join("speed.scda"), b"scda doctor", &options)?;
         let counts = vec![SPEED_BYTES as u64; size];
         file.array(b"speed", &counts, 1, Source::Contiguous(&data), Encode::None)?;
         file.close()
     })?;
     let words = |seconds: Option<f64>| match seconds {
-        Some(seconds) => format!("{}/s", bytes(((SPEED_BYTES * size) as f64 / seconds.max(1e-9)) as u64)),
+        Some(seconds) => {
+            let micros = Duration::from_secs_f64(seconds).as_micros().max(1);
+            let bytes_per_second = (SPEED_BYTES * size) as u128 * 1_000_000 / micros;
+            format!("{}/s", bytes(u64::try_from(bytes_per_second).unwrap_or(u64::MAX)))
+        }
         None => "failed".to_owned(),
     };
     let text = format!("{} in one file, {} in a file for each process, synced", words(shared), words(apart));
