@@ -24,9 +24,7 @@ case $most in
 esac
 shift
 targets=("$@")
-[ $# -gt 0 ] || for source in tests/fuzzers/fuzz_targets/*.rs; do
-  targets+=("$(basename "$source" .rs)")
-done
+[ $# -gt 0 ] || mapfile -t targets < <(sed -n 's/^    ("\([a-z_]*\)", .*/\1/p' tests/fuzzed/targets/mod.rs)
 
 folder=$root/target/fuzz
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -35,7 +33,7 @@ flags="-Cpasses=sancov-module $sancov-level=4 $sancov-inline-8bit-counters $sanc
 mkdir -p "$folder/found"
 heading "Building the fuzzers"
 RUSTC_BOOTSTRAP=1 RUSTFLAGS="$flags -Zsanitizer=address -Ccodegen-units=1" \
-  cargo build --locked --profile fuzz -p scda-fuzz --target "$host" --target-dir "$folder" --bins
+  cargo build --locked --profile fuzz -p scda-fuzz --target "$host" --target-dir "$folder" --bin fuzz
 [ "$seconds" -gt 0 ] || exit 0
 
 status=0
@@ -59,8 +57,8 @@ for target in "${targets[@]}"; do
   log=$folder/$target.log
   # Leaks are looked for by the tests: here they would cost most of the time. libdeflate has a constant in each variant of
   # its decompressor, which the sanitizer takes for one defined twice.
-  ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0:${ASAN_OPTIONS-} timeout --kill-after=10 $((seconds + 120)) \
-    "$folder/$host/fuzz/$target" -seed="${FUZZ_SEED:-0}" "$limit" -timeout=25 -rss_limit_mb=2048 -max_len=20000 -dict=tests/fuzzed/dictionary \
+  FUZZ_TARGET=$target ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0:${ASAN_OPTIONS-} timeout --kill-after=10 $((seconds + 120)) \
+    "$folder/$host/fuzz/fuzz" -seed="${FUZZ_SEED:-0}" "$limit" -timeout=25 -rss_limit_mb=2048 -max_len=20000 -dict=tests/fuzzed/dictionary \
     -print_final_stats=1 -artifact_prefix="$folder/found/$target-" "$corpus" "${seeds[@]}" >"$log" 2>&1 </dev/null ||
     status=$?
   grep -E 'stat::(number_of_executed_units|average_exec_per_sec|slowest_unit_time_sec|peak_rss_mb)|panicked at|^SUMMARY|Test unit written' \

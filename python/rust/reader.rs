@@ -651,10 +651,6 @@ impl Reader {
         self.read(py, |open| open.reader.proc_counts(count))
     }
 
-    fn agree(&self, py: Python<'_>) -> PyResult<()> {
-        self.read(py, |open| open.reader.agree_on(Ok(())))
-    }
-
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.file.operate(py, |open| Some(open.take().map_or(Ok(()), |open| open.reader.close())))
     }

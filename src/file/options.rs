@@ -147,7 +147,7 @@ pub struct WriteOptions {
     ///
     /// [`Reader::dataset_record`]: crate::Reader::dataset_record
     pub append_record: Option<(String, i64)>,
-    /// After an error, or [`Writer::abandon`](crate::Writer::abandon), bytes that are no section follow
+    /// After an error, or [`Collective::abandon`](crate::Collective::abandon), bytes that are no section follow
     /// the sections of a file that is not atomic, so that no reader takes it for complete. A file that has a seal of this
     /// writer, or was opened to append to it, is cut back instead: to the last seal, or to where it ended before.
     pub mark_incomplete: bool,

@@ -411,8 +411,8 @@ class Section:
             else:
                 core.read_block(self.offset, self.size, memory)
             if ranks is not None:
-                # What the root alone may have noticed, all learn now.
-                core.agree()
+                # What the root alone may have noticed, all learn by any exchange.
+                core.proc_counts(0)
                 ranks.broadcast(memory)
         array.flags.writeable = False
         return array

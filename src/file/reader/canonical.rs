@@ -45,7 +45,7 @@ impl<'a> Canonical<'a> {
 }
 
 impl Canonical<'_> {
-    /// See [`Reader::check_canonical`](super::Reader::check_canonical).
+    /// See [`Inspector::check_canonical`](super::Inspector::check_canonical).
     pub fn check(&mut self, header: &FileHeader) -> Result<(), Failure> {
         self.sections.input().team().note_call(Function::CheckCanonical);
         self.sections.check_alone("canonical bytes")?;

@@ -22,23 +22,10 @@ impl Input {
         Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size: current.size })?;
         // A copy, so that what the short way needs can stay in registers.
         if current.decoded {
-            self.decode_own_block(&{ *current }, data)
+            decode_own_block(self, &{ *current }, data)
         } else {
             self.read_own(current.layout.data, data)
         }
-    }
-
-    /// Decodes a block into memory of its size.
-    #[inline(never)]
-    fn decode_own_block(&mut self, current: &CurrentSection, data: &mut [u8]) -> Result<()> {
-        let _temporary = memory::temporary();
-        let (size, layout) = (current.size, current.layout);
-        let mut text = Vec::new();
-        read_own_text(self, layout.data, layout.data_bytes, size, &mut text)?;
-        let (bytes, began) = (data.len() as u64, Instant::now());
-        self.decoders.decode_one(DecodeJob { text: &text, at: layout.data, memory: data })?;
-        self.note_decoded(bytes, began);
-        Ok(())
     }
 
     /// Reads this rank's elements, which begin at `offset`, as they are.
@@ -175,6 +162,19 @@ impl Input {
         }
         Ok(())
     }
+}
+
+/// Decodes a block into memory of its size.
+#[inline(never)]
+fn decode_own_block(input: &mut Input, current: &CurrentSection, data: &mut [u8]) -> Result<()> {
+    let _temporary = memory::temporary();
+    let (size, layout) = (current.size, current.layout);
+    let mut text = Vec::new();
+    read_own_text(input, layout.data, layout.data_bytes, size, &mut text)?;
+    let (bytes, began) = (data.len() as u64, Instant::now());
+    input.decoders.decode_one(DecodeJob { text: &text, at: layout.data, memory: data })?;
+    input.note_decoded(bytes, began);
+    Ok(())
 }
 
 /// Reads the encoded text of one element or of several that lie together, and that stand for

@@ -94,7 +94,7 @@ impl Input {
         self.ends.read
     }
 
-    /// From now on errors leave the file open: see [`Reader::tolerate_damage`](crate::Reader::tolerate_damage).
+    /// From now on errors leave the file open: see [`Inspector::tolerate_damage`](crate::Inspector::tolerate_damage).
     pub fn tolerate_damage(&mut self) {
         self.tolerant = true;
     }

@@ -181,7 +181,7 @@ impl Sections {
         IndexReader::new(self)
     }
 
-    /// From now on errors leave the file open: see [`Reader::tolerate_damage`](super::Reader::tolerate_damage).
+    /// From now on errors leave the file open: see [`Inspector::tolerate_damage`](super::Inspector::tolerate_damage).
     pub fn tolerate_damage(&mut self) -> Result<()> {
         self.check_alone("reading what is left of a file")?;
         self.input.tolerate_damage();

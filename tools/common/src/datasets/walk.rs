@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Reads the next header. The reader also reads the datasets that are found; it must [tolerate
-    /// damage](Reader::tolerate_damage).
+    /// damage](scda::Inspector::tolerate_damage).
     ///
     /// # Errors
     /// Those of the reader.
