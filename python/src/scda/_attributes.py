@@ -1,4 +1,4 @@
-"""Attributes as HDF5, NetCDF and xarray have them: numbers, texts, and lists of these, with types. In a dataset they are JSON."""
+"""Converts attributes between the typed values of HDF5, NetCDF and xarray, and the JSON of datasets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the CF conventions say of numbers: how they are packed, and which are missing."""
+"""Unpacks numbers, and marks missing ones, by the CF conventions."""
 
 from __future__ import annotations
 

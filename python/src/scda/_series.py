@@ -1,4 +1,4 @@
-"""Reading: groups whose attributes say what they are, and whose datasets are in time steps."""
+"""Groups of meshes and particles, whose datasets belong to time steps."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""The datasets of a file as variables: arrays whose dimensions have names, and whose records are one of them."""
+"""Datasets as variables of xarray: arrays whose dimensions have names, one of which counts the records."""
 
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Optional, Protocol, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Optional, Sequence
 
 from ._dataset import Dataset
-from ._group import Group, Records
+from ._group import Group
 
 if TYPE_CHECKING:
     from ._file import File
@@ -82,39 +82,6 @@ def without_mark(attrs: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in attrs.items() if name != STATIC or value is not True}
 
 
-class _Named(Protocol):
-    """Datasets with names: a group, or some of its names."""
-
-    def _datasets(self) -> list[str]: ...
-
-    def records(self, name: str) -> Records: ...
-
-
-class _One(NamedTuple):
-    """One name of a group."""
-
-    group: Group
-    name: str
-
-    def _datasets(self) -> list[str]:
-        return [self.name]
-
-    def records(self, name: str) -> Records:
-        return self.group.records(name)
-
-
-class _Direct(NamedTuple):
-    """The names that are directly in a group."""
-
-    group: Group
-
-    def _datasets(self) -> list[str]:
-        return [name for name in self.group._datasets() if "/" not in name]
-
-    def records(self, name: str) -> Records:
-        return self.group.records(name)
-
-
 def with_coordinates(
     file: File, path: str, record: Optional[int] = None, without: Iterable[str] = (), is_outline: bool = False
 ) -> list[tuple[str, Variable]]:
@@ -123,7 +90,8 @@ def with_coordinates(
 
     Args:
         path: the group, or `/`.
-        record, without, is_outline: as for :func:`variables`.
+        record, is_outline: as for :func:`variables`.
+        without: names to leave out.
     """
     parts = [] if path == "/" else path.split("/")
     around = [Group(file, "/".join(parts[:n]) or "/") for n in reversed(range(len(parts)))]
@@ -132,7 +100,7 @@ def with_coordinates(
     def coordinate(dim: str) -> Optional[Variable]:
         for group in around:
             if dim in group._datasets() and dim not in without:
-                made = variables(_One(group, dim), record, is_outline=is_outline)[0]
+                made = variables(group, [dim], record, is_outline=is_outline)[0]
                 if len(made.dataset.shape) == 1 and not made.has_records and made.dataset.dims == (None,):
                     made = made._replace(dims=(dim,))
                 outer[dim] = "" if group.name == "/" else f"{group.name}/", made
@@ -141,7 +109,9 @@ def with_coordinates(
 
     time = coordinate(TIME) if around else None
     times = time.shape[0] if time is not None and time.dims == (TIME,) else None
-    made = variables(_Direct(Group(file, path)), record, without, times, time is not None and time.has_records, is_outline)
+    group, left_out = Group(file, path), set(without)
+    direct = [name for name in group._datasets() if "/" not in name and name not in left_out]
+    made = variables(group, direct, record, times, time is not None and time.has_records, is_outline)
     names = {variable.name for variable in made}
     sizes = {dim: n for variable in made for dim, n in zip(variable.dims, variable.shape)}
     found = []
@@ -156,26 +126,25 @@ def with_coordinates(
 
 
 def variables(
-    group: _Named,
+    group: Group,
+    names: Iterable[str],
     record: Optional[int] = None,
-    without: Iterable[str] = (),
     times: Optional[int] = None,
     is_series: bool = False,
     is_outline: bool = False,
 ) -> list[Variable]:
-    """The variables of a group, in the order of the file. Where a dataset without dimensions, called `time`, has the time of
+    """Datasets of a group as variables, in the order of their names. Where a dataset without dimensions, called `time`, has the time of
     each record, a single record has the dimension `time`, too: a file of one step is like one of several.
 
     Args:
         group: the group, or that of the file.
+        names: those of the datasets.
         record: of names with several records, only this one, counted from the end if it is negative. None: all.
-        without: names to leave out.
         times: the size of the dimension `time` of a group around this one.
         is_series: whether that one counts records.
         is_outline: of each name only the last record is looked at, as all others are like it.
     """
-    left_out = set(without)
-    found = {name: group.records(name) for name in group._datasets() if name not in left_out}
+    found = {name: group.records(name) for name in names}
     if record is not None:
         numbers = {name: _one(name, len(records), record) for name, records in found.items()}
     else:

@@ -1,4 +1,4 @@
-"""The engine ``scda`` of xarray, which imports this module if it is asked for it."""
+"""The engine ``scda`` of xarray, which imports this module when the engine is used."""
 
 from __future__ import annotations
 

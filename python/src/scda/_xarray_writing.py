@@ -1,4 +1,4 @@
-"""Datasets of xarray, written."""
+"""Writes datasets of xarray."""
 
 from __future__ import annotations
 
