@@ -602,21 +602,21 @@ impl Reader {
         })
     }
 
-    /// The dataset of this name, and this number among several.
+    /// The dataset of this name, and this number among several. Of an outline, which says what it is, not more than the last of the rows
+    /// are looked up that were added to it.
     fn find_dataset(
         &self,
         py: Python<'_>,
         name: &str,
         record: i64,
-    ) -> PyResult<Option<(DatasetHandle, Description)>> {
+        is_outline: bool,
+    ) -> PyResult<Option<(Option<DatasetHandle>, Description)>> {
+        if is_outline {
+            let found = self.read(py, |open| open.reader.inspect().dataset_outline(name, record))?;
+            return Ok(found.map(|dataset| (None, Description::of((dataset, 0)))));
+        }
         let found = self.read(py, |open| open.reader.dataset_record(name, record))?;
-        Ok(found.map(described))
-    }
-
-    /// What the dataset of this name and record is, without a look at the rows that were added to it but the last ones.
-    fn dataset_outline(&self, py: Python<'_>, name: &str, record: i64) -> PyResult<Option<Description>> {
-        let found = self.read(py, |open| open.reader.inspect().dataset_outline(name, record))?;
-        Ok(found.map(|dataset| Description::of((dataset, 0))))
+        Ok(found.map(described).map(|(handle, description)| (Some(handle), description)))
     }
 
     /// Reads boxes of datasets.

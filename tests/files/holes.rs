@@ -1,4 +1,5 @@
 //! Values that nobody writes: those of a contiguous dataset are a hole in the file where the fill value has no other bytes than 0.
+#![allow(clippy::cast_possible_truncation)] // test data
 
 use crate::common::options;
 use crate::common::system::counted;
@@ -62,7 +63,7 @@ fn what_nobody_writes_is_a_hole() {
             let mut reader = Reader::open(Solo, &path, &params).unwrap();
             for (name, fill) in [("zeros", 0.0), ("ones", 1.0_f64)] {
                 let found = reader.dataset(name).unwrap().unwrap();
-                let mut all = vec![0; usize::try_from(BYTES).unwrap()];
+                let mut all = vec![0; BYTES as usize];
                 found.read(&mut reader, &[IndexBox::all(&SHAPE)], &mut all).unwrap();
                 let width = SHAPE[1] / ranks as u64;
                 for (at, bytes) in all.as_chunks::<8>().0.iter().enumerate() {

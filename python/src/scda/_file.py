@@ -475,8 +475,8 @@ class File(Handle, Tree):
     def _described(self, name: str, number: int) -> tuple[_core.DatasetHandle, Description]:
         """The dataset that has this place among those of its name."""
         with self._reading() as core:
-            found = core.find_dataset(name, number)
-        if found is not None:
+            found = core.find_dataset(name, number, is_outline=False)
+        if found is not None and found[0] is not None:
             return found[0], Description(**found[1])
         records = self._records(name)
         if len(records):

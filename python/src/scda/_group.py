@@ -229,10 +229,10 @@ class Records:
     def _outline(self) -> Dataset:
         """The last one, to ask what it is, not for its data: a few reads however many rows were added to it."""
         with self._file._reading() as core:
-            found = core.dataset_outline(self._name, -1)
+            found = core.find_dataset(self._name, -1, is_outline=True)
         if found is None:
             raise IndexError(f"there is no record of {self._name!r}")
-        return Dataset(self._file, cast(Any, None), cast(Any, None), Description(**found))
+        return Dataset(self._file, cast(Any, None), cast(Any, None), Description(**found[1]))
 
     def __getitem__(self, key: Union[int, slice]) -> Any:
         """A dataset by its number, from the end if that is negative; a slice is a list of them."""

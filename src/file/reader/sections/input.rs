@@ -24,9 +24,6 @@ pub const BATCH_BYTES: usize = 1 << 20;
 /// The bytes of a section header with all its counts.
 pub const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
 
-/// A section is near the next one if it has no more bytes: about half of what is read ahead first.
-const MOST_AROUND: u64 = 2048;
-
 /// The file and the ranks that read it.
 pub(crate) struct Input {
     pub(super) team: Team,
@@ -173,19 +170,6 @@ impl Input {
             offset,
             length,
         )
-    }
-
-    /// Before the header at `offset` is read: where the section before it begins near, what is read ahead begins there.
-    pub fn look_around(&mut self, before: u64, offset: u64) -> Result<()> {
-        let header = LONGEST_HEADER.min(self.ends.read.saturating_sub(offset));
-        if header == 0
-            || offset.saturating_sub(before) > MOST_AROUND
-            || self.window.get(offset, header).is_some()
-        {
-            return Ok(());
-        }
-        let looked = self.look(before, offset + header - before).map(drop);
-        looked.map_err(|failure| self.team.settle(failure))
     }
 
     /// Reads a header on this rank, and copies all that is read ahead with it.

@@ -1,6 +1,7 @@
 //! Reads rows of indexes, and anchors, on one rank. Nothing is trusted before it is checked.
 
 use super::Sections;
+use super::input::LONGEST_HEADER;
 use crate::file::reader::chain::differs;
 use crate::file::reader::index::SealedPart;
 use scda_base::error::{ErrorKind, Result, quote};
@@ -12,6 +13,9 @@ use scda_format::{COUNT_BYTES, INLINE_BYTES};
 
 /// The entry `S` is the last one of a row.
 const SORTED: u64 = (ROW_BYTES - COUNT_BYTES) as u64;
+
+/// A section is near the next one if it has no more bytes: about half of what is read ahead first.
+const MOST_AROUND: u64 = 2048;
 
 /// A row, which stands at `at`, has another number than the file.
 fn wrong_number<T>(what: &str, found: u64, expected: u64, at: u64) -> Result<T> {
@@ -100,11 +104,22 @@ impl<'a> IndexReader<'a> {
             ));
         }
         if let Some(before) = before {
-            // Who wants the second section of a pair reads the first one next.
-            self.sections.input().look_around(before.offset, row.offset)?;
+            self.look_around(before.offset, row.offset)?;
         }
         self.compare_with_header(&row, at)?;
         Ok(row)
+    }
+
+    /// Before the header at `offset` is read: where the section before it begins near, what is read ahead begins there, because who wants
+    /// the second section of a pair reads the first one next.
+    fn look_around(&mut self, before: u64, offset: u64) -> Result<()> {
+        let input = self.sections.input();
+        let header = LONGEST_HEADER.min(input.end().saturating_sub(offset));
+        if header == 0 || offset.saturating_sub(before) > MOST_AROUND {
+            return Ok(());
+        }
+        let looked = input.look(before, offset + header - before).map(drop);
+        looked.map_err(|failure| input.team().settle(failure))
     }
 
     /// Compares a row, which stands at `at`, with the header of the section.
