@@ -10,7 +10,7 @@ use scda_base::numbers::to_usize;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tempfile::TempDir;
 
 /// What was found, line by line.
@@ -403,12 +403,8 @@ pub fn speed<C: Communicator + 'static>(
         file.array(b"speed", &counts, 1, Source::Contiguous(&data), Encode::None)?;
         file.close()
     })?;
-    let words = |seconds: Option<f64>| match seconds {
-        Some(seconds) => {
-            let micros = Duration::from_secs_f64(seconds).as_micros().max(1);
-            let bytes_per_second = (SPEED_BYTES * size) as u128 * 1_000_000 / micros;
-            format!("{}/s", bytes(u64::try_from(bytes_per_second).unwrap_or(u64::MAX)))
-        }
+    let words = |took: Option<u64>| match took {
+        Some(took) => format!("{}/s", bytes((SPEED_BYTES * size) as u64 * 1_000_000 / took.max(1))),
         None => "failed".to_owned(),
     };
     let text = format!("{} in one file, {} in a file for each process, synced", words(shared), words(apart));
@@ -419,18 +415,18 @@ pub fn speed<C: Communicator + 'static>(
     Ok(())
 }
 
-/// The seconds that something takes until the last rank has done it; `None` if it fails on any. Collective.
+/// The microseconds that something takes until the last rank has done it; `None` if it fails on any. Collective.
 fn timed<E>(
     comm: &impl Communicator,
     what: impl FnOnce() -> std::result::Result<(), E>,
-) -> Result<Option<f64>> {
+) -> Result<Option<u64>> {
     const FAILED: u64 = u64::MAX >> 1;
     comm.broadcast(&mut [0], 0)?;
     let begin = Instant::now();
-    let took = what().map_or(FAILED, |()| u64::try_from(begin.elapsed().as_nanos()).unwrap_or(FAILED - 1));
+    let took = what().map_or(FAILED, |()| u64::try_from(begin.elapsed().as_micros()).unwrap_or(FAILED - 1));
     let mut least = [FAILED - took];
     comm.allreduce_min(&mut least)?;
-    Ok((least[0] > 0).then(|| (FAILED - least[0]) as f64 / 1e9))
+    Ok((least[0] > 0).then(|| FAILED - least[0]))
 }
 
 /// A process that reaches a limit gets an error then, not a signal.
