@@ -268,7 +268,7 @@ matrix() {
 }
 
 one_node() {
-  on=n1 passes one-node 4 "$tests/cluster" write $data 0 && on=n1 passes matrix 4 "$tests/cluster" matrix $data 0 "$times"
+  on=n1 passes one-node 4 "$tests/cluster" write $data 0 && on=n1 passes matrix 4 "$tests/cluster" matrix $data 0 3
   if limit=120 ranks "$nodes" "$tests/cluster" write $data 0 >"$folder/logs/refused.log" 2>&1 || ! grep -q "another file of this name" "$folder/logs/refused.log"; then
     echo "FAILED: several nodes are not refused"
     return 1
@@ -286,7 +286,10 @@ shell)
   bash --norc || true
   exit
   ;;
-quick) set -- nfs4.2 ;;
+quick)
+  set -- nfs4.2
+  times=${SCDA_CLUSTER_TIMES:-1}
+  ;;
 all) set -- "${!mounts[@]}" ;;
 esac
 for filesystem; do
@@ -296,7 +299,7 @@ for filesystem; do
   for trial in ${SCDA_CLUSTER_TESTS:-matrix two_jobs squashed killed_process node_dies server_dies network_is_cut disk_is_full is_not_exported}; do
     case $trial:$filesystem in
     *:sshfs) [ "$trial" != matrix ] || check one_node ;; # each node numbers files by itself: jobs on several are refused
-    matrix:*) check matrix 0 "$times" ;;
+    matrix:*) check matrix 0 $((times + 2)) ;;
     two_jobs:*lock) ;; # no node sees the locks of another one
     two_jobs:*) check two_jobs ;;
     squashed:nfs*) check squashed ;;
