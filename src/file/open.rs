@@ -423,9 +423,6 @@ fn choose<'a>(
     words[5..].copy_from_slice(&[threads, node, FINE - node]);
     let system = FileSystem::of(path).or_else(|_| FileSystem::of(names::without_romio_prefix(path)));
     // Where no folder is, no driver opens a file: the error is that of opening it.
-    const BY_LOCKS: u64 = 1;
-    const COHERENT: u64 = 2;
-    const LUSTRE: u64 = 3;
     words[4] = match &system {
         Ok(system) if system.name == Some(file_system::LUSTRE) => LUSTRE,
         Ok(system) if system.is_coherent => COHERENT,
@@ -440,13 +437,11 @@ fn choose<'a>(
     if tuning.check {
         team.tell_waits(|words| eprintln!("{words}"));
     }
-    let is_coherent = sharing >= COHERENT && said != 0;
-    // One node has one cache.
-    let is_trusted = is_coherent || said == 1 || node == FINE - other;
-    let is_posix = driver == 0 || driver == 2 && (is_trusted || sharing == BY_LOCKS);
+    let posix = Posix::of(sharing, said, node == FINE - other);
+    let is_posix = driver == 0 || driver == 2 && posix != Posix::WholePages;
     let system = system.ok();
     if is_posix {
-        if writes && !is_trusted && sharing != BY_LOCKS {
+        if writes && posix == Posix::WholePages {
             return Err(writes_whole_pages(system).into());
         }
         if let Some(bytes) = background {
@@ -462,8 +457,38 @@ fn choose<'a>(
     let real = if driver == Driver::MpiIo && is_asked { mpi_io::real_path(path) } else { path };
     let prefix = names::romio_prefix(path, real);
     let is_lustre = sharing == LUSTRE && is_posix;
-    let needs_locks = is_posix && writes && !is_trusted;
+    let is_coherent = sharing >= COHERENT && said != 0;
+    let needs_locks = is_posix && writes && posix == Posix::WithLocks;
     Ok(Choice { driver, is_coherent, needs_locks, is_lustre, stripe_count, system, writes, real, prefix })
+}
+
+/// What all ranks find of the file system, in the words of their agreement: the least counts.
+const BY_LOCKS: u64 = 1;
+const COHERENT: u64 = 2;
+const LUSTRE: u64 = 3;
+
+/// What POSIX does when all ranks write to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Posix {
+    /// It writes what it is told to.
+    Exact,
+    /// It does so as long as each node has a lock.
+    WithLocks,
+    /// Nodes overwrite each other's bytes in a page.
+    WholePages,
+}
+
+impl Posix {
+    /// `sharing` is what all ranks find; `said` is what the environment says: 0, 1, or 2 for nothing.
+    fn of(sharing: u64, said: u64, is_one_node: bool) -> Self {
+        match (sharing, said) {
+            // One node has one cache.
+            _ if is_one_node => Self::Exact,
+            (_, 1) | (COHERENT.., 2) => Self::Exact,
+            (BY_LOCKS, _) => Self::WithLocks,
+            _ => Self::WholePages,
+        }
+    }
 }
 
 /// The error where ranks on several nodes would write by POSIX, and each node writes whole pages, with what it knows of them.
@@ -703,6 +728,27 @@ mod tests {
 
     fn kind(result: Result<ExistingFile>) -> ErrorKind {
         result.err().unwrap().kind()
+    }
+
+    #[test]
+    fn posix_is_chosen_by_what_the_file_system_can_do() {
+        const UNKNOWN: u64 = 0;
+        const NOTHING: u64 = 2;
+        for (sharing, said, several_nodes) in [
+            (UNKNOWN, NOTHING, Posix::WholePages),
+            (UNKNOWN, 0, Posix::WholePages),
+            (UNKNOWN, 1, Posix::Exact),
+            (BY_LOCKS, NOTHING, Posix::WithLocks),
+            (BY_LOCKS, 0, Posix::WithLocks),
+            (BY_LOCKS, 1, Posix::Exact),
+            (COHERENT, NOTHING, Posix::Exact),
+            (COHERENT, 0, Posix::WholePages),
+            (LUSTRE, NOTHING, Posix::Exact),
+            (LUSTRE, 0, Posix::WholePages),
+        ] {
+            assert_eq!(Posix::of(sharing, said, false), several_nodes, "{sharing} {said}");
+            assert_eq!(Posix::of(sharing, said, true), Posix::Exact);
+        }
     }
 
     #[test]
