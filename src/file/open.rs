@@ -584,7 +584,7 @@ fn open_posix(
         }
     };
     let opened = opened.and_then(|mut file| {
-        if choice.driver != Driver::MpiIo && !choice.is_coherent {
+        if choice.driver != Driver::MpiIo && choice.system.is_some_and(|system| system.is_exact_by_locks) {
             file.cache_apart();
         }
         if choice.needs_locks && file.first_status()?.is_regular {

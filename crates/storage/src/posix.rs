@@ -30,7 +30,8 @@ pub struct PosixFile {
     is_locked: bool,
     /// Whether the node's cache may lack what other nodes write.
     is_cached_apart: bool,
-    /// Whether this rank has written to it.
+    /// Whether other nodes write it at the same time; and whether this rank has.
+    is_exact: bool,
     is_changed: bool,
     /// What was found when it was opened, if it was looked at.
     first_status: Option<Status>,
@@ -75,23 +76,31 @@ impl PosixFile {
     }
 
     fn of(file: OwnedFd) -> Self {
-        Self { file, is_locked: false, is_cached_apart: false, is_changed: false, first_status: None }
+        Self {
+            file,
+            is_locked: false,
+            is_cached_apart: false,
+            is_exact: false,
+            is_changed: false,
+            first_status: None,
+        }
     }
 
-    /// Says that the file is on a file system whose nodes do not see at once what another one writes. This node then keeps nothing in its
-    /// cache across [`ParallelFile::sync`] and [`ParallelFile::close`]: NFS takes what other nodes wrote before for unchanged if this
-    /// one has written, too.
+    /// Says that the file is on NFS, whose nodes do not see at once what another one writes: [`ParallelFile::look_again`] asks the server.
+    /// What a job that was killed has left in the cache is dropped.
     pub fn cache_apart(&mut self) {
         self.is_cached_apart = true;
         self.drop_cache();
     }
 
     /// Lets this node write exactly the bytes of the program to a file that other nodes write at the same time, not whole pages, until the
-    /// file is closed. The file is open for reading, too.
+    /// file is closed. The file is open for reading, too. This node then keeps nothing in its cache across [`ParallelFile::sync`] and
+    /// [`ParallelFile::close`]: NFS takes what other nodes wrote before for unchanged if this one has written, too.
     ///
     /// # Errors
     /// `Io` if there are no locks.
     pub fn write_exactly(&mut self) -> Result<()> {
+        self.is_exact = true;
         lock::write_exactly(&self.file)
     }
 
@@ -273,7 +282,7 @@ impl ParallelFile for PosixFile {
         match retry(|| rustix::fs::fsync(&self.file)) {
             // A device that cannot be synced has nothing to sync.
             Ok(()) | Err(Errno::INVAL | Errno::ROFS) => {
-                if self.is_cached_apart {
+                if self.is_exact {
                     self.drop_cache();
                 }
                 Ok(())
@@ -298,7 +307,7 @@ impl ParallelFile for PosixFile {
         // A process that was forked off may have the descriptor, too, and would keep the lock.
         self.unlock();
         // Closing writes all that is left there in any case.
-        let synced = if self.is_cached_apart && self.is_changed { self.sync() } else { Ok(()) };
+        let synced = if self.is_exact && self.is_changed { self.sync() } else { Ok(()) };
         // SAFETY: `into_raw_fd` gives up the descriptor that this file owned, so it is open, and nothing uses or
         // closes it after this.
         match unsafe { libc::close(self.file.into_raw_fd()) } {
