@@ -24,14 +24,23 @@ pub fn block_bytes(path: &Path) -> Result<u64> {
     PosixFile::open(path, OFlags::RDONLY | OFlags::NONBLOCK)?.block_bytes()
 }
 
+/// What the cache of the node has of a file that other nodes write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cache {
+    /// What they have written.
+    Coherent,
+    /// What was there when it was read.
+    Apart,
+    /// As `Apart`, and this node writes at the same time as they do.
+    Exact,
+}
+
 /// A file descriptor of this rank.
 pub struct PosixFile {
     file: OwnedFd,
     is_locked: bool,
-    /// Whether the node's cache may lack what other nodes write.
-    is_cached_apart: bool,
-    /// Whether other nodes write it at the same time; and whether this rank has.
-    is_exact: bool,
+    cache: Cache,
+    /// Whether this rank has written to it.
     is_changed: bool,
     /// What was found when it was opened, if it was looked at.
     first_status: Option<Status>,
@@ -76,20 +85,13 @@ impl PosixFile {
     }
 
     fn of(file: OwnedFd) -> Self {
-        Self {
-            file,
-            is_locked: false,
-            is_cached_apart: false,
-            is_exact: false,
-            is_changed: false,
-            first_status: None,
-        }
+        Self { file, is_locked: false, cache: Cache::Coherent, is_changed: false, first_status: None }
     }
 
     /// Says that the file is on NFS, whose nodes do not see at once what another one writes: [`ParallelFile::look_again`] asks the server.
     /// What a job that was killed has left in the cache is dropped.
     pub fn cache_apart(&mut self) {
-        self.is_cached_apart = true;
+        self.cache = Cache::Apart;
         self.drop_cache();
     }
 
@@ -100,7 +102,7 @@ impl PosixFile {
     /// # Errors
     /// `Io` if there are no locks.
     pub fn write_exactly(&mut self) -> Result<()> {
-        self.is_exact = true;
+        self.cache = Cache::Exact;
         lock::write_exactly(&self.file)
     }
 
@@ -282,7 +284,7 @@ impl ParallelFile for PosixFile {
         match retry(|| rustix::fs::fsync(&self.file)) {
             // A device that cannot be synced has nothing to sync.
             Ok(()) | Err(Errno::INVAL | Errno::ROFS) => {
-                if self.is_exact {
+                if self.cache == Cache::Exact {
                     self.drop_cache();
                 }
                 Ok(())
@@ -292,7 +294,7 @@ impl ParallelFile for PosixFile {
     }
 
     fn look_again(&mut self) {
-        if self.is_cached_apart {
+        if self.cache != Cache::Coherent {
             lock::ask_server(&self.file);
             self.drop_cache();
         }
@@ -307,7 +309,7 @@ impl ParallelFile for PosixFile {
         // A process that was forked off may have the descriptor, too, and would keep the lock.
         self.unlock();
         // Closing writes all that is left there in any case.
-        let synced = if self.is_exact && self.is_changed { self.sync() } else { Ok(()) };
+        let synced = if self.cache == Cache::Exact && self.is_changed { self.sync() } else { Ok(()) };
         // SAFETY: `into_raw_fd` gives up the descriptor that this file owned, so it is open, and nothing uses or
         // closes it after this.
         match unsafe { libc::close(self.file.into_raw_fd()) } {
