@@ -23,21 +23,22 @@ pub struct Report {
 impl Report {
     /// Three lines for a message to the maintainers, of what was found.
     pub fn summarize(&mut self) {
-        let of = |topics: &[&str]| {
-            let lines = self.lines.iter().filter(|(topic, _)| topics.contains(topic));
-            lines.map(|(topic, text)| format!("{topic}: {text}")).collect::<Vec<_>>().join("; ")
+        let of = |first: &str, topics: &[&str]| {
+            let (mut line, mut last) = (first.to_owned(), "");
+            for (topic, text) in self.lines.iter().filter(|(topic, _)| topics.contains(topic)) {
+                let between = if line.is_empty() { "" } else { "; " };
+                let name = if *topic == last { String::new() } else { format!("{topic}: ") };
+                let _ = write!(line, "{between}{name}{text}");
+                last = *topic;
+            }
+            line
         };
-        let system = rustix::system::uname();
+        let found = rustix::system::uname();
+        let (system, release) = (found.sysname().to_string_lossy(), found.release().to_string_lossy());
         let lines = [
-            format!(
-                "scda {}, {} {}; {}",
-                env!("CARGO_PKG_VERSION"),
-                system.sysname().to_string_lossy(),
-                system.release().to_string_lossy(),
-                of(&["MPI", "nodes"])
-            ),
-            of(&["file system", "driver", "stripes", "writers", "environment"]),
-            of(&["POSIX", "MPI-IO", "speed"]),
+            of(&format!("scda {}, {system} {release}", env!("CARGO_PKG_VERSION")), &["MPI", "nodes"]),
+            of("", &["file system", "driver", "stripes", "writers", "environment"]),
+            of("", &["POSIX", "MPI-IO", "speed"]),
         ];
         lines.into_iter().for_each(|line| self.say("to report", line));
     }
