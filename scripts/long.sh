@@ -6,7 +6,7 @@
 set -euo pipefail
 # What is cheap and most likely to fail comes first.
 steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructions mpis subproject "python 7000" paraview
-  limits large_streams ranks digits "power_loss 1000000" each "background 10000" injected "codes_fuzz 5000" "fuzz 3000"
+  limits large_streams ranks digits "power_loss 1000000" each "background 10000" injected "codes_fuzz 5000" "fuzz 3000" "views 2000" "mutated_views 500000"
   t8code dealii amrex fenicsx pyfr offline reproduce address
   "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "cluster all" "simulation 100000")
 if [ "$*" = --list ]; then
@@ -244,6 +244,32 @@ step_codes_fuzz() {
 }
 # step_fuzz RUNS: of each fuzzer, with the same inputs on every machine
 step_fuzz() { FUZZ_SEED=1 measured scripts/fuzz.sh "$1x"; }
+# step_views FILES: this number of random files, as HDF5 of this machine, of Debian 13 and of Debian's unstable distribution reads them
+step_views() {
+  local there release files=$folder/files/views
+  rm -rf $files
+  mkdir -p $files
+  SCDA_FILES=$1 SCDA_KEEP=$root/$files optimized -p scda-hdf5 --test views -- random::
+  for release in trixie sid; do
+    there=$root/target/tools/debian-$release
+    log=$root/$folder/logs/views-$release.log
+    debian_root $release hdf5-tools python3-h5py
+    "${as_root[@]}" mkdir -p "$there/target/views"
+    "${as_root[@]}" mount --bind $files "$there/target/views"
+    inside 3600 sh -euc 'h5dump --version
+      for file in target/views/*/file.scda; do
+        python3 crates/hdf5/tests/views/compare.py "$file"
+        for tool in "h5dump -p" h5stat; do
+          $tool "$file" >target/shown 2>target/errors || grep -q -e filter -e "unable to print data" target/errors
+        done
+      done'
+    "${as_root[@]}" umount "$there/target/views"
+  done
+}
+# step_mutated_views VIEWS: this number of them, which are checked, and as many which are appended to
+step_mutated_views() {
+  SCDA_MUTATIONS=$1 optimized -p scda-hdf5 --test views -- mutated damaged_view
+}
 step_address() { measured scripts/sanitize.sh address-each; } # each call that can fail, and each kill, with sanitizers
 # step_kills KILLS: of a program that writes checkpoints, for each driver and number of ranks
 step_kills() {

@@ -33,6 +33,11 @@ impl Bytes {
         self.0
     }
 
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// Appends bytes.
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
         // Most messages have fewer bytes: so they are allocated once.

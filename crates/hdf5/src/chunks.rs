@@ -7,7 +7,9 @@ use crate::old::{PreviousView, number};
 use crate::out::Out;
 use crate::tree::{self, Tree};
 use scda_base::error::Result;
+use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
+use std::sync::Arc;
 
 /// Where a chunk is. HDF5's address of a chunk that is not there is [`UNDEFINED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,55 @@ pub struct Chunk {
 impl Chunk {
     /// A chunk that has the fill value alone.
     pub const NONE: Self = Self { address: UNDEFINED, bytes: 0 };
+}
+
+/// The chunks of a dataset in C order. Copies share all but the last ones, because a dataset that grows has a copy in each view.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chunks {
+    /// Each has [`Self::BLOCK`], the last one perhaps fewer.
+    blocks: Vec<Arc<Vec<Chunk>>>,
+}
+
+impl Chunks {
+    const BLOCK: usize = 256;
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.blocks.last().map_or(0, |last| (self.blocks.len() - 1) * Self::BLOCK + last.len())
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Chunk> {
+        self.from(0)
+    }
+
+    /// Those from a number on.
+    pub fn from(&self, number: usize) -> impl Iterator<Item = &Chunk> {
+        let blocks = self.blocks.get(number / Self::BLOCK..).unwrap_or_default();
+        blocks.iter().flat_map(|block| block.iter()).skip(number % Self::BLOCK)
+    }
+
+    /// Appends one.
+    pub fn push(&mut self, chunk: Chunk) -> Result<()> {
+        if self.blocks.last().is_none_or(|last| last.len() == Self::BLOCK) {
+            reserve(&mut self.blocks, 1)?;
+            self.blocks.push(Arc::default());
+        }
+        if let Some(last) = self.blocks.last_mut() {
+            let last = Arc::make_mut(last);
+            reserve(last, 1)?;
+            last.push(chunk);
+        }
+        Ok(())
+    }
+
+    /// Whether these are the others and perhaps more.
+    pub fn starts_with(&self, others: &Self) -> bool {
+        let is_same = |(own, other): (&Arc<Vec<Chunk>>, &Arc<Vec<Chunk>>)| {
+            Arc::ptr_eq(own, other) || own.starts_with(other)
+        };
+        self.len() >= others.len() && self.blocks.iter().zip(&others.blocks).all(is_same)
+    }
 }
 
 /// How a chunk stands in an index.
@@ -143,7 +194,7 @@ impl ChunkTree {
     }
 
     /// The tree that the layout of a dataset of the previous view leads to, with these chunks.
-    pub fn load(self, old: &mut PreviousView<'_>, layout: &[u8], chunks: &[Chunk]) -> Result<Self> {
+    pub fn load(self, old: &mut PreviousView<'_>, layout: &[u8], chunks: &Chunks) -> Result<Self> {
         let Self { entry, tree } = self;
         let there = chunks.iter().filter(|chunk| chunk.address != UNDEFINED).count();
         let address = layout.last_chunk::<8>().map_or(UNDEFINED, |address| u64::from_le_bytes(*address));

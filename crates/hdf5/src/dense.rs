@@ -3,7 +3,7 @@
 use crate::UNDEFINED;
 use crate::bytes::Bytes;
 use crate::checksum::checksum;
-use crate::links::{Target, add_link, link};
+use crate::links::{Target, add_link, link, put_message};
 use crate::message::sealed;
 use crate::old::{PreviousView, number, wrong};
 use crate::out::Out;
@@ -31,41 +31,46 @@ const BLOCK_HEAD_BYTES: usize = 4 + 1 + 8 + OFFSET_BYTES + 4;
 /// The bytes of the header of a heap.
 const HEAD_BYTES: u64 = 146;
 
-/// Puts links, each a name with its message; the addresses of the heap and of the tree. `None` if there are too many.
-pub fn put(out: &mut Out, links: &[(&str, Bytes)]) -> Result<Option<(u64, u64)>> {
+/// Puts links, which are sorted; the addresses of the heap and of the tree. `None` if there are too many.
+pub fn put(out: &mut Out, links: &[(&str, Target)]) -> Result<Option<(u64, u64)>> {
     let mut blocks: Vec<Bytes> = Vec::new();
     let mut records = Vec::new();
     reserve(&mut records, links.len())?;
     let heap = out.address();
-    for (name, link) in links {
+    let (mut link, mut used) = (Bytes::new(), 0);
+    for (name, target) in links {
+        link.clear();
+        put_message(&mut link, name, target)?;
+        used += link.len();
         let begins = blocks.last().is_none_or(|block| block.len() + link.len() > BLOCK_BYTES);
         if begins {
             if let Some(block) = blocks.last_mut() {
                 block.zeros(BLOCK_BYTES - block.len())?;
             }
             reserve(&mut blocks, 1)?;
-            blocks.push(block_head(heap, (blocks.len() * BLOCK_BYTES) as u64)?);
+            let mut block = block_head(heap, (blocks.len() * BLOCK_BYTES) as u64)?;
+            block.reserve(BLOCK_BYTES - block.len())?;
+            blocks.push(block);
         }
         let at = blocks.len() - 1;
         let Some(block) = blocks.last_mut() else { continue };
-        let mut record = Bytes::new();
-        let hash = checksum(name.as_bytes());
-        record.number(hash.into(), 4)?;
-        record.put(&[0])?;
-        record.number((at * BLOCK_BYTES + block.len()) as u64, OFFSET_BYTES)?;
-        record.number(link.len() as u64, LENGTH_BYTES)?;
-        records.push((hash, *name, record));
+        records.push((checksum(name.as_bytes()), *name, at * BLOCK_BYTES + block.len(), link.len()));
         block.put(link.as_slice())?;
     }
     if blocks.len() > MAX_BLOCKS {
         return Ok(None);
     }
-    let used: usize = links.iter().map(|(_, link)| link.len()).sum();
     put_heap(out, heap, blocks, links.len() as u64, used as u64)?;
 
-    records.sort_unstable_by(|(a, a_name, _), (b, b_name, _)| (a, a_name).cmp(&(b, b_name)));
+    records.sort_unstable_by_key(|(hash, name, _, _)| (*hash, *name));
     let mut tree = Tree::new(NAMES_TREE, RECORD_BYTES);
-    for (_, _, record) in &records {
+    let mut record = Bytes::new();
+    for (hash, _, offset, length) in records {
+        record.clear();
+        record.number(hash.into(), 4)?;
+        record.put(&[0])?;
+        record.number(offset as u64, OFFSET_BYTES)?;
+        record.number(length as u64, LENGTH_BYTES)?;
         tree.push(out, record.as_slice())?;
     }
     Ok(Some((heap, tree.finish(out)?)))

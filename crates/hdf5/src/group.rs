@@ -1,7 +1,7 @@
 //! Groups: object headers with links.
 
 use crate::bytes::Bytes;
-use crate::links::{Links, Target, add_link, link, message};
+use crate::links::{SortedLinks, Target, add_link, link, put_message};
 use crate::message::{Messages, kind};
 use crate::old::{Message, PreviousView, continued, number, wrong};
 use crate::out::Out;
@@ -73,32 +73,24 @@ fn add_links(address: u64, messages: &[Message], links: &mut HashMap<String, Tar
 }
 
 /// Puts a group with these links and these other messages; its address.
-pub fn put(out: &mut Out, links: &Links, others: &Messages) -> Result<u64> {
-    let dense = if links.len() > MOST_IN_HEADER {
-        let mut written = Vec::new();
-        reserve(&mut written, links.len())?;
-        for (name, target) in links {
-            written.push((name.as_str(), message(name, target)?));
-        }
-        dense::put(out, &written)?
-    } else {
-        None
-    };
+pub fn put(out: &mut Out, links: &SortedLinks<'_>, others: &Messages) -> Result<u64> {
+    let all = links.all();
+    let dense = if all.len() > MOST_IN_HEADER { dense::put(out, all)? } else { None };
     match dense {
         Some(dense) => put_header(out, &mut std::iter::empty(), others, dense, None),
-        None => put_header(out, &mut links.iter(), others, (UNDEFINED, UNDEFINED), None),
+        None => put_header(out, &mut all.iter(), others, (UNDEFINED, UNDEFINED), None),
     }
 }
 
 /// Puts a group that the previous view has with other links: what is as it was in its blocks of links stays there.
-pub fn put_after(out: &mut Out, links: &Links, others: &Messages, old: &OldGroup) -> Result<u64> {
+pub fn put_after(out: &mut Out, links: &SortedLinks<'_>, others: &Messages, old: &OldGroup) -> Result<u64> {
     let is_same = |name: &str| links.get(name).is_some_and(|target| old.links.get(name) == Some(target));
     // The last block is the oldest one, and continues in none.
     let stay = old.blocks.iter().rev().take_while(|block| block.names.iter().all(|name| is_same(name)));
     let stay = &old.blocks[old.blocks.len() - stay.count()..];
     let is_there =
         |name: &str| stay.iter().any(|block| block.names.binary_search_by(|own| (**own).cmp(name)).is_ok());
-    let rest: Vec<(&String, &Target)> = links.iter().filter(|(name, _)| !is_there(name)).collect();
+    let rest: Vec<&(&str, Target)> = links.all().iter().filter(|(name, _)| !is_there(name)).collect();
     let (same, others_in_header): (Vec<_>, Vec<_>) =
         rest.iter().copied().partition(|(name, _)| is_same(name));
     let base = stay.first().map(|LinkBlock { address, bytes, .. }| (*address, *bytes));
@@ -116,9 +108,9 @@ pub fn put_after(out: &mut Out, links: &Links, others: &Messages, old: &OldGroup
     put_header(out, &mut others_in_header.into_iter(), others, none, Some(base))
 }
 
-fn put_header(
+fn put_header<'a>(
     out: &mut Out,
-    links: &mut dyn Iterator<Item = (&String, &Target)>,
+    links: &mut dyn Iterator<Item = &'a (&'a str, Target)>,
     others: &Messages,
     (heap, tree): (u64, u64),
     continued: Option<(u64, u64)>,
@@ -138,9 +130,14 @@ fn put_header(
     out.put(messages.header()?.as_slice())
 }
 
-fn put_links(messages: &mut Messages, links: &mut dyn Iterator<Item = (&String, &Target)>) -> Result<()> {
+fn put_links<'a>(
+    messages: &mut Messages,
+    links: &mut dyn Iterator<Item = &'a (&'a str, Target)>,
+) -> Result<()> {
     for (name, target) in links {
-        messages.put(kind::LINK, message(name, target)?.as_slice())?;
+        let mut link = Bytes::new();
+        put_message(&mut link, name, target)?;
+        messages.put(kind::LINK, link.as_slice())?;
     }
     Ok(())
 }

@@ -1,15 +1,16 @@
 //! Datasets as HDF5 sees them: the contents of the messages of their object headers.
 
 use crate::bytes::Bytes;
-use crate::chunks::{Chunk, Entry as IndexEntry};
+use crate::chunks::{Chunk, Chunks, Entry as IndexEntry};
 use crate::datatype::data_type;
 use crate::message::MAX_RANK;
 use crate::{BASE, filters};
 use scda_base::error::{Error, Result};
-use scda_base::memory::{reserve, reserve_count};
+use scda_base::memory::{self, reserve_count};
 use scda_base::numbers::{product, sum, to_usize};
 use scda_format::dataset::stored_dataset::{ElementKind, StoredDataset};
-use scda_format::dataset::{DataType, Kind};
+use scda_format::dataset::{DataType, Kind as TypeKind};
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// The most bytes of a chunk of HDF5.
@@ -48,9 +49,20 @@ pub struct Entry<'a> {
     pub parts: &'a [Part<'a>],
 }
 
-/// What HDF5 shows of a dataset: its items, more than one if rows that were added do not continue its chunks; or why it shows nothing.
+/// What HDF5 shows of a dataset.
 #[derive(Clone, Debug)]
-pub struct Shown(pub(crate) std::result::Result<Vec<Arc<Item>>, Reason>);
+pub struct Shown(pub(crate) ShownItems);
+
+/// What HDF5 shows of a dataset, or why it shows nothing.
+#[derive(Clone, Debug)]
+pub enum ShownItems {
+    /// An item.
+    One(Arc<Item>),
+    /// One for each part, because rows that were added do not continue its chunks.
+    Parts(Vec<Arc<Item>>),
+    /// Nothing.
+    Nothing(Reason),
+}
 
 impl Shown {
     /// Of a dataset with these attributes, a JSON object, and these parts: itself, and then rows that were added, in their order.
@@ -58,8 +70,29 @@ impl Shown {
     /// # Errors
     /// `Memory`; `Range` and `Argument` for numbers that do not fit each other.
     pub fn new(attributes: &str, parts: &[Part<'_>]) -> Result<Self> {
-        let items = Item::new(attributes, parts)?;
-        Ok(Self(items.map(|items| items.into_iter().map(Arc::new).collect())))
+        Ok(Self(match Item::new(attributes, parts)? {
+            Ok(mut items) if items.len() == 1 => match items.pop() {
+                Some(item) => ShownItems::One(Arc::new(item)),
+                None => ShownItems::Nothing("it has no parts"),
+            },
+            Ok(items) => ShownItems::Parts(items.into_iter().map(Arc::new).collect()),
+            Err(why) => ShownItems::Nothing(why),
+        }))
+    }
+
+    /// What is shown of a dataset with the same metadata whose data begin at another offset of the file. `None` if chunks or rows that were
+    /// added must be looked at.
+    ///
+    /// # Errors
+    /// `Range` for an offset where no data can be.
+    pub fn with_data_at(&self, offset: u64) -> Result<Option<Self>> {
+        let ShownItems::One(item) = &self.0 else { return Ok(None) };
+        if item.may_grow || !matches!(item.place, Place::Contiguous(_)) {
+            return Ok(None);
+        }
+        let place = Place::Contiguous(address(offset)?);
+        let moved = Item { kind: item.kind.clone(), may_grow: false, place };
+        Ok(Some(Self(ShownItems::One(Arc::new(moved)))))
     }
 }
 
@@ -69,12 +102,12 @@ pub enum Place {
     /// One after the other, from this address on.
     Contiguous(u64),
     /// In chunks, in C order.
-    Chunks(Vec<Chunk>),
+    Chunks(Chunks),
 }
 
-/// A dataset as HDF5 sees it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Item {
+/// What a dataset is as HDF5 sees it, wherever its data are. Many datasets of a file are alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kind {
     /// The type of its items.
     pub of: DataType,
     /// That, as HDF5's message.
@@ -85,27 +118,47 @@ pub struct Item {
     pub filters: Bytes,
     /// The number of indices in each dimension.
     pub shape: Vec<u64>,
-    /// Whether the first dimension may grow.
-    pub may_grow: bool,
     /// The shape of a chunk; that of contiguous data has 1 in place of 0.
     pub chunk: Vec<u64>,
-    /// Where the data are.
-    pub place: Place,
     /// A name for each dimension that has one.
     pub dimensions: Vec<Option<String>>,
     /// A JSON object.
     pub attributes: String,
 }
 
+/// A dataset as HDF5 sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What it is.
+    pub kind: Arc<Kind>,
+    /// Whether the first dimension may grow.
+    pub may_grow: bool,
+    /// Where the data are.
+    pub place: Place,
+}
+
+impl Deref for Item {
+    type Target = Kind;
+
+    fn deref(&self) -> &Kind {
+        &self.kind
+    }
+}
+
 /// A dataset of a view.
 #[derive(Clone, Debug)]
 pub struct ShownDataset {
     /// Where it is in HDF5.
-    pub path: String,
+    pub path: Arc<str>,
     /// What it is.
     pub item: Arc<Item>,
     /// How many records it shows along its first dimension, if it does.
     pub records: Option<u64>,
+}
+
+/// The number of a dataset among those of a plan, which are sorted.
+pub fn number_of(datasets: &[ShownDataset], path: &str) -> Option<usize> {
+    datasets.binary_search_by(|shown| (*shown.path).cmp(path)).ok()
 }
 
 /// Why something is not shown.
@@ -126,7 +179,9 @@ impl Item {
             Ok(item) => item,
             Err(why) => return Ok(Err(why)),
         };
-        attributes.clone_into(&mut item.attributes);
+        if item.attributes != attributes {
+            attributes.clone_into(&mut Arc::make_mut(&mut item.kind).attributes);
+        }
         let mut rows = Vec::new();
         for part in added {
             match Self::of_part(part)? {
@@ -150,7 +205,7 @@ impl Item {
         if dataset.unsupported.is_some() {
             return Ok(Err("unknown to libscda"));
         }
-        if dataset.data_type.kind() == Kind::Variable {
+        if dataset.data_type.kind() == TypeKind::Variable {
             return Ok(Err("items of variable length"));
         }
         let filters = match filters::message(codecs, grid.chunk_bytes())? {
@@ -182,7 +237,7 @@ impl Item {
         if matches!(place, Place::Chunks(_)) && !is_filtered && has_other_sizes(&place, grid.chunk_bytes()) {
             return Err(Error::argument("HDF5: found chunks of another size without a codec"));
         }
-        if codecs.big_endian && dataset.data_type.kind() == Kind::Struct {
+        if codecs.big_endian && dataset.data_type.kind() == TypeKind::Struct {
             return Ok(Err("a struct with its highest bytes first"));
         }
         let mut of = Bytes::new();
@@ -197,18 +252,17 @@ impl Item {
         if fill.len() > MAX_TYPE_BYTES {
             return Ok(Err("a fill value of too many bytes"));
         }
-        Ok(Ok(Self {
+        let kind = Kind {
             of: dataset.data_type,
             data_type: of,
             fill,
             filters,
             shape: dataset.shape.clone(),
-            may_grow: false,
             chunk: grid.chunk_shape().to_vec(),
-            place,
             dimensions: dataset.dimension_names.clone(),
             attributes: dataset.attributes.clone(),
-        }))
+        };
+        Ok(Ok(Self { kind: Arc::new(kind), may_grow: false, place }))
     }
 
     /// The bytes of an item.
@@ -234,7 +288,9 @@ impl Item {
     /// Whether both are of one type, shape and kind of chunks, so that they can be records of one dataset.
     pub fn is_like(&self, other: &Self) -> bool {
         let is_contiguous = |item: &Self| matches!(item.place, Place::Contiguous(_));
-        self.is_alike(other) && self.shape == other.shape && is_contiguous(self) == is_contiguous(other)
+        let is_same =
+            Arc::ptr_eq(&self.kind, &other.kind) || self.is_alike(other) && self.shape == other.shape;
+        is_same && is_contiguous(self) == is_contiguous(other)
     }
 
     fn is_alike(&self, other: &Self) -> bool {
@@ -254,33 +310,42 @@ impl Item {
 
     /// Whether the messages of both are the same that do not say how many there are and where.
     pub fn has_same_constants(&self, other: &Self) -> bool {
-        self.is_alike(other) && self.of == other.of && self.attributes == other.attributes
+        Arc::ptr_eq(&self.kind, &other.kind)
+            || self.is_alike(other) && self.of == other.of && self.attributes == other.attributes
     }
 
-    /// Records that are alike, as one dataset: a dimension more, the first, which may grow. `None` if HDF5 cannot have it.
-    pub fn of_records(records: &[Arc<Self>]) -> Result<Option<Self>> {
-        let Some(last) = records.last().filter(|last| last.shape.len() < MAX_RANK) else { return Ok(None) };
-        if !records.iter().all(|record| record.is_like(last)) {
+    /// A record as a dataset that others are added to: a dimension more, the first, which may grow. `None` if HDF5 cannot have it.
+    pub fn series(first: &Self) -> Result<Option<Self>> {
+        if first.shape.len() >= MAX_RANK {
             return Ok(None);
         }
-        let Some(chunk) = last.record_chunk()? else { return Ok(None) };
-        let mut all = Vec::new();
-        for record in records {
-            record.append_chunks(&chunk, &mut all)?;
+        let Some(mut chunk) = first.record_chunk()? else { return Ok(None) };
+        let mut all = Chunks::default();
+        first.append_chunks(&chunk, &mut all)?;
+        chunk.insert(0, 1);
+        let mut kind = Kind { chunk, ..Kind::clone(&first.kind) };
+        kind.shape.insert(0, 1);
+        if !kind.dimensions.is_empty() {
+            kind.dimensions.insert(0, None);
         }
-        let with_first = |first: u64, of: &[u64]| [&[first], of].concat();
-        let mut dimensions = last.dimensions.clone();
-        if !dimensions.is_empty() {
-            dimensions.insert(0, None);
+        Ok(Some(Self { kind: Arc::new(kind), may_grow: true, place: Place::Chunks(all) }))
+    }
+
+    /// Adds a record, which follows another one, to a series of those before. They must be alike.
+    pub fn add_record(&mut self, before: &Self, record: &Self) -> Result<()> {
+        let kind = Arc::make_mut(&mut self.kind);
+        kind.shape[0] += 1;
+        // What the last record says counts.
+        if !Arc::ptr_eq(&before.kind, &record.kind) {
+            kind.of = record.of;
+            kind.attributes.clone_from(&record.attributes);
+            kind.dimensions.clone_from(&record.dimensions);
+            if !kind.dimensions.is_empty() {
+                kind.dimensions.insert(0, None);
+            }
         }
-        Ok(Some(Self {
-            shape: with_first(records.len() as u64, &last.shape),
-            may_grow: true,
-            chunk: with_first(1, &chunk),
-            place: Place::Chunks(all),
-            dimensions,
-            ..Self::clone(last)
-        }))
+        let Place::Chunks(all) = &mut self.place else { return Ok(()) };
+        record.append_chunks(&self.kind.chunk[1..], all)
     }
 
     /// The shape of the chunks of a record: of contiguous data the whole, or equal numbers of rows of it if HDF5 has no such large chunks.
@@ -302,20 +367,16 @@ impl Item {
     }
 
     /// Appends where the chunks are, if they are of this shape: of contiguous data, which is cut along its first dimension.
-    fn append_chunks(&self, chunk: &[u64], all: &mut Vec<Chunk>) -> Result<()> {
+    fn append_chunks(&self, chunk: &[u64], all: &mut Chunks) -> Result<()> {
         match &self.place {
-            Place::Chunks(chunks) => {
-                reserve(all, chunks.len())?;
-                all.extend_from_slice(chunks);
-            }
+            Place::Chunks(chunks) => chunks.iter().try_for_each(|chunk| all.push(*chunk)),
             Place::Contiguous(address) => {
                 let bytes = bytes_of(chunk, self.item_bytes())?;
                 let count = self.bytes()?.checked_div(bytes).unwrap_or(0);
-                reserve_count(all, count)?;
-                all.extend((0..count).map(|n| Chunk { address: address + n * bytes, bytes }));
+                check_count(count)?;
+                (0..count).try_for_each(|n| all.push(Chunk { address: address + n * bytes, bytes }))
             }
         }
-        Ok(())
     }
 
     /// As it is shown alone: HDF5 has no chunks of no dimensions, so a single item in a chunk gets one.
@@ -323,7 +384,8 @@ impl Item {
         if !self.shape.is_empty() || matches!(self.place, Place::Contiguous(_)) {
             return self.clone();
         }
-        Arc::new(Self { shape: vec![1], chunk: vec![1], ..Self::clone(self) })
+        let kind = Kind { shape: vec![1], chunk: vec![1], ..Kind::clone(&self.kind) };
+        Arc::new(Self { kind: Arc::new(kind), ..Self::clone(self) })
     }
 
     /// Adds rows, if all have chunks of one shape, and only the last may end within a chunk; otherwise nothing is changed.
@@ -354,12 +416,13 @@ impl Item {
         {
             return Ok(false);
         }
-        let mut all = Vec::new();
+        let mut all = Chunks::default();
         for item in std::iter::once(&*self).chain(rows) {
             item.append_chunks(&chunk, &mut all)?;
         }
-        self.shape[0] = total;
-        self.chunk = chunk;
+        let kind = Arc::make_mut(&mut self.kind);
+        kind.shape[0] = total;
+        kind.chunk = chunk;
         self.may_grow = true;
         self.place = Place::Chunks(all);
         Ok(true)
@@ -385,15 +448,23 @@ fn divisor(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// Chunks of these sizes, one after the other.
-fn adjacent(offset: u64, sizes: impl Iterator<Item = u64>, count: u64) -> Result<Vec<Chunk>> {
-    let mut chunks = Vec::new();
-    reserve_count(&mut chunks, count)?;
+fn adjacent(offset: u64, sizes: impl Iterator<Item = u64>, count: u64) -> Result<Chunks> {
+    let mut chunks = Chunks::default();
+    check_count(count)?;
     let mut next = address(offset)?;
     for bytes in sizes {
-        chunks.push(if bytes == 0 { Chunk::NONE } else { Chunk { address: next, bytes } });
+        chunks.push(if bytes == 0 { Chunk::NONE } else { Chunk { address: next, bytes } })?;
         next = sum(next, bytes).ok_or_else(|| Error::range("HDF5: chunks beyond 63 bits"))?;
     }
     Ok(chunks)
+}
+
+/// An error if there is no memory for so many chunks.
+fn check_count(count: u64) -> Result<()> {
+    let tried = memory::temporary();
+    reserve_count(&mut Vec::<Chunk>::new(), count)?;
+    drop(tried);
+    Ok(())
 }
 
 fn has_other_sizes(place: &Place, bytes: u64) -> bool {

@@ -20,6 +20,7 @@ mod item;
 mod links;
 mod made;
 mod message;
+mod names;
 mod old;
 mod out;
 mod parts;
@@ -38,7 +39,7 @@ pub use checksum::checksum;
 pub use item::{Data, Entry, Part, Shown};
 pub use parts::{Array, Previous, ViewBytes};
 pub use superblock::{SUPERBLOCK_BYTES, Superblock};
-pub use view::View;
+pub use view::{Objects, View};
 
 /// Where the superblock stands in the file, and where HDF5 begins to count addresses.
 pub const BASE: u64 = scda_format::hdf5::SUPERBLOCK_OFFSET;

@@ -4,7 +4,8 @@ use crate::bytes::Bytes;
 use crate::message::{hard_link, soft_link};
 use crate::old::number;
 use scda_base::error::{Error, Result};
-use std::collections::{BTreeMap, HashMap};
+use scda_base::memory::reserve;
+use std::collections::HashMap;
 
 /// What a link leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,17 +16,48 @@ pub enum Target {
     Path(String),
 }
 
-/// The links of a group, by their names.
-pub type Links = BTreeMap<String, Target>;
+/// The links of a group: names with what they lead to.
+#[derive(Debug, Default)]
+pub struct Links<'a>(Vec<(&'a str, Target)>);
 
-/// The message of a link.
-pub fn message(name: &str, target: &Target) -> Result<Bytes> {
-    let mut link = Bytes::new();
-    match target {
-        Target::Object(address) => hard_link(&mut link, name, *address)?,
-        Target::Path(path) => soft_link(&mut link, name, path)?,
+impl<'a> Links<'a> {
+    /// Adds a link.
+    pub fn push(&mut self, name: &'a str, target: Target) -> Result<()> {
+        reserve(&mut self.0, 1)?;
+        self.0.push((name, target));
+        Ok(())
     }
-    Ok(link)
+
+    /// The links, sorted by their names. Of a name that was added more than once, the first counts.
+    pub fn sorted(mut self) -> SortedLinks<'a> {
+        self.0.sort_by_key(|(name, _)| *name);
+        self.0.dedup_by_key(|(name, _)| *name);
+        SortedLinks(self.0)
+    }
+}
+
+/// Links that are sorted by their names, of which each is there once.
+pub struct SortedLinks<'a>(Vec<(&'a str, Target)>);
+
+impl SortedLinks<'_> {
+    /// All of them.
+    pub fn all(&self) -> &[(&str, Target)] {
+        &self.0
+    }
+
+    /// Where a link leads.
+    pub fn get(&self, name: &str) -> Option<&Target> {
+        let number = self.0.binary_search_by_key(&name, |(own, _)| own).ok()?;
+        Some(&self.0[number].1)
+    }
+}
+
+/// Appends the message of a link.
+pub fn put_message(out: &mut Bytes, name: &str, target: &Target) -> Result<()> {
+    match target {
+        Target::Object(address) => hard_link(out, name, *address),
+        Target::Path(path) => soft_link(out, name, path),
+    }
 }
 
 /// Notes a link.

@@ -36,6 +36,9 @@ pub const MAX_RANK: usize = 32;
 /// The most bytes of a message.
 pub const MAX_MESSAGE_BYTES: usize = 0xffff;
 
+/// The bytes of a message before its data.
+pub const MESSAGE_HEAD_BYTES: usize = 4;
+
 /// Bits of a message's flags.
 const CONSTANT: u8 = 0x01;
 const FAIL_IF_UNKNOWN_AND_WRITTEN: u8 = 0x08;

@@ -4,11 +4,12 @@ use crate::attribute::{self, Value};
 use crate::collected::{list, set};
 use crate::item::{Item, ShownDataset};
 use crate::made::{Made, Mapping, Slab, Source};
+use crate::names::{Datasets, Named};
 use crate::scales::Scales;
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 use scda_base::numbers::sum;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// What follows the name of a dataset in the name of the group with those records of it that differ.
@@ -26,7 +27,7 @@ pub type Attributes = Vec<(String, Value)>;
 /// What a view has.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// The datasets.
+    /// The datasets, sorted by their paths.
     pub datasets: Vec<ShownDataset>,
     /// Their scales.
     pub scales: Scales,
@@ -43,21 +44,12 @@ pub struct Plan {
 }
 
 /// Adds all datasets to a plan, those of one name as one if they are alike.
-pub fn show(plan: &mut Plan, datasets: &[(String, Arc<Item>)]) -> Result<()> {
-    let mut by_name: HashMap<&str, Vec<Arc<Item>>> = HashMap::new();
-    for (path, item) in datasets {
-        by_name.try_reserve(1).map_err(|_| Error::memory(size_of::<(&str, Vec<Arc<Item>>)>()))?;
-        let records = by_name.entry(path).or_default();
-        reserve(records, 1)?;
-        records.push(item.clone());
-    }
-    let names: HashSet<&str> = set(by_name.keys().copied())?;
-    let mut all = list(by_name.into_iter())?;
-    all.sort_unstable_by_key(|(path, _)| *path);
+pub fn show(plan: &mut Plan, datasets: &Datasets) -> Result<()> {
+    let all = datasets.sorted()?;
     let made = plan.arrays.keys().chain(plan.links.keys()).chain(plan.soft_links.keys());
     let others: Vec<String> = list(made.chain(plan.groups.keys()).cloned())?;
     let mut group = None;
-    for (path, _) in &all {
+    for Named { path, .. } in &all {
         // Those of one group follow one another.
         let own = path.rsplit_once('/').map(|(group, _)| group);
         if group != Some(own) {
@@ -66,22 +58,30 @@ pub fn show(plan: &mut Plan, datasets: &[(String, Arc<Item>)]) -> Result<()> {
         }
     }
     others.iter().for_each(|path| plan.add_groups(path));
+    let paths = plan.groups.keys().chain(plan.arrays.keys());
+    let taken: HashSet<String> = set(paths.filter(|path| datasets.contains(path)).cloned())?;
     reserve(&mut plan.datasets, all.len())?;
-    for (path, records) in all {
-        if plan.groups.contains_key(path) || plan.arrays.contains_key(path) {
-            plan.hidden.push((path.to_owned(), "its name is that of a group".into()));
+    let mut are_sorted = true;
+    for Named { path, records, series } in all {
+        if !taken.is_empty() && taken.contains(&**path) {
+            plan.hidden.push((path.to_string(), "its name is that of a group".into()));
             continue;
         }
-        let count = records.len() as u64;
-        if let [one] = &records[..] {
-            let item = one.alone();
-            plan.datasets.push(ShownDataset { path: path.to_owned(), item, records: None });
-        } else if let Some(item) = Item::of_records(&records)? {
-            let (path, item) = (path.to_owned(), Arc::new(item));
-            plan.datasets.push(ShownDataset { path, item, records: Some(count) });
-        } else {
-            plan.show_each(path, records, &names)?;
+        let path = path.clone();
+        match (&records[..], series) {
+            ([one], _) => plan.datasets.push(ShownDataset { path, item: one.alone(), records: None }),
+            (_, Some(series)) => {
+                let records = Some(records.len() as u64);
+                plan.datasets.push(ShownDataset { path, item: series.clone(), records });
+            }
+            _ => {
+                plan.show_each(&path, records, datasets)?;
+                are_sorted = false;
+            }
         }
+    }
+    if !are_sorted {
+        plan.datasets.sort_by(|a, b| a.path.cmp(&b.path));
     }
     plan.scales =
         Scales::new(&plan.datasets, |path| plan.groups.contains_key(path) || plan.arrays.contains_key(path))?;
@@ -127,14 +127,14 @@ impl Plan {
     }
 
     /// Shows the last record under the name, and the others in a group.
-    fn show_each(&mut self, path: &str, records: Vec<Arc<Item>>, names: &HashSet<&str>) -> Result<()> {
+    fn show_each(&mut self, path: &str, records: &[Arc<Item>], names: &Datasets) -> Result<()> {
         let group = format!("{path}{RECORDS}");
-        let is_taken = self.groups.contains_key(&group) || names.contains(&*group);
+        let is_taken = self.groups.contains_key(&group) || names.contains(&group);
         reserve(&mut self.datasets, records.len())?;
         let last = records.len() - 1;
-        for (n, item) in records.into_iter().enumerate() {
-            let path = if n == last { path.to_owned() } else { format!("{group}/{n}") };
+        for (n, item) in records.iter().enumerate() {
             if n == last || !is_taken {
+                let path = if n == last { path.into() } else { format!("{group}/{n}").into() };
                 self.datasets.push(ShownDataset { path, item: item.alone(), records: None });
             }
         }

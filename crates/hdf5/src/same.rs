@@ -1,10 +1,11 @@
 //! What of a view is as in the previous one.
 
-use crate::collected::{list, map, set};
+use crate::collected::{list, set};
+use crate::item::number_of;
 use crate::plan::Plan;
 use crate::scales::{Scale, split};
 use scda_base::error::Result;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// What is the same, by paths.
@@ -17,7 +18,8 @@ pub struct Reused<'a> {
     pub arrays: HashSet<&'a str>,
     /// The groups that are not the same, also because of what is in them.
     pub changed_groups: BTreeSet<String>,
-    before: HashMap<&'a str, usize>,
+    /// For each dataset, the number of that of its path in the previous view.
+    before: Vec<Option<usize>>,
 }
 
 impl<'a> Reused<'a> {
@@ -28,7 +30,7 @@ impl<'a> Reused<'a> {
             bare: HashSet::new(),
             arrays: HashSet::new(),
             changed_groups: plan.groups.keys().cloned().chain([String::new()]).collect(),
-            before: HashMap::new(),
+            before: list(plan.datasets.iter().map(|_| None))?,
         })
     }
 
@@ -39,7 +41,7 @@ impl<'a> Reused<'a> {
             bare: HashSet::new(),
             arrays: HashSet::new(),
             changed_groups: BTreeSet::new(),
-            before: map(previous.datasets.iter().enumerate().map(|(n, shown)| (&*shown.path, n)))?,
+            before: numbers_before(plan, previous)?,
         };
         let known = set(previous.scales.bare.iter().map(|bare| (&*bare.path, bare)))?;
         same.bare.extend(
@@ -57,14 +59,14 @@ impl<'a> Reused<'a> {
         Ok(same)
     }
 
-    /// The number in the previous view of the dataset at a path.
-    pub fn before(&self, path: &str) -> Option<usize> {
-        self.before.get(path).copied()
+    /// The number in the previous view of the dataset at the same path.
+    pub fn before(&self, number: usize) -> Option<usize> {
+        self.before.get(number).copied().flatten()
     }
 
     fn compare_datasets(&mut self, plan: &Plan, previous: &Plan) -> Result<()> {
         let alone = |(n, shown): (usize, &crate::item::ShownDataset)| {
-            self.before(&shown.path).is_some_and(|before| {
+            self.before(n).is_some_and(|before| {
                 let was = &previous.datasets[before];
                 let is_scale = plan.scales.datasets.contains(&n);
                 is_scale == previous.scales.datasets.contains(&before)
@@ -95,17 +97,16 @@ impl<'a> Reused<'a> {
                 }
             }
         };
-        let now: HashSet<&str> = set(plan.datasets.iter().map(|shown| &*shown.path))?;
+        let is_shown = |path: &str| number_of(&plan.datasets, path).is_some();
         for (shown, is_same) in plan.datasets.iter().zip(&self.datasets) {
             if !is_same {
                 mark(&shown.path);
             }
         }
-        previous
-            .datasets
-            .iter()
-            .filter(|shown| !now.contains(&*shown.path))
-            .for_each(|shown| mark(&shown.path));
+        let mut stay = list(previous.datasets.iter().map(|_| false))?;
+        self.before.iter().flatten().for_each(|&before| stay[before] = true);
+        let gone = previous.datasets.iter().zip(stay).filter(|(_, stays)| !stays);
+        gone.for_each(|(shown, _)| mark(&shown.path));
         let bare = plan.scales.bare.iter().chain(&previous.scales.bare);
         bare.filter(|bare| !self.bare.contains(&*bare.path)).for_each(|bare| mark(&bare.path));
         let arrays = plan.arrays.keys().chain(previous.arrays.keys());
@@ -115,7 +116,7 @@ impl<'a> Reused<'a> {
         for (path, target) in plan.links.iter().chain(&previous.links) {
             let is_same_array = self.arrays.contains(&**target);
             if plan.links.get(path) != previous.links.get(path)
-                || !is_same_array && (changed_datasets.contains(&**target) || !now.contains(&**target))
+                || !is_same_array && (changed_datasets.contains(&**target) || !is_shown(target))
             {
                 mark(path);
             }
@@ -138,6 +139,16 @@ impl<'a> Reused<'a> {
             .collect();
         Ok(())
     }
+}
+
+/// For each dataset, the number of that of its path in the previous plan.
+fn numbers_before(plan: &Plan, previous: &Plan) -> Result<Vec<Option<usize>>> {
+    let mut left = previous.datasets.iter().enumerate().peekable();
+    // Both are sorted.
+    list(plan.datasets.iter().map(|shown| {
+        while left.next_if(|(_, before)| before.path < shown.path).is_some() {}
+        left.next_if(|(_, before)| before.path == shown.path).map(|(n, _)| n)
+    }))
 }
 
 /// The paths of the scales of a dataset.

@@ -1,7 +1,7 @@
 //! Names of dimensions as dimension scales, by which netCDF-4 and xarray know them.
 
-use crate::collected::{list, map, set};
-use crate::item::{Item, ShownDataset};
+use crate::collected::{list, set};
+use crate::item::{Item, ShownDataset, number_of};
 use scda_base::error::Result;
 use scda_format::dataset::Kind;
 use std::collections::{HashMap, HashSet};
@@ -75,12 +75,7 @@ impl Scales {
     /// # Errors
     /// `Memory`.
     pub fn new(datasets: &[ShownDataset], is_taken: impl Fn(&str) -> bool) -> Result<Self> {
-        let mut found = Finder {
-            datasets,
-            by_path: map(datasets.iter().enumerate().map(|(n, shown)| (&*shown.path, n)))?,
-            bare: Vec::new(),
-            bare_paths: HashMap::new(),
-        };
+        let mut found = Finder { datasets, bare: Vec::new(), bare_paths: HashMap::new() };
         let mut of: Vec<Vec<Scale>> = list((0..datasets.len()).map(|n| found.scales(n, &is_taken)))?;
         let scales = of.iter().flatten().filter_map(|scale| match scale {
             Scale::Dataset(n) => Some(*n),
@@ -94,7 +89,6 @@ impl Scales {
 
 struct Finder<'a> {
     datasets: &'a [ShownDataset],
-    by_path: HashMap<&'a str, usize>,
     bare: Vec<BareScale>,
     bare_paths: HashMap<String, usize>,
 }
@@ -103,11 +97,14 @@ impl Finder<'_> {
     /// The names of the dimensions of a dataset; empty if none has one.
     fn names(&self, number: usize) -> Vec<String> {
         let ShownDataset { path, item, records } = &self.datasets[number];
+        if records.is_none() && item.dimensions.is_empty() {
+            return Vec::new();
+        }
         let mut names = item.dimensions.clone();
         names.resize(item.shape.len(), None);
         if let (Some(records), Some(first)) = (records, names.first_mut()) {
             let is_time = |group: &str| {
-                let time = self.by_path.get(&*joined(group, TIME)).map(|&n| &self.datasets[n]);
+                let time = number_of(self.datasets, &joined(group, TIME)).map(|n| &self.datasets[n]);
                 time.is_some_and(|time| time.records == Some(*records) && is_coordinate(&time.item))
             };
             let has_time = upwards(split(path).0).any(is_time);
@@ -149,7 +146,7 @@ impl Finder<'_> {
     fn scale(&mut self, group: &str, of: Dimension<'_>, is_taken: &impl Fn(&str) -> bool) -> Option<Scale> {
         let with_size = format!("{}_{}", of.name, of.size);
         for here in upwards(group) {
-            if let Some(&n) = self.by_path.get(&*joined(here, of.name))
+            if let Some(n) = number_of(self.datasets, &joined(here, of.name))
                 && self.has_coordinates(n, of)
             {
                 return Some(Scale::Dataset(n));
@@ -163,7 +160,7 @@ impl Finder<'_> {
             }
         }
         let is_free = |path: &String| {
-            !is_taken(path) && !self.by_path.contains_key(&**path) && !self.bare_paths.contains_key(path)
+            !is_taken(path) && number_of(self.datasets, path).is_none() && !self.bare_paths.contains_key(path)
         };
         let path = [of.name, &with_size].map(|name| joined(group, name)).into_iter().find(is_free)?;
         let number = self.bare.len();

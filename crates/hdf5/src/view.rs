@@ -1,8 +1,9 @@
 //! What a view shows, as a caller lists it.
 
 use crate::attribute::{self, Value};
-use crate::item::{Entry, Item, Reason, Shown};
+use crate::item::{Entry, Item, Reason, Shown, ShownItems};
 use crate::made::Made;
+use crate::names::Datasets;
 use crate::old::PreviousView;
 use crate::parts::{Array, Previous, ViewBytes};
 use crate::plan::{Plan, joined, show};
@@ -23,8 +24,7 @@ const MAX_LEVELS: usize = 64;
 /// What a view shows.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// All datasets in the order of the file, those of one name being records.
-    datasets: Vec<(String, Arc<Item>)>,
+    datasets: Datasets,
     /// Datasets whose rows do not continue their chunks, by their names: their parts.
     joined: BTreeMap<String, Vec<Arc<Item>>>,
     /// Groups with their attributes, by their paths; that of the root is empty.
@@ -38,6 +38,10 @@ pub struct View {
     /// The objects, if nothing was added since they were written.
     plan: OnceCell<Plan>,
 }
+
+/// The objects of a view that was written.
+#[derive(Debug, Default)]
+pub struct Objects(Plan);
 
 impl View {
     /// A view of nothing.
@@ -63,17 +67,13 @@ impl View {
         if let Some(why) = cannot_be_named(name) {
             return self.hide(name, why);
         }
-        match items.as_deref() {
-            Ok([item]) => {
-                reserve(&mut self.datasets, 1)?;
-                self.datasets.push((name.to_owned(), item.clone()));
+        match items {
+            ShownItems::One(item) => self.datasets.push(name, item.clone()),
+            ShownItems::Parts(parts) => {
+                self.joined.insert(name.to_owned(), parts.clone());
                 Ok(())
             }
-            Ok(parts) => {
-                self.joined.insert(name.to_owned(), parts.to_vec());
-                Ok(())
-            }
-            Err(why) => self.hide(name, why),
+            ShownItems::Nothing(why) => self.hide(name, why),
         }
     }
 
@@ -180,6 +180,31 @@ impl View {
         Writer::new(offset, Some(old))?.write(self.plan()?, before.plan()?)
     }
 
+    /// As [`Self::write_after`], with the objects that [`Self::take_objects`] has returned of what the previous view shows.
+    ///
+    /// # Errors
+    /// Those of [`Self::write_after`].
+    pub fn write_after_objects(
+        &self,
+        offset: u64,
+        Objects(before): &Objects,
+        previous: Previous<'_>,
+    ) -> Result<ViewBytes> {
+        let old = PreviousView::new(previous, offset)?;
+        Writer::new(offset, Some(old))?.write(self.plan()?, before)
+    }
+
+    /// The objects that were written. Then the view may be added to.
+    ///
+    /// # Errors
+    /// Those of [`Self::write`].
+    pub fn take_objects(&mut self) -> Result<Objects> {
+        Ok(Objects(match self.plan.take() {
+            Some(plan) => plan,
+            None => self.new_plan()?,
+        }))
+    }
+
     fn plan(&self) -> Result<&Plan> {
         match self.plan.get() {
             Some(plan) => Ok(plan),
@@ -202,7 +227,7 @@ impl View {
         };
         let mut all = Cow::Borrowed(datasets);
         for (name, parts) in of_parts {
-            if datasets.iter().any(|(other, _)| other == name) {
+            if datasets.contains(name) {
                 plan.hidden.push((
                     name.clone(),
                     "one of its records has rows that do not continue its chunks".into(),
@@ -210,7 +235,9 @@ impl View {
                 continue;
             }
             let (named, made) = joined(name, parts)?;
-            all.to_mut().extend(named);
+            for (name, item) in named {
+                all.to_mut().push(&name, item)?;
+            }
             plan.arrays.insert(name.clone(), made);
         }
         show(&mut plan, &all)?;

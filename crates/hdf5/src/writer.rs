@@ -2,15 +2,16 @@
 
 use crate::attribute::{self, Value};
 use crate::bytes::Bytes;
-use crate::chunks::{Chunk, ChunkTree, Entry, fixed_array, node_bytes};
-use crate::collected::set;
+use crate::checksum::checksum;
+use crate::chunks::{Chunk, ChunkTree, Chunks, Entry, fixed_array, node_bytes};
 use crate::group::{self, OldGroup};
 use crate::heap::Heap;
-use crate::item::{Item, Place, ShownDataset};
+use crate::item::{Item, Kind, Place, ShownDataset, number_of};
 use crate::links::{Links, Target};
 use crate::made::{Made, Source, mappings, progression, progression_capacity};
 use crate::message::{
-    ChunkIndex, Messages, UNLIMITED, chunked, contiguous, dataspace, fill_value, kind, virtual_layout,
+    ChunkIndex, MESSAGE_HEAD_BYTES, Messages, UNLIMITED, chunked, contiguous, dataspace, fill_value, kind,
+    virtual_layout,
 };
 use crate::old::{PreviousView, wrong};
 use crate::out::Out;
@@ -21,9 +22,10 @@ use crate::scales::{BareScale, Scale, split};
 use crate::tree::SMALL_NODE_BYTES;
 use crate::{BASE, UNDEFINED, datatype};
 use scda_base::error::{Error, Result};
+use scda_base::memory::resize;
 use scda_base::numbers::{product, sum};
 use scda_format::dataset::{DataType, TimeUnit};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Constants of more bytes get a block of their own, to which later views refer.
@@ -33,13 +35,25 @@ const MOST_CONSTANTS_IN_HEADER: usize = 40;
 pub struct Writer<'a> {
     out: Out,
     heap: Heap,
-    /// The addresses of objects, by their paths.
+    /// The addresses of datasets of the file that were put, by their numbers; [`UNDEFINED`] of all others.
+    datasets: Vec<u64>,
+    /// Those of other objects, by their paths.
     addresses: HashMap<String, u64>,
     old: Option<PreviousView<'a>>,
     /// Groups of the previous view that were read, by their paths.
     old_groups: HashMap<String, OldGroup>,
     /// The constant messages of the dataset that was put last: those of the fields of a step are mostly alike.
     last: Option<(Arc<Item>, Messages)>,
+    /// The object header of the last contiguous dataset.
+    template: Option<Template>,
+}
+
+/// The object header of a contiguous dataset. Those of datasets that are alike differ in the address of their data alone.
+struct Template {
+    kind: Arc<Kind>,
+    header: Bytes,
+    /// Where the address stands in it.
+    at: usize,
 }
 
 impl<'a> Writer<'a> {
@@ -48,10 +62,12 @@ impl<'a> Writer<'a> {
         Ok(Self {
             out: Out::new(offset)?,
             heap: Heap::new(old.is_some()),
+            datasets: Vec::new(),
             addresses: HashMap::new(),
             old,
             old_groups: HashMap::new(),
             last: None,
+            template: None,
         })
     }
 
@@ -78,9 +94,14 @@ impl<'a> Writer<'a> {
 
     /// Puts all datasets that are new or other ones, first those that others refer to.
     fn datasets(&mut self, plan: &Plan, before: &Plan, same: &Reused) -> Result<()> {
+        resize(&mut self.datasets, plan.datasets.len() as u64)?;
+        self.datasets.fill(UNDEFINED);
         for are_scales in [true, false] {
+            if are_scales && plan.scales.datasets.is_empty() && plan.scales.bare.is_empty() {
+                continue;
+            }
             for (n, shown) in plan.datasets.iter().enumerate() {
-                if plan.scales.datasets.contains(&n) != are_scales || same.datasets[n] {
+                if same.datasets[n] || plan.scales.datasets.contains(&n) != are_scales {
                     continue;
                 }
                 let first = if are_scales {
@@ -88,12 +109,9 @@ impl<'a> Writer<'a> {
                 } else {
                     self.dimension_list(plan, n)?
                 };
-                let was = same
-                    .before(&shown.path)
-                    .map(|n| (&before.datasets[n], before.scales.datasets.contains(&n)));
+                let was = same.before(n).map(|n| (&before.datasets[n], before.scales.datasets.contains(&n)));
                 let was = was.filter(|(_, was_scale)| *was_scale == are_scales).map(|(was, _)| was);
-                let address = self.item(shown, was, &first)?;
-                self.note(&shown.path, address)?;
+                self.datasets[n] = self.item(shown, was, &first)?;
             }
             for scale in plan.scales.bare.iter().filter(|_| are_scales) {
                 if !same.bare.contains(&*scale.path) {
@@ -119,16 +137,23 @@ impl<'a> Writer<'a> {
         }
         let mut addresses = Vec::new();
         for scale in scales {
-            let path = match scale {
-                Scale::Dataset(n) => &plan.datasets[*n].path,
-                Scale::Bare(n) => &plan.scales.bare[*n].path,
-            };
-            addresses.push(self.address(path)?);
+            addresses.push(match scale {
+                Scale::Dataset(n) => self.dataset_address(plan, *n)?,
+                Scale::Bare(n) => self.address(&plan.scales.bare[*n].path)?,
+            });
         }
         Ok(vec![("DIMENSION_LIST".to_owned(), Value::References(addresses))])
     }
 
-    /// The address of an object that was put, or that the previous view has.
+    /// The address of a dataset of the file that was put, or that the previous view has.
+    fn dataset_address(&mut self, plan: &Plan, number: usize) -> Result<u64> {
+        match self.datasets[number] {
+            UNDEFINED => self.old_address(&plan.datasets[number].path),
+            address => Ok(address),
+        }
+    }
+
+    /// The address of another object that was put, or that the previous view has.
     fn address(&mut self, path: &str) -> Result<u64> {
         if let Some(&address) = self.addresses.get(path) {
             return Ok(address);
@@ -179,6 +204,11 @@ impl<'a> Writer<'a> {
         first: &[(String, Value)],
     ) -> Result<u64> {
         let item = &*shown.item;
+        if first.is_empty()
+            && let Some(address) = self.like_template(item)?
+        {
+            return Ok(address);
+        }
         let was = was.filter(|was| was.item.may_grow && item.may_grow);
         let old = match was {
             Some(_) => {
@@ -218,7 +248,31 @@ impl<'a> Writer<'a> {
             }
             self.last = Some((shown.item.clone(), constants));
         }
-        self.out.put(messages.header()?.as_slice())
+        let header = messages.header()?;
+        let address = self.out.put(header.as_slice())?;
+        if let Place::Contiguous(_) = item.place
+            && first.is_empty()
+            && item.bytes()? > 0
+        {
+            // The heads of the object header and of two messages, the dataspace, and two bytes of the layout.
+            let at = header.len() - messages.len() - 4 + 2 * MESSAGE_HEAD_BYTES + space.len() + 2;
+            self.template = Some(Template { kind: item.kind.clone(), header, at });
+        }
+        Ok(address)
+    }
+
+    /// Puts the object header of a contiguous dataset, if it is like the one before; its address.
+    fn like_template(&mut self, item: &Item) -> Result<Option<u64>> {
+        let Place::Contiguous(address) = item.place else { return Ok(None) };
+        let Some(Template { kind, header, at }) = &mut self.template else { return Ok(None) };
+        if item.may_grow || *kind != item.kind {
+            return Ok(None);
+        }
+        header.replace(*at, &address.to_le_bytes());
+        let (messages, _) = header.as_slice().split_at(header.len() - 4);
+        let sum = checksum(messages);
+        header.replace(header.len() - 4, &sum.to_le_bytes());
+        self.out.put(header.as_slice()).map(Some)
     }
 
     /// The messages that stay as they are when a dataset grows.
@@ -266,7 +320,7 @@ impl<'a> Writer<'a> {
     fn tree(
         &mut self,
         item: &Item,
-        chunks: &[Chunk],
+        chunks: &Chunks,
         was: Option<(&Item, Vec<u8>)>,
     ) -> Result<(ChunkIndex, u64)> {
         let (entry, rank) = (item.index_entry()?, item.shape.len());
@@ -289,7 +343,7 @@ impl<'a> Writer<'a> {
         if let Some(at) = place.first_mut() {
             *at = left;
         }
-        for chunk in chunks.get(known..).unwrap_or_default() {
+        for chunk in chunks.from(known) {
             tree.push(&mut self.out, *chunk, &place)?;
             for (n, count) in place.iter_mut().zip(&counts).rev() {
                 *n += 1;
@@ -303,22 +357,23 @@ impl<'a> Writer<'a> {
     }
 
     /// The index of chunks of an array that does not grow.
-    fn index(&mut self, item: &Item, chunks: &[Chunk]) -> Result<(ChunkIndex, u64)> {
+    fn index(&mut self, item: &Item, chunks: &Chunks) -> Result<(ChunkIndex, u64)> {
         let entry = item.index_entry()?;
         let is_filtered = !item.filters.is_empty();
         let is_there = |chunk: &Chunk| chunk.address != UNDEFINED;
-        match chunks {
-            [one] if is_there(one) => {
-                return Ok((ChunkIndex::Single(is_filtered.then_some(one.bytes)), one.address));
+        if let Some(first) = chunks.iter().next().filter(|first| is_there(first)) {
+            if chunks.len() == 1 {
+                return Ok((ChunkIndex::Single(is_filtered.then_some(first.bytes)), first.address));
             }
-            [first, ..] if !is_filtered && is_there(first) => {
-                let follows =
-                    |pair: &[Chunk]| is_there(&pair[1]) && pair[0].address + pair[0].bytes == pair[1].address;
-                if chunks.windows(2).all(follows) {
-                    return Ok((ChunkIndex::Implicit, first.address));
-                }
+            let mut next = first.address;
+            let mut follows = |chunk: &Chunk| {
+                let is_next = is_there(chunk) && chunk.address == next;
+                next = chunk.address.wrapping_add(chunk.bytes);
+                is_next
+            };
+            if !is_filtered && chunks.iter().all(&mut follows) {
+                return Ok((ChunkIndex::Implicit, first.address));
             }
-            _ => {}
         }
         if !chunks.iter().any(is_there) {
             return Ok((ChunkIndex::FixedArray, UNDEFINED));
@@ -419,29 +474,40 @@ impl<'a> Writer<'a> {
     /// Puts all groups that are new or other ones, the inner ones first; the address of the root.
     fn groups(&mut self, plan: &Plan, before: &Plan, same: &Reused) -> Result<u64> {
         let changed = &same.changed_groups;
-        let mut links: HashMap<&str, Links> =
-            changed.iter().map(|path| (path.as_str(), Links::new())).collect();
-        let datasets = plan.datasets.iter().map(|shown| &shown.path);
-        let bare = plan.scales.bare.iter().map(|scale| &scale.path);
-        let inner = plan.groups.keys().filter(|path| !changed.contains(*path));
-        for path in datasets.chain(bare).chain(plan.arrays.keys()).chain(inner) {
-            let (group, name) = split(path);
-            if let Some(links) = links.get_mut(group) {
-                links.insert(name.to_owned(), Target::Object(self.address(path)?));
+        let mut links: HashMap<&str, Links<'_>> =
+            changed.iter().map(|path| (path.as_str(), Links::default())).collect();
+        let mut rest = (0..plan.datasets.len()).peekable();
+        while let Some(&first) = rest.peek() {
+            // Those of one group mostly follow one another.
+            let group = split(&plan.datasets[first].path).0;
+            let mut own = links.get_mut(group);
+            while let Some(n) = rest.next_if(|&n| split(&plan.datasets[n].path).0 == group) {
+                if let Some(own) = &mut own {
+                    let address = self.dataset_address(plan, n)?;
+                    own.push(split(&plan.datasets[n].path).1, Target::Object(address))?;
+                }
             }
         }
-        let shown: HashSet<&str> = match plan.links.len() {
-            0 => HashSet::new(),
-            _ => set(plan.datasets.iter().map(|shown| &*shown.path))?,
-        };
+        let bare = plan.scales.bare.iter().map(|scale| &scale.path);
+        let inner = plan.groups.keys().filter(|path| !changed.contains(*path));
+        for path in bare.chain(plan.arrays.keys()).chain(inner) {
+            let (group, name) = split(path);
+            if let Some(links) = links.get_mut(group) {
+                links.push(name, Target::Object(self.address(path)?))?;
+            }
+        }
         for (path, target) in &plan.links {
             let (group, name) = split(path);
-            if links.get(group).is_some_and(|links| !links.contains_key(name))
+            let number = number_of(&plan.datasets, target);
+            if let Some(links) = links.get_mut(group)
                 && !plan.groups.contains_key(path)
-                && (shown.contains(&**target) || plan.arrays.contains_key(target))
+                && (number.is_some() || plan.arrays.contains_key(target))
             {
-                let address = self.address(target)?;
-                links.entry(group).or_default().insert(name.to_owned(), Target::Object(address));
+                let address = match number {
+                    Some(number) => self.dataset_address(plan, number)?,
+                    None => self.address(target)?,
+                };
+                links.push(name, Target::Object(address))?;
             }
         }
         for (path, target) in &plan.soft_links {
@@ -449,7 +515,7 @@ impl<'a> Writer<'a> {
             if let Some(links) = links.get_mut(group)
                 && !plan.groups.contains_key(path)
             {
-                links.entry(name.to_owned()).or_insert_with(|| Target::Path(target.clone()));
+                links.push(name, Target::Path(target.clone()))?;
             }
         }
         let mut by_depth: Vec<&str> = changed.iter().map(String::as_str).collect();
@@ -462,7 +528,7 @@ impl<'a> Writer<'a> {
                 others.forbid_writing()?;
             }
             self.attributes(&mut others, &plan.attributes(path))?;
-            let own = links.remove(path).unwrap_or_default();
+            let own = links.remove(path).unwrap_or_default().sorted();
             let address = if self.old.is_some() && before.groups.contains_key(path) {
                 let old = self.take_old_group(path)?;
                 group::put_after(&mut self.out, &own, &others, &old)?
@@ -473,7 +539,7 @@ impl<'a> Writer<'a> {
                 root = address;
             } else {
                 let (outer, name) = split(path);
-                links.entry(outer).or_default().insert(name.to_owned(), Target::Object(address));
+                links.entry(outer).or_default().push(name, Target::Object(address))?;
             }
         }
         Ok(root)

@@ -1,7 +1,9 @@
 //! Files into streams of tasks, one file a task.
 
 use crate::fail::{Fail, Result};
-use crate::files::{OutputFile, check_free, check_not_left, check_replaceable, mode_like, status};
+use crate::files::{
+    OutputFile, SealByDefault, check_free, check_not_left, check_replaceable, mode_like, status,
+};
 use scda::WriteOptions;
 use scda_base::numbers::to_usize;
 use std::cmp::Ordering;
@@ -35,9 +37,8 @@ pub struct Args {
     /// The bytes of a chunk, 1 to 2^30 [default: 1 MiB, or less if all files are shorter]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     chunk_bytes: Option<u64>,
-    /// Do not seal the new file
-    #[arg(long)]
-    no_seal: bool,
+    #[command(flatten)]
+    seal: SealByDefault,
     /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
@@ -125,7 +126,7 @@ pub fn run(args: &Args) -> Result<()> {
     files.iter().try_for_each(|path| check_not_left(to, path, &path.display().to_string()))?;
     let chosen = longest.next_multiple_of(LEAST_CHUNK_BYTES).clamp(LEAST_CHUNK_BYTES, MOST_CHUNK_BYTES);
     let mut params = WriteOptions::default();
-    params.seal = !args.no_seal;
+    args.seal.set(&mut params);
     params.mode = mode;
     let name = args.name.as_bytes();
     let mut out = OutputFile::create(to, args.force, name, params, &[])?;

@@ -15,7 +15,7 @@ pub const ATTRIBUTES_CONVENTION: &[u8] = b"scda attributes 00";
 /// The data of that section, which say to a person what follows.
 pub const ATTRIBUTES_DATA: &[u8; INLINE_BYTES] = b"Below: attributes of a dataset.\n";
 /// The attribute that is part of the name of a dataset or group: only the metadata that are written with it have it.
-const NAME: &str = "scda_name";
+pub const NAME: &str = "scda_name";
 
 /// The user string of the block before the rows that are added to a dataset.
 pub const ROWS_CONVENTION: &[u8] = b"scda added rows 00";

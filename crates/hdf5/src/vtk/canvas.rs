@@ -1,8 +1,7 @@
 //! What the groups for VTK consist of: links to the datasets of the view, and boxes of them.
 
 use crate::attribute::Value;
-use crate::collected::map;
-use crate::item::{Item, Reason};
+use crate::item::{Item, Reason, number_of};
 use crate::made::{Made, Mapping, Slab, Source};
 use crate::plan::{Attributes, Plan};
 use crate::scales::{Scale, Scales};
@@ -75,28 +74,26 @@ impl Field {
 /// Where groups for VTK are put together.
 pub struct Canvas<'a> {
     plan: &'a mut Plan,
-    by_path: HashMap<String, usize>,
     /// The paths of progressions, by their strides and counts.
     progressions: HashMap<(u64, u64), String>,
 }
 
 impl<'a> Canvas<'a> {
     /// Of the datasets of a plan.
-    pub fn new(plan: &'a mut Plan) -> Result<Self> {
-        let by_path = map(plan.datasets.iter().enumerate().map(|(n, shown)| (shown.path.clone(), n)))?;
-        Ok(Self { plan, by_path, progressions: HashMap::new() })
+    pub fn new(plan: &'a mut Plan) -> Self {
+        Self { plan, progressions: HashMap::new() }
     }
 
     /// A dataset, if it is shown.
     pub fn field(&self, path: &str) -> Option<Field> {
-        let shown = &self.plan.datasets[*self.by_path.get(path)?];
+        let shown = &self.plan.datasets[number_of(&self.plan.datasets, path)?];
         Some(Field { path: path.to_owned(), item: shown.item.clone(), records: shown.records })
     }
 
     /// The paths of the datasets that lie in the root group.
     pub fn in_root(&self) -> Vec<String> {
         let paths = self.plan.datasets.iter().map(|shown| &shown.path);
-        paths.filter(|path| !path.contains('/')).cloned().collect()
+        paths.filter(|path| !path.contains('/')).map(|path| path.to_string()).collect()
     }
 
     /// The names of the dimensions of a record.
@@ -246,7 +243,7 @@ impl<'a> Canvas<'a> {
     }
 
     fn link(&mut self, name: &str, path: &str) {
-        if let Some(&number) = self.by_path.get(path)
+        if let Some(number) = number_of(&self.plan.datasets, path)
             && self.has_scales_elsewhere(number)
         {
             let item = self.plan.datasets[number].item.clone();
@@ -268,8 +265,8 @@ impl<'a> Canvas<'a> {
     fn has_scales_elsewhere(&self, number: usize) -> bool {
         let Scales { bare, of, datasets } = &self.plan.scales;
         let path = |scale: &Scale| match scale {
-            Scale::Dataset(n) => &self.plan.datasets[*n].path,
-            Scale::Bare(n) => &bare[*n].path,
+            Scale::Dataset(n) => &*self.plan.datasets[*n].path,
+            Scale::Bare(n) => &*bare[*n].path,
         };
         datasets.contains(&number) || of[number].iter().any(|scale| path(scale).contains('/'))
     }

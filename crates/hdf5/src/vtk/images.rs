@@ -3,6 +3,7 @@
 use super::canvas::{Canvas, Field, Which, integers, reals};
 use super::tables::{self, Read};
 use crate::item::{Item, Reason};
+use crate::names::{Datasets, Named};
 use scda_base::error::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,15 +18,17 @@ const TOLERANCE: f64 = 1e-3;
 pub type Axes = BTreeMap<String, Option<(f64, f64)>>;
 
 /// Reads the coordinates in the root group: datasets of one dimension with its name, or without one.
-pub fn axes(datasets: &[(String, Arc<Item>)], read: &mut Read<'_>) -> Result<Axes> {
-    let in_root = || datasets.iter().filter(|(name, _)| !name.contains('/'));
-    let grids = in_root().filter(|(_, item)| item.shape.len() > 1);
-    let mut names: BTreeSet<&String> = grids.flat_map(|(_, item)| item.dimensions.iter().flatten()).collect();
-    let mut found = Axes::new();
+pub fn axes(datasets: &Datasets, read: &mut Read<'_>) -> Result<Axes> {
     // The last record counts.
-    for (name, item) in in_root().rev() {
+    let last = |named: &'_ Named| named.records.last().cloned();
+    let in_root = || datasets.iter().filter(|named| !named.path.contains('/'));
+    let grids: Vec<Arc<Item>> = in_root().filter_map(last).filter(|item| item.shape.len() > 1).collect();
+    let names: BTreeSet<&String> = grids.iter().flat_map(|item| item.dimensions.iter().flatten()).collect();
+    let mut found = Axes::new();
+    for name in names {
+        let Some(item) = datasets.last(name).filter(|_| !name.contains('/')) else { continue };
         let is_own = item.dimensions.first().is_none_or(|own| own.as_ref().is_none_or(|own| own == name));
-        if !names.remove(name) || item.shape.len() != 1 || !is_own {
+        if item.shape.len() != 1 || !is_own {
             continue;
         }
         if let Some(places) = tables::reals(item, read)? {

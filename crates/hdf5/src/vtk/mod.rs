@@ -10,7 +10,8 @@ mod steps;
 mod tables;
 
 use crate::attribute::Value;
-use crate::item::{Item, Reason};
+use crate::item::Reason;
+use crate::names::Datasets;
 use crate::plan::Plan;
 use canvas::{Canvas, ROOT};
 use images::Axes;
@@ -18,7 +19,6 @@ use patches::Patches;
 use scda_base::error::Result;
 use series::Series;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use steps::Steps;
 
 pub use tables::Read;
@@ -74,10 +74,10 @@ fn meshes(groups: &BTreeMap<String, Vec<(String, Value)>>) -> Vec<(String, Kind)
 }
 
 /// The dataset whose records begin the steps of a group: its own times, or of particles without times those of their mesh.
-fn times_of(datasets: &[(String, Arc<Item>)], group: &str, attributes: &[(String, Value)]) -> String {
+fn times_of(datasets: &Datasets, group: &str, attributes: &[(String, Value)]) -> String {
     let of = |group: &str| if group.is_empty() { "time".to_owned() } else { format!("{group}/time") };
     let own = of(group);
-    if Kind::of(attributes) != Some(Kind::Particles) || datasets.iter().any(|(path, _)| *path == own) {
+    if Kind::of(attributes) != Some(Kind::Particles) || datasets.contains(&own) {
         return own;
     }
     match attributes.iter().rev().find(|(key, _)| key == "mesh") {
@@ -89,7 +89,7 @@ fn times_of(datasets: &[(String, Arc<Item>)], group: &str, attributes: &[(String
 impl Tables {
     /// Reads what the group for VTK needs to know of these datasets and groups.
     pub fn read(
-        datasets: &[(String, Arc<Item>)],
+        datasets: &Datasets,
         groups: &BTreeMap<String, Vec<(String, Value)>>,
         read: &mut Read<'_>,
     ) -> Result<Self> {
@@ -99,7 +99,7 @@ impl Tables {
             let Kind::Patches(dimension) = kind else { continue };
             let last = |name: &str| {
                 let path = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
-                datasets.iter().rev().find(|(name, _)| *name == path).map(|(_, item)| item)
+                datasets.last(&path)
             };
             let found = Patches::read(*dimension, last, read)?;
             tables.patches.insert(path.clone(), found);
@@ -112,23 +112,22 @@ impl Tables {
 }
 
 /// Adds the group for VTK to a plan: of the first mesh, or of a grid of points if there is no mesh.
-pub fn add(plan: &mut Plan, datasets: &[(String, Arc<Item>)], tables: &Tables) -> Result<()> {
-    let is_taken = plan.groups.contains_key(ROOT) || datasets.iter().any(|(path, _)| path == ROOT);
+pub fn add(plan: &mut Plan, datasets: &Datasets, tables: &Tables) -> Result<()> {
+    let is_taken = plan.groups.contains_key(ROOT) || datasets.contains(ROOT);
     if is_taken {
         return Ok(());
     }
     let meshes = meshes(&plan.groups);
     let times = |(group, _): &(String, Kind)| times_of(datasets, group, &plan.groups[group]);
     let times: Vec<String> = meshes.iter().take(MAX_MESHES).map(times).collect();
-    let mut canvas = Canvas::new(plan)?;
+    let mut canvas = Canvas::new(plan);
     let mut shown = false;
     for ((group, kind), times) in meshes.iter().zip(times) {
         if shown {
             canvas.hide(group, "VTK opens one mesh of a file");
             continue;
         }
-        let names = datasets.iter().map(|(name, _)| &**name);
-        let series = Series { group, steps: Steps::new(names, group, &times), times };
+        let series = Series { group, steps: Steps::new(datasets.in_order(), group, &times), times };
         let added = match kind {
             Kind::Cells => cells::add(&mut canvas, &series, group)?,
             Kind::Particles => particles::add(&mut canvas, &series, group)?,

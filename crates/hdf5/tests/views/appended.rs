@@ -6,6 +6,7 @@ use crate::rng::Rng;
 use crate::sampled;
 use crate::series::numbers;
 use scda::{Codec, DataType, Dataset, Layout, Solo, WriteOptions, Writer};
+use scda_format::dataset::stored_name;
 use scda_hdf5::{Previous, View};
 
 /// Appends what a program writes; the bytes of the new view, 0 if there is none.
@@ -64,6 +65,31 @@ assert (d.f4.values[59] == np.arange(12).reshape(4, 3) + 5904).all()
     );
     // A heap, and for each of six datasets its object header and the nodes of its tree that are not full.
     assert!(sizes.iter().all(|&bytes| bytes < 512 + 6 * 1000), "{sizes:?}");
+}
+
+#[test]
+fn long_names_are_shown_in_full() {
+    let long = format!("group/{}", "é".repeat(40));
+    let file = with_view(|writer| {
+        let mut dataset = Dataset::new(stored_name(&long), DataType::Int8, [1]);
+        dataset.attributes = format!(r#"{{"scda_name": "{long}"}}"#);
+        write(writer, &dataset, &[7]);
+        Ok(())
+    });
+    for step in 0..2 {
+        in_h5py(
+            &file,
+            &format!(
+                "name = 'é' * 40\nassert list(f['group']) == [name] and f['group'][name].size == {}",
+                step + 1
+            ),
+        );
+        append(&file, |writer| {
+            let mut dataset = Dataset::new(stored_name(&long), DataType::Int8, [1]);
+            dataset.attributes = format!(r#"{{"scda_name": "{long}"}}"#);
+            write(writer, &dataset, &[8]);
+        });
+    }
 }
 
 #[test]
@@ -165,7 +191,8 @@ fn a_damaged_view_leads_to_another_or_to_an_error() {
     let objects: Vec<usize> =
         (from..bytes.len() - 4).filter(begins).filter(|at| *at >= first || at % 64 == 0).collect();
     let (mut errors, mut views) = (0, 0);
-    for _ in 0..20_000 / sampled::one_of(100) {
+    let rounds = std::env::var("SCDA_MUTATIONS").map(|number| number.parse().unwrap());
+    for _ in 0..rounds.unwrap_or(20_000 / sampled::one_of(100)) {
         let mut bytes = bytes.clone();
         for _ in 0..=rng.below(4) {
             // Not far after the beginning of an object.

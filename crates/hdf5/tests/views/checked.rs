@@ -80,8 +80,8 @@ fn first_root(bytes: &[u8], view: usize) -> u64 {
 
 #[test]
 fn a_mutated_view_is_checked_to_the_end() {
-    /// More are made with the fuzzer `views`.
-    const ROUNDS: usize = 20_000;
+    // `SCDA_MUTATIONS` says how many; more are made with the fuzzer `views`.
+    let rounds = std::env::var("SCDA_MUTATIONS").map(|number| number.parse().unwrap());
     let file = all_kinds();
     let bytes = std::fs::read(&file.path).unwrap();
     let (root, data) =
@@ -93,7 +93,7 @@ fn a_mutated_view_is_checked_to_the_end() {
         (first..bytes.len() - 4).filter(|&at| signatures.contains(&&bytes[at..at + 4])).collect();
     let mut rng = Rng(11);
     let (mut right, mut wrong) = (0, 0);
-    for _ in 0..ROUNDS / sampled::one_of(100) {
+    for _ in 0..rounds.unwrap_or(20_000 / sampled::one_of(100)) {
         let mut other = bytes.clone();
         for _ in 0..=rng.below(4) {
             let object = objects[rng.below(objects.len() as u64) as usize];

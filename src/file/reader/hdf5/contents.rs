@@ -4,21 +4,25 @@ use super::texts::Texts;
 use crate::file::reader::chain::compare_crc;
 use crate::file::reader::index::SealedPart;
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::memory::{reserve, resize};
+use scda_base::memory::{copy, reserve, resize};
 use scda_format::crc;
 use scda_format::dataset::additions::{
-    ATTRIBUTES_CONVENTION, ROWS_CONVENTION, attributes, first_row, later_of, later_user, rows_of, rows_user,
+    ATTRIBUTES_CONVENTION, NAME, ROWS_CONVENTION, attributes, first_row, later_of, later_user, rows_of,
+    rows_user,
 };
+use scda_format::dataset::json::{members, trimmed, value};
 use scda_format::dataset::parse::{self, KnownMetadata};
 use scda_format::dataset::stored_dataset::{DataSection, StoredDataset, is_metadata};
-use scda_format::dataset::{GROUP_CONVENTION, group_of};
+use scda_format::dataset::{GROUP_CONVENTION, check_name, group_of, stored_name, stored_path};
 use scda_format::header::SectionType;
 use scda_format::index::{ROW_BYTES, Row};
 use scda_format::layout::{SectionLayout, sum};
 use scda_format::seal::{SEAL_BYTES, Seal};
-use scda_hdf5::{Data, Part, Shown, View};
+use scda_hdf5::{Data, Objects, Part, Shown, View};
 use scda_storage::ParallelFile;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Rows that are read at once.
 const ROWS: u64 = 512;
@@ -37,9 +41,16 @@ enum Place {
 struct Found {
     /// The offset in the file of the section with its data.
     data: u64,
-    user: String,
-    parts: Vec<(StoredDataset, Place)>,
-    attributes: String,
+    user: Box<str>,
+    /// Its name, if the user string is a shortened one.
+    long_name: Option<String>,
+    /// Its metadata; those of datasets that are alike are there once, so the name in them may be another one.
+    stored: Arc<StoredDataset>,
+    place: Place,
+    /// Rows that were added later.
+    added: Vec<(StoredDataset, Place)>,
+    /// Attributes that were set later.
+    attributes: Option<String>,
     /// How many rows it has.
     rows: u64,
     is_unreadable: bool,
@@ -47,17 +58,36 @@ struct Found {
     shown: Option<Shown>,
 }
 
+/// Metadata that were read before, with the section of the data that followed.
+struct Known {
+    text: Vec<u8>,
+    section: (SectionType, u64, u64, bool),
+    stored: Arc<StoredDataset>,
+    /// What HDF5 shows of such a dataset.
+    shown: Option<Shown>,
+}
+
+/// The most metadata that are known, and the longest ones.
+const MAX_KNOWN: usize = 256;
+const MAX_KNOWN_BYTES: usize = 1 << 14;
+
 /// What the sections of a file have said so far.
 #[derive(Default)]
 pub struct Contents {
     /// In the order of the file.
     found: Vec<Found>,
+    /// The number of added rows of all.
+    parts: usize,
     groups: BTreeMap<String, String>,
     /// What cannot be shown, and why.
     hidden: Vec<(String, &'static str)>,
     /// The section before.
     before: Option<Row>,
-    known: KnownMetadata,
+    known: HashMap<u64, Known>,
+    /// What HDF5 shows of these numbers of datasets and of what is hidden; the groups that were found since.
+    view: View,
+    viewed: (usize, usize),
+    new_groups: BTreeSet<String>,
 }
 
 impl Contents {
@@ -67,8 +97,7 @@ impl Contents {
 
     /// The number of datasets, records, parts and groups, and of what cannot be shown.
     pub fn len(&self) -> usize {
-        let parts: usize = self.found.iter().map(|found| found.parts.len()).sum();
-        parts + self.groups.len() + self.hidden.len()
+        self.found.len() + self.parts + self.groups.len() + self.hidden.len()
     }
 
     /// Adds the sections that an index has, if its checksum is right.
@@ -139,63 +168,110 @@ impl Contents {
             && let Some(path) = group_of(&second.user)
         {
             let (_, text) = text(texts, second)?;
-            self.groups.insert(path, parse::group(&text)?);
+            let attributes = parse::group(text)?;
+            let path = long_name(path.as_bytes(), &attributes, stored_path).unwrap_or(path);
+            self.groups.insert(path.clone(), attributes);
+            self.new_groups.insert(path);
         } else if user == ATTRIBUTES_CONVENTION
             && let Some((data, _)) = later_of(&second.user)
-            && let Some(found) = self.with_data(data)
-            && *second.user == *later_user(data, &found.user).as_bytes()
+            && let Some(number) = self.with_data(data)
+            && *second.user == *later_user(data, &self.found[number].user).as_bytes()
         {
             let (_, text) = text(texts, second)?;
-            found.attributes = attributes(&text)?;
+            let found = &mut self.found[number];
+            found.attributes = Some(attributes(text)?);
             found.shown = None;
+            self.forget(number);
         }
         Ok(())
     }
 
-    /// The dataset whose data are in the section at this offset.
-    fn with_data(&mut self, data: u64) -> Option<&mut Found> {
-        let number = self.found.binary_search_by_key(&data, |found| found.data).ok()?;
-        self.found.get_mut(number)
+    /// The number of the dataset whose data are in the section at this offset.
+    fn with_data(&self, data: u64) -> Option<usize> {
+        self.found.binary_search_by_key(&data, |found| found.data).ok()
+    }
+
+    /// A dataset is another one than it was shown.
+    fn forget(&mut self, number: usize) {
+        if number < self.viewed.0 {
+            self.viewed = (0, 0);
+        }
     }
 
     fn add_dataset(&mut self, texts: &mut Texts<'_>, metadata: &Row, data: &Row) -> Result<()> {
         let (at, text) = text(texts, metadata)?;
-        let stored = StoredDataset::new(&mut self.known, &text, at, described(data)?)?;
-        let place = place(texts, data)?;
-        let (attributes, rows) = (stored.dataset.attributes.clone(), rows_of_dataset(&stored));
-        reserve(&mut self.found, 1)?;
-        self.found.push(Found {
+        let section = described(data)?;
+        let key = (section.section_type, section.count, section.size, section.is_compressed);
+        let known_text = trimmed(text);
+        let hash = crc::of(known_text);
+        let is_name = || std::str::from_utf8(&data.user).is_ok_and(|name| check_name(name).is_ok());
+        let known = self.known.get(&hash);
+        let known = known.filter(|known| known.section == key && known.text == known_text && is_name());
+        let stored = match known {
+            Some(known) => known.stored.clone(),
+            None => {
+                let stored = StoredDataset::new(&mut KnownMetadata::default(), text, at, section)?;
+                let stored = Arc::new(stored);
+                if known_text.len() <= MAX_KNOWN_BYTES {
+                    if self.known.len() >= MAX_KNOWN {
+                        self.known.clear();
+                    }
+                    let (text, stored) = (copy(known_text)?, stored.clone());
+                    self.known.insert(hash, Known { text, section: key, stored, shown: None });
+                }
+                stored
+            }
+        };
+        let mut found = Found {
             data: data.offset,
-            user: String::from_utf8_lossy(&data.user).into_owned(),
-            parts: vec![(stored, place)],
-            attributes,
-            rows,
+            user: String::from_utf8_lossy(&data.user).into(),
+            long_name: long_name(&data.user, &stored.dataset.attributes, stored_name),
+            rows: rows_of_dataset(&stored),
+            stored,
+            place: place(texts, data)?,
+            added: Vec::new(),
+            attributes: None,
             is_unreadable: false,
             shown: None,
-        });
+        };
+        // Most datasets differ from others in their place alone.
+        if let (Some(known), Place::Plain(offset)) = (self.known.get_mut(&hash), &found.place)
+            && Arc::ptr_eq(&known.stored, &found.stored)
+        {
+            found.shown = match &known.shown {
+                Some(shown) => shown.with_data_at(*offset).ok().flatten(),
+                None => None,
+            };
+            if found.shown.is_none() {
+                found.shown = found.show()?;
+                known.shown.clone_from(&found.shown);
+            }
+        }
+        reserve(&mut self.found, 1)?;
+        self.found.push(found);
         Ok(())
     }
 
     fn add_rows(&mut self, texts: &mut Texts<'_>, metadata: &Row, data: &Row) -> Result<()> {
         let Some((of, _)) = rows_of(&data.user) else { return Ok(()) };
-        let Some(found) = self.with_data(of) else {
+        let Some(number) = self.with_data(of) else {
             return Ok(());
         };
+        let found = &mut self.found[number];
         if *data.user != *rows_user(of, &found.user).as_bytes() {
             return Ok(());
         }
         let is_read = (|| -> Result<bool> {
             let (at, text) = text(texts, metadata)?;
-            let Some((first, _)) = found.parts.first() else { return Ok(false) };
-            let stored = StoredDataset::of_rows(&text, at, described(data)?, first)?;
+            let stored = StoredDataset::of_rows(text, at, described(data)?, &found.stored)?;
             let rows = sum(found.rows, rows_of_dataset(&stored));
             let Some(rows) = rows.filter(|_| first_row(&stored.dataset.attributes) == Some(found.rows))
             else {
                 return Ok(false);
             };
             let place = place(texts, data)?;
-            reserve(&mut found.parts, 1)?;
-            found.parts.push((stored, place));
+            reserve(&mut found.added, 1)?;
+            found.added.push((stored, place));
             found.rows = rows;
             found.shown = None;
             Ok(true)
@@ -204,32 +280,45 @@ impl Contents {
             Err(error) if error.kind().is_of_file() => found.is_unreadable = true,
             is_read => found.is_unreadable |= !is_read?,
         }
+        self.parts += 1;
+        self.forget(number);
         Ok(())
     }
 
-    /// What HDF5 shows of it. Small arrays of meshes are read from the file.
-    pub fn view(&mut self, file: &mut dyn ParallelFile) -> Result<View> {
-        let mut view = View::new();
-        for (path, attributes) in &self.groups {
-            view.group(path, attributes)?;
+    /// The objects of the view that was made last.
+    pub fn take_objects(&mut self) -> Result<Objects> {
+        self.view.take_objects()
+    }
+
+    /// What HDF5 shows of it. Small arrays of meshes are read from the file. What was shown before is not looked at again, unless something
+    /// was added to it.
+    pub fn view(&mut self, file: &mut dyn ParallelFile) -> Result<&View> {
+        if self.viewed == (0, 0) {
+            self.view = View::new();
+            self.new_groups = self.groups.keys().cloned().collect();
         }
-        for found in &mut self.found {
-            let shown = match found.shown.take() {
-                Some(shown) => Some(shown),
-                None => found.show()?,
-            };
-            let Some((stored, _)) = found.parts.first() else { continue };
-            match &shown {
-                Some(shown) => view.shown(&stored.dataset.name, shown)?,
-                None => view.hide(&stored.dataset.name, UNREADABLE)?,
+        for path in std::mem::take(&mut self.new_groups) {
+            if let Some(attributes) = self.groups.get(&path) {
+                self.view.group(&path, attributes)?;
             }
-            found.shown = shown;
         }
-        for (name, why) in &self.hidden {
-            view.hide(name, why)?;
+        let (found, hidden) = self.viewed;
+        for found in &mut self.found[found..] {
+            if found.shown.is_none() {
+                found.shown = found.show()?;
+            }
+            let name = found.long_name.as_deref().unwrap_or(&found.user);
+            match &found.shown {
+                Some(shown) => self.view.shown(name, shown)?,
+                None => self.view.hide(name, UNREADABLE)?,
+            }
         }
-        view.meshes(&mut |offset, bytes| file.read_at(offset, bytes))?;
-        Ok(view)
+        for (name, why) in &self.hidden[hidden..] {
+            self.view.hide(name, why)?;
+        }
+        self.viewed = (self.found.len(), self.hidden.len());
+        self.view.meshes(&mut |offset, bytes| file.read_at(offset, bytes))?;
+        Ok(&self.view)
     }
 }
 
@@ -240,8 +329,9 @@ impl Found {
             return Ok(None);
         }
         let mut parts = Vec::new();
-        reserve(&mut parts, self.parts.len())?;
-        for (stored, place) in &self.parts {
+        reserve(&mut parts, 1 + self.added.len())?;
+        let added = self.added.iter().map(|(stored, place)| (stored, place));
+        for (stored, place) in std::iter::once((&*self.stored, &self.place)).chain(added) {
             let data = match place {
                 Place::Plain(offset) => Data::Plain(*offset),
                 Place::Chunks(offset, sizes) => Data::Chunks(*offset, sizes),
@@ -249,7 +339,7 @@ impl Found {
             };
             parts.push(Part { stored, data });
         }
-        match Shown::new(&self.attributes, &parts) {
+        match Shown::new(self.attributes.as_ref().unwrap_or(&self.stored.dataset.attributes), &parts) {
             Err(error) if error.kind() == ErrorKind::Memory => Err(error),
             shown => Ok(shown.ok()),
         }
@@ -257,15 +347,21 @@ impl Found {
 }
 
 /// The text of a block, and where it begins.
-fn text(texts: &mut Texts<'_>, row: &Row) -> Result<(u64, Vec<u8>)> {
+fn text<'a>(texts: &'a mut Texts<'_>, row: &Row) -> Result<(u64, &'a [u8])> {
     let layout = row.data_section(0).filter(|_| !row.is_compressed);
     let layout =
         layout.ok_or_else(|| Error::new(ErrorKind::Unsupported, "compressed metadata").at(row.offset))?;
-    let bytes = texts.read(layout.data, row.size)?;
-    let mut text = Vec::new();
-    reserve(&mut text, bytes.len())?;
-    text.extend_from_slice(bytes);
-    Ok((layout.data, text))
+    Ok((layout.data, texts.read(layout.data, row.size)?))
+}
+
+/// The name that these attributes give a dataset or group whose name is shortened so.
+fn long_name(user: &[u8], attributes: &str, shortened: fn(&str) -> Cow<'_, str>) -> Option<String> {
+    if !user.contains(&b'~') {
+        return None;
+    }
+    let members = members(attributes.as_bytes()).ok()?;
+    let name = value(members.iter().find(|member| member.key == NAME)?.text)?;
+    name.as_str().filter(|name| shortened(name).as_bytes() == user).map(str::to_owned)
 }
 
 /// How a section of data looks to a reader that decodes.

@@ -17,7 +17,7 @@ use scda_format::hdf5::{BLOCK_HEAD_BYTES, view_section};
 use scda_format::index::Row;
 use scda_format::padding::LineBreak;
 use scda_format::seal::SEAL_BYTES;
-use scda_hdf5::{Previous, Superblock, View, ViewBytes};
+use scda_hdf5::{Objects, Previous, Superblock, ViewBytes};
 use scda_storage::ParallelFile;
 use texts::Texts;
 
@@ -38,7 +38,7 @@ struct KnownFile {
     seals: Vec<(u64, u64)>,
     contents: Contents,
     /// What the view shows that the superblock leads to, and where the file ends by that.
-    shown: Option<(u64, View)>,
+    shown: Option<(u64, Objects)>,
 }
 
 /// Files that this process has closed, the last one last: a job that appends again and again reads only what is new.
@@ -48,15 +48,52 @@ const MAX_KNOWN_FILES: usize = 4;
 const MAX_KNOWN_DATASETS: usize = 1 << 15;
 
 impl KnownFile {
-    /// The file with these seals and perhaps more; it is no longer remembered.
-    fn take(seals: &[SealedPart]) -> Self {
-        let is_of = |known: &Self| {
-            !known.seals.is_empty()
-                && known.seals.len() <= seals.len()
-                && known.seals.iter().zip(seals).all(|(&known, found)| known == key(found))
-        };
-        let found = KNOWN_FILES.with(|all| all.iter().rposition(is_of).map(|place| all.remove(place)));
-        found.unwrap_or_default()
+    /// The file whose last seal ends at `sealed`, or which has it and more; it is no longer remembered. With the seals after it.
+    fn take(file: &mut dyn ParallelFile, sealed: u64) -> Result<(Self, Vec<SealedPart>)> {
+        let mut all = KNOWN_FILES.with(std::mem::take);
+        let mut later = Vec::new();
+        let mut end = sealed;
+        let mut found = None;
+        while let Some(offset) = end.checked_sub(SEAL_BYTES as u64) {
+            let part = SealedPart::at(file, sealed, offset)?;
+            let part = part.ok_or_else(|| {
+                Error::new(ErrorKind::Checksum, "seal: found none, expected one").at(offset)
+            })?;
+            let ends_so = |known: &Self| known.seals.last() == Some(&key(&part));
+            if let Some(place) = all.iter().rposition(ends_so) {
+                let known = all.remove(place);
+                if known.is_of(file)? {
+                    found = Some(known);
+                    break;
+                }
+            }
+            end = part
+                .seal
+                .previous
+                .checked_add(SEAL_BYTES as u64)
+                .filter(|_| part.seal.previous > 0)
+                .unwrap_or(0);
+            reserve(&mut later, 1)?;
+            later.push(part);
+        }
+        later.reverse();
+        KNOWN_FILES.with(|files| files.splice(..0, all).for_each(drop));
+        Ok((found.unwrap_or_default(), later))
+    }
+
+    /// Whether a file that has the last seal has those before it, too. As many are compared as the number of seals has bits, most of
+    /// them late ones: a job that goes back writes other ones from there on.
+    fn is_of(&self, file: &mut dyn ParallelFile) -> Result<bool> {
+        let mut back = 2;
+        while let Some(number) = self.seals.len().checked_sub(back) {
+            let (end, crc) = self.seals[number];
+            let found = SealedPart::at(file, end, end.saturating_sub(SEAL_BYTES as u64))?;
+            if found.is_none_or(|found| key(&found) != (end, crc)) {
+                return Ok(false);
+            }
+            back *= 2;
+        }
+        Ok(true)
     }
 }
 
@@ -112,29 +149,33 @@ fn try_view(
     style: LineBreak,
 ) -> Result<Option<NewView>> {
     let previous = SuperblockState::of(file)?.view().filter(|superblock| superblock.end <= sealed);
-    let seals = seals(file, sealed)?;
-    let mut known = KnownFile::take(&seals);
-    let mut before = known.shown.take().filter(|(end, _)| previous.is_some_and(|view| view.end == *end));
-    if before.is_none() {
-        known = KnownFile::default();
-    }
-    let KnownFile { seals: known, mut contents, .. } = known;
+    let (known, later) = KnownFile::take(file, sealed)?;
+    let KnownFile { mut seals, mut contents, shown } = known;
+    let mut before = shown.filter(|(end, _)| previous.is_some_and(|view| view.end == *end));
+    let later = if before.is_some() || seals.is_empty() {
+        later
+    } else {
+        // What the superblock shows must be known: so all is read.
+        (seals, contents) = Default::default();
+        all_seals(file, sealed)?
+    };
     let mut texts = Texts::new(&mut *file, end);
-    for sealed in &seals[known.len()..] {
+    for sealed in &later {
         contents.read_index(&mut texts, sealed)?;
         if previous.is_some_and(|previous| previous.end == sealed.seal.length) {
-            before = Some((sealed.seal.length, contents.view(&mut *texts.file)?));
+            contents.view(&mut *texts.file)?;
+            before = Some((sealed.seal.length, contents.take_objects()?));
         }
     }
     rows.iter().try_for_each(|row| contents.add(&mut texts, row))?;
     if contents.is_empty() {
         return Ok(None);
     }
-    let view = contents.view(&mut *texts.file)?;
+    let view = contents.view(&mut *file)?;
     let offset = end + BLOCK_HEAD_BYTES as u64;
     let mut read = |offset: u64, bytes: &mut [u8]| file.read_at(offset, bytes);
     let after = previous.zip(before).map(|(Superblock { root, .. }, (_, before))| {
-        view.write_after(offset, &before, Previous { root, read: &mut read })
+        view.write_after_objects(offset, &before, Previous { root, read: &mut read })
     });
     let ViewBytes { bytes, root } = match after {
         Some(Err(error)) if error.kind().is_of_file() => view.write(offset)?,
@@ -142,12 +183,14 @@ fn try_view(
         None => view.write(offset)?,
     };
     let section = if bytes.is_empty() { Vec::new() } else { view_section(&bytes, root, style)? };
-    let known = KnownFile { seals: seals.iter().map(key).collect(), contents, shown: Some((0, view)) };
-    Ok(Some(NewView { section, root, known }))
+    reserve(&mut seals, later.len())?;
+    seals.extend(later.iter().map(key));
+    let shown = Some((0, contents.take_objects()?));
+    Ok(Some(NewView { section, root, known: KnownFile { seals, contents, shown } }))
 }
 
 /// The seals of a file, the last of which ends at `end`; the first one comes first.
-fn seals(file: &mut dyn ParallelFile, end: u64) -> Result<Vec<SealedPart>> {
+fn all_seals(file: &mut dyn ParallelFile, end: u64) -> Result<Vec<SealedPart>> {
     let mut all = Vec::new();
     let mut next = end.checked_sub(SEAL_BYTES as u64);
     while let Some(offset) = next {
