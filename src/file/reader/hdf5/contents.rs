@@ -84,9 +84,9 @@ pub struct Contents {
     /// The section before.
     before: Option<Row>,
     known: HashMap<u64, Known>,
-    /// What HDF5 shows of these numbers of datasets and of what is hidden; the groups that were found since.
+    /// What HDF5 shows of the first datasets, and how many these are; the groups that were found since.
     view: View,
-    viewed: (usize, usize),
+    viewed: usize,
     new_groups: BTreeSet<String>,
 }
 
@@ -193,8 +193,8 @@ impl Contents {
 
     /// A dataset is another one than it was shown.
     fn forget(&mut self, number: usize) {
-        if number < self.viewed.0 {
-            self.viewed = (0, 0);
+        if number < self.viewed {
+            self.viewed = 0;
         }
     }
 
@@ -293,8 +293,9 @@ impl Contents {
     /// What HDF5 shows of it. Small arrays of meshes are read from the file. What was shown before is not looked at again, unless something
     /// was added to it.
     pub fn view(&mut self, file: &mut dyn ParallelFile) -> Result<&View> {
-        if self.viewed == (0, 0) {
-            self.view = View::new();
+        // What is hidden follows all datasets, whenever it was found.
+        if self.viewed == 0 || !self.hidden.is_empty() {
+            (self.view, self.viewed) = (View::new(), 0);
             self.new_groups = self.groups.keys().cloned().collect();
         }
         for path in std::mem::take(&mut self.new_groups) {
@@ -302,8 +303,7 @@ impl Contents {
                 self.view.group(&path, attributes)?;
             }
         }
-        let (found, hidden) = self.viewed;
-        for found in &mut self.found[found..] {
+        for found in &mut self.found[self.viewed..] {
             if found.shown.is_none() {
                 found.shown = found.show()?;
             }
@@ -313,10 +313,10 @@ impl Contents {
                 None => self.view.hide(name, UNREADABLE)?,
             }
         }
-        for (name, why) in &self.hidden[hidden..] {
+        for (name, why) in &self.hidden {
             self.view.hide(name, why)?;
         }
-        self.viewed = (self.found.len(), self.hidden.len());
+        self.viewed = self.found.len();
         self.view.meshes(&mut |offset, bytes| file.read_at(offset, bytes))?;
         Ok(&self.view)
     }
