@@ -32,7 +32,7 @@ pub(crate) struct Input {
     ends: Ends,
     /// The most bytes of a section, or of a part of one, that is read with the headers.
     small_bytes: u64,
-    window: ReadAheadBuffer,
+    pub(super) window: ReadAheadBuffer,
     route: Route,
     /// What this rank has to read alone, once it did.
     alone: Option<Box<LocalReader>>,

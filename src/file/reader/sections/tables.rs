@@ -115,7 +115,8 @@ impl<'a> IndexReader<'a> {
     fn look_around(&mut self, before: u64, offset: u64) -> Result<()> {
         let input = self.sections.input();
         let header = LONGEST_HEADER.min(input.end().saturating_sub(offset));
-        if header == 0 || offset.saturating_sub(before) > MOST_AROUND {
+        let is_far = header == 0 || offset.saturating_sub(before) > MOST_AROUND;
+        if is_far || input.window.get(offset, header).is_some() {
             return Ok(());
         }
         let looked = input.look(before, offset + header - before).map(drop);
