@@ -314,7 +314,7 @@ fn an_access_that_fails_while_looking_up_is_an_error_of_all() {
         run(&model, &path, &params, 1, true, (0, u64::MAX / 2));
         let mut params: ReadOptions = tuned(&params.tuning);
         params.verify = seed % 4 == 1;
-        params.tuning.faults = Some(Faults { every: 1 + seed * 3, seed });
+        params.tuning.faults = Some(Faults { every: 1 + seed * 2, seed });
         let size = 1 + seed as usize % 3;
         let (kind, _) = run_program(size, (0, u64::MAX / 2), |comm| look_up(comm, &path, &model, &params));
         outcomes.push(kind);
