@@ -1,9 +1,9 @@
 //! The datasets of a file by their names. Those of one name are records.
 
 use crate::item::Item;
-use scda_base::error::{Error, Result};
+use scda_base::error::Result;
 use scda_base::memory::reserve;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// All datasets of a name.
@@ -41,7 +41,7 @@ impl Named {
 #[derive(Clone, Debug, Default)]
 pub struct Datasets {
     named: Vec<Named>,
-    numbers: HashMap<Arc<str>, usize>,
+    numbers: BTreeMap<Arc<str>, usize>,
     /// For each dataset, in the order of the file, the number of its name.
     order: Vec<usize>,
 }
@@ -58,7 +58,6 @@ impl Datasets {
             None => {
                 let (number, path) = (self.named.len(), Arc::<str>::from(name));
                 reserve(&mut self.named, 1)?;
-                self.numbers.try_reserve(1).map_err(|_| Error::memory(name.len()))?;
                 self.numbers.insert(path.clone(), number);
                 self.named.push(Named { path, records: vec![item], series: None });
                 number

@@ -21,7 +21,7 @@ use scda_format::seal::{SEAL_BYTES, Seal};
 use scda_hdf5::{Data, Objects, Part, Shown, View};
 use scda_storage::ParallelFile;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Rows that are read at once.
@@ -83,7 +83,7 @@ pub struct Contents {
     hidden: Vec<(String, &'static str)>,
     /// The section before.
     before: Option<Row>,
-    known: HashMap<u64, Known>,
+    known: BTreeMap<u64, Known>,
     /// What HDF5 shows of the first datasets, and how many these are; the groups that were found since.
     view: View,
     viewed: usize,
