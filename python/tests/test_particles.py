@@ -56,7 +56,7 @@ def test_particles_without_times_share_those_of_their_mesh(tmp_path: Path) -> No
     path = tmp_path / "p.scda"
     with scda.create(path) as w:
         w.group("particles", {"scda_particles": 1, "mesh": "forest"})
-        w.group("forest")
+        w.group("forest", {})
         for step in range(3):
             w.dataset("forest/time", 0.5 * step, attrs={"units": "s"})
             w.dataset("forest/fields/rho", np.zeros(3))
