@@ -49,7 +49,7 @@ class Particles(Steps["ParticleStep"]):
         return mesh if isinstance(mesh, str) else None
 
     def _shared_times(self) -> Sequence[Dataset]:
-        return self.file.records(f"{self.mesh}/time") if self.mesh and f"{self.mesh}/time" in self.file else ()
+        return list(self.file.records(f"{self.mesh}/time")) if self.mesh and f"{self.mesh}/time" in self.file else ()
 
     def _step(self, number: int) -> ParticleStep:
         return ParticleStep(self, number)
