@@ -79,7 +79,7 @@ impl Partition {
 /// As a slice of numbers, it begins with one that exceeds 63 bits, which is no count.
 ///
 /// ```
-/// use scda::{Encode, PartitionTable, Solo, Source, WriteOptions, Writer};
+/// use scda::{Collective, Encode, PartitionTable, Solo, Source, WriteOptions, Writer};
 /// # let file = std::env::temp_dir().join(format!("scda-known-{}", std::process::id()));
 /// let mut writer = Writer::create(Solo, &file, b"", &WriteOptions::default())?;
 /// let cells: PartitionTable = writer.partition(3)?; // from each rank's own number, once
