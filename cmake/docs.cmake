@@ -64,15 +64,3 @@ install(FILES LICENSE-MIT LICENSE-APACHE packaging/LICENSES-CRATES.txt python/sb
 foreach(folder IN LISTS scda_doc_folders)
   install(DIRECTORY "${folder}/" DESTINATION "${CMAKE_INSTALL_DOCDIR}/${folder}" PATTERN __pycache__ EXCLUDE)
 endforeach()
-
-# The manual pages of the C functions, made from the headers.
-list(GET scda_cargo_FILES 1 manual)
-file(GLOB manual_headers CONFIGURE_DEPENDS include/scda*.h)
-add_custom_command(OUTPUT "${PROJECT_BINARY_DIR}/man3"
-  COMMAND "${CMAKE_COMMAND}" -E rm -rf "${PROJECT_BINARY_DIR}/man3"
-  COMMAND "${manual}" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/man3"
-  DEPENDS scda_cargo "${manual}" ${manual_headers}
-  COMMENT "Manual pages"
-  VERBATIM)
-add_custom_target(scda_manual ALL DEPENDS "${PROJECT_BINARY_DIR}/man3")
-install(DIRECTORY "${PROJECT_BINARY_DIR}/man3" DESTINATION "${CMAKE_INSTALL_MANDIR}")

@@ -65,11 +65,6 @@ same "what the shared library exports" "$(sed "s/\$/@@SCDA_$number/" "$symbols")
 same "what the static library exports" "$(cat "$symbols")" \
   "$(nm -g --defined-only "$library.a" | awk 'NF == 3 { print $3 }' | sort)"
 
-# A page of the manual for every function.
-while read -r function; do
-  [ -s "$prefix/share/man/man3/$function.3" ] || [ -s "$prefix/share/man/man3/$function.3.gz" ] || fail "no manual page of $function"
-done <"$symbols"
-
 # The command, which is the same for all variants, with its pages and completions.
 same "version of the command" "scda $version" "$("$prefix/bin/scda" --version)"
 "$prefix/bin/scda" make "$here/../../tests/vectors/mixed.json" "$work/mixed.scda"

@@ -179,16 +179,6 @@ fn the_headers_are_those_of_the_sources() {
 }
 
 #[test]
-fn every_function_has_a_manual_page() {
-    let pages = scda_manual::all(|header| Ok(read(&format!("include/{header}")))).unwrap();
-    let names = declared().into_iter().chain(inline());
-    for name in names {
-        let page = pages.get(&format!("{name}.3")).unwrap_or_else(|| panic!("{name} has no page"));
-        assert!(page.contains("\n.SH SYNOPSIS\n") || page.starts_with(".so "), "{name}");
-    }
-}
-
-#[test]
 fn what_the_fortran_module_includes_is_that_of_the_header() {
     let generated = fortran::include(&ALL);
     compare("include/scda_c.inc", &generated);

@@ -28,7 +28,6 @@ mod split;
 mod steps;
 mod storage_options;
 mod streams;
-mod sum;
 mod transfer;
 mod window;
 
@@ -86,7 +85,6 @@ enum Command {
     Vtk(python::VtkArgs),
     Plot(plot::Args),
     View(view::Args),
-    Sum(sum::Args),
     Doctor(doctor::Args),
 }
 
@@ -130,7 +128,6 @@ fn act(arguments: &[OsString]) -> fail::Result<()> {
         Command::Vtk(_) => python::run(arguments),
         Command::Plot(args) => plot::run(&args),
         Command::View(args) => view::run(&args),
-        Command::Sum(args) => sum::run(&args),
         Command::Doctor(args) => doctor::run(&args),
     }
 }

@@ -7,7 +7,6 @@ pub mod compare;
 pub mod ordered_items;
 pub mod source;
 pub mod times;
-pub mod tree;
 pub mod values;
 mod walk;
 

@@ -2,7 +2,7 @@
 
 use crate::run::{Place, vector, with_sections};
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 20] = [
     "ls",
     "cat",
     "check",
@@ -15,7 +15,6 @@ const COMMANDS: [&str; 21] = [
     "seal",
     "rewind",
     "make",
-    "sum",
     "doctor",
     "hdf5",
     "import",
@@ -136,7 +135,6 @@ fn wrong_arguments_are_told() {
         ("import a.scda", "<OUT>"),
         ("import . b.scda", "a folder without Header or zarr.json: neither a plotfile"),
         ("diff a.scda", "<B>"),
-        ("sum", "<FILE>"),
         ("split", "<FILE>"),
         ("join-streams", "<FILE>"),
     ] {
@@ -247,9 +245,6 @@ fn standard_input_is_a_file() {
     let place = Place::new();
     with_sections(&place, "a.scda");
     let bytes = place.read("a.scda");
-    let expected = place.scda("sum -t a.scda").good().text()[..64].to_owned();
-    assert_eq!(place.with_input("sum -t -", &bytes).good().text(), format!("{expected}  standard input\n"));
-    assert_eq!(place.shell("scda sum -t - <a.scda").good().text(), format!("{expected}  standard input\n"));
     place.with_input("diff a.scda -", &bytes).good();
     place.with_input("copy - b.scda", &bytes).good();
     place.with_input("check -", &bytes[..300]).bad(1, "");
@@ -330,7 +325,7 @@ fn a_reader_that_goes_away_is_no_trouble() {
     }
     // What others are like is known, too.
     place.write("c.scda", "none");
-    for command in ["ls c.scda a.scda", "ls --json c.scda a.scda", "sum c.scda a.scda"] {
+    for command in ["ls c.scda a.scda", "ls --json c.scda a.scda"] {
         let run = place.shell(&format!("{{ sleep 0.1; scda {command}; echo $? >&2; }} | :"));
         assert!(run.err.ends_with("\n1\n"), "{command}: {run:?}");
     }
@@ -345,7 +340,6 @@ fn a_reader_that_goes_away_is_no_trouble() {
     for command in [
         "cat a.scda 1",
         "ls a.scda",
-        "sum a.scda",
         "check a.scda",
         "ls d.scda",
         "ls --json d.scda",
@@ -410,7 +404,7 @@ fn a_terminal_gets_colours_and_no_binary() {
     // What a file says cannot command the terminal.
     let evil = r#"{"user": "\u001b[2J", "sections": [{"type": "B", "user": "\u001b]0;x\u0007", "data_text": "\u001b[2J"}]}"#;
     place.with_input("make - b.scda", evil.as_bytes()).good();
-    for command in ["ls b.scda", "ls -l b.scda", "cat b.scda 1", "cat b.scda 1 --as text", "sum b.scda"] {
+    for command in ["ls b.scda", "ls -l b.scda", "cat b.scda 1", "cat b.scda 1 --as text"] {
         let shown = place.terminal(command, "NO_COLOR=1");
         assert!(!shown.contains('\u{1b}') && !shown.is_empty(), "{shown:?}");
     }
@@ -435,7 +429,6 @@ fn names_cannot_command_the_terminal() {
         "ls *b.scda",
         "ls --raw *b.scda",
         "check *b.scda",
-        "sum *b.scda",
         "cat a*b.scda 1 --as text",
         "cat a*b.scda nosuch",
         "cat nosuch*b.scda 1",
@@ -485,10 +478,8 @@ fn json_has_an_object_for_a_file_that_cannot_be_read() {
     );
     assert!(objects[0]["error"]["message"].as_str().unwrap().contains("No such file"), "{}", objects[0]);
     assert_eq!(objects[1]["valid"], true);
-    for command in ["sum", "ls"] {
-        let object = place.scda(&format!("{command} --json nosuch")).bad(2, "nosuch: ").json();
-        assert!(object["file"] == "nosuch" && object["error"]["code"].is_i64(), "{object}");
-    }
+    let object = place.scda("ls --json nosuch").bad(2, "nosuch: ").json();
+    assert!(object["file"] == "nosuch" && object["error"]["code"].is_i64(), "{object}");
 }
 
 #[test]

@@ -73,8 +73,6 @@ fn copies_have_the_same_data_and_say_so() {
     let pairs: Vec<_> =
         encodings.iter().flat_map(|encoding| styles.map(|style| (*encoding, style))).collect();
     for (number, file) in files.into_iter().enumerate() {
-        let sum = |name: &str| place.scda(&format!("sum --total {name}")).good().text()[..64].to_owned();
-        let expected = sum(&file);
         for &(encoding, style) in pairs.iter().skip(number % one_of(4)).step_by(one_of(4)) {
             let run = place.scda(&format!("copy -f {encoding} {style} {file} copy.scda"));
             // Without the seals, of which a file may have any number.
@@ -90,7 +88,6 @@ fn copies_have_the_same_data_and_say_so() {
             let compresses_all = encoding.starts_with("--encode") && encoding != "--encode auto";
             let tells = compresses_all && size("copy.scda") > size(&file);
             assert!(run.code == 0 && run.err.contains("compressing made") == tells, "{run:?}");
-            assert_eq!(sum("copy.scda"), expected, "{file} {encoding} {style}");
             assert_eq!(place.scda(&format!("diff {file} copy.scda")).good().text(), "");
             // Compressed data of strange style stay as they are, if not told otherwise.
             if !file.contains("wild") || !style.is_empty() || !encoding.is_empty() {

@@ -113,7 +113,6 @@ fn unknown_codecs_are_shown_and_kept() {
     let all = place.scda("ls --json --data a.scda").good();
     place.with_input("make -f - b.scda", &all.out).good();
     place.scda("diff a.scda b.scda").good();
-    assert_eq!(place.scda("sum a.scda").good().text().lines().count(), 4);
     let run = place.scda("copy --encode 6 a.scda c.scda");
     assert!(run.code == 0 && run.err.contains("dataset \"x\" stays as it is"), "{run:?}");
     assert_eq!(place.scda("cat --raw c.scda x").good().text(), "some");

@@ -1,4 +1,4 @@
-//! What `scda ls`, `cat`, `diff` and `sum` tell of datasets.
+//! What `scda ls`, `cat`, and `diff` tell of datasets.
 
 use super::*;
 
@@ -166,20 +166,16 @@ fn differences_of_datasets_are_named() {
     chunked.layout = Layout::Chunked { shape: Some(vec![2, 3]), text: false };
     let mut as_text = plain.clone();
     as_text.layout = Layout::Chunked { shape: Some(vec![2, 3]), text: true };
-    let sum =
-        |name: &str| place.scda(&format!("sum {name}")).good().text().lines().next().unwrap().to_owned();
     // How it is stored is no difference.
     for dataset in [&chunked, &as_text] {
         with_one(&place, "b.scda", dataset, &bytes!(data.clone()));
         assert_eq!(place.scda("diff a.scda b.scda").good().text(), "");
         place.scda("diff --raw a.scda b.scda").bad(1, "");
-        assert_eq!(sum("a.scda"), sum("b.scda"));
     }
     let mut other = data.clone();
     other[6] += 1e-9;
     other[11] = 12.0;
     with_one(&place, "b.scda", &chunked, &bytes!(other.clone()));
-    assert_ne!(sum("a.scda"), sum("b.scda"));
     let diff = |arguments: &str| {
         let run = place.scda(&format!("diff {arguments}")).bad(1, "");
         run.text().to_owned()
@@ -245,38 +241,6 @@ fn differences_of_datasets_are_named() {
     with_datasets(&place, "b.scda", true);
     place.scda("diff a.scda b.scda").good();
     place.scda("diff --rtol -1 a.scda b.scda").bad(2, "not negative");
-}
-
-#[test]
-fn sums_of_datasets_can_be_computed_by_others() {
-    let place = Place::new();
-    with_datasets(&place, "a.scda", true);
-    let program = r#"
-import hashlib, struct
-def n(*numbers): return struct.pack("<%dQ" % len(numbers), *numbers)
-def s(text): return n(len(text)) + text
-def sha(data): print(hashlib.sha256(data).hexdigest())
-sha(b"G" + s(b"/") + s(b'{"title":"test","time":1.50}'))
-def tree(data): return hashlib.sha256(b"\0" + data).digest() # of items of less than 1 MiB
-data = b"".join(struct.pack("<d", i / 4) for i in range(30))
-sha(b"D" + s(b"flow/density") + s(b"float64") + n(2, 6, 5) + s(bytes(8)) + s(b"") + s(b'{"units":"kg m-3"}') + tree(data))
-sha(b"D" + s(b"step") + s(b"int32") + n(0) + s(bytes(4)) + s(b"") + s(b"{}") + tree(struct.pack("<i", -42)))
-"#;
-    place.write("sum.py", program);
-    let theirs = place.shell("python3 sum.py").good();
-    let ours = place.scda("sum a.scda").good();
-    let lines: Vec<_> = ours.text().lines().collect();
-    assert_eq!(lines.len(), 13, "{lines:?}");
-    for (line, end) in theirs.text().lines().zip(["2 G \"/\"", "7 D \"flow/density\"", "11 D \"step\""]) {
-        assert!(
-            lines.iter().any(|found| found.starts_with(line) && found.ends_with(end)),
-            "{line} {lines:?}"
-        );
-    }
-    let json = place.scda("sum --json a.scda").good().json();
-    assert_eq!(json["sections"][3]["type"], "D");
-    assert_eq!(json["sections"][3]["shape"], serde_json::json!([6, 5]));
-    assert_eq!(json["sections"][3]["sha256"], &lines[3][..64]);
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn texts_are_shown_checked_and_compared() {
 }
 
 #[test]
-fn texts_are_described_copied_and_summed() {
+fn texts_are_described_and_copied() {
     let place = Place::new();
     make(&place, NAMES);
     let described = place.scda("ls --json --data a.scda").good();
@@ -43,13 +43,10 @@ fn texts_are_described_copied_and_summed() {
     let same =
         std::fs::read(place.path("a.scda")).unwrap() == std::fs::read(place.path("again.scda")).unwrap();
     assert!(same);
-    let sum =
-        |name: &str| place.scda(&format!("sum {name}")).good().text().split(' ').next().unwrap().to_owned();
     for options in ["--codec lz4", "--decode", "--chunk names=2,2 --codec zlib"] {
         place.scda(&format!("copy {options} -f a.scda b.scda")).good();
         place.scda("check b.scda").good();
         place.scda("diff a.scda b.scda").good();
-        assert_eq!(sum("a.scda"), sum("b.scda"), "{options}");
     }
     place
         .scda("copy --chunk names=2,1 a.scda c.scda")
