@@ -60,13 +60,13 @@ def diff(a: Any, b: Any, **options: Any) -> Answer:
 
 
 def plot(path: Any, name: str, out: Any = None, **options: Any) -> Optional[Picture]:
-    """Draws a dataset or a mesh, as ``scda plot`` does.
+    """Draws a mesh, as ``scda plot`` does.
 
     Args:
         path: the file.
-        name: the dataset, or the group of a mesh.
+        name: a field of the mesh, or its group.
         out: the picture, a file that ends in .png or .svg. None: it is returned, and shown in a notebook.
-        options: those of the command, such as ``record=-1``, ``box="0:10,3"``, ``log=True``.
+        options: those of the command, such as ``record=-1``, ``cut="z=0.5"``, ``log=True``.
     """
     if out is not None:
         new = os.fspath(out)

@@ -14,8 +14,6 @@ pub enum DataFormat {
     Bytes,
     Hex,
     Text,
-    /// Of datasets only.
-    Csv,
     Numbers(Vec<NumberFormat>),
 }
 
@@ -42,7 +40,6 @@ impl FromStr for DataFormat {
             "bytes" => return Ok(Self::Bytes),
             "hex" => return Ok(Self::Hex),
             "text" => return Ok(Self::Text),
-            "csv" => return Ok(Self::Csv),
             _ => {}
         }
         let mut numbers = Vec::new();
@@ -52,7 +49,7 @@ impl FromStr for DataFormat {
             let number = times.zip(NumberFormat::new(&part[digits..]));
             let (times, number) = number.filter(|(times, _)| (1..=4096).contains(times)).ok_or_else(|| {
                 format!(
-                    "\"{part}\" is none of csv, hex, text, bytes, and no number such as f64le, i32be, u8 or 3f32le: \
+                    "\"{part}\" is none of hex, text, bytes, and no number such as f64le, i32be, u8 or 3f32le: \
                      i, u or f; 8, 16, 32 or 64 bits; le (the least byte first) or be"
                 )
             })?;
@@ -211,7 +208,7 @@ impl DataPrinter {
             DataFormat::Text => {
                 data.len() - data.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len())
             }
-            DataFormat::Bytes | DataFormat::Csv => data.len(),
+            DataFormat::Bytes => data.len(),
         };
         self.waiting = data.split_off(whole);
         self.block(out, &data)
@@ -231,7 +228,7 @@ impl DataPrinter {
             DataFormat::Hex => self.hex(out, None, self.offset, data)?,
             DataFormat::Text => text(out, data)?,
             DataFormat::Numbers(_) => self.numbers(out, None, data)?,
-            DataFormat::Bytes | DataFormat::Csv => out.bytes(data)?,
+            DataFormat::Bytes => out.bytes(data)?,
         }
         self.offset += data.len() as u64;
         Ok(())
@@ -246,7 +243,7 @@ impl DataPrinter {
             }
             DataFormat::Numbers(_) if data.is_empty() => out.bytes(b"\n"),
             DataFormat::Numbers(_) => self.numbers(out, Some(index), data),
-            DataFormat::Bytes | DataFormat::Csv => out.bytes(data),
+            DataFormat::Bytes => out.bytes(data),
         }
     }
 

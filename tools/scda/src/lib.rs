@@ -35,7 +35,7 @@ use clap::{Parser, Subcommand};
 use fail::Fail;
 use scda_import::{import, python};
 use scda_tools::{data_batches, datasets, fail, files, output, progress, ranges, rows, signals};
-use scda_view::{plot, statistics, view};
+use scda_view::{plot, view};
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 

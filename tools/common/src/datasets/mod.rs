@@ -2,7 +2,6 @@
 
 mod added;
 pub mod box_parts;
-pub mod calendar;
 pub mod compare;
 pub mod ordered_items;
 pub mod source;

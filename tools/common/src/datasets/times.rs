@@ -1,6 +1,5 @@
 //! Moments and spans of time as text, as numpy writes them.
 
-use super::calendar::{BEFORE_1970, Calendar};
 use scda::TimeUnit;
 use std::fmt::Write;
 
@@ -27,13 +26,22 @@ fn size(name: &str) -> Option<UnitSize> {
     })
 }
 
-/// How many seconds a unit has; none if it has no certain number.
-#[allow(clippy::cast_precision_loss)] // powers of ten
-pub fn seconds_of(name: &str) -> Option<f64> {
-    Some(match size(name)? {
-        UnitSize::Seconds(of_one) => of_one as f64,
-        UnitSize::Parts(parts) => 1.0 / parts as f64,
-    })
+/// The days from 0000-03-01 to 1970-01-01.
+const BEFORE_1970: i128 = 719_468;
+
+/// Year, month and day of a day after 1970-01-01.
+fn date(day: i128) -> (i128, i128, i128) {
+    let march = |year: i128| 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    let day = day + BEFORE_1970;
+    // Of 400 years, the mean; so at most a year or two beside it. They begin with March: the leap day is their last one.
+    let mut year = (400 * day).div_euclid(march(400)) + 1;
+    while march(year) > day {
+        year -= 1;
+    }
+    let of_year = day - march(year);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    if month < 10 { (year, month + 3, day) } else { (year + 1, month - 9, day) }
 }
 
 /// A span: the number, and its unit.
@@ -60,7 +68,7 @@ pub fn show_moment(count: i64, unit: TimeUnit, text: &mut String) {
                 UnitSize::Seconds(of_one) => (all * of_one, 0, 1),
                 UnitSize::Parts(parts) => (all.div_euclid(parts), all.rem_euclid(parts), parts),
             };
-            let (year, month, day) = Calendar::Gregorian.date(seconds.div_euclid(86_400) + BEFORE_1970);
+            let (year, month, day) = date(seconds.div_euclid(86_400));
             let second = seconds.rem_euclid(86_400);
             let _ = write!(text, "{year:04}-{month:02}-{day:02}");
             let _ = match name {
@@ -96,6 +104,9 @@ mod tests {
             (-1, "ns", "1969-12-31T23:59:59.999999999"),
             (1, "10us", "1970-01-01T00:00:00.000010"),
             (20_000, "D", "2024-10-04"),
+            (-719_468, "D", "0000-03-01"),
+            (11_016, "D", "2000-02-29"),
+            (47_541, "D", "2100-03-01"),
             (2, "W", "1970-01-15"),
             (25, "h", "1970-01-02T01"),
             (61, "m", "1970-01-01T01:01"),

@@ -110,36 +110,14 @@ pub fn show(data_type: DataType, item: &[u8], text: &mut String) {
 
 /// In quotes, up to the zeros at the end, with escapes for what cannot be shown.
 fn show_text(data_type: DataType, item: &[u8], text: &mut String) {
-    let _ = match characters_or_bytes(data_type, item) {
-        Ok(characters) => write!(text, "{characters:?}"),
-        Err(bytes) => write!(text, "\"{}\"", bytes.escape_ascii()),
-    };
-}
-
-/// The characters of a text of one size, up to the zeros at the end. If it is one of bytes, or has numbers that are no characters, its
-/// bytes.
-fn characters_or_bytes(data_type: DataType, item: &[u8]) -> Result<String, Vec<u8>> {
     let mut little = item.to_vec();
     super::to_little(data_type, &mut little);
-    if let Some(characters) = matches!(data_type, DataType::Text(_)).then(|| text_of(&little)).flatten() {
-        return Ok(characters);
-    }
+    let characters = matches!(data_type, DataType::Text(_)).then(|| text_of(&little)).flatten();
     little.truncate(little.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
-    Err(little)
-}
-
-/// The characters of an item that is a text, as they are; if it has none, its bytes with escapes. `None` for other items.
-pub fn characters(data_type: DataType, item: &[u8]) -> Option<String> {
-    let found = match data_type.kind() {
-        Kind::Text => characters_or_bytes(data_type, item),
-        Kind::Variable => Err(item.to_vec()),
-        _ => return None,
+    let _ = match characters {
+        Some(characters) => write!(text, "{characters:?}"),
+        None => write!(text, "\"{}\"", little.escape_ascii()),
     };
-    let escaped = |bytes: &[u8]| bytes.escape_ascii().to_string();
-    Some(found.unwrap_or_else(|bytes| match data_type {
-        DataType::Text(_) => escaped(&bytes),
-        _ => String::from_utf8(bytes).unwrap_or_else(|error| escaped(error.as_bytes())),
-    }))
 }
 
 /// The members in parentheses, or the items of an array in brackets.

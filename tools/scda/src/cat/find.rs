@@ -16,27 +16,25 @@ pub struct Choice {
     pub number: u64,
     pub section: Section,
     pub block: Option<Section>,
-    /// Which one it is of those of the name.
-    pub record: u64,
 }
 
 /// Finds the sections to print by the index of the file.
 fn find_by_index(reader: &mut Reader, args: &Args) -> scda::Result<Option<Vec<Choice>>> {
     let indices = match (args.section.number(), args.section.user_string(), args.record) {
-        (Some(number), _, None) => number.checked_sub(1).map(|index| vec![(0, index)]),
+        (Some(number), _, None) => number.checked_sub(1).map(|index| vec![index]),
         (None, Some(user), Some(records @ Records::Some(..))) => {
             let all = reader.find_all(user.as_bytes())?;
             let chosen = records.of(all.len() as u64).filter(|_| !all.is_empty());
-            chosen.map(|chosen| chosen.map(|record| (record, all[to_usize(record)])).collect())
+            chosen.map(|chosen| chosen.map(|record| all[to_usize(record)]).collect())
         }
         (None, Some(user), record) => {
             let record = record.and_then(Records::only).unwrap_or(LAST_RECORD);
-            reader.find(user.as_bytes(), record)?.map(|index| vec![(0, index)])
+            reader.find(user.as_bytes(), record)?.map(|index| vec![index])
         }
         _ => None,
     };
     let sections = reader.sections()?;
-    let Some(indices) = indices.filter(|all| all.iter().all(|&(_, index)| index < sections)) else {
+    let Some(indices) = indices.filter(|all| all.iter().all(|&index| index < sections)) else {
         return Ok(None);
     };
     let mut header = |index| {
@@ -44,10 +42,10 @@ fn find_by_index(reader: &mut Reader, args: &Args) -> scda::Result<Option<Vec<Ch
         reader.next_section(true)
     };
     let mut choices = Vec::new();
-    for (record, index) in indices {
+    for index in indices {
         let before = index.checked_sub(1).map(&mut header).transpose()?.flatten();
         let Some(section) = header(index)? else { return Ok(None) };
-        choices.push(Choice { number: index + 1, section, block: before.filter(is_metadata), record });
+        choices.push(Choice { number: index + 1, section, block: before.filter(is_metadata) });
     }
     Ok(Some(choices))
 }
@@ -81,7 +79,7 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
                 is_exact = true;
             }
             if is_this || !is_exact && args.section.has(number, &section.user, args.raw) {
-                found.push(Choice { number, section, block, record: found.len() as u64 });
+                found.push(Choice { number, section, block });
             }
             if !found.is_empty() && args.section.ends_before(number + 1) {
                 break;
@@ -132,7 +130,7 @@ fn list(reader: &mut Reader, args: &Args, found: &[Choice]) -> Result<()> {
     use std::io::Write;
     const MOST: usize = 20;
     let mut text = head();
-    for Choice { number, section, block, .. } in found.iter().take(MOST) {
+    for Choice { number, section, block } in found.iter().take(MOST) {
         reader.seek(section.offset)?;
         let Some(section) = reader.next_section(!args.raw)? else { continue };
         let row = measure(reader, *number, section)?;

@@ -1,7 +1,6 @@
 //! `scda cat`: the data of a section.
 
 mod find;
-mod keys;
 mod values;
 
 use crate::data_batches::{DataBatches, first_unreadable, units};
@@ -26,12 +25,6 @@ use values::Series;
 /// significant byte of a number first; complex numbers are (1.0,-2.0), raw items hexadecimal digits. Of what is damaged, it prints what
 /// comes before the damage; --range reads elements after it. If damage may hide parts of streams, --stream prints what there is, with exit code 1.
 ///
-/// Numbers with units such as "hours since 2000-01-01", which the CF conventions have for times, are dates; --numbers shows the numbers.
-/// One that is no date, such as a fill value, or is finer than a microsecond, stays a number.
-///
-/// --as csv (RFC 4180) names columns by the attribute columns, a list of texts, else NAME[0], NAME[1] and so on; several records with the
-/// same columns make one table. Texts are as they are; what is not UTF-8 has escapes.
-///
 /// Chunks of the fill value take no bytes in a file. Datasets that have more than 16 MiB and more than 1000 times the bytes of their
 /// file are therefore printed with --box only, such as --box : for all.
 #[derive(clap::Args)]
@@ -45,11 +38,8 @@ Examples:
   scda cat state.scda rho                     the values of a dataset, a row of its last dimension in a line
   scda cat state.scda rho --box 0:4,2:8       some of them
   scda cat state.scda rho --record -1         the last one of several of this name
-  scda cat state.scda time --record : --as csv
-                                              all of them, as a table
   scda cat state.scda rho --record 0:100:10   every tenth of the first 100
-  scda cat run.scda log --stream 3            the stream of task 3, of a set of streams
-  scda cat run.scda sion/streams --keys       the key-value records of an imported SIONlib file")]
+  scda cat run.scda log --stream 3            the stream of task 3, of a set of streams")]
 pub struct Args {
     /// The file; - is standard input
     file: PathBuf,
@@ -66,18 +56,11 @@ pub struct Args {
     /// Of a set of streams, or a varray of them: the bytes of the stream of this task, from 0 on; --range picks some of them
     #[arg(long, value_name = "TASK", conflicts_with_all = ["region", "format", "cols", "raw"])]
     stream: Option<u64>,
-    /// Of sion/streams, with key-value records: a line for each record with task, key, bytes and value; of --stream those of this task
-    #[arg(long, conflicts_with_all = ["region", "format", "cols", "raw", "range"])]
-    keys: bool,
-    /// Of sion/streams, with key-value records: the exact bytes of the values with this key, one after the other; with --keys
-    /// their lines
-    #[arg(long, value_name = "KEY", conflicts_with_all = ["region", "format", "cols", "raw", "range"])]
-    key: Option<u64>,
     /// The elements (of a block: the bytes) from A up to, but without, B; the defaults are the first and the last one, and
     /// negative numbers count from the end
     #[arg(long, value_name = "A:B", allow_hyphen_values = true, value_parser = parse_range)]
     range: Option<Ends>,
-    /// csv, a table of a dataset of up to two dimensions, with a line of names; bytes, hex, text, or numbers: i, u or f, the bits (8, 16, 32, 64), and le or be for the order of bytes; a list with
+    /// bytes, hex, text, or numbers: i, u or f, the bits (8, 16, 32, 64), and le or be for the order of bytes; a list with
     /// commas describes a record, and a number before a format repeats it
     #[arg(long = "as", value_name = "FORMAT")]
     format: Option<DataFormat>,
@@ -85,9 +68,6 @@ pub struct Args {
     /// and more a row of the last dimension, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     cols: Option<u16>,
-    /// Of times, the numbers that the file has, not the dates that they stand for
-    #[arg(long, conflicts_with = "raw")]
-    numbers: bool,
     /// Show a compressed section as the two sections that the file has, with their numbers in scda ls --raw; of a dataset,
     /// show the section of its data as it is stored
     #[arg(long, conflicts_with = "region")]
@@ -167,10 +147,6 @@ fn section(
         let words = format!("\"{}\": --box is for datasets: use --range", escape(&section.user));
         return Err(Fail::file(input.name(), words));
     }
-    if args.format == Some(DataFormat::Csv) {
-        let words = format!("\"{}\": --as csv is for datasets", escape(&section.user));
-        return Err(Fail::file(input.name(), words));
-    }
     reader.seek(section.offset)?;
     reader.next_section(!args.raw)?;
     let all = units(section);
@@ -218,20 +194,16 @@ fn section(
 
 pub fn run(args: &Args) -> Result<()> {
     let input = Input::new(&args.file, &args.resources)?.with_unsealed(args.unsealed);
-    if args.keys || args.key.is_some() {
-        return keys::print(&input, args);
-    }
     let mut reader = input.open_damaged(false)?;
     if let Some(task) = args.stream {
         return stream(&mut reader, &input, args, task);
     }
     let mut out = Output::new()?;
     let mut series = Series::default();
-    series.are_several = matches!(args.record, Some(Records::Some(..)));
     let mut result = Ok(());
-    for Choice { section: found, block, record, .. } in find(&mut reader, &input, args)? {
+    for Choice { section: found, block, .. } in find(&mut reader, &input, args)? {
         result = match block.filter(|_| !args.raw) {
-            Some(block) => series.print(&mut out, (&mut reader, &input), args, (&block, record)),
+            Some(block) => series.print(&mut out, (&mut reader, &input), args, &block),
             None => section(&mut out, &mut reader, &input, args, &found),
         };
         if result.is_err() {

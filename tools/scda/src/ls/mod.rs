@@ -11,10 +11,8 @@ use crate::files::{Input, Resources};
 use crate::incomplete_streams::IncompleteStreams;
 use crate::manifest::{self, Contents};
 use crate::output::{Output, complain, quote, visible};
-use crate::plot::cf_decoding::{CfDecoding, attributes};
 use crate::rows::{Faults, Row, as_f64, head, kind, line, measure_item, pair_line, seals, streams_line};
 use crate::select::{self, Selection};
-use crate::statistics::Statistics;
 use crate::window::Window;
 use scda::{DataType, Layout, Reader, SectionType, SuperblockState};
 use scda_format::dataset::rounding;
@@ -30,7 +28,7 @@ use std::path::PathBuf;
 /// shown as ~E; -l and --json read the sizes.
 ///
 /// A dataset, which is two sections, has one line: the number of the second section; D; the shape; the shape of the chunks;
-/// after the name its type and units. With -l the smallest and the largest number, the mean, and how many are not finite, which reads the data. So has a part of a set of streams, which is three: the number of the second section; S; the
+/// after the name its type and units. So has a part of a set of streams, which is three: the number of the second section; S; the
 /// number of tasks; the bytes of a chunk; the bytes of all its streams.
 ///
 /// The first line tells whether the file has a view for programs for HDF5, and up to which seal; after it, what they do not see, and why.
@@ -53,9 +51,6 @@ pub struct Args {
     /// Show all details, several lines for each section
     #[arg(short, long)]
     long: bool,
-    /// With --long: also the smallest and the largest number and the mean of datasets of more than 256 MiB
-    #[arg(long, requires = "long")]
-    read_all: bool,
     /// Show datasets in the tree of their groups, with attributes, and no other sections
     #[arg(long, conflicts_with_all = ["long", "json", "raw", "select"])]
     tree: bool,
@@ -80,9 +75,6 @@ pub struct Args {
 
 /// The most lines of what HDF5 does not show.
 const MOST_HIDDEN: usize = 5;
-
-/// Of datasets with more bytes, the numbers are read only if that is asked for.
-const MOST_READ_BYTES: u64 = 256 << 20;
 
 pub fn run(args: &Args) -> Result<()> {
     let mut out = Output::of_json(args.json)?;
@@ -202,10 +194,7 @@ fn walk_list(
         }
         match (&item.pair, args.long) {
             (Some(pair), false) => out.text(format_args!("{}\n", pair_line(pair, row.number, row.stored)))?,
-            (Some(Pair::Dataset(found)), true) => {
-                let numbers = numbers_words(reader, found, input, args.read_all)?;
-                describe_dataset(out, found, &row, &numbers)?;
-            }
+            (Some(Pair::Dataset(found)), true) => describe_dataset(out, found, &row)?,
             (Some(Pair::Group(found)), true) => describe_group(out, found, &row)?,
             (None, true) => describe(out, &row)?,
             (None, false) => out.text(format_args!("{}\n", line(&row)))?,
@@ -257,7 +246,7 @@ fn describe_place(out: &mut Output, offset: u64, row: &Row) -> Result<()> {
 }
 
 /// All details of a dataset.
-fn describe_dataset(out: &mut Output, found: &Found, row: &Row, numbers: &[String]) -> Result<()> {
+fn describe_dataset(out: &mut Output, found: &Found, row: &Row) -> Result<()> {
     let Found { dataset, block, .. } = found;
     let title = format!("dataset {}: {}", row.number, quote(dataset.name.as_bytes()));
     let items: u64 = dataset.shape.iter().product();
@@ -298,37 +287,12 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row, numbers: &[Strin
     if let Some(why) = &dataset.unsupported {
         out.text(format_args!("  unreadable  {}\n", visible(why)))?;
     }
-    numbers.iter().try_for_each(|numbers| out.text(format_args!("  values      {numbers}\n")))?;
     describe_attributes(out, &dataset.attributes, Some(dataset.data_type))?;
     for rows in &found.added {
         let (count, data) = (rows.dataset.shape.first().copied().unwrap_or(0), rows.data);
         out.text(format_args!("  rows added  {count} from row {} on, at byte {data}\n", rows.first))?;
     }
     describe_place(out, block.offset, row)
-}
-
-/// The smallest and the largest number of a dataset and their mean, which reads it; of a large one, what its writer says. Of structs a line
-/// for each member.
-fn numbers_words(reader: &mut Reader, found: &Found, input: &Input, read_all: bool) -> Result<Vec<String>> {
-    let Found { dataset, .. } = found;
-    let bytes = dataset.data_bytes().unwrap_or(u64::MAX);
-    let meanings = CfDecoding::all(dataset);
-    if bytes == 0 || meanings.is_empty() {
-        return Ok(Vec::new());
-    }
-    if bytes > MOST_READ_BYTES && !read_all {
-        let range = attributes(&dataset.attributes).get("actual_range").and_then(|value| {
-            let [from, to] = &value.as_array()?[..] else { return None };
-            Some(format!("{from} to {to}, as the attribute actual_range says"))
-        });
-        let none = || "not read, because there are many; --read-all reads them".to_owned();
-        return Ok(vec![range.unwrap_or_else(none)]);
-    }
-    match Statistics::read(reader, &found.handle, &meanings, input.threads()) {
-        Ok(numbers) => Ok(Statistics::lines(&meanings, &numbers)),
-        Err(Fail::Scda(error)) => Ok(vec![format!("cannot be read: {}", visible(&error.to_string()))]),
-        Err(fail) => Err(fail),
-    }
 }
 
 /// How far the numbers may be from those that were written, if attributes say so.

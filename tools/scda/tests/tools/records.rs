@@ -1,4 +1,4 @@
-//! `scda cat` of several records, and of datasets as a table.
+//! `scda cat` of several records.
 
 use crate::run::Place;
 
@@ -68,12 +68,7 @@ fn a_name_means_the_last_record_unless_a_number_is_given() {
     for name in ["a.scda", "b.scda"] {
         let text = |line: &str| place.shell(&line.replace("FILE", name)).good().text().to_owned();
         // The answer is that of the last one, and not that of the first.
-        for line in [
-            "scda cat FILE u",
-            "scda cat FILE log",
-            "scda cat FILE u --as csv",
-            "scda plot FILE u -fo u.svg; cat u.svg",
-        ] {
+        for line in ["scda cat FILE u", "scda cat FILE log"] {
             let [meant, last, first] = ["", " --record -1", " --record 0"]
                 .map(|record| text(&line.replacen(" FILE", &format!("{record} FILE"), 1)));
             assert!(meant == last && meant != first, "{name}: {line}: {meant}");
@@ -90,39 +85,4 @@ fn a_name_means_the_last_record_unless_a_number_is_given() {
     let shown = |record: &str| place.shell(&format!("scda attr {record} a.scda u")).good().text().to_owned();
     assert!(shown("") == shown("--record 2") && shown("") != shown("--record 0"), "{}", shown(""));
     assert!(shown("").contains("units"), "{}", shown(""));
-}
-
-#[test]
-fn datasets_are_tables() {
-    let place = Place::new();
-    for (name, seal) in [("a.scda", ""), ("b.scda", "--seal")] {
-        write(&place, name, seal);
-        let cat = |arguments: &str| {
-            let run = place.shell(&format!("scda cat {name} {arguments} --as csv"));
-            run.good().text().to_owned()
-        };
-        assert_eq!(cat("time --record 1"), "time\n1.5\n");
-        assert_eq!(cat("time --record ::2"), "record,time\n0,0.5\n2,2.5\n");
-        assert_eq!(cat("u --record 1"), "u[0],u[1],u[2]\n1.5,2.0,3.0\n4.0,5.0,NaN\n");
-        assert_eq!(cat("u --record 1: --box :,1:"), "record,u[1],u[2]\n1,2.0,3.0\n1,5.0,NaN\n2,8.0,9.0\n");
-        assert_eq!(cat("'a*'"), "\"a, \"\"b.re\",\"a, \"\"b.im\"\n1.0,-2.0\n0.0,3.0\n");
-        assert_eq!(cat("t"), "x,\"y,z\"\n1,2\n");
-        assert_eq!(cat("t --box 0,1"), "\"y,z\"\n2\n");
-        let bad = |arguments: &str, words: &str| {
-            drop(place.scda(&format!("cat {name} {arguments} --as csv")).bad(2, words));
-        };
-        bad(
-            "cube",
-            &format!("scda: {name}: dataset \"cube\": --as csv: found 3 dimensions, expected at most two"),
-        );
-        bad("log --record 0", &format!("scda: {name}: \"log\": --as csv is for datasets"));
-        bad("t --cols 3", "--cols is for values");
-        // Other columns in one table.
-        bad("t* --record :", "the records have different columns");
-    }
-    // As others read it.
-    let program =
-        "import csv, sys; print([[row[n] for n in ('record', 'u[2]')] for row in csv.DictReader(sys.stdin)])";
-    let run = place.shell(&format!("scda cat a.scda u --record : --as csv | python3 -c \"{program}\""));
-    assert_eq!(run.good().text(), "[['0', '3.0'], ['0', '6.0'], ['1', '3.0'], ['1', 'NaN'], ['2', '9.0']]\n");
 }

@@ -1,6 +1,5 @@
 //! Scales, and their ticks.
 
-use super::clock::Clock;
 use super::tick::{Tick, text_of};
 
 /// How numbers become places.
@@ -9,8 +8,6 @@ pub struct Scale {
     pub from: f64,
     pub to: f64,
     pub is_log: bool,
-    /// If the numbers are moments.
-    pub clock: Option<Clock>,
 }
 
 impl Scale {
@@ -35,23 +32,13 @@ impl Scale {
             let margin = if from == 0.0 { 1.0 } else { from.abs() / 10.0 };
             (from, to) = if is_log { (from / 2.0, from * 2.0) } else { (from - margin, from + margin) };
         }
-        Ok(Self { from, to, is_log, clock: None })
+        Ok(Self { from, to, is_log })
     }
 
     /// Symmetric around 0, for maps of colours that have a middle.
     pub fn symmetric(self) -> Self {
         let end = self.from.abs().max(self.to.abs());
-        Self { from: -end, to: end, is_log: false, ..self }
-    }
-
-    /// Some room at both ends.
-    pub fn with_margin(self) -> Self {
-        if self.is_log {
-            let margin = (self.to / self.from).powf(0.04);
-            return Self { from: self.from / margin, to: self.to * margin, ..self };
-        }
-        let margin = (self.to / 25.0 - self.from / 25.0).max(f64::MIN_POSITIVE);
-        Self { from: self.from - margin, to: self.to + margin, ..self }
+        Self { from: -end, to: end, is_log: false }
     }
 
     /// Where a number is: 0 to 1, or outside.
@@ -61,14 +48,6 @@ impl Scale {
         }
         // The difference of two numbers may exceed all.
         (number / 2.0 - self.from / 2.0) / (self.to / 2.0 - self.from / 2.0)
-    }
-
-    /// The name of its axis, with the day if it is one, which the ticks do not tell.
-    pub fn name(&self, name: &str) -> String {
-        match self.clock.and_then(|clock| clock.day(self.from, self.to)) {
-            Some(day) => format!("{name}, {day}"),
-            None => name.to_owned(),
-        }
     }
 
     /// Round numbers, at most about `most` of them.
@@ -85,9 +64,6 @@ impl Scale {
             if ticks.len() > 1 {
                 return ticks;
             }
-        }
-        if let Some(ticks) = self.clock.and_then(|clock| clock.ticks(self.from, self.to, most)) {
-            return ticks;
         }
         let room = (self.to - self.from) / most.max(1.0);
         if !room.is_finite() || room <= 0.0 {
@@ -111,7 +87,7 @@ mod tests {
     use super::*;
 
     fn texts(from: f64, to: f64, is_log: bool) -> Vec<String> {
-        Scale { from, to, is_log, clock: None }.ticks(5.0).into_iter().map(|tick| tick.text).collect()
+        Scale { from, to, is_log }.ticks(5.0).into_iter().map(|tick| tick.text).collect()
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! What the numbers of a dataset mean: as doubles, by the CF conventions.
 
-use super::clock::Clock;
 use crate::datasets::values::number;
 use crate::fail::{Fail, Result};
 use crate::output::visible;
-use scda::{DataType, Dataset, DatasetHandle, Kind, Reader, Struct, TimeUnit};
+use scda::{DataType, Dataset, DatasetHandle, Kind, Reader, Struct};
 use scda_base::numbers::to_usize;
 use serde_json::{Map, Value};
 
@@ -74,10 +73,8 @@ pub struct CfDecoding {
     offset: f64,
     /// Numbers, as they are stored, that stand for none.
     missing: Vec<f64>,
-    pub units: Option<String>,
-    pub long_name: Option<String>,
-    /// If its numbers are moments.
-    pub clock: Option<Clock>,
+    units: Option<String>,
+    long_name: Option<String>,
 }
 
 /// The attributes of a dataset or group, which were checked.
@@ -128,11 +125,7 @@ impl CfDecoding {
             missing.iter_mut().for_each(|number| *number = f64::from(*number as f32));
         }
         let (scale, offset) = (get("scale_factor").unwrap_or(1.0), get("add_offset").unwrap_or(0.0));
-        let units = text("units").or_else(|| time_units(data_type));
-        let long_name = text("long_name").or_else(|| text("standard_name"));
-        let clock = Clock::of_type(data_type).or_else(|| {
-            Clock::of_units(units.as_deref()?, attributes.get("calendar").and_then(Value::as_str))
-        });
+        let (units, long_name) = (text("units"), text("long_name").or_else(|| text("standard_name")));
         Some(Self {
             data_type,
             item_bytes,
@@ -144,7 +137,6 @@ impl CfDecoding {
             missing,
             units,
             long_name,
-            clock,
         })
     }
 
@@ -215,31 +207,6 @@ impl CfDecoding {
         Ok((Self::of_member(dataset, all, member), at))
     }
 
-    /// That of a column with one number in each item: of structs with several in a member, the first one unless another is asked for.
-    pub fn of_items(dataset: &Dataset, column: Option<&str>) -> Result<Self> {
-        let (mut meaning, at) = Self::column(dataset, column)?;
-        let name = visible(&dataset.name);
-        match (&mut meaning.places, &mut meaning.member) {
-            (Some((_, places)), Some(member)) => {
-                let (at, count) = (at.unwrap_or(0), places.len());
-                let Some(&place) = places.get(at) else {
-                    return Err(Fail::Trouble(format!(
-                        "{name}: --component: found {count} numbers in {member}"
-                    )));
-                };
-                if count > 1 {
-                    *member = format!("{member}[{at}]");
-                }
-                *places = vec![place];
-                Ok(meaning)
-            }
-            _ if at.is_some() => Err(Fail::Trouble(format!(
-                "{name}: --component is for structs, complex numbers and fields of meshes: use --box"
-            ))),
-            _ => Ok(meaning),
-        }
-    }
-
     /// That of a member, which has numbers.
     fn of_member(dataset: &Dataset, all: Struct, name: &str) -> Self {
         let member = all.members().iter().find(|member| member.name == name);
@@ -251,9 +218,7 @@ impl CfDecoding {
             .get("units")
             .and_then(|units| units.get(name))
             .and_then(Value::as_str)
-            .map(visible)
-            .or_else(|| time_units(data_type));
-        let clock = Clock::of_type(data_type).or_else(|| Clock::of_units(units.as_deref()?, None));
+            .map(visible);
         Self {
             data_type,
             item_bytes: to_usize(data_type.item_bytes()),
@@ -265,7 +230,6 @@ impl CfDecoding {
             missing: Vec::new(),
             units,
             long_name: None,
-            clock,
         }
     }
 
@@ -322,31 +286,7 @@ impl CfDecoding {
         }
     }
 
-    /// All that a dataset has: one; of structs that of each member; of items that are no numbers none.
-    pub fn all(dataset: &Dataset) -> Vec<Self> {
-        match dataset.data_type {
-            _ if dataset.unsupported.is_some() => Vec::new(),
-            DataType::Struct(all) => {
-                Self::members(dataset).iter().map(|(name, _)| Self::of_member(dataset, all, name)).collect()
-            }
-            _ => Self::new(dataset).into_iter().collect(),
-        }
-    }
-
-    /// The member of structs that it is of.
-    pub fn member(&self) -> Option<&str> {
-        self.member.as_deref()
-    }
-
-    /// What an axis or a colour bar of these numbers is called: the end of the name, unless there is a long one. Dates need no units.
-    pub fn label(&self, name: &str) -> String {
-        match self.clock {
-            Some(_) => self.what(name),
-            None => self.label_of(name, |what| what),
-        }
-    }
-
-    /// Likewise of what is made of them, which are plain numbers.
+    /// What a colour bar of what is made of these numbers is called: the end of the name, unless there is a long one.
     pub fn label_of(&self, name: &str, make: impl FnOnce(String) -> String) -> String {
         with_units(&make(self.what(name)), self.units.as_deref())
     }
@@ -358,25 +298,6 @@ impl CfDecoding {
             .or_else(|| self.member.clone())
             .unwrap_or_else(|| visible(name.rsplit('/').next().unwrap_or(name)));
         if is_complex(self.data_type) { self.part.label(&what) } else { what }
-    }
-}
-
-/// What moments and spans are counted in, as CF says it.
-fn time_units(data_type: DataType) -> Option<String> {
-    let name = |unit: TimeUnit| match unit.name() {
-        "Y" => "years",
-        "M" => "months",
-        "W" => "weeks",
-        "D" => "days",
-        "h" => "hours",
-        "m" => "minutes",
-        "s" => "seconds",
-        other => other,
-    };
-    match data_type {
-        DataType::Datetime(unit) => Some(format!("{} since 1970-01-01", name(unit))),
-        DataType::Timedelta(unit) => Some(name(unit).to_owned()).filter(|name| name != "generic"),
-        _ => None,
     }
 }
 
@@ -421,15 +342,15 @@ mod tests {
             (Some("real"), "Re(wave) [V]", [3.0, 0.0]),
             (Some("imaginary"), "Im(wave) [V]", [-4.0, 2.0]),
         ] {
-            let meaning = CfDecoding::of_items(&wave, column).ok().unwrap();
+            let (meaning, _) = CfDecoding::column(&wave, column).ok().unwrap();
             let mut numbers = Vec::new();
             meaning.append(&data, &mut numbers);
-            assert_eq!((meaning.label("wave").as_str(), numbers), (label, expected.to_vec()));
+            assert_eq!((meaning.label_of("wave", |what| what).as_str(), numbers), (label, expected.to_vec()));
         }
-        let wrong = CfDecoding::of_items(&wave, Some("angle")).err().unwrap();
+        let wrong = CfDecoding::column(&wave, Some("angle")).err().unwrap();
         let Fail::Trouble(words) = wrong else { panic!("expected words") };
         assert!(words.ends_with("expected a number or absolute or phase or real or imaginary"), "{words}");
         let real = Dataset::new("rho", DataType::Float64, [2]);
-        assert!(CfDecoding::of_items(&real, Some("phase")).is_err());
+        assert!(CfDecoding::column(&real, Some("phase")).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Figures: a frame with ticks, a title, and lines or an image with a colour bar.
+//! Figures: a frame with ticks, a title, and an image with a colour bar.
 
 use super::axis::Scale;
 use super::canvas::{Anchor, Canvas, PIXELS};
@@ -6,9 +6,6 @@ use super::colour::{Map, Rgb};
 use super::tick::{Tick, whole};
 
 const INK: Rgb = [0x20; 3];
-const GRID: Rgb = [0xdd; 3];
-/// The colour of a line: the blue of the page of `scda view`.
-const LINE: Rgb = [0x1f, 0x5f, 0xb4];
 
 /// A tick at a place of an axis, from 0 to 1: from the left, or from below.
 pub type PlacedTick = (f64, String);
@@ -27,14 +24,13 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// A figure with room for a colour bar, if it is to have one. If an `aspect` is given, width by height, the frame has it.
-    pub fn new(size: [usize; 2], has_bar: bool, aspect: Option<f64>) -> Self {
+    /// A figure whose frame has this aspect, width by height.
+    pub fn new(size: [usize; 2], aspect: f64) -> Self {
         let [width, height] = size;
-        let (left, top) = (96, 44);
-        let right = if has_bar { 140 } else { 32 };
+        let (left, top, right) = (96, 44, 140);
         let (mut w, mut h) =
             (width.saturating_sub(left + right).max(40), height.saturating_sub(top + 64).max(40));
-        if let Some(aspect) = aspect.filter(|aspect| aspect.is_finite() && *aspect > 0.0) {
+        if aspect.is_finite() && aspect > 0.0 {
             let side = |n: f64| usize::try_from(whole(n.round())).unwrap_or(1).max(20);
             let (wide, high) = (units(w), units(h));
             (w, h) = if wide / high > aspect {
@@ -44,7 +40,7 @@ impl Figure {
             };
         }
         let needed = [left + w + right, top + h + 64];
-        Self { canvas: Canvas::new(if aspect.is_some() { needed } else { size }), frame: [left, top, w, h] }
+        Self { canvas: Canvas::new(needed), frame: [left, top, w, h] }
     }
 
     /// The size of the frame in pixels.
@@ -62,55 +58,21 @@ impl Figure {
     }
 
     /// The frame with ticks and names of the axes.
-    pub fn axes(
-        &mut self,
-        x_ticks: &[PlacedTick],
-        x_name: &str,
-        y_ticks: &[PlacedTick],
-        y_name: &str,
-        has_grid: bool,
-    ) {
+    pub fn axes(&mut self, x_ticks: &[PlacedTick], x_name: &str, y_ticks: &[PlacedTick], y_name: &str) {
         let [x, y, w, h] = self.corners();
         for (place, text) in x_ticks.iter().filter(|(place, _)| (-1e-9..=1.0 + 1e-9).contains(place)) {
             let at = x + place * w;
-            if has_grid {
-                self.canvas.line(vec![[at, y], [at, y + h]], GRID, 0.5);
-            }
             self.canvas.line(vec![[at, y + h], [at, y + h + 4.0]], INK, 1.0);
             self.canvas.text([at, y + h + 14.0], text, Anchor::Middle);
         }
         for (place, text) in y_ticks.iter().filter(|(place, _)| (-1e-9..=1.0 + 1e-9).contains(place)) {
             let at = y + h - place * h;
-            if has_grid {
-                self.canvas.line(vec![[x, at], [x + w, at]], GRID, 0.5);
-            }
             self.canvas.line(vec![[x - 4.0, at], [x, at]], INK, 1.0);
             self.canvas.text([x - 7.0, at], text, Anchor::End);
         }
         self.canvas.line(vec![[x, y], [x + w, y], [x + w, y + h], [x, y + h], [x, y]], INK, 1.0);
         self.canvas.text([x + w / 2.0, y + h + 38.0], &short(x_name, w + 80.0), Anchor::Middle);
         self.canvas.turned([10.0, y + h / 2.0], &short(y_name, h + 80.0));
-    }
-
-    /// A line through points, whose places are from 0 to 1; it has gaps where there is no number.
-    pub fn line(&mut self, points: impl Iterator<Item = [f64; 2]>) {
-        let [x, y, w, h] = self.corners();
-        let mut run: Vec<[f64; 2]> = Vec::new();
-        let mut runs = Vec::new();
-        for [across, up] in points {
-            if !across.is_finite() || !up.is_finite() {
-                runs.push(std::mem::take(&mut run));
-                continue;
-            }
-            run.push([x + across * w, y + h - up.clamp(-0.01, 1.01) * h]);
-        }
-        runs.push(run);
-        for mut run in runs.into_iter().filter(|run| !run.is_empty()) {
-            if let &[[px, py]] = &run[..] {
-                run = vec![[px - 1.0, py], [px + 1.0, py]];
-            }
-            self.canvas.line(run, LINE, 1.25);
-        }
     }
 
     /// Fills the frame with an image of [`Self::pixels`].
@@ -136,7 +98,7 @@ impl Figure {
             self.canvas.line(vec![[right, at], [right + 4.0, at]], INK, 1.0);
             self.canvas.text([right + 7.0, at], &text, Anchor::Begin);
         }
-        self.canvas.turned([right + 94.0, y + h / 2.0], &short(&scale.name(name), h + 80.0));
+        self.canvas.turned([right + 94.0, y + h / 2.0], &short(name, h + 80.0));
     }
 }
 

@@ -1,39 +1,31 @@
 //! What the page asks, and what is answered.
 
 use super::http::Answer;
+use super::meshes;
 use super::open::{OpenFile, View};
 use super::parameters::Parameters;
-use super::{meshes, pictures};
 use crate::data_batches::{DataBatches, units};
 use crate::datasets::stream_part_at;
 use crate::fail::{Fail, Result};
 use crate::output::{escape, hex, visible};
-use crate::plot::cf_decoding::{CfDecoding, attributes, readable, with_units};
-use crate::plot::clock::Clock;
+use crate::plot::cf_decoding::{CfDecoding, attributes};
 use crate::plot::colour::Map;
-use crate::plot::coordinates::Coordinates;
 use crate::plot::mesh::FieldPlace;
-use crate::statistics::Statistics;
-use scda::{DataType, Dataset, Member};
 use scda_base::numbers::to_usize;
 use serde_json::{Value, json};
 
 /// The page, its style, and its modules.
-const PAGES: [(&str, &str, &str); 16] = [
+const PAGES: [(&str, &str, &str); 12] = [
     ("", "text/html; charset=utf-8", include_str!("page/index.html")),
     ("style.css", "text/css; charset=utf-8", include_str!("page/style.css")),
     ("main.js", SCRIPT, include_str!("page/main.js")),
     ("tree.js", SCRIPT, include_str!("page/tree.js")),
     ("axes.js", SCRIPT, include_str!("page/axes.js")),
-    ("dates.js", SCRIPT, include_str!("page/dates.js")),
     ("controls.js", SCRIPT, include_str!("page/controls.js")),
-    ("image.js", SCRIPT, include_str!("page/image.js")),
-    ("lines.js", SCRIPT, include_str!("page/lines.js")),
     ("mesh.js", SCRIPT, include_str!("page/mesh.js")),
     ("now.js", SCRIPT, include_str!("page/now.js")),
     ("panels.js", SCRIPT, include_str!("page/panels.js")),
     ("picture.js", SCRIPT, include_str!("page/picture.js")),
-    ("tables.js", SCRIPT, include_str!("page/tables.js")),
     ("text.js", SCRIPT, include_str!("page/text.js")),
     ("kit.js", SCRIPT, include_str!("page/kit.js")),
 ];
@@ -62,24 +54,12 @@ fn asked(view: &View, path: &str, parameters: &Parameters) -> Result<Option<Answ
         return files(view).map(Some);
     }
     let number: usize = parameters.maybe("file")?.unwrap_or(0);
-    if path == "api/line"
-        && let Some(other) = parameters.maybe::<usize>("minus")?
-    {
-        let first = pictures::read_line(&mut *view.file(number)?, parameters)?;
-        let name = view.file(number)?.entry(parameters)?.name.clone();
-        return pictures::difference(first, &mut *view.file(other)?, &name, parameters).map(Some);
-    }
     let mut open = view.file(number)?;
     let open = &mut *open;
     Ok(Some(match path {
         "api/item" => item(open, parameters)?,
-        "api/plane" => pictures::plane(open, parameters)?,
-        "api/line" => pictures::read_line(open, parameters)?.answer(parameters)?,
-        "api/records" => pictures::records(open, parameters)?,
-        "api/table" => pictures::table(open, parameters)?,
         "api/bytes" => bytes(open, parameters)?,
         "api/stream" => stream(open, parameters)?,
-        "api/statistics" => statistics(open, parameters)?,
         "api/mesh" => meshes::mesh(open, parameters)?,
         "api/raster" => meshes::raster(open, parameters)?,
         _ => return Ok(None),
@@ -118,49 +98,22 @@ fn item(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
     let Some(dataset) = open.reader.dataset_record(&name, i64::try_from(record).unwrap_or(i64::MAX))? else {
         return Err(Fail::Trouble(format!("{}: there is no record {record}", visible(&name))));
     };
-    let mut dimensions = Vec::new();
-    for dimension in 0..dataset.shape.len() {
-        let found = Coordinates::find(&mut open.reader, &dataset, dimension)?;
-        let [indices, values] = found.pairs();
-        dimensions.push(json!({
-            "name": found.name, "indices": indices, "values": values, "clock": found.clock.map(Clock::to_json),
-        }));
-    }
-    let mesh = FieldPlace::is_field(&mut open.reader, &name)?;
-    let members = CfDecoding::members(&dataset);
-    let parts = CfDecoding::parts(&dataset);
-    let column = parameters.text("component").filter(|column| !members.is_empty() || parts.contains(column));
-    let meaning = CfDecoding::of_items(&dataset, column).ok();
+    let is_number = CfDecoding::column(&dataset, None).is_ok();
+    let mesh = is_number && FieldPlace::is_field(&mut open.reader, &name)?;
     let is_ragged = mesh && FieldPlace::is_ragged(&mut open.reader, &name)?;
     Ok(Answer::json(&json!({
         "kind": kind,
         "shape": dataset.shape,
         "type": dataset.data_type.to_string(),
         "bytes": dataset.data_bytes().ok().filter(|_| !dataset.data_type.is_variable()),
-        "dimensions": dimensions,
+        "dimensions": dataset.dimension_names,
         "attributes": attributes(&dataset.attributes),
         "unreadable": dataset.unsupported.as_deref().map(visible),
-        "is_number": meaning.is_some(),
-        "label": meaning.as_ref().map(|meaning| meaning.label(&name)),
-        "clock": meaning.as_ref().and_then(|meaning| meaning.clock).map(Clock::to_json),
-        "members": members,
-        "parts": parts,
-        "columns": columns(&dataset),
+        "members": CfDecoding::members(&dataset),
+        "parts": CfDecoding::parts(&dataset),
         "ragged": is_ragged,
         "mesh": mesh,
     })))
-}
-
-/// The columns of a table of structs: their members, with units, and the types of these.
-fn columns(dataset: &Dataset) -> Vec<Value> {
-    let DataType::Struct(all) = dataset.data_type else { return Vec::new() };
-    let attributes = attributes(&dataset.attributes);
-    let units = |name: &str| attributes.get("units")?.get(name)?.as_str().map(visible);
-    let column = |member: &Member| {
-        let name = with_units(&visible(&member.name), units(&member.name).as_deref());
-        json!({"name": name, "type": member.data_type.to_string()})
-    };
-    all.members().iter().map(column).collect()
 }
 
 /// Goes to the section with a number, from 1 on, and reads its header.
@@ -229,17 +182,4 @@ fn stream(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
     (found["from"], found["to"], found["all"]) = (from.into(), to.into(), stream.bytes().into());
     found["tasks"] = streams.tasks().into();
     Ok(Answer::json(&found))
-}
-
-fn statistics(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
-    let (name, record) = (open.name(parameters)?, parameters.get("record")?);
-    let dataset = readable(&mut open.reader, &name, record)?;
-    let meanings = CfDecoding::all(&dataset);
-    let found = Statistics::read(&mut open.reader, &dataset, &meanings, open.input.threads())?;
-    let first = found.first().filter(|found| found.finite > 0);
-    Ok(Answer::json(&json!({
-        "words": Statistics::lines(&meanings, &found).join("\n"),
-        "least": first.map(|found| found.least),
-        "most": first.map(|found| found.most),
-    })))
 }

@@ -24,7 +24,6 @@ pub struct Entry {
     /// What else there is to say.
     words: String,
     units: Option<String>,
-    dimensions: usize,
     /// Of a group: whether it is a mesh.
     is_mesh: bool,
 }
@@ -81,12 +80,9 @@ impl Catalogue {
             };
             found.faults.extend(item.fault.as_ref().map(ToString::to_string));
             let (kind, name, words) = described(&item);
-            let (mut of_units, mut dimensions, mut is_mesh) = (None, 0, false);
+            let (mut of_units, mut is_mesh) = (None, false);
             match &item.pair {
-                Some(Pair::Dataset(dataset)) => {
-                    of_units = units(&dataset.dataset.attributes);
-                    dimensions = dataset.dataset.shape.len();
-                }
+                Some(Pair::Dataset(dataset)) => of_units = units(&dataset.dataset.attributes),
                 Some(Pair::Group(group)) => is_mesh = mesh::kind(&group.group.attributes).is_some(),
                 None => {}
             }
@@ -104,16 +100,7 @@ impl Catalogue {
                         places.insert((kind, name.clone()), found.entries.len());
                     }
                     let (number, records, units) = (item.number, 1, of_units);
-                    found.entries.push(Entry {
-                        kind,
-                        name,
-                        number,
-                        records,
-                        words,
-                        units,
-                        dimensions,
-                        is_mesh,
-                    });
+                    found.entries.push(Entry { kind, name, number, records, words, units, is_mesh });
                 }
             }
             if let Err(error) = item.skip(reader) {
@@ -137,9 +124,9 @@ impl Catalogue {
 
     pub fn to_json(&self) -> Value {
         let entry = |entry: &Entry| {
-            let Entry { kind, name, number, records, words, units, dimensions, is_mesh } = entry;
+            let Entry { kind, name, number, records, words, units, is_mesh } = entry;
             json!({"kind": kind, "name": visible(name), "number": number, "records": records, "words": words, "units": units,
-                "dimensions": dimensions, "mesh": is_mesh})
+                "mesh": is_mesh})
         };
         let entries: Vec<_> = self.entries.iter().map(entry).collect();
         json!({"entries": entries, "left_out": self.left_out, "faults": self.faults})

@@ -8,7 +8,6 @@ mod http;
 mod meshes;
 mod open;
 mod parameters;
-mod pictures;
 
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources};
@@ -21,20 +20,19 @@ use std::path::PathBuf;
 
 /// Look at files in a browser
 ///
-/// Serves a page that shows what is in the files: groups, datasets, streams and sections; attributes; tables, lines, images, and meshes coloured by
+/// Serves a page that shows what is in the files: groups, datasets, streams and sections; attributes; and meshes coloured by
 /// their fields. Prints its address, opens it in a browser if there is a screen, and goes on until Ctrl-C. Nothing is changed. Only what is shown is
 /// read, so large files open at once. The page is served to this machine alone, under an address that nobody can guess and no list of
 /// processes shows: where several people use the machine, keep it to yourself. It needs no network. The browser is given a file in your
 /// home folder, scda-view-....html, that only you can read and that leads it to the page; the file is removed as soon as the page is
 /// there. A browser that cannot read the file, or runs on another machine, opens the address that is printed.
 ///
-/// On the page, ? lists the keys, and link copies an address of the view. With up to four files, the datasets of one name, shape and record stand
-/// side by side with one scale, and each later one minus the first; so do fields on meshes, pixel by pixel.
+/// On the page, ? lists the keys, and link copies an address of the view. With up to four files, fields of one name and record stand
+/// side by side with one scale, and each later one minus the first, pixel by pixel.
 ///
-/// Of a large dataset it reads items evenly spaced; a mesh is read whole, up to 33,554,432 cells. Of large compressed chunks it decompresses
-/// 1 GiB for the first picture, then up to 16 GiB. Of a mesh in space the surface is drawn, or a cut. A ragged field shows how many values
-/// each cell has. Numbers are unpacked, and missing ones grey, as CF has them. datetime64 and units such as "hours since 2000-01-01" with a
-/// calendar of CF are dates; months and years only in 360_day.
+/// A mesh is read whole, up to 33,554,432 cells. Of a mesh in space the surface is drawn, or a cut. A ragged field shows how many values
+/// each cell has. Numbers are unpacked, and missing ones grey, as CF has them. Datasets that are no fields of a mesh are drawn by
+/// programs for HDF5, if the file has a view (scda hdf5); scda cat prints their values.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

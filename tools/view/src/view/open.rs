@@ -4,10 +4,8 @@ use super::catalogue::{Catalogue, Entry};
 use super::parameters::Parameters;
 use crate::fail::{Fail, Result};
 use crate::files::Input;
-use crate::plot::cf_decoding::CfDecoding;
 use crate::plot::mesh::{FieldPlace, Mesh};
-use crate::plot::subject;
-use scda::{DatasetHandle, Reader};
+use scda::Reader;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The last mesh and the last field.
@@ -70,14 +68,5 @@ impl OpenFile {
     /// The name of what a request means.
     pub fn name(&self, parameters: &Parameters) -> Result<String> {
         Ok(self.entry(parameters)?.name.clone())
-    }
-
-    /// The dataset that a request means: its name, its record, itself, and what its numbers mean.
-    pub fn dataset(&mut self, parameters: &Parameters) -> Result<(String, u64, DatasetHandle, CfDecoding)> {
-        let entry = self.entry(parameters)?;
-        let (name, record) = (entry.name.clone(), parameters.get("record")?);
-        let (dataset, meaning) =
-            subject::dataset(&mut self.reader, &name, record, parameters.text("component"))?;
-        Ok((name, record, dataset, meaning))
     }
 }

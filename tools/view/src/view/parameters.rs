@@ -35,16 +35,6 @@ impl Parameters {
         let wrong = || Fail::Trouble(format!("parameter {key}: found {number}, expected a finite number"));
         number.is_finite().then_some(number).ok_or_else(wrong)
     }
-
-    /// Whole numbers with commas between.
-    pub fn list(&self, key: &str) -> Result<Vec<u64>> {
-        let text = self.text(key).unwrap_or_default();
-        let words = text.split(',').filter(|word| !word.is_empty());
-        let numbers = words.map(str::parse).collect::<Result<_, _>>();
-        let words =
-            || format!("parameter {key}: found \"{text}\", expected whole numbers with commas between");
-        numbers.map_err(|_| Fail::Trouble(words()))
-    }
 }
 
 /// Text in which `%2f` stands for a byte.

@@ -283,7 +283,6 @@ fn very_many_items_of_a_small_file_are_printed_if_they_are_asked_for() {
     for (how, hint) in [
         ("rho", "--box 0:10 prints the first ones, --box : all"),
         ("rho --as bytes", "--box 0:10 prints the first ones, --box : all"),
-        ("rho --as csv --record :", "scda: a.scda: dataset \"rho\": the items have 1073741824 bytes"),
         ("names", "--box 0:10,0:10 prints the first ones, --box : all"),
     ] {
         let found = place.scda(&format!("cat a.scda {how}")).bad(2, hint);
@@ -295,36 +294,6 @@ fn very_many_items_of_a_small_file_are_printed_if_they_are_asked_for() {
     assert_eq!(found.text(), "0\n0\n0\n");
     let found = place.shell("scda cat a.scda rho --box 0:20000000 --as bytes | wc -c").good();
     assert_eq!(found.text().trim(), "20000000");
-}
-
-#[test]
-fn times_are_printed_as_dates() {
-    let place = Place::new();
-    let file = r#"{"user": "", "sections": [
-      {"type": "D", "user": "time", "data_type": "float64", "shape": [4], "values": [0, 36.5, 1e30, "NaN"],
-       "attributes": {"units": "hours since 1999-12-31", "calendar": "noleap"}},
-      {"type": "D", "user": "bounds", "data_type": "int64", "shape": [2, 2], "values": [[0, 1000], [1001, -5]],
-       "attributes": {"units": "milliseconds since 2000-01-01 06:00"}},
-      {"type": "D", "user": "fine", "data_type": "int64", "shape": [2], "values": [1000, 1],
-       "attributes": {"units": "nanoseconds since 1970-01-01"}},
-      {"type": "D", "user": "packed", "data_type": "int16", "shape": [1], "values": [3],
-       "attributes": {"units": "days since 2000-01-01", "scale_factor": 0.5}},
-      {"type": "D", "user": "lead", "data_type": "int16", "shape": [1], "values": [3], "attributes": {"units": "days"}}]}"#;
-    place.with_input("make - t.scda", file.as_bytes()).good();
-    for (arguments, text) in [
-        ("time", "1999-12-31\n2000-01-01T12:30\n1e30\nNaN\n"),
-        ("time --numbers", "0.0\n36.5\n1e30\nNaN\n"),
-        ("bounds", "2000-01-01T06:00 2000-01-01T06:00:01\n2000-01-01T06:00:01.001 2000-01-01T05:59:59.995\n"),
-        ("time --as csv --box 0:2", "time\n1999-12-31\n2000-01-01T12:30\n"),
-        ("time --as csv --numbers --box 0:2", "time\n0.0\n36.5\n"),
-        ("fine", "1970-01-01T00:00:00.000001\n1\n"),
-        ("packed", "3\n"),
-        ("lead", "3\n"),
-    ] {
-        assert_eq!(place.scda(&format!("cat t.scda {arguments}")).good().text(), text, "{arguments}");
-    }
-    let bytes = place.shell("scda cat t.scda packed --as bytes | od -An -tx1").good();
-    assert_eq!(bytes.text().trim(), "03 00");
 }
 
 /// They are in JSON as numbers of twice as many bits.

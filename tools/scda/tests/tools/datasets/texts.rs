@@ -18,8 +18,6 @@ fn texts_are_shown_checked_and_compared() {
     assert_eq!(place.scda("cat a.scda names --box 0:2,1").good().text(), "\"Vénus\"\n\"\"\n");
     assert_eq!(place.scda("cat a.scda names --as bytes --box 0,:").good().text(), "ErdeVénus");
     assert_eq!(place.scda("cat a.scda b").good().text(), "\"\\x00\\xff\"\n\"\"\n");
-    let table = place.scda("cat a.scda names --as csv").good().text().to_owned();
-    assert!(table.starts_with("names[0],names[1]\n"), "{table}");
     for arguments in ["ls a.scda", "ls --tree a.scda", "ls -l a.scda"] {
         let text = place.scda(arguments).good().text().to_owned();
         assert!(text.contains("string") && text.contains("2x2"), "{text}");
@@ -71,39 +69,6 @@ fn damaged_texts_are_found() {
     assert_eq!(printed.text(), "\"a\"\n");
 }
 
-/// As any reader of tables takes them (RFC 4180): plain, with quotes and quotes doubled only where that must be.
-#[test]
-fn texts_in_tables_are_as_they_are() {
-    let place = Place::new();
-    let texts = ["a,b", "say \"hi\"", "C:\\x", "two\nlines", "", "é\t\u{1}"];
-    let table = "t\n\"a,b\"\n\"say \"\"hi\"\"\"\nC:\\x\n\"two\nlines\"\n\"\"\né\t\u{1}\n";
-    let values = serde_json::to_string(&texts).unwrap();
-    for data_type in ["string", "text[9]"] {
-        make(
-            &place,
-            &format!(
-                r#"{{"type": "D", "user": "t", "data_type": "{data_type}", "shape": [6], "values": {values}}}"#
-            ),
-        );
-        assert_eq!(place.scda("cat a.scda t --as csv").good().text(), table, "{data_type}");
-    }
-    let program = "import csv, json, sys; print(json.dumps([cell for cell, in csv.reader(sys.stdin)][1:]))";
-    let read = place.shell(&format!("scda cat a.scda t --as csv | PYTHONUTF8=1 python3 -c \"{program}\""));
-    assert_eq!(read.good().json(), serde_json::json!(texts));
-    let data: Vec<u8> =
-        texts.iter().flat_map(|text| format!("{text:\0<9}").into_bytes().into_iter().take(9)).collect();
-    let mut dataset = Dataset::new("t", DataType::Bytes(9), [6]);
-    with_one(&place, "b.scda", &dataset, &data);
-    assert_eq!(place.scda("cat b.scda t --as csv").good().text(), table);
-    dataset = Dataset::new("t", DataType::Bytes(2), [2]);
-    with_one(&place, "c.scda", &dataset, b"a\xff\\\0");
-    assert_eq!(place.scda("cat c.scda t --as csv").good().text(), "t\na\\xff\n\\\n");
-    if place.has_terminals() {
-        let shown = place.terminal("cat a.scda t --as csv", "");
-        assert!(shown.contains("\\x01") && !shown.contains('\u{1}'), "{shown:?}");
-    }
-}
-
 /// UTF-32 may have numbers that are no characters: halves of pairs, and others that are too large. They are shown as bytes, and stay.
 #[test]
 fn numbers_that_are_no_characters_are_shown_as_bytes() {
@@ -113,8 +78,6 @@ fn numbers_that_are_no_characters_are_shown_as_bytes() {
     with_one(&place, "a.scda", &dataset, &data);
     let shown = ["\"\\x00\\xd8\\x00\\x00a\"", "\"\\x00\\x00\\x11\"", "\"é\"", "\"\\\\x\""];
     assert_eq!(place.scda("cat a.scda t").good().text(), shown.join("\n") + "\n");
-    let table = place.scda("cat a.scda t --as csv").good();
-    assert!(table.text().lines().nth(1).unwrap().contains("\\xd8"), "{table:?}");
     let little: Vec<u8> =
         data.chunks(4).flat_map(|item| u32::from_ne_bytes(item.try_into().unwrap()).to_le_bytes()).collect();
     assert_eq!(place.scda("cat a.scda t --as bytes").good().out, little);

@@ -1,5 +1,4 @@
-// Scales, ticks, coordinates, and the frame of a picture: as plot/axis.rs and plot/figure.rs draw it.
-import { dateTicks, dayBetween, moment } from "./dates.js";
+// Scales, ticks, and the frame of a picture: as plot/axis.rs and plot/figure.rs draw it.
 import { style } from "./kit.js";
 
 export function textOf(number, step) {
@@ -12,19 +11,10 @@ export function textOf(number, step) {
   return number.toExponential(digits(Math.floor(Math.log10(step) + 1e-9) - Math.floor(Math.log10(size)))).replace("e+", "e");
 }
 
-// A number as it is told: as a moment, if there is a clock.
-export const told = (clock, number) => (clock ? moment(clock, number) : null) ?? String(number);
-
-// The name of the axis of a scale, with the day if it is one, which the ticks do not tell.
-export function nameOf({ from, to, clock }, name) {
-  const day = clock ? dayBetween(clock, from, to) : null;
-  return day ? `${name}, ${day}` : name;
-}
-
 export const place = ({ from, to, log }, number) =>
   log ? Math.log(number / from) / Math.log(to / from) : (number / 2 - from / 2) / (to / 2 - from / 2);
 
-export function ticks({ from, to, log, clock }, most) {
+function ticks({ from, to, log }, most) {
   if (log) {
     const [first, last] = [Math.log10(from), Math.log10(to)];
     const step = Math.max(1, Math.ceil((last - first) / Math.max(1, most)));
@@ -32,8 +22,6 @@ export function ticks({ from, to, log, clock }, most) {
     for (let e = Math.ceil(first / step - 1e-9) * step; e <= last + 1e-9; e += step) found.push({ value: 10 ** e, text: `1e${e}` });
     if (found.length > 1) return found;
   }
-  const dates = clock ? dateTicks(clock, from, to, most) : null;
-  if (dates) return dates;
   const room = (to - from) / Math.max(1, most);
   if (!(room > 0) || !Number.isFinite(room)) return [{ value: from, text: textOf(from, 0) }];
   const power = 10 ** Math.floor(Math.log10(room));
@@ -45,8 +33,8 @@ export function ticks({ from, to, log, clock }, most) {
   return found;
 }
 
-// The scale of numbers, or of moments by a clock; null if a logarithm has none above 0.
-export function scaleOf(numbers, log, limits = [null, null], clock = null) {
+// The scale of numbers; null if a logarithm has none above 0.
+export function scaleOf(numbers, log, limits = [null, null]) {
   let [from, to] = [Infinity, -Infinity];
   for (const number of numbers) {
     if (Number.isFinite(number) && (!log || number > 0)) {
@@ -62,51 +50,7 @@ export function scaleOf(numbers, log, limits = [null, null], clock = null) {
     const margin = from === 0 ? 1 : Math.abs(from) / 10;
     [from, to] = log ? [from / 2, from * 2] : [from - margin, from + margin];
   }
-  return { from, to, log, clock };
-}
-
-function between(numbers, values, at) {
-  let [low, high] = [1, numbers.length - 1];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (numbers[middle] < at) low = middle + 1;
-    else high = middle;
-  }
-  const part = (at - numbers[low - 1]) / (numbers[low] - numbers[low - 1]);
-  return values[low - 1] + part * (values[low] - values[low - 1]);
-}
-
-// A dimension as an axis: some indices, and the coordinate of each.
-export class Coordinates {
-  constructor({ name, indices, values, clock = null }) {
-    Object.assign(this, { name, indices, values, clock });
-    this.descend = values[0] > values[1];
-    this.sign = this.descend ? -1 : 1;
-    this.ascending = values.map((value) => value * this.sign);
-  }
-  value(index) {
-    return between(this.indices, this.values, index);
-  }
-  index(value) {
-    return between(this.ascending, this.indices, value * this.sign);
-  }
-  scale(from, to) {
-    const [a, b] = [this.value(from), this.value(to)];
-    return { from: Math.min(a, b), to: Math.max(a, b), clock: this.clock };
-  }
-  nameOf(from, to) {
-    return nameOf(this.scale(from, to), this.name);
-  }
-  // The ticks of indices, at places from 0 to 1.
-  ticks(from, to, most) {
-    return ticks(this.scale(from, to), most).map(({ value, text }) => ({ at: (this.index(value) - from) / (to - from), text }));
-  }
-  // In as many digits as tell neighbours from each other.
-  text(index) {
-    const value = this.value(index);
-    if (this.clock) return told(this.clock, value);
-    return textOf(value, Math.abs(this.value(index + 1) - value) / 10);
-  }
+  return { from, to, log };
 }
 
 export const placed = (scale, most) => ticks(scale, most).map(({ value, text }) => ({ at: place(scale, value), text }));
@@ -180,5 +124,5 @@ export function bar(context, [x, y, w, h], colours, scale, name) {
     context.stroke();
     context.fillText(text, left + 23, py);
   }
-  turned(context, nameOf(scale, name), left + 106, y + h / 2);
+  turned(context, name, left + 106, y + h / 2);
 }

@@ -1,6 +1,6 @@
 // The controls above a picture.
-import { ask, el } from "./kit.js";
-import { base, entry, failed, fileName, keep, now } from "./now.js";
+import { el } from "./kit.js";
+import { entry, fileName, keep, now } from "./now.js";
 
 export const put = (...parts) => document.getElementById("controls").replaceChildren(...parts.flat().filter(Boolean));
 
@@ -50,50 +50,23 @@ export function recordSlider(again) {
   return slider("record", records - 1, now.state.r, String, (r) => { now.state.r = r; again(); });
 }
 
-// Sliders of the dimensions that are not shown.
-export function otherDimensions(dimensions, again) {
-  return now.item.shape.map((count, d) => {
-    if (dimensions.includes(d) || count < 2) return null;
-    const axis = now.item.axes[d];
-    const text = (k) => (axis.values.length > 2 ? `${k}: ${axis.text(k)}` : String(k));
-    return slider(axis.name, count - 1, now.state.at[d], text, (k) => { now.state.at[d] = k; again(); });
-  });
-}
-
-export function dimensionChoices(keys) {
-  if (now.item.shape.length <= keys.length) return [];
-  const options = now.item.shape.map((_, d) => [d, now.item.axes[d].name]);
-  const swap = (key, value) => {
-    for (const other of keys) if (now.state[other] === Number(value)) now.state[other] = now.state[key];
-    now.state[key] = Number(value);
-    delete now.state.box;
-    now.show();
-  };
-  return keys.map((key) => choice(key === "rows" ? "up" : "across", options, now.state[key], (value) => swap(key, value)));
-}
-
-// Which member of structs or part of complex numbers is shown, and on a mesh which number of a row.
-export function columnChoice(isMesh = false) {
+// Which member of structs, part of complex numbers, or number of a row is shown.
+export function columnChoice() {
   const { members = [], parts = [], ragged, shape } = now.item;
   const numbers = (count, prefix = "") => [...Array(Math.min(count, 64)).keys()].map((k) => `${prefix}${k}`);
-  let options = members.flatMap(([name, count]) => (count > 1 ? [...(isMesh ? [name] : []), ...numbers(count, `${name}.`)] : [name])).map((name) => [name, name]);
-  if (!members.length && isMesh && shape) {
+  let options = members.flatMap(([name, count]) => (count > 1 ? [name, ...numbers(count, `${name}.`)] : [name])).map((name) => [name, name]);
+  if (!members.length && shape) {
     const perRow = shape.slice(1).reduce((all, n) => all * n, 1);
-    const first = ragged ? "how many" : now.item.dimensions[1]?.name === "corner" ? "mean" : perRow < 4 ? "length" : null;
+    const first = ragged ? "how many" : now.item.dimensions[1] === "corner" ? "mean" : perRow < 4 ? "length" : null;
     if (ragged || perRow > 1) options = [...(first ? [["", first]] : []), ...numbers(ragged ? 8 * perRow : perRow).map((k) => [k, k])];
   }
   const isPart = !options.length && parts.length > 0;
   if (isPart) options = parts.map((name) => [name, name]);
   if (options.length < 2) return null;
   const first = options.find(([name]) => !/^position(\.|$)/.test(name)) ?? options[0];
-  return choice(members.length ? "member" : isPart ? "part" : "component", options, now.state.k ?? first[0], async (k) => {
+  return choice(members.length ? "member" : isPart ? "part" : "component", options, now.state.k ?? first[0], (k) => {
     now.state.k = k === "" ? null : k;
-    try {
-      if (members.length || isPart) ({ label: now.item.label, clock: now.item.clock } = await ask("item", base()));
-      now.show();
-    } catch (error) {
-      failed(error);
-    }
+    now.show();
   });
 }
 

@@ -1,11 +1,8 @@
 // The whole page: what is chosen, its views, keys.
 import { ask, el, style } from "./kit.js";
-import { Coordinates } from "./axes.js";
-import { image } from "./image.js";
-import { line, records } from "./lines.js";
 import { mesh } from "./mesh.js";
-import { about, base, below, byId, controls, entry, failed, findOthers, hasColumns, keep, now, pointer, restored, stage, watch } from "./now.js";
-import { asBytes, asTable, stream } from "./text.js";
+import { about, base, below, byId, controls, entry, failed, findOthers, keep, now, pointer, restored, stage, watch } from "./now.js";
+import { asBytes, stream } from "./text.js";
 import { Tree } from "./tree.js";
 
 // ---- choosing
@@ -34,24 +31,10 @@ async function load(given = {}) {
   if (chosen !== entry()) return;
   [now.item, now.others] = [found, others];
   const views = [];
-  const n = now.item.shape?.length ?? 0;
-  if (chosen.kind === "group" && chosen.mesh) views.push("mesh");
-  if (chosen.kind === "dataset" && !now.item.unreadable) {
-    const wide = now.item.shape.map((count, d) => [count, d]).filter(([count]) => count > 1).map(([, d]) => d);
-    now.state.at = given.at?.length === n ? given.at : now.item.shape.map(() => 0);
-    now.state.cols = given.cols ?? wide[wide.length - 1] ?? n - 1;
-    now.state.rows = given.rows ?? wide[wide.length - 2] ?? (n > 1 ? (now.state.cols === n - 1 ? n - 2 : n - 1) : null);
-    now.item.axes = now.item.dimensions.map((dimension) => new Coordinates(dimension));
-    const hasItems = now.item.shape.every((count) => count > 0);
-    if (now.item.is_number && now.item.mesh) views.push("mesh");
-    if (now.item.is_number && n >= 2 && wide.length >= 2 && hasItems) views.push("image");
-    if (now.item.is_number && wide.length >= 1 && hasItems) views.push("line");
-    if (now.item.is_number && chosen.records > 1 && hasItems) views.push("records");
-    if (hasItems) views.push("table");
-  }
+  if (chosen.kind === "group" ? chosen.mesh : now.item.mesh) views.push("mesh");
   if (["inline", "block", "array", "varray"].includes(chosen.kind)) views.push("bytes");
   if (chosen.kind === "streams") views.push("stream");
-  if (!views.includes(now.state.v)) now.state.v = views.includes("records") && n === 0 ? "records" : now.item.members?.length && !now.item.mesh ? "table" : views[0];
+  if (!views.includes(now.state.v)) now.state.v = views[0];
   byId("tabs").replaceChildren(...views.map((view) => el("button", { role: "tab", class: view === now.state.v ? "on" : "", onclick: () => see(view) }, view)));
   tell();
   now.show();
@@ -59,41 +42,32 @@ async function load(given = {}) {
 
 function see(view) {
   now.state.v = view;
-  delete now.state.box;
   delete now.state.camera;
   delete now.state.cut;
-  if (!hasColumns() || /^\d+$/.test(now.state.k)) delete now.state.k; // a number in a row of a mesh
   for (const tab of byId("tabs").children) tab.className = tab.textContent === view ? "on" : "";
   below.replaceChildren();
   now.show();
 }
 
-// ---- attributes and statistics
+// ---- attributes
 function tell() {
   const rows = Object.entries(now.item.attributes ?? {}).map(([key, value]) =>
     el("tr", {}, el("td", {}, key), el("td", {}, typeof value === "string" ? value : JSON.stringify(value))));
   const facts = [];
-  if (now.item.shape) facts.push(["type", now.item.type], ["shape", now.item.shape.join(" × ") || "one number"], ["dimensions", now.item.dimensions.map((d) => d.name).join(", ")], ["bytes", now.item.bytes.toLocaleString("en")]);
+  if (now.item.shape) facts.push(["type", now.item.type], ["shape", now.item.shape.join(" × ") || "one number"], ["dimensions", now.item.dimensions.map((name) => name ?? "-").join(", ")], ["bytes", now.item.bytes?.toLocaleString("en") ?? ""]);
   if (now.item.unreadable) facts.push(["cannot be read", now.item.unreadable]);
-  const words = el("td", { id: "statistics" });
   const factRows = facts.filter(([, value]) => value !== "").map(([key, value]) => el("tr", {}, el("td", {}, key), el("td", {}, value)));
-  if (now.item.is_number && now.item.bytes > 0) {
-    factRows.push(el("tr", {}, el("td", {}, "all numbers"), words));
-    const read = () => ask("statistics", base()).then((found) => (words.textContent = found.words), (error) => (words.textContent = error.message));
-    if (now.item.bytes <= 1 << 26) read();
-    else words.append(el("button", { onclick: read }, "read all"));
-  }
   about.replaceChildren(el("table", {}, ...factRows), el("table", {}, ...rows));
 }
 
-const VIEWS = { image, line, records, table: asTable, mesh, bytes: asBytes, stream };
+const VIEWS = { mesh, bytes: asBytes, stream };
 now.show = () => {
   keep();
   controls.replaceChildren();
   if (VIEWS[now.state.v]) VIEWS[now.state.v]();
   else {
     now.shown = null;
-    stage.replaceChildren();
+    stage.replaceChildren(now.item?.shape ? el("div", { class: "trouble" }, "no field of a mesh: a program for HDF5 draws it, scda cat prints its values") : "");
   }
 };
 
@@ -128,12 +102,9 @@ function theme() {
 
 function nudge(by) {
   const records = controls.querySelector("input[aria-label=record]");
-  if (records) move(records, by);
-}
-
-function move(input, by) {
-  input.value = Number(input.value) + by;
-  input.dispatchEvent(new Event("input"));
+  if (!records) return;
+  records.value = Number(records.value) + by;
+  records.dispatchEvent(new Event("input"));
 }
 
 function key(event) {
@@ -143,15 +114,12 @@ function key(event) {
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || byId("keys").open) return;
-  const other = () => [...controls.querySelectorAll("input[type=range]")].find((input) => input.ariaLabel !== "record");
-  const tab = (name) => [...byId("tabs").children].some((node) => node.textContent === name) && see(name);
   const isRange = event.target.type === "range";
   const actions = {
     "/": () => byId("filter").focus(), "?": () => byId("keys").showModal(),
     j: () => now.tree.step(1), k: () => now.tree.step(-1), "[": () => nudge(-1), "]": () => nudge(1),
-    ",": () => other() && move(other(), -1), ".": () => other() && move(other(), 1),
     "+": () => now.shown?.zoom?.(1 / 1.5), "=": () => now.shown?.zoom?.(1 / 1.5), "-": () => now.shown?.zoom?.(1.5), 0: () => now.shown?.all?.(),
-    l: () => byId("log")?.click(), s: save, d: theme, i: () => tab("image"), p: () => tab("line"), t: () => tab("table"), m: () => tab("mesh"),
+    l: () => byId("log")?.click(), s: save, d: theme,
     c: () => {
       const select = controls.querySelector("select[aria-label=colours]");
       if (!select) return;
@@ -189,7 +157,7 @@ async function begin() {
     const isThere = now.files[found.f]?.entries[found.i];
     if (isThere) await choose(found.f, found.i, found);
     else if (now.files[0].entries.length) {
-      const score = ({ kind, mesh, dimensions }) => (kind === "group" && mesh ? 4 : kind === "dataset" ? Math.min(2, dimensions) + 1 : 0);
+      const score = ({ kind, mesh }) => (kind === "group" && mesh ? 2 : kind === "dataset" ? 1 : 0);
       const best = now.files[0].entries.reduce((best, entry, i, all) => (score(entry) > score(all[best]) ? i : best), 0);
       await choose(0, best);
     }

@@ -7,7 +7,7 @@ import { Panels } from "./panels.js";
 
 export function mesh() {
   const alive = watch();
-  const { able, all: files, changed } = sources(({ kind, mesh }) => kind === "group" || mesh, true);
+  const { able, all: files, changed } = sources();
   const panels = new Panels(files);
   // What there is to know of the mesh of each file, and of the first.
   let abouts = [];
@@ -133,7 +133,7 @@ export function mesh() {
     }
     put(
       recordSlider(changed(again)),
-      columnChoice(true),
+      columnChoice(),
       solid ? choice("cut", planes, cut ? String(cut.axis) : "", (axis) => {
         const middle = () => (solid[0][Number(axis)] + solid[1][Number(axis)]) / 2;
         now.state.camera = null;

@@ -6,8 +6,8 @@ export const [stage, below, pointer, controls, about] = ["stage", "below", "poin
 
 export const now = {
   files: [], maps: {}, tree: null,
-  // f, i: the file and the line of its catalogue. r: record. v: how it is shown. rows, cols: dimensions. at: the indices of all.
-  // k: the member or the number of a row. cut: the axis and the place of a plane. with: the files beside which it is shown.
+  // f, i: the file and the line of its catalogue. r: record. v: how it is shown. k: the member or the number of a row.
+  // cut: the axis and the place of a plane. with: the files beside which it is shown.
   state: {},
   item: null,
   // The same dataset or group in other files: { f, i, item }.
@@ -38,7 +38,7 @@ export const reading = (alive, task) => alive() && run(async () => {
   }
 });
 
-const LISTS = ["at", "box", "camera", "cut", "with"];
+const LISTS = ["camera", "cut", "with"];
 export function keep() {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(now.state)) if (value !== null && value !== undefined && value !== "") query.set(key, Array.isArray(value) ? value.join(",") : value);
@@ -55,11 +55,7 @@ export function restored(hash) {
 }
 
 export const entry = () => now.files[now.state.f].entries[now.state.i];
-// Whether the item has several columns: members of structs, or parts of complex numbers.
-export const hasColumns = () => Boolean(now.item?.members?.length || now.item?.parts?.length);
-// Which of them is shown; of fields of meshes also which number of a row.
-export const column = (isMesh = false) => (isMesh || hasColumns() ? now.state.k : null);
-export const base = () => ({ file: now.state.f, item: now.state.i, record: now.state.r, component: column() });
+export const base = () => ({ file: now.state.f, item: now.state.i, record: now.state.r });
 export const limits = () => [now.state.lo ?? null, now.state.hi ?? null];
 
 // The end of a file's path that tells it from the others.
@@ -82,17 +78,16 @@ export async function findOthers() {
   return (await Promise.allSettled(asked)).filter(({ status }) => status === "fulfilled").map(({ value }) => value);
 }
 
-// The files in which it is shown: this one first, and those that can be shown beside it. `changed(again)`: of another record there may be other files.
+// The files in which a mesh is shown: this one first, and those that have it, too. `changed(again)`: of another record there may be other files.
 const MOST_OTHERS = 3;
-export function sources(isLike, isMesh = false) {
+export function sources() {
   const { f, i } = now.state;
-  const able = now.others.filter((other) => isLike(other.item));
+  const able = now.others.filter(({ item: { kind, mesh } }) => kind === "group" || mesh);
   const all = () => {
     const wanted = able.filter((other) => (now.state.with?.includes(other.f) ?? true) && now.files[other.f].entries[other.i].records > now.state.r);
-    return [{ f, i }, ...wanted.slice(0, MOST_OTHERS)].map(({ f, i }) => ({ file: f, item: i, component: column(isMesh) }));
+    return [{ f, i }, ...wanted.slice(0, MOST_OTHERS)].map(({ f, i }) => ({ file: f, item: i, component: now.state.k }));
   };
   const found = all();
   const changed = (again) => () => (all().length === found.length ? again() : now.show());
   return { able, all: found, changed };
 }
-export const isSameShape = ({ is_number, shape }) => Boolean(is_number) && shape.join() === now.item.shape.join();

@@ -1,6 +1,6 @@
 // A picture of each file, with one scale, and their differences; of one file, one picture.
 import { el } from "./kit.js";
-import { scaleOf, told } from "./axes.js";
+import { scaleOf } from "./axes.js";
 import { fileName, now, pointer, stage, below } from "./now.js";
 import { Picture } from "./picture.js";
 
@@ -16,7 +16,7 @@ export class Panels {
     this.pictures = cells.map((cell, k) => new Picture(cell, below, pointer, this.names[k]));
     for (const picture of this.pictures.slice(0, this.count)) picture.peers = this.pictures.slice(0, this.count);
     for (const picture of this.pictures) {
-      picture.words = (k) => this.pictures.map(({ data, view }, j) => `${this.names[j] || "value"} ${told(view.clock, data.values[k])}`).join("   ");
+      picture.words = (k) => this.pictures.map(({ data }, j) => `${this.names[j] || "value"} ${data.values[k]}`).join("   ");
       picture.profiled = () => {
         for (const other of this.pictures) if (other !== picture && other.profile) {
           other.profile = null;
@@ -54,7 +54,7 @@ export class Panels {
     const auto = this.pictures.slice(0, this.count).flatMap(({ data }) => data.auto);
     this.pictures.forEach((picture, k) => {
       if (k < this.count) picture.draw({ ...view, auto });
-      else picture.draw({ ...view, auto: picture.data.auto, colours: now.maps.diverging, middle: true, log: false, limits: [null, null], clock: null });
+      else picture.draw({ ...view, auto: picture.data.auto, colours: now.maps.diverging, middle: true, log: false, limits: [null, null] });
     });
   }
 }

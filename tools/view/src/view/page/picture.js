@@ -1,17 +1,17 @@
-// Pictures of values at pixels, with a bar of colours: images of datasets, and meshes.
+// Pictures of values at pixels, with a bar of colours.
 import { el, fitted, style } from "./kit.js";
-import { bar, frame, place, placed, scaleOf, told } from "./axes.js";
+import { bar, frame, place, placed, scaleOf } from "./axes.js";
 
 const NONE = [0xc4, 0xc4, 0xc4];
 
 // What is drawn: `values`, `nx` by `ny`, the first row above; `box`, where that is: [left, right, bottom, top] in the units of the axes;
-// of a mesh `cells`, to draw edges, and `shades`; `auto`: numbers that its scale has to have.
+// `cells`, to draw edges, and `shades`; `auto`: numbers that its scale has to have.
 export class Picture {
   constructor(stage, below, pointer, title) {
     Object.assign(this, { stage, below, pointer, title, canvas: el("canvas"), data: null, profile: null });
     stage.replaceChildren(this.canvas);
     // Those whose profiles are drawn with this one's; what stands for the values of an index; what else a new profile does.
-    Object.assign(this, { peers: [this], words: (k) => `value ${told(this.view.clock, this.data.values[k])}`, profiled: () => {} });
+    Object.assign(this, { peers: [this], words: (k) => `value ${this.data.values[k]}`, profiled: () => {} });
     this.listen();
   }
 
@@ -24,7 +24,7 @@ export class Picture {
     return [100, top, Math.round(w), Math.round(h)];
   }
 
-  // view: box, aspect, xTicks(n), yTicks(n), xName, yName, label, colours, auto, log, limits, clock, text(point, words, k)
+  // view: box, aspect, xTicks(n), yTicks(n), xName, yName, label, colours, auto, log, limits, text(point, words, k)
   draw(view) {
     this.view = view;
     const { context, ratio } = fitted(this.canvas);
@@ -33,13 +33,13 @@ export class Picture {
     const [x, y, w, h] = area;
     const data = this.data;
     const auto = view.auto ?? [];
-    let scale = scaleOf(auto, view.log, view.limits, view.clock);
+    let scale = scaleOf(auto, view.log, view.limits);
     if (scale && view.middle && !view.log && view.limits.every((end) => end === null)) {
       const end = Math.max(Math.abs(scale.from), Math.abs(scale.to));
       scale = { ...scale, from: -end, to: end, log: false };
     }
     const trouble = scale ? "" : "no number above 0 for a logarithm";
-    scale ??= scaleOf(auto, false, view.limits, view.clock);
+    scale ??= scaleOf(auto, false, view.limits);
     this.scale = scale;
     if (data) {
       context.save();
@@ -199,7 +199,7 @@ export class Picture {
     const drawn = fitted(this.below.firstChild);
     const area = [100, 8, drawn.width - 100 - 134, drawn.height - 8 - 40];
     const joined = all.flatMap((values) => Array.from(values));
-    const up = scaleOf(joined, this.view.log, undefined, this.view.clock) ?? scaleOf(joined, false, undefined, this.view.clock);
+    const up = scaleOf(joined, this.view.log) ?? scaleOf(joined, false);
     frame(drawn.context, area, [{ at: 0, text: "begin" }, { at: 1, text: "end" }], "profile along the line", placed(up, 3), "", true);
     all.forEach((values, n) => curve(drawn.context, area, Array.from(values, (value, k) => [k / count, place(up, value)]), colourOf(n)));
     if (all.length > 1) legend(drawn.context, area, this.peers.map(({ title }) => title));
@@ -207,10 +207,10 @@ export class Picture {
 }
 
 const CURVES = ["#c2571a", "#2a8f4f", "#8a4fb8"];
-export const colourOf = (n) => (n ? CURVES[(n - 1) % CURVES.length] : style("--mark"));
+const colourOf = (n) => (n ? CURVES[(n - 1) % CURVES.length] : style("--mark"));
 
 // Which curve is which.
-export function legend(context, [x, y, w], names) {
+function legend(context, [x, y, w], names) {
   context.textAlign = "right";
   context.textBaseline = "middle";
   names.forEach((name, n) => {
@@ -220,7 +220,7 @@ export function legend(context, [x, y, w], names) {
 }
 
 // A line through places from 0 to 1, with gaps.
-export function curve(context, [x, y, w, h], points, colour = colourOf(0)) {
+function curve(context, [x, y, w, h], points, colour = colourOf(0)) {
   context.save();
   context.beginPath();
   context.rect(x, y - 1, w, h + 2);
