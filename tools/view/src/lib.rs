@@ -4,4 +4,4 @@
 pub mod plot;
 pub mod view;
 
-use scda_tools::{data_batches, datasets, fail, files, output, ranges, rows, signals};
+use scda_tools::{data_batches, datasets, fail, files, output, rows, signals};

@@ -2,7 +2,6 @@
 
 use crate::run::{Place, SCDA};
 use crate::skipped::skipped;
-use scda::{DataType, Dataset, Solo, Struct, TimeUnit, WriteOptions, Writer};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
