@@ -261,7 +261,8 @@ def rest(page):
     page.driver.get(address)
     page.until("return Boolean(window.scda)", "the page has begun")
     page.drawn()
-    assert page.js("return scda.state.camera") == camera and page.js("return scda.state.r") == 1
+    found = page.js("return [scda.state.camera, scda.state.r]")
+    assert found == [camera, 1], (found, camera)
     page.key("d")
     # A picture that comes right after the address was changed puts its own state there; what was asked for is shown all the same.
     item = next(i for i, entry in enumerate(page.entries) if entry["name"] == "about this file")

@@ -105,7 +105,6 @@ fn each_bad_file_is_found_out() {
             assert!(run.code == 1 || data != "--data", "{file}");
             assert!(run.code == 0 || place.with_input("make - copy.scda", &run.out).code == 2);
         }
-        place.scda(&format!("sum {file}")).bad(1, "scda: ");
         place.scda(&format!("copy --encode 1 {file} copy.scda")).bad(1, "scda: ");
         place.scda(&format!("diff {file} {file}")).bad(2, "scda: ");
         assert_eq!(place.names(), [file]);
@@ -255,7 +254,6 @@ fn any_damage_is_an_answer_and_never_a_crash() {
             for command in [
                 "ls -l b.scda",
                 "ls --json --data b.scda",
-                "sum b.scda",
                 "check --strict b.scda",
                 "copy -f --encode 1 b.scda c.scda",
                 "diff a.scda b.scda",
@@ -496,9 +494,7 @@ fn an_empty_compressed_block_is_decoded() {
         place.write("b.scda", bytes);
         let run = place.scda("check b.scda").bad(1, "");
         assert!(run.text().contains("INVALID: section 1 (block \"b\"): byte "), "{}", run.text());
-        for command in
-            ["cat b.scda 1", "sum b.scda", "copy --decode b.scda c.scda", "ls --json --data b.scda"]
-        {
+        for command in ["cat b.scda 1", "copy --decode b.scda c.scda", "ls --json --data b.scda"] {
             place.scda(command).bad(1, "scda: b.scda: byte ");
         }
         place.scda("diff b.scda b.scda").bad(2, "scda: b.scda: byte ");

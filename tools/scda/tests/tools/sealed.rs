@@ -369,15 +369,14 @@ fn what_is_sealed_is_sealed_again() {
         place.scda("diff --raw plain.scda out.scda").good();
         std::fs::remove_file(place.path("out.scda")).unwrap();
     }
-    let total = |name: &str| place.scda(&format!("sum --total {name}")).good().text()[..64].to_owned();
-    assert_eq!(total("sealed.scda"), total("plain.scda"));
+    place.scda("diff sealed.scda plain.scda").good();
     for (options, count) in
         [("--encode 1", 1), ("--decode", 1), ("--style mime", 1), ("--encode auto --no-seal", 0)]
     {
         let run = place.scda(&format!("copy -f {options} sealed.scda out.scda"));
         assert_eq!(run.code, 0);
         assert_eq!(sealing("out.scda"), if count == 0 { Value::Null } else { count.into() }, "{options}");
-        assert_eq!(total("out.scda"), total("plain.scda"));
+        place.scda("diff out.scda plain.scda").good();
     }
     // The first file of several decides.
     for (files, count) in
@@ -718,7 +717,7 @@ fn sections_after_damage_are_saved_by_the_seal() {
 fn a_closed_standard_output_is_an_error() {
     let place = Place::new();
     with_sections(&place, "a.scda");
-    for command in ["cat a.scda 3", "ls a.scda", "check a.scda", "sum a.scda"] {
+    for command in ["cat a.scda 3", "ls a.scda", "check a.scda"] {
         place.shell(&format!("scda {command} >&-")).bad(2, "scda: standard output: is closed");
         // What nobody wants to see is no trouble.
         place.shell(&format!("scda {command} >/dev/null")).good();

@@ -61,7 +61,8 @@ export function mesh() {
     const found = [first, ...(await Promise.all(files.slice(1).map((file) => raster(file, { x: head.x, y: head.y, scale: head.scale }))))];
     if (!alive()) return;
     const count = head.width * head.height;
-    if (!(now.state.camera[2] > 0)) now.state.camera = [head.x, head.y, head.scale / ratio, turn, tilt];
+    if (!(scale > 0)) now.state.camera = [head.x, head.y, head.scale / ratio, turn, tilt];
+    else if (!(now.state.camera[2] > 0)) return; // all was asked for meanwhile
     const [hw, hh] = [head.width / 2 / head.scale, head.height / 2 / head.scale];
     panels.put(found.map(({ take }, k) => ({
       values: take(Float64Array, count), cells: take(Uint32Array, count), shades: about.flat ? null : take(Uint8Array, count), nx: head.width, ny: head.height,
