@@ -254,7 +254,7 @@ def rest(page):
     # The address leads to the same picture again.
     page.show("dam/fields/height", "mesh", 1)
     page.key("+", "d")
-    page.until("return document.documentElement.classList.contains('dark')", "nearer, and dark")
+    page.until("return new URLSearchParams(location.hash.slice(1)).get('camera') === scda.state.camera.join() && document.documentElement.classList.contains('dark')", "nearer, and dark")
     address = page.driver.current_url
     camera = page.js("return scda.state.camera")
     page.driver.get("about:blank")
