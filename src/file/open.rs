@@ -1,8 +1,8 @@
 //! Opens the file of a Writer or Reader, in steps, with an agreement after each.
 //!
-//! The ranks first agree on the arguments. Rank 0 creates or opens the file; the others open it and compare
-//! its inode. Everything that can be checked is checked before `MPI_File_open`, in which a failing rank would
-//! leave the others waiting.
+//! The ranks first agree on the arguments. Rank 0 creates or opens the file; then one rank of each other node opens
+//! it, compares its inode, and hands it to the ranks of its node. Everything that can be checked is checked before
+//! `MPI_File_open`, in which a failing rank would leave the others waiting.
 
 #[cfg(feature = "mpi")]
 mod mpi_io;
@@ -18,10 +18,11 @@ use scda_base::error::{Error, ErrorKind, Result, quote_path};
 use scda_base::memory;
 use scda_base::numbers::MAX_OFFSET;
 use scda_format::FILE_HEADER_BYTES;
-use scda_ranks::hash::mix;
+use scda_ranks::hash::{mix, mix_bytes};
 use scda_ranks::{Communicator, machine};
 use scda_storage::faults::FaultyFile;
 use scda_storage::file_system::{self, FileSystem, Status};
+use scda_storage::handover::{self, Handover};
 use scda_storage::lustre::{self, Layout, Wanted};
 use scda_storage::posix::PosixFile;
 use scda_storage::{Driver, ParallelFile, names};
@@ -100,7 +101,9 @@ fn create_on_all(
     let rank = team.rank();
     let (opened, size) =
         open_posix(team, choice, first, || target.open_again(rank, driver, choice.needs_locks))?;
-    let opened = if params.atomic && nodes > 1 { lock_group(team, opened)? } else { opened };
+    if params.atomic && nodes > 1 {
+        lock_group(team, &opened)?;
+    }
     let mut file = open_by_driver(team, choice, &name, params, target, opened)?;
     let emptied = if size > 0 { empty(team, driver, &mut *file) } else { Ok(()) };
     match emptied.and_then(|()| begin(team, driver, &mut *file, params, target, header)) {
@@ -131,17 +134,17 @@ fn open_by_driver(
     name: &Path,
     params: &WriteOptions,
     target: &mut Target,
-    opened: Result<PosixFile>,
+    opened: PosixFile,
 ) -> Result<Box<dyn ParallelFile>, Failure> {
     let file = match choice.driver {
         Driver::MpiIo => {
-            let left = opened.and_then(|file| target.leave_to_mpi_io(file));
+            let left = target.leave_to_mpi_io(opened);
             team.agree(left)?;
             let is_first = team.rank() == 0;
             let check_name = || if is_first { target.check_name() } else { Ok(()) };
             mpi_io::open(team, name, choice.prefix, &params.tuning, mpi_io::Access::ReadWrite, check_name)?
         }
-        _ => Box::new(opened?),
+        _ => Box::new(opened),
     };
     Ok(with_faults(team, &params.tuning, file))
 }
@@ -205,19 +208,18 @@ pub fn open(
     };
     let first = if team.rank() == 0 { open().and_then(PosixFile::regular).map(Some) } else { Ok(None) };
     let (opened, size) = open_posix(team, &choice, first, open)?;
-    let ((seen, words, seal), mine) = split(opened.and_then(|file| {
-        let is_first = team.rank() == 0;
-        let block = if is_first { file.block_bytes().unwrap_or(0) } else { 0 };
-        let mut file = with_faults(team, &params.tuning, Box::new(file));
-        let ends = if is_first { examine(&mut *file, size)? } else { Ends::all(size) };
-        let [bytes, read, sections, first] = ends.words();
-        // Four numbers are shared at most; of a block, few bits count.
-        let words = [bytes, read, sections, block.min(MAX_OFFSET / 1024) * 1024 + first];
-        match choice.driver {
-            Driver::MpiIo => file.close().map(|()| (None, words, ends.seal)),
-            _ => Ok((Some(file), words, ends.seal)),
-        }
-    }));
+    let is_first = team.rank() == 0;
+    let block = if is_first { opened.block_bytes().unwrap_or(0) } else { 0 };
+    let mut file = with_faults(team, &params.tuning, Box::new(opened));
+    let found = if is_first { examine(&mut *file, size) } else { Ok(Ends::all(size)) };
+    let (seen, found) = match choice.driver {
+        Driver::MpiIo => (None, found.and_then(|ends| file.close().map(|()| ends))),
+        _ => (Some(file), found),
+    };
+    let (ends, mine) = split(found);
+    let [bytes, read, sections, first] = ends.words();
+    // Four numbers are shared at most; of a block, few bits count.
+    let words = [bytes, read, sections, block.min(MAX_OFFSET / 1024) * 1024 + first];
     let [bytes, read, sections, packed] = team.share(0, mine.map(|()| words))?;
     let (block, first) = (packed / 1024, packed % 1024);
     params.tuning.find_stripe(block);
@@ -229,7 +231,7 @@ pub fn open(
         }
         _ => seen.ok_or_else(lost)?,
     };
-    Ok((file, Ends::of([bytes, read, sections, first], seal)))
+    Ok((file, Ends::of([bytes, read, sections, first], ends.seal)))
 }
 
 /// A file that existed before, open for reading and writing.
@@ -371,6 +373,8 @@ struct Choice<'a> {
     /// Whether every rank finds its file system coherent between nodes, and the environment does not deny it. Where it only says so,
     /// locks and names are still those of another one.
     is_coherent: bool,
+    /// Whether all ranks are on one node.
+    is_one_node: bool,
     /// Whether several nodes write by POSIX where that is right with a lock on each of them alone.
     needs_locks: bool,
     /// Whether every rank finds Lustre, which POSIX is to write.
@@ -437,7 +441,8 @@ fn choose<'a>(
     if tuning.check {
         team.tell_waits(|words| eprintln!("{words}"));
     }
-    let posix = Posix::of(sharing, said, node == FINE - other);
+    let is_one_node = node == FINE - other;
+    let posix = Posix::of(sharing, said, is_one_node);
     let is_posix = driver == 0 || driver == 2 && posix != Posix::WholePages;
     let system = system.ok();
     if is_posix {
@@ -459,7 +464,18 @@ fn choose<'a>(
     let is_lustre = sharing == LUSTRE && is_posix;
     let is_coherent = sharing >= COHERENT && said != 0;
     let needs_locks = is_posix && writes && posix == Posix::WithLocks;
-    Ok(Choice { driver, is_coherent, needs_locks, is_lustre, stripe_count, system, writes, real, prefix })
+    Ok(Choice {
+        driver,
+        is_coherent,
+        is_one_node,
+        needs_locks,
+        is_lustre,
+        stripe_count,
+        system,
+        writes,
+        real,
+        prefix,
+    })
 }
 
 /// What all ranks find of the file system, in the words of their agreement: the least counts.
@@ -545,75 +561,85 @@ fn wanted(
     })
 }
 
-/// The file that rank 0 has opened, and on the other ranks the same one, which they open now: on nodes of
-/// different file systems the same name is not enough. With the size that rank 0 finds. The ranks have yet to
-/// agree that all have it. This comes before MPI-IO opens a file, too, which would wait for a rank that does not see it, and writes
-/// to as many files as there are.
+/// The file that rank 0 has opened, and on the other ranks the same one: on each node one rank opens it, from which the others get it
+/// (`scda_storage::handover`). On nodes of different file systems the same name is not enough. With the size that rank 0 finds. With
+/// MPI-IO, each rank opens it, before MPI-IO does so by its name: that would wait for a rank that does not see it, and write to as many
+/// files as there are.
 fn open_posix(
     team: &mut Team,
     choice: &Choice<'_>,
     first: Result<Option<PosixFile>>,
-    open: impl FnMut() -> Result<PosixFile>,
-) -> Result<(Result<PosixFile>, u64), Failure> {
+    mut open: impl FnMut() -> Result<PosixFile>,
+) -> Result<(PosixFile, u64), Failure> {
     let (mut first, mine) = split(first);
     let mine = match &mut first {
         Some(file) if !team.is_alone() && file.is_locked() => mine.and_then(|()| file.share_lock(0)),
         _ => mine,
     };
+    let is_handed_over = choice.driver != Driver::MpiIo && !team.is_alone();
+    // Ranks in other folders may mean another file: these open it themselves.
+    let name = std::path::absolute(choice.real).unwrap_or_default();
+    let place = mix_bytes(team.node(), name.as_os_str().as_encoded_bytes());
+    let handover = |number| if is_handed_over { Handover::of(number, place) } else { Handover::Alone };
+    let number = handover::number();
+    // The others of its node connect to rank 0, which has it open.
+    let own = first.is_some().then(|| handover(number));
     let words = |file: &PosixFile| {
         let status = file.status()?;
-        Ok([inode(&status), choice.owner(&status), machine(), status.size])
+        Ok([inode(&status), choice.owner(&status), number, status.size])
     };
     let known = mine.and_then(|()| first.as_ref().map_or(Ok([0; 4]), words));
-    let [first_inode, owner, first_machine, size] = team.share(0, known)?;
-    let opened = match first {
-        Some(file) => Ok(file),
-        None => {
-            let patience =
-                if choice.is_coherent || machine() == first_machine { Duration::ZERO } else { NAME_CACHE };
-            open_when_seen(patience, open)
-                .map_err(|error| match error.kind() {
-                    // The job must not take it for missing, and write it anew.
-                    ErrorKind::NoSuchFile => Error::new(
-                        ErrorKind::BadFile,
-                        "open: this rank does not see the file that rank 0 has opened",
-                    ),
-                    _ => error,
-                })
-                .and_then(|file| choice.check_same(&file.first_status()?, first_inode, owner).map(|()| file))
-        }
-    };
-    let opened = opened.and_then(|mut file| {
+    let [first_inode, owner, number, size] = team.share(0, known)?;
+    let handover = own.unwrap_or_else(|| handover(number));
+    let with_cache = |mut file: PosixFile| {
         if choice.driver != Driver::MpiIo && choice.system.is_some_and(|system| system.is_exact_by_locks) {
             file.cache_apart();
         }
-        if choice.needs_locks && file.first_status()?.is_regular {
+        if choice.needs_locks {
             file.write_exactly()?;
         }
         Ok(file)
+    };
+    let mut open = || {
+        let patience = if choice.is_coherent || choice.is_one_node { Duration::ZERO } else { NAME_CACHE };
+        let file = open_when_seen(patience, &mut open).map_err(|error| match error.kind() {
+            // The job must not take it for missing, and write it anew.
+            ErrorKind::NoSuchFile => {
+                Error::new(ErrorKind::BadFile, "open: this rank does not see the file that rank 0 has opened")
+            }
+            _ => error,
+        })?;
+        choice.check_same(&file.first_status()?, first_inode, owner)?;
+        with_cache(file)
+    };
+    let (file, mine) = split(match first {
+        Some(file) => with_cache(file).map(Some),
+        None if handover.takes() => Ok(None),
+        None => open().map(Some),
     });
-    if !choice.needs_locks {
-        return Ok((opened, size));
-    }
-    // As long as one node alone has the file open, its server may leave whole pages to that node all the same (a write delegation). So
-    // nothing is written before.
-    let (file, mine) = split(opened.map(Some));
+    // Whoever takes the file has connected by now. And as long as one node alone has it open, the server of NFS may leave whole pages to
+    // that node in spite of its lock (a write delegation): so nothing is written before.
     team.agree(mine)?;
-    Ok((file.ok_or_else(lost), size))
+    let file = match file {
+        Some(file) => {
+            handover.give(&file);
+            file
+        }
+        None => handover.take().map_or_else(open, with_cache)?,
+    };
+    Ok((file, size))
 }
 
 /// Takes Lustre's group lock on all ranks, or on none: a rank without it would wait for the others until they close the file. Nobody else
 /// looks into a part file, and waits for them.
-fn lock_group(team: &mut Team, opened: Result<PosixFile>) -> Result<Result<PosixFile>, Failure> {
-    let (file, mine) = split(opened.map(Some));
-    let is_locked = file.as_ref().is_some_and(PosixFile::lock_group);
+fn lock_group(team: &mut Team, file: &PosixFile) -> Result<(), Failure> {
+    let is_locked = file.lock_group();
     let mut all = [1 + u64::from(is_locked)];
-    team.agree_with(mine, &mut all)?;
-    let file = file.ok_or_else(lost)?;
+    team.agree_with(Ok(()), &mut all)?;
     if is_locked && all == [1] {
         file.unlock_group();
     }
-    Ok(Ok(file))
+    Ok(())
 }
 
 /// The inode of a file. Devices have none to compare.

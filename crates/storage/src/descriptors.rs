@@ -14,7 +14,11 @@ const LEAST: RawFd = 3;
 /// # Errors
 /// Those of `open`, and of `fcntl` if no other descriptor is left.
 pub fn open(path: &Path, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
-    let file = retry(|| rustix::fs::open(path, flags | OFlags::CLOEXEC, mode))?;
+    above_standard(retry(|| rustix::fs::open(path, flags | OFlags::CLOEXEC, mode))?)
+}
+
+/// What is open here, by a descriptor that is none of these.
+pub(super) fn above_standard(file: OwnedFd) -> rustix::io::Result<OwnedFd> {
     if file.as_raw_fd() >= LEAST { Ok(file) } else { rustix::io::fcntl_dupfd_cloexec(&file, LEAST) }
 }
 

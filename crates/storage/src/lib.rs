@@ -8,6 +8,7 @@ pub mod descriptors;
 pub mod double;
 pub mod faults;
 pub mod file_system;
+pub mod handover;
 #[allow(unsafe_code)]
 pub mod lent_memory;
 pub mod lock;

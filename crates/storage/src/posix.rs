@@ -38,6 +38,8 @@ enum Cache {
 /// A file descriptor of this rank.
 pub struct PosixFile {
     file: OwnedFd,
+    /// Whether another rank of the node has opened it, and has the locks of both.
+    is_taken: bool,
     is_locked: bool,
     cache: Cache,
     /// Whether this rank has written to it.
@@ -85,7 +87,13 @@ impl PosixFile {
     }
 
     fn of(file: OwnedFd) -> Self {
-        Self { file, is_locked: false, cache: Cache::Coherent, is_changed: false, first_status: None }
+        let (is_taken, is_locked, is_changed) = (false, false, false);
+        Self { file, is_taken, is_locked, cache: Cache::Coherent, is_changed, first_status: None }
+    }
+
+    /// A file that another rank of the node has opened.
+    pub(super) fn taken(file: OwnedFd) -> Self {
+        Self { is_taken: true, ..Self::of(file) }
     }
 
     /// Says that the file is on NFS, whose nodes do not see at once what another one writes: [`ParallelFile::look_again`] asks the server.
@@ -95,15 +103,15 @@ impl PosixFile {
         self.drop_cache();
     }
 
-    /// Lets this node write exactly the bytes of the program to a file that other nodes write at the same time, not whole pages, until the
-    /// file is closed. The file is open for reading, too. This node then keeps nothing in its cache across [`ParallelFile::sync`] and
+    /// Lets this node write exactly the bytes of the program to a file that other nodes write at the same time, not whole pages, until all
+    /// its ranks have closed the file. It is a regular one, open for reading, too. This node then keeps nothing in its cache across [`ParallelFile::sync`] and
     /// [`ParallelFile::close`]: NFS takes what other nodes wrote before for unchanged if this one has written, too.
     ///
     /// # Errors
     /// `Io` if there are no locks.
     pub fn write_exactly(&mut self) -> Result<()> {
         self.cache = Cache::Exact;
-        lock::write_exactly(&self.file)
+        if self.is_taken { Ok(()) } else { lock::write_exactly(&self.file) }
     }
 
     /// Drops what the cache of the node has of the file, but for what is still to be written.
@@ -201,15 +209,18 @@ impl PosixFile {
         Ok(lustre::stripe_bytes(&self.file).unwrap_or(self.status()?.block_bytes))
     }
 
-    /// Takes Lustre's lock of the group of ranks that write this file: see [`lustre`]. `false` if it was refused.
+    /// Takes Lustre's lock of the group of ranks that write this file, or leaves that to the rank that has opened it for this one: see
+    /// [`lustre`]. `false` if it was refused.
     #[must_use]
     pub fn lock_group(&self) -> bool {
-        lustre::lock_group(&self.file)
+        self.is_taken || lustre::lock_group(&self.file)
     }
 
     /// Gives that lock back.
     pub fn unlock_group(&self) {
-        lustre::unlock_group(&self.file);
+        if !self.is_taken {
+            lustre::unlock_group(&self.file);
+        }
     }
 
     /// What `fstat` said when the file was opened: asking a parallel file system once more costs a request, and each rank asks. Its size may

@@ -1,0 +1,211 @@
+//! A file that one rank of a node opens, and the others get from it: a job then asks a parallel file system once a node, not once a rank.
+//!
+//! The ranks of a file know a number that no other job has. Each of them tries to take the name that is made of it, an abstract name of Unix
+//! sockets. The system gives it to one process of a node, which opens the file; the others connect to that one. When all ranks have met, it
+//! sends its descriptor to all that wait. Wherever that fails, a rank opens the file by itself: containers have names of their own, the
+//! queue of those who wait may be full, and a process may die.
+//!
+//! The ranks of a node then have one open file: one lock, and errors of earlier writes that the system tells to one of them alone.
+
+use super::posix::PosixFile;
+use rustix::fd::OwnedFd;
+#[cfg(target_os = "linux")]
+use socket as system;
+use std::hash::{BuildHasher as _, RandomState};
+
+/// A number that no other file has that is being opened.
+pub fn number() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// What this rank does.
+pub enum Handover {
+    /// It opens the file, for itself alone.
+    Alone,
+    /// It opens the file, and gives it to those who connect to this socket.
+    Gives(OwnedFd),
+    /// It gets the file from this socket.
+    Takes(OwnedFd),
+}
+
+impl Handover {
+    /// Finds who opens the file of this number for the ranks that pass the same `place`, which differs between nodes. The ranks must meet
+    /// between this and [`Self::give`] or [`Self::take`].
+    pub fn of(number: u64, place: u64) -> Self {
+        system::meet(&format!("scda-{number:016x}-{place:016x}")).unwrap_or(Self::Alone)
+    }
+
+    /// Whether another rank opens the file for this one.
+    pub fn takes(&self) -> bool {
+        matches!(self, Self::Takes(_))
+    }
+
+    /// Gives the file, which this rank has opened, to all that wait for it.
+    pub fn give(self, file: &PosixFile) {
+        if let Self::Gives(listener) = self {
+            system::give(&listener, file);
+        }
+    }
+
+    /// The file that another rank has opened; `None` if it does not come.
+    pub fn take(self) -> Option<PosixFile> {
+        match self {
+            Self::Takes(socket) => system::take(&socket).ok().flatten().map(PosixFile::taken),
+            Self::Alone | Self::Gives(_) => None,
+        }
+    }
+}
+
+/// Where there are no abstract names, each rank opens the file.
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use super::{Handover, OwnedFd, PosixFile};
+
+    pub fn meet(_: &str) -> Option<Handover> {
+        None
+    }
+    pub fn give(_: &OwnedFd, _: &PosixFile) {}
+    pub fn take(_: &OwnedFd) -> rustix::io::Result<Option<OwnedFd>> {
+        Ok(None)
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod socket {
+    use super::{Handover, OwnedFd, PosixFile};
+    use crate::calls::retry;
+    use crate::descriptors;
+    use rustix::fd::AsFd;
+    use rustix::io::{Errno, IoSlice, IoSliceMut, Result};
+    use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
+    use rustix::net::{
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect,
+        listen, recvmsg, sendmsg, socket_with,
+    };
+    use std::mem::MaybeUninit;
+    use std::time::{Duration, Instant};
+
+    /// The ranks of a node that wait at the same time, if the system lets as many.
+    const MOST_WAITING: i32 = 4096;
+    /// How long a descriptor is waited for that is sent at once.
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    /// `None` if this rank cannot take part.
+    pub fn meet(name: &str) -> Option<Handover> {
+        let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).ok()?;
+        let listener = new_socket(SocketFlags::NONBLOCK).ok()?;
+        match bind(&listener, &address) {
+            Ok(()) => listen(&listener, MOST_WAITING).ok().map(|()| Handover::Gives(listener)),
+            Err(Errno::ADDRINUSE) => connected(&address).ok().map(Handover::Takes),
+            Err(_) => None,
+        }
+    }
+
+    fn new_socket(flags: SocketFlags) -> Result<OwnedFd> {
+        let flags = flags | SocketFlags::CLOEXEC;
+        descriptors::above_standard(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
+    }
+
+    fn connected(address: &SocketAddrUnix) -> Result<OwnedFd> {
+        let socket = new_socket(SocketFlags::empty())?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+        // Nobody leaves the queue before all ranks have met.
+        set_socket_timeout(&socket, Timeout::Send, Some(Duration::from_millis(1)))?;
+        let began = Instant::now();
+        loop {
+            match retry(|| connect(&socket, address)) {
+                // Who has taken the name does not listen yet.
+                Err(Errno::CONNREFUSED) if began.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_micros(100));
+                }
+                connected => {
+                    connected?;
+                    return if is_trusted(&socket) { Ok(socket) } else { Err(Errno::PERM) };
+                }
+            }
+        }
+    }
+
+    /// Whether a process of the same user is at the other end.
+    fn is_trusted(socket: impl AsFd) -> bool {
+        socket_peercred(socket).is_ok_and(|peer| peer.uid == rustix::process::geteuid())
+    }
+
+    pub fn give(listener: &OwnedFd, file: &PosixFile) {
+        while let Ok(socket) = retry(|| accept_with(listener, SocketFlags::CLOEXEC))
+            && let Ok(socket) = descriptors::above_standard(socket)
+        {
+            if is_trusted(&socket) {
+                // Who does not get it opens the file.
+                let _ = send(&socket, file);
+            }
+        }
+    }
+
+    fn send(socket: &OwnedFd, file: &PosixFile) -> Result<()> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut message = SendAncillaryBuffer::new(&mut space);
+        let files = [file.as_fd()];
+        message.push(SendAncillaryMessage::ScmRights(&files));
+        retry(|| sendmsg(socket, &[IoSlice::new(&[1])], &mut message, SendFlags::NOSIGNAL)).map(drop)
+    }
+
+    /// `None` if the other process gives none.
+    pub fn take(socket: &OwnedFd) -> Result<Option<OwnedFd>> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut message = RecvAncillaryBuffer::new(&mut space);
+        retry(|| recvmsg(socket, &mut [IoSliceMut::new(&mut [0])], &mut message, RecvFlags::CMSG_CLOEXEC))?;
+        let mut files = message.drain().filter_map(|part| match part {
+            RecvAncillaryMessage::ScmRights(files) => Some(files),
+            _ => None,
+        });
+        files.next().and_then(|mut files| files.next()).map(descriptors::above_standard).transpose()
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::ParallelFile;
+    use rustix::fs::OFlags;
+    use rustix::io::{FdFlags, fcntl_getfd};
+
+    #[test]
+    fn one_rank_of_a_node_opens_the_file_for_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let number = number();
+        let first = Handover::of(number, 1);
+        let others: Vec<_> = (0..9).map(|_| Handover::of(number, 1)).collect();
+        assert!(!first.takes() && others.iter().all(Handover::takes));
+        // Another node, and another file.
+        assert!(matches!(Handover::of(number, 2), Handover::Gives(_)));
+        assert!(matches!(Handover::of(number ^ 1, 1), Handover::Gives(_)));
+        let mut file = PosixFile::open(&path, OFlags::CREATE | OFlags::RDWR).unwrap();
+        file.lock().unwrap();
+        first.give(&file);
+        for other in others {
+            let mut taken = other.take().unwrap();
+            assert!(fcntl_getfd(&taken).unwrap().contains(FdFlags::CLOEXEC));
+            taken.write_at(0, &[b"abc"]).unwrap();
+            // The lock stays until the rank that has it gives it back.
+            Box::new(taken).close().unwrap();
+            let mut second = PosixFile::open(&path, OFlags::RDWR).unwrap();
+            assert!(second.lock().is_err());
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), b"abc");
+        Box::new(file).close().unwrap();
+    }
+
+    #[test]
+    fn without_the_other_rank_there_is_no_file() {
+        let number = number();
+        let first = Handover::of(number, 0);
+        let other = Handover::of(number, 0);
+        drop(first);
+        assert!(other.takes() && other.take().is_none());
+        // A rank that cannot open the file gives nothing.
+        assert!(Handover::Alone.take().is_none());
+    }
+}
