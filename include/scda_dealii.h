@@ -102,10 +102,25 @@ namespace scda_dealii_internal {
 template <int dim, int spacedim> struct access : dealii::parallel::DistributedTriangulationBase<dim, spacedim> {
   using base = dealii::parallel::DistributedTriangulationBase<dim, spacedim>;
   static auto &attached (base &t) { return t.*(&access::cell_attached_data); }
-  static auto &transfer (base &t) { return t.*(&access::data_transfer); }
+  static auto &transfer (base &t) { return transfer<access> (t, 0); }
   static auto &cells (base &t) { return t.*(&access::local_cell_relations); }
   static void update (base &t) { (t.*(&access::update_cell_relations)) (); }
+
+private:
+  /* Its name since deal.II 9.6, and the one before. */
+  template <typename A> static auto transfer (base &t, int) -> decltype ((t.*(&A::data_serializer))) { return t.*(&A::data_serializer); }
+  template <typename A> static auto transfer (base &t, long) -> decltype ((t.*(&A::data_transfer))) { return t.*(&A::data_transfer); }
 };
+
+/* Calls the functions that attach data; since deal.II 9.6, they are told the communicator. */
+template <typename T, typename C, typename A>
+auto pack (T &transfer, C &cells, A &attached, MPI_Comm comm, int)
+  -> decltype (transfer.pack_data (cells, attached.pack_callbacks_fixed, attached.pack_callbacks_variable, comm)) {
+  return transfer.pack_data (cells, attached.pack_callbacks_fixed, attached.pack_callbacks_variable, comm);
+}
+template <typename T, typename C, typename A> void pack (T &transfer, C &cells, A &attached, MPI_Comm, long) {
+  transfer.pack_data (cells, attached.pack_callbacks_fixed, attached.pack_callbacks_variable);
+}
 
 /* The functions of p4est and p8est by one name. */
 inline scda_fcontext_t *write_forest (scda_fcontext_t *f, const char *group, const p4est_t *p, int *err) {
@@ -216,7 +231,7 @@ scda_fcontext_t *scda_dealii_write (scda_fcontext_t *f, const char *group, deali
     std::string sizes, attributes;
     std::vector<int64_t> counts;
     access::update (triangulation);
-    transfer.pack_data (access::cells (triangulation), attached.pack_callbacks_fixed, attached.pack_callbacks_variable);
+    scda_dealii_internal::pack (transfer, access::cells (triangulation), attached, forest->mpicomm, 0);
     for (const unsigned int size : transfer.sizes_fixed_cumulative) { sizes += (sizes.empty () ? "" : " ") + std::to_string (size); }
     attributes = std::string ("{\"byte_order\": \"") + scda_dealii_internal::byte_order () + "\", \"fixed\": " + std::to_string (fixed) +
                  ", \"variable\": " + std::to_string (variable) + ", \"sizes\": \"" + sizes + "\"}";

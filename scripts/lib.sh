@@ -254,12 +254,14 @@ debian_root() {
   shift
   as_root=()
   [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+  mkdir -p "${there%/*}"
   if [ ! -e "$there/complete" ]; then
     "${as_root[@]}" rm -rf "$there"
     run 1800 "${as_root[@]}" debootstrap --variant=minbase "$release" "$there"
     "${as_root[@]}" touch "$there/complete"
   fi
   "${as_root[@]}" cp /etc/resolv.conf "$there/etc/"
+  inside 600 apt-get -o Acquire::Check-Valid-Until=false update -qq # a mirror may be late
   inside 3600 apt-get install -qq -y --no-install-recommends "$@"
 }
 # inside SECONDS COMMAND...: run, in $there, in this folder, which is mounted there as Rust is, but for target, which is $there/target. What is

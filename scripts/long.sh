@@ -7,7 +7,7 @@ set -euo pipefail
 # What is cheap and most likely to fail comes first.
 steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructions mpis subproject "python 7000" paraview
   limits large_streams ranks digits "power_loss 1000000" each "background 10000" injected "codes_fuzz 5000" "fuzz 3000" "views 2000" "mutated_views 500000"
-  t8code dealii amrex fenicsx pyfr offline reproduce address
+  t8code dealii amrex fenicsx pyfr "debian trixie" "debian sid" offline reproduce address
   "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "cluster all" "simulation 100000")
 if [ "$*" = --list ]; then
   printf '%s\n' "${steps[@]}"
@@ -153,10 +153,9 @@ step_pyfr() { # a case of PyFR, with its writer and ours, and a restart on anoth
   tail -n 1 "$log"
 }
 step_fenicsx() { # the tests of io4dolfinx in Debian's unstable distribution, with its backend h5py and with ours
-  local backend there=$root/target/roots/sid files version passed
+  local backend there=$root/target/tools/debian-sid files version passed
   files=$there/target/fenicsx
   log=$root/$folder/logs/fenicsx.log
-  mkdir -p target/roots
   debian_root sid python3-io4dolfinx python3-h5py python3-h5py-mpi python3-ipyparallel python3-pytest openmpi-bin
   "${as_root[@]}" rm -rf "$files"
   "${as_root[@]}" install -d -o "$(id -u)" "$files"
@@ -182,6 +181,29 @@ step_fenicsx() { # the tests of io4dolfinx in Debian's unstable distribution, wi
   in_sid mpiexec -n 3 python3 python/tests/fenicsx_program.py write scda.io4dolfinx target/fenicsx
   in_sid mpiexec -n 2 python3 python/tests/fenicsx_program.py read scda.io4dolfinx target/fenicsx
   in_sid mpiexec -n 2 python3 python/tests/fenicsx_program.py read h5py target/fenicsx
+}
+# step_debian RELEASE: the library built, and the C tests, those of deal.II and of Python, with what this release of Debian has
+step_debian() {
+  local there=$root/target/tools/debian-$1
+  log=$root/$folder/logs/debian-$1.log
+  debian_root "$1" ca-certificates
+  inside 3600 scripts/setup.sh test
+  inside 3600 apt-get install -qq -y --no-install-recommends libdeal.ii-dev mold # by which it is linked
+  # shellcheck disable=SC2016 # for that shell
+  inside 14400 bash -euc '. scripts/lib.sh
+    folder=target/debian
+    mkdir -p $folder/logs
+    dpkg-query -W libopenmpi-dev libmpich-dev libp4est-dev libdeal.ii-dev libhdf5-dev gcc cmake python3
+    for variant in openmpi mpich; do
+      log=$root/$folder/logs/$variant.log
+      export MPICC=$(mpicc_of $variant)
+      build_library $variant $folder/$variant
+      build_with_library ffi-tests $folder/$variant
+      c_tests $variant 7200 $folder/$variant/ffi-tests --timeout 600
+    done
+    scripts/dealii.sh
+    scripts/python.sh $folder/openmpi'
+  cat "$log"
 }
 step_offline() { # built without a network
   scripts/offline.sh openmpi
