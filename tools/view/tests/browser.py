@@ -160,7 +160,7 @@ def hostile(page):
     name = f"hostile/{files.HOSTILE[:45]}"
     item = next(i for i, entry in enumerate(page.entries) if entry["name"] == name)
     page.js("location.hash = given[0]", f"f=0&i={item}")
-    page.until("return document.getElementById('title').textContent === given[0] && document.querySelector('#stage .trouble')", name, name)
+    page.until("return document.getElementById('title').textContent === given[0] && document.querySelector('#stage pre')?.textContent === '0.0 1.0 2.0\\n3.0 4.0 5.0\\n6.0 7.0 8.0\\n'", name, name)
     assert page.text("title") == name and files.HOSTILE in page.text("about")
     assert page.js("return document.querySelectorAll('main img, nav img, main script, nav script').length") == 0
     assert page.driver.title.startswith("hostile/")

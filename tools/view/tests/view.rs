@@ -229,11 +229,16 @@ fn answers_have_the_numbers_of_the_file() {
         ]
     );
     let item = serving.json("api/item?item=0&record=0");
+    let values = |query: &str| serving.json(&format!("api/values?{query}"))["text"].clone();
+    assert_eq!(values("item=0&record=0&from=1"), "4 5 6 7\n8 9 10 11\n");
+    assert_eq!((values("item=2&record=0"), values("item=2&record=1")), ("3.0\n".into(), "2.0\n".into()));
     assert_eq!((&item["shape"], &item["mesh"]), (&serde_json::json!([3, 4]), &false.into()));
     assert_eq!(serving.json("api/bytes?item=1")["text"], "<script>");
     // Whatever is asked, an answer says what is wrong.
     for bad in [
         "api/mesh?item=9&record=0",
+        "api/values?item=1&record=0",
+        "api/values?item=0&record=7",
         "api/mesh?item=0&record=0",
         "api/raster?item=0&record=0&turn=nan",
         "api/stream?item=0&task=0",

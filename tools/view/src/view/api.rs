@@ -5,12 +5,13 @@ use super::meshes;
 use super::open::{OpenFile, View};
 use super::parameters::Parameters;
 use crate::data_batches::{DataBatches, units};
-use crate::datasets::stream_part_at;
+use crate::datasets::{box_parts, stream_part_at, values};
 use crate::fail::{Fail, Result};
 use crate::output::{escape, hex, visible};
-use crate::plot::cf_decoding::{CfDecoding, attributes};
+use crate::plot::cf_decoding::{CfDecoding, attributes, readable};
 use crate::plot::colour::Map;
 use crate::plot::mesh::FieldPlace;
+use scda::IndexBox;
 use scda_base::numbers::to_usize;
 use serde_json::{Value, json};
 
@@ -59,6 +60,7 @@ fn asked(view: &View, path: &str, parameters: &Parameters) -> Result<Option<Answ
     Ok(Some(match path {
         "api/item" => item(open, parameters)?,
         "api/bytes" => bytes(open, parameters)?,
+        "api/values" => values_of(open, parameters)?,
         "api/stream" => stream(open, parameters)?,
         "api/mesh" => meshes::mesh(open, parameters)?,
         "api/raster" => meshes::raster(open, parameters)?,
@@ -161,6 +163,32 @@ fn bytes(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
     let mut found = shown(&data);
     (found["from"], found["to"], found["all"]) = (from.into(), to.into(), all.into());
     Ok(Answer::json(&found))
+}
+
+/// The values of a dataset from a row on, each row in a line.
+fn values_of(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
+    let (name, record) = (open.name(parameters)?, parameters.get("record")?);
+    let dataset = readable(&mut open.reader, &name, record)?;
+    let (mut region, of_row) = (IndexBox::all(&dataset.shape), dataset.shape.iter().skip(1).product::<u64>());
+    let most = (MOST_BYTES / 8).min(MOST_BYTES / dataset.data_type.item_bytes().max(1)).max(1);
+    if of_row > most {
+        return Err(Fail::Trouble(format!(
+            "rows of {of_row} items are not shown: scda cat --box prints some"
+        )));
+    }
+    let all = dataset.shape.first().copied().unwrap_or(1);
+    let from: u64 = parameters.maybe("from")?.unwrap_or(0).min(all);
+    let to = from.saturating_add(most / of_row.max(1)).min(all);
+    if let (Some(start), Some(count)) = (region.start.first_mut(), region.count.first_mut()) {
+        (*start, *count) = (from, to - from);
+    }
+    let (mut data, mut text) = (Vec::new(), String::new());
+    box_parts::read(&mut open.reader, &dataset, &region, &mut data)?;
+    for (number, item) in (1..).zip(box_parts::each_item(dataset.data_type, &data)) {
+        values::show(dataset.data_type, item, &mut text);
+        text.push(if u64::is_multiple_of(number, of_row) { '\n' } else { ' ' });
+    }
+    Ok(Answer::json(&json!({"text": text, "from": from, "to": to, "all": all})))
 }
 
 /// The beginning of the stream of a task, or of what follows a byte.

@@ -20,8 +20,8 @@ use std::path::PathBuf;
 
 /// Look at files in a browser
 ///
-/// Serves a page that shows what is in the files: groups, datasets, streams and sections; attributes; and meshes coloured by
-/// their fields. Prints its address, opens it in a browser if there is a screen, and goes on until Ctrl-C. Nothing is changed. Only what is shown is
+/// Serves a page that shows what is in the files: groups, datasets, streams and sections; attributes and values; and meshes
+/// coloured by their fields. Prints its address, opens it in a browser if there is a screen, and goes on until Ctrl-C. Nothing is changed. Only what is shown is
 /// read, so large files open at once. The page is served to this machine alone, under an address that nobody can guess and no list of
 /// processes shows: where several people use the machine, keep it to yourself. It needs no network. The browser is given a file in your
 /// home folder, scda-view-....html, that only you can read and that leads it to the page; the file is removed as soon as the page is

@@ -2,7 +2,7 @@
 import { ask, el, style } from "./kit.js";
 import { mesh } from "./mesh.js";
 import { about, base, below, byId, controls, entry, failed, findOthers, keep, now, pointer, restored, stage, watch } from "./now.js";
-import { asBytes, stream } from "./text.js";
+import { asBytes, asValues, stream } from "./text.js";
 import { Tree } from "./tree.js";
 
 // ---- choosing
@@ -32,6 +32,7 @@ async function load(given = {}) {
   [now.item, now.others] = [found, others];
   const views = [];
   if (chosen.kind === "group" ? chosen.mesh : now.item.mesh) views.push("mesh");
+  if (now.item.shape?.every((count) => count > 0) && !now.item.unreadable) views.push("values");
   if (["inline", "block", "array", "varray"].includes(chosen.kind)) views.push("bytes");
   if (chosen.kind === "streams") views.push("stream");
   if (!views.includes(now.state.v)) now.state.v = views[0];
@@ -60,14 +61,14 @@ function tell() {
   about.replaceChildren(el("table", {}, ...factRows), el("table", {}, ...rows));
 }
 
-const VIEWS = { mesh, bytes: asBytes, stream };
+const VIEWS = { mesh, values: asValues, bytes: asBytes, stream };
 now.show = () => {
   keep();
   controls.replaceChildren();
   if (VIEWS[now.state.v]) VIEWS[now.state.v]();
   else {
     now.shown = null;
-    stage.replaceChildren(now.item?.shape ? el("div", { class: "trouble" }, "no field of a mesh: a program for HDF5 draws it, scda cat prints its values") : "");
+    stage.replaceChildren();
   }
 };
 

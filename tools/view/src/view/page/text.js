@@ -1,5 +1,5 @@
-// What is shown as text: a section, the stream of a task.
-import { put } from "./controls.js";
+// What is shown as text: values, a section, the stream of a task.
+import { put, recordSlider } from "./controls.js";
 import { ask, el } from "./kit.js";
 import { base, now, reading, stage, watch } from "./now.js";
 
@@ -19,11 +19,14 @@ async function bytes(path, parameters) {
   return more(0);
 }
 
-export function asBytes() {
+const asText = (path) => () => {
   const alive = watch();
   now.shown = { draw: () => {} };
-  reading(alive, () => bytes("bytes", base()));
-}
+  put(path === "values" ? recordSlider(now.show) : null);
+  reading(alive, () => bytes(path, base()));
+};
+export const asBytes = asText("bytes");
+export const asValues = asText("values");
 
 export function stream() {
   const alive = watch();
