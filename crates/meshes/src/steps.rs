@@ -115,7 +115,10 @@ fn records_before(file: &mut Reader, name: &str, end: u64) -> Result<u64> {
 }
 
 /// The last record of a name in some sections.
-pub(crate) fn last(file: &mut Reader, name: &str, sections: &Range<u64>) -> Result<Option<i64>> {
+///
+/// # Errors
+/// Those of [`Reader::find`].
+pub fn last(file: &mut Reader, name: &str, sections: &Range<u64>) -> Result<Option<i64>> {
     match file.find(name.as_bytes(), -1)? {
         Some(section) if section < sections.start => return Ok(None),
         Some(section) if section < sections.end => return Ok(Some(-1)),

@@ -152,7 +152,7 @@ fn meshes_of_each_kind_have_the_colours_of_their_numbers() {
         ("amr --cut x=0", "patches in 2D: only a mesh in space can be cut"),
         ("tri/fields/v --component 2", "each row has 2 numbers"),
         ("tri/fields/v --component x", "expected a number"),
-        ("tri --record 1", "found 1 time steps"),
+        ("tri --record 1", "tri has no step 1: it has 1, counted from 0"),
     ] {
         place.scda(&format!("plot a.scda {arguments} -o b.png")).bad(2, words);
     }
@@ -221,7 +221,7 @@ fn what_cannot_be_drawn_is_told() {
         ("group -o a.png", "group: this group is no mesh"),
         ("square -o a.png", "square: this dataset is no field of a mesh: a program for HDF5 draws it"),
         ("m -o a.gif", "expected a name that ends in .png or .svg"),
-        ("m -o a.png --record 2", "--record 2: found 1 time steps"),
+        ("m -o a.png --record 2", "m has no step 2: it has 1, counted from 0"),
         ("m -o a.png --log --limits 0:1", "--log: a logarithmic scale needs a number above 0"),
         ("m -o a.png --limits 1:1", "two numbers that ascend"),
         ("m -o a.png --size 10x10", "each from 200 to 8000"),

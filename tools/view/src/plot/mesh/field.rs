@@ -9,7 +9,8 @@ use crate::plot::figure::units;
 use scda::{DatasetHandle, Reader};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::stored_name;
-use scda_meshes::steps::times_of;
+use scda_meshes::steps;
+use std::ops::Range;
 
 /// The folders of a group in which fields stand.
 const FIELDS: [&str; 3] = ["/fields/", "/cell_fields/", "/point_fields/"];
@@ -43,12 +44,6 @@ fn sections(reader: &mut Reader, name: &str) -> Result<Vec<u64>> {
     Ok(reader.find_all(stored_name(name).as_bytes())?)
 }
 
-/// Where the time steps of a group begin.
-fn times(reader: &mut Reader, group: &str) -> Result<Vec<u64>> {
-    let name = times_of(reader, group)?;
-    sections(reader, &name)
-}
-
 impl FieldPlace {
     /// Whether a dataset is a field of a mesh.
     pub fn is_field(reader: &mut Reader, name: &str) -> Result<bool> {
@@ -62,13 +57,11 @@ impl FieldPlace {
 
     /// A record of a field, or a step of a group: from 0 on, or from -1, the last one, back. `None` if that is no mesh.
     pub fn find(reader: &mut Reader, name: &str, record: i64) -> Result<Option<Self>> {
-        let nth = |all: &[u64]| {
-            let at = if record < 0 { record + i64::try_from(all.len()).unwrap_or(0) } else { record };
-            usize::try_from(at).ok().filter(|&at| at < all.len())
-        };
         let all = sections(reader, name)?;
-        if let (Some(record), Some((group, kind))) = (nth(&all), mesh_of(reader, name)?) {
-            let times = times(reader, &group)?;
+        let at = if record < 0 { record + i64::try_from(all.len()).unwrap_or(0) } else { record };
+        let record_at = usize::try_from(at).ok().filter(|&at| at < all.len());
+        if let (Some(record), Some((group, kind))) = (record_at, mesh_of(reader, name)?) {
+            let times = steps::times_of(reader, &group).map(|name| sections(reader, &name))??;
             let step = times.partition_point(|&number| number <= all[record]);
             let begin = step.checked_sub(1).map_or(0, |step| times[step]);
             let end = times.get(step).copied().unwrap_or(u64::MAX);
@@ -77,15 +70,7 @@ impl FieldPlace {
         let Some(kind) = reader.group(name)?.and_then(|group| kind(&group.attributes)) else {
             return Ok(None);
         };
-        let times = times(reader, name)?;
-        let (begin, end) = match nth(&times) {
-            Some(step) => (times[step], times.get(step + 1).copied().unwrap_or(u64::MAX)),
-            None if times.is_empty() && matches!(record, 0 | -1) => (0, u64::MAX),
-            None => {
-                let (name, steps) = (visible(name), times.len().max(1));
-                return Err(Fail::Trouble(format!("{name}: --record {record}: found {steps} time steps")));
-            }
-        };
+        let Range { start: begin, end } = steps::sections(reader, name, record)?;
         Ok(Some(Self { group: name.to_owned(), kind, begin, end, field: None }))
     }
 

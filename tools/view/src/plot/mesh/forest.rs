@@ -33,7 +33,7 @@ impl Geometry {
 pub fn load(parts: &mut Parts<'_>, dimension: usize, cut: Cut) -> Result<Mesh> {
     let (shape, coordinates) = parts.need("coordinates", 0)?;
     let (levels, offsets) = (parts.need("level", 0)?.1, parts.need("tree_offsets", 0)?.1);
-    let begin = parts.section("tree_to_tree")?.map_or(0, |(number, _)| number);
+    let begin = parts.section("tree_to_tree")?;
     let (to_tree, to_face) = (parts.need("tree_to_tree", begin)?.1, parts.need("tree_to_face", begin)?.1);
     let vertices = parts.last("vertices", begin)?.map(|(_, numbers)| numbers).unwrap_or_default();
     let of_trees = parts.last("tree_to_vertex", begin)?.map(|(_, numbers)| numbers).unwrap_or_default();

@@ -45,7 +45,7 @@ pub fn load(parts: &mut Parts<'_>, dimension: usize, cut: Cut) -> Result<Mesh> {
     let (shape, coordinates) = parts.need("coordinates", 0)?;
     let levels = parts.need("level", 0)?.1;
     let (kinds, offsets) = (parts.need("type", 0)?.1, parts.need("tree_offsets", 0)?.1);
-    let begin = parts.section("tree_to_tree")?.map_or(0, |(number, _)| number);
+    let begin = parts.section("tree_to_tree")?;
     let of_trees = parts.need("tree_shape", begin)?.1;
     let vertices = parts.last("tree_vertices", begin)?.map(|(_, numbers)| numbers).unwrap_or_default();
     let cells = levels.len();

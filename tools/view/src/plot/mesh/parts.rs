@@ -5,6 +5,9 @@ use crate::fail::{Fail, Result};
 use crate::output::visible;
 use crate::plot::cf_decoding::CfDecoding;
 use scda::{DatasetHandle, IndexBox, Reader};
+use scda_format::dataset::stored_name;
+use scda_meshes::steps::last;
+
 /// The most cells of a mesh that are drawn: all of them are in memory.
 pub const MOST: u64 = 1 << 25;
 
@@ -24,25 +27,24 @@ impl Parts<'_> {
         Err(Fail::Trouble(format!("{}: {words}", visible(self.group))))
     }
 
-    /// The sections of a name.
-    fn sections(&mut self, name: &str) -> Result<Vec<u64>> {
-        let full = format!("{}/{name}", self.group);
-        Ok(self.reader.find_all(scda_format::dataset::stored_name(&full).as_bytes())?)
+    /// The last record of a name from section `begin` on, before the end of the step, and the name as it is stored.
+    fn record(&mut self, name: &str, begin: u64) -> Result<(String, Option<i64>)> {
+        let name = stored_name(&format!("{}/{name}", self.group)).into_owned();
+        let record = last(self.reader, &name, &(begin..self.end))?;
+        Ok((name, record))
     }
 
-    /// The section of the last dataset of a name before the end of the step, and its record.
-    pub fn section(&mut self, name: &str) -> Result<Option<(u64, usize)>> {
-        let all = self.sections(name)?;
-        let record = all.partition_point(|&number| number < self.end).checked_sub(1);
-        Ok(record.map(|record| (all[record], record)))
+    /// The section of the last dataset of a name before the end of the step; 0 if there is none.
+    pub fn section(&mut self, name: &str) -> Result<u64> {
+        let (name, record) = self.record(name, 0)?;
+        let section = record.map(|record| self.reader.find(name.as_bytes(), record)).transpose()?;
+        Ok(section.flatten().unwrap_or(0))
     }
 
     /// The last dataset of a name from section `begin` on, before the end of the step.
     pub fn dataset(&mut self, name: &str, begin: u64) -> Result<Option<DatasetHandle>> {
-        let found = self.section(name)?.filter(|&(number, _)| number >= begin);
-        let Some((_, record)) = found else { return Ok(None) };
-        let full = format!("{}/{name}", self.group);
-        Ok(self.reader.dataset_record(&full, i64::try_from(record).unwrap_or(0))?)
+        let (_, Some(record)) = self.record(name, begin)? else { return Ok(None) };
+        Ok(self.reader.dataset_record(&format!("{}/{name}", self.group), record)?)
     }
 
     /// Its numbers.
