@@ -6,7 +6,7 @@
 set -euo pipefail
 # What is cheap and most likely to fail comes first.
 steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructions mpis subproject "python 7000" paraview
-  limits large_streams ranks digits "power_loss 1000000" each "background 10000" injected "codes_fuzz 5000" "fuzz 3000" "views 2000" "mutated_views 500000"
+  limits large_streams ranks digits "power_loss 1000000" each model "background 10000" injected "codes_fuzz 5000" "fuzz 3000" "views 2000" "mutated_views 500000"
   t8code dealii amrex fenicsx pyfr "debian trixie" "debian sid" offline reproduce address
   "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "cluster all" "simulation 100000")
 if [ "$*" = --list ]; then
@@ -243,6 +243,11 @@ step_each() { # each byte that is flipped or removed, each exchange or allocatio
   optimized --test faults --test exhaustion
   optimized -p scda --lib -- file::writer::simulation::
   optimized -p scda-command --test tools -- sealed:: written::
+}
+step_model() { # what docs/model.md has of many ranks
+  for ranks in 10000 100000; do
+    SCDA_RANKS=$ranks optimized -p scda --lib -- simulation::compared:: --nocapture
+  done
 }
 # step_power_loss STATES: this number of disks after a loss of power
 step_power_loss() { SCDA_EACH=1 SCDA_STATES=$1 SCDA_CHANGES=9 optimized --test power_loss -- --skip simulation:: --nocapture; }
