@@ -846,8 +846,10 @@ contains
     type(particle), allocatable, target :: all_of_them(:)
     type(point), target :: points(2)
     type(scda_member_t) :: members(3), some(2)
-    integer :: i, first, total, ierr
+    integer(int64) :: all_counts(ranks), partition(SCDA_PARTITION_WORDS)
+    integer :: i, k, first, total, ierr
     logical :: found
+    all_counts = [(merge(0, 2 + i, i == 0 .and. ranks > 1), i = 0, ranks - 1)]
     first = sum([(merge(0, 2 + i, i == 0 .and. ranks > 1), i = 0, rank - 1)])
     total = sum([(merge(0, 2 + i, i == 0 .and. ranks > 1), i = 0, ranks - 1)])
     do i = 1, size(mine)
@@ -861,12 +863,19 @@ contains
     call scda_fopen_write(f, comm, filename, "structs")
     call scda_write_structs(f, "particles", c_loc(mine), c_sizeof(any), size(mine, kind=int64), members, &
       & attributes=scda_json("what", "ions"))
+    ! The same by the counts of all ranks, and by a partition.
+    call scda_write_structs(f, "particles", c_loc(mine), c_sizeof(any), size(mine, kind=int64), members, Nq=all_counts)
+    call scda_partition_local(f, size(mine, kind=int64), partition)
+    call scda_write_structs(f, "particles", c_loc(mine), c_sizeof(any), size(mine, kind=int64), members, Nq=partition)
     call scda_fclose(f)
     allocate(all_of_them(total))
     call scda_fopen_read(f, comm, filename)
-    call scda_ffind_dataset(f, "particles", found, d)
-    call scda_read_structs(f, d, c_loc(all_of_them), c_sizeof(any), 1_int64, int(total, int64), members)
-    call require(found .and. all(all_of_them%id == [(i, i = 1, total)]), "all structs")
+    do i = 1, 3
+      all_of_them%id = 0
+      call scda_ffind_dataset(f, "particles", found, d, record=i - 1)
+      call scda_read_structs(f, d, c_loc(all_of_them), c_sizeof(any), 1_int64, int(total, int64), members)
+      call require(found .and. all(all_of_them%id == [(k, k = 1, total)]), "all structs")
+    end do
     call require(all(abs(all_of_them(total)%x - [1, 2, 3] * total) < 0.1), "arrays in structs")
     call require(all_of_them(1)%kind(3) == "n", "bytes in structs")
     some(1) = scda_member("id", SCDA_TYPE_INT32, c_loc(points(1)), c_loc(points(1)%id))
@@ -876,6 +885,9 @@ contains
     call require(all(abs(points(2)%x - [1, 2, 3] * total) < 0.1), "converted components")
     call scda_read_structs(f, d, c_loc(points), c_sizeof(points(1)), int(total, int64), 2_int64, some, ierr)
     call require(ierr == SCDA_ERR_ARG, "structs after the end")
+    call scda_fopen_write(f, comm, filename // "-wrong", "structs")
+    call scda_write_structs(f, "particles", c_loc(mine), c_sizeof(any), size(mine, kind=int64), members, ierr, Nq=all_counts + 1)
+    call require(ierr == SCDA_ERR_ARG, "structs with another count")
   end subroutine structs
 
   ! Three records of each name: without a number, each look-up by name finds the last one; what is read in order begins with the first one.

@@ -1966,9 +1966,10 @@ contains
   end function scda_member
 
   !> Writes a dataset of structs, of which this rank has some: call scda_write_structs(f, name, data, bytes, count, members [, ierr,
-  !> attributes, encode]). data is c_loc of the first of count elements of an array of a type with bind(C); bytes are those of each,
-  !> c_sizeof(p), and members what is written of it. The ranks add their counts up.
-  subroutine scda_write_structs(f, name, data, bytes, count, members, ierr, attributes, encode)
+  !> attributes, encode, Nq]). data is c_loc of the first of count elements of an array of a type with bind(C); bytes are those of each,
+  !> c_sizeof(p), and members what is written of it. The ranks add their counts up, unless Nq, the same on all, has the counts of all
+  !> ranks, or is a partition of scda_partition_local.
+  subroutine scda_write_structs(f, name, data, bytes, count, members, ierr, attributes, encode, Nq)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
     type(c_ptr), intent(in) :: data
@@ -1978,8 +1979,12 @@ contains
     integer, intent(out), optional :: ierr
     character(*), intent(in), optional :: attributes
     integer, intent(in), optional :: encode
+    integer(int64), intent(in), optional :: Nq(:)
     type(given_t), pointer :: given
     type(c_partition_t) :: part
+    type(c_lengths_t) :: known
+    integer(int64), allocatable, target :: numbers(:)
+    integer(int64), pointer, contiguous :: counts(:)
     type(c_member_t), target :: list(size(members) + 1)
     character(kind=c_char), target :: names(SCDA_NAME_BYTES + 1, size(members) + 1)
     integer :: i
@@ -1994,7 +1999,18 @@ contains
       given%d%name(i) = name(i:i)
     end do
     call refuse_held(f)
-    part = c_partition_local(f%handle, max(count, 0_int64), f%err)
+    if (present(Nq)) then
+      allocate(numbers, source=Nq)
+      counts => numbers
+      if (fits) call check_lengths(f, fits, counts=counts, elements=count, known=known)
+      if (fits) then
+        part%total = known%total
+        part%offset = known%first
+        part%count = count
+      end if
+    else
+      part = c_partition_local(f%handle, max(count, 0_int64), f%err)
+    end if
     if (f%err /= SCDA_SUCCESS) then
       deallocate(given)
       call finish(f, ierr)
