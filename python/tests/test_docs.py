@@ -73,9 +73,10 @@ def test_the_python_page_on_several_ranks(folder: Path) -> None:
     scda.open("parallel.scda").close()
 
 
-def test_the_guide_shows_lines_of_its_programs() -> None:
-    shown = [(more, text) for language, more, text, _ in blocks("docs/guide.md") if language == "c" and more]
-    assert len(shown) >= 8
+def test_the_pages_show_lines_of_their_programs() -> None:
+    pages = [*blocks("docs/guide.md"), *blocks("docs/restart.md")]
+    shown = [(more, text) for language, more, text, _ in pages if language == "c" and more]
+    assert len(shown) >= 13
     for program, text in shown:
         lines = iter((ROOT / "examples/c" / program).read_text().splitlines())
         # In their order; what stands between them may be left out.
