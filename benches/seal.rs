@@ -75,6 +75,8 @@ struct Variant {
 
 const PLAIN: Variant = Variant { name: "plain", seal: false, sync: false };
 const SEALED: Variant = Variant { name: "sealed", seal: true, sync: false };
+/// With as many bytes in the end as an index takes: what the file system alone takes for those of a seal.
+const FILLED: Variant = Variant { name: "plain, with the bytes of an index", seal: false, sync: false };
 const SYNCED: Variant = Variant { name: "plain, sync", seal: false, sync: true };
 const SEALED_SYNCED: Variant = Variant { name: "sealed, sync", seal: true, sync: true };
 
@@ -87,7 +89,7 @@ fn race(
     path: &Path,
     turns: usize,
     variants: &[(&Variant, usize)],
-    write: impl Fn(&mut Writer) -> Result<()>,
+    write: impl Fn(&mut Writer, &Variant) -> Result<()>,
 ) {
     let mut laps = vec![Vec::new(); variants.len()];
     for turn in 0..=turns {
@@ -100,7 +102,7 @@ fn race(
             sync(path.parent().expect("a folder"));
             let (lap, ()) = lap(|| {
                 let mut file = Writer::create(Solo, path, b"", &params)?;
-                write(&mut file)?;
+                write(&mut file, variant)?;
                 file.close()
             });
             // The first turn is for the caches.
@@ -191,7 +193,7 @@ fn writing(path: &Path, scale: &Scale) {
     let data = scale.large_data();
     let four = [(&PLAIN, 0), (&SEALED, 0), (&SYNCED, 2), (&SEALED_SYNCED, 2)];
     let title = format!("array of {} MiB", scale.large_bytes >> 20);
-    race(&title, path, scale.turns, &four, |file| {
+    race(&title, path, scale.turns, &four, |file, _| {
         file.array(b"large", &[scale.large_bytes as u64 / 8], 8, Source::Contiguous(&data), Encode::None)
     });
     drop(data);
@@ -205,10 +207,16 @@ fn writing_small(path: &Path, scale: &Scale) {
     for (bytes, sections) in
         [(100, 2000), (100, many), (1000, 2000), (1000, many), (4 << 10, 2000), (32 << 10, 2000)]
     {
-        let two = [(&PLAIN, 0), (&SEALED, 0)];
-        race(&format!("{sections} blocks of {bytes} bytes"), path, 3 * scale.turns, &two, |file| {
-            (0..sections)
-                .try_for_each(|_| file.block(b"block", 0, bytes as u64, Some(&data[..bytes]), Encode::None))
+        let three = [(&PLAIN, 0), (&FILLED, 0), (&SEALED, 0)];
+        let index = vec![b'-'; 256 * (sections + 1)];
+        race(&format!("{sections} blocks of {bytes} bytes"), path, 3 * scale.turns, &three, |file, variant| {
+            (0..sections).try_for_each(|_| {
+                file.block(b"block", 0, bytes as u64, Some(&data[..bytes]), Encode::None)
+            })?;
+            match variant.name == FILLED.name {
+                true => file.block(b"index", 0, index.len() as u64, Some(&index), Encode::None),
+                false => Ok(()),
+            }
         });
     }
 }

@@ -528,9 +528,9 @@ impl RecoveryScanner {
         scan: &RecoveryScan,
         mut anchors: impl FnMut(&Row, Partition, u64, &[u64]) -> Result<()>,
     ) -> Result<Sums, Failure> {
-        let mut sums = Sums::default();
-        scan.ends.iter().for_each(|&end| sums.put(end, 0));
         let (start, ranks) = (scan.unsealed_start(), self.sections.input().team().size() as u64);
+        let mut sums = Sums::new(ranks == 1);
+        scan.ends.iter().for_each(|&end| sums.put(end, 0));
         let share = (scan.end - start).div_ceil(ranks);
         let at = |rank: u64| start.saturating_add(share.saturating_mul(rank)).min(scan.end);
         let (mut offset, end) = (

@@ -87,7 +87,7 @@ impl Sealer {
         let (rows, anchors) = (Vec::new(), Anchors::default());
         let names = Names::new();
         let mut sealer = Self { rows, current, anchors, previous: 0, sections: 0, half: None, names };
-        let mut sums = Sums::default();
+        let mut sums = Sums::new(team.is_alone());
         let end = header.len() as u64;
         sums.put(end, if team.rank() == 0 { crc::of(header) } else { 0 });
         // Rank 0 has the rows.
