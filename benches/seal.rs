@@ -209,15 +209,21 @@ fn writing_small(path: &Path, scale: &Scale) {
     {
         let three = [(&PLAIN, 0), (&FILLED, 0), (&SEALED, 0)];
         let index = vec![b'-'; 256 * (sections + 1)];
-        race(&format!("{sections} blocks of {bytes} bytes"), path, 3 * scale.turns, &three, |file, variant| {
-            (0..sections).try_for_each(|_| {
-                file.block(b"block", 0, bytes as u64, Some(&data[..bytes]), Encode::None)
-            })?;
-            match variant.name == FILLED.name {
-                true => file.block(b"index", 0, index.len() as u64, Some(&index), Encode::None),
-                false => Ok(()),
-            }
-        });
+        race(
+            &format!("{sections} blocks of {bytes} bytes"),
+            path,
+            3 * scale.turns,
+            &three,
+            |file, variant| {
+                (0..sections).try_for_each(|_| {
+                    file.block(b"block", 0, bytes as u64, Some(&data[..bytes]), Encode::None)
+                })?;
+                match variant.name == FILLED.name {
+                    true => file.block(b"index", 0, index.len() as u64, Some(&index), Encode::None),
+                    false => Ok(()),
+                }
+            },
+        );
     }
 }
 

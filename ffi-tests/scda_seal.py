@@ -149,7 +149,7 @@ def check_names(data, at, seal, seals, named):
     need(data[end - 64 : end] in tails, f"{where}: checksum and padding")
     before = ([(0, 0, 0)] + [(seal.at, seal.N, seal.C) for seal in seals])[-S:]
     first = before[0][1]
-    names = sorted((user, number, kind) for number, (kind, user) in enumerate(named) if number >= first)
+    names = sorted((crc(user) >> 32, user, number, kind) for number, (kind, user) in enumerate(named) if number >= first)
     need(len(rows) == S + len(names) and len(names) <= 1 << 18, f"{where}: {len(rows)} rows")
     for row, expected in zip(rows, before):
         parser = Parser(row)
@@ -159,7 +159,7 @@ def check_names(data, at, seal, seals, named):
         parser = Parser(row)
         kind = chr(parser.take(2)[0])
         found = parser.unpad_string(parser.take(62)), parser.count(b"N"), kind
-        need(found == expected, f"{where}: {found}, not {expected}")
+        need(found == expected[1:], f"{where}: {found}, not {expected}")
     return end
 
 
@@ -176,7 +176,9 @@ def check_seal(data, seal, texts, seals, named):
         need(found == row._replace(C=None, S=None), f"{at}: {row}, but the section is {found}")
         place, anchors = row.O + row.L, anchors + more
     named += [(row.kind, row.user) for row in rows if row.kind != "F"]
-    order = sorted(range(len(rows)), key=lambda number: (rows[number].kind != "F", rows[number].user, number))
+    hashes = [crc(row.user) >> 32 if row.kind != "F" else 0 for row in rows]
+    order = sorted(range(len(rows)), key=lambda number: (rows[number].kind != "F", hashes[number], rows[number].user, number))
+    order = [hashes[number] << 32 | number for number in order]
     need([row.S for row in rows] == order, f"order of the index at byte {seal.I}: {[row.S for row in rows]}, not {order}")
     if anchors:
         found = table(data, place, b"scda anchors 00", 32)

@@ -126,7 +126,10 @@ def sealed(before: bytes, sections: list[bytes], previous: int = 0, count: int =
         size = 32 if section[:1] == b"I" else int(section[66:].split()[0])
         rows.append((1, section[:64], len(file), len(section), 0, size))
         file += section
-    order = sorted(range(len(rows)), key=lambda n: (rows[n][0], rows[n][1][2:].rstrip(b"-\n")[:-1], n))
+    names = [row[1][2:].rstrip(b"-\n")[:-1] for row in rows]
+    hashes = [crc(name) >> 32 if row[0] else 0 for row, name in zip(rows, names)]
+    order = sorted(range(len(rows)), key=lambda n: (rows[n][0], hashes[n], names[n], n))
+    order = [hashes[n] << 32 | n for n in order]
     index = b""
     for place, (_, text, offset, length, number, size) in enumerate(rows):
         sums = crc(file[offset : offset + length])

@@ -43,6 +43,11 @@ fn number(entry: &[u8]) -> u64 {
     std::str::from_utf8(entry).unwrap().split(' ').nth(1).unwrap().parse().unwrap()
 }
 
+/// By which user strings are sorted.
+fn hash(user: &[u8]) -> u64 {
+    crc::of(user) >> 32
+}
+
 /// Rows without their last entry, and what they are sorted by.
 struct Table {
     rows: Vec<(bool, Vec<u8>, Vec<u8>)>,
@@ -112,14 +117,18 @@ pub fn sealed(file: &[u8], previous: u64, style: LineBreak) -> Vec<u8> {
             }
         }
     }
-    let mut order: Vec<_> =
-        table.rows.iter().enumerate().map(|(i, (is_section, user, _))| (is_section, user, i)).collect();
+    let mut order: Vec<_> = table
+        .rows
+        .iter()
+        .enumerate()
+        .map(|(i, (is_section, user, _))| (is_section, if *is_section { hash(user) } else { 0 }, user, i))
+        .collect();
     order.sort();
     let rows: Vec<_> = table
         .rows
         .iter()
         .zip(order)
-        .map(|((.., row), (.., i))| [row.clone(), entry('S', i as u64, style)].concat())
+        .map(|((.., row), (_, hash, _, i))| [row.clone(), entry('S', hash << 32 | i as u64, style)].concat())
         .collect();
 
     let mut all = file.to_vec();
@@ -186,7 +195,8 @@ fn names(file: &[u8], previous: u64, table: &Table, sections: u64, style: LineBr
             rows.push((row[0].into(), user.clone()));
         }
     }
-    let mut rows: Vec<_> = rows.into_iter().zip(first..).map(|((kind, user), n)| (user, n, kind)).collect();
+    let mut rows: Vec<_> =
+        rows.into_iter().zip(first..).map(|((kind, user), n)| (hash(&user), user, n, kind)).collect();
     rows.sort();
     let count = (span + rows.len() + 1) as u64;
     let mut bytes = header('A', b"scda names 00", style);
@@ -195,7 +205,7 @@ fn names(file: &[u8], previous: u64, table: &Table, sections: u64, style: LineBr
         let entries = [('O', offset), ('N', sections), ('C', crc)];
         entries.iter().for_each(|&(letter, value)| bytes.extend(entry(letter, *value, style)));
     }
-    for (user, n, kind) in rows {
+    for (_, user, n, kind) in rows {
         bytes.extend([header(kind, &user, style), entry('N', n, style)].concat());
     }
     bytes.extend([entry('K', seal as u64, style), entry('S', span as u64, style)].concat());

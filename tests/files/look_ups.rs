@@ -57,3 +57,51 @@ fn few_reads_open_one_of_many_datasets() {
         assert!(costs[0] <= 60 && costs[1] <= 25 && after <= most, "{datasets}: {costs:?} {after}");
     }
 }
+
+/// The first look-ups in a long index read a few pages of it, however many names it has, and so do those of names that it has not.
+#[test]
+fn the_first_look_ups_in_a_long_index_read_little() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let mut params: WriteOptions = options();
+    params.seal = true;
+    let sections = 150_000_u64;
+    let mut writer = Writer::create(Solo, &path, b"many sections", &params).unwrap();
+    for number in 0..sections {
+        writer.inline(name_of(number).as_bytes(), 0, Some(&[b' '; 32])).unwrap();
+    }
+    // Two names of the same hash, several times.
+    let same: [&[u8]; 2] = [b"b49070953", b"1e8a011168"];
+    for number in 0..300 {
+        writer.inline(same[number % 2], 0, Some(&[b' '; 32])).unwrap();
+    }
+    writer.close().unwrap();
+    let cost = |user: &[u8], record: i64| {
+        let own = reads();
+        let own = reads() - own;
+        let mut reader = Reader::open(Solo, &path, &options()).unwrap();
+        let before = reads();
+        let found = reader.find(user, record).unwrap();
+        (found, reads() - before - own)
+    };
+    let costs = (0..40).map(|turn| {
+        let number = (turn + 1) * 611_953 % sections;
+        let record = if turn % 2 == 0 { 0 } else { -1 };
+        let (found, first) = cost(name_of(number).as_bytes(), record);
+        assert_eq!(found, Some(number));
+        let (none, absent) = cost(format!("absent {turn}").as_bytes(), 0);
+        assert_eq!(none, None);
+        [first, absent]
+    });
+    let costs: Vec<[u64; 2]> = costs.collect();
+    println!("reads of a first look-up: {costs:?}");
+    assert!(costs.iter().flatten().all(|&cost| cost <= 12), "{costs:?}");
+    for (name, record, expected) in [(0, 0, 0), (0, -1, 298), (1, 0, 1), (1, 2, 5), (1, -1, 299)] {
+        assert_eq!(cost(same[name], record).0, Some(sections + expected));
+    }
+    let mut reader = Reader::open(Solo, &path, &options()).unwrap();
+    for (name, first) in same.into_iter().zip(0..) {
+        let all = reader.find_all(name).unwrap();
+        assert!(all.into_iter().eq((0..150).map(|i| sections + first + 2 * i)));
+    }
+}

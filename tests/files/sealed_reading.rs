@@ -393,9 +393,16 @@ fn an_index_that_lies_leads_nowhere_else() {
             let at = (index + 128 + 256 * row) as usize + 64 + 32 * entry;
             let text = std::str::from_utf8(&file[at..at + 32]).unwrap();
             let old: u64 = text.split(' ').nth(1).unwrap().parse().unwrap();
-            for value in
-                [old + 1, old + 32, old.wrapping_sub(32) % (1 << 62), old * 2 + 96, 0, 128, 1, 1 << 60]
-            {
+            for value in [
+                old + 1,
+                old + 32,
+                old.wrapping_sub(32) % (1 << 62),
+                old.wrapping_mul(2) + 96,
+                0,
+                128,
+                1,
+                1 << 60,
+            ] {
                 if value == old {
                     continue;
                 }
@@ -456,18 +463,19 @@ fn a_damaged_order_of_a_long_index_leads_to_no_other_occurrence() {
         }
     });
     let file = seal::sealed(&plain, 0, LineBreak::Unix);
-    // Where bisection looks for the first and the last "b", and what is beside them.
-    let (first, end) = (1 + count / 3, 1 + 2 * (count / 3));
-    let mut places: Vec<u64> = [first, end].iter().flat_map(|&at| at - 3..at + 3).collect();
-    for bound in [first, end] {
-        let (mut least, mut most) = (1, count + 1);
-        while least < most {
-            let middle = u64::midpoint(least, most);
-            places.push(middle);
-            if middle < bound { least = middle + 1 } else { most = middle }
-        }
-    }
-    let row_of = |place: u64| 1 + (place - 1) % (count / 3) * 3 + (place - 1) / (count / 3);
+    // The places of the user strings in the order of hashes, the first and the last of "b", what is beside them, and some others.
+    let mut names = [&b"a"[..], b"b", b"c"];
+    let hash = |name: &[u8]| crc::of(name) >> 32;
+    names.sort_by_key(|name| hash(name));
+    let each = count / 3;
+    let before = names.iter().position(|&name| name == b"b").unwrap() as u64 * each;
+    let (first, end) = (1 + before, 1 + before + each);
+    let near = [first, end].into_iter().flat_map(|at| at.saturating_sub(3).max(1)..(at + 3).min(count + 1));
+    let places: Vec<u64> = near.chain((1..=count).step_by(397)).collect();
+    let row_of = |place: u64| {
+        let name = names[((place - 1) / each) as usize][0];
+        1 + (place - 1) % each * 3 + u64::from(name - b'a')
+    };
     let find_all = |user: &[u8]| Reader::open(Solo, &path, &options()).unwrap().find_all(user);
     std::fs::write(&path, &file).unwrap();
     for (user, remainder) in [(b"a", 0), (b"b", 1), (b"c", 2), (b"d", 3)] {
@@ -475,12 +483,16 @@ fn a_damaged_order_of_a_long_index_leads_to_no_other_occurrence() {
     }
     let (mut errors, mut right) = (0, 0);
     for place in places {
-        let old = row_of(place);
-        for value in [old - 1, old + 1, old + 2, old - old % 3, 1, 2, 3, count, count - 1, row_of(first), 0] {
-            if value == old || value > count {
+        let (old, own) = (row_of(place), hash(names[((place - 1) / each) as usize]));
+        let rows =
+            [old - 1, old + 1, old + 2, old - old % 3, 1, 2, 3, count, count - 1, row_of(first), 0, old];
+        let hashes = names.map(hash).into_iter().chain([0, u64::from(u32::MAX)]);
+        for (of, value) in hashes.flat_map(|hash| rows.map(|row| (hash, row))) {
+            if (value, of) == (old, own) || value > count {
                 continue;
             }
-            std::fs::write(&path, with_entry(&file, place, 5, value, false)).unwrap();
+            let entry = of << 32 | value;
+            std::fs::write(&path, with_entry(&file, place, 5, entry, false)).unwrap();
             // Which takes long.
             if value == 1 {
                 match find_all(b"b") {
@@ -492,7 +504,7 @@ fn a_damaged_order_of_a_long_index_leads_to_no_other_occurrence() {
                 let mut reader = Reader::open(Solo, &path, &options()).unwrap();
                 match reader.find(b"b", occurrence) {
                     Ok(found) => {
-                        assert_eq!(found, Some(expected), "place {place}: {old}, now {value}");
+                        assert_eq!(found, Some(expected), "place {place}: {own} {old}, now {of} {value}");
                         right += 1;
                     }
                     Err(error) => {
@@ -766,10 +778,19 @@ fn a_damaged_entry_of_a_long_index_hides_no_section() {
     writer.close().unwrap();
     let file = std::fs::read(&path).unwrap();
     let (mut wrong, mut found) = (0, 0);
-    let rows = [1, 2500, 2501, 1250, 5000, 1251, 3125, 3126, 625, 2502, 2503, 2499];
+    let hash = |name: &str| crc::of(name.as_bytes()) >> 32;
+    let mut hashes: Vec<u64> = (0..5000).map(|i| hash(&i.to_string())).collect();
+    hashes.sort_unstable();
+    // The places of names, and of one that is not there, those beside them, and some others.
+    let names = ["0", "2500", "4999", "absent", "3200"];
+    let place = |name| 1 + hashes.partition_point(|&found| found < hash(name)) as u64;
+    let near = names.iter().flat_map(|name| place(name) - 1..place(name) + 2);
+    let rows: Vec<u64> = near.chain([1, 2500, 5000]).collect();
     for (row, value) in rows.iter().flat_map(|&row| [0, 1, 1700, 5000].map(|value| (row, value))) {
-        std::fs::write(&path, with_entry(&file, row, 5, value, false)).unwrap();
-        for name in ["0", "2500", "4999", "absent", "3200"] {
+        // Each second time its own hash.
+        let of = if value % 200 == 0 { hashes[row as usize - 1] } else { u64::from(u32::MAX) / 5000 * value };
+        std::fs::write(&path, with_entry(&file, row, 5, of << 32 | value, false)).unwrap();
+        for name in names {
             let mut reader = Reader::open(Solo, &path, &options()).unwrap();
             match reader.find(name.as_bytes(), 0) {
                 Ok(number) => {
@@ -786,7 +807,7 @@ fn a_damaged_entry_of_a_long_index_hides_no_section() {
     assert!(wrong >= 20 && found > 100, "{wrong} {found}");
 }
 
-/// Nor does one whose user string is damaged, so that the order is still right. The name at its place comes first in the order.
+/// Nor does one whose user string is damaged: it has another hash than its place in the order.
 #[test]
 fn a_damaged_name_of_a_long_index_hides_no_section() {
     let folder = tempfile::tempdir().unwrap();
@@ -811,7 +832,6 @@ fn a_damaged_name_of_a_long_index_hides_no_section() {
     }
     let mut file = std::fs::read(&path).unwrap();
     let seal = Seal::parse(file.last_chunk().unwrap(), seal_of(&file)).unwrap();
-    // Between "2999" and "30", where "3" was.
     let name = seal.index as usize + 128 + 256 * 3 + 2;
     assert_eq!(&file[name..name + 3], b"3 -");
     file[name..name + 3].copy_from_slice(b"2: ");

@@ -1,6 +1,7 @@
 //! The tables of a seal: the index, with a row for each section, and the anchors of compressed and variable sections.
 //! docs/format.md, "Sealed files", specifies their bytes.
 
+use super::crc;
 use super::entry::{CountFormat, parse_count};
 use super::header::{
     SectionType, UserString, parse_line, parse_section_header, put_line, put_section_header,
@@ -10,6 +11,8 @@ use super::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use super::superblock::{LONG_HEADER_BYTES, SUPERBLOCK_BYTES, crc_without_superblock};
 use super::{COUNT_BYTES, FILE_HEADER_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
 use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::reserve;
+use scda_base::numbers::to_usize;
 use std::cmp::Ordering;
 
 /// The user string of the array of anchors.
@@ -145,7 +148,7 @@ pub struct Row {
     pub size: u64,
     /// The CRC of its bytes in the file.
     pub crc: u64,
-    /// The number of the row that has this place in the order of user strings.
+    /// The hash and number of the row that has this place in the order of hashes.
     pub sorted: u64,
 }
 
@@ -190,11 +193,17 @@ impl Row {
         Ok(crc_without_superblock(found, &superblock, self.end()))
     }
 
-    /// Compares rows by the order of user strings; the header of the file comes first.
+    /// The hash of its user string; 0 for the header of the file.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        if self.section.is_some() { hash_of_user(&self.user) } else { 0 }
+    }
+
+    /// Compares rows by their order in the entries `S`, but for their numbers; the header of the file comes first.
     #[must_use]
     pub fn compare_names(&self, other: &Self) -> Ordering {
-        let is_section = self.section.is_some().cmp(&other.section.is_some());
-        is_section.then_with(|| self.user.cmp(&other.user))
+        let key = |row: &Self| (row.section.is_some(), row.hash(), row.user);
+        key(self).cmp(&key(other))
     }
 
     /// Fills the bytes of the row.
@@ -319,51 +328,59 @@ impl Row {
     }
 }
 
-/// Fills in the order of user strings.
+/// The bits of an entry `S` that are the hash of a user string; the others are the number of a row.
+const HASH_BITS: u64 = !(u32::MAX as u64);
+
+/// The hash of a user string by which rows are sorted: the upper 32 bits of its checksum.
+#[must_use]
+pub fn hash_of_user(user: &[u8]) -> u64 {
+    hash_of_sorted(crc::of(user))
+}
+
+/// The hash in an entry `S`.
+#[must_use]
+pub fn hash_of_sorted(sorted: u64) -> u64 {
+    sorted & HASH_BITS
+}
+
+/// The number of the row in an entry `S`.
+#[must_use]
+pub fn row_of_sorted(sorted: u64) -> u64 {
+    sorted & !HASH_BITS
+}
+
+/// Fills in the order of hashes.
 ///
 /// # Errors
-/// `Memory`.
+/// `Memory`; `Range` for more rows than an index can have.
 pub fn sort_rows(rows: &mut [Row]) -> Result<()> {
     let order = order_of_users(rows.len(), |number| rows[number].section.map(|_| &rows[number].user))?;
-    rows.iter_mut().zip(order).for_each(|(row, number)| row.sorted = number as u64);
+    rows.iter_mut().zip(order).for_each(|(row, sorted)| row.sorted = sorted);
     Ok(())
 }
 
-/// The numbers of the user strings in the order of the strings: first those without one, and equal ones as they are numbered.
+/// The entries `S` of these user strings, in their order: first those without one; then by hash, by user string, and by number.
 ///
 /// # Errors
-/// `Memory`.
+/// `Memory`; `Range` for more than an index can have.
 pub(super) fn order_of_users<'a>(
     count: usize,
     user: impl Fn(usize) -> Option<&'a UserString>,
-) -> Result<Vec<usize>> {
-    let common = common_start((0..count).filter_map(&user));
-    // The next bytes, as a number, tell most user strings apart without an access to them.
-    let key = |number| {
-        let rest = user(number).and_then(|user| user.get(common..)).unwrap_or_default();
-        let mut key = [0; 8];
-        let bytes = rest.len().min(key.len());
-        key[..bytes].copy_from_slice(&rest[..bytes]);
-        u64::from_be_bytes(key)
-    };
-    let mut order: Vec<(u64, usize)> = Vec::new();
-    order
-        .try_reserve_exact(count)
-        .map_err(|_| Error::memory(count.saturating_mul(size_of::<(u64, usize)>())))?;
-    order.extend((0..count).map(|number| (key(number), number)));
-    order.sort_unstable_by(|&(first, a), &(second, b)| {
-        first.cmp(&second).then_with(|| user(a).cmp(&user(b)).then(a.cmp(&b)))
-    });
-    // In the same memory.
-    Ok(order.into_iter().map(|(_, number)| number).collect())
-}
-
-/// How many bytes all user strings have in common at their beginning.
-fn common_start<'a>(mut users: impl Iterator<Item = &'a UserString>) -> usize {
-    let Some(first) = users.next() else { return 0 };
-    users.fold(first.len(), |common, user| {
-        first[..common].iter().zip(&**user).take_while(|(a, b)| a == b).count()
-    })
+) -> Result<Vec<u64>> {
+    if count as u64 > 1 << 32 {
+        return Err(Error::range(format!("index: {count} rows exceed 2^32: commit more often")));
+    }
+    let mut order = Vec::new();
+    reserve(&mut order, count)?;
+    let hash = |number| user(number).map_or(0, |user| hash_of_user(user));
+    order.extend((0..count).map(|number| hash(number) | number as u64));
+    order.sort_unstable();
+    // Hardly ever do different user strings have the same hash.
+    let user_at = |sorted| user(to_usize(row_of_sorted(sorted)));
+    for same in order.chunk_by_mut(|&a, &b| hash_of_sorted(a) == hash_of_sorted(b)) {
+        same.sort_unstable_by(|&a, &b| user_at(a).cmp(&user_at(b)).then(a.cmp(&b)));
+    }
+    Ok(order)
 }
 
 #[cfg(test)]
@@ -516,6 +533,15 @@ mod tests {
         assert_eq!(&table_padding(1, LineBreak::Unix), b"==============================\n\n");
     }
 
+    #[test]
+    fn user_strings_of_one_hash_are_sorted_themselves() {
+        let [a, b] = [&b"1e8a011168"[..], b"b49070953"];
+        assert_eq!(hash_of_user(a), hash_of_user(b));
+        let mut rows = [b, a, b, a].map(|name| row(Some(SectionType::Inline), name, 0, 32));
+        sort_rows(&mut rows).unwrap();
+        assert_eq!(rows.map(|row| row_of_sorted(row.sorted)), [1, 3, 0, 2]);
+    }
+
     proptest! {
         #[test]
         fn user_strings_are_sorted_as_by_the_naive_way(
@@ -532,10 +558,13 @@ mod tests {
                 rows.insert(0, row(None, b"zzz", 0, 0));
             }
             sort_rows(&mut rows).unwrap();
-            let mut naive: Vec<_> =
-                rows.iter().enumerate().map(|(i, row)| (row.section.is_some(), row.user.to_vec(), i as u64)).collect();
+            let key = |(i, row): (usize, &Row)| {
+                let hash = if row.section.is_some() { crc::of(&row.user) >> 32 } else { 0 };
+                ((row.section.is_some(), hash, row.user.to_vec(), i), hash << 32 | i as u64)
+            };
+            let mut naive: Vec<_> = rows.iter().enumerate().map(key).collect();
             naive.sort();
-            let naive: Vec<_> = naive.into_iter().map(|(.., i)| i).collect();
+            let naive: Vec<_> = naive.into_iter().map(|(_, sorted)| sorted).collect();
             prop_assert_eq!(rows.iter().map(|row| row.sorted).collect::<Vec<_>>(), naive);
         }
 

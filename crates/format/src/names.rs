@@ -3,13 +3,14 @@
 
 use super::header::{SectionType, UserString, parse_line, put_line};
 use super::index::{
-    CRC_TAIL_BYTES, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, crc_tail, order_of_users, parse_crc_tail,
-    parse_entries, put_entries, table_header,
+    CRC_TAIL_BYTES, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, crc_tail, hash_of_user, order_of_users,
+    parse_crc_tail, parse_entries, put_entries, row_of_sorted, table_header,
 };
 use super::padding::LineBreak;
 use super::{COUNT_BYTES, SECTION_HEADER_BYTES, crc};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{grow, reserve};
+use scda_base::numbers::to_usize;
 use std::cmp::Ordering;
 
 /// The user string of the table, an array.
@@ -47,10 +48,11 @@ pub struct Name {
 }
 
 impl Name {
-    /// Compares by user string, then by number.
+    /// Compares by hash, by user string, then by number.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Ordering {
-        self.user.cmp(&other.user).then(self.number.cmp(&other.number))
+        let key = |name: &Self| (hash_of_user(&name.user), name.user, name.number);
+        key(self).cmp(&key(other))
     }
 
     /// Parses a row of a name, which is at offset `at` in the file.
@@ -193,7 +195,8 @@ pub fn table(seal: u64, seals: &[SealRow], names: &[Name], style: LineBreak) -> 
     let rows = bytes[TABLE_HEADER_BYTES..].chunks_mut(NAME_BYTES);
     let mut rows = rows.into_iter();
     seals.iter().zip(&mut rows).for_each(|(seal, row)| seal.put(row, style));
-    order.into_iter().zip(rows).for_each(|(number, row)| names[number].put(row, style));
+    let places = order.into_iter().map(|sorted| to_usize(row_of_sorted(sorted)));
+    places.zip(rows).for_each(|(number, row)| names[number].put(row, style));
     let mut end = [0; 2 * COUNT_BYTES];
     put_entries(&mut end, b"KS", &[seal, seals.len() as u64], style);
     bytes.extend_from_slice(&end);
@@ -205,7 +208,6 @@ pub fn table(seal: u64, seals: &[SealRow], names: &[Name], style: LineBreak) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scda_base::numbers::to_usize;
 
     fn name(user: &[u8], number: u64) -> Name {
         Name { section: SectionType::Block, user: UserString::new(user).unwrap(), number }

@@ -8,8 +8,7 @@ use super::header::{
     SectionType, UserString, file_header, parse_file_header, parse_section_header, put_section_header,
 };
 use super::index::{
-    CRC_TAIL_BYTES, INDEX, ROW_BYTES, Row, crc_tail, parse_crc_tail, parse_table_header, sort_rows,
-    table_header,
+    CRC_TAIL_BYTES, INDEX, ROW_BYTES, Row, crc_tail, parse_crc_tail, parse_table_header, table_header,
 };
 use super::layout::MAX_OFFSET;
 use super::names::{End, Name, SealRow, Table, table};
@@ -382,11 +381,6 @@ fn what_readers_ask_of_headers_and_rows() {
         bytes[1] = b'-';
         assert_eq!(Row::parse_name(&bytes).unwrap_err().kind(), ErrorKind::Format);
     }
-    // What is equal after what differs has no say.
-    let mut rows = [&b"ayz"[..], b"bya"]
-        .map(|text| Row { user: user(text), ..row(KINDS.first().copied(), false, 0, 32) });
-    sort_rows(&mut rows).unwrap();
-    assert_eq!(rows.map(|row| row.sorted), [0, 1]);
 }
 
 #[test]

@@ -58,8 +58,8 @@ impl Reader {
     /// The number of a section with this user string: the first one for the record 0, the next for 1, and so on; the
     /// last for −1, the one before the last for −2. `None` if there is no such record. The section that is being read stays.
     ///
-    /// With a seal at the end of the file by bisection: the number of reads grows with the logarithm of the number of sections,
-    /// and with the number of seals. A row is compared as in [`Self::seek_section`]. The checksum of an index is compared, once, before
+    /// With a seal at the end of the file, the hash of the user string tells where it is in an index: the number of reads does not grow
+    /// with the number of sections, but with that of seals. A row is compared as in [`Self::seek_section`]. The checksum of an index is compared, once, before
     /// it is used if it has no more than 4096 rows. If it has more, the rows beside the one that was found are compared, so that
     /// no single damaged row leads to another section, and the checksum before the index says that a section is not there.
     ///

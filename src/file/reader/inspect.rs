@@ -14,7 +14,10 @@ use scda_base::memory::{self, reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_format::COUNT_BYTES;
 use scda_format::header::SectionType;
-use scda_format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES};
+use scda_format::index::{
+    ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES, hash_of_sorted,
+    row_of_sorted,
+};
 use scda_format::layout::sum;
 use scda_format::names::{NAME_BYTES, Name, SealRow};
 use scda_format::padding::LineBreak;
@@ -284,18 +287,20 @@ impl SealInspector<'_> {
             self.read_index_rows(sealed, number, end, &mut rows)?;
             for row in &rows {
                 anchors = anchors.saturating_add(row.anchors());
-                let next = (row.sorted < sealed.seal.rows()).then_some(row.sorted);
+                let next = Some(row_of_sorted(row.sorted)).filter(|&next| next < sealed.seal.rows());
                 let next = next
                     .map(|next| Ok::<_, Error>((next, self.sections.index().row(sealed, next)?)))
                     .transpose()?;
+                let hash = hash_of_sorted(row.sorted);
                 let is_sorted = next.is_some_and(|(number, row)| {
-                    last.is_none_or(|(before, last)| {
-                        last.compare_names(&row).then(before.cmp(&number)).is_lt()
-                    })
+                    row.hash() == hash
+                        && last.is_none_or(|(before, last)| {
+                            last.compare_names(&row).then(before.cmp(&number)).is_lt()
+                        })
                 });
                 if !is_sorted {
                     let at = sealed.row_offset(number);
-                    return Err(differs("index", "another S", "the order of user strings", at));
+                    return Err(differs("index", "another S", "the order of the hashes of user strings", at));
                 }
                 (last, end) = (next, row.end());
                 number += 1;

@@ -3,7 +3,9 @@
 use crate::common::seal::{entry, padding};
 use crate::naive;
 use scda::LineBreak;
-use scda_format::index::{INDEX, ROW_BYTES, Row, parse_crc_tail, parse_table_header, sort_rows};
+use scda_format::index::{
+    INDEX, ROW_BYTES, Row, parse_crc_tail, parse_table_header, row_of_sorted, sort_rows,
+};
 use scda_format::names::{End, NAME_BYTES, Name, SealRow};
 use scda_format::seal::{SEAL_BYTES, Seal};
 
@@ -43,8 +45,8 @@ pub fn seals(input: &[u8]) {
         if parse_table_header(header, INDEX, ROW_BYTES) == Some(seal.rows()) {
             let mut rows = rows(table);
             sort_rows(&mut rows).unwrap();
-            let sorted: Vec<_> = rows.iter().map(|row| &rows[row.sorted as usize]).collect();
-            let name = |row: &Row| (row.section.is_some(), row.user.to_vec());
+            let sorted: Vec<_> = rows.iter().map(|row| &rows[row_of_sorted(row.sorted) as usize]).collect();
+            let name = |row: &Row| (row.section.is_some(), row.hash(), row.user.to_vec());
             assert!(sorted.windows(2).all(|pair| name(pair[0]) <= name(pair[1])));
         }
     }

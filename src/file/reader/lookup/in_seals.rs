@@ -8,7 +8,8 @@ use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{reserve, reserve_count};
 use scda_base::numbers::to_usize;
 use scda_format::header::UserString;
-use scda_format::names::{NAME_BYTES, Name};
+use scda_format::index::{hash_of_sorted, hash_of_user, row_of_sorted};
+use scda_format::names::{NAME_BYTES, Name, Table};
 use std::ops::Range;
 
 /// Finds sections by user string, on this rank alone.
@@ -119,7 +120,7 @@ impl SealSearch<'_> {
             return Ok(None);
         }
         self.check_if_short(&piece)?;
-        let first = self.sorted_index(&piece, 0, |name| name < user)?;
+        let first = self.start_of_name(&piece, user)?;
         let is_there = !is_backward
             && record < names_end(&piece) - first
             && *self.sorted_name(&piece, first + record)?.0 == *user;
@@ -198,7 +199,7 @@ impl SealSearch<'_> {
         if self.sections.index().checked_row(&sealed, row)?.user[..] == *user {
             return Ok(number);
         }
-        Err(differs("index", "another order", "that of user strings", sealed.row_offset(row)))
+        Err(differs("index", "another order", "that of the hashes of user strings", sealed.row_offset(row)))
     }
 
     /// The seal that has the row of this section, and the number of the row.
@@ -219,7 +220,7 @@ impl SealSearch<'_> {
                 continue;
             }
             self.check_if_short(&piece)?;
-            let first = self.sorted_index(&piece, 0, |name| name < user)?;
+            let first = self.start_of_name(&piece, user)?;
             let end = self.end_of_name(&piece, first, user)?;
             // The answer says of all other sections that they have another user string.
             self.check_absent(&piece, first..end)?;
@@ -235,8 +236,8 @@ impl SealSearch<'_> {
         Ok(numbers)
     }
 
-    /// An error unless the names around this index are in the order of user strings and the two beside it are those of their
-    /// sections: then no single row that is damaged has led bisection to a wrong index. Where the checksum was compared, that is
+    /// An error unless the entries around this index are in the order of hashes and the two names beside it are those of their
+    /// sections: then no single row that is damaged has led the search to a wrong index. Where the checksum was compared, that is
     /// known.
     fn check_order(&mut self, piece: &SealGroup, index: u64) -> Result<()> {
         if self.is_checked(piece) {
@@ -245,20 +246,26 @@ impl SealSearch<'_> {
         let mut before = None;
         let (least, end) = (names_begin(piece), names_end(piece));
         for at in index.saturating_sub(2).max(least)..index.saturating_add(2).min(end) {
-            let (user, number) = self.sorted_name(piece, at)?;
+            let hash = self.sorted_hash(piece, at)?;
             if at == index || at + 1 == index {
+                let (user, number) = self.sorted_name(piece, at)?;
                 self.section_named(number, &user)?;
             }
-            let is_ordered = before.is_none_or(|before| before < (user, number));
+            let is_ordered = match before {
+                Some(before) if before == hash => {
+                    self.sorted_name(piece, at - 1)? < self.sorted_name(piece, at)?
+                }
+                before => before.is_none_or(|before| before < hash),
+            };
             if !is_ordered {
                 return Err(another_order(piece, at));
             }
-            before = Some((user, number));
+            before = Some(hash);
         }
         Ok(())
     }
 
-    /// An error unless a user string has these indices only in the order of user strings.
+    /// An error unless a user string has these indices only in the order of names.
     fn check_absent(&mut self, piece: &SealGroup, found: Range<u64>) -> Result<()> {
         self.check_order(piece, found.start)?;
         if found.is_empty() { Ok(()) } else { self.check_order(piece, found.end) }
@@ -272,14 +279,85 @@ impl SealSearch<'_> {
         }
     }
 
-    /// The first index in the order of user strings, from `least` on, whose name does not satisfy the predicate.
-    fn sorted_index(
+    /// The first of these indices in the order of names whose hash is no less; the hashes before them are up to `low`. It is interpolated, since hashes are evenly spread: two or three pages
+    /// are read, however many names there are. Many names of one hash are bisected.
+    fn start_of_hash(
         &mut self,
         piece: &SealGroup,
-        least: u64,
+        among: Range<u64>,
+        mut low: u64,
+        hash: u64,
+    ) -> Result<u64> {
+        const MOST_ON_ONE_SIDE: u32 = 4;
+        let Range { start: mut least, end: mut most } = among;
+        let mut high = u64::MAX;
+        let (mut was_before, mut on_one_side) = (false, 0);
+        while least < most {
+            let middle = if on_one_side < MOST_ON_ONE_SIDE {
+                let share = u128::from(hash.saturating_sub(low)) * u128::from(most - least)
+                    / u128::from((high - low).max(1));
+                least.saturating_add(u64::try_from(share).unwrap_or(u64::MAX)).min(most - 1)
+            } else {
+                u64::midpoint(least, most)
+            };
+            let found = self.sorted_hash(piece, middle)?;
+            let is_before = found < hash;
+            // What is not in order, because it is damaged, gives a wrong index, which is noticed later.
+            if is_before {
+                (least, low) = (middle + 1, found)
+            } else {
+                (most, high) = (middle, found.max(low))
+            }
+            on_one_side =
+                if is_before == was_before && on_one_side < MOST_ON_ONE_SIDE { on_one_side + 1 } else { 0 };
+            was_before = is_before;
+        }
+        Ok(least)
+    }
+
+    /// The first index in the order of names from which on none is before this one.
+    fn start_of_name(&mut self, piece: &SealGroup, user: &[u8]) -> Result<u64> {
+        let (hash, end) = (hash_of_user(user), names_end(piece));
+        let first = self.start_of_hash(piece, names_begin(piece)..end, 0, hash)?;
+        let is_other = first < end
+            && self.sorted_hash(piece, first)? == hash
+            && self.sorted_name(piece, first)?.0[..] < *user;
+        if !is_other {
+            return Ok(first);
+        }
+        let end = self.end_of_hash(piece, first, hash)?;
+        self.bisect(piece, first..end, |name| name < user)
+    }
+
+    /// The index after the last name that is this user string, in the order of names: they follow one another from `first` on.
+    fn end_of_name(&mut self, piece: &SealGroup, first: u64, user: &[u8]) -> Result<u64> {
+        if first == names_end(piece) || *self.sorted_name(piece, first)?.0 != *user {
+            return Ok(first);
+        }
+        let end = self.end_of_hash(piece, first, hash_of_user(user))?;
+        if *self.sorted_name(piece, end - 1)?.0 == *user {
+            return Ok(end);
+        }
+        self.bisect(piece, first..end, |name| name <= user)
+    }
+
+    /// The index after the last name of this hash, which the one at `first` has.
+    fn end_of_hash(&mut self, piece: &SealGroup, first: u64, hash: u64) -> Result<u64> {
+        let end = names_end(piece);
+        match hash.checked_add(NEXT_HASH) {
+            Some(next) => self.start_of_hash(piece, first + 1..end, hash, next),
+            None => Ok(end),
+        }
+    }
+
+    /// The first of these indices whose name does not satisfy the predicate.
+    fn bisect(
+        &mut self,
+        piece: &SealGroup,
+        among: Range<u64>,
         is_before: impl Fn(&[u8]) -> bool,
     ) -> Result<u64> {
-        let (mut least, mut most) = (least.max(names_begin(piece)), names_end(piece));
+        let Range { start: mut least, end: mut most } = among;
         while least < most {
             let middle = u64::midpoint(least, most);
             if is_before(&self.sorted_name(piece, middle)?.0) { least = middle + 1 } else { most = middle }
@@ -287,15 +365,7 @@ impl SealSearch<'_> {
         Ok(least)
     }
 
-    /// The index after the last name that is this user string, in the order of user strings: they follow one another from `first` on.
-    fn end_of_name(&mut self, piece: &SealGroup, first: u64, user: &[u8]) -> Result<u64> {
-        if first == names_end(piece) || *self.sorted_name(piece, first)?.0 != *user {
-            return Ok(first);
-        }
-        self.sorted_index(piece, first, |name| name <= user)
-    }
-
-    /// The number of the section whose name has this index in the order of user strings.
+    /// The number of the section whose name has this index in the order of names.
     fn section_at(&mut self, piece: &SealGroup, index: u64, user: &[u8]) -> Result<u64> {
         let (found, number) = self.sorted_name(piece, index)?;
         if *found != *user {
@@ -304,17 +374,25 @@ impl SealSearch<'_> {
         self.section_named(number, user)
     }
 
-    /// The name with this index in the order of user strings, and the number of its section.
+    /// The hash of the name with this index in the order of names.
+    fn sorted_hash(&mut self, piece: &SealGroup, index: u64) -> Result<u64> {
+        match piece.table {
+            Some(table) => Ok(hash_of_user(&self.name_in_table(table, index)?.user)),
+            None => self.sections.index().sorted(&piece.sealed, index).map(hash_of_sorted),
+        }
+    }
+
+    /// The name with this index in the order of names, and the number of its section.
     fn sorted_name(&mut self, piece: &SealGroup, index: u64) -> Result<(UserString, u64)> {
         let (user, number) = if let Some(table) = piece.table {
-            let (at, mut row) = (table.name_offset(index), [0; NAME_BYTES]);
-            self.sections.input().read_own(at, &mut row)?;
-            let name = Name::parse(&row, at).map_err(|error| error.with_kind(ErrorKind::Checksum))?;
+            let name = self.name_in_table(table, index)?;
             (name.user, Some(name.number))
         } else {
-            let number = self.sections.index().sorted_row(&piece.sealed, index)?;
+            let sorted = self.sections.index().sorted(&piece.sealed, index)?;
+            let number = row_of_sorted(sorted);
             let row = self.sections.index().row(&piece.sealed, number)?;
-            let number = number.checked_sub(piece.sealed.header_rows()).filter(|_| row.section.is_some());
+            let is_section = row.section.is_some() && row.hash() == hash_of_sorted(sorted);
+            let number = number.checked_sub(piece.sealed.header_rows()).filter(|_| is_section);
             (row.user, number.map(|number| piece.sealed.first + number))
         };
         match number.filter(|number| piece.sections().contains(number)) {
@@ -322,24 +400,33 @@ impl SealSearch<'_> {
             None => Err(another_order(piece, index)),
         }
     }
+
+    fn name_in_table(&mut self, table: Table, index: u64) -> Result<Name> {
+        let (at, mut row) = (table.name_offset(index), [0; NAME_BYTES]);
+        self.sections.seals().read_index_bytes(at, &mut row)?;
+        Name::parse(&row, at).map_err(|error| error.with_kind(ErrorKind::Checksum))
+    }
 }
 
-/// The index of the first name of a section, in the order of user strings.
+/// From one hash of a user string to the next.
+const NEXT_HASH: u64 = 1 << 32;
+
+/// The index of the first name of a section, in the order of names.
 fn names_begin(piece: &SealGroup) -> u64 {
     piece.table.map_or_else(|| piece.sealed.header_rows(), |_| 0)
 }
 
-/// The index after the last name, in the order of user strings.
+/// The index after the last name, in the order of names.
 fn names_end(piece: &SealGroup) -> u64 {
     piece.table.map_or_else(|| piece.sealed.seal.rows(), |table| table.names)
 }
 
-/// The error for a name that has a wrong index in the order of user strings.
+/// The error for a name that has a wrong index in the order of names.
 #[cold]
 fn another_order(piece: &SealGroup, index: u64) -> Error {
     let (what, at) = match piece.table {
         Some(table) => ("table of names", table.name_offset(index)),
         None => ("index", piece.sealed.row_offset(index)),
     };
-    differs(what, "another order", "that of user strings", at)
+    differs(what, "another order", "that of the hashes of user strings", at)
 }

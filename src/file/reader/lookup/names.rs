@@ -15,9 +15,9 @@ const KEPT_BYTES: u64 = 64 << 20;
 /// What a user string takes, in a map.
 const NAME_BYTES: usize = 128;
 
-/// A search in a long index or table takes some forty small reads, and on a disk or a network these take about as long as reading
+/// A search in a long index or table takes some eight small reads, and on a disk or a network these take about as long as reading
 /// so many bytes at once.
-const SEARCH_BYTES: u64 = 16 << 20;
+const SEARCH_BYTES: u64 = 4 << 20;
 
 /// The hash of the user string of each of some sections, with the number of the section, sorted: 16 bytes for each. Names of which the
 /// hash is the same are as good as impossible; one that is looked up is compared with the section.

@@ -8,7 +8,7 @@ use scda_base::error::{ErrorKind, Result, quote};
 use scda_format::dataset::additions::addition;
 use scda_format::entry::parse_count;
 use scda_format::header::SectionType;
-use scda_format::index::{ROW_BYTES, Row, TABLE_HEADER_BYTES};
+use scda_format::index::{ROW_BYTES, Row, TABLE_HEADER_BYTES, row_of_sorted};
 use scda_format::{COUNT_BYTES, INLINE_BYTES};
 
 /// The entry `S` is the last one of a row.
@@ -65,14 +65,14 @@ impl<'a> IndexReader<'a> {
         Row::parse(&bytes, at).map_err(|error| error.with_kind(ErrorKind::Checksum))
     }
 
-    /// Which row has this index in the order of user strings, not yet checked.
-    pub fn sorted_row(&mut self, sealed: &SealedPart, sorted: u64) -> Result<u64> {
-        let at = sealed.row_offset(sorted) + SORTED;
+    /// The entry `S` with this index: hash and number of a row, not yet checked.
+    pub fn sorted(&mut self, sealed: &SealedPart, index: u64) -> Result<u64> {
+        let at = sealed.row_offset(index) + SORTED;
         let mut entry = [0; COUNT_BYTES];
         self.sections.seals().read_index_bytes(at, &mut entry)?;
         let found = parse_count(&entry, b'S').map_err(|error| error.at(at).with_kind(ErrorKind::Checksum))?;
-        match Some(found).filter(|&row| row < sealed.seal.rows()) {
-            Some(row) => Ok(row),
+        match Some(found).filter(|&sorted| row_of_sorted(sorted) < sealed.seal.rows()) {
+            Some(sorted) => Ok(sorted),
             None => Err(differs("index", "another S", "the number of a row", at)),
         }
     }
