@@ -607,11 +607,11 @@ static int is_hdf5 (group_t g, const char *name) {
   return is;
 }
 
-/* Views of HDF5: none, when the file is closed, at each commit. */
+/* Views of HDF5: never; when the file is closed, by default and always; at each commit. */
 static void views (group_t g, const char *dir) {
   char name[1100];
   snprintf (name, sizeof name, "%s/views-%d.scda", dir, g.size);
-  for (int hdf5 = 0; hdf5 < 4; ++hdf5) {
+  for (int hdf5 = -1; hdf5 < 4; ++hdf5) {
     int err;
     const double number = 0.5;
     scda_params_t params;
@@ -630,8 +630,8 @@ static void views (group_t g, const char *dir) {
     RIGHT (scda_fcommit (f, &err));
     CHECK (is_hdf5 (g, name) == (hdf5 == 2));
     CLOSE ();
-    CHECK (is_hdf5 (g, name) == (hdf5 > 0));
-    if (hdf5 == 0) {
+    CHECK (is_hdf5 (g, name) == (hdf5 >= 0));
+    if (hdf5 == -1) {
       params.hdf5 = 2;
       CHECK (scda_fopen_append (g.comm, name, NULL, NULL, &params, &err) == NULL && err == SCDA_ERR_ARG);
     }

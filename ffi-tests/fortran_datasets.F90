@@ -108,17 +108,13 @@ contains
   subroutine later(filename)
     character(*), intent(in) :: filename
     type(scda_fcontext_t) :: f
-    type(scda_params_t) :: params
     type(scda_dataset_t) :: d
     character(:), allocatable :: attributes
     integer(int64), allocatable :: lengths(:)
     character(4) :: names(3), signature
     integer :: numbers(2, 3), unit
     logical :: found
-    call scda_params_init(params)
-    params%seal = 1
-    params%hdf5 = 1
-    call scda_fopen_write(f, comm, filename, "later", params=params)
+    call scda_fopen_write(f, comm, filename, "later")
     call scda_write(f, "rows", reshape([1, 2], [2, 1]))
     if (rank == 0) then
       call scda_fwrite_texts(f, "names", ["one"])

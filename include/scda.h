@@ -700,9 +700,10 @@ struct scda_params {
    */
   int seal;
   /**
-   * 1: a new file with `seal` is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies: closing it, then
-   * and whenever it was appended to, writes a view of its datasets (docs/hdf5.md). 2: each commit writes one, too. 0 (default): a
-   * new file is none. Appending to a file that was created as none is `SCDA_ERR_ARG` with 1 and 2, and creating one with 2 and
+   * Whether a new file with `seal` is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies: closing it,
+   * then and whenever it was appended to, writes a view of its datasets (docs/hdf5.md). 0 (default): if the first thing written is a
+   * dataset, a group or a mesh. 1: always. 2: always, and each commit writes a view, too. -1: never. Appending does as the file's
+   * creator chose; with 1 and 2, appending to a file without room for a view is `SCDA_ERR_ARG`, as is creating one with 2 and
    * without `seal`.
    */
   int hdf5;

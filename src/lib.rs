@@ -23,10 +23,10 @@ mod texts;
 
 pub use file::{
     AddedRows, AtomicFile, BoxStream, Closing, Collective, CommitRequest, Content, DataStream, DatasetHandle,
-    ElementStream, Elements, ElementsMut, Encode, Entries, Entry, EntryName, IncrementalWriter, Inspector,
-    Interrupt, Limits, LocatedError, ReadOptions, Reader, Request, SealedPart, Seals, Section, SectionRanges,
-    Sink, Source, Statistics, Stream, StreamReader, Streams, SuperblockState, Tuning, WriteOptions, Writer,
-    aggregators_of_node, stripe_of_block,
+    ElementStream, Elements, ElementsMut, Encode, Entries, Entry, EntryName, Hdf5, IncrementalWriter,
+    Inspector, Interrupt, Limits, LocatedError, ReadOptions, Reader, Request, SealedPart, Seals, Section,
+    SectionRanges, Sink, Source, Statistics, Stream, StreamReader, Streams, SuperblockState, Tuning,
+    WriteOptions, Writer, aggregators_of_node, stripe_of_block,
 };
 pub use items::{Data, DataMut, Memory, MemoryMut};
 pub use scda_base::error::{Error, ErrorKind, Result};

@@ -343,7 +343,7 @@ fn what_fails_while_views_are_written_leaves_one_that_is_right() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.scda");
     let mut params: WriteOptions = options();
-    (params.seal, params.hdf5, params.hdf5_commits, params.sync) = (true, true, true, true);
+    (params.seal, params.hdf5_commits, params.sync) = (true, true, true);
     Writer::create(Solo, &path, b"", &params).unwrap().close().unwrap();
     let end = u64::MAX / 2;
     assert_eq!(run_program(1, (0, end), |comm| write_views(comm, &path, &params)).0, None);

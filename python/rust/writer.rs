@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use scda::bindings::{WriterCalls, append_if_valid, create_if_valid};
 use scda::{
-    Collective, Communicator, Data, Dataset, Encode, Encoder, IndexBox, Interrupt, Layout, LineBreak, Solo,
-    Source, Texts, UserString, WriteOptions,
+    Collective, Communicator, Data, Dataset, Encode, Encoder, Hdf5, IndexBox, Interrupt, Layout, LineBreak,
+    Solo, Source, Texts, UserString, WriteOptions,
 };
 use scda_base::floats::in_default;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ struct WriteSettings {
     atomic: bool,
     sync: bool,
     seal: bool,
-    hdf5: bool,
+    hdf5: Option<bool>,
     hdf5_commits: bool,
     keep: u64,
     background_bytes: u64,
@@ -79,7 +79,12 @@ impl WriteSettings {
         (options.level, options.tuning.threads, options.keep) = (self.level, self.threads, self.keep);
         options.mode = self.mode;
         (options.atomic, options.sync, options.seal) = (self.atomic, self.sync, self.seal);
-        (options.hdf5, options.hdf5_commits) = (self.hdf5, self.hdf5_commits);
+        options.hdf5 = match self.hdf5 {
+            None => Hdf5::Datasets,
+            Some(true) => Hdf5::Always,
+            Some(false) => Hdf5::Never,
+        };
+        options.hdf5_commits = self.hdf5_commits;
         options.background_bytes = self.background_bytes;
         match &self.append_after {
             Some(Place::Sections(sections)) => options.append_after = *sections,

@@ -41,7 +41,7 @@ def compare(path, steps):
 @pytest.fixture
 def path(tmp_path):
     path = str(tmp_path / "run.scda")
-    with scda.create(path, hdf5=True) as w:
+    with scda.create(path) as w:
         w.group("/", {"title": "a run"})
         w.group("flow", {"scheme": "hydro"})
         w["cells"] = np.array([(1, 0.5), (2, 1.5)], dtype=[("id", "i4"), ("x", "f8")])
@@ -112,8 +112,15 @@ def test_a_commit_shows_all_if_that_is_wanted(path):
     )
     subprocess.run([sys.executable, "-c", program, path, os.path.dirname(__file__)], timeout=60, check=False)
     compare(path, 3)
-    with scda.create(path + ".plain") as w:
+    with scda.create(path + ".plain", hdf5=False) as w:
         step(w, 0)
+    with scda.create(path + ".later") as w:
+        w.block("notes", b"calm\n")
+        step(w, 0)
+    with scda.create(path + ".always", hdf5=True) as w:
+        w.block("notes", b"calm\n")
+        step(w, 0)
+    assert [h5py.is_hdf5(path + end) for end in (".plain", ".later", ".always")] == [False, False, True]
     for hdf5 in [True, "commit"]:
         with pytest.raises(scda.ArgumentError, match="no room"):
             scda.append(path + ".plain", hdf5=hdf5)
@@ -136,7 +143,7 @@ def test_programs_read_while_a_job_appends(path):
 def test_vtk_opens_meshes(tmp_path):
     hdf = pytest.importorskip("vtkmodules.vtkIOHDF")
     path = str(tmp_path / "roof.scda")
-    with scda.create(path, hdf5=True) as w:
+    with scda.create(path) as w:
         w.group("roof", {"scda_cells": 1})
         w.dataset("roof/points", np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0.5]]))
         w.dataset("roof/cell_points", np.array([0, 1, 2, 1, 3, 2]))

@@ -674,14 +674,14 @@ def test_other_meshes_are_opened_in_the_file_itself(tmp_path: Path, monkeypatch:
     output = step_of(*opened_at(tmp_path / "roof.vtkhdf", 0))
     assert arrays(output.GetCellData())["temperature"].tolist() == [290.0, 291.0, 285.0]
     assert [output.GetCell(i).GetClassName() for i in range(3)] == ["vtkTriangle", "vtkTriangle", "vtkQuad"]
-    with scda.create("p.vtkhdf", hdf5=True) as w:
+    with scda.create("p.vtkhdf") as w:
         w.group("particles", {"scda_particles": 1})
         w.dataset("particles/offsets", [0, 3])
         w.dataset("particles/fields/position", np.arange(9.0).reshape(3, 3))
         w.dataset("particles/fields/mass", [1.0, 2.0, 4.0])
     output = step_of(*opened_at(tmp_path / "p.vtkhdf", 0))
     assert output.GetPoint(1) == (3, 4, 5) and arrays(output.GetPointData())["mass"].tolist() == [1, 2, 4]
-    with scda.create("g.vtkhdf", hdf5=True) as w:
+    with scda.create("g.vtkhdf") as w:
         for step in range(2):
             w.dataset("time", 0.5 * step)
             w.dataset("u", np.arange(20.0).reshape(4, 5) + step, dims=("y", "x"))

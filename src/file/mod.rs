@@ -42,7 +42,7 @@ pub use atomic_file::AtomicFile;
 pub use collective::Collective;
 pub use interrupt::Interrupt;
 pub use limits::Limits;
-pub use options::{Encode, ReadOptions, Tuning, WriteOptions};
+pub use options::{Encode, Hdf5, ReadOptions, Tuning, WriteOptions};
 pub use reader::{
     AddedRows, Content, DatasetHandle, Entries, Entry, EntryName, Inspector, LocatedError, RankRequest,
     Reader, ReaderState, Request, SealedPart, Seals, Section, SectionRanges, Stream, StreamReader, Streams,

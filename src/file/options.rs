@@ -106,6 +106,21 @@ pub struct Tuning {
     pub hints: scda_storage::mpi_io::Hints,
 }
 
+/// Whether a new file that is sealed is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies
+/// (docs/hdf5.md): it has room for HDF5's superblock, and closing it, then and whenever it was appended to, writes a view of its datasets.
+/// Appending does as the file's creator chose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hdf5 {
+    /// If the first thing written is a dataset, a group or a mesh. A file that begins with any other section has no room and no view:
+    /// that section directly follows the header of the file.
+    #[default]
+    Datasets,
+    /// Always. Appending with this to a file that has no room is `Argument`.
+    Always,
+    /// Never.
+    Never,
+}
+
 /// The choices when a file is created, or opened to append to it. All ranks pass the same.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -156,11 +171,10 @@ pub struct WriteOptions {
     /// more, and 32 for each 4096 elements of compressed and variable sections. A sealed file to which sections are appended
     /// is sealed again in any case.
     pub seal: bool,
-    /// A new file with [`Self::seal`] is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies
-    /// (docs/hdf5.md): it has room for HDF5's superblock, and closing it, then and whenever it was appended to, writes a view of its
-    /// datasets. Appending does so with this and without; it is `Argument` for a file that has no room.
-    pub hdf5: bool,
-    /// A commit writes such a view as well. `Argument` for a file without room, and for a new one without [`Self::hdf5`] or [`Self::seal`].
+    /// Whether a new file with [`Self::seal`] is also an HDF5 file: by default, if it holds datasets.
+    pub hdf5: Hdf5,
+    /// A commit writes a view for programs for HDF5 as well. `Argument` for a file without room for one, and for a new file with
+    /// [`Hdf5::Never`] or without [`Self::seal`].
     pub hdf5_commits: bool,
     /// Sections may have the user strings of the compression convention, as copies of the sections of a
     /// compressed pair have, one by one. Without it they are errors: the file could not be read. With [`Self::seal`] a
@@ -250,7 +264,7 @@ impl Default for WriteOptions {
             append_record: None,
             mark_incomplete: false,
             seal: false,
-            hdf5: false,
+            hdf5: Hdf5::default(),
             hdf5_commits: false,
             raw: false,
             background_bytes: 0,
@@ -311,7 +325,7 @@ impl Options for WriteOptions {
                 self.keep
             )));
         }
-        let has_room = self.hdf5 && self.seal || !matches!(function, Function::Create);
+        let has_room = self.hdf5 != Hdf5::Never && self.seal || !matches!(function, Function::Create);
         if self.hdf5_commits && !has_room {
             return Err(Error::argument("hdf5_commits: a commit has a view only in a sealed file with hdf5"));
         }
@@ -345,7 +359,7 @@ impl Options for WriteOptions {
             self.append_record.as_ref().map_or(0, |&(_, record)| record.cast_unsigned()),
             u64::from(self.mark_incomplete),
             u64::from(self.seal),
-            u64::from(self.hdf5),
+            self.hdf5 as u64,
             u64::from(self.hdf5_commits),
             u64::from(self.raw),
             self.background_bytes,

@@ -4,8 +4,8 @@
 
 use crate::common::options;
 use scda::{
-    Codec, Communicator, Content, DataType, Dataset, Encode, ErrorKind, IndexBox, Layout, LineBreak,
-    ReadOptions, Reader, Solo, WriteOptions, Writer, run_on_threads,
+    Codec, Communicator, Content, DataType, Dataset, Encode, ErrorKind, Hdf5, IndexBox, Layout, LineBreak,
+    ReadOptions, Reader, Solo, Source, WriteOptions, Writer, run_on_threads,
 };
 use scda_hdf5::Superblock;
 use std::path::Path;
@@ -14,7 +14,7 @@ const SUPERBLOCK: std::ops::Range<usize> = 512..560;
 
 fn params() -> WriteOptions {
     let mut params: WriteOptions = options();
-    (params.seal, params.hdf5) = (true, true);
+    (params.seal, params.hdf5) = (true, Hdf5::Always);
     params
 }
 
@@ -106,6 +106,9 @@ fn views_are_the_same_for_any_ranks_and_readers_do_not_show_them() {
                         p.tuning.aggregation_bytes = aggregation_bytes;
                         p.sync = sync;
                         p.atomic = atomic;
+                        p.background_bytes = if atomic { 1 << 20 } else { 0 };
+                        // It begins with a group.
+                        p.hdf5 = if sync { Hdf5::Always } else { Hdf5::Datasets };
                     }),
                 );
                 assert!(std::fs::read(&path).unwrap() == first, "{ranks} ranks, {aggregation_bytes}");
@@ -119,7 +122,7 @@ fn views_are_the_same_for_any_ranks_and_readers_do_not_show_them() {
             2,
             &plain,
             &with(base.clone(), |p| {
-                p.hdf5 = false;
+                p.hdf5 = Hdf5::Never;
             }),
         );
         let sections = |path: &Path, params: &ReadOptions| {
@@ -213,7 +216,7 @@ fn a_file_that_is_appended_to_has_a_view_of_all() {
     let now = superblock(&path).unwrap();
     assert!(now.root == last.root && now.end == std::fs::metadata(&path).unwrap().len());
     // Who appends need not ask for it.
-    append(&path, &with(params(), |p| p.hdf5 = false), |writer| step(writer, 0, 1, 20));
+    append(&path, &with(params(), |p| p.hdf5 = Hdf5::Never), |writer| step(writer, 0, 1, 20));
     assert!(superblock(&path).unwrap().root > now.end);
     verify(&path);
     let count = |name: &str| names(&path, &options()).iter().filter(|found| *found == name).count();
@@ -333,6 +336,111 @@ fn files_without_datasets_have_no_view_and_those_without_seals_no_room() {
     verify(&path);
 }
 
+/// By default, what is written first decides.
+#[test]
+fn a_file_that_begins_with_a_dataset_is_an_hdf5_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, other] = ["f", "g"].map(|name| folder.path().join(name));
+    let sealed = with(params(), |p| p.hdf5 = Hdf5::default());
+    let write = |path: &Path, params: &WriteOptions, first: &dyn Fn(&mut Writer)| {
+        let mut writer = Writer::create(Solo, path, b"", params).unwrap();
+        writer.tolerate_arguments().unwrap();
+        first(&mut writer);
+        step(&mut writer, 0, 1, 0);
+        writer.close().unwrap();
+        std::fs::read(path).unwrap()
+    };
+    let bytes = |n: usize| [u8::try_from(n).unwrap(); 4];
+    let all = [IndexBox::all(&[4])];
+    let row = Dataset::new("u", DataType::Uint8, [4]);
+    let first: [&dyn Fn(&mut Writer); 10] = [
+        &|writer| {
+            writer.expect_datasets().unwrap();
+            writer.block(b"b", 0, 1, Some(b"x"), Encode::None).unwrap();
+        },
+        &|writer| writer.dataset(&row, &all, &bytes(1)).unwrap(),
+        &|writer| writer.field(&row, &[4], &bytes(2)).unwrap(),
+        &|writer| writer.own_field(&row, 4, &bytes(3)).unwrap(),
+        &|writer| writer.incremental().dataset(&row, &mut std::io::Cursor::new(bytes(4))).unwrap(),
+        &|writer| writer.group("a", r#"{"n":1}"#).unwrap(),
+        &|writer| writer.set_attributes("/", 0, r#"{"n":1}"#).unwrap(),
+        // A call that is refused leaves no more than room.
+        &|writer| writer.dataset(&row, &all, &[0; 3]).map_or((), |()| panic!("3 bytes of 4")),
+        &|writer| writer.commit().unwrap(),
+        &|writer| writer.flush().unwrap(),
+    ];
+    for first in first {
+        let always = write(&other, &params(), first);
+        assert!(write(&path, &sealed, first) == always);
+        assert!(superblock(&path).is_some_and(|found| found.end == always.len() as u64));
+        verify(&path);
+        let atomic = with(sealed.clone(), |p| (p.atomic, p.background_bytes) = (true, 1 << 20));
+        assert!(write(&path, &atomic, first) == always);
+    }
+    let plain: [&dyn Fn(&mut Writer); 4] = [
+        &|writer| writer.block(b"b", 0, 1, Some(b"x"), Encode::None).unwrap(),
+        &|writer| writer.inline(b"i", 0, Some(&[b'x'; 32])).unwrap(),
+        &|writer| writer.array(b"a", &[4], 1, Source::Contiguous(&bytes(1)), Encode::Always).unwrap(),
+        &|writer| {
+            writer.begin_streams(b"log", 64).unwrap();
+            writer.write_stream(b"x").unwrap();
+            writer.end_streams().unwrap();
+        },
+    ];
+    for first in plain {
+        let never = write(&other, &with(params(), |p| p.hdf5 = Hdf5::Never), first);
+        assert!(write(&path, &sealed, first) == never);
+        append(&path, &sealed, |writer| step(writer, 0, 1, 1));
+        assert!(!std::fs::read(&path).unwrap().windows(9).any(|bytes| bytes == b"scda hdf5"));
+        let refused = Writer::append(Solo, &path, &params());
+        assert_eq!(refused.err().unwrap().kind(), ErrorKind::Argument);
+    }
+}
+
+/// What the creator of a file leaves that has nothing but its header.
+#[test]
+fn a_file_without_sections_gets_room_when_it_is_appended_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let sealed = with(params(), |p| p.hdf5 = Hdf5::default());
+    let plain = |writer: &mut Writer| writer.block(b"b", 0, 1, Some(b"x"), Encode::None).unwrap();
+    let killed = || Writer::create(Solo, &path, b"", &sealed).unwrap().forget();
+    killed();
+    assert_eq!(std::fs::read(&path).unwrap().len(), 128);
+    append(&path, &sealed, |writer| step(writer, 0, 1, 0));
+    let whole = std::fs::read(&path).unwrap();
+    assert!(superblock(&path).is_some());
+    // Only a part of the block came to the disk before the system stopped: with what follows, or without.
+    for (zeros, end) in
+        [(512..576, 4096), (512..576, 576), (128..576, 4096), (128..512, 4096), (512..512, 512)]
+    {
+        let mut torn = whole[..end].to_vec();
+        scda_format::hdf5::clear_superblock(0, &mut torn);
+        torn[zeros].fill(0);
+        std::fs::write(&path, torn).unwrap();
+        append(&path, &sealed, |writer| step(writer, 0, 1, 0));
+        assert!(std::fs::read(&path).unwrap() == whole);
+    }
+    verify(&path);
+    // Who appends decides.
+    killed();
+    append(&path, &params(), |writer| {
+        plain(writer);
+        step(writer, 0, 1, 0);
+    });
+    assert!(superblock(&path).is_some());
+    verify(&path);
+    killed();
+    append(&path, &with(params(), |p| p.hdf5 = Hdf5::Never), |writer| step(writer, 0, 1, 0));
+    assert!(!std::fs::read(&path).unwrap().windows(9).any(|bytes| bytes == b"scda hdf5"));
+    // A file that was closed without sections has room.
+    Writer::create(Solo, &path, b"", &sealed).unwrap().close().unwrap();
+    append(&path, &sealed, plain);
+    append(&path, &sealed, |writer| step(writer, 0, 1, 0));
+    assert!(superblock(&path).is_some());
+    verify(&path);
+}
+
 #[test]
 fn what_is_added_later_is_a_part_of_the_dataset() {
     let folder = tempfile::tempdir().unwrap();
@@ -384,13 +492,13 @@ fn a_commit_has_a_view_if_that_is_wanted() {
             assert_eq!(superblock(&path).unwrap().end, std::fs::metadata(&path).unwrap().len());
         });
     }
-    write_on(1, &path, &with(params(), |p| p.hdf5 = false));
+    write_on(1, &path, &with(params(), |p| p.hdf5 = Hdf5::Never));
     let bytes = std::fs::read(&path).unwrap();
     let wrong = [
         Writer::append(Solo, &path, &commits),
         Writer::append(Solo, &path, &params()),
         Writer::create(Solo, &path, b"", &with(commits.clone(), |p| p.seal = false)),
-        Writer::create(Solo, &path, b"", &with(commits.clone(), |p| p.hdf5 = false)),
+        Writer::create(Solo, &path, b"", &with(commits.clone(), |p| p.hdf5 = Hdf5::Never)),
     ];
     for writer in wrong {
         assert_eq!(writer.err().unwrap().kind(), ErrorKind::Argument);
@@ -429,4 +537,38 @@ fn what_is_remembered_changes_no_byte() {
         verify(path);
     }
     assert!(std::fs::read(&known).unwrap() == std::fs::read(&unknown).unwrap());
+}
+
+/// A file that is committed before it has sections begins with room for the superblock and the tables of a seal.
+#[test]
+fn sections_after_a_commit_without_any_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for hdf5 in [Hdf5::Datasets, Hdf5::Always, Hdf5::Never] {
+        let mut writer = Writer::create(Solo, &path, b"", &with(params(), |p| p.hdf5 = hdf5)).unwrap();
+        writer.commit().unwrap();
+        writer.commit().unwrap();
+        for user in [&b"a"[..], b"b"] {
+            writer.block(user, 0, 1, Some(b"x"), Encode::None).unwrap();
+            writer.commit().unwrap();
+        }
+        writer.array(b"c", &[4], 1, Source::Contiguous(b"abcd"), Encode::Always).unwrap();
+        writer.close().unwrap();
+        for verify in [false, true] {
+            let reading = with(options::<ReadOptions>(), |p| p.verify = verify);
+            let mut reader = Reader::open(Solo, &path, &reading).unwrap();
+            for user in [&b"a"[..], b"b", b"c"] {
+                assert!(!reader.at_end());
+                assert_eq!(&*reader.next_section(true).unwrap().unwrap().user, user);
+                reader.skip().unwrap();
+            }
+            assert!(reader.at_end());
+            for (number, user) in (0..).zip([&b"a"[..], b"b", b"c"]) {
+                assert_eq!(reader.find(user, 0).unwrap(), Some(number));
+                reader.seek_section(number).unwrap();
+                assert_eq!(&*reader.next_section(true).unwrap().unwrap().user, user);
+                reader.skip().unwrap();
+            }
+        }
+    }
 }

@@ -6,8 +6,8 @@
 use crate::common::seal::{marked, sealed};
 use crate::common::{self, Data, Model, ModelSection, Rng, options, write_sections};
 use scda::{
-    DataStream, ElementStream, Encode, ErrorKind, LineBreak, ReadOptions, Reader, Result, SectionType, Sink,
-    Solo, Source, ThreadComm, WriteOptions, Writer, run_on_threads,
+    DataStream, ElementStream, Encode, ErrorKind, Hdf5, LineBreak, ReadOptions, Reader, Result, SectionType,
+    Sink, Solo, Source, ThreadComm, WriteOptions, Writer, run_on_threads,
 };
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -15,6 +15,8 @@ use std::path::Path;
 fn params(seal: bool, style: LineBreak, aggregation_bytes: usize) -> WriteOptions {
     let mut params: WriteOptions = options();
     (params.seal, params.line_break, params.tuning.aggregation_bytes) = (seal, style, aggregation_bytes);
+    // Even a file that is sealed before it has a section.
+    params.hdf5 = Hdf5::Never;
     params
 }
 

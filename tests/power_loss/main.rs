@@ -13,7 +13,7 @@
 #![allow(unsafe_code, clippy::cast_sign_loss)] // stands between the library and the system
 
 use scda::AtomicFile;
-use scda::{CommitRequest, Communicator, Reader, Result, Solo, Writer, run_on_threads};
+use scda::{CommitRequest, Communicator, Hdf5, Reader, Result, Solo, Writer, run_on_threads};
 use scda_format::hdf5::clear_superblock;
 use scda_hdf5::Superblock;
 use std::collections::{BTreeSet, HashSet};
@@ -85,8 +85,8 @@ struct Job {
     keep: u64,
     /// Whether a thread of each rank writes.
     background: bool,
-    /// Whether the file is also an HDF5 file.
-    hdf5: bool,
+    /// Whether the file is also an HDF5 file, and each commit of datasets has a view.
+    hdf5: Hdf5,
     /// The steps that the job writes, each committed.
     new: &'static [u8],
 }
@@ -115,7 +115,7 @@ impl Job {
             later: false,
             keep: 0,
             background: false,
-            hdf5: false,
+            hdf5: Hdf5::Datasets,
             new: b"abc",
         };
         let mut jobs = vec![
@@ -153,7 +153,7 @@ impl Job {
             ]);
         }
         for content in [Content::Datasets, Content::Rows] {
-            let job = Job { steps: Steps { content, count }, hdf5: true, ..job };
+            let job = Job { steps: Steps { content, count }, hdf5: Hdf5::Always, ..job };
             jobs.extend([
                 job,
                 Job { old: b"xy", appends: true, torn: Torn::Half, ..job },
@@ -167,6 +167,12 @@ impl Job {
         // Rows are added, and attributes set, only in a file that has seals.
         jobs.retain(|job| !(job.first_seal && matches!(job.steps.content, Content::Rows | Content::Codecs)));
         jobs
+    }
+
+    /// Whether the file is also an HDF5 file: by default, one that is sealed and begins with a dataset.
+    fn has_view(self) -> bool {
+        let has_datasets = !matches!(self.steps.content, Content::Sections | Content::Streams);
+        self.hdf5 == Hdf5::Always || has_datasets && !self.first_seal
     }
 
     /// Makes the old file.
@@ -199,7 +205,7 @@ impl Job {
             let mut bytes = std::fs::read(path).unwrap();
             let end = if self.torn == Torn::Half { before.midpoint(bytes.len()) } else { bytes.len() - 288 };
             bytes.truncate(end);
-            if self.hdf5 {
+            if self.has_view() {
                 // Only a close writes the superblock.
                 bytes[512..560].copy_from_slice(&whole[512..560]);
             }
@@ -221,7 +227,7 @@ impl Job {
         let ranks = (comm.rank(), comm.size());
         let mut params = params(self.atomic, buffer);
         (params.keep, params.hdf5) = (self.keep, self.hdf5);
-        params.hdf5_commits = self.hdf5 && matches!(self.steps.content, Content::Datasets);
+        params.hdf5_commits = self.hdf5 == Hdf5::Always && matches!(self.steps.content, Content::Datasets);
         params.append_after = if self.goes_back { self.steps.sections_of_first() } else { 0 };
         (params.later, params.sync) = (self.later, !self.later);
         params.background_bytes = u64::from(self.background) << 20;
@@ -341,7 +347,7 @@ impl Run {
             // The superblock of HDF5 is under no checksum: it is checked below.
             let sealed = |bytes: &Vec<u8>| {
                 let mut bytes = bytes.get(..length)?.to_vec();
-                if job.hdf5 {
+                if job.has_view() {
                     clear_superblock(0, &mut bytes);
                 }
                 Some(bytes)
@@ -349,7 +355,7 @@ impl Run {
             let is_right = |whole: &Vec<u8>| sealed(whole) == sealed(&disk["f"]);
             assert!(self.whole.iter().any(is_right), "{what}: {length} wrong bytes are valid");
         }
-        if job.hdf5
+        if job.has_view()
             && let Some(superblock) =
                 disk.get("f").and_then(|bytes| bytes.get(512..)).and_then(<[u8]>::first_chunk)
         {

@@ -425,7 +425,7 @@ impl<'a> scda_forest_t<'a> {
 
 /// Writes the text `about this file`: what the format is, where it is described, how compressed data are decoded by hand, and what
 /// units, coordinates and the order of quadrants mean. It is for people who have nothing but the file, so it comes first, right after
-/// `scda_fopen_write`. `scda_p4est_save` writes it.
+/// `scda_fopen_write`. `scda_p4est_save` writes it. A file that begins with it has a view for HDF5 with `params.hdf5` 0, too.
 ///
 /// Collective.
 ///

@@ -4,7 +4,7 @@ use super::guard;
 use super::mpi_types::MPI_Info;
 use super::pointers::Text;
 use super::versioned::{StructIn, StructOut, versioned};
-use scda::{Encoder, ReadOptions, Tuning, WriteOptions};
+use scda::{Encoder, Hdf5, ReadOptions, Tuning, WriteOptions};
 use scda_base::error::{Error, Result};
 use scda_base::numbers::to_usize;
 use scda_codec::MAX_LEVEL;
@@ -109,9 +109,10 @@ pub struct scda_params<'a> {
     /// when `scda_fopen_write` returns; `scda_fopen_append` removes whatever no seal follows. 0: bare sections: the file
     /// has what the program writes and no more, unless it has a seal already (`scda_fopen_append`).
     pub seal: c_int,
-    /// 1: a new file with `seal` is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies: closing it, then
-    /// and whenever it was appended to, writes a view of its datasets (docs/hdf5.md). 2: each commit writes one, too. 0 (default): a
-    /// new file is none. Appending to a file that was created as none is `SCDA_ERR_ARG` with 1 and 2, and creating one with 2 and
+    /// Whether a new file with `seal` is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies: closing it,
+    /// then and whenever it was appended to, writes a view of its datasets (docs/hdf5.md). 0 (default): if the first thing written is a
+    /// dataset, a group or a mesh. 1: always. 2: always, and each commit writes a view, too. -1: never. Appending does as the file's
+    /// creator chose; with 1 and 2, appending to a file without room for a view is `SCDA_ERR_ARG`, as is creating one with 2 and
     /// without `seal`.
     pub hdf5: c_int,
     /// Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay, wherever the commits
@@ -211,7 +212,7 @@ fn defaults<'a>() -> scda_params_t<'a> {
         atomic: 0,
         sync: 0,
         seal: 1,
-        hdf5: c_int::from(writing.hdf5),
+        hdf5: 0,
         append_after: writing.append_after,
         append_name: Text::NULL,
         append_record: 0,
@@ -336,10 +337,11 @@ impl<'a> Chosen<'a> {
         options.later = c.sync == -1;
         options.seal = flag("seal", c.seal)?;
         (options.hdf5, options.hdf5_commits) = match c.hdf5 {
-            0 => (false, false),
-            1 => (true, false),
-            2 => (true, true),
-            other => return Err(illegal("hdf5", other, "0, 1 or 2")),
+            -1 => (Hdf5::Never, false),
+            0 => (Hdf5::Datasets, false),
+            1 => (Hdf5::Always, false),
+            2 => (Hdf5::Always, true),
+            other => return Err(illegal("hdf5", other, "-1, 0, 1 or 2")),
         };
         (options.append_after, options.background_bytes, options.keep) =
             (c.append_after, c.background_bytes, c.keep);

@@ -25,10 +25,14 @@ pub const BLOCK_HEAD_BYTES: usize = SECTION_HEADER_BYTES + COUNT_BYTES;
 /// The bytes from the entry `O` at the end of a view to the end of the section.
 pub const VIEW_TAIL_BYTES: usize = COUNT_BYTES + CRC_TAIL_BYTES;
 
+/// The bytes of the block with the superblock.
+pub const RESERVED_SECTION_BYTES: usize = 448;
+
 const _: () = assert!(
     (FILE_HEADER_BYTES + BLOCK_HEAD_BYTES + RESERVED_BYTES) as u64
         == SUPERBLOCK_OFFSET + SUPERBLOCK_BYTES as u64
 );
+const _: () = assert!((FILE_HEADER_BYTES + RESERVED_SECTION_BYTES) as u64 == LONG_HEADER_BYTES);
 
 /// The header and size of a block.
 fn block_head(user: &[u8], bytes: u64, style: LineBreak) -> [u8; BLOCK_HEAD_BYTES] {
@@ -56,10 +60,13 @@ pub fn reserved_section(data: &[u8; RESERVED_BYTES], style: LineBreak) -> Vec<u8
     [&head[..], data, padding].concat()
 }
 
-/// Whether the section that begins so, after the header of the file, is the block that has room for the superblock.
+/// Whether these bytes, which follow the header of the file, are the block that has room for the superblock. A block of which only
+/// the beginning came to the disk is none: zeros are no padding.
 #[must_use]
-pub fn begins_reserved(head: &[u8; BLOCK_HEAD_BYTES]) -> bool {
-    block_bytes(head, RESERVED) == Some(RESERVED_BYTES as u64)
+pub fn is_reserved(block: &[u8; RESERVED_SECTION_BYTES]) -> bool {
+    let (head, padding) = (block.first_chunk(), &block[BLOCK_HEAD_BYTES + RESERVED_BYTES..]);
+    head.is_some_and(|head| block_bytes(head, RESERVED) == Some(RESERVED_BYTES as u64))
+        && padding.iter().any(|&byte| byte != 0)
 }
 
 /// All bytes of the block of a view with these objects and this root group.
@@ -107,11 +114,15 @@ mod tests {
         for style in [LineBreak::Unix, LineBreak::Mime] {
             let reserved = reserved_section(&[7; RESERVED_BYTES], style);
             assert_eq!(reserved.len() as u64 + FILE_HEADER_BYTES as u64, LONG_HEADER_BYTES);
-            assert!(begins_reserved(reserved.first_chunk().unwrap()));
+            let block: [u8; RESERVED_SECTION_BYTES] = (&*reserved).try_into().unwrap();
+            assert!(is_reserved(&block));
+            let mut torn = block;
+            torn[512 - FILE_HEADER_BYTES..].fill(0);
+            assert!(!is_reserved(&torn));
             for objects in [1, 32, 100] {
                 let view = view_section(&vec![5; objects], 1000, style).unwrap();
                 let head = view.first_chunk().unwrap();
-                assert!(!begins_reserved(head));
+                assert!(block_bytes(head, RESERVED).is_none());
                 assert_eq!(end_of_view(head, 640), Some(640 + view.len() as u64));
                 let (root, sum) = parse_view_tail(view.last_chunk().unwrap(), 0).unwrap();
                 assert_eq!((root, sum), (1000, crc::of(&view[..view.len() - CRC_TAIL_BYTES])));

@@ -89,7 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     text = "also read the data that are in other files, of HDF5, or beyond symbolic links, of AMReX"
     command.add_argument("--external", action="store_true", help=text)
     command.add_argument("--no-seal", action="store_true", help="do not seal the new file")
-    command.add_argument("--hdf5", action="store_true", help="programs for HDF5 can also read the new file")
+    words = "whether programs for HDF5 can also read the new file"
+    command.add_argument("--hdf5", action=argparse.BooleanOptionalAction, default=None, help=words)
     return parser
 
 

@@ -70,7 +70,7 @@ class WriteSettings(NamedTuple):
     creates: bool = False
     # The permissions of a new file, less the umask.
     mode: int = 0o666
-    hdf5: Union[bool, str] = False
+    hdf5: Union[bool, str, None] = None
     hdf5_commits: bool = False
 
     @property
@@ -85,11 +85,11 @@ class WriteSettings(NamedTuple):
         if self.encoder not in ("fast", "zlib"):
             raise ValueError(f'encoder: found {self.encoder!r}, expected "fast" or "zlib"')
         if isinstance(self.hdf5, str) and self.hdf5 != "commit":
-            raise ValueError(f'hdf5: found {self.hdf5!r}, expected True, False or "commit"')
+            raise ValueError(f'hdf5: found {self.hdf5!r}, expected True, False, None or "commit"')
         return self._replace(
             level=_core.DEFAULT_LEVEL if self.level is None else integer("level", self.level, 0, _MOST_LEVEL),
             threads=threads,
-            hdf5=bool(self.hdf5),
+            hdf5=None if self.hdf5 is None else bool(self.hdf5),
             hdf5_commits=self.hdf5 == "commit",
             keep=integer("keep", self.keep, 0, _MOST_KEPT),
             append_after=_place(self.append_after),

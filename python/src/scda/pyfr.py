@@ -57,7 +57,7 @@ class SolutionWriter(NativeWriter):
         self.flush()
         found = comm.bcast({**(metadata or {}), "creator": f"pyfr {__version__}", "version": 1}, root=root)
         path = self.fgen.send(tcurr)
-        file = create(path, "PyFR", hdf5=True, background_bytes=self._background if timeout else 0, comm=comm)
+        file = create(path, "PyFR", background_bytes=self._background if timeout else 0, comm=comm)
         try:
             for name, value in found.items():
                 one = np.array(value, "S" if isinstance(value, str) else None)

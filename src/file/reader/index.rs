@@ -6,7 +6,7 @@ use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::resize;
 use scda_base::numbers::to_usize;
 use scda_format::FILE_HEADER_BYTES;
-use scda_format::hdf5::{BLOCK_HEAD_BYTES, LONG_HEADER_BYTES, VIEW, begins_reserved, end_of_view};
+use scda_format::hdf5::{BLOCK_HEAD_BYTES, LONG_HEADER_BYTES, VIEW, end_of_view, is_reserved};
 use scda_format::header::{SectionType, parse_file_header};
 use scda_format::index::{
     ANCHOR_BYTES, ANCHORS, INDEX, INDEX_END_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES,
@@ -417,11 +417,8 @@ fn is_to_be_sealed(file: &mut dyn ParallelFile, size: u64) -> Result<bool> {
 /// Where the header of a file of this size ends: with the block that has room for the superblock of HDF5, if there is one.
 pub(super) fn end_of_header(file: &mut dyn ParallelFile, size: u64) -> Result<u64> {
     let short = FILE_HEADER_BYTES as u64;
-    if size < LONG_HEADER_BYTES {
-        return Ok(short);
-    }
-    let head = bytes_at(file, size, short)?;
-    Ok(if head.is_some_and(|head| begins_reserved(&head)) { LONG_HEADER_BYTES } else { short })
+    let block = bytes_at(file, size, short)?;
+    Ok(if block.is_some_and(|block| is_reserved(&block)) { LONG_HEADER_BYTES } else { short })
 }
 
 /// The end of the last seal of a file. All that follows it is read.

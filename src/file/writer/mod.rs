@@ -26,7 +26,7 @@ pub use operation::Operation;
 pub use state::WriterState;
 
 use super::open::{self, ExistingFile};
-use super::options::WriteOptions;
+use super::options::{Hdf5, WriteOptions};
 use super::reader::{AppendPlace, RecoveryScanner, Rollback, newest_whole, renewed_superblock};
 use super::session::{OpenFile, Session};
 use super::sums::{SummedFile, Sums};
@@ -38,7 +38,7 @@ use scda_base::error::{Error, ErrorKind, Result};
 use scda_format::hdf5::{LONG_HEADER_BYTES, SUPERBLOCK_OFFSET, reserved_section};
 use scda_format::header::{UserString, file_header};
 use scda_format::padding::LineBreak;
-use scda_format::{VENDOR_STRING_BYTES, truncation};
+use scda_format::{FILE_HEADER_BYTES, VENDOR_STRING_BYTES, truncation};
 use scda_ranks::Communicator;
 use scda_storage::ParallelFile;
 use sealing::Sealer;
@@ -104,6 +104,13 @@ struct AppendedFile {
     sums: Option<Sums>,
 }
 
+impl AppendedFile {
+    /// Whether nothing follows the header of a file that is to be sealed, so there may be room for the superblock of HDF5 yet.
+    fn may_get_superblock(&self) -> bool {
+        self.is_sealed && self.end == FILE_HEADER_BYTES as u64
+    }
+}
+
 /// A file that was opened to append to it, or created.
 #[allow(clippy::large_enum_variant)] // there is one for a moment
 enum Appendable {
@@ -133,7 +140,7 @@ impl NewFile {
         team.note_bytes(Topic::UserString, &user);
         let vendor = if params.seal { SEALED_VENDOR } else { VENDOR };
         let mut header = file_header(vendor.as_bytes(), &user, params.line_break).to_vec();
-        if params.seal && params.hdf5 {
+        if params.seal && params.hdf5 == Hdf5::Always {
             header.extend(reserved_section(&scda_hdf5::reserved(), params.line_break));
         }
         let (file, target) = open::create(team, path, params, &header)?;
@@ -381,7 +388,8 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
         (team, file) = reading.into_parts();
         // Nothing was changed before all ranks know where to go on.
         let ended = found.and_then(|mut found| {
-            if (params.hdf5 || params.hdf5_commits) && !found.has_superblock {
+            let wants_view = params.hdf5 == Hdf5::Always || params.hdf5_commits;
+            if wants_view && !found.has_superblock && !found.may_get_superblock() {
                 let words = "hdf5: the file has no room for the superblock of HDF5; scda copy --hdf5 writes a copy that has";
                 return Err(Error::argument(words).into());
             }
@@ -421,17 +429,29 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
         Ok(found)
     });
     match result {
-        Ok(AppendedFile { end, user, is_sealed, has_superblock, sealer, sums, .. }) => {
+        Ok(found) => {
+            let may_get_superblock = found.may_get_superblock();
+            let AppendedFile { end, user, is_sealed, has_superblock, sealer, sums, .. } = found;
             let file = SummedFile::new(file, sums);
-            // Who has created the file has said so.
-            params.hdf5 = has_superblock;
+            params.hdf5 = match params.hdf5 {
+                // The creator of the file chose.
+                _ if has_superblock => Hdf5::Always,
+                wanted if may_get_superblock => wanted,
+                _ => Hdf5::Never,
+            };
             let (is_first_seal, is_copy) = (sealer.is_some() && !is_sealed, params.atomic);
+            let is_without_room = params.hdf5 == Hdf5::Always && !has_superblock;
             let mut session = begin(team, file, target, params, sealer, Progress::of_whole_file(end));
             if is_first_seal {
                 // What is appended is removed if it is not committed; what the file had is not.
                 let (state, call) = session.begin()?;
                 let sealed = state.sections.seal(!is_copy, false);
                 session.end(&call, sealed)?;
+            }
+            if is_without_room {
+                let (state, call) = session.begin()?;
+                let reserved = state.sections.reserve_superblock();
+                session.end(&call, reserved)?;
             }
             Ok(Writer { session, user, cut_off: Some(whole.saturating_sub(end)) })
         }

@@ -105,6 +105,12 @@ impl WriterState {
         }
     }
 
+    /// Makes room for the superblock of HDF5: see [`Sections::reserve_superblock`].
+    pub(super) fn reserve_superblock(&mut self) -> Result<(), Failure> {
+        self.check_no_streams()?;
+        self.sections.reserve_superblock()
+    }
+
     pub(super) fn statistics(&self) -> Statistics {
         let times = self.sections.times();
         Statistics {

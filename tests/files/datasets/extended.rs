@@ -1,7 +1,7 @@
 //! Rows that are added to a dataset that is in the file already.
 
 use super::case::{Case, Random, cut, items};
-use super::with;
+use super::{offset_of, with};
 use crate::common::options;
 use scda::{
     Communicator, Content, DataMut, DataType, Dataset, Encode, ErrorKind, Faults, IndexBox, Layout,
@@ -201,7 +201,7 @@ fn the_bytes_are_those_of_the_page() {
     put(&mut file, &numbers("rho", 2, true), b"cdef");
     file.close().unwrap();
     let new = String::from_utf8_lossy(&std::fs::read(&path).unwrap()[old.len()..]).into_owned();
-    let data = String::from_utf8_lossy(&old).find("A rho").unwrap();
+    let data = offset_of(&old, "A rho");
     assert!(new.starts_with("B scda added rows 00 -----"), "{new}");
     assert!(new.contains("\"attributes\": {\n    \"scda_first_row\": 1\n  }"), "{new}");
     let user = format!("A {:-<61}\n", format!("/+{data}/rho "));
@@ -448,7 +448,7 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
     write(&path);
     let bytes = std::fs::read(&path).unwrap();
     let text = String::from_utf8_lossy(&bytes);
-    let data = text.find("A a ").unwrap();
+    let data = offset_of(&bytes, "A a ");
     let start = text[text.find("B scda added rows 00").unwrap()..].find('{').unwrap()
         + text.find("B scda added rows 00").unwrap();
     let good = &text[start..start + text[start..].find("}\n=").unwrap() + 2];

@@ -1,6 +1,6 @@
 //! Attributes that are set when their dataset or group is in the file already.
 
-use super::with;
+use super::{offset_of, with};
 use crate::common::options;
 use crate::common::system::{counted, cpu_nanoseconds};
 use scda::{
@@ -88,7 +88,9 @@ fn any_number_of_ranks_sets_them() {
             file.close().unwrap();
         });
         let bytes = std::fs::read(path).unwrap();
-        assert!(bytes.starts_with(&old));
+        // HDF5 is led to another view.
+        let is_old = |at: usize| (512..560).contains(&at) || bytes[at] == old[at];
+        assert!((0..old.len()).all(is_old));
         assert!(bytes == std::fs::read(&paths[0]).unwrap(), "{ranks} ranks");
         let expected = [
             ("rho", r#"{"units":"kg m-3","o":"p"}"#),
@@ -119,7 +121,7 @@ fn the_bytes_are_those_of_the_page() {
     file.set_attributes("rho", 0, r#"{"units": "m"}"#).unwrap();
     file.close().unwrap();
     let new = String::from_utf8_lossy(&std::fs::read(&path).unwrap()[old.len()..]).into_owned();
-    let data = String::from_utf8_lossy(&old).find("A rho").unwrap();
+    let data = offset_of(&old, "A rho");
     let user = format!("/{data}/rho ");
     let expected = format!(
         "I scda attributes 00 ------------------------------------------\n\
@@ -210,7 +212,7 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     let (convention, below) = (&b"scda attributes 00"[..], b"Below: attributes of a dataset.\n");
-    let before = "attributes of the dataset \"rho\" at byte 960: the section before them is not the one that announces";
+    let before = "attributes of the dataset \"rho\" at byte 1408: the section before them is not the one that announces";
     for (user, is_inline, text, words) in [
         (convention, true, "{\"a\": }", "expected value"),
         (convention, true, "[1]", "expected an object"),
@@ -218,7 +220,7 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
         (convention, false, "{}", before),
     ] {
         create(&path);
-        let data = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).find("A rho").unwrap();
+        let data = offset_of(&std::fs::read(&path).unwrap(), "A rho");
         let mut file = append(&path);
         // So that there is one at all.
         file.set_attributes("rho", -1, r#"{"n": 3}"#).unwrap();

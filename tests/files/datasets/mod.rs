@@ -26,6 +26,11 @@ fn with<T: Options>(change: impl FnOnce(&mut T)) -> T {
     params
 }
 
+/// Where this text first stands in the bytes of a file.
+fn offset_of(bytes: &[u8], text: &str) -> usize {
+    bytes.windows(text.len()).position(|found| found == text.as_bytes()).unwrap()
+}
+
 /// The parameters change how the ranks meet, but not the file.
 fn ways() -> Vec<WriteOptions> {
     let few = with(|params: &mut WriteOptions| {

@@ -4,7 +4,7 @@ use crate::description_data::{Data, DescriptionError, Elements, Message, Object,
 use crate::fail::{Fail, Result};
 use crate::files::{EncoderName, OutputFile, Seal, Style, Threads, check_not_left, is_standard, mode_like};
 use crate::make_dataset;
-use scda::{Encode, WriteOptions, Writer};
+use scda::{Encode, Hdf5, WriteOptions, Writer};
 use scda_format::dataset::json::{MAX_DEPTH, checked};
 use serde_json::Value;
 use std::io::{self, Read};
@@ -227,7 +227,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut params = WriteOptions::default();
     (params.tuning.threads, params.line_break) = (args.threads.count(), args.style.into());
     params.seal = args.seal.wanted(sealed);
-    params.hdf5 = args.seal.wants_hdf5(false);
+    params.hdf5 = args.seal.wants_hdf5(Hdf5::default());
     (params.level, params.encoder) = (args.level, args.encoder.into());
     let folder = args.from.parent().unwrap_or(Path::new(""));
     let has_attributes = |value: &Value| value.get("attributes").is_some();

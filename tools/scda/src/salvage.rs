@@ -10,7 +10,7 @@ use crate::files::{Input, OutputFile, Resources, Seal, check_free, check_replace
 use crate::incomplete_streams::{CompletedStreams, IncompleteStreams, NAME};
 use crate::output::{Output, complain, quote, visible};
 use crate::progress::Progress;
-use crate::storage_options::StorageOptions;
+use crate::storage_options::{StorageOptions, hdf5_as};
 use crate::transfer::{as_it_is, leading, read_metadata, with_attributes};
 use scda::{Encode, Reader, Section, SectionType, UserString, Writer};
 use scda_format::dataset::additions::first_row;
@@ -85,7 +85,7 @@ pub fn run(args: &Args) -> Result<()> {
     let wants_seal = args.seal.wanted(scan.sealed.is_some());
     let is_sealed = wants_seal && kept.is_empty();
     params.seal = is_sealed;
-    params.hdf5 = args.seal.wants_hdf5(reader.inspect().has_superblock());
+    params.hdf5 = args.seal.wants_hdf5(hdf5_as(&mut reader));
     let mut file = OutputFile::create(&args.to, args.force, &user, params, std::slice::from_ref(&input))?;
     let bytes = scan.first_start + scan.parts.iter().map(Part::bytes).sum::<u64>();
     let mut progress = Progress::new("salvage", bytes);

@@ -6,7 +6,7 @@ use crate::files::{EncoderName, Resources, Seal, Style, is_standard};
 use crate::output::complain;
 use crate::select::Selection;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use scda::{Codec, Dataset, Encode, Layout, LineBreak, Reader, Section, WriteOptions};
+use scda::{Codec, Dataset, Encode, Hdf5, Layout, LineBreak, Reader, Section, WriteOptions};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -73,6 +73,11 @@ pub struct StorageOptions {
     seal: Seal,
 }
 
+/// A copy is an HDF5 file if the file that is copied has room for the superblock.
+pub fn hdf5_as(reader: &mut Reader) -> Hdf5 {
+    if reader.inspect().has_superblock() { Hdf5::Always } else { Hdf5::Never }
+}
+
 /// Takes the name of a codec.
 pub fn codec_parser() -> impl TypedValueParser<Value = Codec> {
     PossibleValuesParser::new(Codec::NAMES.map(|(_, name)| name))
@@ -84,7 +89,7 @@ impl StorageOptions {
     pub fn params_like(&self, reader: &mut Reader, resources: &Resources) -> WriteOptions {
         let mut params = self.params(reader.header().line_break, resources);
         params.seal = self.seal.wanted(reader.is_sealed());
-        params.hdf5 = self.seal.wants_hdf5(reader.inspect().has_superblock());
+        params.hdf5 = self.seal.wants_hdf5(hdf5_as(reader));
         params
     }
 

@@ -24,7 +24,7 @@ impl Window {
     /// # Errors
     /// Those of opening it.
     pub fn new(input: &Input, end: u64) -> Result<Self> {
-        let file = File::open(input.path()).map_err(|error| Fail::file(input.name(), error))?;
+        let file = input.file().map_err(|error| Fail::file(input.name(), error))?;
         Ok(Self { file, end, start: 0, bytes: Vec::new() })
     }
 

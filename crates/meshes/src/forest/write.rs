@@ -260,6 +260,7 @@ impl<'a> Columns<'a> {
 /// Those of [`Writer::block`].
 pub fn write_about(file: &mut Writer) -> Result<()> {
     let text = include_bytes!("about.txt");
+    file.expect_datasets()?;
     file.block(b"about this file", 0, text.len() as u64, Some(text), Encode::None)
 }
 

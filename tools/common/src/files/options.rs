@@ -1,6 +1,6 @@
 //! The options of commands that read and write files.
 
-use scda::{Encoder, LineBreak, Tuning, WriteOptions};
+use scda::{Encoder, Hdf5, LineBreak, Tuning, WriteOptions};
 
 /// How many threads compress and decompress.
 #[derive(clap::Args, Default)]
@@ -84,28 +84,40 @@ pub struct Seal {
     no_hdf5: bool,
 }
 
+/// Whether a new file is also an HDF5 file: as one of these options says, or `default` without one.
+fn chosen(hdf5: bool, no_hdf5: bool, default: Hdf5) -> Hdf5 {
+    match (hdf5, no_hdf5) {
+        (true, _) => Hdf5::Always,
+        (_, true) => Hdf5::Never,
+        _ => default,
+    }
+}
+
 /// Whether a new file of other data is sealed: it is, by default.
 #[derive(clap::Args, Clone, Copy)]
 pub struct SealByDefault {
     /// Do not seal the new file
     #[arg(long)]
     no_seal: bool,
-    /// Programs for HDF5, such as h5py, can also read the new file
-    #[arg(long, conflicts_with = "no_seal")]
+    /// Make the new file an HDF5 file as well, which h5py and others read [default: if it begins with a dataset or a group]
+    #[arg(long, conflicts_with_all = ["no_hdf5", "no_seal"])]
     hdf5: bool,
+    /// The new file is no HDF5 file
+    #[arg(long)]
+    no_hdf5: bool,
 }
 
 impl SealByDefault {
     /// Sets the options of the new file.
     pub fn set(self, params: &mut WriteOptions) {
-        (params.seal, params.hdf5) = (!self.no_seal, self.hdf5);
+        (params.seal, params.hdf5) = (!self.no_seal, chosen(self.hdf5, self.no_hdf5, Hdf5::default()));
     }
 }
 
 impl Seal {
     /// Whether the new file is also an HDF5 file: the user's choice, or `default` without one.
-    pub fn wants_hdf5(&self, default: bool) -> bool {
-        self.hdf5 || default && !self.no_hdf5
+    pub fn wants_hdf5(&self, default: Hdf5) -> Hdf5 {
+        chosen(self.hdf5, self.no_hdf5, default)
     }
 
     /// The user's choice, or `default` without one.

@@ -10,7 +10,7 @@ use scda_format::padding::LineBreak;
 /// A file with room for a superblock, and so many steps, each closed by itself.
 fn series(place: &Place, name: &str, steps: u8) {
     let mut params = WriteOptions::default();
-    (params.seal, params.hdf5) = (true, true);
+    params.seal = true;
     for step in 0..steps {
         let mut writer = match step {
             0 => Writer::create(Solo, &place.path(name), b"series", &params).unwrap(),
@@ -92,7 +92,7 @@ fn commands_show_and_write_views() {
     place.scda("hdf5 plain.scda").bad(2, "has no room");
     // What HDF5 does not show.
     let mut params = WriteOptions::default();
-    (params.seal, params.hdf5) = (true, true);
+    params.seal = true;
     let mut writer = Writer::create(Solo, &place.path("t.scda"), b"", &params).unwrap();
     for n in 0..7 {
         let mut dataset = Dataset::new(format!("t{n}"), DataType::Uint8, [9]);
@@ -117,7 +117,7 @@ fn commands_show_and_write_views() {
 fn a_wrong_view_is_found() {
     let place = Place::new();
     let mut params = WriteOptions::default();
-    (params.seal, params.hdf5) = (true, true);
+    params.seal = true;
     let mut writer = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
     let dataset = Dataset::new("u", DataType::Uint8, [77]);
     writer.dataset(&dataset, &[IndexBox::all(&[77])], &[b'x'; 77]).unwrap();

@@ -172,9 +172,11 @@ fn each_flipped_bit_of_datasets_and_streams_is_found_and_named() {
     });
     wrote.into_iter().for_each(|result| result.unwrap());
     place.scda("check --strict a.scda").good();
+    // All but the superblock of HDF5, which is wrong or torn then.
+    let is_sealed = |at: &usize| !(512..560).contains(at);
     let (good, sections) = (place.read("a.scda"), single_sections(&place, "a.scda"));
     assert_eq!(sections.len(), 2 + 3 * 2 + 2 * 3);
-    check_reports(flipped(&place, &good, 0..good.len()), &sections);
+    check_reports(flipped(&place, &good, (0..good.len()).filter(is_sealed)), &sections);
 
     // Spaces of the metadata, by which the data begin at a multiple of 4096.
     let mut params = WriteOptions::default();
@@ -185,7 +187,7 @@ fn each_flipped_bit_of_datasets_and_streams_is_found_and_named() {
     file.close().unwrap();
     let (good, sections) = (place.read("b.scda"), single_sections(&place, "b.scda"));
     assert!(sections[0].1 - sections[0].0 > 3000 && good[3000..3100] == [b' '; 100]);
-    check_reports(flipped(&place, &good, (0..4400).step_by(11)), &sections);
+    check_reports(flipped(&place, &good, (0..4400).step_by(11).filter(is_sealed)), &sections);
 }
 
 #[test]

@@ -42,8 +42,11 @@ fn sections(place: &Place, name: &str) -> Vec<(usize, usize)> {
         let start = number(&section["offset"]);
         let end = start + number(&section["stored_bytes"]);
         let user = section["user"].as_str().unwrap();
-        if user == "scda index 00" {
-            break;
+        match user {
+            // A part of the header.
+            "scda hdf5 00" => continue,
+            "scda hdf5 view 00" | "scda index 00" => break,
+            _ => {}
         }
         match sections.last_mut().filter(|_| is_second) {
             Some(last) => last.1 = end,
@@ -128,12 +131,12 @@ fn attributes_that_are_appended_hide_no_flipped_bits() {
 #[test]
 fn a_damaged_header_or_seal_is_not_copied() {
     let (place, good) = prepared();
-    let end = sections(&place, "good.scda").last().unwrap().1;
+    let index = good.windows(16).position(|bytes| bytes == b"A scda index 00 ").unwrap();
     for (command, unchanged) in COMMANDS.into_iter().chain([("attr bad.scda / x=1", "bad.scda")]) {
         // The user string of the file, and the table after the sections.
         let run = refused(&place, &good, 34, 1, command, unchanged);
         assert!(run.err.contains("bad.scda: header of the file: byte 34: "), "{command}: {}", run.err);
-        let run = refused(&place, &good, end + 128 + 300, 1, command, unchanged);
+        let run = refused(&place, &good, index + 128 + 300, 1, command, unchanged);
         assert!(run.err.contains("bad.scda: seal 1: byte "), "{command}: {}", run.err);
     }
     // Without its seal, nothing tells what is damaged: no file that is sealed gets sections of it.
@@ -181,7 +184,8 @@ fn what_replaces_a_section_is_compared() {
 #[test]
 fn sealed_sections_before_others_are_compared() {
     let (place, good) = prepared();
-    let section = sections(&place, "good.scda")[4];
+    let all = sections(&place, "good.scda");
+    let (header, section) = (all[0].0, all[4]);
     let plain = place.read("plain.scda");
     // Two seals, and sections that none seals.
     place.scda("append sealed.scda good.scda").good();
@@ -190,7 +194,7 @@ fn sealed_sections_before_others_are_compared() {
     place.scda("copy --seal --unsealed tail.scda out.scda").good();
     place.scda("check out.scda").good();
     std::fs::remove_file(place.path("out.scda")).unwrap();
-    for (at, count) in [(section.1 - 1, 5), (good.len() + section.1 - 128 - 1, 16)] {
+    for (at, count) in [(section.1 - 1, 5), (good.len() + section.1 - header - 1, 16)] {
         let run = refused(&place, &sealed, at, 1, "copy --seal --unsealed bad.scda out.scda", "sealed.scda");
         assert!(run.err.contains(&format!("bad.scda: section {count} (")), "{}", run.err);
     }

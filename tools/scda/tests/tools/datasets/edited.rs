@@ -89,10 +89,11 @@ fn patterns_are_for_names_that_users_gave() {
             place.scda(&format!("cat a.scda {pattern} --stream 0")).bad(2, "no such section among its");
         }
         let lines = |arguments: &str| place.scda(arguments).good().text().lines().count();
-        assert_eq!(lines("ls --select s* a.scda"), 3);
+        // HDF5 does not show one of them.
+        assert_eq!(lines("ls --select s* a.scda"), 3 + usize::from(seal));
         assert_eq!(place.scda("cat a.scda s*").good().text(), "-42\n");
         // A section for each group and dataset, and before the attributes if these were appended.
-        assert_eq!(lines("ls --raw --select scda* a.scda"), 2 + 11 + usize::from(seal));
+        assert_eq!(lines("ls --raw --select scda* a.scda"), 2 + 11 + 2 * usize::from(seal));
         place.scda("cat --raw a.scda scda*").bad(2, "such sections");
         place.shell("scda copy -f --delete 'scda group 00' a.scda b.scda").good();
         assert_eq!(names("b.scda").len(), others.len() + 1 - 2);
@@ -118,10 +119,16 @@ fn attributes_are_shown_and_set() {
             "units = \"K\"\ntime = 2.50\nflags = [1,{\"a\":null}]\nempty = \"\"\n"
         );
         // They are appended to what is sealed; whatever was there stays.
-        assert_eq!(place.read("b.scda").starts_with(&place.read("a.scda")), seal);
+        let begins_with = |old: &[u8]| {
+            let new = place.read("b.scda");
+            // HDF5 is led to another view.
+            let stays = |at: usize| (512..560).contains(&at) || new[at] == old[at];
+            new.len() >= old.len() && (0..old.len()).all(stays)
+        };
+        assert_eq!(begins_with(&place.read("a.scda")), seal);
         let sealed = place.read("b.scda");
         show("b.scda / --remove title");
-        assert_eq!(place.read("b.scda").starts_with(&sealed), seal);
+        assert_eq!(begins_with(&sealed), seal);
         show("b.scda flow/ scheme=\"mhd\"");
         show("b.scda new/ x=1");
         show("b.scda rho --record 1 second=true");

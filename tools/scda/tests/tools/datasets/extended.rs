@@ -3,6 +3,7 @@
 
 use crate::run::Place;
 use scda::{Codec, DataType, Dataset, Encode, IndexBox, Layout, Solo, Source, WriteOptions, Writer};
+use scda_format::hdf5::clear_superblock;
 
 /// Three kinds of datasets with rows that were added in later commits: plain, in chunks, and bools.
 fn extended(place: &Place, name: &str) {
@@ -116,8 +117,8 @@ fn rows_of_no_dataset_are_found() {
     };
     for (user, words) in [
         ("/+128/rho", "found rows of no dataset, expected that one's data at byte 128"),
-        ("/+768/other", "found rows of no dataset"),
-        ("/+0768/rho", "found another section, expected an array or varray with rows of a dataset"),
+        ("/+1216/other", "found rows of no dataset"),
+        ("/+01216/rho", "found another section, expected an array or varray with rows of a dataset"),
         ("other", "found another section, expected an array or varray with rows of a dataset"),
     ] {
         place.write("a.scda", &all);
@@ -137,7 +138,7 @@ fn rows_of_no_dataset_are_found() {
     let mut file = Writer::append(Solo, &place.path("a.scda"), &params).unwrap();
     let (text, bytes) = (metadata.as_bytes(), metadata.len() as u64);
     file.block(b"scda added rows 00", 0, bytes, Some(text), Encode::None).unwrap();
-    file.array(b"/+768/rho", &[2], 6, Source::Contiguous(&[0; 12]), Encode::None).unwrap();
+    file.array(b"/+1216/rho", &[2], 6, Source::Contiguous(&[0; 12]), Encode::None).unwrap();
     file.close().unwrap();
     let found = place.scda("check a.scda").bad(1, "");
     assert!(found.text().contains("found the first row 2, expected 6"), "{found:?}");
@@ -145,9 +146,7 @@ fn rows_of_no_dataset_are_found() {
 
 /// Where the sections with this user string begin in a file.
 fn sections(all: &[u8], start: &str) -> Vec<usize> {
-    let text = String::from_utf8_lossy(all);
-    assert_eq!(text.len(), all.len());
-    text.match_indices(start).map(|(at, _)| at).collect()
+    (0..all.len()).filter(|&at| all[at..].starts_with(start.as_bytes())).collect()
 }
 
 #[test]
@@ -287,7 +286,7 @@ fn future(data_type: &str, first: u64) -> String {
 fn rows_that_cannot_be_read_are_copied_as_they_are() {
     let place = Place::new();
     extended(&place, "a.scda");
-    append_as_others(&place, "a.scda", &future("\"int16\"", 6), "/+768/rho");
+    append_as_others(&place, "a.scda", &future("\"int16\"", 6), "/+1216/rho");
     let why = "the codec \"future\" at place 1 in the rows 6 to 7";
     let rho = "0 1 0\n1 0 1\n1 0 1\n0 1 0\n0 1 0\n1 0 1\n";
     let is_right = |name: &str| {
@@ -424,7 +423,9 @@ fn rows_that_no_seal_makes_count_are_decoded() {
     let all = place.read("sealed.scda");
     place.scda("salvage --no-seal sealed.scda plain.scda").good();
     // The second rows are not sealed.
-    place.write("tail.scda", &all[..last_seal]);
+    let mut tail = all[..last_seal].to_vec();
+    clear_superblock(0, &mut tail);
+    place.write("tail.scda", &tail);
     let seal_commands =
         ["seal bad.scda", "copy -f --seal bad.scda out.scda", "append --seal bad.scda other.scda"];
     let tail_commands = ["copy -f --seal --unsealed bad.scda out.scda"];
