@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An independent reader of sealed scda files, written from docs/format.md: the standard library only, nothing of libscda.
+"""An independent reader of sealed scda files, written from docs/format.md and docs/hdf5.md: the standard library only, nothing of libscda.
 
   scda_seal.py FILE...          checks every byte of each file, and prints its sections, one line each
   scda_seal.py --torn FILE...   the same for the part up to the last seal, wherever that is
@@ -69,6 +69,46 @@ def table(data, at, user, size):
     return (section.elements, parser.pos) if found else None
 
 
+def block_end(data, at, user):
+    """Where the block of this user string at `at` ends; `at` if there is none."""
+    if not data[at:].startswith(b"B " + user + b" "):
+        return at
+    parser = Parser(data)
+    parser.pos = at
+    section = parser.raw()
+    return parser.pos if (section.type, section.user) == ("B", user) else at
+
+
+def header_end(data):
+    """Where the header of the file ends, with the block that has room for HDF5's superblock."""
+    return block_end(data, 128, b"scda hdf5 00")
+
+
+def view_end(data, at):
+    """Where a view of HDF5 at `at` ends, whose checksum is right; `at` if there is none."""
+    end = block_end(data, at, b"scda hdf5 view 00")
+    if end > at:
+        value = crc(data[at : end - 64])
+        tails = [entry(b"C", value, style) + line_padding(style) for style in STYLES]
+        need(data[end - 64 : end] in tails, f"view at byte {at}: checksum and padding")
+    return end
+
+
+def sealed_bytes(data, row):
+    """The bytes of a section; those of the superblock count as zeros."""
+    found = data[row.O : row.O + row.L]
+    return found[:512] + bytes(48) + found[560:] if row.O == 0 and row.L > 560 else found
+
+
+def check_superblock(data, seals):
+    """It is zero, or leads to what one of these seals covers."""
+    superblock = data[512:560]
+    if header_end(data) > 512 and any(superblock):
+        need(superblock[:8] == b"\x89HDF\r\n\x1a\n", "superblock of HDF5: signature")
+        end = int.from_bytes(superblock[28:36], "little")
+        need(end in [seal.L for seal in seals], f"superblock of HDF5: the end {end} is that of no seal")
+
+
 def read_seal(data, at):
     """The seal at this offset, with the rows of its index; None if it is none."""
     text = data[at : at + SEAL]
@@ -90,7 +130,7 @@ def read_seal(data, at):
     before = -1
     if seal.P:
         previous = seal.P % 32 == 0 and seal.P + SEAL <= seal.I and read_seal(data, seal.P)
-        if not previous or (not index[0] and seal.P + SEAL != seal.I):
+        if not previous or (not index[0] and view_end(data, seal.P + SEAL) != seal.I):
             return None
         before = previous[0].N
     return (seal, index[0]) if len(index[0]) == seal.N - before else None
@@ -112,7 +152,7 @@ def section_row(data, at):
     if at == 0:
         parser = Parser(data)
         _, user = parser.header()
-        return Row("F", user, 0, 128, 0, "E", 0, None, None), []
+        return Row("F", user, 0, header_end(data), 0, "E", 0, None, None), []
     parser = Parser(data)
     parser.pos = at
     section = parser.section()
@@ -171,7 +211,7 @@ def check_seal(data, seal, texts, seals, named):
     for number, row in enumerate(rows):
         at = f"row {number} of the index at byte {seal.I}"
         need(row.O == place, f"{at}: offset {row.O}, not {place}")
-        need(crc(data[row.O : row.O + row.L]) == row.C, f"{at}: checksum of section {row.user!r} at byte {row.O}")
+        need(crc(sealed_bytes(data, row)) == row.C, f"{at}: checksum of section {row.user!r} at byte {row.O}")
         found, more = section_row(data, row.O)
         need(found == row._replace(C=None, S=None), f"{at}: {row}, but the section is {found}")
         place, anchors = row.O + row.L, anchors + more
@@ -180,6 +220,7 @@ def check_seal(data, seal, texts, seals, named):
     order = sorted(range(len(rows)), key=lambda number: (rows[number].kind != "F", hashes[number], rows[number].user, number))
     order = [hashes[number] << 32 | number for number in order]
     need([row.S for row in rows] == order, f"order of the index at byte {seal.I}: {[row.S for row in rows]}, not {order}")
+    place = view_end(data, place)
     if anchors:
         found = table(data, place, b"scda anchors 00", 32)
         need(found is not None, f"anchors at byte {place}")
@@ -207,6 +248,7 @@ def check(data, is_torn):
     for seal, texts in chain:
         all_rows += check_seal(data, seal, texts, seals, named)
         seals.append(seal)
+    check_superblock(data, seals)
     return all_rows, length
 
 

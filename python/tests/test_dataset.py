@@ -857,6 +857,11 @@ def test_what_is_between_indices_is_not_read(tmp_path: Path) -> None:
             assert bytes_read() - before < 2_000_000
 
 
+def without_superblock(data):
+    """All but what leads HDF5 to the last view."""
+    return data[:512] + data[560:]
+
+
 def test_rows_are_added_later(tmp_path: Path) -> None:
     path = tmp_path / "a.scda"
     data = np.arange(60.0).reshape(10, 6)
@@ -888,7 +893,7 @@ def test_rows_are_added_later(tmp_path: Path) -> None:
                 w.dataset("rho", data[:1], extends=True, fill_value=-1.0, **option)
         with pytest.raises(TypeError, match="extends: found 1"):
             w.dataset("rho", data[:1], extends=1)  # type: ignore[arg-type]
-    assert path.read_bytes().startswith(before)
+    assert without_superblock(path.read_bytes()).startswith(without_superblock(before))
     expected = data.copy()
     expected[9, 0] = -1
     with scda.open(path) as f:
@@ -923,7 +928,7 @@ def test_attributes_are_set_later(tmp_path: Path) -> None:
             w.set_attrs("rho", {}, record=2)
         with pytest.raises(scda.ArgumentError):
             w["none"].attrs["c"] = 1
-    assert path.read_bytes().startswith(before)
+    assert without_superblock(path.read_bytes()).startswith(without_superblock(before))
     with scda.open(path) as f:
         assert [dict(record.attrs) for record in f.records("rho")] == [{"units": "K"}, {"units": "kg m-3", "b": [1, 2]}]
         assert f[long].attrs["a"] == 0.5 and f.attrs["title"] == "later"
