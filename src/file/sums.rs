@@ -65,10 +65,6 @@ impl ParallelFile for UnsummedFile<'_> {
     fn sync(&mut self) -> Result<()> {
         self.0.sync()
     }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
 }
 
 impl SummedFile {

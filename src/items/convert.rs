@@ -150,53 +150,24 @@ fn half(number: impl Into<f64>) -> f16 {
 macro_rules! with_number {
     ($data_type:expr, $number:ident => $body:expr) => {
         match ($data_type.kind(), $data_type.number_bytes()) {
-            (Kind::Signed, 1) => {
-                type $number = i8;
-                $body
-            }
-            (Kind::Signed, 2) => {
-                type $number = i16;
-                $body
-            }
-            (Kind::Signed, 4) => {
-                type $number = i32;
-                $body
-            }
-            (Kind::Signed, 8) => {
-                type $number = i64;
-                $body
-            }
-            (Kind::Unsigned, 1) => {
-                type $number = u8;
-                $body
-            }
-            (Kind::Unsigned, 2) => {
-                type $number = u16;
-                $body
-            }
-            (Kind::Unsigned, 4) => {
-                type $number = u32;
-                $body
-            }
-            (Kind::Unsigned, 8) => {
-                type $number = u64;
-                $body
-            }
-            (Kind::Float, 2) => {
-                type $number = f16;
-                $body
-            }
-            (Kind::Float | Kind::Complex, 4) => {
-                type $number = f32;
-                $body
-            }
-            (Kind::Float | Kind::Complex, 8) => {
-                type $number = f64;
-                $body
-            }
+            (Kind::Signed, 1) => with_number!(i8, $number, $body),
+            (Kind::Signed, 2) => with_number!(i16, $number, $body),
+            (Kind::Signed, 4) => with_number!(i32, $number, $body),
+            (Kind::Signed, 8) => with_number!(i64, $number, $body),
+            (Kind::Unsigned, 1) => with_number!(u8, $number, $body),
+            (Kind::Unsigned, 2) => with_number!(u16, $number, $body),
+            (Kind::Unsigned, 4) => with_number!(u32, $number, $body),
+            (Kind::Unsigned, 8) => with_number!(u64, $number, $body),
+            (Kind::Float, 2) => with_number!(f16, $number, $body),
+            (Kind::Float | Kind::Complex, 4) => with_number!(f32, $number, $body),
+            (Kind::Float | Kind::Complex, 8) => with_number!(f64, $number, $body),
             _ => None,
         }
     };
+    ($one:ident, $number:ident, $body:expr) => {{
+        type $number = $one;
+        $body
+    }};
 }
 
 impl Conversion {

@@ -51,13 +51,9 @@ pub struct Memory<'a> {
 /// Where the items of a box go to that is read: as [`Memory`].
 #[derive(Debug)]
 pub struct MemoryMut<'a> {
-    first: *mut u8,
-    room: Reach,
-    strides: Option<&'a [i64]>,
-    shape: Option<&'a [u64]>,
-    /// That of the items in memory; `None`: that of the dataset.
-    data_type: Option<DataType>,
-    memory: PhantomData<&'a mut [u8]>,
+    /// Its pointer was made of one that may write.
+    memory: Memory<'a>,
+    alone: PhantomData<&'a mut [u8]>,
 }
 
 /// The items of boxes, to be written.
@@ -114,12 +110,10 @@ pub(crate) struct Items<'a> {
 /// Memory for the items of a box.
 #[derive(Debug)]
 pub(crate) struct ItemsMut<'a> {
-    first: *mut u8,
-    places: Places,
-    in_file: InFile,
+    items: Items<'a>,
     /// The first item that was scattered and has no number of the type in memory.
     misfit: Option<u64>,
-    memory: PhantomData<&'a mut [u8]>,
+    alone: PhantomData<&'a mut [u8]>,
 }
 
 /// The items of a box as they are in the file.
@@ -143,12 +137,6 @@ unsafe impl Send for Items<'_> {}
 // SAFETY: as above.
 #[allow(unsafe_code)]
 unsafe impl Sync for Items<'_> {}
-// SAFETY: one has it, as `&mut [u8]`, for which it stands.
-#[allow(unsafe_code)]
-unsafe impl Send for MemoryMut<'_> {}
-// SAFETY: as above.
-#[allow(unsafe_code)]
-unsafe impl Send for ItemsMut<'_> {}
 
 impl<'a> Memory<'a> {
     /// The items lie in C order, and are all of `data`.
@@ -166,14 +154,11 @@ impl<'a> Memory<'a> {
 
     fn within(data: &'a [u8], before: usize, strides: Option<&'a [i64]>) -> Self {
         let room = Reach::Bytes { before, all: data.len() };
-        Self {
-            first: data.as_ptr().wrapping_add(before),
-            room,
-            strides,
-            shape: None,
-            data_type: None,
-            memory: PhantomData,
-        }
+        Self::new(data.as_ptr().wrapping_add(before), room, strides)
+    }
+
+    fn new(first: *const u8, room: Reach, strides: Option<&'a [i64]>) -> Self {
+        Self { first, room, strides, shape: None, data_type: None, memory: PhantomData }
     }
 
     /// The first item lies at an address. Without strides they lie in C order.
@@ -182,7 +167,7 @@ impl<'a> Memory<'a> {
     /// All items of the box for which this is used may be read for the lifetime, and nobody changes them.
     #[allow(unsafe_code)]
     pub unsafe fn at(first: *const u8, strides: Option<&'a [i64]>) -> Self {
-        Self { first, room: Reach::Promised, strides, shape: None, data_type: None, memory: PhantomData }
+        Self::new(first, Reach::Promised, strides)
     }
 
     /// The items lie as those of an array of this shape, which has as many, and a stride for each of its dimensions: such as the
@@ -219,10 +204,20 @@ impl<'a> Memory<'a> {
     /// `Argument` for NULL, strides of another number, items outside of the memory, and types that cannot be converted; `Range` for what no
     /// memory holds.
     pub(crate) fn items(&self, count: &[u64], in_file: DataType) -> Result<Items<'a>> {
+        self.items_by(count, in_file, Conversion::new)
+    }
+
+    /// The items, with what converts between the types in memory and in the file.
+    fn items_by(
+        &self,
+        count: &[u64],
+        in_file: DataType,
+        conversion: impl FnOnce(DataType, DataType) -> Result<Option<Conversion>>,
+    ) -> Result<Items<'a>> {
         let data_type = self.data_type.unwrap_or(in_file);
         let places = Places::new(in_memory(self.shape, count)?, self.strides, data_type.item_bytes())?;
         self.room.check(&places, self.first as usize, self.strides.is_some())?;
-        let in_file = InFile::new(in_file, Conversion::new(data_type, in_file)?);
+        let in_file = InFile::new(in_file, conversion(data_type, in_file)?);
         Ok(Items { first: self.first, places, in_file, memory: PhantomData })
     }
 }
@@ -243,14 +238,11 @@ impl<'a> MemoryMut<'a> {
 
     fn within(data: &'a mut [u8], before: usize, strides: Option<&'a [i64]>) -> Self {
         let room = Reach::Bytes { before, all: data.len() };
-        Self {
-            first: data.as_mut_ptr().wrapping_add(before),
-            room,
-            strides,
-            shape: None,
-            data_type: None,
-            memory: PhantomData,
-        }
+        Self::of(Memory::new(data.as_mut_ptr().wrapping_add(before), room, strides))
+    }
+
+    fn of(memory: Memory<'a>) -> Self {
+        Self { memory, alone: PhantomData }
     }
 
     /// The first item goes to an address. Without strides they lie in C order.
@@ -259,19 +251,19 @@ impl<'a> MemoryMut<'a> {
     /// All items of the box for which this is used may be written for the lifetime, and nobody else reads or writes them.
     #[allow(unsafe_code)]
     pub unsafe fn at(first: *mut u8, strides: Option<&'a [i64]>) -> Self {
-        Self { first, room: Reach::Promised, strides, shape: None, data_type: None, memory: PhantomData }
+        Self::of(Memory::new(first, Reach::Promised, strides))
     }
 
     /// As [`Memory::shaped`].
     #[must_use]
     pub fn shaped(self, shape: &'a [u64]) -> Self {
-        Self { shape: Some(shape), ..self }
+        Self::of(self.memory.shaped(shape))
     }
 
     /// In memory, the items get this type, to which they are converted from that of the dataset, as by [`Memory::of_type`].
     #[must_use]
     pub fn of_type(self, data_type: DataType) -> Self {
-        Self { data_type: Some(data_type), ..self }
+        Self::of(self.memory.of_type(data_type))
     }
 
     /// As [`Memory::items`].
@@ -279,12 +271,9 @@ impl<'a> MemoryMut<'a> {
     /// # Errors
     /// Also `Argument` for items that lie on one another.
     pub(crate) fn items(self, count: &[u64], in_file: DataType) -> Result<ItemsMut<'a>> {
-        let data_type = self.data_type.unwrap_or(in_file);
-        let places = Places::new(in_memory(self.shape, count)?, self.strides, data_type.item_bytes())?;
-        self.room.check(&places, self.first as usize, self.strides.is_some())?;
-        places.check_distinct()?;
-        let in_file = InFile::new(in_file, Conversion::new(in_file, data_type)?);
-        Ok(ItemsMut { first: self.first, places, in_file, misfit: None, memory: PhantomData })
+        let items = self.memory.items_by(count, in_file, |memory, file| Conversion::new(file, memory))?;
+        items.places.check_distinct()?;
+        Ok(ItemsMut { items, misfit: None, alone: PhantomData })
     }
 }
 
@@ -377,23 +366,18 @@ impl<'a> Items<'a> {
 
 impl ItemsMut<'_> {
     /// The items, to be read. All of them were written.
-    pub fn as_items(&self) -> Items<'_> {
-        Items {
-            first: self.first,
-            places: self.places.clone(),
-            in_file: self.in_file.clone(),
-            memory: PhantomData,
-        }
+    pub fn as_items(&self) -> &Items<'_> {
+        &self.items
     }
 
     /// Their bytes in the file.
     pub fn bytes(&self) -> u64 {
-        self.places.items() * self.in_file.item_bytes as u64
+        self.items.bytes()
     }
 
     /// Whether they have another type in memory. Then they have the byte order of the machine as soon as they are scattered.
     pub fn are_converted(&self) -> bool {
-        self.in_file.conversion.is_some()
+        self.items.in_file.conversion.is_some()
     }
 
     /// The first item that was scattered, of those that have no number of the type in memory.
@@ -403,7 +387,7 @@ impl ItemsMut<'_> {
 
     /// Whether they lie one after the other as they are in the file.
     pub fn are_packed(&self) -> bool {
-        self.in_file.is_in_memory(&self.places)
+        self.items.in_file.is_in_memory(&self.items.places)
     }
 
     /// The memory of all items, if they lie one after the other as they are in the file.
@@ -414,25 +398,23 @@ impl ItemsMut<'_> {
         }
         let bytes = to_usize(self.bytes());
         // SAFETY: all items were checked to lie in memory that may be written, or this was promised; they follow one another.
-        self.in_file
-            .is_in_memory(&self.places)
-            .then(|| unsafe { slice::from_raw_parts_mut(self.first, bytes) })
+        self.are_packed().then(|| unsafe { slice::from_raw_parts_mut(self.items.first.cast_mut(), bytes) })
     }
 
     /// Copies items to their places, from one on, in C order, as many as `data` has. The box has them. Items that are converted may be
     /// swapped: their numbers in `data` have the byte order of another machine.
     pub fn scatter(&mut self, number: u64, data: &[u8], is_swapped: bool) {
-        let item = self.in_file.item_bytes;
+        let item = self.items.in_file.item_bytes;
         if is_swapped && self.are_converted() {
             let most = (SWAPPED_BYTES / item).max(1) * item;
             for (n, data) in data.chunks(most).enumerate() {
                 let mut piece = data.to_vec();
-                swap_items(&mut piece, self.in_file.data_type);
+                swap_items(&mut piece, self.items.in_file.data_type);
                 self.scatter(number + (n * most / item) as u64, &piece, false);
             }
             return;
         }
-        match &self.in_file.conversion {
+        match &self.items.in_file.conversion {
             Some(conversion) if conversion.has_floats() => in_default(|| self.scatter_rows(number, data)),
             _ => self.scatter_rows(number, data),
         }
@@ -440,12 +422,13 @@ impl ItemsMut<'_> {
 
     #[allow(unsafe_code)]
     fn scatter_rows(&mut self, number: u64, data: &[u8]) {
-        let item = self.in_file.item_bytes;
+        let item = self.items.in_file.item_bytes;
         let items = data.len() / item;
-        debug_assert!(number + items as u64 <= self.places.items());
-        let (first, step, conversion) = (self.first, self.places.step(), &self.in_file.conversion);
+        debug_assert!(number + items as u64 <= self.items.places.items());
+        let (first, step, conversion) =
+            (self.items.first.cast_mut(), self.items.places.step(), &self.items.in_file.conversion);
         let mut misfit = self.misfit;
-        self.places.rows(number, items, |row, before| {
+        self.items.places.rows(number, items, |row, before| {
             let from = (data[before * item..(before + row.items) * item].as_ptr(), item.cast_signed());
             let to = (first.wrapping_offset(row.place), step);
             match conversion {

@@ -18,6 +18,7 @@ mod matches;
 mod pcodec;
 mod probe;
 #[cfg(test)]
+#[path = "tests/proofs.rs"]
 mod proofs;
 mod rounding;
 pub mod shuffle;

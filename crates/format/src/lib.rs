@@ -12,6 +12,7 @@ pub mod layout;
 pub mod names;
 pub mod padding;
 #[cfg(all(test, not(miri)))] // millions of calls
+#[path = "tests/proofs.rs"]
 mod proofs;
 pub mod seal;
 pub mod streams;

@@ -91,12 +91,6 @@ impl Seal {
         parse_entries(&bytes[DATA..], &LETTERS, 0).ok().map(|[_, _, _, length, _]| length)
     }
 
-    /// Whether the bytes begin like a seal. They may still be a damaged seal, or a section of the user.
-    #[must_use]
-    pub fn is_resembled_by(bytes: &[u8; SECTION_HEADER_BYTES]) -> bool {
-        parse_section_header(bytes).is_ok_and(|(kind, user)| kind == SectionType::Block && *user == *SEAL)
-    }
-
     /// Whether the bytes, which are no seal, have come to the disk as one if they were one: of a seal that did not all come
     /// there, the first or the last line is all zero.
     #[must_use]
@@ -228,14 +222,6 @@ mod tests {
             assert!(!Seal::was_here(&bytes), "{}", String::from_utf8_lossy(user));
         }
         assert!(!was_here(256..288, 0) && !was_here(0..32, 0));
-
-        let resembles = |kind, user: &[u8]| {
-            let mut line = [0; SECTION_HEADER_BYTES];
-            put_section_header(&mut line, kind, user, LineBreak::Mime);
-            Seal::is_resembled_by(&line)
-        };
-        assert!(resembles(SectionType::Block, SEAL));
-        assert!(!resembles(SectionType::Array, SEAL) && !resembles(SectionType::Block, b"scda seal 01"));
     }
 
     #[test]

@@ -49,7 +49,4 @@ impl ParallelFile for Double {
     fn sync(&mut self) -> Result<()> {
         Ok(())
     }
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
 }

@@ -26,7 +26,7 @@ pub mod rotation;
 pub mod shared_file;
 pub mod timed;
 
-use scda_base::error::Result;
+use scda_base::error::{Error, ErrorKind, Result};
 
 /// How the ranks reach the file. The bytes of the file are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,12 +46,16 @@ pub enum Driver {
 /// Reading and writing are independent, not collective. A rank whose access fails then leaves no other waiting, and
 /// its counts are right; collective writes of Open MPI report success on a full disk. The accesses of this library
 /// are contiguous, so that collective buffering would gain nothing. The ranks agree on the outcome afterwards.
+///
+/// A file that is only read has no calls of its own to write, truncate and sync: they are `Internal` errors.
 pub trait ParallelFile: Send {
     /// Writes the pieces one after the other, beginning at `offset`. It is an error if not all is written.
     ///
     /// # Errors
     /// Those of the file system.
-    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()>;
+    fn write_at(&mut self, _offset: u64, _pieces: &[&[u8]]) -> Result<()> {
+        Err(read_only())
+    }
 
     /// Fills `buffer` from `offset`.
     ///
@@ -71,13 +75,17 @@ pub trait ParallelFile: Send {
     ///
     /// # Errors
     /// Those of the file system.
-    fn truncate(&mut self, length: u64) -> Result<()>;
+    fn truncate(&mut self, _length: u64) -> Result<()> {
+        Err(read_only())
+    }
 
     /// Brings what was written to stable storage. Collective.
     ///
     /// # Errors
     /// Those of the file system.
-    fn sync(&mut self) -> Result<()>;
+    fn sync(&mut self) -> Result<()> {
+        Err(read_only())
+    }
 
     /// Lets this rank read what other nodes have brought to stable storage, where the cache of its own node may hide that. Not
     /// collective.
@@ -87,5 +95,12 @@ pub trait ParallelFile: Send {
     ///
     /// # Errors
     /// Those that the file system reports only now.
-    fn close(self: Box<Self>) -> Result<()>;
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The error of what changes a file that is only read.
+fn read_only() -> Error {
+    Error::new(ErrorKind::Internal, "a file that is only read cannot be changed")
 }

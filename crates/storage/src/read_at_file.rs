@@ -35,28 +35,12 @@ impl ReadAt for io::Empty {
 pub struct ReadAtFile<T>(pub T);
 
 impl<T: ReadAt> ParallelFile for ReadAtFile<T> {
-    fn write_at(&mut self, _: u64, _: &[&[u8]]) -> Result<()> {
-        Err(never())
-    }
-
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         self.0.read_at(offset, buffer).map_err(|error| told("read", &error).at(offset))
     }
 
     fn size(&mut self) -> Result<u64> {
         self.0.size().map_err(|error| told("size", &error))
-    }
-
-    fn truncate(&mut self, _: u64) -> Result<()> {
-        Err(never())
-    }
-
-    fn sync(&mut self) -> Result<()> {
-        Err(never())
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
     }
 }
 
@@ -68,9 +52,4 @@ fn told(what: &str, error: &io::Error) -> Error {
         _ => ErrorKind::Io,
     };
     Error::new(kind, format!("{what}: {error}"))
-}
-
-/// What is only read is never changed.
-pub(super) fn never() -> Error {
-    Error::new(ErrorKind::Internal, "a file that is only read cannot be changed")
 }

@@ -2,7 +2,6 @@
 
 use super::ParallelFile;
 use super::posix::PosixFile;
-use super::read_at_file::never;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::OFlags;
 use scda_base::error::{Result, quote_path};
@@ -32,27 +31,11 @@ impl AsFd for SharedFile {
 }
 
 impl ParallelFile for SharedFile {
-    fn write_at(&mut self, _: u64, _: &[&[u8]]) -> Result<()> {
-        Err(never())
-    }
-
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         self.0.read(offset, buffer)
     }
 
     fn size(&mut self) -> Result<u64> {
         self.0.status().map(|status| status.size)
-    }
-
-    fn truncate(&mut self, _: u64) -> Result<()> {
-        Err(never())
-    }
-
-    fn sync(&mut self) -> Result<()> {
-        Err(never())
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
     }
 }

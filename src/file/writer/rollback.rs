@@ -59,10 +59,6 @@ impl ParallelFile for InMemory<'_> {
     fn sync(&mut self) -> Result<()> {
         Ok(())
     }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// Seals these sections of a file of `size` bytes, and removes all that follows them. Returns where the file ends. Collective.
