@@ -4,7 +4,7 @@ use super::guard;
 use super::memory::{Values, slice, slice_mut};
 use super::pointers::Text;
 use super::types::{CType, scda_member_t};
-use super::versioned::{StructOut, Structs, versioned};
+use super::versioned::{StructOut, Structs, versioned, zeros};
 use scda::bindings::shape_in_memory;
 use scda::{Data, DataMut, Memory, MemoryMut};
 use scda_base::error::{Error, Result};
@@ -59,25 +59,7 @@ pub struct scda_box<'a> {
 /// A box of a dataset, and where its items lie in memory.
 pub type scda_box_t<'a> = scda_box<'a>;
 
-versioned!(scda_box_t<'_>, "box", "scda_box_init", defaults(), members: Values<'_, scda_member_t<'_>>);
-
-fn defaults<'a>() -> scda_box_t<'a> {
-    let size = size_of::<scda_box_t>();
-    scda_box_t {
-        size,
-        data: null_mut(),
-        start: Values::NULL,
-        count: Values::NULL,
-        stride: Values::NULL,
-        memory_shape: Values::NULL,
-        memory_ndims: 0,
-        r#type: 0,
-        reserved: 0,
-        item_bytes: 0,
-        unit: Text::NULL,
-        members: Values::NULL,
-    }
-}
+versioned!(scda_box_t<'_>, "box", "scda_box_init", zeros(), members: Values<'_, scda_member_t<'_>>);
 
 /// Fills the box of a program that knows its first `size` bytes with the defaults: what `scda_box_init` calls.
 ///

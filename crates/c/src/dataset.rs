@@ -5,7 +5,7 @@ use super::guard;
 use super::memory::{Values, utf8};
 use super::pointers::Text;
 use super::types::{CType, scda_member_t};
-use super::versioned::{StructIn, StructOut, versioned};
+use super::versioned::{StructIn, StructOut, versioned, zeros};
 use scda::bindings::convert_item;
 use scda_base::error::{Error, Result};
 use scda_base::memory::copy;
@@ -123,29 +123,7 @@ pub unsafe extern "C" fn scda_dataset_init_size(d: StructOut<'_, scda_dataset_t>
 }
 
 pub(super) fn empty<'a>() -> scda_dataset_t<'a> {
-    scda_dataset_t {
-        size: size_of::<scda_dataset_t>(),
-        name: [0; SCDA_NAME_BYTES],
-        r#type: 0,
-        ndims: 0,
-        item_bytes: 0,
-        shape: [0; SCDA_MAX_DIMS],
-        chunk: [0; SCDA_MAX_DIMS],
-        encode: SCDA_ENCODE_NONE,
-        codec: SCDA_CODEC_ZSTD,
-        level: -1,
-        shuffle: 1,
-        extends: 0,
-        max_relative_error: 0.0,
-        max_absolute_error: 0.0,
-        dimension_names: Values::NULL,
-        fill_value: Values::NULL,
-        attributes: Text::NULL,
-        unsupported: Text::NULL,
-        unit: Text::NULL,
-        members: Values::NULL,
-        number: 0,
-    }
+    scda_dataset_t { encode: SCDA_ENCODE_NONE, codec: SCDA_CODEC_ZSTD, level: -1, shuffle: 1, ..zeros() }
 }
 
 const CODECS: [(c_int, Codec); 4] = [

@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::context::{on_reader, scda_fcontext_t};
 use super::dataset::{SCDA_MAX_DIMS, SCDA_NAME_BYTES, put_name, put_type};
-use super::versioned::{StructInOut, StructOut, versioned};
+use super::versioned::{StructInOut, StructOut, versioned, zeros};
 use super::{Outcome, guard};
 use scda::{Content, Entry, Reader, Section};
 use std::ffi::{c_char, c_int};
@@ -58,24 +58,7 @@ pub struct scda_entry {
 /// What `scda_fnext_entry` finds in a file.
 pub type scda_entry_t = scda_entry;
 
-versioned!(scda_entry_t, "entry", "scda_entry_init", NONE, E: u64);
-
-/// Before the first one.
-const NONE: scda_entry_t = scda_entry_t {
-    size: size_of::<scda_entry_t>(),
-    section: 0,
-    end: 0,
-    kind: 0,
-    r#type: 0,
-    name: [0; SCDA_NAME_BYTES],
-    record: 0,
-    records: 0,
-    ndims: 0,
-    letter: 0,
-    shape: [0; SCDA_MAX_DIMS],
-    N: 0,
-    E: 0,
-};
+versioned!(scda_entry_t, "entry", "scda_entry_init", zeros(), E: u64);
 
 /// Begins before the first entry, in a struct of which the program knows the first `size` bytes: what `scda_entry_init` calls.
 ///
@@ -124,7 +107,7 @@ pub unsafe extern "C" fn scda_fnext_entry(
 
 /// An entry as C has it.
 fn of_entry(entry: &Entry) -> scda_entry_t {
-    let mut c = NONE;
+    let mut c: scda_entry_t = zeros();
     (c.section, c.end) = (entry.number, entry.end());
     (c.record, c.records) = (entry.record.cast_signed(), entry.records.cast_signed());
     put_name(&mut c.name, entry.name());

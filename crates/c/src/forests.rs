@@ -7,7 +7,7 @@ use super::pointers::Text;
 use super::read_datasets::find_in;
 use super::steps::{FOREST, group_name, units_of};
 use super::types::bytes_of_type;
-use super::versioned::{StructIn, StructInOut, StructOut, versioned};
+use super::versioned::{StructIn, StructInOut, StructOut, versioned, zeros};
 use super::write::lent;
 use super::{Outcome, guard};
 use scda::bindings::{Operation, ReaderCalls, WriterCalls};
@@ -22,7 +22,6 @@ use scda_meshes::forest::write::{self, Arrays, Connectivity, Shared};
 use scda_meshes::forest::{Forest, rules::MAX_LEVEL};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
-use std::ptr::null_mut;
 
 /// A part of a forest that `scda_forest_write` writes: the connectivity.
 pub const SCDA_FOREST_CONNECTIVITY: c_int = 1;
@@ -141,55 +140,8 @@ pub type scda_forest_t<'a> = scda_forest<'a>;
 
 versioned!(scda_forest_t<'_>, "forest", "scda_forest_init", empty(), kept: *mut c_void);
 
-const NO_SHARED: scda_forest_shared_t<'static> = scda_forest_shared_t {
-    count: 0,
-    tree_to: Values::NULL,
-    offsets: Values::NULL,
-    to_tree: Values::NULL,
-    to_code: Values::NULL,
-};
-
 fn empty<'a>() -> scda_forest_t<'a> {
-    scda_forest_t {
-        size: size_of::<scda_forest_t>(),
-        dimension: 0,
-        shapes: 0,
-        finest: MAX_LEVEL.into(),
-        unit: MAX_LEVEL.into(),
-        stored_partition: 0,
-        reserved: 0,
-        trees: 0,
-        first_tree: 0,
-        own_trees: 0,
-        quadrants: 0,
-        first: 0,
-        n: 0,
-        checksum: 0,
-        coordinates: Values::NULL,
-        level: Values::NULL,
-        r#type: Values::NULL,
-        position: Values::NULL,
-        before: 0,
-        after: 0,
-        tree_offsets: Values::NULL,
-        partition: Values::NULL,
-        data_bytes: 0,
-        data: Values::NULL,
-        packed: Values::NULL,
-        tree_to_tree: Values::NULL,
-        tree_to_tree64: Values::NULL,
-        tree_shape: Values::NULL,
-        tree_to_face: Values::NULL,
-        num_vertices: 0,
-        vertices: Values::NULL,
-        tree_to_vertex: Values::NULL,
-        edges: NO_SHARED,
-        corners: NO_SHARED,
-        tree_bytes: 0,
-        tree_data: Values::NULL,
-        functions: Text::NULL,
-        kept: null_mut(),
-    }
+    scda_forest_t { finest: MAX_LEVEL.into(), unit: MAX_LEVEL.into(), ..zeros() }
 }
 
 /// Fills the forest of a program that knows its first `size` bytes with the defaults: what `scda_forest_init` calls.
@@ -259,6 +211,19 @@ fn given<'a, T>(values: &[T]) -> Values<'a, T> {
     }
     // SAFETY: they are kept with the forest.
     unsafe { Values::at(values.as_ptr()) }
+}
+
+/// The group and the forest of a call, and what else it gets.
+fn given_forest<'a, T>(
+    file: &mut impl Collective,
+    group: Text<'a>,
+    m: StructIn<'_, scda_forest_t<'a>>,
+    more: impl FnOnce(&scda_forest_t<'a>) -> Result<T>,
+) -> Result<(&'a str, Forest<'a>, T)> {
+    let group = group_name(file, group, FOREST)?;
+    let known = m.read().and_then(|c| Ok((c.mesh()?, more(&c)?)));
+    let (forest, more) = file.agree_on(known)?;
+    Ok((group, forest, more))
 }
 
 impl<'a> scda_forest_t<'a> {
@@ -493,9 +458,7 @@ pub unsafe extern "C" fn scda_forest_write(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
-        let group = group_name(writer, group, FOREST)?;
-        let known = m.read().and_then(|c| Ok((c, c.mesh()?)));
-        let (c, forest) = writer.agree_on(known)?;
+        let (group, forest, c) = given_forest(writer, group, m, |c| Ok(*c))?;
         let arrays = c.arrays(parts, writer.rank(), writer.size());
         write::write(writer, notes, group, &forest, parts.cast_unsigned(), arrays)
     };
@@ -527,9 +490,7 @@ pub unsafe extern "C" fn scda_forest_write_step(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
-        let group = group_name(writer, group, FOREST)?;
-        let known = m.read().and_then(|c| Ok((c, c.mesh()?)));
-        let (c, forest) = writer.agree_on(known)?;
+        let (group, forest, c) = given_forest(writer, group, m, |c| Ok(*c))?;
         let arrays = c.arrays(SCDA_FOREST_CONNECTIVITY, writer.rank(), writer.size());
         let time = (time, units_of(units));
         put(lacks, c_int::from(write::write_step(writer, notes, group, &forest, time, arrays)?));
@@ -582,9 +543,8 @@ pub unsafe extern "C" fn scda_forest_write_field(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
-        let group = group_name(writer, group, FOREST)?;
-        let known = m.read().and_then(|c| Ok((c.mesh()?, of_c(&field.read()?)?)));
-        let (forest, InMemory { dataset, data_type }) = writer.agree_on(known)?;
+        let (group, forest, field) = given_forest(writer, group, m, |_| of_c(&field.read()?))?;
+        let InMemory { dataset, data_type } = field;
         let rows = write::field(writer, notes, group, &forest, Ok(&dataset))?;
         write_rows(writer, &rows, data_type, data, lend != 0)
     };
@@ -616,9 +576,8 @@ pub unsafe extern "C" fn scda_forest_write_ragged(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
-        let group = group_name(writer, group, FOREST)?;
-        let known = m.read().and_then(|c| Ok((c.mesh()?, of_c(&field.read()?)?)));
-        let (forest, InMemory { dataset, data_type }) = writer.agree_on(known)?;
+        let (group, forest, field) = given_forest(writer, group, m, |_| of_c(&field.read()?))?;
+        let InMemory { dataset, data_type } = field;
         let own = bytes(counts, Some(forest.n), "counts");
         let [of_counts, rows] = write::ragged(writer, notes, group, &forest, Ok(&dataset), own)?;
         // SAFETY: as many numbers, whose bytes are data.
@@ -879,9 +838,7 @@ pub unsafe extern "C" fn scda_forest_read_field(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        let group = group_name(reader, group, FOREST)?;
-        let known = m.read().and_then(|c| Ok((c.mesh()?, Type::new(r#type)?)));
-        let (forest, of) = reader.agree_on(known)?;
+        let (group, forest, of) = given_forest(reader, group, m, |_| Type::new(r#type))?;
         let name = name.utf8("name of a field");
         let rows =
             of.wanted(components, |wanted| read::field(reader, (group, step), &forest, name, wanted))?;
@@ -915,9 +872,7 @@ pub unsafe extern "C" fn scda_forest_read_counts(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        let group = group_name(reader, group, FOREST)?;
-        let known = m.read().and_then(|c| c.mesh());
-        let forest = reader.agree_on(known)?;
+        let (group, forest, ()) = given_forest(reader, group, m, |_| Ok(()))?;
         let room = counts.get(forest.n, "counts").map(|counts| {
             let bytes = size_of_val(counts);
             // SAFETY: as many numbers, whose bytes are data.
@@ -958,9 +913,7 @@ pub unsafe extern "C" fn scda_forest_read_ragged(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        let group = group_name(reader, group, FOREST)?;
-        let known = m.read().and_then(|c| Ok((c.mesh()?, Type::new(r#type)?)));
-        let (forest, of) = reader.agree_on(known)?;
+        let (group, forest, of) = given_forest(reader, group, m, |_| Type::new(r#type))?;
         let (name, counts) = (name.utf8("name of a field"), bytes(counts, Some(forest.n), "counts"));
         let rows = of.wanted(components, |wanted| {
             read::ragged(reader, (group, step), &forest, name, wanted, counts)

@@ -5,7 +5,7 @@ use super::dataset::{InMemory, array, of_c, scda_dataset_t};
 use super::memory::{Room, Values};
 use super::pointers::Text;
 use super::steps::group_name;
-use super::versioned::{StructIn, StructInOut, StructOut, versioned};
+use super::versioned::{StructIn, StructInOut, StructOut, versioned, zeros};
 use super::{Outcome, guard};
 use scda::{Collective, Reader, Writer};
 use scda_base::error::{Error, Result};
@@ -14,7 +14,6 @@ use scda_meshes::particles::{self, GROUP, OwnCells, Particles};
 use scda_meshes::{Items, ItemsMut, MeshNotes};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
-use std::ptr::null_mut;
 
 /// Which particles each rank has. Fill it by `scda_particles_init`; then set what `scda_particles_write` needs, or let
 /// `scda_particles_read` fill it. What it points to is used during that call alone. Release it by `scda_particles_free`.
@@ -50,23 +49,7 @@ pub struct scda_particles<'a> {
 /// Which particles each rank has.
 pub type scda_particles_t<'a> = scda_particles<'a>;
 
-versioned!(scda_particles_t<'_>, "particles", "scda_particles_init", empty(), kept: *mut c_void);
-
-fn empty<'a>() -> scda_particles_t<'a> {
-    scda_particles_t {
-        size: size_of::<scda_particles_t>(),
-        cells: 0,
-        counts: Values::NULL,
-        number: Values::NULL,
-        mesh: Text::NULL,
-        n: 0,
-        particles: 0,
-        all_cells: 0,
-        first: 0,
-        first_cell: 0,
-        kept: null_mut(),
-    }
-}
+versioned!(scda_particles_t<'_>, "particles", "scda_particles_init", zeros(), kept: *mut c_void);
 
 /// Fills the particles of a program that knows their first `size` bytes with the defaults: what `scda_particles_init` calls.
 ///
@@ -91,7 +74,7 @@ pub unsafe extern "C" fn scda_particles_free(p: StructInOut<'_, scda_particles_t
     let body = || {
         drop(take(&p.given().read()?));
         let size = p.given().size()?;
-        p.write(scda_particles_t { size, ..empty() })?;
+        p.write(scda_particles_t { size, ..zeros() })?;
         Ok((0, Outcome::Success))
     };
     guard(None, -1, body)

@@ -6,7 +6,7 @@ use super::memory::Values;
 use super::pointers::Text;
 use super::steps::group_name;
 use super::types::{SCDA_TYPE_BOOL, SCDA_TYPE_COMPLEX128};
-use super::versioned::{StructIn, StructInOut, StructOut, Structs, versioned};
+use super::versioned::{StructIn, StructInOut, StructOut, Structs, versioned, zeros};
 use super::{Outcome, guard};
 use scda::{Collective, Dataset, Memory, MemoryMut, Reader, Writer};
 use scda_base::error::{Error, Result};
@@ -63,28 +63,7 @@ pub struct scda_patches<'a> {
 /// A mesh of patches.
 pub type scda_patches_t<'a> = scda_patches<'a>;
 
-versioned!(scda_patches_t<'_>, "mesh of patches", "scda_patches_init", empty(), kept: *mut c_void);
-
-fn empty<'a>() -> scda_patches_t<'a> {
-    scda_patches_t {
-        size: size_of::<scda_patches_t>(),
-        dimension: 0,
-        levels: 0,
-        ratio: Values::NULL,
-        domain: Values::NULL,
-        geometry: Values::NULL,
-        n: 0,
-        level: Values::NULL,
-        boxes: Values::NULL,
-        number: Values::NULL,
-        patches: 0,
-        cells: 0,
-        first: 0,
-        all_level: Values::NULL,
-        all_boxes: Values::NULL,
-        kept: null_mut(),
-    }
-}
+versioned!(scda_patches_t<'_>, "mesh of patches", "scda_patches_init", zeros(), kept: *mut c_void);
 
 /// A field of patches: what it is in the file, and where its values lie in memory. Fill it by `scda_patch_field_init`.
 ///
@@ -116,16 +95,7 @@ pub type scda_patch_field_t<'a> = scda_patch_field<'a>;
 versioned!(scda_patch_field_t<'_>, "field of patches", "scda_patch_field_init", no_field(), dataset: scda_dataset_t<'_>);
 
 fn no_field<'a>() -> scda_patch_field_t<'a> {
-    let size = size_of::<scda_patch_field_t>();
-    scda_patch_field_t {
-        size,
-        components: 1,
-        ghost: 0,
-        cell_bytes: 0,
-        patch_bytes: 0,
-        data: Values::NULL,
-        dataset: no_dataset(),
-    }
+    scda_patch_field_t { components: 1, dataset: no_dataset(), ..zeros() }
 }
 
 /// Fills the mesh of a program that knows its first `size` bytes with the defaults: what `scda_patches_init` calls.
@@ -166,7 +136,7 @@ pub unsafe extern "C" fn scda_patches_free(m: StructInOut<'_, scda_patches_t>) -
     let body = || {
         let c = m.given().read()?;
         drop(take(&c));
-        m.write(scda_patches_t { size: c.size, dimension: c.dimension, ..empty() })?;
+        m.write(scda_patches_t { size: c.size, dimension: c.dimension, ..zeros() })?;
         Ok((0, Outcome::Success))
     };
     guard(None, -1, body)
@@ -485,7 +455,7 @@ pub unsafe extern "C" fn scda_patches_read_mesh(
             level: unsafe { Values::at(kept.level.as_ptr()) },
             // SAFETY: as above.
             boxes: unsafe { Values::at(kept.boxes.as_ptr()) },
-            ..empty()
+            ..zeros()
         };
         own.point_to(&kept.mesh.frame);
         drop(take(&c));

@@ -10,6 +10,7 @@ use scda_format::layout::product;
 use std::borrow::Cow;
 use std::ffi::c_int;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ptr::copy_nonoverlapping;
 
 /// The most bytes of a struct of a newer version. A larger size was never set.
@@ -50,6 +51,15 @@ macro_rules! versioned {
     };
 }
 pub(super) use versioned;
+
+/// Zeros and NULL, but for the size.
+pub(super) fn zeros<T: Versioned>() -> T {
+    let mut value = MaybeUninit::<T>::zeroed();
+    // SAFETY: it begins with its size.
+    unsafe { value.as_mut_ptr().cast::<usize>().write(size_of::<T>()) };
+    // SAFETY: any bytes are a value of it.
+    unsafe { value.assume_init() }
+}
 
 /// A struct that says its size, of which as many bytes may be read, and what it points to; or NULL.
 #[derive(Clone, Copy)]
