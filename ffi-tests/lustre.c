@@ -225,11 +225,11 @@ int main (int argc, char **argv) {
   const int several = g.size > 1;
   barrier (g);
 
-  /* A stripe for each node; the lock of the group for a file that nobody else opens. */
+  /* Two stripes for each node; the lock of the group for a file that nobody else opens. */
   forget ();
   write_and_read (file, params_of (1, 0), 0, several ? "OSL" : "o", "L");
   CHECK (g.rank > 0 || !several ||
-         (last_layout.magic == layout_magic && last_layout.pattern == 1 && last_layout.bytes == 4 << 20 && last_layout.count == g.size &&
+         (last_layout.magic == layout_magic && last_layout.pattern == 1 && last_layout.bytes == 4 << 20 && last_layout.count == 2 * g.size &&
           last_layout.first == UINT16_MAX));
   CHECK (!several || last_group != 0);
   barrier (g);

@@ -81,8 +81,8 @@ pub struct Tuning {
     /// KiB or `writers_per_node` is given. Where this is 0, the environment variable `SCDA_STRIPE_BYTES` of rank 0 decides if it is
     /// set.
     pub stripe_bytes: u64,
-    /// On Lustre, the number of stripes of a new file that the POSIX driver writes, at most 2000; a server may have several of them. 0: a
-    /// stripe for each node, of [`Self::stripe_bytes`] or 4 MiB, if the ranks are on several nodes and neither the folder nor the file
+    /// On Lustre, the number of stripes of a new file that the POSIX driver writes, at most 2000; a server may have several of them. 0: two
+    /// stripes for each node, of [`Self::stripe_bytes`] or 4 MiB, if the ranks are on several nodes and neither the folder nor the file
     /// system has a layout that somebody chose. Where Lustre refuses, and elsewhere, the file is as the file system makes it. Where this
     /// is 0, the environment variable `SCDA_STRIPE_COUNT` of rank 0 decides if it is set.
     pub stripe_count: u64,

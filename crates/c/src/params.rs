@@ -73,7 +73,7 @@ pub struct scda_params<'a> {
     /// or `writers_per_node` is given. The environment variable `SCDA_STRIPE_BYTES` of rank 0 replaces a 0.
     pub stripe_bytes: u64,
     /// On Lustre, the number of stripes of a new file that the POSIX driver writes, at most 2000; a server may have
-    /// several of them. 0 (default): one for each node, of `stripe_bytes` or 4 MiB, if the ranks are on several nodes
+    /// several of them. 0 (default): two for each node, of `stripe_bytes` or 4 MiB, if the ranks are on several nodes
     /// and neither the folder nor the file system has a layout that somebody chose. Where Lustre refuses, and elsewhere,
     /// the file is as the file system makes it. The environment variable `SCDA_STRIPE_COUNT` of rank 0 replaces a 0.
     pub stripe_count: u64,

@@ -45,6 +45,9 @@ const STRIPE_BYTES: u64 = 4 << 20;
 /// The group of all ranks of a job. What matters is that it is not 0, and the same for all that write one file.
 const GROUP: usize = 0x5CDA;
 
+/// So many objects for each node that writes: one server is slower than a node (docs/model.md).
+const STRIPES_PER_NODE: u64 = 2;
+
 /// The layout of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -80,8 +83,7 @@ fn choose(nodes: u64, wanted: Wanted, is_chosen: impl FnOnce() -> bool) -> Optio
     let bytes = if is_valid { wanted.bytes } else { STRIPE_BYTES };
     let (count, may_overstripe) = match wanted.count {
         0 if nodes < 2 || is_chosen() => return None,
-        // As many objects as clients write; more locks than that are not needed.
-        0 => (nodes, false),
+        0 => (STRIPES_PER_NODE * nodes, false),
         count => (count, true),
     };
     Some(Layout { count: count.min(MAX_STRIPES), bytes, may_overstripe })
@@ -243,15 +245,15 @@ mod tests {
     }
 
     #[test]
-    fn several_nodes_get_a_stripe_each_unless_somebody_chose() {
+    fn several_nodes_get_two_stripes_each_unless_somebody_chose() {
         let layout = |count, bytes, may_overstripe| Some(Layout { count, bytes, may_overstripe });
         let wanted = |count, bytes| Wanted { count, bytes };
         for (nodes, wanted, is_chosen, expected) in [
             (1, wanted(0, 0), false, None),
             (8, wanted(0, 0), true, None),
-            (8, wanted(0, 0), false, layout(8, 4 << 20, false)),
+            (8, wanted(0, 0), false, layout(16, 4 << 20, false)),
             (9000, wanted(0, 1 << 20), false, layout(2000, 1 << 20, false)),
-            (8, wanted(0, 1000), false, layout(8, 4 << 20, false)), // no stripe of Lustre
+            (8, wanted(0, 1000), false, layout(16, 4 << 20, false)), // no stripe of Lustre
             (1, wanted(3, 0), true, layout(3, 4 << 20, true)),
             (8, wanted(16, 1 << 32), true, layout(16, 4 << 20, true)),
         ] {
