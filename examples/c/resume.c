@@ -1,7 +1,7 @@
 /* A series that stops in time and goes on after any step: docs/restart.md explains it.
  *
- *   resume FILE LAST [RECORD]: simulates up to step LAST, with a checkpoint each tenth step; goes on after the last one of the file,
- *   or after that of this number.
+ *   resume FILE LAST [RECORD]: simulates up to step LAST, with a checkpoint each tenth step; goes on after the last one of the file, or
+ *   after that of this number (0, 1, ...).
  */
 #include <scda.h>
 #include <stdio.h>
