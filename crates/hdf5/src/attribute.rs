@@ -1,10 +1,10 @@
 //! Attributes: from JSON, and as messages.
 
+use crate::buffer::ViewBuffer;
 use crate::bytes::Bytes;
 use crate::datatype::{self, data_type};
 use crate::heap::{Heap, HeapObject, put_variable};
 use crate::message::{Messages, attribute, kind};
-use crate::out::Out;
 use scda_base::error::Result;
 use scda_format::dataset::{DataType, Kind, fill, json};
 use serde_json::Value as Json;
@@ -92,9 +92,9 @@ impl Value {
     }
 
     /// The type, the shape and the data of an attribute.
-    fn parts(&self, out: &mut Out, heap: &mut Heap) -> Result<(Bytes, Option<Vec<u64>>, Bytes)> {
+    fn parts(&self, out: &mut ViewBuffer, heap: &mut Heap) -> Result<(Bytes, Option<Vec<u64>>, Bytes)> {
         let (mut of, mut data) = (Bytes::new(), Bytes::new());
-        let mut text = |out: &mut Out, data: &mut Bytes, text: &str| -> Result<()> {
+        let mut text = |out: &mut ViewBuffer, data: &mut Bytes, text: &str| -> Result<()> {
             let object: Option<HeapObject> =
                 if text.is_empty() { None } else { Some(heap.put(out, text.as_bytes())?) };
             put_variable(data, text.len(), object)
@@ -142,7 +142,13 @@ fn is_text(value: &Json) -> bool {
 ///
 /// # Errors
 /// `Memory`; `Range` if it is too long.
-pub fn put(messages: &mut Messages, out: &mut Out, heap: &mut Heap, name: &str, value: &Value) -> Result<()> {
+pub fn put(
+    messages: &mut Messages,
+    out: &mut ViewBuffer,
+    heap: &mut Heap,
+    name: &str,
+    value: &Value,
+) -> Result<()> {
     let (of, shape, data) = value.parts(out, heap)?;
     let mut message = Bytes::new();
     attribute(&mut message, name, of.as_slice(), shape.as_deref(), data.as_slice())?;

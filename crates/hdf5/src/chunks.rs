@@ -1,10 +1,10 @@
 //! Indexes of the chunks of a dataset: fixed arrays and B-trees.
 
 use crate::UNDEFINED;
+use crate::buffer::ViewBuffer;
 use crate::bytes::Bytes;
 use crate::message::{PAGE_BITS, sealed};
-use crate::old::{PreviousView, number};
-use crate::out::Out;
+use crate::previous_view::{PreviousView, number};
 use crate::tree::{self, Tree};
 use scda_base::error::Result;
 use scda_base::memory::reserve;
@@ -120,7 +120,7 @@ impl Entry {
 
 /// Puts the fixed array of these chunks, which are in C order; its address.
 pub fn fixed_array(
-    out: &mut Out,
+    out: &mut ViewBuffer,
     entry: Entry,
     count: u64,
     chunks: impl Iterator<Item = Chunk>,
@@ -203,7 +203,7 @@ impl ChunkTree {
     }
 
     /// Appends a chunk with the numbers of its place among the chunks, which follows all before in C order.
-    pub fn push(&mut self, out: &mut Out, chunk: Chunk, place: &[u64]) -> Result<()> {
+    pub fn push(&mut self, out: &mut ViewBuffer, chunk: Chunk, place: &[u64]) -> Result<()> {
         if chunk.address == UNDEFINED {
             return Ok(());
         }
@@ -214,7 +214,7 @@ impl ChunkTree {
     }
 
     /// Puts what was not written yet; the address of the tree. Without chunks, it is nowhere.
-    pub fn finish(self, out: &mut Out) -> Result<u64> {
+    pub fn finish(self, out: &mut ViewBuffer) -> Result<u64> {
         self.tree.finish(out)
     }
 }

@@ -1,12 +1,12 @@
 //! The links of a large group, which HDF5 finds by their names without reading all: a fractal heap and a B-tree.
 
 use crate::UNDEFINED;
+use crate::buffer::ViewBuffer;
 use crate::bytes::Bytes;
 use crate::checksum::checksum;
 use crate::links::{Target, add_link, link, put_message};
 use crate::message::sealed;
-use crate::old::{PreviousView, number, wrong};
-use crate::out::Out;
+use crate::previous_view::{PreviousView, number, wrong};
 use crate::tree::Tree;
 use scda_base::error::Result;
 use scda_base::memory::reserve;
@@ -32,7 +32,7 @@ const BLOCK_HEAD_BYTES: usize = 4 + 1 + 8 + OFFSET_BYTES + 4;
 const HEAD_BYTES: u64 = 146;
 
 /// Puts links, which are sorted; the addresses of the heap and of the tree. `None` if there are too many.
-pub fn put(out: &mut Out, links: &[(&str, Target)]) -> Result<Option<(u64, u64)>> {
+pub fn put(out: &mut ViewBuffer, links: &[(&str, Target)]) -> Result<Option<(u64, u64)>> {
     let mut blocks: Vec<Bytes> = Vec::new();
     let mut records = Vec::new();
     reserve(&mut records, links.len())?;
@@ -86,7 +86,7 @@ fn block_head(heap: u64, offset: u64) -> Result<Bytes> {
 }
 
 /// Puts the header of a heap, then its row of blocks, then these.
-fn put_heap(out: &mut Out, heap: u64, blocks: Vec<Bytes>, links: u64, used: u64) -> Result<()> {
+fn put_heap(out: &mut ViewBuffer, heap: u64, blocks: Vec<Bytes>, links: u64, used: u64) -> Result<()> {
     const CHECKED: u8 = 2;
     let width = blocks.len().next_power_of_two().max(4);
     let (block_bytes, count) = (BLOCK_BYTES as u64, blocks.len() as u64);

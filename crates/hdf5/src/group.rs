@@ -1,10 +1,10 @@
 //! Groups: object headers with links.
 
+use crate::buffer::ViewBuffer;
 use crate::bytes::Bytes;
 use crate::links::{SortedLinks, Target, add_link, link, put_message};
 use crate::message::{Messages, kind};
-use crate::old::{Message, PreviousView, continued, number, wrong};
-use crate::out::Out;
+use crate::previous_view::{Message, PreviousView, continued, number, wrong};
 use crate::{UNDEFINED, dense};
 use scda_base::error::Result;
 use scda_base::memory::reserve;
@@ -17,7 +17,7 @@ const FEWEST_IN_BLOCK: usize = 64;
 
 /// A group of the previous view.
 #[derive(Default)]
-pub struct OldGroup {
+pub struct PreviousGroup {
     /// All links.
     pub links: HashMap<String, Target>,
     /// Blocks of links that its object header continues in, each of which continues in the next.
@@ -36,8 +36,8 @@ pub struct LinkBlock {
 }
 
 /// The group of the previous view at an address.
-pub fn read(old: &mut PreviousView<'_>, address: u64) -> Result<OldGroup> {
-    let mut group = OldGroup::default();
+pub fn read(old: &mut PreviousView<'_>, address: u64) -> Result<PreviousGroup> {
+    let mut group = PreviousGroup::default();
     let header = old.header(address)?;
     let mut next = continued(&header)?;
     add_links(address, &header, &mut group.links)?;
@@ -73,7 +73,7 @@ fn add_links(address: u64, messages: &[Message], links: &mut HashMap<String, Tar
 }
 
 /// Puts a group with these links and these other messages; its address.
-pub fn put(out: &mut Out, links: &SortedLinks<'_>, others: &Messages) -> Result<u64> {
+pub fn put(out: &mut ViewBuffer, links: &SortedLinks<'_>, others: &Messages) -> Result<u64> {
     let all = links.all();
     let dense = if all.len() > MOST_IN_HEADER { dense::put(out, all)? } else { None };
     match dense {
@@ -83,7 +83,12 @@ pub fn put(out: &mut Out, links: &SortedLinks<'_>, others: &Messages) -> Result<
 }
 
 /// Puts a group that the previous view has with other links: what is as it was in its blocks of links stays there.
-pub fn put_after(out: &mut Out, links: &SortedLinks<'_>, others: &Messages, old: &OldGroup) -> Result<u64> {
+pub fn put_after(
+    out: &mut ViewBuffer,
+    links: &SortedLinks<'_>,
+    others: &Messages,
+    old: &PreviousGroup,
+) -> Result<u64> {
     let is_same = |name: &str| links.get(name).is_some_and(|target| old.links.get(name) == Some(target));
     // The last block is the oldest one, and continues in none.
     let stay = old.blocks.iter().rev().take_while(|block| block.names.iter().all(|name| is_same(name)));
@@ -109,7 +114,7 @@ pub fn put_after(out: &mut Out, links: &SortedLinks<'_>, others: &Messages, old:
 }
 
 fn put_header<'a>(
-    out: &mut Out,
+    out: &mut ViewBuffer,
     links: &mut dyn Iterator<Item = &'a (&'a str, Target)>,
     others: &Messages,
     (heap, tree): (u64, u64),

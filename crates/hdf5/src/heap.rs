@@ -1,7 +1,7 @@
 //! Global heaps, for the texts of attributes and lists of references.
 
+use crate::buffer::ViewBuffer;
 use crate::bytes::Bytes;
-use crate::out::Out;
 use scda_base::error::{Error, Result};
 use scda_base::memory::copy;
 use scda_base::numbers::to_usize;
@@ -52,7 +52,7 @@ impl Heap {
     }
 
     /// Puts zeros so that HDF5 can read each collection whole, where so many bytes follow.
-    pub fn finish(&self, out: &mut Out, following: u64) -> Result<()> {
+    pub fn finish(&self, out: &mut ViewBuffer, following: u64) -> Result<()> {
         let missing = self.end.saturating_sub(out.address().saturating_add(following));
         out.put(&vec![0; to_usize(missing).min(COLLECTION_BYTES)]).map(drop)
     }
@@ -61,7 +61,7 @@ impl Heap {
     ///
     /// # Errors
     /// `Memory`; `Range` beyond the greatest offset of a file.
-    pub fn put(&mut self, out: &mut Out, data: &[u8]) -> Result<HeapObject> {
+    pub fn put(&mut self, out: &mut ViewBuffer, data: &[u8]) -> Result<HeapObject> {
         if let Some(known) = self.known.get(data) {
             return Ok(*known);
         }
@@ -89,7 +89,7 @@ impl Heap {
     }
 
     /// An empty collection with room for an object of so many bytes.
-    fn collection(&mut self, out: &mut Out, object: usize) -> Result<Room> {
+    fn collection(&mut self, out: &mut ViewBuffer, object: usize) -> Result<Room> {
         // With room for the head of what is free.
         let own = self.collection_bytes.max(2 * HEAD_BYTES + object);
         let bytes = own.max(COLLECTION_BYTES);

@@ -6,11 +6,13 @@
 #![forbid(unsafe_code)]
 
 mod attribute;
+mod auxiliary;
+mod buffer;
 mod bytes;
 mod check;
 mod checksum;
 mod chunks;
-mod collected;
+mod collections;
 mod datatype;
 mod dense;
 mod filters;
@@ -18,14 +20,12 @@ mod group;
 mod heap;
 mod item;
 mod links;
-mod made;
 mod message;
 mod names;
-mod old;
-mod out;
 mod parts;
 mod plan;
-mod same;
+mod previous_view;
+mod reuse;
 mod scales;
 mod superblock;
 mod tree;

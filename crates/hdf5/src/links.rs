@@ -2,7 +2,7 @@
 
 use crate::bytes::Bytes;
 use crate::message::{hard_link, soft_link};
-use crate::old::number;
+use crate::previous_view::number;
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 use std::collections::HashMap;

@@ -1,9 +1,9 @@
 //! The objects of a view, by their paths.
 
 use crate::attribute::{self, Value};
-use crate::collected::{list, set};
+use crate::auxiliary::{AuxiliaryDataset, Mapping, Slab, Source};
+use crate::collections::{list, set};
 use crate::item::{Item, ShownDataset};
-use crate::made::{Made, Mapping, Slab, Source};
 use crate::names::{Datasets, Named};
 use crate::scales::Scales;
 use scda_base::error::{Error, Result};
@@ -34,7 +34,7 @@ pub struct Plan {
     /// The attributes of groups, by their paths; that of the root is empty.
     pub groups: BTreeMap<String, Attributes>,
     /// Datasets that the view makes.
-    pub arrays: BTreeMap<String, Made>,
+    pub arrays: BTreeMap<String, AuxiliaryDataset>,
     /// Links to datasets, those that the view makes included.
     pub links: BTreeMap<String, String>,
     /// Links to paths.
@@ -92,7 +92,7 @@ pub fn show(plan: &mut Plan, datasets: &Datasets) -> Result<()> {
 pub type NamedItems = Vec<(String, Arc<Item>)>;
 
 /// The parts of a dataset whose rows do not continue its chunks, with names of their own, and the dataset that shows them as one.
-pub fn joined(name: &str, parts: &[Arc<Item>]) -> Result<(NamedItems, Made)> {
+pub fn joined(name: &str, parts: &[Arc<Item>]) -> Result<(NamedItems, AuxiliaryDataset)> {
     let mut named = Vec::new();
     reserve(&mut named, parts.len())?;
     let mut boxes = Vec::new();
@@ -112,7 +112,7 @@ pub fn joined(name: &str, parts: &[Arc<Item>]) -> Result<(NamedItems, Made)> {
     shape[0] = rows;
     let first = &parts[0];
     let attributes = attribute::of_object(&first.attributes, Some(first.of))?;
-    Ok((named, Made { data_type: first.of, shape, source: Source::Boxes(boxes), attributes }))
+    Ok((named, AuxiliaryDataset { data_type: first.of, shape, source: Source::Boxes(boxes), attributes }))
 }
 
 impl Plan {

@@ -1,6 +1,6 @@
 //! Names of dimensions as dimension scales, by which netCDF-4 and xarray know them.
 
-use crate::collected::{list, set};
+use crate::collections::{list, set};
 use crate::item::{Item, ShownDataset, number_of};
 use scda_base::error::Result;
 use scda_format::dataset::Kind;

@@ -1,10 +1,10 @@
 //! B-trees of version 2, to which records are appended.
 
 use crate::UNDEFINED;
+use crate::buffer::ViewBuffer;
 use crate::bytes::{Bytes, width_of};
 use crate::message::{SPLIT_AND_MERGE, sealed};
-use crate::old::{PreviousView, number, wrong};
-use crate::out::Out;
+use crate::previous_view::{PreviousView, number, wrong};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{copy, reserve};
 use scda_base::numbers::to_usize;
@@ -187,7 +187,7 @@ impl Tree {
     }
 
     /// Appends a record, which follows all before in the order of the tree.
-    pub fn push(&mut self, out: &mut Out, record: &[u8]) -> Result<()> {
+    pub fn push(&mut self, out: &mut ViewBuffer, record: &[u8]) -> Result<()> {
         self.total = self.total.saturating_add(1);
         self.insert(out, 0, record)
     }
@@ -219,7 +219,7 @@ impl Tree {
 
     /// Puts a record at the end of a level. A full node is written: its last record goes up, between it
     /// and a new node, which begins with the child that was the last.
-    fn insert(&mut self, out: &mut Out, at: usize, record: &[u8]) -> Result<()> {
+    fn insert(&mut self, out: &mut ViewBuffer, at: usize, record: &[u8]) -> Result<()> {
         let size = record.len();
         if self.path[at].count == self.capacity(at)?.most {
             let level = &mut self.path[at];
@@ -252,7 +252,7 @@ impl Tree {
 
     /// Writes a node. What a node has beyond its checksum has no meaning, so of small nodes these bytes are not there: HDF5 reads what
     /// follows, which the index and the seal of the file are at least.
-    fn write(&self, out: &mut Out, at: usize, level: &Level) -> Result<Child> {
+    fn write(&self, out: &mut ViewBuffer, at: usize, level: &Level) -> Result<Child> {
         let mut node = Bytes::new();
         node.put(if at == 0 { b"BTLF\0" } else { b"BTIN\0" })?;
         node.put(&[self.client])?;
@@ -276,7 +276,7 @@ impl Tree {
     }
 
     /// Puts what was not written yet; the address of the tree. Without records, it is nowhere.
-    pub fn finish(mut self, out: &mut Out) -> Result<u64> {
+    pub fn finish(mut self, out: &mut ViewBuffer) -> Result<u64> {
         if self.total == 0 {
             return Ok(UNDEFINED);
         }

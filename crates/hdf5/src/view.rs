@@ -1,12 +1,12 @@
 //! What a view shows, as a caller lists it.
 
 use crate::attribute::{self, Value};
+use crate::auxiliary::AuxiliaryDataset;
 use crate::item::{Entry, Item, Reason, Shown, ShownItems};
-use crate::made::Made;
 use crate::names::Datasets;
-use crate::old::PreviousView;
 use crate::parts::{Array, Previous, ViewBytes};
 use crate::plan::{Plan, joined, show};
+use crate::previous_view::PreviousView;
 use crate::vtk::{self, Tables};
 use crate::writer::Writer;
 use scda_base::error::{Error, Result};
@@ -29,7 +29,7 @@ pub struct View {
     joined: BTreeMap<String, Vec<Arc<Item>>>,
     /// Groups with their attributes, by their paths; that of the root is empty.
     groups: BTreeMap<String, Vec<(String, Value)>>,
-    arrays: BTreeMap<String, Made>,
+    arrays: BTreeMap<String, AuxiliaryDataset>,
     links: BTreeMap<String, String>,
     soft_links: BTreeMap<String, String>,
     hidden: Vec<(String, String)>,

@@ -1,23 +1,23 @@
 //! Writes the objects of a view, all or those that the previous view has not.
 
 use crate::attribute::{self, Value};
+use crate::auxiliary::{AuxiliaryDataset, Source, mappings, progression, progression_capacity};
+use crate::buffer::ViewBuffer;
 use crate::bytes::Bytes;
 use crate::checksum::checksum;
 use crate::chunks::{Chunk, ChunkTree, Chunks, Entry, fixed_array, node_bytes};
-use crate::group::{self, OldGroup};
+use crate::group::{self, PreviousGroup};
 use crate::heap::Heap;
 use crate::item::{Item, Kind, Place, ShownDataset, number_of};
 use crate::links::{Links, Target};
-use crate::made::{Made, Source, mappings, progression, progression_capacity};
 use crate::message::{
     ChunkIndex, MESSAGE_HEAD_BYTES, Messages, UNLIMITED, chunked, contiguous, dataspace, fill_value, kind,
     virtual_layout,
 };
-use crate::old::{PreviousView, wrong};
-use crate::out::Out;
 use crate::parts::ViewBytes;
 use crate::plan::{Attributes, Plan};
-use crate::same::Reused;
+use crate::previous_view::{PreviousView, wrong};
+use crate::reuse::Reuse;
 use crate::scales::{BareScale, Scale, split};
 use crate::tree::SMALL_NODE_BYTES;
 use crate::{BASE, UNDEFINED, datatype};
@@ -33,7 +33,7 @@ const MOST_CONSTANTS_IN_HEADER: usize = 40;
 
 /// Writes the objects.
 pub struct Writer<'a> {
-    out: Out,
+    out: ViewBuffer,
     heap: Heap,
     /// The addresses of datasets of the file that were put, by their numbers; [`UNDEFINED`] of all others.
     datasets: Vec<u64>,
@@ -41,7 +41,7 @@ pub struct Writer<'a> {
     addresses: HashMap<String, u64>,
     old: Option<PreviousView<'a>>,
     /// Groups of the previous view that were read, by their paths.
-    old_groups: HashMap<String, OldGroup>,
+    old_groups: HashMap<String, PreviousGroup>,
     /// The constant messages of the dataset that was put last: those of the fields of a step are mostly alike.
     last: Option<(Arc<Item>, Messages)>,
     /// The object header of the last contiguous dataset.
@@ -60,7 +60,7 @@ impl<'a> Writer<'a> {
     /// Writes from this offset of the file on.
     pub fn new(offset: u64, old: Option<PreviousView<'a>>) -> Result<Self> {
         Ok(Self {
-            out: Out::new(offset)?,
+            out: ViewBuffer::new(offset)?,
             heap: Heap::new(old.is_some()),
             datasets: Vec::new(),
             addresses: HashMap::new(),
@@ -73,7 +73,7 @@ impl<'a> Writer<'a> {
 
     /// Writes what the previous view, if there is one, does not show so.
     pub fn write(mut self, plan: &Plan, before: &Plan) -> Result<ViewBytes> {
-        let same = if self.old.is_some() { Reused::new(plan, before)? } else { Reused::none(plan)? };
+        let same = if self.old.is_some() { Reuse::new(plan, before)? } else { Reuse::none(plan)? };
         let root = match &self.old {
             Some(old) if !same.changed_groups.contains("") => old.root,
             _ => {
@@ -93,7 +93,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Puts all datasets that are new or other ones, first those that others refer to.
-    fn datasets(&mut self, plan: &Plan, before: &Plan, same: &Reused) -> Result<()> {
+    fn datasets(&mut self, plan: &Plan, before: &Plan, same: &Reuse) -> Result<()> {
         resize(&mut self.datasets, plan.datasets.len() as u64)?;
         self.datasets.fill(UNDEFINED);
         for are_scales in [true, false] {
@@ -171,7 +171,7 @@ impl<'a> Writer<'a> {
     }
 
     /// A group of the previous view. Those that it lies in are read first.
-    fn old_group(&mut self, path: &str) -> Result<&OldGroup> {
+    fn old_group(&mut self, path: &str) -> Result<&PreviousGroup> {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         let paths = ends.map(|end| &path[..end]).filter(|here| !here.is_empty());
         for here in [""].into_iter().chain(paths) {
@@ -411,7 +411,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Puts a dataset that the view makes, at a path.
-    fn array(&mut self, path: &str, made: &Made, was: Option<&Made>) -> Result<u64> {
+    fn array(&mut self, path: &str, made: &AuxiliaryDataset, was: Option<&AuxiliaryDataset>) -> Result<u64> {
         let mut messages = Messages::new();
         let mut space = Bytes::new();
         dataspace(&mut space, &made.shape, &made.shape)?;
@@ -429,7 +429,12 @@ impl<'a> Writer<'a> {
     }
 
     /// The message that says where the items are of a dataset that the view makes, which puts them.
-    fn made_layout(&mut self, path: &str, made: &Made, was: Option<&Made>) -> Result<Bytes> {
+    fn made_layout(
+        &mut self,
+        path: &str,
+        made: &AuxiliaryDataset,
+        was: Option<&AuxiliaryDataset>,
+    ) -> Result<Bytes> {
         let mut layout = Bytes::new();
         let bytes = made.bytes()?;
         let data = match &made.source {
@@ -448,9 +453,15 @@ impl<'a> Writer<'a> {
     }
 
     /// The address of the numbers of a progression: those of the previous view, if it has as many.
-    fn progression(&mut self, path: &str, made: &Made, stride: u64, was: Option<&Made>) -> Result<u64> {
-        let capacity = |made: &Made| progression_capacity(made.shape.iter().product());
-        let is_known = |was: &Made| was.source == made.source && capacity(was) == capacity(made);
+    fn progression(
+        &mut self,
+        path: &str,
+        made: &AuxiliaryDataset,
+        stride: u64,
+        was: Option<&AuxiliaryDataset>,
+    ) -> Result<u64> {
+        let capacity = |made: &AuxiliaryDataset| progression_capacity(made.shape.iter().product());
+        let is_known = |was: &AuxiliaryDataset| was.source == made.source && capacity(was) == capacity(made);
         if was.is_some_and(is_known) {
             let address = self.old_address(path)?;
             let old = self.old.as_mut().map(|old| old.dataset(address)).transpose()?;
@@ -472,7 +483,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Puts all groups that are new or other ones, the inner ones first; the address of the root.
-    fn groups(&mut self, plan: &Plan, before: &Plan, same: &Reused) -> Result<u64> {
+    fn groups(&mut self, plan: &Plan, before: &Plan, same: &Reuse) -> Result<u64> {
         let changed = &same.changed_groups;
         let mut links: HashMap<&str, Links<'_>> =
             changed.iter().map(|path| (path.as_str(), Links::default())).collect();
@@ -545,7 +556,7 @@ impl<'a> Writer<'a> {
         Ok(root)
     }
 
-    fn take_old_group(&mut self, path: &str) -> Result<OldGroup> {
+    fn take_old_group(&mut self, path: &str) -> Result<PreviousGroup> {
         self.old_group(path)?;
         Ok(self.old_groups.remove(path).unwrap_or_default())
     }

@@ -1,8 +1,8 @@
 //! What the groups for VTK consist of: links to the datasets of the view, and boxes of them.
 
 use crate::attribute::Value;
+use crate::auxiliary::{AuxiliaryDataset, Mapping, Slab, Source};
 use crate::item::{Item, Reason, number_of};
-use crate::made::{Made, Mapping, Slab, Source};
 use crate::plan::{Attributes, Plan};
 use crate::scales::{Scale, Scales};
 use scda_base::error::Result;
@@ -236,7 +236,7 @@ impl<'a> Canvas<'a> {
     }
 
     fn put(&mut self, name: &str, data_type: DataType, shape: &[u64], source: Source) {
-        let made = Made { data_type, shape: shape.to_vec(), source, attributes: Vec::new() };
+        let made = AuxiliaryDataset { data_type, shape: shape.to_vec(), source, attributes: Vec::new() };
         let path = inner(name);
         self.plan.add_groups(&path);
         self.plan.arrays.insert(path, made);

@@ -2,8 +2,8 @@
 
 use super::canvas::{Canvas, Which, inner};
 use super::series::{Series, each_field};
+use crate::auxiliary::{Mapping, Slab};
 use crate::item::Reason;
-use crate::made::{Mapping, Slab};
 use scda_base::error::Result;
 use scda_format::dataset::DataType;
 

@@ -6,13 +6,13 @@ use scda_base::error::{Error, Result};
 use scda_base::numbers::sum;
 
 /// Bytes that lie one after the other in the file.
-pub struct Out {
+pub struct ViewBuffer {
     bytes: Bytes,
     /// HDF5's address of the first of them.
     start: u64,
 }
 
-impl Out {
+impl ViewBuffer {
     /// None, from this offset of the file on.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use scda_format::dataset::DataType;
 
 /// A dataset that a view makes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Made {
+pub struct AuxiliaryDataset {
     /// The type of its items.
     pub data_type: DataType,
     /// How many there are in each dimension.
@@ -61,7 +61,7 @@ impl Slab {
     }
 }
 
-impl Made {
+impl AuxiliaryDataset {
     /// The bytes of all items.
     pub fn bytes(&self) -> Result<u64> {
         let bytes = self.shape.iter().try_fold(self.data_type.item_bytes(), |all, &n| product(all, n));
@@ -69,7 +69,7 @@ impl Made {
     }
 }
 
-impl From<Array> for Made {
+impl From<Array> for AuxiliaryDataset {
     fn from(array: Array) -> Self {
         let Array { data_type, shape, bytes, attributes } = array;
         Self { data_type, shape, source: Source::Bytes(bytes), attributes }

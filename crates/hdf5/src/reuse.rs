@@ -1,6 +1,6 @@
 //! What of a view is as in the previous one.
 
-use crate::collected::{list, set};
+use crate::collections::{list, set};
 use crate::item::number_of;
 use crate::plan::Plan;
 use crate::scales::{Scale, split};
@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// What is the same, by paths.
-pub struct Reused<'a> {
+pub struct Reuse<'a> {
     /// For each dataset, whether it and all that it refers to are the same.
     pub datasets: Vec<bool>,
     /// Dimensions without coordinates.
@@ -22,7 +22,7 @@ pub struct Reused<'a> {
     before: Vec<Option<usize>>,
 }
 
-impl<'a> Reused<'a> {
+impl<'a> Reuse<'a> {
     /// Nothing: there is no previous view.
     pub fn none(plan: &'a Plan) -> Result<Self> {
         Ok(Self {

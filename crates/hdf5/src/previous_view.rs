@@ -34,7 +34,7 @@ pub struct Message {
 }
 
 /// A dataset of the previous view.
-pub struct OldDataset {
+pub struct PreviousDataset {
     /// The address and the bytes of the block in which its object header continues.
     pub constants: Option<(u64, u64)>,
     /// The data of the message that says where its data are.
@@ -94,12 +94,12 @@ impl<'a> PreviousView<'a> {
     }
 
     /// A dataset.
-    pub fn dataset(&mut self, address: u64) -> Result<OldDataset> {
+    pub fn dataset(&mut self, address: u64) -> Result<PreviousDataset> {
         let mut header = self.header(address)?;
         let constants = continued(&header)?;
         let layout = header.iter_mut().find(|message| message.kind == kind::LAYOUT);
         let layout = layout.map(|message| std::mem::take(&mut message.data)).unwrap_or_default();
-        Ok(OldDataset { constants, layout })
+        Ok(PreviousDataset { constants, layout })
     }
 }
 
