@@ -3,6 +3,7 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 use crate::common::options;
+use scda::bindings::WriterCalls as _;
 use scda::{
     Codec, Communicator, Content, DataType, Dataset, Encode, ErrorKind, Hdf5, IndexBox, Layout, LineBreak,
     ReadOptions, Reader, Solo, Source, WriteOptions, Writer, run_on_threads,

@@ -213,17 +213,6 @@ impl Writer {
         self.write(Operation::Group { path, attributes })
     }
 
-    /// Says that datasets will follow what is written first: the file gets a view for programs for HDF5, unless
-    /// [`WriteOptions::hdf5`](crate::WriteOptions::hdf5) is [`Hdf5::Never`](crate::Hdf5::Never). Without effect in a file that has sections.
-    ///
-    /// # Errors
-    /// `Usage` while streams are open, and the errors of the file system.
-    pub fn expect_datasets(&mut self) -> Result<()> {
-        let (state, call) = self.session.begin()?;
-        let reserved = state.reserve_superblock();
-        self.session.end(&call, reserved)
-    }
-
     /// Sets attributes of a dataset that is in the file already, of this job or an earlier one, or of a group; the others stay. The
     /// `changes` are a JSON object: a member that is `null` takes its attribute away.
     ///

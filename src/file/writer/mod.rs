@@ -450,7 +450,7 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
             }
             if is_without_room {
                 let (state, call) = session.begin()?;
-                let reserved = state.sections.reserve_superblock();
+                let reserved = state.reserve_superblock();
                 session.end(&call, reserved)?;
             }
             Ok(Writer { session, user, cut_off: Some(whole.saturating_sub(end)) })

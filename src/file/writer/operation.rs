@@ -3,6 +3,7 @@
 
 use super::datasets::{Boxes, DatasetBoxes};
 use super::kinds::{DataStream, ElementStream, Section};
+use super::sections::reserve_superblock;
 use super::{Writer, WriterState};
 use crate::file::options::Encode;
 use crate::file::source::Source;
@@ -124,7 +125,7 @@ impl WriterState {
     fn perform(&mut self, operation: Operation<'_>) -> Result<(), Failure> {
         self.check_no_streams()?;
         if operation.is_of_datasets() {
-            self.sections.reserve_superblock()?;
+            reserve_superblock(&mut self.sections)?;
         }
         match operation {
             Operation::Inline { user, root, data } => {

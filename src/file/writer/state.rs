@@ -3,7 +3,7 @@
 use super::commits::Commits;
 use super::datasets::{DatasetCache, DatasetWriter, PendingWrites, RowPartitionCache, Scheduler};
 use super::kinds::{Compression, SectionWriter};
-use super::sections::Sections;
+use super::sections::{self, Sections};
 use super::streams::{OwnStream, StreamWriter};
 use crate::file::session::SessionState;
 use crate::file::statistics::Statistics;
@@ -105,10 +105,10 @@ impl WriterState {
         }
     }
 
-    /// Makes room for the superblock of HDF5: see [`Sections::reserve_superblock`].
-    pub(super) fn reserve_superblock(&mut self) -> Result<(), Failure> {
+    /// Makes room for the superblock of HDF5: see [`sections::reserve_superblock`].
+    pub(crate) fn reserve_superblock(&mut self) -> Result<(), Failure> {
         self.check_no_streams()?;
-        self.sections.reserve_superblock()
+        sections::reserve_superblock(&mut self.sections)
     }
 
     pub(super) fn statistics(&self) -> Statistics {

@@ -8,6 +8,7 @@ use crate::known::{GroupNotes, MeshNotes, known, look};
 use crate::names::{DIMENSION, FOREST, PARTITION as PARTITION_NAME, part_name};
 use crate::steps::write_time;
 use crate::write::field as field_in_group;
+use scda::bindings::WriterCalls as _;
 use scda::{Collective, DataType, Dataset, Encode, Error, IndexBox, Layout, Partition, Result, Writer};
 use scda_base::numbers::to_usize;
 use serde_json::Value;

@@ -10,7 +10,7 @@ pub use runs::{LONGEST_HEAD, SparseBytes, enclose, put_entries, put_with_holes};
 use crate::file::aggregators::Route;
 use crate::file::buffer::SectionBuffer;
 use crate::file::deferred_headers::DeferredHeaders;
-use crate::file::options::{Hdf5, WriteOptions};
+use crate::file::options::WriteOptions;
 use crate::file::sums::SummedFile;
 use crate::file::team::Team;
 use scda_format::dataset::additions::title_of_first;
@@ -101,14 +101,6 @@ impl Output {
     #[inline(always)]
     pub fn progress_mut(&mut self) -> &mut Progress {
         &mut self.progress
-    }
-
-    /// The header of the file, after which there is nothing yet, ends here, with room for the superblock of HDF5: that is written. A call
-    /// that goes on has done nothing else.
-    pub fn lengthen_header(&mut self, end: u64) {
-        self.params.hdf5 = Hdf5::Always;
-        self.progress.lengthen_header(end);
-        self.begin_call();
     }
 
     /// A call begins.

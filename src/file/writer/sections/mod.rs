@@ -2,11 +2,13 @@
 
 mod combined_sections;
 mod streamed_section;
+mod superblock;
 mod types;
 
 pub(super) use combined_sections::{Block, Elements, Gather, Pair};
 pub(super) use scda_format::layout::too_large;
 pub(super) use streamed_section::Tail;
+pub(super) use superblock::reserve_superblock;
 pub(super) use types::{LocalElements, head};
 
 use super::output::Output;
@@ -16,8 +18,7 @@ use crate::file::reader::{NewView, OwnReader, new_view};
 use crate::file::sums::{Sums, end_section};
 use crate::file::team::{Failure, Team, split};
 use scda_base::error::Result;
-use scda_format::FILE_HEADER_BYTES;
-use scda_format::hdf5::{LONG_HEADER_BYTES, SUPERBLOCK_OFFSET, reserved_section};
+use scda_format::hdf5::SUPERBLOCK_OFFSET;
 use scda_format::header::SectionType;
 use scda_format::layout::SectionLayout;
 use scda_hdf5::Superblock;
@@ -36,12 +37,15 @@ pub(super) struct Sections {
     own: Option<Box<OwnReader>>,
     /// Whether each rank can read what another one has written, at once.
     is_coherent: bool,
+    /// Whether the file has room for the superblock of HDF5.
+    has_superblock: bool,
 }
 
 impl Sections {
     /// A file of which so much is there.
     pub fn new(output: Output, sealer: Option<Sealer>, is_coherent: bool) -> Self {
-        Self { output, sealer, own: None, is_coherent }
+        let has_superblock = output.params().hdf5 == Hdf5::Always;
+        Self { output, sealer, own: None, is_coherent, has_superblock }
     }
 
     /// The file.
@@ -159,33 +163,6 @@ impl Sections {
         end_section(self.output.file_mut(), section.end)
     }
 
-    /// Makes room for the superblock of HDF5 in a sealed file that has nothing but its header, unless it is to have no view. The block
-    /// counts as a part of the header. Collective.
-    #[inline(always)]
-    pub fn reserve_superblock(&mut self) -> Result<(), Failure> {
-        if self.end() == FILE_HEADER_BYTES as u64 { self.lengthen_header() } else { Ok(()) }
-    }
-
-    #[cold]
-    fn lengthen_header(&mut self) -> Result<(), Failure> {
-        let is_wanted = self.params().hdf5 != Hdf5::Never;
-        let Some(sealer) = self.sealer.as_mut().filter(|_| is_wanted) else { return Ok(()) };
-        let is_zero = self.output.team().rank() == 0;
-        let block = reserved_section(&scda_hdf5::reserved(), self.output.params().line_break);
-        // Nothing was passed to the thread yet, if there is one.
-        let written = self.output.file_mut().now().and_then(|file| {
-            let mine: &[u8] = if is_zero { &block } else { &[] };
-            if let Some(sums) = file.sums() {
-                sums.lengthen_only(LONG_HEADER_BYTES, mine);
-            }
-            if is_zero { file.unsummed().write_at(FILE_HEADER_BYTES as u64, &[mine]) } else { Ok(()) }
-        });
-        sealer.lengthen_header(LONG_HEADER_BYTES);
-        self.team_mut().tolerate(written, ())?;
-        self.output.lengthen_header(LONG_HEADER_BYTES);
-        Ok(())
-    }
-
     /// Writes everything, and a seal of it if there is none yet, with a view of HDF5 if that is wanted. With `sync` it is then in stable
     /// storage.
     pub fn seal(&mut self, sync: bool, with_view: bool) -> Result<(), Failure> {
@@ -194,9 +171,9 @@ impl Sections {
         }
         self.output.flush()?;
         // Datasets may follow.
-        self.reserve_superblock()?;
+        reserve_superblock(self)?;
         // After the flush, all is written.
-        let with_view = with_view && self.sealer.is_some() && self.params().hdf5 == Hdf5::Always;
+        let with_view = with_view && self.sealer.is_some() && self.has_superblock;
         if with_view {
             self.let_rank_0_read()?;
         }
