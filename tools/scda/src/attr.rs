@@ -1,18 +1,14 @@
 //! `scda attr`: attributes of datasets, groups and the file.
 
 use crate::check::VerifyingReader;
-use crate::copy::sections;
 use crate::datasets::{Item, LAST_RECORD, Pair, Walk, attribute_lines, attributes_of, by_index};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, LockedInput, OutputFile, Resources};
 use crate::output::{Output, complain};
 use crate::seal::check_all_sealed;
-use crate::section_choice::SectionChoice;
 use crate::storage_options::StorageOptions;
-use crate::transfer::{read_metadata, with_attributes};
 use scda::{DataType, Section};
 use scda_base::numbers::to_usize;
-use scda_format::dataset::additions::changed;
 use scda_format::dataset::json::{MAX_DEPTH, checked, compact};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -20,10 +16,8 @@ use std::path::PathBuf;
 
 /// Show or set attributes of a dataset, a group or the file
 ///
-/// Shows them, each in a line. With KEY=VALUE sets some, with --remove removes some. To a sealed file they are appended: nothing
-/// in it changes. Otherwise a new file with the other sections as they are replaces FILE when it is complete, which takes the
-/// time and the space of a copy. A sealed file with something after its last seal is refused: rewind drops that, salvage
-/// saves what is whole.
+/// Shows them, each in a line. With KEY=VALUE sets some, with --remove removes some. They are appended: nothing in the file changes. It
+/// must be sealed, as seal does it. One with something after its last seal is refused: rewind drops that, salvage saves what is whole.
 #[derive(clap::Args)]
 #[command(after_help = "\
 A VALUE that is JSON is taken as it is, anything else as a string: time=1.50 is a number, time='\"1.50\"' a string; null
@@ -57,8 +51,6 @@ pub struct Args {
 
 /// A dataset or group with its attributes.
 struct Owner {
-    /// The number of its second section.
-    number: u64,
     block: Section,
     attributes: String,
     /// Of a dataset.
@@ -76,7 +68,7 @@ impl Args {
             Pair::Dataset(found) => (found.block, &found.dataset.attributes, Some(found.dataset.data_type)),
             Pair::Group(found) => (found.block, &found.group.attributes, None),
         };
-        Some(Owner { number: item.last(), block, attributes: attributes.clone(), data_type })
+        Some(Owner { block, attributes: attributes.clone(), data_type })
     }
 
     /// Finds what is meant; `None` for a group without attributes. With `compared`, what looks like a dataset or group, but
@@ -203,30 +195,15 @@ pub fn run(args: &Args) -> Result<()> {
     let changes = args.changes(attributes)?;
     let how = StorageOptions::default();
     let params = how.params_like(&mut from.reader, &args.resources);
-    if from.reader.is_sealed() {
-        let mut output = OutputFile::append(&args.file, params, &[])?;
-        // From now on, nobody else writes the file.
-        held.check()?;
-        output.writer()?.set_attributes(&args.name, args.record.unwrap_or(LAST_RECORD), &changes)?;
-        return output.finish();
+    if !from.reader.is_sealed() {
+        return Err(Fail::file(
+            input.name(),
+            "is not sealed: scda seal seals it, and then attributes can be set",
+        ));
     }
-    let attributes = changed(attributes, &changes)?;
-    let path = args.name.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or("/");
-    let mut pick = SectionChoice::new(&[], &[]);
-    if let Some(owner) = &owner {
-        let mut other = input.open()?;
-        other.seek(owner.block.offset)?;
-        other.next_section(true)?;
-        let metadata = read_metadata(&mut other, &owner.block)?;
-        pick.metadata = Some((owner.number, with_attributes(&metadata, &attributes)?));
-    }
-    let (user, style) = (from.reader.header().user, params.line_break);
-    let inputs = std::slice::from_ref(&input);
-    let mut output = OutputFile::create(&args.file, true, &user, params, inputs)?;
-    sections(&input, &mut from, &mut output, &how, &mut pick, style)?;
-    if owner.is_none() {
-        output.writer()?.group(path, &attributes)?;
-    }
+    let mut output = OutputFile::append(&args.file, params, &[])?;
+    // From now on, nobody else writes the file.
     held.check()?;
+    output.writer()?.set_attributes(&args.name, args.record.unwrap_or(LAST_RECORD), &changes)?;
     output.finish()
 }

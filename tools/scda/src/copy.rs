@@ -103,7 +103,6 @@ pub fn sections(
             from.skip(&item)?;
             continue;
         }
-        let metadata = pick.metadata(&item);
         let way = TransferOptions { how, style };
         if is_packed {
             // This part was packed with the first one.
@@ -119,7 +118,7 @@ pub fn sections(
             from.skip(&item)?;
         } else {
             from.check(input, &item, output.is_sealed(), &mut progress)?;
-            way.item(&mut from.reader, &mut walk, &item, output, metadata, &mut progress)?;
+            way.item(&mut from.reader, &mut walk, &item, output, &mut progress)?;
         }
         let end = from.reader.position().unwrap_or(0);
         let sections = item.last() + 1 - item.number;

@@ -36,20 +36,11 @@ pub struct SectionChoice<'a> {
     pub replace: Vec<Replacement>,
     /// Which of them the steps need that are copied.
     pub steps: Option<StepSelection<'a>>,
-    /// Other metadata for the dataset or group whose second section has this number.
-    pub metadata: Option<(u64, String)>,
 }
 
 impl<'a> SectionChoice<'a> {
     pub fn new(select: &'a [Selection], delete: &'a [Selection]) -> Self {
-        Self {
-            select,
-            delete,
-            deleted: vec![0; delete.len()],
-            replace: Vec::new(),
-            steps: None,
-            metadata: None,
-        }
+        Self { select, delete, deleted: vec![0; delete.len()], replace: Vec::new(), steps: None }
     }
 
     /// The reader has read the header of the item.
@@ -67,11 +58,6 @@ impl<'a> SectionChoice<'a> {
             }
         }
         Ok(is_wanted)
-    }
-
-    /// The metadata that this dataset or group gets.
-    pub fn metadata(&mut self, item: &Item) -> Option<String> {
-        self.metadata.take_if(|(number, _)| *number == item.last()).map(|(_, text)| text)
     }
 
     /// What comes in its place.
@@ -185,7 +171,7 @@ fn write_at(
     walk.number = before;
     let item = from.next(&mut walk)?.ok_or_else(|| Fail::file(input.name(), "the file has changed"))?;
     from.check(input, &item, output.is_sealed(), progress)?;
-    way.item(&mut from.reader, &mut walk, &item, output, None, progress)?;
+    way.item(&mut from.reader, &mut walk, &item, output, progress)?;
     let end = from.reader.position().unwrap_or(offset);
     Ok(CopyTotals { sections: item.last() + 1 - item.number, bytes: end - offset })
 }

@@ -3,9 +3,7 @@
 use crate::data_batches::Stream;
 use crate::datasets::box_parts;
 use crate::datasets::source::{Share, Source};
-use crate::datasets::{
-    Addition, AdditionName, Found, FoundGroup, FoundStreams, Item, MovedData, Pair, Walk, added_to,
-};
+use crate::datasets::{Addition, AdditionName, Found, FoundStreams, Item, MovedData, Pair, Walk, added_to};
 use crate::fail::{Fail, Result};
 use crate::files::OutputFile;
 use crate::output::complain;
@@ -17,7 +15,7 @@ use scda_base::numbers::to_usize;
 use scda_format::dataset::codecs::Codecs;
 use scda_format::dataset::json::{MAX_METADATA_BYTES, indented, members};
 use scda_format::dataset::metadata::{self, ALIGNMENT};
-use scda_format::dataset::parse::{self, KEYS};
+use scda_format::dataset::parse::KEYS;
 use std::io::Read;
 
 /// How sections are written, and with which line breaks.
@@ -33,15 +31,13 @@ impl TransferOptions<'_> {
         self.how.style.is_none() && self.style == reader.header().line_break
     }
 
-    /// Writes a section, dataset or group, of which the reader has read the first header, and skips it. `metadata`
-    /// come in place of those that it has.
+    /// Writes a section, dataset or group, of which the reader has read the first header, and skips it.
     pub fn item(
         self,
         reader: &mut Reader,
         walk: &mut Walk<'_>,
         item: &Item,
         output: &mut OutputFile,
-        new_metadata: Option<String>,
         progress: &mut Progress,
     ) -> Result<()> {
         let section = &item.section;
@@ -53,7 +49,7 @@ impl TransferOptions<'_> {
             Some(Pair::Group(found)) => {
                 self.keep(reader, output, section, progress)?;
                 reader.next_section(true)?;
-                return self.group(reader, output, found, new_metadata, progress);
+                return self.keep(reader, output, &found.block, progress);
             }
             None => {
                 let section = &moved(walk, item, output)?;
@@ -69,10 +65,7 @@ impl TransferOptions<'_> {
         // Rows that are compressed one by one stay so.
         let encode = if stored.is_none() && found.data.decoded { Encode::Always } else { Encode::None };
         let stored = stored.or_else(|| (!found.added.is_empty()).then(|| found.dataset.clone()));
-        if let Some(mut stored) = stored {
-            if let Some(text) = &new_metadata {
-                stored.attributes = parse::dataset(&stored.name, text.as_bytes())?.dataset.attributes;
-            }
+        if let Some(stored) = stored {
             let Some(why) = &stored.unsupported else {
                 walk.goes_to(found.data.offset, None);
                 let lost = unknown_keys(&read_metadata(reader, section)?)?;
@@ -115,13 +108,10 @@ impl TransferOptions<'_> {
             }
             complain(&words);
         }
-        let changed = match (new_metadata, found.later) {
-            (Some(text), _) => Some(text),
+        let changed = match found.later {
             // In the copy, the data are elsewhere.
-            (None, Some(_)) => {
-                Some(with_attributes(&read_metadata(reader, section)?, &found.dataset.attributes)?)
-            }
-            (None, None) => shifted(reader, output, found)?,
+            Some(_) => Some(with_attributes(&read_metadata(reader, section)?, &found.dataset.attributes)?),
+            None => shifted(reader, output, found)?,
         };
         match changed {
             Some(text) => {
@@ -165,21 +155,6 @@ impl TransferOptions<'_> {
             self.keep(reader, output, part, progress)?;
         }
         Ok(())
-    }
-
-    /// Writes the attributes of a group, which the reader has before it.
-    fn group(
-        self,
-        reader: &mut Reader,
-        output: &mut OutputFile,
-        found: &FoundGroup,
-        new_metadata: Option<String>,
-        progress: &mut Progress,
-    ) -> Result<()> {
-        let Some(text) = new_metadata else { return self.keep(reader, output, &found.block, progress) };
-        let (user, bytes) = (&found.block.user, text.len() as u64);
-        output.writer()?.incremental().block(user, bytes, &mut text.as_bytes(), Encode::None)?;
-        Ok(reader.skip()?)
     }
 
     /// Writes the sections with rows that were added to a dataset, as they are, after its copy.
@@ -277,7 +252,7 @@ fn unknown_keys(metadata: &str) -> Result<Vec<String>> {
 }
 
 /// The metadata with new attributes. Everything else stays byte for byte.
-pub fn with_attributes(metadata: &str, attributes: &str) -> Result<String> {
+fn with_attributes(metadata: &str, attributes: &str) -> Result<String> {
     let found = members(metadata.as_bytes())?;
     let text = match found.iter().find(|member| member.key == "attributes") {
         Some(member) => {
@@ -301,7 +276,7 @@ pub fn with_attributes(metadata: &str, attributes: &str) -> Result<String> {
 }
 
 /// The text of the block of metadata whose header was just read.
-pub fn read_metadata(reader: &mut Reader, block: &Section) -> Result<String> {
+fn read_metadata(reader: &mut Reader, block: &Section) -> Result<String> {
     let mut text = vec![0; to_usize(block.size)];
     reader.ranges().read_block(0..block.size, &mut text)?;
     // The caller has parsed the metadata.

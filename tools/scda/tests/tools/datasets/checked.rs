@@ -127,10 +127,6 @@ fn unknown_codecs_are_shown_and_kept() {
         let words = "scda: dataset \"x\": left out of its new metadata: other\n";
         assert!(run.code == 0 && run.err.contains(words) == is_new, "{option}: {run:?}");
     }
-    // What this library does not know stays as it is written.
-    place.scda("attr b.scda x units=m").good();
-    assert!(place.scda("cat b.scda 1").good().text().contains("\"name\": \"zstd2\""));
-    assert_eq!(place.scda("attr b.scda x").good().text(), "units = \"m\"\n");
 }
 
 /// Seals a copy by the library, which decodes nothing.

@@ -139,10 +139,12 @@ fn aligned_data_stay_aligned() {
     place.scda("copy --select 4- a.scda b.scda").good();
     assert_eq!(offsets("b.scda"), [0, 0]);
     assert!(place.scda("check --strict b.scda").good().text().contains("valid"));
+    place.scda("seal a.scda").good();
     place.scda("attr a.scda small note=changed").good();
-    assert_eq!(offsets("a.scda"), [0, 0]);
     place.scda("attr a.scda x units=m").good();
-    assert_eq!(offsets("a.scda"), [0, 0]);
+    // In a copy, their metadata have other lengths.
     place.scda("copy a.scda c.scda").good();
-    assert!(place.read("a.scda") == place.read("c.scda"));
+    assert_eq!(offsets("c.scda"), [0, 0]);
+    place.scda("copy c.scda d.scda").good();
+    assert!(place.read("c.scda") == place.read("d.scda"));
 }

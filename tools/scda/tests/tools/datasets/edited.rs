@@ -17,7 +17,7 @@ fn datasets_are_deleted_and_replaced_as_one() {
         assert_eq!(names("b.scda"), ["/", "note", "step", "rho", "wave", "raw", "text"]);
         place.scda("check --strict b.scda").good();
         assert_eq!(place.scda("cat b.scda rho --box 0").good().text(), "1\n");
-        assert_eq!(place.scda("ls b.scda").good().text().contains(", sealed"), seal);
+        assert!(place.scda("ls b.scda").good().text().contains(", sealed"));
         // The file itself, which is replaced when the new one is complete.
         place.scda("copy -f --delete rho b.scda b.scda").good();
         assert_eq!(names("b.scda"), ["/", "note", "step", "wave", "raw", "text"]);
@@ -65,7 +65,9 @@ fn patterns_are_for_names_that_users_gave() {
     let place = Place::new();
     for seal in [false, true] {
         with_datasets(&place, "a.scda", seal);
-        place.scda("attr a.scda mask units=K").good();
+        if seal {
+            place.scda("attr a.scda mask units=K").good();
+        }
         let names = |name: &str| -> Vec<String> {
             objects(&place, name).iter().map(|object| object["user"].as_str().unwrap().to_owned()).collect()
         };
@@ -110,6 +112,10 @@ fn attributes_are_shown_and_set() {
         assert_eq!(show("a.scda flow/density"), "units = \"kg m-3\"\n");
         assert_eq!(show("a.scda flow/ --json"), "{\"scheme\":\"hydro\"}\n");
         assert_eq!(show("a.scda mask") + &show("a.scda none/"), "");
+        if !seal {
+            place.scda("attr a.scda / x=1").bad(2, "scda: a.scda: is not sealed: scda seal seals it");
+            continue;
+        }
         place.scda("copy -f a.scda b.scda").good();
         let rights = std::os::unix::fs::PermissionsExt::from_mode(0o640);
         std::fs::set_permissions(place.path("b.scda"), rights).unwrap();
@@ -125,10 +131,10 @@ fn attributes_are_shown_and_set() {
             let stays = |at: usize| (512..560).contains(&at) || new[at] == old[at];
             new.len() >= old.len() && (0..old.len()).all(stays)
         };
-        assert_eq!(begins_with(&place.read("a.scda")), seal);
+        assert!(begins_with(&place.read("a.scda")));
         let sealed = place.read("b.scda");
         show("b.scda / --remove title");
-        assert_eq!(begins_with(&sealed), seal);
+        assert!(begins_with(&sealed));
         show("b.scda flow/ scheme=\"mhd\"");
         show("b.scda new/ x=1");
         show("b.scda rho --record 1 second=true");
@@ -143,7 +149,7 @@ fn attributes_are_shown_and_set() {
         let pairs = |name: &str| {
             place.scda(&format!("ls --raw {name}")).good().text().matches("scda attributes 00").count()
         };
-        assert_eq!(pairs("b.scda"), if seal { 2 } else { 0 });
+        assert_eq!(pairs("b.scda"), 2);
         assert!(!place.scda("ls b.scda").good().text().contains("scda attributes 00"));
         for copy in ["copy -f --delete note b.scda d.scda", "copy -f --decode --delete note b.scda d.scda"] {
             place.scda(copy).good();
@@ -158,7 +164,7 @@ fn attributes_are_shown_and_set() {
         // It is the same file, not a copy in its place: another link to it shows them, too.
         place.shell("cp b.scda d.scda && ln d.scda e.scda").good();
         show("d.scda / page=2");
-        assert_eq!(show("e.scda /") == show("d.scda /"), seal);
+        assert_eq!(show("e.scda /"), show("d.scda /"));
         place.shell("rm d.scda e.scda").good();
         let mode = std::os::unix::fs::MetadataExt::mode(&place.path("b.scda").metadata().unwrap());
         assert_eq!(mode & 0o777, 0o640);
