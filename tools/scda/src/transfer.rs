@@ -252,7 +252,7 @@ fn unknown_keys(metadata: &str) -> Result<Vec<String>> {
 }
 
 /// The metadata with new attributes. Everything else stays byte for byte.
-fn with_attributes(metadata: &str, attributes: &str) -> Result<String> {
+pub fn with_attributes(metadata: &str, attributes: &str) -> Result<String> {
     let found = members(metadata.as_bytes())?;
     let text = match found.iter().find(|member| member.key == "attributes") {
         Some(member) => {
@@ -276,7 +276,7 @@ fn with_attributes(metadata: &str, attributes: &str) -> Result<String> {
 }
 
 /// The text of the block of metadata whose header was just read.
-fn read_metadata(reader: &mut Reader, block: &Section) -> Result<String> {
+pub fn read_metadata(reader: &mut Reader, block: &Section) -> Result<String> {
     let mut text = vec![0; to_usize(block.size)];
     reader.ranges().read_block(0..block.size, &mut text)?;
     // The caller has parsed the metadata.
