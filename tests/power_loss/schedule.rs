@@ -202,6 +202,13 @@ impl Own {
         self.await_turn(inside);
     }
 
+    /// Lets others have their turn. `false` if the run is over.
+    pub fn pass_on(&self) -> bool {
+        let mut inside = self.state();
+        self.pass(&mut inside);
+        !inside.is_over()
+    }
+
     /// The thread begins, when it has the turn.
     pub fn begin(&self) {
         self.await_turn(&mut self.state());

@@ -1,8 +1,8 @@
 //! The threads that ranks start, and what threads wait for: a seed orders them, too. This test program has functions of the names that
-//! the standard library calls in libc to start a thread, to wait for its end, and to wait for what another thread changes (a futex).
+//! the standard library calls in libc to start a thread, to wait for its end, and to wait for what another thread changes (a futex) or sends.
 
 use crate::schedule::{Call, Own};
-use libc::{c_char, c_int, c_long, c_void, pthread_attr_t, pthread_t};
+use libc::{c_char, c_int, c_long, c_void, msghdr, pthread_attr_t, pthread_t, ssize_t};
 use std::mem::transmute;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -33,11 +33,13 @@ impl Real {
 
 static CREATE: Real = Real::new(c"pthread_create");
 static JOIN: Real = Real::new(c"pthread_join");
+static RECVMSG: Real = Real::new(c"recvmsg");
 static SYSCALL: Real = Real::new(c"syscall");
 
 type Main = extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut pthread_t, *const pthread_attr_t, Main, *mut c_void) -> c_int;
 type Join = unsafe extern "C" fn(pthread_t, *mut *mut c_void) -> c_int;
+type Recvmsg = unsafe extern "C" fn(c_int, *mut msghdr, c_int) -> ssize_t;
 type Syscall = unsafe extern "C" fn(c_long, ...) -> c_long;
 
 /// What a thread of a schedule begins with.
@@ -91,6 +93,32 @@ unsafe extern "C" fn pthread_join(thread: pthread_t, result: *mut *mut c_void) -
     let join = unsafe { transmute::<*mut c_void, Join>(JOIN.address()) };
     // SAFETY: as the caller promises.
     unsafe { join(thread, result) }
+}
+
+/// What another thread sends comes after that one has had its turn.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn recvmsg(socket: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
+    // SAFETY: the function has this type.
+    let recvmsg = unsafe { transmute::<*mut c_void, Recvmsg>(RECVMSG.address()) };
+    let Some(own) = Own::get() else {
+        // SAFETY: as the caller promises.
+        return unsafe { recvmsg(socket, message, flags) };
+    };
+    // SAFETY: the place of this thread.
+    let errno = unsafe { libc::__errno_location() };
+    if let Call::Fails(error) = own.call() {
+        // SAFETY: it may be written to.
+        unsafe { *errno = error };
+        return -1;
+    }
+    loop {
+        // SAFETY: as the caller promises.
+        let received = unsafe { recvmsg(socket, message, flags | libc::MSG_DONTWAIT) };
+        // SAFETY: it may be read.
+        if received >= 0 || unsafe { *errno } != libc::EAGAIN || !own.pass_on() {
+            return received;
+        }
+    }
 }
 
 /// In libc its number of arguments varies. As here, the callers pass each one in a register, but for the last.
