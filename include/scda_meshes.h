@@ -505,7 +505,7 @@ int scda_forest_free(scda_forest_t *m);
 /**
  * Writes the text `about this file`: what the format is, where it is described, how compressed data are decoded by hand, and what
  * units, coordinates and the order of quadrants mean. It is for people who have nothing but the file, so it comes first, right after
- * `scda_fopen_write`. `scda_p4est_save` writes it.
+ * `scda_fopen_write`. `scda_p4est_save` writes it. A file that begins with it has a view for HDF5 with `params.hdf5` 0, too.
  *
  * Collective.
  *
