@@ -1,4 +1,4 @@
-//! For bindings to other languages: the calls of [`Writer`](crate::Writer) and [`Reader`](crate::Reader), with arguments that may be
+//! For bindings to other languages: the calls of [`Writer`] and [`Reader`], with arguments that may be
 //! errors of this rank.
 //!
 //! Languages other than Rust can pass arguments that are wrong on one rank alone, such as NULL or memory of
@@ -134,19 +134,19 @@ pub trait ReaderCalls: OpenFile<State = ReaderState> {
         self.session().operate(|state| state.sections().data().read_varray(counts, proc_sizes, data))
     }
 
-    /// As [`SectionRanges::read_block`].
+    /// As [`SectionRanges::read_block`](crate::SectionRanges::read_block).
     #[inline]
     fn read_block_range_if_valid(&mut self, part: Result<(Range<u64>, Option<&mut [u8]>)>) -> Result<()> {
         self.session().operate(|state| state.sections().ranges().read_block_range(part))
     }
 
-    /// As [`SectionRanges::read_array`].
+    /// As [`SectionRanges::read_array`](crate::SectionRanges::read_array).
     #[inline]
     fn read_array_range_if_valid(&mut self, size: u64, part: Result<(Range<u64>, Sink<'_>)>) -> Result<()> {
         self.session().operate(|state| state.sections().ranges().read_array_range(size, part))
     }
 
-    /// As [`SectionRanges::read_varray_sizes`].
+    /// As [`SectionRanges::read_varray_sizes`](crate::SectionRanges::read_varray_sizes).
     #[inline]
     fn read_varray_sizes_range_if_valid(
         &mut self,
@@ -155,7 +155,7 @@ pub trait ReaderCalls: OpenFile<State = ReaderState> {
         self.session().operate(|state| state.sections().ranges().read_varray_sizes_range(part))
     }
 
-    /// As [`SectionRanges::read_varray`].
+    /// As [`SectionRanges::read_varray`](crate::SectionRanges::read_varray).
     #[inline]
     fn read_varray_range_if_valid(
         &mut self,

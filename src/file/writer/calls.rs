@@ -166,7 +166,7 @@ impl Writer {
     }
 
     /// As [`Self::field`], where a rank knows only how many indices of the first dimension it has: the ranks add them up, and the
-    /// first number of the dataset's shape is not looked at. Many fields of one partition take less by [`Self::partition`].
+    /// first number of the dataset's shape is not looked at. Many fields of one partition take less by [`Collective::partition`](crate::Collective::partition).
     ///
     /// # Errors
     /// Those of [`Self::field`].

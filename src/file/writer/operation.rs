@@ -40,13 +40,13 @@ pub enum Operation<'a> {
         data: Result<(&'a [u64], Source<'a>), &'a Error>,
         encode: Encode,
     },
-    /// [`IncrementalWriter::block`].
+    /// [`IncrementalWriter::block`](crate::IncrementalWriter::block).
     BlockFrom { user: &'a [u8], size: u64, data: &'a mut dyn Read, encode: Encode },
-    /// [`IncrementalWriter::array`].
+    /// [`IncrementalWriter::array`](crate::IncrementalWriter::array).
     ArrayFrom { user: &'a [u8], count: u64, size: u64, data: &'a mut dyn DataStream, encode: Encode },
-    /// [`IncrementalWriter::varray`].
+    /// [`IncrementalWriter::varray`](crate::IncrementalWriter::varray).
     VarrayFrom { user: &'a [u8], count: u64, elements: &'a mut dyn ElementStream, encode: Encode },
-    /// [`IncrementalWriter::streams`].
+    /// [`IncrementalWriter::streams`](crate::IncrementalWriter::streams).
     StreamsFrom {
         user: &'a [u8],
         chunk_bytes: u64,
@@ -61,7 +61,7 @@ pub enum Operation<'a> {
     Field { dataset: &'a Dataset, counts: &'a [u64], data: Result<Data<'a>, &'a Error> },
     /// [`Writer::own_field`].
     OwnField { dataset: &'a Dataset, count: u64, data: Result<Data<'a>, &'a Error> },
-    /// [`IncrementalWriter::dataset`].
+    /// [`IncrementalWriter::dataset`](crate::IncrementalWriter::dataset).
     DatasetFrom { dataset: &'a Dataset, data: &'a mut dyn DataStream },
     /// [`Writer::texts`].
     Texts { dataset: &'a Dataset, count: u64, items: Result<&'a Texts, &'a Error> },

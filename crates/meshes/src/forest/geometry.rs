@@ -42,7 +42,7 @@ const VTK_ORDERS: [(u8, &[usize], &[usize]); 7] = [
 
 impl TreeShape {
     /// The corners of an element of this type, as multiples of its edge from corner 0, in the order of docs/t8code.md; those of the tree
-    /// itself are those of [`Self::ROOT`]. `None` if there is no such type.
+    /// itself are those of type [`Self::root`]. `None` if there is no such type.
     #[must_use]
     pub fn corners(self, dimension: usize, kind: i64) -> Option<&'static [[i64; 3]]> {
         let kind = usize::try_from(kind).ok()?;

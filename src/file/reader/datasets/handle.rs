@@ -71,7 +71,7 @@ impl DatasetHandle {
     /// # Errors
     /// `Argument` for boxes that do not lie in the dataset, memory of another size, or a dataset of another file;
     /// `Unsupported` for what [`Dataset::unsupported`] says, `Decode` for a damaged chunk or a bool that is neither 0 nor 1, and
-    /// those of [`SectionRanges::read_varray`]. An error of one rank is an error of all.
+    /// those of [`SectionRanges::read_varray`](crate::SectionRanges::read_varray). An error of one rank is an error of all.
     pub fn read<'a>(
         &self,
         file: &mut Reader,
