@@ -279,8 +279,8 @@ impl SealSearch<'_> {
         }
     }
 
-    /// The first of these indices in the order of names whose hash is no less; the hashes before them are up to `low`. It is interpolated, since hashes are evenly spread: two or three pages
-    /// are read, however many names there are. Many names of one hash are bisected.
+    /// The first of these indices in the order of names whose hash is no less; the hashes before them are up to `low`. It is interpolated,
+    /// since hashes are evenly spread: two or three pages are read, however many names there are. Many names of one hash are bisected.
     fn start_of_hash(
         &mut self,
         piece: &SealGroup,
