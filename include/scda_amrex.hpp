@@ -16,8 +16,8 @@
  *   mesh.read_fields (r, { "rho", "p" }, { &level_0, &level_1 });
  *   mesh.read_particles (r, tracers);
  *
- * The file has patches (docs/patches.md) and particles (docs/particles.md), so `scda view`, `scda vtk` and Python show it; docs/amrex.md says
- * what else is in it. Its bytes depend neither on the number of ranks nor on the distribution.
+ * The file has patches (docs/patches.md) and particles (docs/particles.md), so ParaView and Python read it; docs/amrex.md says what else is
+ * in it. Its bytes depend neither on the number of ranks nor on the distribution.
  *
  * The functions are inline, call AMReX and libscda with the same MPI, and need C++17. All are collective over the ranks of AMReX, which must be
  * those of the file. Errors are exceptions, as in scda.hpp; levels, boxes or names that do not fit, the same on all ranks, are a

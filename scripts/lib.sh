@@ -102,7 +102,7 @@ c_tests() {
 # The Rust tests and lints, also of the crate mpi, by the call of cargo by which CMake compiles the library and the command: the crates of
 # others are compiled once, with SCDA_CARGO_DIR=target/test/cargo.
 cargo=(sh cmake/cargo.sh "$(command -v cargo)" "$root" "$root/target/test/cargo")
-crates=(scda scda-base scda-c scda-codec scda-command scda-format scda-hdf5 scda-import scda-libsc scda-meshes scda-ranks scda-storage scda-tools scda-view)
+crates=(scda scda-base scda-c scda-codec scda-command scda-format scda-hdf5 scda-import scda-libsc scda-meshes scda-ranks scda-storage scda-tools)
 packaged=(scda scda-base scda-codec scda-format scda-hdf5 scda-import scda-meshes scda-ranks scda-storage scda-tools) # what programs use
 with_mpi=("${crates[@]/#/--package=}" --features scda-libsc/mpi,scda/rsmpi,scda/bundled-zlib)
 # What only tests have: assertions.

@@ -76,11 +76,6 @@ if [ "$wanted" = test ]; then
   need libclang-dev "reads mpi.h for the crate mpi, whose communicators the Rust tests use" has_libclang
   need g++ "compiles the C++ tests" command -v g++
   need clang "compiles the header as others do" command -v clang
-  if ! grep -qs '^ID=ubuntu' /etc/os-release; then # which has it as a snap only; that test is skipped there
-    need chromium "shows the page of scda view in a test" command -v chromium
-    need chromium-driver "drives the browser" command -v chromedriver
-    need python3-selenium "tells it what to do" has_python selenium
-  fi
   need doxygen "makes the reference of the C interface" command -v doxygen
   need gfortran "compiles the Fortran tests" command -v gfortran
   need zlib1g-dev "the system's zlib, for the build without the bundled one" has_header zlib.h

@@ -2,7 +2,7 @@
  *
  *   mpirun -n 4 amrex_restart run.scda 3     computes 3 steps
  *   mpirun -n 3 amrex_restart run.scda 3     goes on from the last one for 3 more
- *   scda view run.scda
+ *   ln -s run.scda run.vtkhdf; paraview run.vtkhdf
  */
 #include <scda_amrex.hpp>
 

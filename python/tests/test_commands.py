@@ -17,15 +17,12 @@ from conftest import SECONDS
 from scda.__main__ import main
 
 
-def test_check_diff_and_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_and_diff(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rho = np.arange(12.0).reshape(3, 4)
     for name, items in (("a.scda", rho), ("-b", rho + 1e-9)):
         with scda.create(name) as w:
             w.dataset("rho", items)
-            w.group("m", {"scda_particles": 1})
-            w.dataset("m/offsets", np.array([0, 3]))
-            w.dataset("m/fields/position", np.array([[0.0, 1], [2, 3], [4, 5]]))
     a, b = Path("a.scda"), Path("-b")
     valid = scda.check(a, b)
     assert valid and valid.text.count("valid") == 2 and repr(valid).startswith("True: a.scda: valid")
@@ -33,9 +30,6 @@ def test_check_diff_and_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert scda.diff(a, a) and scda.diff(a, b, rtol=1, atol=1)
     differs = scda.diff(a, b)
     assert not differs and "rho" in differs.text
-    picture = scda.plot(a, "m", colours="diverging")
-    assert picture is not None and picture.svg == picture._repr_svg_() and "<svg" in picture.svg
-    assert scda.plot(a, "m/fields/position", "a.png", log=True) is None and Path("a.png").read_bytes().startswith(b"\x89PNG")
     whole = a.read_bytes()
     a.write_bytes(whole[:-1])
     cut = scda.check(a)
@@ -46,11 +40,6 @@ def test_check_diff_and_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for run, error, path in [
         (lambda: scda.check("none"), missing, "none"),
         (lambda: scda.diff(b, "none"), missing, "none"),
-        (lambda: scda.plot("none", "m"), missing, "none"),
-        (lambda: scda.plot(b, "m", "none/a.png"), missing, None),
-        (lambda: scda.plot(b, "m", "a.png"), exists, "a.png"),
-        (lambda: scda.plot(b, "m", "b.txt"), argument, None),
-        (lambda: scda.plot(b, "rho"), argument, None),
         (lambda: scda.check(b, odd=True), argument, None),
         (lambda: scda.import_("none", "f.scda"), missing, "none"),
         (lambda: scda.import_("f.npz", "none/f.scda"), missing, str(tmp_path / "none/f.scda")),
@@ -63,7 +52,6 @@ def test_check_diff_and_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert type(raised.value) is error and (path is None or raised.value.path == path), raised.value
         assert not str(raised.value).startswith("scda: ")
         assert error is not exists or str(raised.value) == f"{path}: the file exists; force=True replaces it"
-    assert scda.plot(b, "m", "a.png", force=True) is None
 
 
 def test_npz_files_with_something_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ mpi4py, any number of ranks do so together, and the file does not depend on thei
 """
 
 from . import _errors
-from ._commands import Answer, Picture, check, diff, import_, plot, vtk
+from ._commands import Answer, check, diff, import_, vtk
 from ._core import VERSION as __version__
 from ._dataset import Attributes, Dataset
 from ._errors import *  # noqa: F403
@@ -39,7 +39,6 @@ __all__ = [
     "Group",
     "Particles",
     "Patches",
-    "Picture",
     "Records",
     "Section",
     "Sections",
@@ -58,7 +57,6 @@ __all__ = [
     "open",
     "particle_groups",
     "patch_meshes",
-    "plot",
     "stop_requested",
     "stop_watch",
     "verify",

@@ -29,16 +29,6 @@ class Answer:
         return f"{self._is_yes}: {self.text}" if self.text else str(self._is_yes)
 
 
-class Picture:
-    """A picture as SVG, which notebooks show."""
-
-    def __init__(self, svg: str) -> None:
-        self.svg = svg
-
-    def _repr_svg_(self) -> str:
-        return self.svg
-
-
 def check(*paths: Any, **options: Any) -> Answer:
     """Whether files are valid, as ``scda check`` says: what is damaged where, in the text of the answer.
 
@@ -57,27 +47,6 @@ def diff(a: Any, b: Any, **options: Any) -> Answer:
         options: those of the command, such as ``rtol=1e-6``.
     """
     return _ask("diff", (a, b), options)
-
-
-def plot(path: Any, name: str, out: Any = None, **options: Any) -> Optional[Picture]:
-    """Draws a mesh, as ``scda plot`` does.
-
-    Args:
-        path: the file.
-        name: a field of the mesh, or its group.
-        out: the picture, a file that ends in .png or .svg. None: it is returned, and shown in a notebook.
-        options: those of the command, such as ``record=-1``, ``cut="z=0.5"``, ``log=True``.
-    """
-    if out is not None:
-        new = os.fspath(out)
-        check_free(new, bool(options.get("force")), os.fspath(path))
-        _run("plot", (path, name), {**options, "output": new})
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        svg = os.path.join(folder, "picture.svg")
-        _run("plot", (path, name), {**options, "output": svg})
-        with open(svg, encoding="utf-8") as drawn:
-            return Picture(drawn.read())
 
 
 def vtk(

@@ -1,4 +1,4 @@
-//! What the command `scda`, its viewer and its importers share: files that they read and write, datasets, messages, exit codes.
+//! What the command `scda`, and its importers share: files that they read and write, datasets, messages, exit codes.
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "parts of one program, with no other users")]
 
 pub mod data_batches;

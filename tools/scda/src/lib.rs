@@ -35,7 +35,6 @@ use clap::{Parser, Subcommand};
 use fail::Fail;
 use scda_import::{import, python};
 use scda_tools::{data_batches, datasets, fail, files, output, progress, ranges, rows, signals};
-use scda_view::{plot, view};
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 
@@ -83,8 +82,6 @@ enum Command {
     Make(make::Args),
     Import(import::Args),
     Vtk(python::VtkArgs),
-    Plot(plot::Args),
-    View(view::Args),
     Doctor(doctor::Args),
 }
 
@@ -126,8 +123,6 @@ fn act(arguments: &[OsString]) -> fail::Result<()> {
         Command::Make(args) => make::run(&args),
         Command::Import(args) => import::run(&args, arguments),
         Command::Vtk(_) => python::run(arguments),
-        Command::Plot(args) => plot::run(&args),
-        Command::View(args) => view::run(&args),
         Command::Doctor(args) => doctor::run(&args),
     }
 }

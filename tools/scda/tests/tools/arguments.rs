@@ -2,7 +2,7 @@
 
 use crate::run::{Place, vector, with_sections};
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 18] = [
     "ls",
     "cat",
     "check",
@@ -21,8 +21,6 @@ const COMMANDS: [&str; 20] = [
     "vtk",
     "split",
     "join-streams",
-    "plot",
-    "view",
 ];
 
 #[test]

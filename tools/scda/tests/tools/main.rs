@@ -16,8 +16,6 @@ mod meshes;
 mod opened;
 mod particles;
 mod patches;
-#[path = "../../../view/tests/plot.rs"]
-mod plot;
 mod python;
 mod records;
 mod run;
@@ -29,6 +27,4 @@ mod skipped;
 mod steps;
 mod streams;
 mod verified;
-#[path = "../../../view/tests/view.rs"]
-mod view;
 mod written;

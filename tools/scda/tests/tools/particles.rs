@@ -75,7 +75,6 @@ fn particles_share_the_steps_of_their_mesh() {
         let run = place.scda("cat b.scda atoms/offsets").good();
         assert_eq!(run.text().split_whitespace().collect::<Vec<_>>().join(" "), offsets, "{steps}");
     }
-    place.scda("plot shared.scda atoms/fields/position -o p.svg --record 0").good();
     let wrong = [&mesh(0)[..], &first[1..]].concat();
     write_groups(
         &place,
