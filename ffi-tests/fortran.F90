@@ -378,7 +378,8 @@ contains
     character(:), allocatable :: deferred
     real(real64) :: x(10), matrix(5, 2), long(20)
     integer, parameter :: eights(10) = 8
-    integer :: i, ierr, mine, Nq(ranks)
+    integer :: i, k, ierr, mine, Nq(ranks)
+    logical :: is_open
     type(scda_fcontext_t) :: f
     type(c_ptr) :: pointers(2)
     type(cell) :: cells(10)
@@ -505,16 +506,17 @@ contains
         call refused(ierr, pieces, .true.)
       case (34)
         call write_any_rank(f, matrix(1:4, :), .false., ierr)
-        call refused(ierr, pieces, .true.)
+        if (ierr /= 0) call refused(ierr, pieces, .true.) ! gfortran 16 copies it
+        is_open = ierr == 0
       end select
-      if (i == 24 .or. i == 25) call scda_fclose(f)
+      if (i == 24 .or. i == 25 .or. (i == 34 .and. is_open)) call scda_fclose(f)
     end do
 
     call scda_fopen_write(f, comm, filename, "to be read")
     call scda_fwrite_block(f, "block", x, root=ranks - 1)
     call scda_fwrite_array(f, "array", x, Nq, 8)
     call scda_fclose(f)
-    do i = 1, 10
+    do i = 1, 11
       call start(f, filename, "r")
       call next(f, 'B', 0, 80, "block")
       x = 0
@@ -553,7 +555,14 @@ contains
         call refused(ierr, pieces, .true.)
       case (10)
         call read_any_rank(f, x(1:10:2), ierr)
-        call refused(ierr, pieces, .true.)
+        if (ierr /= 0) call refused(ierr, pieces, .true.) ! gfortran 16 copies them
+        if (ierr == 0) call require(all(nint(x) == [(1, 0, k = 1, 5)]), "part of an array of any rank")
+        if (ierr == 0) x = 0
+      case (11)
+        call scda_fread_array_range(f, x(:1), i - 10, 1, 8, ierr)
+        if (ierr /= 0) call refused(ierr, "an argument is a scalar expression", .true.) ! gfortran 16
+        if (ierr == 0) call require(nint(x(1)) == 1, "an expression as the first element")
+        x = 0
       end select
       call require(all(nint(cells%x) == 1) .and. all(nint(cells%y) == 2) .and. all(cells%bytes == 8), "no component is read")
       call require(.not. any(abs(x) > 0), "nothing is read")
@@ -599,7 +608,7 @@ contains
     type(c_ptr) :: pointers(3)
     character(2) :: words(3)
     character(3) :: longer(3) = ["abc", "def", "ghi"]
-    integer(int64) :: count(1)
+    integer(int64) :: first, count(1)
     logical(c_bool) :: flags(8)
     real(real64), target :: table(3, 3)
     real(real64), pointer :: row(:)
@@ -651,7 +660,8 @@ contains
     call next(f, 'A', 3 * ranks, 8, "indirect")
     pointers = [(c_loc(again(i)), i = 1, 3)]
     again = 0
-    call scda_fread_array_range(f, pointers, 3_int64 * rank, count, indirect=flags(2))
+    first = 3 * rank
+    call scda_fread_array_range(f, pointers, first, count, indirect=flags(2))
     call require(all(nint(again) == [1, 2, 3]), "indirect, in C_BOOL")
     call next(f, 'A', ranks, 8, "one")
     call scda_fread_array_data(f, found(1), each(1))
@@ -1034,15 +1044,18 @@ contains
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(in) :: form, first, count
     integer(int64), target :: found(3, count)
+    integer(int64) :: wide_first, wide_count
     type(c_ptr) :: pointers(count)
     integer :: k, ierr
+    wide_first = first
+    wide_count = count
     found = -1
     pointers = [(c_loc(found(1, k)), k = 1, count)]
     select case (form)
     case (0) ! the size of the elements is that of the header
       call scda_fread_array_range(f, found, first, count, ierr=ierr)
     case (1)
-      call scda_fread_array_range(f, found, int(first, int64), int(count, int64), 24, ierr)
+      call scda_fread_array_range(f, found, wide_first, wide_count, 24, ierr)
     case (2)
       call scda_fread_array_range(f, pointers, first, count, 24_int64, ierr, indirect=.true.)
     case default
@@ -1059,7 +1072,9 @@ contains
     integer(int64), allocatable :: expected(:)
     integer(int64), allocatable, target :: found(:)
     type(c_ptr) :: pointers(count)
+    integer(int64) :: wide_first
     integer :: at, k, ierr
+    wide_first = first
     sizes = -1
     known = [(8 * numbers_in(first + k), k = 0, count - 1)]
     allocate(found(sum(known) / 8), source=-1_int64)
@@ -1077,14 +1092,14 @@ contains
       call scda_fread_varray_sizes_range(f, sizes, first, count, ierr)
       call require(ierr == 0 .and. all(sizes == known), "sizes")
     else
-      call scda_fread_varray_sizes_range(f, first=int(first, int64), count=count, ierr=ierr)
+      call scda_fread_varray_sizes_range(f, first=wide_first, count=count, ierr=ierr)
       call require(ierr == 0, "sizes that are skipped")
     end if
     select case (form)
     case (0)
       call scda_fread_varray_range(f, found, first, count, sizes, ierr)
     case (1)
-      call scda_fread_varray_range(f, found, int(first, int64), count, int(sizes, int32), ierr)
+      call scda_fread_varray_range(f, found, wide_first, count, int(sizes, int32), ierr)
     case (2)
       call scda_fread_varray_range(f, pointers, first, count, sizes, ierr, indirect=.true.)
     case default
@@ -1099,10 +1114,13 @@ contains
     integer, intent(in) :: form, first, count
     character(*), intent(in) :: text
     character(count) :: found
+    integer(int64) :: wide_first, wide_count
     integer :: ierr
+    wide_first = first
+    wide_count = count
     found = ""
     if (form == 0) then
-      call scda_fread_block_range(f, first=int(first, int64), bytes=int(count, int64), ierr=ierr)
+      call scda_fread_block_range(f, first=wide_first, bytes=wide_count, ierr=ierr)
       call require(ierr == 0 .and. found == "", "a block that is skipped")
     else
       call scda_fread_block_range(f, found, first, count, ierr)
@@ -1115,7 +1133,7 @@ contains
     character(*), intent(in) :: filename
     integer, intent(in) :: n
     integer, parameter :: sections(9) = [0, 0, 0, 0, 1, 1, 1, 2, 0]
-    integer(int64) :: found(3, 2), list(2)
+    integer(int64) :: first, found(3, 2), list(2)
     type(c_ptr) :: pointers(2)
     type(scda_params_t) :: params
     type(scda_fcontext_t) :: f
@@ -1139,7 +1157,8 @@ contains
         call scda_fread_array_range(f, pointers(:few), 0, 2, 24, ierr, indirect=.true.)
         call refused(ierr, "data: found 1 pointers, expected 2, one per element of this rank")
       case (4)
-        call scda_fread_array_range(f, found, merge(n * ranks - 1, 0, few == 1), 2, 24, ierr)
+        first = merge(n * ranks - 1, 0, few == 1)
+        call scda_fread_array_range(f, found, first, 2, 24, ierr)
         call refused(ierr, "range of elements: found")
       case (5)
         call scda_fread_varray_sizes_range(f, list(:few), 1, 2, ierr)

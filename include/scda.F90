@@ -2978,6 +2978,14 @@ contains
     logical :: fits
     if (.not. present(x)) return
     call measure(x, memory)
+#ifdef __GFORTRAN__
+    if (x%rank == 0 .and. c_associated(x%base) .and. abs(transfer(x%base, 0_c_intptr_t)) < 65536) then
+      ! No object lies there: gfortran 16.2 passes the value of a scalar expression as its address.
+      memory%address = c_null_ptr
+      call refuse(f, "an argument is a scalar expression, of which this gfortran passes no address: pass a variable", fits)
+      return
+    end if
+#endif
     if (follow_one_another(x)) return
     call refuse(f, "an argument does not lie in one piece, and gfortran does not copy it: components, complex parts or " // &
       & "substrings of an array, the transpose of a function, or part of an array of any rank: pass a copy, such as (p%x), " // &
