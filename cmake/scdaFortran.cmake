@@ -64,6 +64,8 @@ by -DMPI_Fortran_COMPILER=/path/to/mpif90" PARENT_SCOPE)
   set(modules "${CMAKE_CURRENT_BINARY_DIR}/scda_fortran")
   get_filename_component(folder "${source}" DIRECTORY)
   add_library(scda_fortran_module STATIC EXCLUDE_FROM_ALL "${source}" "${folder}/scda_meshes.F90")
+  # CMake does not see what Fortran includes.
+  set_source_files_properties("${source}" "${folder}/scda_meshes.F90" PROPERTIES OBJECT_DEPENDS "${folder}/scda.inc;${folder}/scda_c.inc")
   set_target_properties(scda_fortran_module PROPERTIES
     Fortran_FORMAT FREE
     Fortran_PREPROCESS ON
