@@ -334,7 +334,7 @@ fn chunks(kinds: &[&str]) {
                 let codec = ChunkCodec {
                     item_bytes: *item_bytes,
                     method: Method::Zlib(Encoder::Fast, level),
-                    rounded: None,
+                    rounder: None,
                 };
                 let mut encoder = ChunkEncoder::new(codec).unwrap();
                 let mut out = Vec::new();
@@ -495,7 +495,7 @@ fn curves() {
                 let codec = ChunkCodec {
                     item_bytes: *item_bytes,
                     method: Method::Zlib(Encoder::Fast, level),
-                    rounded: None,
+                    rounder: None,
                 };
                 let mut encoder = ChunkEncoder::new(codec).unwrap();
                 let mut out = Vec::new();

@@ -215,7 +215,7 @@ impl Content {
         items
     }
 
-    /// The stream of a task: before the commit, and behind it.
+    /// The stream of a task: before the commit, and after it.
     fn stream(task: usize) -> [Vec<u8>; 2] {
         let bytes = |n: usize, first: u8| (0..n).map(|i| first + (i % 26) as u8).collect();
         [bytes(75 * task, b'a'), bytes(70 - 35 * task, b'A')]
@@ -265,10 +265,10 @@ impl Content {
         file.commit()?;
 
         file.begin_streams(b"log", 64)?;
-        let [before, behind] = Self::stream(rank);
+        let [before, after] = Self::stream(rank);
         file.write_stream(&before)?;
         file.commit()?;
-        file.write_stream(&behind)?;
+        file.write_stream(&after)?;
         file.end_streams()?;
         file.block(b"notes", 0, 4, Some(b"end\n"), Encode::None)?;
         file.close()

@@ -8,7 +8,7 @@ use scda_meshes::checksum::{Checksum, of_quadrants};
 use scda_meshes::forest::geometry::{ElementArrays, cells};
 use scda_meshes::forest::rules::{QuadrantCheck, check_bounds, check_tree_offsets};
 use scda_meshes::forest::shapes::{Element, ElementCheck};
-use scda_meshes::patches::{Checked, Frame};
+use scda_meshes::patches::{Frame, PatchChecker};
 use scda_meshes::{MeshError, particles};
 
 /// Integers of 64 bits of Python.
@@ -193,7 +193,7 @@ pub fn patch_mesh(
     let mut checksum = Checksum::default();
     let mut check = || {
         frame.check()?;
-        let mut checked = Checked::new(&frame, 0);
+        let mut checked = PatchChecker::new(&frame, 0);
         for (level, cells) in level.iter().zip(boxes.chunks_exact(2 * dimension)) {
             checked.add(*level, cells)?;
             offsets.push(checked.cells);

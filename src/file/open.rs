@@ -23,7 +23,7 @@ use scda_ranks::{Communicator, machine};
 use scda_storage::faults::FaultyFile;
 use scda_storage::file_system::{self, FileSystem, Status};
 use scda_storage::handover::{self, Handover};
-use scda_storage::lustre::{self, Layout, Wanted};
+use scda_storage::lustre::{self, Layout, LayoutRequest};
 use scda_storage::posix::PosixFile;
 use scda_storage::{Driver, ParallelFile, names};
 use std::collections::BTreeSet;
@@ -666,7 +666,7 @@ impl Choice<'_> {
     /// Rank 0: the layout of a new file.
     fn layout(&self, team: &Team, nodes: u64, tuning: &Tuning) -> Option<Layout> {
         let count = if tuning.stripe_count == 0 { self.stripe_count } else { tuning.stripe_count };
-        let wanted = Wanted { count, bytes: tuning.stripe_bytes };
+        let wanted = LayoutRequest { count, bytes: tuning.stripe_bytes };
         if self.is_lustre && team.rank() == 0 { lustre::layout_for(self.real, nodes, wanted) } else { None }
     }
 

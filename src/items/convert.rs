@@ -32,7 +32,7 @@ enum How {
     Stay(usize),
     /// A byte, which is 0 or 1.
     Bool,
-    Become(NumberConversion),
+    ConvertTo(NumberConversion),
 }
 
 /// How numbers of one type become those of another.
@@ -53,17 +53,17 @@ pub struct NumberConversion {
 type RowFunction = unsafe fn((*const u8, isize), (*mut u8, isize), usize) -> Option<usize>;
 
 /// What a number becomes, and whether it fits.
-trait Become<T> {
+trait ConvertTo<T> {
     const ALWAYS_FITS: bool;
-    fn become_number(self) -> (T, bool);
+    fn convert(self) -> (T, bool);
 }
 
-macro_rules! impl_become {
+macro_rules! impl_convert {
     ($fits:expr, |$number:ident| $result:expr, $($from:ty)* => $to:tt) => {
-        $(impl_become!(@one $fits, |$number| $result, $from => $to);)*
+        $(impl_convert!(@one $fits, |$number| $result, $from => $to);)*
     };
     (@one $fits:expr, |$number:ident| $result:expr, $from:ty => [$($to:ty)*]) => {
-        $(impl Become<$to> for $from {
+        $(impl ConvertTo<$to> for $from {
             const ALWAYS_FITS: bool = {
                 #[allow(non_camel_case_types, dead_code)]
                 type from = $from;
@@ -77,7 +77,7 @@ macro_rules! impl_become {
                 clippy::cast_lossless, clippy::unnecessary_cast, clippy::useless_conversion,
                 clippy::absurd_extreme_comparisons, unused_comparisons, non_camel_case_types, dead_code
             )]
-            fn become_number(self) -> ($to, bool) {
+            fn convert(self) -> ($to, bool) {
                 type from = $from;
                 type to = $to;
                 let $number = self;
@@ -88,7 +88,7 @@ macro_rules! impl_become {
 }
 
 // Integers stay, or do not fit.
-impl_become!(
+impl_convert!(
     {
         const OLD: (i128, i128) = (from::MIN as i128, from::MAX as i128);
         const NEW: (i128, i128) = (to::MIN as i128, to::MAX as i128);
@@ -101,8 +101,8 @@ impl_become!(
     i8 i16 i32 i64 u8 u16 u32 u64 => [i8 i16 i32 i64 u8 u16 u32 u64]
 );
 // The nearest floating-point number.
-impl_become!(true, |number| (number as to, true), i8 i16 i32 i64 u8 u16 u32 u64 => [f32 f64]);
-impl_become!(
+impl_convert!(true, |number| (number as to, true), i8 i16 i32 i64 u8 u16 u32 u64 => [f32 f64]);
+impl_convert!(
     size_of::<from>() == 1,
     |number| {
         // Exact, unless it is too large by far.
@@ -111,12 +111,12 @@ impl_become!(
     },
     i8 i16 i32 i64 u8 u16 u32 u64 => [f16]
 );
-impl_become!(true, |number| (if number.is_nan() { to::NAN } else { number as to }, true), f32 f64 => [f32 f64]);
-impl_become!(true, |number| (if number.is_nan() { to::NAN } else { to::from(number) }, true), f16 => [f32 f64]);
-impl_become!(true, |number| (number, true), f16 => [f16]);
-impl_become!(true, |number| (half(number), true), f32 f64 => [f16]);
+impl_convert!(true, |number| (if number.is_nan() { to::NAN } else { number as to }, true), f32 f64 => [f32 f64]);
+impl_convert!(true, |number| (if number.is_nan() { to::NAN } else { to::from(number) }, true), f16 => [f32 f64]);
+impl_convert!(true, |number| (number, true), f16 => [f16]);
+impl_convert!(true, |number| (half(number), true), f32 f64 => [f16]);
 // The integer part.
-impl_become!(
+impl_convert!(
     false,
     |number| {
         let number = f64::from(number).trunc();
@@ -192,7 +192,7 @@ impl Conversion {
         let fits = |part: &MemberRun| match part.how {
             How::Stay(_) => true,
             How::Bool => false,
-            How::Become(numbers) => numbers.always_fits,
+            How::ConvertTo(numbers) => numbers.always_fits,
         };
         match self {
             Self::Numbers(numbers) => numbers.always_fits,
@@ -202,7 +202,7 @@ impl Conversion {
 
     /// Whether it computes with floating-point numbers: then [`Self::row`] belongs in the [default environment](scda_base::floats::in_default).
     pub fn has_floats(&self) -> bool {
-        let has_floats = |part: &MemberRun| matches!(part.how, How::Become(numbers) if numbers.has_floats);
+        let has_floats = |part: &MemberRun| matches!(part.how, How::ConvertTo(numbers) if numbers.has_floats);
         match self {
             Self::Numbers(numbers) => numbers.has_floats,
             Self::Parts(parts) => parts.iter().any(has_floats),
@@ -245,7 +245,7 @@ impl Conversion {
                         (0..now).find(|n| byte(n) > 1)
                     }
                     // SAFETY: as above.
-                    How::Become(numbers) => unsafe { numbers.row(from, to, now) },
+                    How::ConvertTo(numbers) => unsafe { numbers.row(from, to, now) },
                 }
             });
             misfits.min().map(|place| done + place)
@@ -273,7 +273,7 @@ fn find_parts(
         let how = match (other.data_type, member.data_type) {
             (DataType::Bool, DataType::Bool) => How::Bool,
             (from, to) if from == to => How::Stay(to_usize(to.item_bytes())),
-            (from, to) => How::Become(NumberConversion::new(from, to)?),
+            (from, to) => How::ConvertTo(NumberConversion::new(from, to)?),
         };
         // Bytes that follow one another on both sides are copied together.
         if let (How::Stay(more), Some(MemberRun { before: first, how: How::Stay(bytes) })) =
@@ -292,7 +292,7 @@ impl NumberConversion {
     fn new(from: DataType, to: DataType) -> Result<Self> {
         let is_possible = (from.kind() == Kind::Complex) == (to.kind() == Kind::Complex);
         let found = with_number!(from, Old => with_number!(to, New => {
-            Some((convert_row::<Old, New> as RowFunction, <Old as Become<New>>::ALWAYS_FITS))
+            Some((convert_row::<Old, New> as RowFunction, <Old as ConvertTo<New>>::ALWAYS_FITS))
         }));
         let Some((row, always_fits)) = found.filter(|_| is_possible) else {
             return Err(Error::argument(format!("type: found {from}, which cannot be converted to {to}")));
@@ -331,7 +331,7 @@ impl NumberConversion {
 /// # Safety
 /// As of [`Conversion::row`].
 #[allow(unsafe_code)]
-unsafe fn convert_row<Old: Copy + Become<New>, New: Copy>(
+unsafe fn convert_row<Old: Copy + ConvertTo<New>, New: Copy>(
     from: (*const u8, isize),
     to: (*mut u8, isize),
     items: usize,
@@ -348,7 +348,7 @@ unsafe fn convert_row<Old: Copy + Become<New>, New: Copy>(
             // SAFETY: as above; none that is read is written.
             let new = unsafe { slice::from_raw_parts_mut(to.0.cast::<Unaligned<New>>(), now) };
             old.iter().zip(new).fold(true, |fits, (old, new)| {
-                let (number, is_fine) = old.0.become_number();
+                let (number, is_fine) = old.0.convert();
                 *new = Unaligned(number);
                 fits & is_fine
             })
@@ -356,7 +356,7 @@ unsafe fn convert_row<Old: Copy + Become<New>, New: Copy>(
             (0..now.cast_signed()).fold(true, |fits, n| {
                 let (old, new) = (from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1));
                 // SAFETY: as the caller promises.
-                let (number, is_fine) = unsafe { old.cast::<Old>().read_unaligned() }.become_number();
+                let (number, is_fine) = unsafe { old.cast::<Old>().read_unaligned() }.convert();
                 // SAFETY: as the caller promises.
                 unsafe { new.cast::<New>().write_unaligned(number) };
                 fits & is_fine
@@ -366,7 +366,7 @@ unsafe fn convert_row<Old: Copy + Become<New>, New: Copy>(
             let place = (0..now.cast_signed()).find(|&n| {
                 // SAFETY: as the caller promises.
                 let old = unsafe { from.0.wrapping_offset(n * from.1).cast::<Old>().read_unaligned() };
-                !old.become_number().1
+                !old.convert().1
             });
             return place.map(|n| done + n.cast_unsigned());
         }

@@ -40,7 +40,7 @@ use std::slice;
 #[derive(Clone, Copy, Debug)]
 pub struct Memory<'a> {
     first: *const u8,
-    room: Reach,
+    room: MemoryBounds,
     strides: Option<&'a [i64]>,
     shape: Option<&'a [u64]>,
     /// That of the items in memory; `None`: that of the dataset.
@@ -91,7 +91,7 @@ const SWAPPED_BYTES: usize = 4096;
 
 /// Which items lie in the memory.
 #[derive(Clone, Copy, Debug)]
-enum Reach {
+enum MemoryBounds {
     /// Those in `all` bytes, of which `before` are before the first item.
     Bytes { before: usize, all: usize },
     /// All: the caller that gave the address promises it.
@@ -153,11 +153,11 @@ impl<'a> Memory<'a> {
     }
 
     fn within(data: &'a [u8], before: usize, strides: Option<&'a [i64]>) -> Self {
-        let room = Reach::Bytes { before, all: data.len() };
+        let room = MemoryBounds::Bytes { before, all: data.len() };
         Self::new(data.as_ptr().wrapping_add(before), room, strides)
     }
 
-    fn new(first: *const u8, room: Reach, strides: Option<&'a [i64]>) -> Self {
+    fn new(first: *const u8, room: MemoryBounds, strides: Option<&'a [i64]>) -> Self {
         Self { first, room, strides, shape: None, data_type: None, memory: PhantomData }
     }
 
@@ -167,7 +167,7 @@ impl<'a> Memory<'a> {
     /// All items of the box for which this is used may be read for the lifetime, and nobody changes them.
     #[allow(unsafe_code)]
     pub unsafe fn at(first: *const u8, strides: Option<&'a [i64]>) -> Self {
-        Self::new(first, Reach::Promised, strides)
+        Self::new(first, MemoryBounds::Promised, strides)
     }
 
     /// The items lie as those of an array of this shape, which has as many, and a stride for each of its dimensions: such as the
@@ -237,7 +237,7 @@ impl<'a> MemoryMut<'a> {
     }
 
     fn within(data: &'a mut [u8], before: usize, strides: Option<&'a [i64]>) -> Self {
-        let room = Reach::Bytes { before, all: data.len() };
+        let room = MemoryBounds::Bytes { before, all: data.len() };
         Self::of(Memory::new(data.as_mut_ptr().wrapping_add(before), room, strides))
     }
 
@@ -251,7 +251,7 @@ impl<'a> MemoryMut<'a> {
     /// All items of the box for which this is used may be written for the lifetime, and nobody else reads or writes them.
     #[allow(unsafe_code)]
     pub unsafe fn at(first: *mut u8, strides: Option<&'a [i64]>) -> Self {
-        Self::of(Memory::new(first, Reach::Promised, strides))
+        Self::of(Memory::new(first, MemoryBounds::Promised, strides))
     }
 
     /// As [`Memory::shaped`].
@@ -288,7 +288,7 @@ impl InFile {
     }
 }
 
-impl Reach {
+impl MemoryBounds {
     fn check(self, places: &Places, address: usize, is_strided: bool) -> Result<()> {
         match self {
             Self::Promised if address == 0 && places.items() > 0 => {

@@ -118,7 +118,7 @@ AT = len(GOOD)  # where what is bad begins: 224
 
 
 def sealed(before: bytes, sections: list[bytes], previous: int = 0, count: int = 0) -> bytes:
-    """The file with these inline sections and blocks behind it, an index and a seal."""
+    """The file with these inline sections and blocks after it, an index and a seal."""
     file, rows = before, []
     if previous == 0:
         rows.append((0, before[32:96], 0, len(before), 0, 0))
@@ -205,10 +205,10 @@ def headers() -> None:
     for name, at, new, what, error, offset in [
         ("magic", 0, b"SCDATA0", "the first bytes are no magic", "format", 0),
         ("version", 0, b"scdata1", "the version of the format is a later one", "version", 0),
-        ("space", 7, b"x", "no space behind the magic", "format", 0),
+        ("space", 7, b"x", "no space after the magic", "format", 0),
         ("vendor", 8, b"v" * 24, "the vendor string has no padding", "format", 8),
         ("letter", 32, b"G", "the second line begins with G, not F", "format", 32),
-        ("letter-space", 33, b"x", "no space behind the letter F", "format", 32),
+        ("letter-space", 33, b"x", "no space after the letter F", "format", 32),
         ("user", 34, b"u" * 62, "the user string has no padding", "format", 32),
     ]:
         bad(f"header-{name}", changed(GOOD, at, new), what, error, offset, whole=0)
@@ -222,7 +222,7 @@ def sections() -> None:
         ("type", 0, b"X", "there is no section of type X"),
         ("type-small", 0, b"b", "the type is a small letter"),
         ("second-header", 0, b"F", "a second header of a file"),
-        ("space", 1, b"x", "no space behind the type"),
+        ("space", 1, b"x", "no space after the type"),
         ("user", 2, b"u" * 62, "the user string has no padding"),
         ("user-no-dash", 3, b" " * 59, "the padding of the user string has no dash"),
     ]:
@@ -246,7 +246,7 @@ def sections() -> None:
     ]:
         bad(f"entry-{name}", GOOD + changed(good, 64, entry("E", number)), f"the entry E has {what}", "format", AT + 64)
     bad("entry-letter", GOOD + changed(good, 64, b"N"), "the entry of a block begins with N, not E", "format", AT + 64)
-    bad("entry-no-space", GOOD + changed(good, 65, b"5"), "no space behind the letter E", "format", AT + 64)
+    bad("entry-no-space", GOOD + changed(good, 65, b"5"), "no space after the letter E", "format", AT + 64)
     bad("entry-padding", GOOD + changed(good, 67, b"5" * 29), "the entry E has no padding", "format", AT + 64)
     for name, large, offset in [("2^63", 2**63, AT), ("2^64", 2**64, AT + 64), ("26-nines", 10**26 - 1, AT + 64)]:
         file = GOOD + changed(good, 64, entry("E", large))
@@ -297,7 +297,7 @@ def pairs() -> None:
     for name, number, letter in [("letter", 5, "E"), ("number", "x", "U"), ("leading-zero", "05", "U")]:
         wrong = inline(b"B compressed scda 00", entry(letter, number))
         pair(f"pair-{name}", wrong + second + WHOLE, f"the entry U is {letter} {number}", AT + 64)
-    what = "the file ends behind the first section of a pair"
+    what = "the file ends after the first section of a pair"
     bad("pair-alone", GOOD + first, what, "short file", at, reader="decode", also="decode")
     pair("pair-type", first + array(b"b", b"12345"), "the second section is an array, not a block")
     pair("pair-inline", first + inline(b"b", b"12345"), "the second section is inline, not a block")
@@ -323,7 +323,7 @@ def pairs() -> None:
         ),
         ("length", lines(text[:-1]), "the base64 is one character short"),
         ("no-break", text, "no line break at its end"),
-        ("letter", coded(stream, 5, b"y"), "the letter y, not z, behind the size"),
+        ("letter", coded(stream, 5, b"y"), "the letter y, not z, after the size"),
         ("size", coded(stream, 6), "another size than the entry U"),
         ("size-2^62", coded(stream, 2**62), "the size 2^62"),
         ("adler", coded(adler, 5), "another Adler-32 than that of its bytes"),
@@ -333,7 +333,7 @@ def pairs() -> None:
         ("stream-cut", coded(stream[:-5], 5), "a stream that ends early"),
         ("stream-short", coded(deflated(b"1234"), 5), "a stream of 4 bytes, not 5"),
         ("stream-long", coded(deflated(b"123456"), 5), "a stream of 6 bytes, not 5"),
-        ("rest", coded(stream + b"\0", 5), "a byte behind the stream"),
+        ("rest", coded(stream + b"\0", 5), "a byte after the stream"),
     ]:
         pair(f"element-{name}", first + block(b"b", element), f"the compressed element: {what}", data)
 
@@ -373,13 +373,13 @@ def seals() -> None:
     torn(
         "seal-none",
         before + WHOLE + second,
-        "a file that is to be sealed has no seal: all behind its header is not committed",
+        "a file that is to be sealed has no seal: all after its header is not committed",
         0,
         len(WHOLE) + len(second),
     )
-    torn("seal-behind", whole + later, "a whole section behind the last seal: it is not committed", 2, len(later))
-    torn("seal-half", whole + later[:70], "a part of a section behind the last seal", 2, 70)
-    torn("seal-zeros", whole + bytes(512), "zeros behind the last seal: what a loss of power leaves", 2, 512)
+    torn("seal-behind", whole + later, "a whole section after the last seal: it is not committed", 2, len(later))
+    torn("seal-half", whole + later[:70], "a part of a section after the last seal", 2, 70)
+    torn("seal-zeros", whole + bytes(512), "zeros after the last seal: what a loss of power leaves", 2, 512)
     torn(
         "seal-lost",
         twice[:last] + bytes(288),
@@ -409,7 +409,7 @@ def datasets() -> None:
     def dataset(
         name: str, text: bytes, what: str, wrong: bytes | int, error: str = "format", data: bytes = four
     ) -> None:
-        """Wrong is the last such text in the metadata, or what is `wrong` bytes behind the beginning of the data's section."""
+        """Wrong is the last such text in the metadata, or what is `wrong` bytes after the beginning of the data's section."""
         meta = block(b"scda dataset 00", text)
         offset = AT + len(meta) + wrong if isinstance(wrong, int) else AT + meta.rindex(wrong)
         bad(f"dataset-{name}", GOOD + meta + data, what, error, offset, reader="dataset")
@@ -446,7 +446,7 @@ def datasets() -> None:
         dataset(name, text, f"{what} in the second chunk", 160 + len(chunk), "decode", varray(b"d", chunk, broken))
 
     gzip, chunk = {"name": "gzip", "configuration": {"level": 1}}, gzipped(b"12")
-    second_chunk("gzip", gzip, chunk, chunk + b"3", "a byte behind the gzip stream")
+    second_chunk("gzip", gzip, chunk, chunk + b"3", "a byte after the gzip stream")
     chunk = b"12" + little(crc32c(b"12"))
     second_chunk("crc32c", {"name": "crc32c"}, chunk, b"3" + chunk[1:], "another CRC-32C")
     settings = {"typesize": 1, "cname": "zstd", "clevel": 0, "shuffle": "noshuffle", "blocksize": 0}

@@ -266,11 +266,11 @@ fn what_is_sealed_is_never_cut_off() {
     let places = (first..first + 150).chain(tables - 40..tables + 300).chain(second - 420..second);
     let places: Vec<usize> = places.step_by(3).collect();
     for (i, &place) in places.iter().enumerate() {
-        for behind in [&b""[..], &tail[..1], &tail] {
-            if behind.len() > 1 && i % 16 != 0 {
+        for rest in [&b""[..], &tail[..1], &tail] {
+            if rest.len() > 1 && i % 16 != 0 {
                 continue;
             }
-            let mut damaged = [&file, behind].concat();
+            let mut damaged = [&file, rest].concat();
             damaged[place] ^= 1 << (i % 7);
             std::fs::write(&path, &damaged).unwrap();
             let results = run_on_threads(1 + i % 3, |comm| {
@@ -287,7 +287,7 @@ fn what_is_sealed_is_never_cut_off() {
                 }
                 Ok(cut) => {
                     assert!(place < second - 420, "{place}: in the index, or the seal");
-                    assert_eq!(*cut as usize, behind.len(), "{place}");
+                    assert_eq!(*cut as usize, rest.len(), "{place}");
                     assert!(left == damaged[..second]);
                     taken += 1;
                 }

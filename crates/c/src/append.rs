@@ -5,7 +5,7 @@ use super::guard;
 use super::memory::put;
 use super::mpi_types::Comm;
 use super::open::{append, append_or_create, hand_out};
-use super::params::{Chosen, scda_params_t};
+use super::params::{OpenParams, scda_params_t};
 use super::pointers::{Text, UserText, UserTextOut};
 use super::versioned::StructIn;
 use scda::Writer;
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn scda_fopen_append(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        let params = Chosen::of(params);
+        let params = OpenParams::of(params);
         append(comm.duplicate()?, filename, userstr, len, params).and_then(hand_out)
     };
     guard(err, null_mut(), body)
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn scda_fopen_append_or_create(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        let params = Chosen::of(params);
+        let params = OpenParams::of(params);
         let context = append_or_create(comm.duplicate()?, filename, userstr, len, params)?;
         if let Context::Writing(writer) = &context {
             put(is_new, c_int::from(writer.is_new()));

@@ -4,7 +4,7 @@ use super::context::{Context, scda_fcontext_t, with};
 use super::memory::put;
 use super::mpi_types::{comm_of_fortran, hints_of_fortran};
 use super::open::{hand_out, open_in_mode};
-use super::params::{Chosen, scda_params_t};
+use super::params::{OpenParams, scda_params_t};
 use super::pointers::{Text, UserTextOut};
 use super::versioned::StructIn;
 use super::{Outcome, guard};
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn scda_fopen_f(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        let mut chosen = Chosen::of(params);
+        let mut chosen = OpenParams::of(params);
         if let (Ok(chosen), Some(info)) = (&mut chosen, info) {
             // SAFETY: C passes valid hints of Fortran.
             unsafe { hints_of_fortran(*info, &mut chosen.tuning) };

@@ -16,9 +16,9 @@ use scda_base::error::{Error, Result};
 use scda_base::numbers::product;
 use scda_meshes::MeshNotes;
 use scda_meshes::checksum::{Checksum, term};
-use scda_meshes::forest::read::{self, Distribution, FieldType, Found, Wanted};
+use scda_meshes::forest::read::{self, Distribution, FieldType, ReadRequest, StoredForest};
 use scda_meshes::forest::shapes::{Elements, Shapes, Trees};
-use scda_meshes::forest::write::{self, Arrays, Connectivity, Shared};
+use scda_meshes::forest::write::{self, Arrays, Connectivity, SharedEntities};
 use scda_meshes::forest::{Forest, rules::MAX_LEVEL};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -175,16 +175,16 @@ pub unsafe extern "C" fn scda_forest_free(m: StructInOut<'_, scda_forest_t>) -> 
 
 /// What is kept of a forest.
 #[allow(dead_code, clippy::large_enum_variant)] // C points to what it holds, in a box
-enum Kept {
-    Forest(Found),
+enum OwnedForest {
+    Forest(StoredForest),
     Trees(Trees),
     Elements(Elements),
 }
 
 /// What is kept of a forest, which no longer has it.
-fn take(m: &scda_forest_t<'_>) -> Option<Box<Kept>> {
+fn take(m: &scda_forest_t<'_>) -> Option<Box<OwnedForest>> {
     // SAFETY: C passes a forest as `scda_forest_init` and the functions here have filled it, and each once.
-    (!m.kept.is_null()).then(|| unsafe { Box::from_raw(m.kept.cast::<Kept>()) })
+    (!m.kept.is_null()).then(|| unsafe { Box::from_raw(m.kept.cast::<OwnedForest>()) })
 }
 
 /// The bytes of an array of C.
@@ -255,9 +255,9 @@ impl<'a> scda_forest_t<'a> {
         })
     }
 
-    fn shared(&self, shared: &scda_forest_shared_t<'a>, each: u64, name: &str) -> Result<Shared<'a>> {
+    fn shared(&self, shared: &scda_forest_shared_t<'a>, each: u64, name: &str) -> Result<SharedEntities<'a>> {
         if shared.count == 0 {
-            return Ok(Shared::default());
+            return Ok(SharedEntities::default());
         }
         let count = shared.count;
         let entries = shared.offsets.get(count + 1, name)?.last().copied().unwrap_or(0);
@@ -269,7 +269,7 @@ impl<'a> scda_forest_t<'a> {
             bytes(shared.to_tree, Some(entries), name)?,
             bytes(shared.to_code, Some(entries), name)?,
         ];
-        Ok(Shared { count, entries, arrays })
+        Ok(SharedEntities { count, entries, arrays })
     }
 
     /// The arrays that are written of these parts.
@@ -321,7 +321,11 @@ impl<'a> scda_forest_t<'a> {
                 count: self.num_vertices,
                 vertices: bytes(self.vertices, product(self.num_vertices, 3), "vertices")?,
                 tree_to_vertex: bytes(self.tree_to_vertex, geometry, "tree_to_vertex")?,
-                edges: if d == 3 { self.shared(&self.edges, 12, "edges")? } else { Shared::default() },
+                edges: if d == 3 {
+                    self.shared(&self.edges, 12, "edges")?
+                } else {
+                    SharedEntities::default()
+                },
                 corners: self.shared(&self.corners, 1 << d, "corners")?,
                 attribute_bytes: u32_of(self.tree_bytes, "tree_bytes")?,
                 // Whether there are too many is looked at before they are.
@@ -338,12 +342,12 @@ impl<'a> scda_forest_t<'a> {
     }
 
     /// What is kept with it.
-    fn keep(&mut self, kept: Kept) {
+    fn keep(&mut self, kept: OwnedForest) {
         self.kept = Box::into_raw(Box::new(kept)).cast();
     }
 
     /// What was read.
-    fn set(&mut self, found: Found, rank: usize) {
+    fn set(&mut self, found: StoredForest, rank: usize) {
         let (first, end) = (found.first_quadrant[rank], found.first_quadrant[rank + 1]);
         (self.trees, self.quadrants, self.checksum) = (found.trees, found.quadrants, found.checksum.0);
         (self.first, self.n) = (first.unsigned_abs(), (end - first).unsigned_abs());
@@ -353,7 +357,7 @@ impl<'a> scda_forest_t<'a> {
         (self.tree_to_tree, self.tree_to_face) = (given(&c.tree_to_tree), given(&c.tree_to_face));
         self.num_vertices = c.vertices.len() as u64 / 3;
         (self.vertices, self.tree_to_vertex) = (given(&c.vertices), given(&c.tree_to_vertex));
-        let shared = |s: &read::Shared| scda_forest_shared_t {
+        let shared = |s: &read::SharedEntities| scda_forest_shared_t {
             count: (s.offsets.len() as u64).saturating_sub(1),
             tree_to: given(&s.tree_to),
             offsets: given(&s.offsets),
@@ -366,14 +370,14 @@ impl<'a> scda_forest_t<'a> {
         self.tree_data = unsafe { Values::at(c.attributes.as_ptr().cast()) };
         // SAFETY: as above.
         self.data = unsafe { Values::at(found.data.as_ptr().cast()) };
-        self.keep(Kept::Forest(found));
+        self.keep(OwnedForest::Forest(found));
     }
 
     /// Trees that were read.
     fn set_trees(&mut self, found: Trees) {
         (self.tree_to_tree64, self.tree_to_face) = (given(&found.to_tree), given(&found.to_face));
         (self.tree_shape, self.vertices) = (given(&found.shape), given(&found.vertices));
-        self.keep(Kept::Trees(found));
+        self.keep(OwnedForest::Trees(found));
     }
 
     /// Elements that were read.
@@ -384,7 +388,7 @@ impl<'a> scda_forest_t<'a> {
         (self.tree_offsets, self.tree_shape) = (given(&found.tree_offsets), given(&found.tree_shape));
         (self.coordinates, self.level) = (given(&found.coordinates), given(&found.level));
         (self.r#type, self.position) = (given(&found.kind), given(&found.position));
-        self.keep(Kept::Elements(found));
+        self.keep(OwnedForest::Elements(found));
     }
 }
 
@@ -626,7 +630,7 @@ pub unsafe extern "C" fn scda_forest_read(
             };
             let (dimension, unit) = (c.mesh()?.dimension, level(c.unit, finest)?);
             let data_bytes = u32_of(c.data_bytes, "data_bytes")?;
-            Ok((c, Wanted { dimension, finest, unit, data_bytes, distribution }))
+            Ok((c, ReadRequest { dimension, finest, unit, data_bytes, distribution }))
         });
         let (mut c, wanted) = reader.agree_on(wanted)?;
         let found = read::read(reader, group, step, &wanted)?;

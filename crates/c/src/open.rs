@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use super::context::{Context, close, on_writer, register, scda_fcontext_t, with};
 use super::memory::{Room, Values};
 use super::mpi_types::Comm;
-use super::params::{Chosen, scda_params_t};
+use super::params::{OpenParams, scda_params_t};
 use super::pointers::{PerRank, Text, UserText, UserTextOut};
 use super::versioned::StructIn;
 use super::{Outcome, guard, keep_message};
@@ -30,10 +30,10 @@ fn create(
     filename: Text<'_>,
     userstr: UserText<'_>,
     len: Option<&usize>,
-    params: Result<Chosen<'_>>,
+    params: Result<OpenParams<'_>>,
 ) -> Result<Context> {
     let user = userstr.bytes(len).and_then(UserString::new);
-    let options = params.and_then(Chosen::into_writing);
+    let options = params.and_then(OpenParams::into_writing);
     create_if_valid(comm, filename.path(), user, options).map(Context::Writing)
 }
 
@@ -42,11 +42,11 @@ fn open(
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: Result<Chosen<'_>>,
+    params: Result<OpenParams<'_>>,
 ) -> Result<Context> {
     let path = filename.path();
     let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
-    let reader = open_if_valid(comm, path, params.and_then(Chosen::into_reading))?;
+    let reader = open_if_valid(comm, path, params.and_then(OpenParams::into_reading))?;
     if let Some(bytes) = reader.left_out().filter(|&bytes| bytes > 0) {
         keep_message(
             &format!(
@@ -65,7 +65,7 @@ pub(super) fn open_in_mode(
     mode: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: Result<Chosen<'_>>,
+    params: Result<OpenParams<'_>>,
 ) -> Result<Context> {
     let mode = mode.optional().map(CStr::to_bytes);
     match mode {
@@ -94,11 +94,11 @@ pub(super) fn append(
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: Result<Chosen<'_>>,
+    params: Result<OpenParams<'_>>,
 ) -> Result<Context> {
     let path = filename.path();
     let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
-    let writer = append_if_valid(comm, path, Ok(None), params.and_then(Chosen::into_writing))?;
+    let writer = append_if_valid(comm, path, Ok(None), params.and_then(OpenParams::into_writing))?;
     userstr.put(writer.user(), len);
     say_what_was_removed(&writer, &name);
     Ok(Context::Writing(writer))
@@ -109,12 +109,12 @@ pub(super) fn append_or_create(
     filename: Text<'_>,
     userstr: UserText<'_>,
     len: Option<&usize>,
-    params: Result<Chosen<'_>>,
+    params: Result<OpenParams<'_>>,
 ) -> Result<Context> {
     let path = filename.path();
     let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
     let user = userstr.bytes(len).and_then(UserString::new).map(Some);
-    let writer = append_if_valid(comm, path, user, params.and_then(Chosen::into_writing))?;
+    let writer = append_if_valid(comm, path, user, params.and_then(OpenParams::into_writing))?;
     say_what_was_removed(&writer, &name);
     Ok(Context::Writing(writer))
 }
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn scda_fopen(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        let params = Ok(Chosen::bare());
+        let params = Ok(OpenParams::bare());
         open_in_mode(comm.duplicate()?, filename, mode, userstr, len, params).and_then(hand_out)
     };
     guard(err, null_mut(), body)
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn scda_fopen_write(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        let params = Chosen::of(params);
+        let params = OpenParams::of(params);
         create(comm.duplicate()?, filename, userstr, len, params).and_then(hand_out)
     };
     guard(err, null_mut(), body)
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn scda_fopen_read(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        let params = Chosen::of(params);
+        let params = OpenParams::of(params);
         open(comm.duplicate()?, filename, userstr, len, params).and_then(hand_out)
     };
     guard(err, null_mut(), body)

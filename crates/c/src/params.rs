@@ -250,12 +250,12 @@ fn flag(name: &str, value: c_int) -> Result<bool> {
 }
 
 /// The parameters of a call.
-pub(super) struct Chosen<'a> {
+pub(super) struct OpenParams<'a> {
     c: scda_params_t<'a>,
     pub tuning: Tuning,
 }
 
-impl<'a> Chosen<'a> {
+impl<'a> OpenParams<'a> {
     /// The defaults of the paper's call: no seal.
     pub fn bare() -> Self {
         Self { c: scda_params_t { seal: 0, ..defaults() }, tuning: Tuning::default() }

@@ -143,7 +143,7 @@ pub unsafe extern "C" fn scda_patches_free(m: StructInOut<'_, scda_patches_t>) -
 }
 
 /// What is kept of a mesh that was written or read.
-struct Kept {
+struct OwnedMesh {
     mesh: Patches,
     /// Level and boxes of the patches of this rank that were taken from a mesh that was read, to which the mesh of C points.
     level: Vec<i32>,
@@ -151,18 +151,18 @@ struct Kept {
 }
 
 /// What is kept of a mesh, which no longer has it.
-fn take(m: &scda_patches_t<'_>) -> Option<Box<Kept>> {
+fn take(m: &scda_patches_t<'_>) -> Option<Box<OwnedMesh>> {
     // SAFETY: C passes a mesh as `scda_patches_init` and the functions here have filled it, and each once.
-    (!m.kept.is_null()).then(|| unsafe { Box::from_raw(m.kept.cast::<Kept>()) })
+    (!m.kept.is_null()).then(|| unsafe { Box::from_raw(m.kept.cast::<OwnedMesh>()) })
 }
 
 /// What is kept of a mesh.
-fn kept<'a>(m: &scda_patches_t<'a>) -> Option<&'a Kept> {
+fn kept<'a>(m: &scda_patches_t<'a>) -> Option<&'a OwnedMesh> {
     // SAFETY: as in `take`.
-    unsafe { m.kept.cast::<Kept>().as_ref() }
+    unsafe { m.kept.cast::<OwnedMesh>().as_ref() }
 }
 
-impl Kept {
+impl OwnedMesh {
     /// Takes level and boxes of patches of the mesh, of which there are `n`.
     fn choose(&mut self, n: usize, numbers: impl Iterator<Item = u64>) -> Result<()> {
         (self.level, self.boxes) = (Vec::new(), Vec::new());
@@ -232,10 +232,13 @@ fn frame(c: &scda_patches_t<'_>) -> Result<Frame> {
 
 /// The patches of this rank, with what was kept of the mesh: of patches that are chosen by their numbers from a mesh that was read, level
 /// and boxes are taken from there.
-fn own_patches<'a>(c: &mut scda_patches_t<'a>, before: &mut Option<Box<Kept>>) -> Result<OwnPatches<'a>> {
+fn own_patches<'a>(
+    c: &mut scda_patches_t<'a>,
+    before: &mut Option<Box<OwnedMesh>>,
+) -> Result<OwnPatches<'a>> {
     let n = c.n as u64;
     let number = c.number.optional(n, "number")?;
-    let is_taken = |kept: &Kept| {
+    let is_taken = |kept: &OwnedMesh| {
         !c.level.is_null()
             && c.level.pointer() == kept.level.as_ptr()
             && c.boxes.pointer() == kept.boxes.as_ptr()
@@ -283,7 +286,7 @@ pub unsafe extern "C" fn scda_patches_write_mesh(
                     c.point_to(&mesh.frame);
                 }
                 let (level, boxes) = before.map(|kept| (kept.level, kept.boxes)).unwrap_or_default();
-                Kept { mesh, level, boxes }.give(m, c)
+                OwnedMesh { mesh, level, boxes }.give(m, c)
             }
             Err(error) => {
                 c.kept = before.map_or(null_mut(), |kept| Box::into_raw(kept).cast());
@@ -441,7 +444,7 @@ pub unsafe extern "C" fn scda_patches_read_mesh(
         let c = m.given().read();
         let c = reader.agree_on(c)?;
         let mesh = patches::read(reader, group, step)?;
-        let mut kept = Kept { mesh, level: Vec::new(), boxes: Vec::new() };
+        let mut kept = OwnedMesh { mesh, level: Vec::new(), boxes: Vec::new() };
         let share = kept.mesh.first..kept.mesh.first + kept.mesh.n;
         let chosen = kept.choose(to_usize(kept.mesh.n), share);
         reader.agree_on(chosen)?;

@@ -5,7 +5,7 @@ use super::deflate::{Deflater, Encoder};
 use super::element::{ElementEncoder, can_expand, max_encoded_bytes};
 use super::inflate::{Inflater, ZEROS};
 use super::pcodec;
-use super::rounding::Rounded;
+use super::rounding::ItemRounder;
 use super::shuffle::{shuffle, unshuffle};
 use flate2::bufread::{GzDecoder, ZlibDecoder};
 use scda_base::error::{Error, ErrorKind, Result};
@@ -27,7 +27,7 @@ pub struct ChunkCodec {
     /// What is done with the bytes then.
     pub method: Method,
     /// What is done with the numbers first.
-    pub rounded: Option<Rounded>,
+    pub rounder: Option<ItemRounder>,
 }
 
 /// How the bytes of a chunk are compressed.
@@ -60,7 +60,7 @@ impl ChunkCodec {
             Some(Step::Zlib { .. } | Step::Gzip { .. } | Step::Zstd { .. }) => Method::Zlib(encoder, level),
             None | Some(Step::Shuffle(_) | Step::Crc32c) => Method::Text(encoder, level, line_break),
         };
-        Self { item_bytes, method, rounded: Rounded::of(dataset) }
+        Self { item_bytes, method, rounder: ItemRounder::of(dataset) }
     }
 
     /// Whether chunks are elements of the compression convention.
@@ -112,11 +112,11 @@ impl ChunkEncoder {
     /// `Memory`.
     pub fn encode(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<usize> {
         let mut data = chunk;
-        if let Some(rounded) = self.codec.rounded {
+        if let Some(rounder) = self.codec.rounder {
             self.rounded.clear();
             reserve(&mut self.rounded, chunk.len())?;
             self.rounded.extend_from_slice(chunk);
-            rounded.round(&mut self.rounded);
+            rounder.round(&mut self.rounded);
             data = &self.rounded;
         }
         if self.codec.item_bytes > 1 {
@@ -425,7 +425,7 @@ mod tests {
             let mut data: Vec<u8> = (0..items).flat_map(|i| planes.iter().map(move |plane| plane[i])).collect();
             // Bytes that are no whole item.
             data.resize(data.len() + more % item_bytes, 9);
-            let codec = ChunkCodec { item_bytes, method: Method::Zlib(Encoder::Fast, level), rounded: None };
+            let codec = ChunkCodec { item_bytes, method: Method::Zlib(Encoder::Fast, level), rounder: None };
             let mut out = Vec::new();
             ChunkEncoder::new(codec).unwrap().encode(&data, &mut out).unwrap();
             let mut sorted = Vec::new();
@@ -452,7 +452,7 @@ mod tests {
             (Encoder::Fast, 2, 1, 80_000),
             (Encoder::Fast, 2, 4, 0),
         ] {
-            let codec = ChunkCodec { item_bytes, method: Method::Zlib(encoder, level), rounded: None };
+            let codec = ChunkCodec { item_bytes, method: Method::Zlib(encoder, level), rounder: None };
             let mut encoder = ChunkEncoder::new(codec).unwrap();
             let mut out = b"before".to_vec();
             let length = encoder.encode(&data[..bytes], &mut out).unwrap();

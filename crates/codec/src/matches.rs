@@ -54,7 +54,7 @@ struct Effort {
 }
 
 /// The first four bytes at a place, and the last places before it with the same ones. 0: none.
-struct Noted {
+struct HashEntry {
     word: u32,
     last3: u32,
     last4: u32,
@@ -237,7 +237,7 @@ impl Matcher {
     /// Notes the bytes at a place; `None` at the end, where there are fewer. `threes`: also the first three of them.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
-    fn note(&mut self, data: &[u8], at: usize, threes: bool) -> Option<Noted> {
+    fn note(&mut self, data: &[u8], at: usize, threes: bool) -> Option<HashEntry> {
         let word = word4(data, at)?;
         let place = self.base + at as u32;
         let last3 = match threes {
@@ -246,20 +246,20 @@ impl Matcher {
         };
         let last4 = std::mem::replace(&mut self.last4[slot(word, HASH4_BITS)], place);
         self.before[at % MAX_BYTES] = last4;
-        Some(Noted { word, last3, last4 })
+        Some(HashEntry { word, last3, last4 })
     }
 
     /// The best repetition at a place that is longer than `least` and shorter than its literals.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn find(&mut self, data: &[u8], at: usize, least: usize, literals: Literals) -> Match {
-        let Noted { word, last3, last4: mut place } =
+        let HashEntry { word, last3, last4: mut place } =
             match (self.note(data, at, literals.threes), &data[at..]) {
                 (Some(noted), _) => noted,
                 // The last three bytes are looked up, too.
                 (None, &[a, b, c]) => {
                     let word = u32::from_le_bytes([a, b, c, 0]);
-                    Noted { word, last3: self.last3[slot(word << 8, HASH3_BITS)], last4: 0 }
+                    HashEntry { word, last3: self.last3[slot(word << 8, HASH3_BITS)], last4: 0 }
                 }
                 (None, _) => return Match::default(),
             };

@@ -10,14 +10,14 @@ const MOST_ITEM_BYTES: usize = 16;
 
 /// How the items of a dataset are rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rounded {
+pub struct ItemRounder {
     rounding: Rounding,
     data_type: DataType,
     /// The item that stays as it is, because it says that there is no number.
     fill: [u8; MOST_ITEM_BYTES],
 }
 
-impl Rounded {
+impl ItemRounder {
     /// That of a dataset, if it is rounded.
     pub fn of(dataset: &Dataset) -> Option<Self> {
         let rounding = Rounding::of(dataset)?;
@@ -94,12 +94,12 @@ mod tests {
     use proptest::prelude::*;
     use scda_format::dataset::Layout;
 
-    fn rounded(data_type: DataType, relative: f64, absolute: f64, fill: &[u8]) -> Option<Rounded> {
+    fn rounded(data_type: DataType, relative: f64, absolute: f64, fill: &[u8]) -> Option<ItemRounder> {
         let mut dataset = Dataset::new("a", data_type, [4]);
         dataset.layout = Layout::Chunked { shape: None, text: false };
         (dataset.max_relative_error, dataset.max_absolute_error) = (relative, absolute);
         dataset.fill_value = fill.to_vec();
-        Rounded::of(&dataset)
+        ItemRounder::of(&dataset)
     }
 
     /// Whether the bounds are kept. Numbers of at most 53 bits whose difference is one, too: it is exact, but for those that

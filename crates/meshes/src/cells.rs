@@ -39,13 +39,13 @@ fn points_of(shape: u8) -> PointCount {
 
 /// The cells of a mesh, checked one after the other.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct CellChecker {
     next: u64,
     begin: i64,
     all: i64,
 }
 
-impl Checked {
+impl CellChecker {
     /// Those from a cell on, whose points begin with number `begin` of the `all` points of all cells.
     ///
     /// # Errors
@@ -120,16 +120,16 @@ mod tests {
 
     #[test]
     fn cells_are_checked_piece_by_piece() {
-        let mut checked = Checked::new(0, 0, 7).unwrap();
+        let mut checked = CellChecker::new(0, 0, 7).unwrap();
         checked.add(5, 3).unwrap();
-        let mut rest = Checked::new(1, 3, 7).unwrap();
+        let mut rest = CellChecker::new(1, 3, 7).unwrap();
         assert!(rest.end().is_err());
         rest.add(9, 7).unwrap();
         rest.end().unwrap();
-        let wrong = |shape, end| Checked::new(1, 3, 7).unwrap().add(shape, end).unwrap_err();
+        let wrong = |shape, end| CellChecker::new(1, 3, 7).unwrap().add(shape, end).unwrap_err();
         assert_eq!(wrong(9, 8).words, "number 2: found 8, expected 3 to 7");
         assert_eq!((wrong(42, 7).part, wrong(12, 7).part), ("cell_types", "cell_offsets"));
-        assert!(Checked::new(0, 1, 7).is_err());
+        assert!(CellChecker::new(0, 1, 7).is_err());
         assert!(
             check_point(0, -1, 5).is_err() && check_point(0, 5, 5).is_err() && check_point(0, 4, 5).is_ok()
         );

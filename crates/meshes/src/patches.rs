@@ -121,7 +121,7 @@ impl Frame {
 
 /// The patches of a mesh, checked one after the other.
 #[derive(Clone, Debug)]
-pub struct Checked<'a> {
+pub struct PatchChecker<'a> {
     frame: &'a Frame,
     next: u64,
     level: i32,
@@ -131,7 +131,7 @@ pub struct Checked<'a> {
     pub checksum: Checksum,
 }
 
-impl<'a> Checked<'a> {
+impl<'a> PatchChecker<'a> {
     /// Those from number `first` on.
     #[must_use]
     pub fn new(frame: &'a Frame, first: u64) -> Self {
@@ -243,7 +243,7 @@ impl Patches {
     fn take(&mut self, first: u64, begin: u64) -> Result<Result<(), MeshError>> {
         self.offset.clear();
         reserve(&mut self.offset, self.level.len())?;
-        let mut checked = Checked::new(&self.frame, first);
+        let mut checked = PatchChecker::new(&self.frame, first);
         for (level, cells) in self.level.iter().zip(self.boxes.chunks_exact(2 * self.frame.dimension)) {
             self.offset.push(begin + checked.cells);
             if let Err(wrong) = checked.add(*level, cells) {

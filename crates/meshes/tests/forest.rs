@@ -6,7 +6,7 @@ use scda::{
     run_on_threads,
 };
 use scda_meshes::checksum::{Checksum, term};
-use scda_meshes::forest::read::{self, Distribution, FieldType, Wanted};
+use scda_meshes::forest::read::{self, Distribution, FieldType, ReadRequest};
 use scda_meshes::forest::write::{self, Arrays, Connectivity};
 use scda_meshes::forest::{Forest, GROUP};
 use scda_meshes::{MeshNotes, steps};
@@ -71,8 +71,8 @@ fn written(path: &Path, size: usize, finer: u8) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-fn wanted(distribution: Distribution<'_>) -> Wanted<'_> {
-    Wanted { dimension: 2, finest: 29, unit: 30, data_bytes: 1, distribution }
+fn wanted(distribution: Distribution<'_>) -> ReadRequest<'_> {
+    ReadRequest { dimension: 2, finest: 29, unit: 30, data_bytes: 1, distribution }
 }
 
 fn read(comm: ThreadComm, path: &Path) -> Result<()> {

@@ -61,7 +61,7 @@ pub struct Layout {
 
 /// What a user wants of a new file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct LayoutRequest {
     /// The number of stripes; 0: the library decides.
     pub count: u64,
     /// The bytes of a stripe; 0: the library decides.
@@ -71,13 +71,13 @@ pub struct Wanted {
 /// The layout for a new file that this number of nodes writes. `None`: that of its folder. Only where neither the folder nor the file
 /// system has a layout that somebody chose does the library choose one, for files that several nodes write.
 #[must_use]
-pub fn layout_for(path: &Path, nodes: u64, wanted: Wanted) -> Option<Layout> {
+pub fn layout_for(path: &Path, nodes: u64, wanted: LayoutRequest) -> Option<Layout> {
     let path = target_path(path);
     let is_lustre = FileSystem::of(&path).is_ok_and(|system| system.name == Some(LUSTRE));
     if is_lustre { choose(nodes, wanted, || is_chosen(folder(&path))) } else { None }
 }
 
-fn choose(nodes: u64, wanted: Wanted, is_chosen: impl FnOnce() -> bool) -> Option<Layout> {
+fn choose(nodes: u64, wanted: LayoutRequest, is_chosen: impl FnOnce() -> bool) -> Option<Layout> {
     // Lustre refuses others.
     let is_valid = wanted.bytes > 0 && wanted.bytes.is_multiple_of(STRIPE_UNIT) && wanted.bytes < 1 << 32;
     let bytes = if is_valid { wanted.bytes } else { STRIPE_BYTES };
@@ -94,7 +94,7 @@ fn choose(nodes: u64, wanted: Wanted, is_chosen: impl FnOnce() -> bool) -> Optio
 fn is_chosen(folder: &Path) -> bool {
     let Some(root) = uppermost(folder) else { return true };
     let found = default_of(&root);
-    let is_of_system = !matches!(found, None | Some(Found { is_composite: false, count: 0..=1, .. }));
+    let is_of_system = !matches!(found, None | Some(StoredLayout { is_composite: false, count: 0..=1, .. }));
     is_of_system || root != folder && default_of(folder).is_some()
 }
 
@@ -107,11 +107,11 @@ fn uppermost(folder: &Path) -> Option<PathBuf> {
 }
 
 /// The layout that was set for new files in a folder. What cannot be read counts as set.
-fn default_of(folder: &Path) -> Option<Found> {
-    let unknown = Found { bytes: 0, count: 0, is_composite: true };
+fn default_of(folder: &Path) -> Option<StoredLayout> {
+    let unknown = StoredLayout { bytes: 0, count: 0, is_composite: true };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     match descriptors::open(folder, flags, Mode::empty()).and_then(|opened| layout_of(&opened)) {
-        Ok(Some(found)) => Some(found).filter(|found| *found != Found::default()),
+        Ok(Some(found)) => Some(found).filter(|found| *found != StoredLayout::default()),
         Err(Errno::NODATA) => None,
         Ok(None) | Err(_) => Some(unknown),
     }
@@ -119,13 +119,13 @@ fn default_of(folder: &Path) -> Option<Found> {
 
 /// What is known of a layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Found {
+struct StoredLayout {
     bytes: u64,
     count: u64,
     is_composite: bool,
 }
 
-impl Found {
+impl StoredLayout {
     /// `None` for a kind that is not known.
     fn of_bytes(bytes: &[u8]) -> Option<Self> {
         match number(bytes, 0, 4)? {
@@ -193,14 +193,14 @@ fn set_layout(file: &OwnedFd, layout: Layout, pattern: u32) -> Result<()> {
 }
 
 /// `None` for a kind of layout that is not known.
-fn layout_of(file: impl AsFd) -> Result<Option<Found>> {
+fn layout_of(file: impl AsFd) -> Result<Option<StoredLayout>> {
     let mut bytes = Box::new([0; MOST_BYTES]);
     bytes[..4].copy_from_slice(&MAGIC_V3.to_ne_bytes()); // also those of pools
     // SAFETY: Lustre writes at most the bytes of a layout at the address that it gets, and no layout has more than `MOST_BYTES`.
     let request = unsafe { Updater::<GET_STRIPE, _>::new(&mut *bytes) };
     // SAFETY: as above.
     unsafe { ioctl(file, request) }?;
-    Ok(Found::of_bytes(&*bytes))
+    Ok(StoredLayout::of_bytes(&*bytes))
 }
 
 /// The bytes of a stripe of an open file. `None` if it is on another file system, or they are not known.
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn several_nodes_get_two_stripes_each_unless_somebody_chose() {
         let layout = |count, bytes, may_overstripe| Some(Layout { count, bytes, may_overstripe });
-        let wanted = |count, bytes| Wanted { count, bytes };
+        let wanted = |count, bytes| LayoutRequest { count, bytes };
         for (nodes, wanted, is_chosen, expected) in [
             (1, wanted(0, 0), false, None),
             (8, wanted(0, 0), true, None),
@@ -271,9 +271,9 @@ mod tests {
 
     #[test]
     fn layouts_are_parsed_and_no_other_bytes() {
-        let found = |bytes, count, is_composite| Some(Found { bytes, count, is_composite });
+        let found = |bytes, count, is_composite| Some(StoredLayout { bytes, count, is_composite });
         for magic in [MAGIC_V1, MAGIC_V3] {
-            assert_eq!(Found::of_bytes(&plain(magic, 1 << 20, 4)), found(1 << 20, 4, false));
+            assert_eq!(StoredLayout::of_bytes(&plain(magic, 1 << 20, 4)), found(1 << 20, 4, false));
         }
         let mut composite = plain(MAGIC_COMPOSITE, 0, 0);
         composite[14..16].copy_from_slice(&2u16.to_ne_bytes());
@@ -281,20 +281,20 @@ mod tests {
         let at = u32::try_from(composite.len()).unwrap();
         composite[COMPOSITE_BYTES + ENTRY_BYTES + 24..][..4].copy_from_slice(&at.to_ne_bytes());
         composite.extend(plain(MAGIC_V1, 8 << 20, 16));
-        assert_eq!(Found::of_bytes(&composite), found(8 << 20, 16, true));
+        assert_eq!(StoredLayout::of_bytes(&composite), found(8 << 20, 16, true));
         for length in 0..composite.len() - 2 {
-            assert_eq!(Found::of_bytes(&composite[..length]), None, "{length} bytes");
+            assert_eq!(StoredLayout::of_bytes(&composite[..length]), None, "{length} bytes");
         }
         composite[14..16].fill(0);
-        assert_eq!(Found::of_bytes(&composite), None);
-        assert_eq!(Found::of_bytes(&plain(0x0BD5_0BD0, 1 << 20, 4)), None);
+        assert_eq!(StoredLayout::of_bytes(&composite), None);
+        assert_eq!(StoredLayout::of_bytes(&plain(0x0BD5_0BD0, 1 << 20, 4)), None);
     }
 
     #[test]
     fn other_file_systems_are_not_asked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
-        assert_eq!(layout_for(&path, 8, Wanted { count: 4, bytes: 0 }), None);
+        assert_eq!(layout_for(&path, 8, LayoutRequest { count: 4, bytes: 0 }), None);
         let layout = Layout { count: 4, bytes: 1 << 20, may_overstripe: true };
         let file = create_new(&path, Mode::from_raw_mode(0o600), layout).unwrap();
         assert_eq!((stripe_bytes(&file), lock_group(&file)), (None, false));

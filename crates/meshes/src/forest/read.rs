@@ -32,7 +32,7 @@ pub enum Distribution<'a> {
 
 /// What a program can have.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct ReadRequest<'a> {
     /// The number of axes: 2 or 3.
     pub dimension: usize,
     /// The finest level that quadrants can have.
@@ -47,7 +47,7 @@ pub struct Wanted<'a> {
 
 /// Edges or corners that trees share.
 #[derive(Clone, Debug, Default)]
-pub struct Shared {
+pub struct SharedEntities {
     /// The number of each edge (corner) of each tree, or -1.
     pub tree_to: Vec<i32>,
     /// Where the entries of each begin, and where they end. Empty if there are none.
@@ -70,9 +70,9 @@ pub struct Connectivity {
     /// The vertices of the corners of each tree.
     pub tree_to_vertex: Vec<i32>,
     /// Edges, of cubes.
-    pub edges: Shared,
+    pub edges: SharedEntities,
     /// Corners.
-    pub corners: Shared,
+    pub corners: SharedEntities,
     /// The bytes of each tree for the program.
     pub attribute_bytes: u32,
     /// Those of all trees.
@@ -81,7 +81,7 @@ pub struct Connectivity {
 
 /// A forest that was read.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct StoredForest {
     /// The number of trees.
     pub trees: u64,
     /// The number of quadrants of all ranks.
@@ -106,7 +106,7 @@ pub struct Found {
 /// `Format` if the file has no such forest, or one that is none by docs/forest.md; `Unsupported` for a later version, finer levels, and data of a machine
 /// with another order of bytes; `Range` for more trees or quadrants than 32 bits count; `Argument` if there is no such step or for a partition that does
 /// not fit; `Memory`; those of [`DatasetHandle::read`].
-pub fn read(file: &mut Reader, group: &str, step: i64, wanted: &Wanted<'_>) -> Result<Found> {
+pub fn read(file: &mut Reader, group: &str, step: i64, wanted: &ReadRequest<'_>) -> Result<StoredForest> {
     file.agree_on(part_name(group, "corner_to_corner").map(drop))?;
     let attributes = attributes_of(file, group, FOREST, 1)?;
     let dimension = attributes::whole_number(&attributes, DIMENSION);
@@ -127,7 +127,7 @@ pub fn read(file: &mut Reader, group: &str, step: i64, wanted: &Wanted<'_>) -> R
     let record = need(file, &name, &up_to, step)?;
     let begin = file.find(name.as_bytes(), record)?.unwrap_or(0);
     let end = if record < 0 { None } else { file.find(name.as_bytes(), record + 1)? };
-    let joins = Joins {
+    let joins = ConnectivitySections {
         group,
         dimension: wanted.dimension,
         trees: found.trees,
@@ -145,8 +145,8 @@ fn read_mesh<const D: usize>(
     file: &mut Reader,
     group: &str,
     record: i64,
-    wanted: &Wanted<'_>,
-) -> Result<Found> {
+    wanted: &ReadRequest<'_>,
+) -> Result<StoredForest> {
     let part = |name| part_name(group, name);
     let coordinates = open(file, &part("coordinates")?, record, DataType::Int32, &[None, Some(D as u64)])?;
     let quadrants = coordinates.shape[0];
@@ -173,7 +173,8 @@ fn read_mesh<const D: usize>(
         check_tree_offsets(&all[seen..], seen as u64, before, trees, quadrants).map_err(format(group))
     })?;
     let first_quadrant = distribute(file, group, record, quadrants, wanted.distribution)?;
-    let mut found = Found { trees, quadrants, first_quadrant, tree_offsets, ..Found::default() };
+    let mut found =
+        StoredForest { trees, quadrants, first_quadrant, tree_offsets, ..StoredForest::default() };
     read_quadrants::<D>(file, group, (&coordinates, &levels), &mut found, wanted)?;
     let own = Forest { checksum: found.checksum, ..Forest::default() };
     own.expect(file, &coordinates, "the checksum of the mesh that it begins")?;
@@ -262,8 +263,8 @@ fn read_quadrants<const D: usize>(
     file: &mut Reader,
     group: &str,
     (coordinates, levels): (&DatasetHandle, &DatasetHandle),
-    found: &mut Found,
-    wanted: &Wanted<'_>,
+    found: &mut StoredForest,
+    wanted: &ReadRequest<'_>,
 ) -> Result<()> {
     let rank = file.rank();
     let count = |bounds: &[i64]| (bounds[1] - bounds[0]).unsigned_abs();
@@ -295,8 +296,8 @@ fn unpack<const D: usize>(
     group: &str,
     (corners, levels): (&[u8], &[u8]),
     (from, begin): (u64, u64),
-    found: &mut Found,
-    wanted: &Wanted<'_>,
+    found: &mut StoredForest,
+    wanted: &ReadRequest<'_>,
 ) -> Result<u64> {
     let (offsets, shift) = (&found.tree_offsets, MAX_LEVEL.saturating_sub(wanted.unit));
     let mut check = QuadrantCheck::new(D, offsets, begin, None);
@@ -328,8 +329,8 @@ fn read_data(
     group: &str,
     step: i64,
     of_step: &Range<u64>,
-    found: &Found,
-    wanted: &Wanted<'_>,
+    found: &StoredForest,
+    wanted: &ReadRequest<'_>,
 ) -> Result<Vec<u8>> {
     let name = part_name(group, DATA)?;
     let record = need(file, &name, of_step, step)?;
@@ -355,14 +356,14 @@ fn read_data(
 }
 
 /// A connectivity of a file: the sections from its `tree_to_tree` to the next one.
-struct Joins<'a> {
+struct ConnectivitySections<'a> {
     group: &'a str,
     dimension: usize,
     trees: u64,
     sections: Range<u64>,
 }
 
-impl Joins<'_> {
+impl ConnectivitySections<'_> {
     /// Finds a dataset of the connectivity, if it is there, of at most so many rows.
     fn open(
         &self,
@@ -461,12 +462,12 @@ impl Joins<'_> {
     }
 
     /// Reads edges or corners, if they are there.
-    fn shared(&self, file: &mut Reader, kind: SharedKind) -> Result<Shared> {
+    fn shared(&self, file: &mut Reader, kind: SharedKind) -> Result<SharedEntities> {
         let trees = self.trees;
         let most = trees * kind.each;
         let most_entries = (trees * kind.codes).min(u64::from(i32::MAX.unsigned_abs()));
         let [in_tree, offsets, to_tree, to_code] = kind.parts;
-        let mut s = Shared::default();
+        let mut s = SharedEntities::default();
         let shape = [Some(trees), Some(kind.each)];
         let Some(of_trees) = self.open(file, in_tree, DataType::Int32, &shape, trees)? else {
             return Ok(s);

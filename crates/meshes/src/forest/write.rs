@@ -24,7 +24,7 @@ pub const PARTITION: u32 = 8;
 
 /// Edges or corners that trees share, each as it lies in memory; empty if there are none.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Shared<'a> {
+pub struct SharedEntities<'a> {
     /// Their number.
     pub count: u64,
     /// The number of entries.
@@ -49,9 +49,9 @@ pub struct Connectivity<'a> {
     /// `int32`: the vertices of the corners of each tree.
     pub tree_to_vertex: &'a [u8],
     /// Edges, of cubes.
-    pub edges: Shared<'a>,
+    pub edges: SharedEntities<'a>,
     /// Corners.
-    pub corners: Shared<'a>,
+    pub corners: SharedEntities<'a>,
     /// The bytes of each tree for the program.
     pub attribute_bytes: u32,
     /// Those of all trees.

@@ -7,9 +7,9 @@ pub struct Progress {
     /// Of the next section.
     end: u64,
     /// Up to here writing has begun; the rest is buffered.
-    written: Reached,
+    written: PartEnd,
     /// Up to here nothing is held back.
-    released: Reached,
+    released: PartEnd,
     /// Of a section up to which the ranks have agreed that the file is whole.
     known: u64,
     /// Of the first section that the current call, or the next one, writes.
@@ -22,7 +22,7 @@ pub struct Progress {
 
 /// The end of a part of the file.
 #[derive(Clone, Copy)]
-struct Reached {
+struct PartEnd {
     end: u64,
     /// Where the call began that wrote the section there; the end itself between calls.
     call: u64,
@@ -40,7 +40,7 @@ impl Progress {
     }
 
     fn at(end: u64, kept: u64) -> Self {
-        let reached = Reached { end, call: end };
+        let reached = PartEnd { end, call: end };
         let (written, released) = (reached, reached);
         Self { end, written, released, known: end, call_start: end, section_start: end, kept }
     }
@@ -98,7 +98,7 @@ impl Progress {
     /// Nothing is buffered any more.
     #[inline]
     pub fn write_rest(&mut self) {
-        self.written = Reached { end: self.end, call: self.call_start };
+        self.written = PartEnd { end: self.end, call: self.call_start };
         self.check();
     }
 

@@ -114,7 +114,7 @@ struct Locks {
 }
 
 /// A lock as the node has it.
-struct Held {
+struct NodeLock {
     number: u64,
     extent: Range<u64>,
     /// Processes that copy, and requests on their way.
@@ -125,7 +125,7 @@ struct Held {
 /// What a node has of an object.
 #[derive(Default)]
 struct Cache {
-    held: Vec<Held>,
+    held: Vec<NodeLock>,
     /// What is not on its way yet: beginnings and ends.
     dirty: BTreeMap<u64, u64>,
 }
@@ -227,7 +227,7 @@ impl Model<'_> {
                 let (node, object, _) = self.current(process);
                 // Another process of the node may have asked for the same.
                 if self.held(node, object, number).is_none() {
-                    let held = Held { number, extent: begin..end, uses: 0, is_called: false };
+                    let held = NodeLock { number, extent: begin..end, uses: 0, is_called: false };
                     self.caches.entry((node, object)).or_default().held.push(held);
                 }
                 self.copy(process, number);
@@ -257,7 +257,7 @@ impl Model<'_> {
         }
     }
 
-    fn held(&mut self, node: usize, object: Object, lock: u64) -> Option<&mut Held> {
+    fn held(&mut self, node: usize, object: Object, lock: u64) -> Option<&mut NodeLock> {
         self.caches.entry((node, object)).or_default().held.iter_mut().find(|held| held.number == lock)
     }
 
@@ -265,9 +265,9 @@ impl Model<'_> {
         let (node, object, extent) = self.current(process);
         let cache = self.caches.entry((node, object)).or_default();
         if self.striping.has_group_lock && cache.held.is_empty() {
-            cache.held.push(Held { number: 0, extent: 0..u64::MAX, uses: 0, is_called: false });
+            cache.held.push(NodeLock { number: 0, extent: 0..u64::MAX, uses: 0, is_called: false });
         }
-        let covers = |held: &&Held| {
+        let covers = |held: &&NodeLock| {
             !held.is_called && held.extent.start <= extent.start && extent.end <= held.extent.end
         };
         match cache.held.iter().find(covers).map(|held| held.number) {

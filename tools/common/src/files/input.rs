@@ -23,8 +23,8 @@ pub struct Input {
     max_memory: u64,
     /// Whether what follows its last seal is read, too.
     unsealed: bool,
-    /// Whether was said that it is not.
-    told: Cell<bool>,
+    /// True if a message has said how many bytes after the last seal are not read.
+    has_warned: Cell<bool>,
     /// The file, once it was opened: all that read it share it.
     shared: OnceCell<SharedFile>,
     /// A copy of standard input, if that is a pipe: random access needs a file. It has no name, so it is never left behind.
@@ -43,7 +43,7 @@ impl Input {
             threads,
             max_memory,
             unsealed: false,
-            told: Cell::new(false),
+            has_warned: Cell::new(false),
             shared: OnceCell::new(),
             spool,
         };
@@ -82,7 +82,7 @@ impl Input {
         params.tuning.max_memory = self.max_memory;
         let is_damaged = || self.reader(&params).is_err();
         let unsealed = unsealed || is_damaged();
-        self.told.set(true);
+        self.has_warned.set(true);
         self.with_unsealed(unsealed)
     }
 
@@ -121,7 +121,7 @@ impl Input {
         (params.tuning.threads, params.tuning.max_memory) = (self.threads, self.max_memory);
         (params.strict, params.to_seal) = (strict, !self.unsealed);
         let reader = self.reader(&params)?;
-        if let Some(bytes) = reader.left_out().filter(|bytes| *bytes > 0 && !self.told.replace(true)) {
+        if let Some(bytes) = reader.left_out().filter(|bytes| *bytes > 0 && !self.has_warned.replace(true)) {
             let after = if reader.is_sealed() { "its last seal" } else { "its header" };
             complain(&format!(
                 "{}: not complete: {bytes} bytes after {after} were not committed, and are left out",

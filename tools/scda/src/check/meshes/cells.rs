@@ -5,7 +5,7 @@ use super::steps::{MeshSteps, expect_rows};
 use super::{Checked, MeshGroup, hold, last, wrong};
 use scda::DataType;
 use scda_meshes::MeshError;
-use scda_meshes::cells::{Checked as CheckedCells, check_point};
+use scda_meshes::cells::{CellChecker, check_point};
 use scda_meshes::names::{CELL_PARTS, CELLS, TIME};
 
 /// Whether a dataset of this name is a part of the mesh.
@@ -57,7 +57,7 @@ fn sizes(datasets: &mut Datasets<'_>, parts: [u64; 4]) -> Checked<(u64, u64)> {
     datasets.bound(&offset)?;
     let section = |part: &str| parts[CELL_PARTS.iter().position(|name| *name == part).unwrap_or(0)];
     let begin = offset.next(datasets)?;
-    let checked = CheckedCells::new(0, begin, corner.rows());
+    let checked = CellChecker::new(0, begin, corner.rows());
     let mut checked = hold(offsets, checked)?;
     for _ in 0..cells {
         let (shape, end) = (shape.next(datasets)?, offset.next(datasets)?);

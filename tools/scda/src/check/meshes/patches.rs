@@ -8,7 +8,7 @@ use scda::DataType;
 use scda_base::numbers::to_usize;
 use scda_meshes::MeshError;
 use scda_meshes::names::{DIMENSION, PATCH_PARTS, PATCHES, TIME};
-use scda_meshes::patches::{Checked as CheckedPatches, Frame};
+use scda_meshes::patches::{Frame, PatchChecker};
 use std::collections::BTreeMap;
 
 /// Whether patches have cells in common is looked for by no more comparisons.
@@ -92,7 +92,7 @@ fn patches(datasets: &mut Datasets<'_>, dimension: u64, parts: [u64; 5]) -> Chec
         let words = format!("mesh not checked: found {count} patches, more than {MOST_PATCHES}");
         return Err(Stop::TooLarge(boxes, words));
     }
-    let mut checked = CheckedPatches::new(&frame, 0);
+    let mut checked = PatchChecker::new(&frame, 0);
     let (mut same_level, mut last) = (Vec::new(), 0);
     let (mut comparisons, mut one) = (0, vec![0; 2 * axes]);
     for patch in 0..count {

@@ -98,17 +98,17 @@ impl Connectivity<'_, '_, '_> {
             }
             for face in 0..n {
                 let at = usize::try_from(tree).unwrap_or(usize::MAX) * n + face;
-                let (behind, code) = (tree_neighbour[at], face_neighbour[at]);
+                let (across, code) = (tree_neighbour[at], face_neighbour[at]);
                 let is_there = (face as u64) < has;
-                if is_there != (behind >= 0) || is_there != (code >= 0) {
-                    let words = format!("tree {tree}: face {face} leads to tree {behind}, of {has} faces");
+                if is_there != (across >= 0) || is_there != (code >= 0) {
+                    let words = format!("tree {tree}: face {face} leads to tree {across}, of {has} faces");
                     return wrong(first, words);
                 }
                 if is_there {
-                    let back = index(behind) * n + index(code) % n;
+                    let back = index(across) * n + index(code) % n;
                     if (index(tree_neighbour[back]), index(face_neighbour[back]) % n) != (at / n, face) {
                         let words = format!(
-                            "tree {tree}: face {face} leads to tree {behind}, which does not lead back"
+                            "tree {tree}: face {face} leads to tree {across}, which does not lead back"
                         );
                         return wrong(first, words);
                     }
