@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMBERS = "scda-archive", "scda-command", "scda-python"
-OURS = *("scda", "scda-archive", "scda-base", "scda-c", "scda-codec", "scda-command", "scda-format", "scda-hdf5", "scda-import", "scda-libsc", "scda-meshes"), *("scda-python", "scda-ranks", "scda-storage", "scda-tools")
+OURS = *("scda", "scda-archive", "scda-base", "scda-c", "scda-codec", "scda-command", "scda-format", "scda-hdf5", "scda-libsc", "scda-meshes"), *("scda-python", "scda-ranks", "scda-storage")
 FEATURES = "scda-archive/mpi,scda-archive/bundled-zlib"
 PLATFORMS = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 # Libraries in C that crates carry and compile: where their version stands, and their licence.

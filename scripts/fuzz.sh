@@ -52,7 +52,6 @@ for target in "${targets[@]}"; do
     tar -xf tests/bad-data/files.tar -C "$packed"
     seeds+=(tests/vectors)
     ;;
-  sdf | sion) seeds+=("tests/vectors/foreign/$target") ;;
   esac
   log=$folder/$target.log
   # Leaks are looked for by the tests: here they would cost most of the time. libdeflate has a constant in each variant of

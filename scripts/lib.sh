@@ -102,8 +102,8 @@ c_tests() {
 # The Rust tests and lints, also of the crate mpi, by the call of cargo by which CMake compiles the library and the command: the crates of
 # others are compiled once, with SCDA_CARGO_DIR=target/test/cargo.
 cargo=(sh cmake/cargo.sh "$(command -v cargo)" "$root" "$root/target/test/cargo")
-crates=(scda scda-base scda-c scda-codec scda-command scda-format scda-hdf5 scda-import scda-libsc scda-meshes scda-ranks scda-storage scda-tools)
-packaged=(scda scda-base scda-codec scda-format scda-hdf5 scda-import scda-meshes scda-ranks scda-storage scda-tools) # what programs use
+crates=(scda scda-base scda-c scda-codec scda-command scda-format scda-hdf5 scda-libsc scda-meshes scda-ranks scda-storage)
+packaged=(scda scda-base scda-codec scda-format scda-hdf5 scda-meshes scda-ranks scda-storage) # what programs use
 with_mpi=("${crates[@]/#/--package=}" --features scda-libsc/mpi,scda/rsmpi,scda/bundled-zlib)
 # What only tests have: assertions.
 with_assertions=()
@@ -226,8 +226,6 @@ unpack_crates() {
     tar -xmzf "$1/package/$crate-$(scripts/version.py).crate" -C "$there/$crate" --strip-components 1
     printf '%s = { path = "%s" }\n' "$crate" "$crate" >>"$there/Cargo.toml"
   done
-  # A package has no dependency that closes a circle, which is one of tests.
-  printf '\n[dev-dependencies.scda-import]\nversion = "*"\n' >>"$there/scda/Cargo.toml"
   cargo metadata --offline --format-version 1 --manifest-path "$there/Cargo.toml" >/dev/null 2>>"$log"
 }
 

@@ -117,7 +117,7 @@ check_thread() {
   sees_race "ThreadSanitizer: data race" "${test[@]}" -p scda-ranks -p scda-codec --lib # which has the feature
   heading "Rust tests with the thread sanitizer"
   # Where one thread simulates all ranks, there is nothing to see.
-  run 2400 "${test[@]}" --workspace --exclude scda-codec --exclude scda-command --exclude scda-tools --exclude scda-python --lib --test background --test fuzzed -- --skip time_grows --skip writer::simulation::
+  run 2400 "${test[@]}" --workspace --exclude scda-codec --exclude scda-command --exclude scda-python --lib --test background --test fuzzed -- --skip time_grows --skip writer::simulation::
   show_passed
   run 2400 "${test[@]}" -p scda --test ranks -- collective:: matrix::
   show_passed
@@ -156,7 +156,7 @@ check_big_endian() {
   export PROPTEST_CASES=12 CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc
   export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x-static -L /usr/s390x-linux-gnu"
   local test=(cargo test --target $target --target-dir $folder/big-endian "${serial[@]}")
-  run 3600 "${test[@]}" --workspace --exclude scda-command --exclude scda-tools --exclude scda-python --lib --test vectors --test fuzzed -- --skip time_grows
+  run 3600 "${test[@]}" --workspace --exclude scda-command --exclude scda-python --lib --test vectors --test fuzzed -- --skip time_grows
   show_passed
   run 3600 "${test[@]}" -p scda --test files --test ranks -- byte_order:: codecs:: collective:: dataset_reading:: datasets:: hostile:: \
     matrix:: piecewise:: ranges:: seal:: sealed_reading:: sealing:: streams::

@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "the forest; if not given, the only one of FILE"
     command.add_argument("--group", metavar="NAME", help=text)
 
-    text = "Make a file from one of HDF5, NetCDF, NumPy (.npz) or Zarr"
+    text = "Make a file from one of HDF5, NetCDF, NumPy (.npz), SDF, AMReX or Zarr"
     command = add(import_file, "import", text, ("IN", "the file to import"))
     command.add_argument("out", metavar="OUT", help="the file to write")
     _add_without(command)

@@ -96,7 +96,7 @@ def import_(
     tell: Optional[Callable[[str], None]] = None,
     progress: Optional[Progress] = None,
 ) -> list[str]:
-    """Makes a file from one of HDF5, NetCDF, NumPy (.npz), AMReX or Zarr, as ``scda import`` does. Of the first two needs h5py, of the last zarr.
+    """Makes a file from one of HDF5, NetCDF, NumPy (.npz), SDF, AMReX or Zarr, as ``scda import`` does. Of the first two needs h5py, of the last zarr.
 
     The file is read in a process of its own: if it makes the library that reads it crash, that is an error here.
 

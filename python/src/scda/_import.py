@@ -1,4 +1,4 @@
-"""Imports files of HDF5, NetCDF and NumPy (.npz), and folders of AMReX and Zarr."""
+"""Imports files of HDF5, NetCDF, NumPy (.npz) and SDF, and folders of AMReX and Zarr."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _CLASSIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
+_SDF = b"SDF form"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the latter of an empty one
 
 
@@ -46,8 +47,8 @@ def convert(
     """Writes the arrays of a file to a new scda file.
 
     Args:
-        path: an HDF5, NetCDF or .npz file: its first bytes tell which; or the folder of a plotfile of AMReX,
-            or of Zarr.
+        path: a file of HDF5, NetCDF, NumPy (.npz) or SDF: its first bytes tell which; or the folder of a plotfile of
+            AMReX, or of Zarr.
         out: the new file.
         seal: whether it is sealed.
         hdf5: whether it is also an HDF5 file, if it is sealed. None: if it begins with a dataset or a group.
@@ -118,7 +119,11 @@ def _kind(path: str) -> type[Importer]:
         return _NetCDF
     if head.startswith(_ZIP):
         return _Npz
-    raise FormatError(f"{path}: byte 0: neither an HDF5 or NetCDF file nor a .npz file")
+    if head == _SDF:
+        from ._import_sdf import Sdf
+
+        return Sdf
+    raise FormatError(f"{path}: byte 0: it begins like no file of HDF5, NetCDF, NumPy (.npz) or SDF")
 
 
 class _Npz(Importer):

@@ -6,7 +6,6 @@
 mod appending;
 mod chunks;
 mod datasets;
-mod foreign;
 mod input;
 mod parsing;
 mod reading;
@@ -18,7 +17,6 @@ mod writing;
 pub use appending::{append, look_up};
 pub use chunks::chunks;
 pub use datasets::datasets;
-pub use foreign::{sdf, sion};
 pub use parsing::{codec_decode, codec_round_trip, parsers};
 pub use reading::{read_decoded, read_ranks, read_raw};
 pub use sealing::seals;
@@ -34,7 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
-pub const ALL: [(&str, Target); 17] = [
+pub const ALL: [(&str, Target); 15] = [
     ("parsers", parsers),
     ("codec_decode", codec_decode),
     ("codec_round_trip", codec_round_trip),
@@ -48,8 +46,6 @@ pub const ALL: [(&str, Target); 17] = [
     ("look_up", look_up),
     ("datasets", datasets),
     ("chunks", chunks),
-    ("sdf", sdf),
-    ("sion", sion),
     ("streams", streams),
     ("views", views),
 ];

@@ -6,10 +6,14 @@ mod attr;
 mod cat;
 mod check;
 mod copy;
+mod data_batches;
+mod datasets;
 mod description_data;
 mod diff;
 mod doctor;
 mod facts;
+mod fail;
+mod files;
 mod formats;
 mod generate;
 mod hdf5;
@@ -19,22 +23,27 @@ mod ls;
 mod make;
 mod make_dataset;
 mod manifest;
+mod output;
+mod progress;
+mod python;
+mod ranges;
 mod rewind;
+mod rows;
 mod salvage;
 mod seal;
 mod section_choice;
 mod select;
+mod signals;
 mod split;
 mod steps;
 mod storage_options;
 mod streams;
+mod terminal_text;
 mod transfer;
 mod window;
 
 use clap::{Parser, Subcommand};
 use fail::Fail;
-use scda_import::{import, python};
-use scda_tools::{data_batches, datasets, fail, files, output, progress, ranges, rows, signals};
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 
@@ -80,7 +89,7 @@ enum Command {
     Hdf5(hdf5::Args),
     Rewind(rewind::Args),
     Make(make::Args),
-    Import(import::Args),
+    Import(python::ImportArgs),
     Vtk(python::VtkArgs),
     Doctor(doctor::Args),
 }
@@ -121,7 +130,7 @@ fn act(arguments: &[OsString]) -> fail::Result<()> {
         Command::Hdf5(args) => hdf5::run(&args),
         Command::Rewind(args) => rewind::run(&args),
         Command::Make(args) => make::run(&args),
-        Command::Import(args) => import::run(&args, arguments),
+        Command::Import(args) => python::run_import(&args, arguments),
         Command::Vtk(_) => python::run(arguments),
         Command::Doctor(args) => doctor::run(&args),
     }

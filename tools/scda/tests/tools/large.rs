@@ -76,45 +76,6 @@ fn a_list_of_20_gigabytes_is_there_at_once() {
     assert_eq!(run.good().text(), "0.0\n0.0\n");
 }
 
-/// Files of other systems are passed on piece by piece.
-#[test]
-fn imported_data_need_not_fit_memory() {
-    const BYTES: u64 = 100 << 20;
-    let place = Place::on_disk();
-    let create = |name: &str, head: &[u8], end: u64| {
-        let file = File::create(place.path(name)).unwrap();
-        file.write_all_at(head, 0).unwrap();
-        file.set_len(end).unwrap();
-        file
-    };
-    let text = format!("0 u f 8 2 {} 1024 \n", BYTES >> 13);
-    let mut head = b"SDF format\0".to_vec();
-    head.extend((39 + text.len() as u64).to_be_bytes());
-    head.extend((2019 + BYTES).to_be_bytes());
-    head.extend(1_u32.to_be_bytes());
-    head.extend(2000_u64.to_be_bytes());
-    head.extend(text.as_bytes());
-    create("a.sdf", &head, 2019 + BYTES);
-    bounded(&place, 64, "import a.sdf a.scda").good();
-    let size = place.path("a.scda").metadata().unwrap().len();
-    assert!((BYTES..BYTES + 20_000).contains(&size), "{size}");
-
-    // One task, with two chunks of half of it.
-    let mut head = b"sion\0\0\0\0".to_vec();
-    [1007, 6, 5, 512, 1, 1, 0_u32].iter().for_each(|word| head.extend(word.to_le_bytes()));
-    head.resize(1076 + 8, 0);
-    head.extend((BYTES / 2).to_le_bytes());
-    head.extend(2_u32.to_le_bytes());
-    let counts_at = 1536 + BYTES;
-    head.extend(counts_at.to_le_bytes());
-    let file = create("a.sion", &head, counts_at);
-    let tail: Vec<u8> = [2, BYTES / 2, BYTES / 2].iter().flat_map(|number| number.to_le_bytes()).collect();
-    file.write_all_at(&tail, counts_at).unwrap();
-    bounded(&place, 64, "import a.sion -f a.scda").good();
-    let size = place.path("a.scda").metadata().unwrap().len();
-    assert!((BYTES..BYTES + 20_000).contains(&size), "{size}");
-}
-
 /// A sealed file of `count` blocks of `bytes` bytes, which is all holes but for its index and its seal.
 fn sealed_holes(place: &Place, name: &str, count: u64, bytes: u64) {
     let mut file = Sparse::new(place, name);

@@ -9,7 +9,6 @@ mod doctor;
 mod documents;
 mod forests;
 mod hdf5;
-mod imported;
 mod large;
 mod meshes;
 #[cfg(target_os = "linux")]

@@ -26,6 +26,10 @@ fn arguments_and_the_exit_code_are_passed_on() {
             "<vtk><a.scda><-o><b><--copy><--field><u><--field><v>",
         ),
         ("vtk --absolute --group=g -f a.scda", "<vtk><--absolute><--group=g><-f><a.scda>"),
+        (
+            "import a.h5 a.scda --no-seal --without x -f --external",
+            "<import><a.h5><a.scda><--no-seal><--without><x><-f><--external>",
+        ),
     ] {
         for line in [
             format!("SCDA_PYTHON=$PWD/python3 scda {arguments}"),
@@ -36,9 +40,9 @@ fn arguments_and_the_exit_code_are_passed_on() {
             assert_eq!((run.text(), run.err.as_str()), (expected, ""), "{line}");
         }
     }
-    place.with_input("import - a.scda", b"PK\x03\x04").bad(2, "expected the name of a file of NumPy");
     // What is wrong is told without it.
     place.shell("SCDA_PYTHON=$PWD/python3 scda vtk").bad(2, "<FILE>");
+    place.shell("SCDA_PYTHON=$PWD/python3 scda import a.h5 python3").bad(2, "the file exists");
     place.shell("SCDA_PYTHON=$PWD/python3 scda vtk a --nosuch").bad(2, "--nosuch");
     for options in ["--copy --relative", "--copy --absolute", "--absolute --relative"] {
         place.shell(&format!("SCDA_PYTHON=$PWD/python3 scda vtk {options} a")).bad(2, "cannot be used with");
@@ -79,29 +83,4 @@ fn a_package_that_does_not_load_is_told_in_a_line() {
         2,
         "libmpi.so.99: cannot open this file; this command needs the Python package scda: pip install",
     );
-}
-
-#[test]
-fn import_knows_the_files_of_the_package_by_their_beginning_or_name() {
-    let place = with_interpreter("python3", STAND_IN);
-    let scda = |arguments: &str| place.shell(&format!("SCDA_PYTHON=$PWD/python3 scda import {arguments}"));
-    place.write("a", b"\x89HDF\r\n\x1a\n");
-    place.write("b", b"PK\x03\x04");
-    place.write("c", b"CDF\x01");
-    place.write("d.h5", b"a block of the user's");
-    place.write("e", b"\x89HDF\r\n\x1a\r");
-    for name in ["a", "b", "c", "d.h5"] {
-        let run = scda(&format!("{name} new.scda --no-seal --without x -f")).bad(1, "");
-        assert_eq!(run.text(), format!("<import><{name}><new.scda><--no-seal><--without><x><-f>"));
-        scda(&format!("{name} new.scda --salvage")).bad(2, "--salvage is for files of SDF and SIONlib");
-        scda(&format!("- new.scda <{name}")).bad(if name == "d.h5" { 1 } else { 2 }, "standard input");
-    }
-    let run = scda("a new.scda --external").bad(1, "");
-    assert_eq!(run.text(), "<import><a><new.scda><--external>");
-    scda("b new.scda --external").bad(2, "--external is for files of HDF5 and AMReX");
-    scda("e new.scda").bad(1, "scda: e: byte 0: it begins with none of \"SDF format\"");
-    scda("a a").bad(2, "the file exists");
-    place.write("f", b"sion");
-    scda("f new.scda --without x").bad(2, "--without is for files of HDF5, NetCDF, NumPy, Zarr and AMReX");
-    assert_eq!(place.names(), ["a", "b", "c", "d.h5", "e", "f", "python3"]);
 }

@@ -1,7 +1,6 @@
 //! The progress of a long task, on a terminal.
 
-use scda::{DataStream, ElementStream};
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 use terminal_size::terminal_size_of;
 
@@ -57,32 +56,6 @@ impl Progress {
         // A line that is broken could not be overwritten.
         let width = terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
         let _ = write!(std::io::stderr(), "\r\u{1b}[K{}", cut(&line, width.saturating_sub(1)));
-    }
-}
-
-/// Data of another file, which the progress counts as they are read.
-pub struct CountingReader<'a, T> {
-    pub data: T,
-    pub progress: &'a mut Progress,
-}
-
-impl<T: Read> Read for CountingReader<'_, T> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.data.read(buffer)?;
-        self.progress.add(count as u64);
-        Ok(count)
-    }
-}
-
-impl<T: DataStream> DataStream for CountingReader<'_, T> {
-    fn rewind(&mut self) -> io::Result<()> {
-        self.data.rewind()
-    }
-}
-
-impl<T: ElementStream> ElementStream for CountingReader<'_, T> {
-    fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
-        self.data.read_sizes(sizes)
     }
 }
 
