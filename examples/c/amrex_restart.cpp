@@ -78,7 +78,8 @@ int main (int argc, char **argv) {
       w.commit ();
     }
     w.close ();
-    if (amrex::ParallelDescriptor::IOProcessor ()) { std::printf ("%d time steps, %lld particles\n", step, static_cast<long long> (tracers.TotalNumberOfParticles ())); }
+    const long long particles = tracers.TotalNumberOfParticles (); /* collective */
+    if (amrex::ParallelDescriptor::IOProcessor ()) { std::printf ("%d time steps, %lld particles\n", step, particles); }
   }
   amrex::Finalize ();
 }
