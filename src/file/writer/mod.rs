@@ -13,6 +13,7 @@ mod rollback;
 mod sealing;
 mod sections;
 #[cfg(test)]
+#[path = "tests/simulation/mod.rs"]
 mod simulation;
 mod state;
 mod streams;

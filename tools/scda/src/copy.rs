@@ -5,16 +5,12 @@ use crate::datasets::Walk;
 use crate::fail::{Fail, Result};
 use crate::files::{Input, LockedInput, OutputFile, Resources};
 use crate::progress::Progress;
-use crate::ranges::Records;
-use crate::section_choice::{CopyTotals, Replacement, SectionChoice};
+use crate::section_choice::{CopyTotals, SectionChoice};
 use crate::select::{self, Selection};
-use crate::steps::StepSelection;
 use crate::storage_options::StorageOptions;
-use crate::streams;
 use crate::transfer::TransferOptions;
 use scda::LineBreak;
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Copy a file, compressed or not, or some of its sections
 ///
@@ -24,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// Of a dataset all sections are copied or none, also those of attributes and rows that were added to it later: the number of any of
 /// them names it. --encode stores datasets in compressed chunks, --decode contiguously;
 /// --chunk chooses the shape of the chunks. OUT may be IN, with --force: IN stays as it is until OUT is complete. Metadata written anew lack
-/// unknown keys, which is reported. Streams are compressed only with --pack-streams.
+/// unknown keys, which is reported. Streams are not compressed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,9 +32,6 @@ Examples:
   scda copy --select 1-3 --select 'field*' state.scda part.scda
   scda copy --chunk 64,64 --encode 6 state.scda small.scda   datasets of two dimensions in chunks of this shape
   scda copy --force --delete 'tmp/*' state.scda state.scda    without these datasets
-  scda copy --steps -2: run.scda end.scda            the last two time steps, and the mesh that they need
-  scda copy --pack-streams --encode auto run.scda small.scda  each set of streams as a compressed varray
-  scda copy --replace rho=new.scda state.scda next.scda       with the dataset of this name from another file
   scda copy --style mime state.scda mail.scda        lines end with \\r\\n; compressed data are compressed anew")]
 pub struct Args {
     /// The file to read; - is standard input
@@ -55,13 +48,6 @@ pub struct Args {
     /// Not these sections, datasets and groups: as in --select
     #[arg(long, value_name = "SECTIONS")]
     delete: Vec<Selection>,
-    /// Only these time steps, counted from 0 (-2: are the last two), of each forest and mesh, with the meshes that they need; of
-    /// other datasets these records, where a name has several. Groups without time stay
-    #[arg(long, value_name = "K|A:B[:STEP]", allow_hyphen_values = true)]
-    steps: Option<Records>,
-    /// In place of the section or dataset NAME the one that FILE has; several of them in order, as many as FILE has
-    #[arg(long, value_name = "NAME=FILE")]
-    replace: Vec<String>,
     /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
@@ -85,45 +71,22 @@ pub fn sections(
     let mut progress = Progress::new(&format!("copy {}", input.name()), total);
     let mut walk = Walk::with_streams(input);
     let mut copied = CopyTotals::default();
-    let mut packed = HashSet::new();
     while let Some(item) = from.next(&mut walk)? {
         if output.is_sealed()
             && let Some(error) = item.section.broken_seal()
         {
             return Err(Fail::Invalid(format!("{}: {error}", input.name())));
         }
-        let set = item.streams.as_ref().filter(|_| how.pack_streams).map(|found| &found.streams);
-        let is_packed = set.is_some_and(|part| part.part() > 0 && packed.contains(&**part.name()));
         if !pick.wants(&item, &mut from.reader)? {
-            if is_packed {
-                return Err(Fail::file(input.name(), streams::left_out(&item)));
-            }
-            set.map(|part| packed.remove(&**part.name()));
             walk.goes_to(item.last_offset(), None);
             from.skip(&item)?;
             continue;
         }
-        let way = TransferOptions { how, style };
-        if is_packed {
-            // This part was packed with the first one.
-            from.check(input, &item, output.is_sealed(), &mut progress)?;
-            from.skip(&item)?;
-            progress.set(from.reader.position().unwrap_or(0));
-            continue;
-        }
-        packed.extend(set.map(|part| part.name().to_vec()));
-        if let Some(other) = pick.replacement(&item)? {
-            other.write(output, way, &mut progress)?;
-            walk.goes_to(item.last_offset(), None);
-            from.skip(&item)?;
-        } else {
-            from.check(input, &item, output.is_sealed(), &mut progress)?;
-            way.item(&mut from.reader, &mut walk, &item, output, &mut progress)?;
-        }
+        from.check(input, &item, output.is_sealed(), &mut progress)?;
+        TransferOptions { how, style }.item(&mut from.reader, &mut walk, &item, output, &mut progress)?;
         let end = from.reader.position().unwrap_or(0);
         let sections = item.last() + 1 - item.number;
         copied += CopyTotals { sections, bytes: end - item.section.offset };
-        copied += pick.write_moved(&item, output, way, &mut progress)?;
         progress.set(end);
     }
     select::check(pick.select, input.name(), walk.number)?;
@@ -133,19 +96,13 @@ pub fn sections(
 
 pub fn run(args: &Args) -> Result<()> {
     args.how.check()?;
-    let others = args.replace.iter().filter_map(|text| Some(Path::new(text.split_once('=')?.1)));
-    let inputs = std::iter::once(args.from.as_path()).chain(others);
-    let held = LockedInput::among(&args.to, args.force, inputs)?;
+    let held = LockedInput::among(&args.to, args.force, [args.from.as_path()])?;
     let input = Input::new(&args.from, &args.resources)?.with_unsealed(args.unsealed);
     let mut from = VerifyingReader::new(&input)?;
     let user = from.reader.header().user;
     let params = args.how.params_like(&mut from.reader, &args.resources);
     let style = params.line_break;
-    let replacement = |text: &String| Replacement::new(text, args.how.pack_streams, &args.resources);
     let mut pick = SectionChoice::new(&args.select, &args.delete);
-    pick.replace = args.replace.iter().map(replacement).collect::<Result<_>>()?;
-    pick.replace.iter().try_for_each(|other| other.input.check_not_left(&args.to))?;
-    pick.steps = args.steps.map(|steps| StepSelection::new(&input, steps)).transpose()?;
     let inputs = std::slice::from_ref(&input);
     let mut output = OutputFile::create(&args.to, args.force, &user, params, inputs)?;
     let copied = sections(&input, &mut from, &mut output, &args.how, &mut pick, style)?;

@@ -35,7 +35,6 @@ mod section_choice;
 mod select;
 mod signals;
 mod split;
-mod steps;
 mod storage_options;
 mod streams;
 mod terminal_text;

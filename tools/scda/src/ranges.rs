@@ -140,23 +140,6 @@ impl Records {
     }
 }
 
-impl Records {
-    /// Which of `count` records are meant, without those that are not there.
-    pub fn among(self, count: u64) -> impl Iterator<Item = u64> {
-        let place = |end: i64| match u64::try_from(end) {
-            Ok(end) => end.min(count),
-            Err(_) => count.saturating_sub(end.unsigned_abs()),
-        };
-        let (range, step) = match self {
-            Self::One(_) => {
-                (self.of(count).and_then(|mut one| one.next()).map_or(0..0, |n| n..n + 1), NonZeroUsize::MIN)
-            }
-            Self::Some(from, to, step) => (from.map_or(0, place)..to.map_or(count, place), step),
-        };
-        range.step_by(step.get())
-    }
-}
-
 impl fmt::Display for Records {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

@@ -17,13 +17,12 @@ const DIGITS: usize = 6;
 
 /// Split a set of streams into files, one of each task
 ///
-/// The file of task 3 of the streams "log" is DIR/log.000003. Of a varray, such as the one that scda import makes of the streams of a
-/// SIONlib file, each element becomes a file. DIR is made if it is not there.
+/// The file of task 3 of the streams "log" is DIR/log.000003. Of a varray, each element becomes a file. DIR is made if it is
+/// not there.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  scda split run.scda log logs
-  scda import restart.sion restart.scda; scda split restart.scda sion/streams tasks")]
+  scda split run.scda log logs")]
 pub struct Args {
     /// The file; - is standard input
     file: PathBuf,

@@ -60,9 +60,6 @@ pub struct StorageOptions {
     /// Decompress all sections; store datasets contiguously
     #[arg(long)]
     pub decode: bool,
-    /// Store each set of streams as a varray of its name, with an element for each task; --encode compresses it
-    #[arg(long)]
-    pub pack_streams: bool,
     /// The line breaks of paddings and compressed data [default: those of the file]
     #[arg(long, value_name = "STYLE")]
     pub style: Option<Style>,

@@ -1,17 +1,15 @@
-//! Sets of streams of tasks as a whole (docs/streams.md): found, printed and packed.
+//! Sets of streams of tasks as a whole (docs/streams.md): found and printed.
 
-use crate::datasets::{FoundStreams, Item, LAST_RECORD, Pair, Walk, begins_streams, stream_part_at};
+use crate::datasets::{FoundStreams, Item, LAST_RECORD, Pair, Walk, begins_streams};
 use crate::fail::{Fail, NO, Result};
 use crate::files::Input;
 use crate::formats::{DataFormat, DataPrinter};
 use crate::output::{self, complain, escape};
-use crate::progress::Progress;
 use crate::select::Selection;
-use scda::{DataStream, ElementStream, Reader, Section, SectionType, Stream, Streams, UserString};
+use scda::{Reader, Section, SectionType, Stream, Streams, UserString};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::DATASET_CONVENTION;
 use std::collections::HashMap;
-use std::io::{self, Read};
 use std::ops::Range;
 
 /// The bytes that are read at once.
@@ -245,105 +243,9 @@ fn lost(found: &FoundStreams) -> String {
     format!("streams \"{name}\": the parts before part {part} are missing")
 }
 
-/// A part that is not copied although the set is packed, in words.
-pub fn left_out(item: &Item) -> String {
-    let (name, number) = (escape(item.user()), item.number);
-    let words = "is skipped: packing needs all parts of the set";
-    format!("--pack-streams: part of the streams \"{name}\" from section {number} on {words}")
-}
-
 /// A section with the name of streams before it that is none of their parts, in words.
 fn no_part(name: &UserString) -> String {
     format!("not a part of the streams \"{}\", whose name it has", escape(name))
-}
-
-/// The streams of a whole set, one after the other, as elements of a varray.
-pub struct StreamElements<'a> {
-    reader: &'a mut Reader,
-    streams: &'a Streams,
-    progress: &'a mut Progress,
-    /// The stream that is read, and how far.
-    now: Option<(Stream, u64)>,
-    next: u64,
-    next_size: u64,
-}
-
-impl<'a> StreamElements<'a> {
-    pub fn new(reader: &'a mut Reader, streams: &'a Streams, progress: &'a mut Progress) -> Self {
-        Self { reader, streams, progress, now: None, next: 0, next_size: 0 }
-    }
-}
-
-impl Read for StreamElements<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if let Some((stream, position)) = &mut self.now {
-                let left = stream.bytes() - *position;
-                if left > 0 {
-                    let count = left.min(buffer.len() as u64);
-                    let read = stream.read(self.reader, *position, &mut buffer[..to_usize(count)]);
-                    read.map_err(io::Error::other)?;
-                    *position += count;
-                    self.progress.add(count);
-                    return Ok(to_usize(count));
-                }
-            }
-            if self.next == self.streams.tasks() {
-                return Ok(0);
-            }
-            let stream = self.streams.stream(self.reader, self.next).map_err(io::Error::other)?;
-            self.now = Some((stream, 0));
-            self.next += 1;
-        }
-    }
-}
-
-impl DataStream for StreamElements<'_> {
-    fn rewind(&mut self) -> io::Result<()> {
-        (self.now, self.next, self.next_size) = (None, 0, 0);
-        Ok(())
-    }
-}
-
-impl ElementStream for StreamElements<'_> {
-    fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
-        for size in sizes {
-            *size = self.streams.stream(self.reader, self.next_size).map_err(io::Error::other)?.bytes();
-            self.next_size += 1;
-        }
-        Ok(())
-    }
-}
-
-/// The whole set of the file `input` that begins with this part. The reader is one beside that which goes through the file.
-pub fn whole(reader: &mut Reader, input: &str, first: &FoundStreams, number: u64) -> Result<Streams> {
-    let mut set = first.streams.clone();
-    if set.part() > 0 {
-        return Err(Fail::file(input, lost(first)));
-    }
-    let name = *set.name();
-    // The numbers count from 0 here: the chunks follow the block.
-    for chunks in reader.find_all(&name)? {
-        if chunks <= number {
-            continue;
-        }
-        reader.seek_section(chunks - 1)?;
-        let begin = reader.position().unwrap_or(0);
-        match stream_part_at(reader, begin)? {
-            Some(part) if part.part() > 0 => extend(&mut set, &part, input)?,
-            Some(_) => break,
-            None => {
-                reader.seek_section(chunks)?;
-                let (number, at) = (chunks + 1, reader.position().unwrap_or(0));
-                if is_packed_at(reader, chunks)? {
-                    break;
-                }
-                let words = no_part(&name);
-                return Err(Fail::Invalid(format!("{input}: section {number}, byte {at}: {words}")));
-            }
-        }
-    }
-    Ok(set)
 }
 
 /// Hands out bytes of a stream in pieces.

@@ -9,7 +9,6 @@ use crate::files::OutputFile;
 use crate::output::complain;
 use crate::progress::Progress;
 use crate::storage_options::StorageOptions;
-use crate::streams;
 use scda::{Dataset, Encode, Layout, LineBreak, Reader, Section, SectionType, Texts, WriteOptions, Writer};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::codecs::Codecs;
@@ -42,7 +41,7 @@ impl TransferOptions<'_> {
     ) -> Result<()> {
         let section = &item.section;
         if let Some(found) = &item.streams {
-            return self.streams(reader, walk, item, found, output, progress);
+            return self.streams(reader, section, found, output, progress);
         }
         let found = match &item.pair {
             Some(Pair::Dataset(found)) => found,
@@ -128,28 +127,17 @@ impl TransferOptions<'_> {
         self.rows(reader, output, found, moved, progress)
     }
 
-    /// Writes a part of streams, or packs the whole set.
+    /// Writes a part of streams.
     fn streams(
         self,
         reader: &mut Reader,
-        walk: &mut Walk<'_>,
-        item: &Item,
+        block: &Section,
         found: &FoundStreams,
         output: &mut OutputFile,
         progress: &mut Progress,
     ) -> Result<()> {
-        if self.how.pack_streams {
-            let name = walk.file_name();
-            let set = streams::whole(reader, name, found, item.number)?;
-            let encode = self.how.encode(&found.chunks);
-            let mut elements = streams::StreamElements::new(reader, &set, progress);
-            output.writer()?.incremental().varray(set.name(), set.tasks(), &mut elements, encode)?;
-            reader.seek(item.section.offset)?;
-            reader.next_section(true)?;
-            return Ok(item.skip(reader)?);
-        }
         // Streams are not compressed.
-        self.keep(reader, output, &item.section, progress)?;
+        self.keep(reader, output, block, progress)?;
         for part in [&found.chunks, &found.lengths] {
             reader.next_section(true)?;
             self.keep(reader, output, part, progress)?;

@@ -104,18 +104,6 @@ pub fn dataset_at(reader: &mut Reader, offset: u64) -> scda::Result<Option<Datas
     }
 }
 
-/// The part of a set of streams that begins at this offset; `None` if there is none.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn stream_part_at(reader: &mut Reader, offset: u64) -> scda::Result<Option<Streams>> {
-    match reader.inspect().content_at(offset)? {
-        Some((Content::Streams(part), _)) => Ok(Some(part)),
-        Some((Content::Unknown(error), _)) => Err(error),
-        _ => Ok(None),
-    }
-}
-
 /// Whether a section is the metadata of a dataset, or announces those of a group: the next one belongs to it.
 pub fn is_first(section_type: SectionType, user: &[u8]) -> bool {
     match section_type {

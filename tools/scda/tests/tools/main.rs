@@ -23,7 +23,6 @@ mod sampled;
 mod sealed;
 #[path = "../../../../tests/common/skipped.rs"]
 mod skipped;
-mod steps;
 mod streams;
 mod verified;
 mod written;

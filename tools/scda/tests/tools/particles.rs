@@ -1,4 +1,4 @@
-//! `scda check` and `--steps` with particles (docs/particles.md).
+//! `scda check` with particles (docs/particles.md).
 
 use crate::meshes::{Part, invalid, write, write_groups, wrong_number};
 use crate::run::Place;
@@ -20,22 +20,10 @@ fn particles() -> Vec<Part> {
 }
 
 #[test]
-fn particles_are_valid_and_have_steps() {
+fn particles_are_valid() {
     let place = Place::new();
     write(&place, "good.scda", ATTRIBUTES, &particles());
     place.scda("check good.scda").good();
-    for (steps, offsets) in [("-1:", "0 0 1 2\n"), (":1", "0 2 2 5\n")] {
-        place.scda(&format!("copy -f good.scda b.scda --steps {steps}")).good();
-        place.scda("check b.scda").good();
-        let found = place
-            .scda("cat b.scda mesh/offsets")
-            .good()
-            .text()
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        assert_eq!(found, offsets.trim(), "{steps}");
-    }
     write(&place, "other.scda", r#"{"scda_particles": 2}"#, &particles()[2..3]);
     place.scda("check other.scda").good();
 }
@@ -69,12 +57,6 @@ fn particles_share_the_steps_of_their_mesh() {
         &all,
     );
     place.scda("check shared.scda").good();
-    for (steps, offsets) in [("-1:", "0 0 1 2"), ("1:2", "0 2 2 5"), ("2:3", "0 2 2 5")] {
-        place.scda(&format!("copy -f shared.scda b.scda --steps {steps}")).good();
-        place.scda("check b.scda").good();
-        let run = place.scda("cat b.scda atoms/offsets").good();
-        assert_eq!(run.text().split_whitespace().collect::<Vec<_>>().join(" "), offsets, "{steps}");
-    }
     let wrong = [&mesh(0)[..], &first[1..]].concat();
     write_groups(
         &place,

@@ -49,6 +49,14 @@ fn expected_all() -> Vec<u8> {
     (0..3).flat_map(expected).collect()
 }
 
+/// A file with the varray "log", whose elements are these streams.
+fn write_varray(place: &Place, name: &str, encode: Encode) {
+    let sizes: Vec<u64> = (0..3).map(|task| expected(task).len() as u64).collect();
+    let mut file = Writer::create(Solo, &place.path(name), b"", &WriteOptions::default()).unwrap();
+    file.varray(b"log", &[3], &sizes, None, Source::Contiguous(&expected_all()), encode).unwrap();
+    file.close().unwrap();
+}
+
 fn streams(path: &Path, name: &[u8], record: i64) -> Vec<Vec<u8>> {
     let mut params = ReadOptions::default();
     params.verify = true;
@@ -128,12 +136,12 @@ fn the_stream_of_a_task_is_printed() {
             .bad(2, "\"log\": --range: found 9:, expected a range within 0:7");
         cat(&["before", "--stream", "0"]).bad(2, "is neither a set of streams nor");
         // A varray of streams.
-        run(&place, &["copy", "--force", "--pack-streams", "f.scda", "packed.scda"]).good();
+        write_varray(&place, "packed.scda", Encode::None);
         let packed = |args: &[&str]| run(&place, &[&["cat", "packed.scda", "log"], args].concat());
         assert!(packed(&["--record", "0", "--stream", "2"]).good().out == expected(2));
         assert_eq!(packed(&["--record", "0", "--stream", "2", "--range=-7:"]).good().text(), "task 2\n");
         packed(&["--record", "0", "--stream", "3"]).bad(2, "--stream 3: there are 3 streams, from 0 to 2");
-        run(&place, &["copy", "--force", "--encode", "9", "packed.scda", "encoded.scda"]).good();
+        write_varray(&place, "encoded.scda", Encode::Always);
         run(&place, &["cat", "encoded.scda", "log", "--record", "0", "--stream", "2"])
             .bad(2, "nor an uncompressed varray");
         cat(&["absent", "--stream", "0"]).bad(2, "no such section");
@@ -157,7 +165,7 @@ fn the_chunks_of_a_dataset_are_no_streams() {
 }
 
 #[test]
-fn copies_keep_streams_or_pack_them() {
+fn copies_keep_streams() {
     let place = Place::new();
     for seal in [true, false] {
         write(&place, "f.scda", seal);
@@ -177,49 +185,16 @@ fn copies_keep_streams_or_pack_them() {
         assert_eq!(streams(&place.path("copy.scda"), b"log", 0).len(), 3);
         run(&place, &["copy", "--force", "--delete", "log", "f.scda", "copy.scda"]).good();
         assert_eq!(run(&place, &["ls", "copy.scda"]).good().text().lines().count(), 5);
-        for options in [&[][..], &["--encode", "6"], &["--encode", "auto"]] {
-            let args = [&["copy", "--force", "--pack-streams", "f.scda", "packed.scda"], options].concat();
-            let done = run(&place, &args);
-            assert_eq!(done.code, 0, "{}", done.err);
-            let list = run(&place, &["ls", "packed.scda"]).good();
-            let kinds: Vec<_> =
-                list.text().lines().skip(2).filter_map(|line| line.split_whitespace().nth(1)).collect();
-            assert_eq!(kinds, ["B", "V", "V", "V", "A"]);
-            for task in 0..3 {
-                let range = format!("{task}:{}", task + 1);
-                let element = run(&place, &["cat", "packed.scda", "2", "--range", &range]).good();
-                assert!(element.out == expected(task));
-            }
-            assert_eq!(run(&place, &["cat", "packed.scda", "4"]).good().out, b"secondsecondsecond");
-            assert_eq!(list.text().lines().nth(3).unwrap().contains("  -  \"log\""), options.is_empty());
-        }
     }
-    // Damage in a later part is not packed, either.
+    // Damage in a later part is found.
     write(&place, "f.scda", true);
     let mut bad = std::fs::read(place.path("f.scda")).unwrap();
     let at = bad.windows(6).position(|text| text == b"task 1").unwrap();
     bad[at] = b'T';
     std::fs::write(place.path("bad.scda"), &bad).unwrap();
-    for options in ["", "--pack-streams"] {
-        run(&place, &["copy", options, "bad.scda", "none.scda"]).bad(1, "section 6");
-    }
-    // A part that is not the first, alone.
+    run(&place, &["copy", "bad.scda", "none.scda"]).bad(1, "section 6");
     write(&place, "f.scda", true);
-    let done = run(&place, &["copy", "--force", "--pack-streams", "--select", "6", "f.scda", "packed.scda"]);
-    done.bad(2, "streams \"log\": the parts before part 1 are missing");
     write(&place, "other.scda", false);
-    run(&place, &["copy", "--force", "--replace", "other/log=other.scda", "f.scda", "copy.scda"]).good();
-    assert_eq!(streams(&place.path("copy.scda"), b"other/log", 0), [b""; 3]);
-    // A packed set counts as one, whatever its parts: those of the first one are two here, one there.
-    for (from, with) in [("f.scda", "other.scda"), ("other.scda", "f.scda"), ("f.scda", "f.scda")] {
-        let replace = format!("log={with}");
-        let args = ["copy", "--force", "--pack-streams", "--replace", &replace, from, "packed.scda"];
-        run(&place, &args).good();
-        assert!(
-            run(&place, &["cat", "packed.scda", "log", "--record", "0", "--stream", "2"]).good().out
-                == expected(2)
-        );
-    }
     run(&place, &["join", "f.scda", "other.scda", "-o", "joined.scda", "--encode", "1"]);
     assert_eq!(streams(&place.path("joined.scda"), b"log", 2), [0, 1, 2].map(expected));
 }
@@ -252,9 +227,9 @@ fn streams_are_split_into_files_and_joined_again() {
     run(&place, &["split", "all.scda", "x", "again"]).good();
     assert!(std::fs::read(place.path("again/x.000001")).unwrap() == expected(0));
 
-    // The elements of a varray, such as packed ones.
-    run(&place, &["copy", "--pack-streams", "--encode", "6", "f.scda", "packed.scda"]);
-    run(&place, &["split", "packed.scda", "2", "packed"]).good();
+    // The elements of a varray.
+    write_varray(&place, "packed.scda", Encode::Always);
+    run(&place, &["split", "packed.scda", "1", "packed"]).good();
     assert!(std::fs::read(place.path("packed/log.000002")).unwrap() == expected(2));
 
     run(&place, &["split", "f.scda", "behind", "behind"])
@@ -534,15 +509,9 @@ fn a_damaged_stream_is_told_although_nobody_reads_it() {
 }
 
 #[test]
-fn a_set_is_packed_as_a_whole() {
+fn what_stands_among_the_parts_of_a_set_is_told() {
     let place = Place::new();
     write(&place, "f.scda", true);
-    for options in ["--select 2-4", "--select 1,3", "--delete 5", "--delete 6"] {
-        let copy = run(&place, &["copy", "--pack-streams", options, "f.scda", "new.scda"]);
-        copy.bad(2, "part of the streams \"log\" from section 5 on is skipped");
-    }
-    run(&place, &["copy", "--pack-streams", "--select", "2-7", "f.scda", "new.scda"]).good();
-    assert_eq!(run(&place, &["ls", "new.scda"]).good().text().lines().count(), 3);
     // Another section of the name among the parts.
     place
         .with_input(
@@ -556,14 +525,7 @@ fn a_set_is_packed_as_a_whole() {
     run(&place, &["join", "first.scda", "second.scda", "second.scda", "-o", "twice.scda"]).good();
     let words = "scda: twice.scda: byte ";
     run(&place, &["cat", "twice.scda", "log", "--stream", "0"]).bad(1, words);
-    run(&place, &["copy", "--pack-streams", "twice.scda", "new.scda", "--force"]).bad(1, words);
     run(&place, &["join", "first.scda", "array.scda", "second.scda", "-o", "mixed.scda"]).good();
-    let list = run(&place, &["ls", "--json", "mixed.scda", "--select", "4"]).good().json();
-    let offset = &list["sections"][0]["offset"];
-    let words = format!(
-        "scda: mixed.scda: section 4, byte {offset}: not a part of the streams \"log\", whose name it has"
-    );
-    run(&place, &["copy", "--force", "--pack-streams", "mixed.scda", "new.scda"]).bad(1, &words);
     let cat = run(&place, &["cat", "mixed.scda", "2", "--stream", "1"]);
     assert!(
         cat.code == 1
@@ -579,14 +541,14 @@ fn a_set_is_packed_as_a_whole() {
     );
 }
 
-/// As copy --pack-streams and join make it: elements that are not compressed are streams.
+/// Elements of a varray that are not compressed are streams.
 #[test]
 fn another_section_of_the_name_of_streams_is_noted() {
     let place = Place::new();
     write(&place, "f.scda", false);
     run(&place, &["copy", "--select", "2-7", "f.scda", "some.scda"]).good();
-    run(&place, &["copy", "--pack-streams", "some.scda", "packed.scda"]).good();
-    run(&place, &["copy", "--pack-streams", "--encode", "6", "some.scda", "small.scda"]);
+    write_varray(&place, "packed.scda", Encode::None);
+    write_varray(&place, "small.scda", Encode::Always);
     for (order, section) in [
         ("some.scda packed.scda", 0),
         ("packed.scda some.scda", 0),
@@ -606,8 +568,6 @@ fn another_section_of_the_name_of_streams_is_noted() {
                 let cat = run(&place, &["cat", "both.scda", "log", "--stream", "1", "--record", record]);
                 assert!(cat.good().out == expected(1));
             }
-            run(&place, &["copy", "--force", "--pack-streams", "both.scda", "new.scda"]).good();
-            assert_eq!(run(&place, &["cat", "new.scda", "log", "--record", "1"]).good().out, expected_all());
         }
     }
     assert!(!run(&place, &["check", "f.scda"]).good().text().contains("note"));
@@ -918,6 +878,4 @@ fn a_dataset_of_the_name_of_streams_is_noted() {
     let cat = run(&place, &["cat", "bad.scda", "2", "--stream", "1"]);
     assert!(cat.out == expected(1) && cat.err.contains("section 5: not a part of the streams"), "{cat:?}");
     run(&place, &["cat", "bad.scda", "5", "--stream", "1"]).bad(2, "is neither a set of streams nor");
-    let words = "not a part of the streams \"log\", whose name it has";
-    run(&place, &["copy", "--pack-streams", "both.scda", "new.scda"]).bad(1, words);
 }

@@ -404,7 +404,6 @@ fn rows_that_no_seal_covers_stay_those_of_their_dataset() {
     for command in [
         "copy -f --decode plain.scda out.scda",
         "copy -f --delete rho plain.scda out.scda",
-        "copy -f --replace rho=sealed.scda plain.scda out.scda",
         "copy -f --unsealed --chunk 1,300 tail.scda out.scda",
     ] {
         let run = place.scda(command);
