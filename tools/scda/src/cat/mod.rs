@@ -32,8 +32,7 @@ use values::Series;
 Examples:
   scda cat state.scda 3 > field.bin           the exact bytes
   scda cat state.scda parameters              the section with this user string
-  scda cat state.scda 'field*' --as f64le     as numbers, one element in a line
-  scda cat state.scda 4 --as 3f64le,i32le,u32le --range 0:10
+  scda cat state.scda 'field*' | od -An -v -t f8 -w24   as numbers, here three in a line
   scda cat state.scda 4 --range -1: --as hex  the last element
   scda cat state.scda rho                     the values of a dataset, a row of its last dimension in a line
   scda cat state.scda rho --box 0:4,2:8       some of them
@@ -54,20 +53,15 @@ pub struct Args {
     #[arg(long = "box", value_name = "A:B,A:B,...", allow_hyphen_values = true)]
     region: Option<Bounds>,
     /// Of a set of streams, or a varray of them: the bytes of the stream of this task, from 0 on; --range picks some of them
-    #[arg(long, value_name = "TASK", conflicts_with_all = ["region", "format", "cols", "raw"])]
+    #[arg(long, value_name = "TASK", conflicts_with_all = ["region", "format", "raw"])]
     stream: Option<u64>,
     /// The elements (of a block: the bytes) from A up to, but without, B; the defaults are the first and the last one, and
     /// negative numbers count from the end
     #[arg(long, value_name = "A:B", allow_hyphen_values = true, value_parser = parse_range)]
     range: Option<Ends>,
-    /// bytes, hex, text, or numbers: i, u or f, the bits (8, 16, 32, 64), and le or be for the order of bytes; a list with
-    /// commas describes a record, and a number before a format repeats it
+    /// How bytes are shown [default: as they are; on a terminal as text, or in hexadecimal if they are no text]
     #[arg(long = "as", value_name = "FORMAT")]
     format: Option<DataFormat>,
-    /// Numbers in a line, or bytes with --as hex [default: an element; of blocks 8; hex: 16; of a dataset of two dimensions
-    /// and more a row of the last dimension, else 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    cols: Option<u16>,
     /// Show a compressed section as the two sections that the file has, with their numbers in scda ls --raw; of a dataset,
     /// show the section of its data as it is stored
     #[arg(long, conflicts_with = "region")]
@@ -77,14 +71,6 @@ pub struct Args {
     unsealed: bool,
     #[command(flatten)]
     resources: Resources,
-}
-
-/// Trouble if --cols does not apply.
-fn check_columns(args: &Args, are_bytes: bool) -> Result<()> {
-    match args.cols.is_some() && are_bytes {
-        true => Err(Fail::Trouble("--cols is for values, and for --as with numbers or hex".to_owned())),
-        false => Ok(()),
-    }
 }
 
 /// Trouble if bytes as they are would be written to a terminal.
@@ -155,18 +141,16 @@ fn section(
     // The line of progress would stand in the middle of the data.
     let mut progress = (!out.is_terminal()).then(|| Progress::new(input.name(), 0));
     let mut show: Option<DataPrinter> = None;
-    let columns = args.cols.map(usize::from);
-    check_columns(args, matches!(args.format, None | Some(DataFormat::Bytes | DataFormat::Text)))?;
     check_terminal(out, args.format == Some(DataFormat::Bytes), &section.user, "--as hex shows them")?;
     let mut each = |pieces: &DataBatches| {
         if let Some(progress) = &mut progress {
             progress.add(pieces.data().len() as u64);
         }
         let usual = || DataFormat::usual(pieces.data(), out.is_terminal());
-        let format = || args.format.clone().unwrap_or_else(usual);
+        let format = || args.format.unwrap_or_else(usual);
         let show = match &mut show {
             Some(show) => show,
-            None => show.insert(DataPrinter::new(format(), columns, section, range.start, input.name())),
+            None => show.insert(DataPrinter::new(format(), section, range.start)),
         };
         show.piece(out, pieces)
     };

@@ -1,6 +1,6 @@
 //! Prints the values of datasets.
 
-use super::{Args, check_columns, check_terminal};
+use super::{Args, check_terminal};
 use crate::datasets::box_parts::{self, BoxParts, each_item};
 use crate::datasets::{dataset_at, to_little, values};
 use crate::fail::{Fail, Result};
@@ -105,14 +105,13 @@ impl Series {
             self.check_size(&dataset, input, reader.inspect().file_size().unwrap_or(0))?;
         }
         let region = Bounds::region(args.region.as_ref(), input, &dataset)?;
-        check_columns(args, as_bytes)?;
         check_terminal(out, as_bytes, dataset.name.as_bytes(), "without --as the values are shown")?;
         if self.has_printed && !as_bytes && !dataset.shape.is_empty() {
             out.bytes(b"\n")?;
         }
         self.has_printed = true;
-        let row = if region.count.len() > 1 { region.count.last().map_or(1, |&n| to_usize(n)) } else { 1 };
-        let columns = args.cols.map_or(row, usize::from);
+        let columns =
+            if region.count.len() > 1 { region.count.last().map_or(1, |&n| to_usize(n)) } else { 1 };
         let mut values =
             Values { out, dataset: &dataset, as_bytes, columns, in_line: 0, text: String::new() };
         let mut data = Vec::new();

@@ -72,8 +72,8 @@ fn a_list_of_20_gigabytes_is_there_at_once() {
     // The end of it is near, too.
     let run = quick(&place, 1, "cat large.scda end --range -4: --as hex");
     assert_eq!(run.good().text(), "7ffffffc  00 00 00 00  |....|\n");
-    let run = quick(&place, 1, "cat large.scda field --range -2: --as f64le");
-    assert_eq!(run.good().text(), "0.0\n0.0\n");
+    let run = quick(&place, 1, "cat large.scda field --range -2:");
+    assert_eq!(run.good().out, [0; 16]);
 }
 
 /// A sealed file of `count` blocks of `bytes` bytes, which is all holes but for its index and its seal.
@@ -161,8 +161,6 @@ fn one_large_element_is_held_once() {
         "ls --json --data a.scda",
         "cat a.scda 1 --as text",
         "cat a.scda 2 --as text",
-        "cat a.scda 1 --as u64le",
-        "cat a.scda 2 --as u64le",
         "cat a.scda 2 --as hex",
         "diff a.scda a.scda",
     ] {
