@@ -61,7 +61,7 @@ static scda_fcontext_t *write_one (scda_fcontext_t *f, int k, int wrong, int *er
   const char *names[2] = {"y", NULL};
   const scda_dataset_t *dp = &d;
   if (strncmp (writing[k].what, "group", 5) == 0) {
-    const char *path = is (k, "group without path") && wrong ? NULL : is (k, "group, path") && wrong ? "g/" : "g";
+    const char *path = is (k, "group without path") && wrong ? NULL : is (k, "group, path") && wrong ? "g//" : "g";
     return scda_fwrite_group (f, path, is (k, "group, attributes") && wrong ? "3" : "{}", err);
   }
   if (strncmp (writing[k].what, "field", 5) == 0) {
@@ -277,7 +277,7 @@ static scda_fcontext_t *read_one (scda_fcontext_t *f, int k, int wrong, int *err
   case 6:
   case 7: return scda_ffind_dataset (f, !wrong ? of : k == 6 ? NULL : "\xff", 0, &found, &d, error);
   case 8:
-  case 9: return scda_ffind_group (f, !wrong ? path : k == 8 ? NULL : "a/", &found, &attributes, error);
+  case 9: return scda_ffind_group (f, !wrong ? path : k == 8 ? NULL : "a//", &found, &attributes, error);
   case 10:
     if (wrong) { e.size = 4; }
     return scda_fnext_entry (f, &e, error);

@@ -550,7 +550,7 @@ static void refused (const std::string &name) {
       [] (scda::writer &w, const scda::dataset &c, bool wrong) {
         if (wrong) { w.write (c, six, scda::box (list { 0 }, list { 2, 3 })); } else { w.write (c, scda::const_items (), boxes ()); }
       } },
-    { last + "type: found complex64, which cannot be converted to float64",
+    { last + "dataset \"d\": type: found complex64, which cannot be converted to float64",
       [] (scda::writer &w, const scda::dataset &c, bool wrong) {
         if (wrong) { w.write (c, std::vector<std::complex<float>> (6), { { 0, 0 }, { 2, 3 } }); } else { w.write (c, std::vector<double> (), boxes ()); }
       } },
@@ -636,7 +636,7 @@ static void refused (const std::string &name) {
   w.write ("d", std::vector<double> { 1, 2, 3, 4 }, { 2, 2 });
   w.close ();
   const std::string problems[] = {
-    last + "type: found float64, which cannot be converted to complex64",
+    last + "dataset \"d\": type: found float64, which cannot be converted to complex64",
     last + "data: found 24 bytes, expected 32, those of all boxes",
     last + "box: found 1 and 1 numbers, expected 2, one per dimension",
     "dataset \"none\": no such dataset or record",
@@ -706,7 +706,7 @@ static void refused (const std::string &name) {
       } },
     { last + "data: found 32 bytes, expected 64, those of all boxes",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) { r.read_datasets ({ { wrong ? scda::dataset ("d", { 2, 4 }) : c, numbers } }); } },
-    { last + "type: found float64, which cannot be converted to complex64",
+    { last + "dataset \"d\": type: found float64, which cannot be converted to complex64",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) {
         std::vector<std::complex<float>> floats (4);
         if (wrong) { r.read_datasets ({ { c, floats } }); } else { r.read_datasets ({ { c, numbers } }); }
@@ -720,7 +720,7 @@ static void refused (const std::string &name) {
         const table<double> transposed = { numbers.data (), { 2, 2 }, { 1, 2 } };
         if (wrong) { r.read_datasets ({ { c, transposed, boxes { scda::box ({ 0, 0 }, { 1, 2 }), scda::box ({ 1, 0 }, { 1, 2 }) } } }); } else { r.read_datasets ({ { c, scda::items (), nothing } }); }
       } },
-    { last + "strides: one is less than the 8 bytes of an item",
+    { last + "dataset \"d\": strides: one is less than the 8 bytes of an item",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) {
         const scda::items same (numbers.data (), { 2, 2 }, { 0, 8 });
         if (wrong) { r.read_datasets ({ { c, same } }); } else { r.read_datasets ({ { c, scda::items (), nothing } }); }
@@ -756,6 +756,8 @@ static void refused (const std::string &name) {
     std::vector<double> doubles;
     CHECK (r.find_dataset (found, "d"));
     CHECK (thrown ([&] { r.read (found, doubles, { { 1, 0 }, { 2, 2 } }); }, "") == SCDA_ERR_ARG);
+    r = scda::reader (g.comm, name);
+    CHECK (thrown ([&] { r.read (found, doubles, { { 0, 0 }, { 3, 2 } }); }, "box: found 6 items, expected at most the 4 of the dataset \"d\"") == SCDA_ERR_ARG);
     r = scda::reader (g.comm, name);
     std::vector<std::array<double, 3>> triples;
     CHECK (r.find_dataset (found, "d"));

@@ -2283,8 +2283,8 @@ scda_fcontext_t *scda_fwrite_field_parts(scda_fcontext_t *f,
  * Collective.
  *
  * @param [in] f           The file, open for writing.
- * @param [in] path        The path of the group without a slash at its end, a C string of at most 57 bytes;
- *                         "/" for all of the file.
+ * @param [in] path        The path of the group, with or without a slash at its end, a C string of at most 57 bytes
+ *                         without it; "/" for all of the file.
  * @param [in] attributes  A JSON object, a C string in UTF-8. NULL: an empty one.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
@@ -2906,7 +2906,8 @@ scda_fcontext_t *scda_fread_field(scda_fcontext_t *f,
  * handler that the program has set before this call is called, too. A stop that was requested stays requested; another call of this
  * function adds signals and replaces the deadline.
  *
- * Not collective: all ranks should call it, each may have another deadline. MPI need not be running.
+ * Not collective: all ranks should call it, each may have another deadline. MPI need not be running: before `MPI_Init`, no signal comes too
+ * early.
  *
  * @param [in] signals  Which signals: the sum of some of `SCDA_STOP_TERM`, ... 0: `SCDA_STOP_TERM + SCDA_STOP_USR1`.
  * @param [in] seconds  A stop is also requested when so many seconds are over. 0: not by the time.

@@ -1800,9 +1800,12 @@ public:
     const items room (data);
     const std::uint64_t item_bytes = d.is_converted (room) ? room.item_bytes () : d.item_bytes ();
     const std::uint64_t bytes = detail::product ({ detail::product (one.count), item_bytes });
-    /* a box that C will refuse needs no memory; elements that it does not fill are refused by their bytes */
+    /* a box that is refused needs no memory; elements that it does not fill are refused by their bytes */
     if (one.count.size () == d.shape ().size () && detail::product (one.count) <= d.size ()) {
       data.resize (static_cast<std::size_t> (bytes / sizeof (T)));
+    } else if (one.count.size () == d.shape ().size ()) {
+      refuse ("box: found " + std::to_string (detail::product (one.count)) + " items, expected at most the " + std::to_string (d.size ())
+              + " of the dataset \"" + d.name () + "\"");
     }
     get_boxes (d, items (data), std::vector<box> (1, one));
   }

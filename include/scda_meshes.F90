@@ -118,7 +118,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_forest_read_time
 
-  !> The number of time steps of a group: call scda_forest_steps(f, group, steps [, ierr])
+  !> The number of time steps of a group, 0 if nothing was written to it: call scda_forest_steps(f, group, steps [, ierr])
   subroutine scda_forest_steps(f, group, steps, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: group

@@ -443,8 +443,9 @@ scda_fcontext_t *scda_forest_write_time(scda_fcontext_t *f,
                                         int *err);
 
 /**
- * The number of time steps of a forest, of patches or of particles: 1 if the file has no times. Particles without times have those of their
- * mesh.
+ * The number of time steps of a forest, of patches or of particles. Without times, what is in the group is one step. 0: the group has neither
+ * times nor a mesh or particles, as in a file of a job that was killed before its first commit. Particles without times have those of
+ * their mesh.
  *
  * Collective. All ranks receive the same value.
  *

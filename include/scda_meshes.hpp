@@ -82,7 +82,7 @@ inline double read_time (reader &r, const char *group, std::int64_t step = -1) {
   return time;
 }
 
-/** The number of time steps of a group. */
+/** The number of time steps of a group; 0 if nothing was written to it. */
 inline std::int64_t steps (reader &r, const char *group) {
   std::int64_t n = 0;
   detail::call_mesh (r, [&] (scda_fcontext_t *f, int *err) { return scda_forest_steps (f, group, &n, err); });

@@ -48,10 +48,11 @@ static scda_fcontext_t *write_step (scda_fcontext_t *f, int step, const double *
 }
 
 int main (int argc, char **argv) {
+  int first = 0, is_new = 0, err = 0, rank, size;
+  scda_stop_watch (0, 3600 - 300, &err); /* SIGTERM, SIGUSR1, or 5 minutes before the end of an hour */
   MPI_Init (&argc, &argv);
   if (argc < 3) { MPI_Abort (MPI_COMM_WORLD, 2); }
   const int last = atoi (argv[2]);
-  int first = 0, is_new = 0, err = 0, rank, size;
   MPI_Comm_rank (MPI_COMM_WORLD, &rank);
   MPI_Comm_size (MPI_COMM_WORLD, &size);
   const size_t n = (size_t) (CELLS * (rank + 1) / size - CELLS * rank / size); /* of this process */
@@ -63,8 +64,6 @@ int main (int argc, char **argv) {
     params.append_name = "time";           /* the dataset that the program writes first in each step */
     params.append_record = atoi (argv[3]); /* its last record that stays */
   }
-  scda_stop_watch (0, 3600 - 300, &err); /* SIGTERM, SIGUSR1, or 5 minutes before the end of an hour */
-
   scda_fcontext_t *f = scda_fopen_append_or_create (MPI_COMM_WORLD, argv[1], "my simulation", NULL, &params, &is_new, &err);
   if (is_new) { f = scda_fset_attribute (f, "/", 0, "dt", SCDA_TYPE_FLOAT64, &dt, 1, &err); }
   scda_fclose (f, &err);

@@ -144,7 +144,7 @@ def test_what_is_said_of_a_dataset(tmp_path: Path) -> None:
         w.dataset("flow/deep/bool", True, fill_value=True)
         w.dataset("odd", [1], attrs={"units": "a\n" + "b" * 99}, dims=["\x1b"])
         w.group("flow", {"version": 1})
-        w.group("flow", {"version": 2})
+        w.group("flow/", {"version": 2})
         w.array("plain", np.zeros(3))
     with scda.open(tmp_path / "f") as f:
         assert f.attrs == {"title": "a test"} and names(f) == ["flow/v", "flow/p", "flow/deep/bool", "odd"]
@@ -206,6 +206,10 @@ def test_records(seal: bool, tmp_path: Path) -> None:
                 f["g/rho", record]
             with pytest.raises(IndexError, match=f"no record {record} of .*there are 5"):
                 rho[record]
+        with pytest.raises(TypeError, match=r"'g/rho' has 5 records: choose one first, such as f\['g/rho', -1\]"):
+            rho[...]
+        with pytest.raises(AttributeError, match=r"no attribute 'shape'; instead: those of one record, such as f\[name, -1\].shape"):
+            rho.shape
         assert [d.shape for d in f["g/rho"]] == [(n,) for n in range(5)] and f["g"]["rho"].name == "g/rho"
         with pytest.raises(KeyError, match="5 sections have this user string.*is the last"):
             f["time"]

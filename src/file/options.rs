@@ -321,7 +321,7 @@ impl Options for WriteOptions {
         self.tuning.validate()?;
         if self.keep > 0 && !(self.atomic && (self.sync || !self.later)) {
             return Err(Error::argument(format!(
-                "keep: {} needs a file that is atomic and synced",
+                "keep: found {}, which needs `atomic`, and `sync` not switched off",
                 self.keep
             )));
         }

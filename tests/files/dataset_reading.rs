@@ -521,7 +521,7 @@ fn what_is_asked_for_must_be_there() {
         ("data: found 3 bytes, expected 4", ErrorKind::Argument, |file, dataset, rank| {
             dataset.read(file, &[IndexBox::new([0, 0], [1, 1])], &mut vec![0; 4 - rank as usize])
         }),
-        ("path of a group", ErrorKind::Argument, |file, _, _| file.group("a/").map(drop)),
+        ("path of a group", ErrorKind::Argument, |file, _, _| file.group("a//").map(drop)),
         ("no metadata precede it", ErrorKind::Format, |file, _, _| file.dataset("between").map(drop)),
         ("is not a group", ErrorKind::Format, |file, _, _| file.group("z").map(drop)),
         (

@@ -152,7 +152,7 @@ fn a_place_that_is_none_is_refused_and_nothing_changes() {
         ((16, None), "16 sections are more than the 15 that the seals of the file cover"),
         (of("time", 3), "append_record: 3: the seals of the file cover 3 records of \"time\""),
         (of("time", -4), "append_record: -4: the seals of the file cover 3 records"),
-        (of("none", -1), "append_record: -1: the seals of the file cover 0 records of \"none\""),
+        (of("none", -1), "append_name: no seal of the file covers a dataset \"none\""),
         ((3, Some(("time".to_owned(), 0))), "append_after, append_record: found both"),
     ] {
         for (ranks, atomic) in [(1, false), (1, true), (3, false)] {

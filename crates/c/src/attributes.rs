@@ -52,7 +52,7 @@ pub unsafe extern "C" fn scda_fread_attribute(
         let reader = context.reader()?;
         let name = reader.require(name.utf8("name of a dataset or path of a group"))?;
         let attributes = match named_group(name) {
-            Some(path) => reader.group(path)?.map(|group| group.attributes),
+            Some(_) => reader.group(name)?.map(|group| group.attributes),
             None => reader.dataset_record(name, record)?.map(|dataset| dataset.attributes.clone()),
         };
         let attributes = attributes.as_deref().unwrap_or("{}");

@@ -55,8 +55,9 @@ pub unsafe extern "C" fn scda_forest_write_time(
     on_meshes(f, err, body)
 }
 
-/// The number of time steps of a forest, of patches or of particles: 1 if the file has no times. Particles without times have those of their
-/// mesh.
+/// The number of time steps of a forest, of patches or of particles. Without times, what is in the group is one step. 0: the group has neither
+/// times nor a mesh or particles, as in a file of a job that was killed before its first commit. Particles without times have those of
+/// their mesh.
 ///
 /// Collective. All ranks receive the same value.
 ///

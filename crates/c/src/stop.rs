@@ -32,7 +32,8 @@ const SIGNALS: [(c_int, c_int); 5] = [
 /// handler that the program has set before this call is called, too. A stop that was requested stays requested; another call of this
 /// function adds signals and replaces the deadline.
 ///
-/// Not collective: all ranks should call it, each may have another deadline. MPI need not be running.
+/// Not collective: all ranks should call it, each may have another deadline. MPI need not be running: before `MPI_Init`, no signal comes too
+/// early.
 ///
 /// @param [in] signals  Which signals: the sum of some of `SCDA_STOP_TERM`, ... 0: `SCDA_STOP_TERM + SCDA_STOP_USR1`.
 /// @param [in] seconds  A stop is also requested when so many seconds are over. 0: not by the time.
@@ -61,7 +62,7 @@ fn watch(signals: c_int, seconds: f64) -> Result<()> {
         )));
     }
     let after = Duration::try_from_secs_f64(seconds)
-        .map_err(|error| Error::argument(format!("seconds: found {seconds}: {error}")))?;
+        .map_err(|_| Error::argument(format!("seconds: found {seconds}, expected 0 or more, up to 2^64")))?;
     let after = Some(after).filter(|after| !after.is_zero());
     let numbers: Vec<c_int> =
         SIGNALS.iter().filter(|(bit, _)| wanted & bit != 0).map(|&(_, signal)| signal).collect();

@@ -233,8 +233,8 @@ fn field(name: &str, code: c_int, total: u64, components: u64, encode: c_int) ->
 /// Collective.
 ///
 /// @param [in] f           The file, open for writing.
-/// @param [in] path        The path of the group without a slash at its end, a C string of at most 57 bytes;
-///                         "/" for all of the file.
+/// @param [in] path        The path of the group, with or without a slash at its end, a C string of at most 57 bytes
+///                         without it; "/" for all of the file.
 /// @param [in] attributes  A JSON object, a C string in UTF-8. NULL: an empty one.
 /// @param [out] err        The error code.
 /// @return                 `f`, or NULL on error.

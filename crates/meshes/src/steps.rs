@@ -2,7 +2,10 @@
 
 use crate::attributes;
 use crate::known::{MeshNotes, known};
-use crate::names::{OF_MESH, PARTICLES, TIME, part_name};
+use crate::names::{
+    CELL_PARTS, CELLS, FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES, TIME,
+    part_name,
+};
 use scda::{
     Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result, Writer,
 };
@@ -50,13 +53,22 @@ pub fn times_of(file: &mut Reader, group: &str) -> Result<String> {
     Ok(mesh.and_then(|mesh| part_name(&mesh, TIME).ok()).unwrap_or(name))
 }
 
-/// The number of time steps: 1 if the file has no times.
+/// The number of time steps. Without times, a mesh or particles are one step, and a group without them has none.
 ///
 /// # Errors
-/// Those of [`Reader::find`].
+/// Those of [`times_of`] and [`Reader::find`].
 pub fn count(file: &mut Reader, group: &str) -> Result<u64> {
     let name = times_of(file, group)?;
-    Ok(records_before(file, &name, u64::MAX)?.max(1))
+    let times = records_before(file, &name, u64::MAX)?;
+    if times > 0 {
+        return Ok(times);
+    }
+    for first_part in [FOREST_PARTS[0], CELL_PARTS[0], PATCH_PARTS[0], OFFSETS] {
+        if file.find(format!("{group}/{first_part}").as_bytes(), 0)?.is_some() {
+            return Ok(1);
+        }
+    }
+    Ok(0)
 }
 
 /// The time of a step: 0 is the first one, -1 the last one.
@@ -85,7 +97,7 @@ pub fn sections(file: &mut Reader, group: &str, step: i64) -> Result<Range<u64>>
     if count == 0 && [0, -1].contains(&step) {
         return Ok(0..u64::MAX);
     }
-    let words = format!("{group} has no step {step}: it has {}, counted from 0", count.max(1));
+    let words = format!("{group} has no step {step}: it has {}, counted from 0", self::count(file, group)?);
     file.agree_on(Err(Error::argument(words)))
 }
 
@@ -186,7 +198,12 @@ pub(crate) fn open(
 /// The attributes of a group, which must have `kind` with this version.
 pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) -> Result<String> {
     let found = file.group(group)?.map(|group| group.attributes);
-    let what = kind.trim_start_matches("scda_");
+    let what = match kind {
+        FOREST => "forest",
+        PATCHES => "mesh of patches",
+        CELLS => "mesh of points and cells",
+        _ => "group of particles",
+    };
     let error = match found {
         Some(attributes) => match attributes::whole_number(&attributes, kind) {
             Some(found) if found == version => return Ok(attributes),
@@ -195,12 +212,13 @@ pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) ->
                 Error::new(ErrorKind::Unsupported, words)
             }
             None => {
-                let words = format!("there is no {what} {group}: the group has no attribute {kind}");
+                let words = format!("there is no {what} \"{group}\": the group has no attribute {kind}");
                 Error::new(ErrorKind::Format, words)
             }
         },
         None => {
-            let words = format!("there is no {what} {group}: no group of this name has an attribute {kind}");
+            let words =
+                format!("there is no {what} \"{group}\": no group of this name has an attribute {kind}");
             Error::new(ErrorKind::Format, words)
         }
     };

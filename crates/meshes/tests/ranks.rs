@@ -69,6 +69,7 @@ fn write(comm: ThreadComm, path: &Path, dealt: bool) -> scda::Result<()> {
 fn read(comm: ThreadComm, path: &Path) -> scda::Result<()> {
     let mut file = Reader::open(comm, path, &ReadOptions::default())?;
     assert_eq!((steps::count(&mut file, "patches")?, steps::read_time(&mut file, "patches", -1)?), (1, 0.5));
+    assert_eq!(steps::count(&mut file, "others")?, 0);
     let mesh = patches::read(&mut file, "patches", 0)?;
     let numbers = own(file.rank(), file.size());
     let mut data: Vec<_> = numbers.iter().map(|&number| vec![0; values(number).len()]).collect();

@@ -27,9 +27,10 @@ pub enum Share {
 pub fn lock(file: impl AsFd, share: Share, holds: bool) -> Result<bool> {
     match retry(|| set(&file, share, holds)) {
         Ok(()) => Ok(true),
-        Err(Errno::AGAIN | Errno::ACCESS) => {
-            Err(Error::new(ErrorKind::FileInUse, "lock: another program is writing the file"))
-        }
+        Err(Errno::AGAIN | Errno::ACCESS) => Err(Error::new(
+            ErrorKind::FileInUse,
+            "lock: another program is writing the file, or this one has it open already",
+        )),
         Err(_) => Ok(false),
     }
 }

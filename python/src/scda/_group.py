@@ -238,10 +238,15 @@ class Records:
         """A dataset by its number, from the end if that is negative; a slice is a list of them."""
         if isinstance(key, slice):
             return [self._file._dataset(number) for number in self._found[key]]
+        if not hasattr(key, "__index__"):
+            raise TypeError(f"{self._name!r} has {len(self)} records: choose one first, such as f[{self._name!r}, -1]")
         number = operator.index(key)
         if not -len(self._found) <= number < len(self._found):
             raise IndexError(f"there is no record {number} of {self._name!r}; there are {len(self._found)}")
         return self._file._dataset(self._found[number])
+
+    def __getattr__(self, name: str) -> Any:
+        no_attribute(self, name)
 
     def __iter__(self) -> Iterator[Dataset]:
         return (self._file._dataset(number) for number in self._found)

@@ -15,6 +15,7 @@ _ARGUMENTS = {
     "fletcher32": "nothing: seals have checksums",
     "track_times": "nothing: times are not kept",
     "track_order": "nothing: the order is that of the file",
+    "units": 'attrs={"units": ...}',
 }
 _WRITE = "scda.append(path) adds to a file, scda.create(path) makes one: w.dataset(name, data)"
 _OF_DATASET = {
@@ -55,7 +56,10 @@ def refuse(arguments: Mapping[str, Any]) -> None:
 def no_attribute(thing: object, name: str) -> NoReturn:
     """An AttributeError, with what there is in place of an attribute of h5py."""
     kind = type(thing).__name__
-    found = {"Dataset": _OF_DATASET, "Writer": _OF_WRITER}.get(kind, _OF_FILE)
+    if kind == "Records":
+        found = dict.fromkeys(("attrs", "dtype", "ndim", "shape", "size"), f"those of one record, such as f[name, -1].{name}")
+    else:
+        found = {"Dataset": _OF_DATASET, "Writer": _OF_WRITER}.get(kind, _OF_FILE)
     raise AttributeError(f"{kind!r} object has no attribute {name!r}" + (f"; instead: {found[name]}" if name in found else ""))
 
 

@@ -516,12 +516,13 @@ class Writer(Handle):
         they are written again, the last ones count.
 
         Args:
-            path: such as ``"flow"`` for the datasets ``flow/rho`` and ``flow/p``.
+            path: such as ``"flow"`` for the datasets ``flow/rho`` and ``flow/p``; ``"flow/"`` is the same.
             attrs: as for :meth:`dataset`.
         """
         with self._writing():
             if not isinstance(path, str):
                 raise TypeError(f"path: found {type(path).__name__}, expected a str")
+            path = path if path == "/" else path.removesuffix("/")
             stored = _core.stored_path(path)
             self._core.group(stored, attributes_text(with_name(attrs, path, stored)))
 

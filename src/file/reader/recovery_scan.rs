@@ -307,9 +307,12 @@ impl RecoveryScanner {
                     Err(_) => count.checked_sub(record.unsigned_abs()),
                 };
                 if place.is_none_or(|place| place >= count) {
-                    let words = format!(
-                        "append_record: {record}: the seals of the file cover {count} records of \"{name}\""
-                    );
+                    let words = match count {
+                        0 => format!("append_name: no seal of the file covers a dataset \"{name}\""),
+                        _ => format!(
+                            "append_record: {record}: the seals of the file cover {count} records of \"{name}\""
+                        ),
+                    };
                     return Err(Error::argument(words));
                 }
                 // Its metadata come first.

@@ -62,7 +62,10 @@ fn changed(own: &mut OwnReader, name: &str, record: i64, changes: &str) -> Resul
         return Ok((0, metadata::of_group(&attributes)?));
     }
     let Some(DatasetPlace { data, dataset, .. }) = own.dataset(name, record)? else {
-        return Err(Error::argument(format!("dataset \"{name}\": there is no record {record} of it")));
+        return Err(Error::argument(match own.dataset(name, -1)? {
+            Some(_) => format!("dataset \"{name}\": there is no record {record} of it"),
+            None => format!("there is no dataset \"{name}\"; a group has a slash at its end: \"{name}/\""),
+        }));
     };
     Ok((data, additions::text(&additions::changed(&dataset.attributes, changes)?)?))
 }

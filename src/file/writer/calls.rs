@@ -204,7 +204,7 @@ impl Writer {
     }
 
     /// Writes the attributes of a group of datasets, a JSON object; the path is what the names of its datasets have before
-    /// a slash, or `/` for all of the file. Attributes that are written again replace the earlier ones.
+    /// a slash, with or without the slash, or `/` for all of the file. Attributes that are written again replace the earlier ones.
     ///
     /// # Errors
     /// `Argument` for a path or attributes that no group can have, `Usage`, `Memory`, and the errors of the file

@@ -305,7 +305,7 @@ fn groups_have_attributes() {
             let mut file = Writer::create(comm, &path, b"", &params).unwrap();
             file.group("/", r#"{"title": "a flow"}"#).unwrap();
             file.group("flow", r#"{"time": 0.5}"#).unwrap();
-            file.group("flow", r#"{"time": 0.75}"#).unwrap();
+            file.group("flow/", r#"{"time": 0.75}"#).unwrap(); // the slash makes no difference
             file.close().unwrap();
         });
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
@@ -314,10 +314,10 @@ fn groups_have_attributes() {
             file.group("/").unwrap().map(|group| group.attributes).as_deref(),
             Some(r#"{"title":"a flow"}"#)
         );
-        assert_eq!(
-            file.group("flow").unwrap().map(|group| group.attributes).as_deref(),
-            Some(r#"{"time":0.75}"#)
-        );
+        for path in ["flow", "flow/"] {
+            let found = file.group(path).unwrap().map(|group| group.attributes);
+            assert_eq!(found.as_deref(), Some(r#"{"time":0.75}"#), "{path}");
+        }
         assert_eq!(file.group("other").unwrap(), None);
     }
     let errors = run_on_threads(2, |comm| {
@@ -327,10 +327,18 @@ fn groups_have_attributes() {
         file.group("/", attributes).and_then(|()| file.close()).unwrap_err().to_string()
     });
     assert!(errors.iter().all(|e| e.ends_with("the ranks disagree on the dataset or group")), "{errors:?}");
-    for (group, attributes) in [("a/", "{}"), ("", "{}"), ("a", "[]"), ("a", "{"), ("a", r#"{"a":1,"a":2}"#)]
-    {
+    for (group, attributes, words) in [
+        ("a//", "{}", "no slash at either end"),
+        ("", "{}", "found 0 bytes"),
+        ("a", "[]", "found \"[]\", expected a JSON object"),
+        ("a", "title: x", "found \"title: x\", expected a JSON object"),
+        ("a", "{", "EOF"),
+        ("a", r#"{"a":1,"a":2}"#, "twice"),
+    ] {
         let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
-        assert_eq!(file.group(group, attributes).unwrap_err().kind(), ErrorKind::Argument, "{attributes}");
+        let error = file.group(group, attributes).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Argument, "{attributes}");
+        assert!(error.to_string().contains(words), "{error}");
     }
 }
 

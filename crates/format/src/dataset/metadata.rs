@@ -6,7 +6,7 @@ use super::{Dataset, fill, rounding, type_json};
 use crate::layout;
 use crate::padding::DATA_DIVISOR;
 use crate::{COUNT_BYTES, SECTION_HEADER_BYTES};
-use scda_base::error::{Error, Result};
+use scda_base::error::{Error, Result, quote};
 use scda_base::floats::in_default;
 use scda_base::numbers::to_usize;
 use serde_json::json;
@@ -69,9 +69,11 @@ pub fn attributes(text: &str) -> Result<String> {
     if text.len() as u64 > MAX_METADATA_BYTES {
         return Err(invalid(&format!("found {} bytes, expected at most {MAX_METADATA_BYTES}", text.len())));
     }
+    if !text.trim_start().starts_with('{') {
+        return Err(invalid(&format!("found {}, expected a JSON object", quote(text.as_bytes()))));
+    }
     check(text, 1).map_err(|error| invalid(&error.to_string()))?;
-    let attributes = compact(text);
-    if attributes.starts_with('{') { Ok(attributes) } else { Err(invalid("expected a JSON object")) }
+    Ok(compact(text))
 }
 
 /// Metadata laid out for the file.

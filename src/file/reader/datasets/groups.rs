@@ -6,7 +6,7 @@ use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::reader::sections::CurrentSection;
 use crate::file::team::{Failure, Function};
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_format::dataset::{GROUP_CONVENTION, Group, group_of, group_user, parse, stored_path};
+use scda_format::dataset::{GROUP_CONVENTION, Group, group_of, group_user, named_group, parse, stored_path};
 use scda_format::header::SectionType;
 
 impl Reader {
@@ -24,7 +24,7 @@ impl Reader {
 impl DatasetReader<'_> {
     /// See [`Reader::group`].
     pub(in crate::file::reader) fn find_group(&mut self, path: &str) -> Result<Option<Group>, Failure> {
-        let user = group_user(&stored_path(path))?;
+        let user = group_user(&stored_path(named_group(path).unwrap_or(path)))?;
         self.aside(|this| {
             if this.lookup().find_pair(user.as_bytes(), -1, false)?.is_none() {
                 return Ok(None);

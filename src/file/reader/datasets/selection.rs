@@ -123,7 +123,8 @@ impl<'a, 'b> Destination<'a, 'b> {
         let StoredDataset { dataset, codecs, .. } = &open.stored;
         dataset.require_fixed()?;
         let as_stored = (dataset.data_type, codecs.big_endian != cfg!(target_endian = "big"));
-        let room = BoxBuffers::new(memory, regions, &places.starts, places.bytes, as_stored, limits)?;
+        let room = BoxBuffers::new(memory, regions, &places.starts, places.bytes, as_stored, limits)
+            .map_err(|error| error.of(&format!("dataset \"{}\"", dataset.name)))?;
         Ok((Self { open, regions, places, room }, selections))
     }
 

@@ -36,7 +36,7 @@ use scda_base::error::{Error, Result};
 use scda_base::floats::in_default;
 use scda_format::dataset::codecs::Codecs;
 use scda_format::dataset::metadata;
-use scda_format::dataset::{Dataset, IndexBox, Layout, group_user};
+use scda_format::dataset::{Dataset, IndexBox, Layout, group_user, named_group};
 use scda_format::layout::sum;
 use scda_ranks::Partition;
 use scda_ranks::partition::is_known;
@@ -244,6 +244,7 @@ impl DatasetWriter<'_> {
     /// Writes the attributes of a group.
     pub(super) fn group(&mut self, path: &str, attributes: &str) -> Result<(), Failure> {
         self.sections.team_mut().note_call(Function::WriteGroup);
+        let path = named_group(path).unwrap_or(path);
         let (user, text) = (group_user(path)?, metadata::of_group(attributes)?);
         self.sections.team_mut().note_bytes(Topic::Dataset, text.as_bytes());
         self.scheduler().submit(Write::Group(&user, &text))

@@ -210,7 +210,9 @@ impl<'a> Buffer<'a> {
         reserve(&mut boxes, regions.len())?;
         for (number, (region, memory)) in regions.iter().zip(memories).enumerate() {
             dataset.check_region(number, region)?;
-            let items = memory.items(&region.count, dataset.data_type)?;
+            let items = memory
+                .items(&region.count, dataset.data_type)
+                .map_err(|error| error.of(&format!("dataset \"{}\"", dataset.name)))?;
             bytes = sum(bytes, items.bytes()).ok_or_else(too_large)?;
             boxes.push(items);
         }
