@@ -1,6 +1,6 @@
 //! Where datasets and attributes differ.
 
-use super::report::{Difference, Location};
+use super::report::Location;
 use crate::datasets::box_parts::{self, BoxParts};
 use crate::datasets::compare::{Deviation, Tolerance, are_numbers, for_each_unlike};
 use crate::datasets::{attributes_of, shape_word, values};
@@ -10,11 +10,11 @@ use crate::progress::Progress;
 use scda::{Dataset, DatasetHandle, IndexBox, Reader};
 use scda_format::dataset::fill;
 use scda_format::dataset::json::compact;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The attributes that differ; their order is no difference.
-pub fn of_attributes(at: &Location, kind: &str, user: &[u8], a: &str, b: &str) -> Vec<Difference> {
+pub fn of_attributes(at: &Location, kind: &str, user: &[u8], a: &str, b: &str) -> Vec<String> {
     let sorted = |text| -> BTreeMap<String, String> {
         attributes_of(text).into_iter().map(|member| (member.key, compact(member.text))).collect()
     };
@@ -26,28 +26,26 @@ pub fn of_attributes(at: &Location, kind: &str, user: &[u8], a: &str, b: &str) -
     let show = |value: &Option<String>| value.as_ref().map_or("none".to_owned(), |value| visible(value));
     let unlike = all.into_iter().filter(|(_, (x, y))| x != y);
     let difference = |(key, (x, y)): (String, (Option<String>, Option<String>))| {
-        let text = format!("{name}: attribute {}: {} | {}", visible(&key), show(&x), show(&y));
-        at.difference(text, user, "attribute", json!({ "attribute": key, "a": x, "b": y }))
+        format!("{name}: attribute {}: {} | {}", visible(&key), show(&x), show(&y))
     };
     unlike.map(difference).collect()
 }
 
 /// Differences of two datasets of one name, but for their data.
-pub fn of_metadata(at: &Location, a: &Dataset, b: &Dataset) -> Vec<Difference> {
+pub fn of_metadata(at: &Location, a: &Dataset, b: &Dataset) -> Vec<String> {
     let name = at.words("dataset", a.name.as_bytes());
     let facts = |dataset: &Dataset| {
         let fill = dataset.fill_item();
         [
             ("type", dataset.data_type.to_string()),
             ("shape", shape_word(&dataset.shape)),
-            ("dimension_names", json!(dataset.dimension_names).to_string()),
-            ("fill_value", fill::to_json(dataset.data_type, &fill).to_string()),
+            ("dimension names", json!(dataset.dimension_names).to_string()),
+            ("fill value", fill::to_json(dataset.data_type, &fill).to_string()),
         ]
     };
     let unlike = facts(a).into_iter().zip(facts(b)).filter(|(x, y)| x != y);
     let difference = |((what, x), (_, y)): ((&str, String), (&str, String))| {
-        let text = format!("{name}: {}: {} | {}", what.replace('_', " "), visible(&x), visible(&y));
-        at.difference(text, a.name.as_bytes(), what, json!({ "a": x, "b": y }))
+        format!("{name}: {what}: {} | {}", visible(&x), visible(&y))
     };
     let mut differences: Vec<_> = unlike.map(difference).collect();
     differences.extend(of_attributes(at, "dataset", a.name.as_bytes(), &a.attributes, &b.attributes));
@@ -86,7 +84,7 @@ impl Summary {
         }
     }
 
-    fn difference(self, at: &Location, dataset: &Dataset) -> Option<Difference> {
+    fn difference(self, at: &Location, dataset: &Dataset) -> Option<String> {
         let Self { count, nans, first, largest: [absolute, relative] } = self;
         let first = first?;
         let items: u64 = dataset.shape.iter().product();
@@ -94,28 +92,21 @@ impl Summary {
         let s = if count == 1 { "s" } else { "" };
         let name = at.words("dataset", dataset.name.as_bytes());
         let mut text = format!("{name}: {count} of {items} items differ{s}; first {}", words(&first));
-        let ItemDifference { index, a, b } = &first;
-        let mut more = json!({ "differing": count, "items": items, "index": index, "a": a, "b": b });
         if are_numbers(dataset.data_type) {
             let is_whole = !dataset.data_type.has_floats();
             for (what, largest, is_whole) in
                 [("absolute", &absolute, is_whole), ("relative", &relative, false)]
             {
-                more[format!("largest_{what}")] = largest.as_ref().map_or(
-                    Value::Null,
-                    |(value, ItemDifference { index, a, b })| json!({ "deviation": number(*value), "index": index, "a": a, "b": b }),
-                );
                 if let Some((value, unlike)) = largest {
                     let value = in_words(*value, is_whole);
                     text = format!("{text}; largest {what} deviation {value} at {}", words(unlike));
                 }
             }
-            more["nan"] = nans.into();
             if nans > 0 {
                 text = format!("{text}; {nans} with NaN");
             }
         }
-        Some(at.difference(text, dataset.name.as_bytes(), "data", more))
+        Some(text)
     }
 }
 
@@ -128,11 +119,6 @@ fn in_words(value: f64, is_whole: bool) -> String {
     }
 }
 
-/// A deviation in JSON, which has no infinite numbers.
-fn number(value: f64) -> Value {
-    if value.is_infinite() { "Infinity".into() } else { value.into() }
-}
-
 /// Compares the values of two datasets of one type and shape. With `quiet`, nothing after the first difference is read.
 pub fn of_values(
     at: &Location,
@@ -141,7 +127,7 @@ pub fn of_values(
     tolerance: Option<Tolerance>,
     quiet: bool,
     progress: &mut Progress,
-) -> Result<Option<Difference>> {
+) -> Result<Option<String>> {
     let (mut x, mut y, mut found) = (Vec::new(), Vec::new(), Summary::default());
     let have_same_fill = a.fill_item() == b.fill_item();
     for slab in BoxParts::new(a, IndexBox::all(&a.shape)) {

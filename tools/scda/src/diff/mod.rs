@@ -9,15 +9,14 @@ mod walk;
 use crate::data_batches::{DataBatches, units};
 use crate::datasets::compare::Tolerance;
 use crate::datasets::{Found, Item, Pair};
-use crate::facts::{failure, put_bytes};
 use crate::fail::{Fail, NO, Result, TROUBLE};
 use crate::files::{Input, Resources};
 use crate::output::{Output, quote};
 use crate::progress::Progress;
 use crate::transfer::read_metadata;
-use report::{Difference, Location, of_headers, of_items, only};
+use report::{Location, of_headers, of_items, only};
 use scda::{Reader, Section};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::path::PathBuf;
 use walk::{PairedWalk, Side};
 
@@ -64,13 +63,6 @@ pub struct Args {
     /// Print nothing, and stop at the first difference
     #[arg(short, long)]
     quiet: bool,
-    /// Print JSON, an object with a list of differences, a line for each
-    ///
-    /// It has same and same_order, or error; each difference has section and other_section, the numbers in A and B (null where it is
-    /// missing), user, record, and what differs: only (one file has it: a or b), header, type, shape, dimension_names, fill_value, attribute,
-    /// data, size (of an element), tasks, user (of the file, section 0) or order.
-    #[arg(long, conflicts_with = "quiet")]
-    json: bool,
     #[command(flatten)]
     resources: Resources,
 }
@@ -117,7 +109,7 @@ struct ComparedPair<'a, 'b, 'c> {
 
 impl ComparedPair<'_, '_, '_> {
     /// Compares them, and skips them.
-    fn compare(&mut self, at: &Location, x: &Item, y: &Item) -> Result<Vec<Difference>> {
+    fn compare(&mut self, at: &Location, x: &Item, y: &Item) -> Result<Vec<String>> {
         if let (Some(found), Some(other)) = (x.readable(), y.readable()) {
             let differences = self.datasets(at, found, other)?;
             x.skip(&mut self.a.reader)?;
@@ -151,7 +143,7 @@ impl ComparedPair<'_, '_, '_> {
     }
 
     /// Compares the metadata of datasets that cannot be read. How they are laid out, and where their attributes stand, is no difference.
-    fn metadata(&mut self, at: &Location, found: &Found, other: &Found) -> Result<Vec<Difference>> {
+    fn metadata(&mut self, at: &Location, found: &Found, other: &Found) -> Result<Vec<String>> {
         let texts = (
             read_metadata(&mut self.a.reader, &found.block)?,
             read_metadata(&mut self.b.reader, &other.block)?,
@@ -182,7 +174,7 @@ impl ComparedPair<'_, '_, '_> {
     }
 
     /// Compares the sections with rows that were added to datasets that cannot be read.
-    fn rows(&mut self, at: &Location, found: &Found, other: &Found) -> Result<Vec<Difference>> {
+    fn rows(&mut self, at: &Location, found: &Found, other: &Found) -> Result<Vec<String>> {
         let before = [&self.a.reader, &self.b.reader].map(|reader| reader.position().unwrap_or(0));
         let mut differences = Vec::new();
         for (x, y) in found.added.iter().zip(&other.added) {
@@ -200,7 +192,7 @@ impl ComparedPair<'_, '_, '_> {
         Ok(differences)
     }
 
-    fn sections(&mut self, at: &Location, x: &Section, y: &Section) -> Result<Option<Difference>> {
+    fn sections(&mut self, at: &Location, x: &Section, y: &Section) -> Result<Option<String>> {
         // What was added to a dataset has the place of that in its name, which tells nothing of what the files hold.
         let is_same_addition = || self.a.addition(x).is_some_and(|x| Some(x) == self.b.addition(y));
         let is_same = x.section_type == y.section_type
@@ -218,7 +210,7 @@ impl ComparedPair<'_, '_, '_> {
     }
 
     /// All differences of the metadata, and how the values differ.
-    fn datasets(&mut self, at: &Location, found: &Found, other: &Found) -> Result<Vec<Difference>> {
+    fn datasets(&mut self, at: &Location, found: &Found, other: &Found) -> Result<Vec<String>> {
         let Args { rtol, atol, quiet, .. } = *self.args;
         let (a, b) = (&found.dataset, &other.dataset);
         let mut differences = datasets::of_metadata(at, a, b);
@@ -248,19 +240,13 @@ impl ComparedPair<'_, '_, '_> {
 fn compare(
     args: &Args,
     (a, b): (&Input, &Input),
-    mut each: impl FnMut(Difference) -> Result<bool>,
+    mut each: impl FnMut(String) -> Result<bool>,
 ) -> Result<Option<Location>> {
     let mut both = PairedWalk::new(Side::new(a, args.raw)?, Side::new(b, args.raw)?);
     let mut progress = Progress::new("diff", both.a.reader.inspect().file_size().unwrap_or(0));
     let (x, y) = (&both.a.reader.header().user, &both.b.reader.header().user);
-    if x != y {
-        let (mut in_a, mut in_b) = (Map::new(), Map::new());
-        put_bytes(&mut in_a, "user", x);
-        put_bytes(&mut in_b, "user", y);
-        let text = format!("user string of the file: {} | {}", quote(x), quote(y));
-        if !each(Difference { text, json: json!({ "section": 0, "what": "user", "a": in_a, "b": in_b }) })? {
-            return Ok(None);
-        }
+    if x != y && !each(format!("user string of the file: {} | {}", quote(x), quote(y)))? {
+        return Ok(None);
     }
     let mut has_enough = false;
     let mut of_things = |a: &mut Side<'_>, b: &mut Side<'_>, x: &Item, y: &Item, at: &Location| {
@@ -304,7 +290,7 @@ fn compare(
     for alone in both.alone() {
         let (side, name) = if alone.is_first { (&mut both.a, a.name()) } else { (&mut both.b, b.name()) };
         let item = side.again(alone.place)?;
-        if !each(only(&item, alone.record, name, alone.is_first))? {
+        if !each(only(&item, alone.record, name))? {
             return Ok(None);
         }
         match side.set(alone.place).cloned() {
@@ -315,8 +301,7 @@ fn compare(
     if let Some(at) = both.out_of_order.take() {
         let words = format!("the order differs, from {} on", at.sections());
         if args.order {
-            let numbers = json!({ "section": at.numbers.0, "other_section": at.numbers.1, "what": "order" });
-            each(Difference { text: words, json: numbers })?;
+            each(words)?;
         }
         return Ok(Some(at));
     }
@@ -334,28 +319,16 @@ pub fn run(args: &Args) -> Result<()> {
         other => other,
     };
     let (a, b) = (Input::new(&args.a, &args.resources)?, Input::new(&args.b, &args.resources)?);
-    let mut out = Output::of_json(args.json)?;
-    if args.json {
-        let (a, b) = (json!(a.name()), json!(b.name()));
-        out.text(format_args!("{{\n\"a\": {a},\n\"b\": {b},\n\"differences\": ["))?;
-    }
+    let mut out = Output::new()?;
     let mut found = false;
     let result = compare(args, (&a, &b), |difference| {
-        if args.json {
-            let comma = if found { "," } else { "" };
-            out.text(format_args!("{comma}\n{}", difference.json))?;
-        } else if !args.quiet {
-            out.text(format_args!("{}\n", difference.text))?;
+        if !args.quiet {
+            out.text(format_args!("{difference}\n"))?;
         }
         found = true;
         Ok(!args.quiet)
     });
     let written = match &result {
-        Ok(order) if args.json => {
-            let (same, same_order) = (!found, order.is_none());
-            out.text(format_args!("\n],\n\"same\": {same},\n\"same_order\": {same_order}\n}}\n"))
-        }
-        Err(fail) if args.json => out.text(format_args!("\n],\n\"error\": {}\n}}\n", failure(fail))),
         Ok(Some(at)) if !args.order && !args.quiet => {
             let sections = at.sections();
             out.text(format_args!(

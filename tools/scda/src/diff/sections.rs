@@ -1,13 +1,12 @@
 //! Where sections with the same header differ.
 
-use super::report::{Difference, Location};
+use super::report::Location;
 use crate::data_batches::DataBatches;
 use crate::fail::Result;
 use crate::progress::Progress;
 use crate::rows::kind;
 use scda::{Reader, Section, SectionType};
 use scda_base::numbers::to_usize;
-use serde_json::json;
 
 /// Compares the data of the sections, whose headers are the same.
 pub fn of_data(
@@ -15,7 +14,7 @@ pub fn of_data(
     (section, other): (&Section, &Section),
     (a, b): (&mut Reader, &mut Reader),
     progress: &mut Progress,
-) -> Result<Option<Difference>> {
+) -> Result<Option<String>> {
     let (mut in_a, mut in_b) = (DataBatches::all(section), DataBatches::all(other));
     if section.section_type == SectionType::Varray
         && let Some(difference) = of_sizes(at, section, (a, b))?
@@ -60,17 +59,11 @@ pub fn of_data(
         let (x, y) = (rest_a[place], rest_b[place]);
         let name = at.words(kind(section), &section.user);
         let element_words = element.map(|element| format!("element {element}, ")).unwrap_or_default();
-        let text = format!("{name}: {element_words}byte {byte}: 0x{x:02x} | 0x{y:02x}");
-        let more = json!({ "element": element, "byte": byte, "a": x, "b": y });
-        return Ok(Some(at.difference(text, &section.user, "data", more)));
+        return Ok(Some(format!("{name}: {element_words}byte {byte}: 0x{x:02x} | 0x{y:02x}")));
     }
 }
 
-fn of_sizes(
-    at: &Location,
-    section: &Section,
-    (a, b): (&mut Reader, &mut Reader),
-) -> Result<Option<Difference>> {
+fn of_sizes(at: &Location, section: &Section, (a, b): (&mut Reader, &mut Reader)) -> Result<Option<String>> {
     let (mut sizes_a, mut sizes_b) = (vec![0; 1 << 14], vec![0; 1 << 14]);
     let mut done = 0;
     while done < section.count {
@@ -82,9 +75,7 @@ fn of_sizes(
         if let Some(index) = sizes_a.iter().zip(&sizes_b).position(|(a, b)| a != b) {
             let (element, x, y) = (done + index as u64, sizes_a[index], sizes_b[index]);
             let name = at.words(kind(section), &section.user);
-            let text = format!("{name}: element {element}: {x} bytes | {y} bytes");
-            let more = json!({ "element": element, "a": x, "b": y });
-            return Ok(Some(at.difference(text, &section.user, "size", more)));
+            return Ok(Some(format!("{name}: element {element}: {x} bytes | {y} bytes")));
         }
         done += step;
     }

@@ -1,12 +1,11 @@
 //! Where sets of streams differ. How they are cut into parts and chunks is no difference.
 
-use super::report::{Difference, Location};
+use super::report::Location;
 use crate::fail::Result;
 use crate::progress::Progress;
 use crate::streams::each_piece;
 use scda::{Reader, Stream, Streams};
 use scda_base::numbers::to_usize;
-use serde_json::{Value, json};
 
 /// The bytes that are read at once.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -18,7 +17,7 @@ pub fn of_sets(
     (in_a, in_b): (&mut Reader, &mut Reader),
     quiet: bool,
     progress: &mut Progress,
-) -> Result<Option<Difference>> {
+) -> Result<Option<String>> {
     let name = at.words("streams", a.name());
     let (x, y) = (a.tasks(), b.tasks());
     if x != y {
@@ -26,8 +25,7 @@ pub fn of_sets(
             read_all(in_a, a)?;
             read_all(in_b, b)?;
         }
-        let text = format!("{name}: {x} streams | {y} streams");
-        return Ok(Some(at.difference(text, a.name(), "tasks", json!({ "a": x, "b": y }))));
+        return Ok(Some(format!("{name}: {x} streams | {y} streams")));
     }
     let (mut count, mut first) = (0_u64, None);
     for task in 0..x {
@@ -41,12 +39,8 @@ pub fn of_sets(
             break;
         }
     }
-    Ok(first.map(|(task, (words, mut more))| {
-        let text = format!("{name}: {count} of {x} streams differ; first stream {task}: {words}");
-        more["stream"] = task.into();
-        (more["differing"], more["streams"]) = (count.into(), x.into());
-        at.difference(text, a.name(), "data", more)
-    }))
+    Ok(first
+        .map(|(task, words)| format!("{name}: {count} of {x} streams differ; first stream {task}: {words}")))
 }
 
 /// The first byte that differs, or the lengths if there is none. All bytes are read: those that are damaged are trouble.
@@ -54,7 +48,7 @@ fn of_streams(
     (x, y): (&Stream, &Stream),
     (in_a, in_b): (&mut Reader, &mut Reader),
     progress: &mut Progress,
-) -> Result<Option<(String, Value)>> {
+) -> Result<Option<String>> {
     let both = x.bytes().min(y.bytes());
     let (mut data, mut other, mut from, mut found) = (Vec::new(), Vec::new(), 0, None);
     while from < both {
@@ -66,10 +60,7 @@ fn of_streams(
         if found.is_none() && data != other {
             let place = data.iter().zip(&other).position(|(a, b)| a != b).unwrap_or(0);
             let (byte, a, b) = (from + place as u64, data[place], other[place]);
-            found = Some((
-                format!("byte {byte}: 0x{a:02x} | 0x{b:02x}"),
-                json!({ "byte": byte, "a": a, "b": b }),
-            ));
+            found = Some(format!("byte {byte}: 0x{a:02x} | 0x{b:02x}"));
         }
         from += data.len() as u64;
     }
@@ -78,7 +69,7 @@ fn of_streams(
     }
     if found.is_none() && x.bytes() != y.bytes() {
         let (a, b) = (x.bytes(), y.bytes());
-        found = Some((format!("{a} bytes | {b} bytes"), json!({ "a_bytes": a, "b_bytes": b })));
+        found = Some(format!("{a} bytes | {b} bytes"));
     }
     Ok(found)
 }

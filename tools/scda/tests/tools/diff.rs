@@ -2,7 +2,6 @@
 
 use crate::run::Place;
 use scda::{Communicator, LineBreak, WriteOptions, Writer, run_on_threads};
-use serde_json::{Value, json};
 
 /// Makes a file of these sections, as `scda make` takes them.
 fn make(place: &Place, name: &str, sections: &[&str]) {
@@ -76,16 +75,6 @@ fn things_are_paired_by_name_and_record() {
     assert_eq!(found, sorted);
     // What only one has follows what differs, and the order after all.
     assert!(run.text().lines().rev().zip(expected.iter().rev()).take(3).all(|(a, b)| a == *b));
-    let json = place.scda("diff --json a.scda b.scda").bad(1, "").json();
-    let all = json["differences"].as_array().unwrap();
-    assert_eq!((all.len(), &json["same_order"]), (6, &Value::Bool(false)));
-    let value = all.iter().find(|one| one["what"] == "data").unwrap();
-    assert_eq!(
-        (&value["section"], &value["other_section"], &value["record"]),
-        (&json!(6), &json!(5), &json!(1))
-    );
-    let alone = all.iter().find(|one| one["what"] == "only" && one["record"] == 2).unwrap();
-    assert!(alone["section"].is_null() && alone["other_section"] == 7 && alone["b"]["user"] == "x");
     assert_eq!(place.scda("diff -q a.scda b.scda").bad(1, "").text(), "");
 }
 
@@ -98,13 +87,9 @@ fn another_order_is_a_note_or_a_difference() {
     let run = place.scda("diff a.scda b.scda").good();
     let where_ = "the order differs, from section 2 | 3 on";
     assert_eq!(run.text(), format!("note: {where_}; with --order that is a difference\n"));
-    let json = place.scda("diff --json a.scda b.scda").good().json();
-    assert_eq!((&json["same"], &json["same_order"]), (&json!(true), &json!(false)));
     assert_eq!(place.scda("diff -q a.scda b.scda").good().text(), "");
     assert_eq!(place.scda("diff --order a.scda b.scda").bad(1, "").text(), format!("{where_}\n"));
     assert_eq!(place.scda("diff -q --order a.scda b.scda").bad(1, "").text(), "");
-    let json = place.scda("diff --json --order a.scda b.scda").bad(1, "").json();
-    assert_eq!((&json["same"], &json["differences"][0]["what"]), (&json!(false), &json!("order")));
     // What only one file has changes no order.
     make(&place, "b.scda", &[&x, &more, BLOCK, &y]);
     assert!(!place.scda("diff a.scda b.scda").bad(1, "").text().contains("order"));
@@ -167,16 +152,10 @@ fn streams_are_compared_by_task() {
             "(streams \"log\", record 1): 1 of 2 streams differ; first stream 1: 6 bytes | 10 bytes"
         )
     );
-    let json = place.scda("diff --json a.scda b.scda").bad(1, "").json();
-    let first = &json["differences"][0];
-    assert_eq!((&first["what"], &first["stream"], &first["byte"]), (&json!("data"), &json!(1), &json!(3)));
     // Without the second set; damage in what only one file has is trouble.
     place.scda("copy a.scda one.scda --select 1-3").good();
     let run = place.scda("diff a.scda one.scda").bad(1, "");
     assert_eq!(run.text(), "only in a.scda: section 5: 2 streams, \"log\", record 1\n");
-    let json = place.scda("diff --json one.scda a.scda").bad(1, "").json();
-    let alone = json!({"number": 5, "type": "S", "user": "log", "tasks": 2});
-    assert_eq!((&json["differences"][0]["b"], &json["differences"][0]["a"]), (&alone, &Value::Null));
     place.scda("diff -q one.scda a.scda").bad(1, "");
     // A part whose first one is missing is compared as its sections.
     place.scda("copy b.scda part.scda --select 4-6").good();
@@ -208,9 +187,6 @@ fn damage_of_what_only_one_file_has_is_trouble() {
     place.write("b.scda", bytes);
     place.scda("diff a.scda b.scda").bad(2, "scda: b.scda: byte ");
     place.scda("diff b.scda a.scda").bad(2, "scda: b.scda: byte ");
-    let json = place.scda("diff --json b.scda a.scda").bad(2, "scda: b.scda: byte ").json();
-    assert!(json["error"]["code"].is_i64() && json["same"].is_null(), "{json}");
-    assert_eq!(json["differences"].as_array().unwrap().len(), 1);
     // With --quiet, the answer is known without.
     place.scda("diff -q b.scda a.scda").bad(1, "");
 }

@@ -179,7 +179,7 @@ fn differences_of_many_sections_need_little_memory() {
     bounded(&place, 40, "diff a.scda a.scda --threads 1").good();
     // Nor are differences.
     place.with_input("make - b.scda", br#"{"sections":[]}"#).good();
-    bounded(&place, 60, "diff --json a.scda b.scda --threads 1 >/dev/null").bad(1, "");
+    bounded(&place, 60, "diff a.scda b.scda --threads 1 >/dev/null").bad(1, "");
 }
 
 /// A checker need not keep the names of all datasets to tell whether attributes that were set later are those of one.
