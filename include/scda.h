@@ -10,8 +10,8 @@
  * `scda_fopen_read`, for each section `scda_fread_section_header` and then the function for its
  * type ('V': `scda_fread_varray_sizes`, then `scda_fread_varray_data`), `scda_fclose`. Instead of all
  * data of a section, any ranges of it can be read: `scda_fread_*_range`. To append: `scda_fopen_append`,
- * then as to write. Datasets are named and typed arrays; streams are bytes that each rank writes without the
- * others: see below.
+ * then the functions for writing. Datasets are named, typed arrays; streams are bytes that each rank
+ * writes independently of the others: see below.
  *
  * Collective. All ranks of the file's communicator call a collective function, in the same order.
  * They pass the same arguments except where the description of the function says otherwise. Functions
@@ -25,12 +25,12 @@
  * a failed call does nothing, returns NULL (or -1, if it returns an int), and keeps `*err`, so a program may check once after
  * several calls. If `*err` is no error code, NULL is `SCDA_ERR_ARG`.
  *
- * Each value that a call returns needs a variable of its own.
+ * No two output arguments of a call may point to the same variable.
  *
  * `err` receives the error code, unless it is NULL. The program must set it beforehand only if `f` may be NULL, or if `scda_wait` gets
  * an empty request.
  *
- * Structs that begin with their `size` grow from version to version, by members at their end. A program that was compiled with
+ * Structs that begin with `size` may gain members at their end from version to version. A program that was compiled with
  * an older header works: members that it does not know have their defaults. A program that was compiled with a newer header works as
  * long as the members that this library does not know are zero; otherwise the call returns `SCDA_ERR_ARG`.
  *
@@ -60,7 +60,7 @@
  * when a header is read: `*err` is `SCDA_ERR_EOF`, and the file stays open. If the ranks disagree on an
  * argument, all get `SCDA_ERR_ARG`. A call that is not collective, such as `scda_stream_write` or
  * `scda_stream_read`, returns the error of its rank, and the file stays open. `scda_last_error_message`
- * says what was found and expected.
+ * returns a text that says what was found and what was expected.
  *
  * Buffered sections. Small plain sections are buffered, as with stdio, and the ranks do not communicate
  * in those calls. So an error that only one rank can detect in them, such as NULL data, or a
@@ -87,21 +87,24 @@
  *
  * Datasets. A dataset is a named array of numbers that says what it holds: type, dimensions, and attributes
  * such as units. `scda_fwrite_dataset` writes one of which each rank has any boxes, `scda_fwrite_field` one that
- * is distributed along its first dimension, by each rank's own number of rows, `scda_fwrite_datasets` several in one call. To read: `scda_ffind_dataset` finds one by its name;
- * `scda_fread_dataset` reads any boxes of it, of any number of datasets in any order. `scda_fread_datasets` finds several by their names and reads boxes of each, in
- * one call. A box is a first index and a number of indices in each dimension; its items are in memory in C order, or wherever
- * `scda_box_t` says. Datasets of the same name are its records, such as time steps. The part of a name before a slash is a group;
- * `scda_fwrite_group` gives it attributes. To readers that know nothing of datasets, a dataset is a block with its metadata, and an array or varray.
+ * is distributed along its first dimension, of which each rank has its own number of rows, and
+ * `scda_fwrite_datasets` several in one call. To read: `scda_ffind_dataset` finds one by its name, and
+ * `scda_fread_dataset` reads any boxes of it; several can be found first, and read in any order.
+ * `scda_fread_datasets` finds several by their names and reads boxes of each, in one call. A box is a first index
+ * and a number of indices in each dimension; its items are in memory in C order, or where `scda_box_t` says.
+ * Several datasets of one name are records, such as time steps. The part of a name before a slash is a group, to
+ * which `scda_fwrite_group` gives attributes. Readers that do not know datasets see a block with the metadata,
+ * and an array or varray.
  *
- * Streams. A set of streams has one for each rank, which writes bytes to its own without the others:
+ * Streams. A set of streams has one for each rank, to which the rank writes bytes independently of the others:
  * `scda_fwrite_streams_begin`, then `scda_stream_write` on each rank, any number of times, then
  * `scda_fwrite_streams_end`. To read: `scda_ffind_streams` finds a set by its user string; then each rank reads any
- * bytes of any streams, by `scda_stream_size` and `scda_stream_read`. To readers that know nothing of
- * streams, a set is a block and two arrays.
+ * bytes of any streams, by `scda_stream_size` and `scda_stream_read`. Readers that do not know streams see a
+ * block and two arrays.
  *
- * Lists. `scda_fnext_entry` tells one after the other what is in a file: datasets with their types and shapes, groups, streams, and
- * other sections. Neither this nor any function for datasets, groups and streams changes the position of the file, which is where
- * `scda_fread_section_header` goes on.
+ * Lists. Each call of `scda_fnext_entry` returns the next entry of a file: a dataset with its type and shape, a group,
+ * a set of streams, or another section. Neither this nor any function for datasets, groups and streams changes the
+ * position at which `scda_fread_section_header` continues.
  *
  * Environment. Variables set what the parameters leave to the library: docs/administrators.md has a table of all. `SCDA_IO`, `mpi` or
  * `posix`: the driver. `SCDA_COHERENT`, 0 or 1: whether all nodes see at once what one has written. `SCDA_CHECK=1`: as `params.check`.
@@ -111,8 +114,9 @@
  * consecutive ranks count as a node, to try several nodes on one machine. Another value of any of them, on any rank, is an error of
  * opening a file, `SCDA_ERR_ARG`, with a message that names the variable.
  *
- * Memory. All memory that a program passes stays its own, and is used only during the call. Text and fill values
- * that a function returns belong to the file. Counts are in elements, sizes in bytes.
+ * Memory. The program keeps ownership of all memory that it passes, and the library uses it only during the call,
+ * except for data with `params.lend`. Text and fill values that a function returns belong to the file. Counts are
+ * in elements, sizes in bytes.
  *
  * Threads. One thread at a time uses a file, within the level of thread support that MPI provides.
  *

@@ -4,7 +4,7 @@
  * Forests of squares and cubes, patches of block-structured codes, particles, and their time steps: docs/forest.md, docs/patches.md and
  * docs/particles.md.
  *
- * What scda.h says of files, errors and what is collective holds here, too. All functions that take a file are collective.
+ * Files and errors are those of scda.h. All functions that take a file are collective.
  */
 
 

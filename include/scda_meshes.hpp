@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * @file scda_meshes.hpp
- * Patches and particles in C++: scda_meshes.h, which says what each function does.
+ * Patches and particles in C++. scda_meshes.h describes each function.
  *
- * What scda.hpp says of errors and of what is collective holds here, too: all that takes a file is collective, and throws `scda::error` on
- * all ranks. `group` is the name of the group; a `step` counts from 0, and -1 is the last one. Lengths are checked, except for those of the
- * memory of patches. What a mesh or particles are given must stay where it is until they are written.
+ * Errors are those of scda.hpp: all functions that take a file are collective, and throw `scda::error` on all ranks. `group` is the name of
+ * the group. A `step` counts from 0; -1 is the last one. Lengths are checked, except for those of the memory of patches. Arrays that are
+ * passed to a mesh or to particles must stay valid until these are written.
  */
 #ifndef SCDA_MESHES_HPP
 #define SCDA_MESHES_HPP

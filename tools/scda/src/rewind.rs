@@ -12,7 +12,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// Cut a file back to one of its seals
+/// Roll a file back to one of its seals
 ///
 /// A program that appends to a sealed file seals it again and again; each seal, and all before it, stays. Without SEAL, what
 /// follows the last one is removed: what a program that was killed had not sealed. With SEAL, also all that was sealed
@@ -135,7 +135,7 @@ fn keep_up_to(args: &Args, file: &str, name: &str, record: &str) -> Result<()> {
 
 pub fn run(args: &Args) -> Result<()> {
     if args.file.as_os_str() == "-" {
-        return Err(Fail::Trouble("-: a file is cut back in place".to_owned()));
+        return Err(Fail::Trouble("-: a file is rolled back in place".to_owned()));
     }
     let input = Input::new(&args.file, &Resources::default())?.with_unsealed(true);
     if let [name, record] = &args.after[..] {
@@ -169,7 +169,7 @@ pub fn run(args: &Args) -> Result<()> {
     let Some(wanted) = wanted else {
         return Err(Fail::file(input.name(), format_args!("it has {count} seals, and no seal {number}")));
     };
-    // A file is not cut back to a damaged seal.
+    // A file is not rolled back to a damaged seal.
     reader.inspect().check_index(wanted)?;
     let (end, name) = (wanted.seal.length, visible(input.name()));
     if end == size {
