@@ -671,7 +671,7 @@ fn chunks_of_a_gib_are_holes() {
     });
 }
 
-/// What `scda copy --pack-streams` and `scda import` write.
+/// Each element of a varray is a stream.
 #[test]
 fn the_elements_of_a_varray_are_streams() {
     let folder = tempfile::tempdir().unwrap();

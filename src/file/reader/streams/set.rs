@@ -13,7 +13,7 @@ use scda_format::streams::StreamPart;
 pub struct Streams {
     pub(super) user: UserString,
     pub(super) parts: Vec<PartPlace>,
-    /// A varray whose elements are the streams, as `scda copy --pack-streams` and `scda import` write it.
+    /// A varray whose elements are the streams.
     pub(super) packed: Option<CurrentSection>,
 }
 
