@@ -71,7 +71,7 @@ fn inputs(paths: &[PathBuf], resources: &Resources) -> Result<Vec<Input>> {
     paths.iter().map(|path| Input::new(path, resources)).collect()
 }
 
-/// Trouble if the selections match no section of any input.
+/// Fails if the selections match no section of any input.
 fn check_some(copied: CopyTotals, selections: &[Selection]) -> Result<()> {
     if copied.sections == 0 && !selections.is_empty() {
         return Err(Fail::Trouble("--select names no section of any of the files".to_owned()));

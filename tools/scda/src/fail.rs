@@ -32,7 +32,7 @@ impl Fail {
         Self::Trouble(format!("{name}: {what}"))
     }
 
-    /// As an error of `std::io`, for what reads or writes by its traits.
+    /// As an error of `std::io`, for code that implements its traits.
     pub fn into_io(self) -> io::Error {
         match self {
             Self::Scda(error) => io::Error::other(error),
@@ -63,7 +63,7 @@ impl Fail {
     }
 }
 
-/// The result of what was printed, and then of what is known beside it: also if nobody has read what was printed to its end.
+/// Combines the result of printing with another one, which counts even if the reader of the output has gone away.
 pub fn and_known(printed: Result<()>, known: impl FnOnce() -> Result<()>) -> Result<()> {
     match printed {
         Ok(()) => known(),
@@ -72,7 +72,7 @@ pub fn and_known(printed: Result<()>, known: impl FnOnce() -> Result<()>) -> Res
     }
 }
 
-/// Whether a file is not as the format has it; other errors tell nothing about it.
+/// True if the error says that a file is invalid; other errors say nothing about the file.
 pub fn is_invalid(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -85,7 +85,7 @@ pub fn is_invalid(error: &Error) -> bool {
     )
 }
 
-/// The error that it began with: what a writer reports may be one of reading.
+/// The original error: an error of a writer may have been one of reading its data.
 fn first(error: &Error) -> &Error {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
     source.and_then(io::Error::get_ref).and_then(|inner| inner.downcast_ref::<Error>()).map_or(error, first)

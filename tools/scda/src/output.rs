@@ -12,7 +12,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Standard output, or a file in its place. A reader that has gone away is no trouble.
+/// Standard output. It is no error if its reader has gone away.
 pub struct Output {
     to: BufWriter<File>,
     is_terminal: bool,
@@ -20,8 +20,8 @@ pub struct Output {
     is_json: bool,
 }
 
-/// Whether standard output was closed when the command began. What is written to it then goes nowhere, and nothing says
-/// so: before `main`, Rust opens `/dev/null` in its place.
+/// True if standard output was closed when the command began. Writes would then be lost without an error, because Rust opens
+/// `/dev/null` in its place before `main`.
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Runs before `main`.
@@ -83,7 +83,7 @@ impl Output {
         self.to.flush().map_err(trouble)
     }
 
-    /// As [`Self::finish`]; that nobody reads it is no reason to end.
+    /// As [`Self::finish`], but succeeds if the reader has gone away.
     pub fn finish_unread(&mut self) -> Result<()> {
         match self.finish() {
             Err(Fail::Quiet) => Ok(()),
@@ -132,7 +132,7 @@ impl fmt::Write for TextWriter<'_> {
     }
 }
 
-/// Prints to standard output what others write there.
+/// Lets other code print to standard output.
 ///
 /// # Errors
 /// Those of [`Output`].

@@ -59,7 +59,7 @@ impl Progress {
     }
 }
 
-/// Text of no more columns, without its beginning if need be: the end tells more.
+/// Shortens text to so many columns by removing its beginning: the end says more.
 fn cut(line: &str, columns: usize) -> &str {
     // Characters beyond ASCII may take two.
     let mut left = columns;

@@ -54,7 +54,7 @@ fn unsealed(input: &Input, bytes: u64) -> Fail {
     )
 }
 
-/// Trouble if the file was created to be sealed, and has sections but no seal: likewise.
+/// Fails if the file was created to be sealed, and has sections but no seal: likewise.
 fn check_mark(input: &Input) -> Result<()> {
     let mut reader = input.open_damaged(false)?;
     let start = reader.position().unwrap_or(0);
@@ -70,7 +70,7 @@ fn check_mark(input: &Input) -> Result<()> {
     ))
 }
 
-/// Trouble if something follows the last seal of a file that has one or was to have one, or if a seal is damaged: who writes
+/// Fails if something follows the last seal of a file that has one or was to have one, or if a seal is damaged: who writes
 /// after it would lose that, or seal it unseen.
 pub fn check_all_sealed(input: &Input) -> Result<()> {
     check_mark(input)?;
@@ -106,7 +106,7 @@ fn not_valid(input: &Input, scan: &Scan) -> Fail {
     Fail::Said(scan.findings.iter().map(|finding| finding.error.code()).fold(NO, u8::max))
 }
 
-/// Trouble if something is wrong with a file without a seal: one would make it look valid.
+/// Fails if something is wrong with a file without a seal: one would make it look valid.
 pub fn check_valid(input: &Input) -> Result<()> {
     let scan = read(input)?;
     if scan.findings.is_empty() { Ok(()) } else { Err(not_valid(input, &scan)) }

@@ -49,7 +49,7 @@ impl<'a> SectionChoice<'a> {
         Ok(is_wanted)
     }
 
-    /// Trouble if something is not there that was to be deleted.
+    /// Fails if something is not there that was to be deleted.
     pub fn check(&self, name: &str) -> Result<()> {
         if let Some(place) = self.deleted.iter().position(|&count| count == 0) {
             let selection = &self.delete[place];

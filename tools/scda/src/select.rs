@@ -158,7 +158,7 @@ pub fn none_from(selections: &[Selection], number: u64) -> bool {
     !selections.is_empty() && selections.iter().all(|selection| selection.ends_before(number))
 }
 
-/// Trouble if a selection names a section beyond the `count` sections of the file.
+/// Fails if a selection names a section beyond the `count` sections of the file.
 pub fn check(selections: &[Selection], name: &str, count: u64) -> Result<()> {
     if selections.iter().any(Selection::has_zero) {
         return Err(Fail::Trouble("--select names section 0, but the first one is 1".to_owned()));
@@ -169,7 +169,7 @@ pub fn check(selections: &[Selection], name: &str, count: u64) -> Result<()> {
     Ok(())
 }
 
-/// Trouble if there are selections, and they have named none.
+/// Fails if there are selections, and they have named none.
 pub fn check_some(selections: &[Selection], name: &str, selected: u64) -> Result<()> {
     if selected == 0 && !selections.is_empty() {
         return Err(Fail::file(name, "--select names no section of it"));

@@ -6,19 +6,14 @@ use signal_hook::iterator::Signals;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
 
-/// The incomplete or temporary file, as long as there is one.
+/// The incomplete output file, as long as there is one.
 static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Notes that `path` is being written.
 pub fn begin(path: &Path) {
-    begin_temporary(&part_path(path));
-}
-
-/// Notes that the file `path` must not outlive the command.
-pub fn begin_temporary(path: &Path) {
     static START: Once = Once::new();
     START.call_once(watch);
-    *TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.to_owned());
+    *TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner) = Some(part_path(path));
 }
 
 /// Notes that the file is complete, or removed.
@@ -44,7 +39,7 @@ fn watch() {
     });
 }
 
-/// The signals that are ignored, as `nohup` has it: bit `n - 1` for signal `n`.
+/// The signals that are ignored, for example under `nohup`: bit `n - 1` for signal `n`.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -110,7 +110,7 @@ impl StorageOptions {
         }
     }
 
-    /// Trouble if options do not go together.
+    /// Fails if options do not go together.
     pub fn check(&self) -> Result<()> {
         if let (Some(Compress::Level(_)), Some(_)) = (self.encode, self.level) {
             return Err(Fail::Trouble("--encode LEVEL and --level cannot be combined".to_owned()));
@@ -126,7 +126,7 @@ impl StorageOptions {
         Ok(())
     }
 
-    /// Trouble if a pattern of an option has named no dataset.
+    /// Fails if a pattern of an option has named no dataset.
     pub fn check_names(&self) -> Result<()> {
         let of_bounds =
             |bounds: &'_ [RoundingBound]| bounds.iter().map(|bound| bound.meant().clone()).collect();

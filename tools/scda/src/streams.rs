@@ -15,7 +15,7 @@ use std::ops::Range;
 /// The bytes that are read at once.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// What `--stream` and `split` apply to.
+/// What `cat --stream` and `split` read.
 pub enum StreamTarget {
     Streams(StreamSet),
     /// A section, and whether it is a set of streams of which each is an element.
@@ -32,7 +32,7 @@ pub struct StreamSet {
 }
 
 impl StreamSet {
-    /// Trouble if the streams may have more bytes than were found. Call it at the end.
+    /// Fails if the streams may have more bytes than were found. Call it at the end.
     pub fn check_whole(&self, input: &Input) -> Result<()> {
         let Some(code) = self.fault else { return Ok(()) };
         let name = escape(self.streams.name());

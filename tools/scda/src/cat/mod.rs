@@ -73,7 +73,7 @@ pub struct Args {
     resources: Resources,
 }
 
-/// Trouble if bytes as they are would be written to a terminal.
+/// Fails if raw bytes would be written to a terminal.
 fn check_terminal(out: &Output, as_bytes: bool, name: &[u8], instead: &str) -> Result<()> {
     if as_bytes && out.is_terminal() {
         let name = escape(name);

@@ -131,8 +131,8 @@ impl Series {
         result
     }
 
-    /// Trouble if the items have far more bytes than the file: chunks of the fill value take none in it, so that a file of 2 KB may
-    /// have items enough to print for a day.
+    /// Fails if the items have far more bytes than the file: chunks of the fill value are not stored, so a file of 2 KB may have enough
+    /// items to print for a day.
     fn check_size(&mut self, dataset: &Dataset, input: &Input, file_bytes: u64) -> Result<()> {
         let data_type = dataset.data_type;
         let text_bytes = if data_type.is_variable() { dataset.fill_value.len() as u64 } else { 0 };

@@ -118,7 +118,7 @@ pub fn begins_streams(section_type: SectionType, user: &[u8]) -> bool {
     section_type == SectionType::Block && user == STREAMS_CONVENTION
 }
 
-/// What the index of a sealed file answers, if it can; `None` if the file is to be walked.
+/// Looks something up in the index of a sealed file; `None` if the caller must walk the file.
 ///
 /// # Errors
 /// Those that say nothing about the file.
@@ -135,7 +135,7 @@ pub fn by_index<T>(
     }
 }
 
-/// Of several sections or datasets of a name, the one that is meant if nothing else is said: the last one.
+/// The default record of a name: the last one.
 pub const LAST_RECORD: i64 = -1;
 
 /// The pair that begins with this section; `None` if it is none. The position of the reader stays, as it does in the functions below.
@@ -200,14 +200,14 @@ pub fn numbers_added(reader: &mut Reader, found: &Found) -> scda::Result<Vec<u64
     Ok(numbers)
 }
 
-/// What keeps rows from being read, and which rows these are.
+/// Why rows cannot be read, and which ones.
 fn unsupported_rows(rows: &AddedRows) -> Option<String> {
     let why = rows.dataset.unsupported.as_ref()?;
     let last = rows.dataset.shape.first()?.checked_sub(1)?;
     Some(format!("{why} in the rows {} to {}", rows.first, rows.first + last))
 }
 
-/// What was found, or what is wrong with it, which keeps nobody from reading on. Other errors are returned.
+/// What was found, or an error that concerns only this item, so that reading can continue. Other errors are returned.
 ///
 /// # Errors
 /// Those that say nothing about the file.

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Whether standard input, a pipe, was read.
+/// True once a pipe on standard input has been read.
 static WAS_READ: AtomicBool = AtomicBool::new(false);
 
 /// A file to read, or standard input.
@@ -21,13 +21,13 @@ pub struct Input {
     name: String,
     threads: usize,
     max_memory: u64,
-    /// Whether what follows its last seal is read, too.
+    /// True if sections after the last seal are read, too.
     unsealed: bool,
     /// True if a message has said how many bytes after the last seal are not read.
     has_warned: Cell<bool>,
-    /// The file, once it was opened: all that read it share it.
+    /// The open file, which all readers share.
     shared: OnceCell<SharedFile>,
-    /// A copy of standard input, if that is a pipe: random access needs a file. It has no name, so it is never left behind.
+    /// A copy of standard input, if that is a pipe: random access needs a file. It has no name, so nothing remains of it.
     spool: Option<File>,
 }
 
@@ -66,17 +66,17 @@ impl Input {
         Ok(input(format!("/dev/fd/{}", spool.as_raw_fd()).into(), name, Some(spool)))
     }
 
-    /// Reads all that is there, also what follows the last seal, if that is wanted.
+    /// Chooses whether sections after the last seal are read, too.
     pub fn with_unsealed(self, unsealed: bool) -> Self {
         Self { unsealed, ..self }
     }
 
-    /// Whether it does.
+    /// True if sections after the last seal are read, too.
     pub fn reads_unsealed(&self) -> bool {
         self.unsealed
     }
 
-    /// Reads all that is there, if a damaged seal ends it: what it has committed is to be looked at. Says nothing of what is left out.
+    /// For `scda check`: reads the whole file if its last seal is damaged, and prints no message about bytes that it skips.
     pub fn for_check(self, unsealed: bool) -> Self {
         let mut params = ReadOptions::default();
         params.tuning.max_memory = self.max_memory;
@@ -95,7 +95,7 @@ impl Input {
         &self.path
     }
 
-    /// The permissions of a new file with data of this one.
+    /// The permissions for a new file that gets data of this one.
     pub fn mode(&self) -> u32 {
         let own = || self.path.metadata().map_or(NEW_FILE_MODE, |found| mode_like(&found));
         // The permissions of the copy of a pipe say nothing.
@@ -107,7 +107,7 @@ impl Input {
         self.threads
     }
 
-    /// Trouble if it is what an incomplete write of the file `to` has left.
+    /// Fails if this is the temporary file that an interrupted write of `to` has left.
     pub fn check_not_left(&self, to: &Path) -> Result<()> {
         check_not_left(to, &self.path, &self.name)
     }
@@ -131,7 +131,7 @@ impl Input {
         Ok(reader)
     }
 
-    /// A reader of the file, which is opened once.
+    /// Makes a reader. The file is opened only once.
     fn reader(&self, params: &ReadOptions) -> scda::Result<Reader> {
         Reader::open_at(self.shared()?.clone(), &self.path, params)
     }
@@ -144,13 +144,13 @@ impl Input {
         Ok(self.shared.get_or_init(|| opened))
     }
 
-    /// The file itself, for what reads it at offsets.
+    /// The file itself, for reading at offsets.
     pub fn file(&self) -> io::Result<File> {
         let shared = self.shared().map_err(io::Error::other)?;
         Ok(shared.as_fd().try_clone_to_owned()?.into())
     }
 
-    /// Opens it to read what is left of it: errors of sections leave it open. See [`ReadOptions::strict`].
+    /// Opens a file that may be damaged: it stays open after an error in a section. See [`ReadOptions::strict`].
     pub fn open_damaged(&self, strict: bool) -> scda::Result<Reader> {
         let mut reader = self.open_with(strict)?;
         reader.inspect().tolerate_damage()?;
@@ -163,7 +163,7 @@ pub fn temporary_file() -> Result<File> {
     tempfile::tempfile().map_err(|error| Fail::Trouble(format!("temporary file: {error}")))
 }
 
-/// Whether standard input is a file that can be opened again, of which nothing has been read.
+/// True if standard input is a file that can be opened again, and nothing has been read from it.
 fn is_whole_file() -> bool {
     let is_at_start = || -> io::Result<bool> {
         let mut stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);

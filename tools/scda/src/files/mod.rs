@@ -1,4 +1,4 @@
-//! The files that are read and written.
+//! Input and output files of the commands.
 
 mod input;
 mod names;

@@ -1,4 +1,4 @@
-//! Identity of files: which file a name means, whether it is in the way or has changed, and the lock of its writers.
+//! Identity of files: which file a name refers to, whether it exists or has changed, and the lock that writers take.
 
 use crate::fail::{Fail, Result};
 use scda::part_path;
@@ -8,8 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Takes the lock of those who write a file, which is held as long as `file` is open. Trouble if another program has it. (A
-/// file system may have no locks: then there is no protection.)
+/// Takes the lock that writers of a file take, and holds it as long as `file` is open. Fails if another program holds it. (On a
+/// file system without locks there is no protection.)
 pub fn lock(file: &File, name: &str) -> Result<()> {
     match lock::lock(file, Share::All, false) {
         Err(_) => Err(Fail::file(name, "another program is writing the file")),
@@ -17,7 +17,7 @@ pub fn lock(file: &File, name: &str) -> Result<()> {
     }
 }
 
-/// Which file it is.
+/// Identifies a file.
 #[derive(PartialEq, Eq)]
 pub struct Identity {
     device: u64,
@@ -30,7 +30,7 @@ impl Identity {
     }
 }
 
-/// Which file it is, and whether it has changed.
+/// Identifies a file and its state: another value means that the file has changed.
 #[derive(PartialEq, Eq)]
 pub struct State {
     identity: Identity,
@@ -45,29 +45,28 @@ impl State {
     }
 }
 
-/// Identity and state of the file of this path, from the system.
+/// Asks the system for the status of a file.
 pub fn status(path: &Path) -> Result<Metadata> {
     path.metadata().map_err(|e| Fail::file(&path.display().to_string(), e))
 }
 
-/// The permissions of a new file, less the umask, that has data of a file or folder: whoever may not read that one may not read it. A
-/// pipe has none of its own.
+/// The permissions, before the umask, for a new file with data of a file or folder: those who cannot read the old one must not be able
+/// to read the new one. A pipe has no permissions of its own.
 pub fn mode_like(from: &Metadata) -> u32 {
     if from.is_file() || from.is_dir() { from.mode() & NEW_FILE_MODE | 0o600 } else { NEW_FILE_MODE }
 }
 
-/// The permissions of a new file, less the umask.
+/// The permissions for a new file, before the umask.
 pub const NEW_FILE_MODE: u32 = 0o666;
 
-/// A file that is read and then replaced. Replacing it takes the lock of programs that write it; what they did before is seen
-/// by its state.
+/// A file that is read and then replaced. Its lock keeps other writers out; its state shows whether one has changed it before.
 pub struct LockedInput {
     path: PathBuf,
     before: Metadata,
 }
 
 impl LockedInput {
-    /// Trouble if another program writes it.
+    /// Fails if another program is writing it.
     pub fn new(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let trouble = |error| Fail::file(&name, error);
@@ -80,7 +79,7 @@ impl LockedInput {
         Ok(held)
     }
 
-    /// The file of this path, if it is one of those that are read. Trouble if it is in the way.
+    /// The output file, if it is also one of the inputs. Fails if the file exists and `force` is not set.
     pub fn among<'a>(
         path: &Path,
         force: bool,
@@ -98,7 +97,7 @@ impl LockedInput {
         inputs.into_iter().any(is_old).then(|| Self::new(path)).transpose()
     }
 
-    /// Trouble if the file is another one now, or has changed.
+    /// Fails if the file has been replaced or changed.
     pub fn check(&self) -> Result<()> {
         match State::of(&self.before) == State::of(&status(&self.path)?) {
             true => Ok(()),
@@ -110,8 +109,8 @@ impl LockedInput {
     }
 }
 
-/// Trouble if `from` is what an incomplete write of the file `to` has left: the next write removes that. `name` is that of `from` in
-/// messages.
+/// Fails if `from` is the temporary file that an interrupted write of `to` has left, which the next write removes. Messages call
+/// `from` by `name`.
 pub fn check_not_left(to: &Path, from: &Path, name: &str) -> Result<()> {
     let from = std::fs::metadata(from).map(|status| Identity::of(&status));
     let left = std::fs::symlink_metadata(part_path(to)).map(|status| Identity::of(&status));
@@ -126,7 +125,7 @@ pub fn check_not_left(to: &Path, from: &Path, name: &str) -> Result<()> {
     }
 }
 
-/// Trouble if what is to be replaced is no file, or one of those that are read. `what` says which one that is.
+/// Fails if the path to be replaced is not a regular file, or is one of the inputs; `what` describes that input.
 pub fn check_replaceable(path: &Path, what: &str, inputs: impl IntoIterator<Item = Metadata>) -> Result<()> {
     let Ok(old) = path.metadata() else { return Ok(()) };
     let trouble = |words: &str| Err(Fail::file(&path.display().to_string(), words));
@@ -139,7 +138,7 @@ pub fn check_replaceable(path: &Path, what: &str, inputs: impl IntoIterator<Item
     Ok(())
 }
 
-/// Trouble if a file is in the way.
+/// Fails if the file exists and `force` is not set.
 pub fn check_free(path: &Path, force: bool) -> Result<()> {
     let name = path.display().to_string();
     if is_standard(path) {
@@ -151,7 +150,7 @@ pub fn check_free(path: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether it stands for standard input or output.
+/// True if the path is `-`: standard input or output.
 pub fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

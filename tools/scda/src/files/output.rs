@@ -1,4 +1,4 @@
-//! A file that is written.
+//! An output file.
 
 use super::input::{Input, temporary_file};
 use super::names::{check_free, is_standard};
@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 
 /// A file to write: it appears under its name when it is complete, or it is appended to in place.
 pub struct OutputFile {
-    /// In its folder temporary files may be.
+    /// Its folder also holds temporary files.
     path: PathBuf,
     force: bool,
     params: WriteOptions,
-    /// For standard output: where the file is until it is complete. It has no name, so it is never left behind.
+    /// For standard output: holds the file until it is complete. It has no name, so nothing remains of it.
     spool: Option<File>,
     /// Until it is finished.
     writer: Option<Writer>,
@@ -47,7 +47,7 @@ impl OutputFile {
         Ok(Self { path: path.to_owned(), force, params, spool: None, writer: Some(writer) })
     }
 
-    /// For standard output. A file is not written from its beginning to its end, so it is complete before anything is printed.
+    /// For standard output. A file is not written in order, so nothing is printed before it is complete.
     fn standard(user: &[u8], mut params: WriteOptions) -> Result<Self> {
         if output::Output::new()?.is_terminal() {
             return Err(Fail::file("standard output", "an scda file is not for a terminal"));
@@ -104,7 +104,7 @@ impl OutputFile {
         &self.path
     }
 
-    /// Whether it ends with a seal when it is finished.
+    /// True if the finished file ends with a seal.
     pub fn is_sealed(&self) -> bool {
         self.params.seal
     }

@@ -98,7 +98,7 @@ fn datasets_are_described_by_hand() {
         (format!(r#"{{{start}, "shape": [1], "values": [1], "chunk": [0]}}"#), "chunk shape: found 0"),
         (
             format!(r#"{{{start}, "shape": [1], "values": [1], "attributes": 3}}"#),
-            "attributes: expected a JSON object",
+            "attributes: found \"3\", expected a JSON object",
         ),
         (
             format!(r#"{{{start}, "shape": [1], "values": [1], "attributes": {{"a": 1, "a": 2}}}}"#),
