@@ -73,13 +73,14 @@ static void attributes (void) {
   CLOSE ();
 
   /* What does not fit: an error on all ranks. */
-  static const struct { const char *of, *key; int type; uint64_t room; int want; } wrong[] = {
-    {"rho", "box", SCDA_TYPE_FLOAT64, 2, SCDA_ERR_ARG}, {"rho", "box", SCDA_TYPE_INT32, 3, SCDA_ERR_ARG},
-    {"rho", "steps", SCDA_TYPE_INT32, 2, SCDA_ERR_RANGE}, {"rho", "box", SCDA_TYPE_FLOAT32, 3, SCDA_ERR_RANGE},
-    {"rho", "box", SCDA_TYPE_STRING, 40, SCDA_ERR_ARG}, {"/", "names", SCDA_TYPE_FLOAT64, 4, SCDA_ERR_ARG},
-    {"/", "names", SCDA_TYPE_STRING, sizeof words - 1, SCDA_ERR_ARG}, {"/", "step", SCDA_TYPE_BOOL, 1, SCDA_ERR_ARG},
-    {"/", "step", SCDA_TYPE_COMPLEX64, 1, SCDA_ERR_ARG}, {"/", NULL, SCDA_TYPE_INT32, 1, SCDA_ERR_ARG},
-    {NULL, "step", SCDA_TYPE_INT32, 1, SCDA_ERR_ARG}, {"rho/x//", "step", SCDA_TYPE_INT32, 1, SCDA_ERR_ARG},
+  static const struct { const char *of, *key; int type; uint64_t room; int want; const char *says; } wrong[] = {
+    {"rho", "box", SCDA_TYPE_FLOAT64, 2, SCDA_ERR_ARG, "rho: attribute \"box\": found 3 values, expected at most 2"},
+    {"rho", "box", SCDA_TYPE_INT32, 3, SCDA_ERR_ARG, NULL},
+    {"rho", "steps", SCDA_TYPE_INT32, 2, SCDA_ERR_RANGE, NULL}, {"rho", "box", SCDA_TYPE_FLOAT32, 3, SCDA_ERR_RANGE, NULL},
+    {"rho", "box", SCDA_TYPE_STRING, 40, SCDA_ERR_ARG, NULL}, {"/", "names", SCDA_TYPE_FLOAT64, 4, SCDA_ERR_ARG, NULL},
+    {"/", "names", SCDA_TYPE_STRING, sizeof words - 1, SCDA_ERR_ARG, "bytes of text, expected at most"}, {"/", "step", SCDA_TYPE_BOOL, 1, SCDA_ERR_ARG, "found 41, expected bool"},
+    {"/", "step", SCDA_TYPE_COMPLEX64, 1, SCDA_ERR_ARG, NULL}, {"/", NULL, SCDA_TYPE_INT32, 1, SCDA_ERR_ARG, NULL},
+    {NULL, "step", SCDA_TYPE_INT32, 1, SCDA_ERR_ARG, NULL}, {"rho/x//", "step", SCDA_TYPE_INT32, 1, SCDA_ERR_ARG, NULL},
   };
   for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; ++k) {
     char room[80];
@@ -87,6 +88,7 @@ static void attributes (void) {
     RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, NULL, &err));
     f = scda_fread_attribute (f, wrong[k].of, SCDA_LAST, wrong[k].key, wrong[k].type, room, &count, &err);
     CHECK (f == NULL && err == wrong[k].want);
+    CHECK (wrong[k].says == NULL || strstr (scda_last_error_message (), wrong[k].says) != NULL);
   }
   RIGHT (scda_fopen_append (g.comm, name, NULL, NULL, NULL, &err));
   f = scda_fset_attribute (f, "rho", 5, "time", SCDA_TYPE_FLOAT64, &x, 1, &err);

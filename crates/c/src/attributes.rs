@@ -8,7 +8,7 @@ use super::pointers::Text;
 use super::types::SCDA_TYPE_STRING;
 use super::{Outcome, guard};
 use scda::Writer;
-use scda_base::error::{Error, Result, quote};
+use scda_base::error::{Error, Result};
 use scda_base::floats::in_default;
 use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
@@ -187,13 +187,17 @@ fn get(
 ) -> Result<()> {
     let (key, data_type) = (key.utf8("key")?, type_of_values(code)?);
     let count = count.ok_or_else(|| Error::argument("count is NULL"))?;
-    let found = members(attributes.as_bytes())?;
+    let found = members(attributes.as_bytes()).map_err(|error| error.of("attributes"))?;
     let Some(member) = found.iter().find(|member| member.key == key) else {
         *count = 0;
         return Ok(());
     };
     let wrong = |kind: fn(String) -> Error, expected: &str| {
-        let found = quote(member.text.as_bytes());
+        const MOST: usize = 40;
+        let mut found: String = member.text.chars().take(MOST).collect();
+        if found.len() < member.text.len() {
+            found.push_str("...");
+        }
         kind(format!("attribute \"{key}\": found {found}, expected {expected}"))
     };
     let all = match value(member.text) {
@@ -226,7 +230,11 @@ fn get(
         return Ok(());
     }
     if has as u64 > there_is {
-        return Err(wrong(Error::argument, &format!("at most {there_is}: there is no more room, for {has}")));
+        let what = if data_type == DataType::String { "bytes of text" } else { "values" };
+        let words = format!(
+            "attribute \"{key}\": found {has} {what}, expected at most {there_is}, the room for them"
+        );
+        return Err(Error::argument(words));
     }
     swap_on_big_endian(&mut bytes, data_type);
     room.bytes(bytes.len() as u64)?.copy_from_slice(&bytes);
