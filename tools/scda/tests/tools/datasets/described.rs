@@ -122,7 +122,7 @@ fn datasets_are_described_by_hand() {
             r#"{"type": "D", "user": "x//y", "data_type": "int8", "shape": [], "values": [1]}"#.into(),
             "name of a dataset",
         ),
-        (r#"{"type": "G", "user": "x/"}"#.into(), "path of a group"),
+        (r#"{"type": "G", "user": "x//y"}"#.into(), "path of a group"),
     ] {
         make(&dataset).bad(2, words);
     }
