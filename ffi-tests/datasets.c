@@ -607,7 +607,7 @@ static int is_hdf5 (group_t g, const char *name) {
   return is;
 }
 
-/* Views of HDF5: never; when the file is closed, by default and always; at each commit. */
+/* Views of HDF5: never; when the file is closed, by 0 and 1; at each commit. They show what follows other sections, too. */
 static void views (group_t g, const char *dir) {
   char name[1100];
   snprintf (name, sizeof name, "%s/views-%d.scda", dir, g.size);
@@ -623,6 +623,7 @@ static void views (group_t g, const char *dir) {
       CHECK (f == NULL && err == SCDA_ERR_ARG);
       break;
     }
+    RIGHT (scda_fwrite_block (f, "calm", 4, "notes", NULL, 0, SCDA_ENCODE_NONE, &err));
     CHECK (scda_dataset_init (&d) == 0);
     strcpy (d.name, "t");
     d.type = SCDA_TYPE_FLOAT64;

@@ -937,7 +937,7 @@ contains
     call barrier()
     if (rank == 0) then ! in the first element of the first section
       open (newunit=unit, file=filename, access="stream", form="unformatted", action="readwrite", status="old")
-      write (unit, pos=257) "x"
+      write (unit, pos=705) "x"
       close (unit)
     end if
     call barrier()

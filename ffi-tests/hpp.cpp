@@ -360,7 +360,7 @@ static void sealed () {
   barrier (g);
   if (g.rank == 0) {
     std::fstream file (name, std::ios::binary | std::ios::in | std::ios::out);
-    file.seekp (128 + 128);
+    file.seekp (576 + 128);
     file.put (77); // in the first element of the first section
   }
   barrier (g);

@@ -293,10 +293,10 @@ static section_t raw_section (FILE *file) {
   return s;
 }
 
-/* Whether this section is one of a seal. No content at random has such names. */
+/* Whether this section is one of a seal, or the room for HDF5. No content at random has such names. */
 static int raw_is_seal (const section_t *s) {
-  static const char *const names[] = {"scda anchors 00", "scda names 00", "scda index 00", "scda seal 00"};
-  for (int i = 0; i < 4; ++i) {
+  static const char *const names[] = {"scda hdf5 00", "scda anchors 00", "scda names 00", "scda index 00", "scda seal 00"};
+  for (int i = 0; i < 5; ++i) {
     if (s->user.len == strlen (names[i]) && memcmp (s->user.bytes, names[i], s->user.len) == 0) { return 1; }
   }
   return 0;
@@ -394,7 +394,9 @@ static scda_fcontext_t *section_read (group_t g, scda_fcontext_t *f, const secti
   uint64_t N = 77, E = 77;
   size_t len = 77;
   int decode = decode_in, err = -1;
+#ifndef VIA_LIBSC
   CHECK (!info_of (f).at_end);
+#endif
   f = scda_fread_section_header (f, &type, &N, &E, user, &len, &decode, &err);
   REQUIRE (f != NULL && err == 0);
   REQUIRE (type == s->type && N == s->N && E == s->E && decode == decode_out);

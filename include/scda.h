@@ -704,11 +704,10 @@ struct scda_params {
    */
   int seal;
   /**
-   * Whether a new file with `seal` is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies: closing it,
-   * then and whenever it was appended to, writes a view of its datasets (docs/hdf5.md). 0 (default): if the first thing written is a
-   * dataset, a group or a mesh. 1: always. 2: always, and each commit writes a view, too. -1: never. Appending does as the file's
-   * creator chose; with 1 and 2, appending to a file without room for a view is `SCDA_ERR_ARG`, as is creating one with 2 and
-   * without `seal`.
+   * Whether a file with `seal` and datasets is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies
+   * (docs/hdf5.md). 0 (default) or 1: closing it, then and whenever it was appended to, writes a view of its datasets. 2: each commit
+   * does, too. -1: a new file has no room for that. Where the creator of the file chose -1, closing never writes a view, and 2 is
+   * `SCDA_ERR_ARG`, as is creating a file with 2 and without `seal`.
    */
   int hdf5;
   /**

@@ -61,15 +61,6 @@ pub trait WriterCalls: OpenFile<State = WriterState> {
         self.session().end(&call, result)
     }
 
-    /// Says that datasets will follow what is written first: the file gets a view for programs for HDF5, unless
-    /// [`WriteOptions::hdf5`](crate::WriteOptions::hdf5) is [`Hdf5::Never`](crate::Hdf5::Never). Without effect in a file that has sections.
-    /// Collective; `Usage` while streams are open.
-    fn expect_datasets(&mut self) -> Result<()> {
-        let (state, call) = self.session().begin()?;
-        let reserved = state.reserve_superblock();
-        self.session().end(&call, reserved)
-    }
-
     /// What was begun on this file and not completed. Not collective.
     fn pending(&mut self) -> Pending {
         self.session().state().map_or(Pending::Nothing, WriterState::pending)

@@ -52,8 +52,7 @@ struct WriteSettings {
     atomic: bool,
     sync: bool,
     seal: bool,
-    hdf5: Option<bool>,
-    hdf5_commits: bool,
+    hdf5: String,
     keep: u64,
     background_bytes: u64,
     /// None: the file is created.
@@ -79,12 +78,12 @@ impl WriteSettings {
         (options.level, options.tuning.threads, options.keep) = (self.level, self.threads, self.keep);
         options.mode = self.mode;
         (options.atomic, options.sync, options.seal) = (self.atomic, self.sync, self.seal);
-        options.hdf5 = match self.hdf5 {
-            None => Hdf5::Datasets,
-            Some(true) => Hdf5::Always,
-            Some(false) => Hdf5::Never,
+        options.hdf5 = match &*self.hdf5 {
+            "close" => Hdf5::Close,
+            "commit" => Hdf5::Commits,
+            "never" => Hdf5::Never,
+            hdf5 => return Err(invalid(format!("hdf5: found {hdf5:?}"))),
         };
-        options.hdf5_commits = self.hdf5_commits;
         options.background_bytes = self.background_bytes;
         match &self.append_after {
             Some(Place::Sections(sections)) => options.append_after = *sections,

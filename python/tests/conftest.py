@@ -56,12 +56,12 @@ def manifest(name: str) -> tuple[bytes, list[Wanted]]:
     return bytes.fromhex(described["user_hex"]), [Wanted(entry) for entry in described["sections"]]
 
 
-def hello_text() -> bytes:
-    """The file of examples/c/hello.c, as its first comment shows it, as far as the seal."""
+def hello_text() -> tuple[bytes, bytes]:
+    """The file of examples/c/hello.c, as its first comment shows it: the header before the room for HDF5, and the sections up to the seal."""
     comment = (ROOT / "examples/c" / "hello.c").read_text().split("*/")[0]
     shown = comment.split("and one line.\n *\n")[1].split(" *   A scda index")[0]
-    lines = re.findall(r"^ \*(?:   (.*))?$", shown, re.M)
-    return "\n".join(lines[:-1]).encode() + b"\n\n"
+    header, sections = ["\n".join(re.findall(r"^ \*(?:   (.*))?$", part, re.M)).encode() for part in shown.split(" *   B scda hdf5 00")]
+    return header + b"\n", sections.split(b"(room for HDF5, 448 bytes)\n")[1] + b"\n"
 
 
 def write_hello(path: str | os.PathLike[str]) -> None:

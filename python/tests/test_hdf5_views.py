@@ -117,15 +117,15 @@ def test_a_commit_shows_all_if_that_is_wanted(path):
     with scda.create(path + ".later") as w:
         w.block("notes", b"calm\n")
         step(w, 0)
-    with scda.create(path + ".always", hdf5=True) as w:
-        w.block("notes", b"calm\n")
-        step(w, 0)
-    assert [h5py.is_hdf5(path + end) for end in (".plain", ".later", ".always")] == [False, False, True]
-    for hdf5 in [True, "commit"]:
-        with pytest.raises(scda.ArgumentError, match="no room"):
-            scda.append(path + ".plain", hdf5=hdf5)
-    with pytest.raises(ValueError, match="commit"):
-        scda.create(path + ".plain", hdf5="close")
+    assert [h5py.is_hdf5(path + end) for end in (".plain", ".later")] == [False, True]
+    with scda.append(path + ".plain", hdf5=True) as w:
+        step(w, 1)
+    assert not h5py.is_hdf5(path + ".plain")
+    with pytest.raises(scda.ArgumentError, match="no room"):
+        scda.append(path + ".plain", hdf5="commit")
+    for wrong in ("close", None):
+        with pytest.raises(ValueError, match="commit"):
+            scda.create(path + ".plain", hdf5=wrong)
 
 
 @pytest.mark.skipif("HDF5_USE_FILE_LOCKING" in os.environ, reason="programs for HDF5 do not lock")

@@ -106,18 +106,16 @@ pub struct Tuning {
     pub hints: scda_storage::mpi_io::Hints,
 }
 
-/// Whether a new file that is sealed is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies
-/// (docs/hdf5.md): it has room for HDF5's superblock, and closing it, then and whenever it was appended to, writes a view of its datasets.
-/// Appending does as the file's creator chose.
+/// Whether a sealed file with datasets is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies
+/// (docs/hdf5.md): when it is created, it gets room for HDF5's superblock, 448 bytes; later, a view of its datasets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hdf5 {
-    /// If the first thing written is a dataset, a group or a mesh. A file that begins with any other section has no room and no view:
-    /// that section directly follows the header of the file.
+    /// Closing writes a view of all datasets, also where the file was appended to. A file without room for the superblock gets none.
     #[default]
-    Datasets,
-    /// Always. Appending with this to a file that has no room is `Argument`.
-    Always,
-    /// Never.
+    Close,
+    /// Each commit writes one as well. `Argument` for a new file without [`WriteOptions::seal`], and when appending to a file without room.
+    Commits,
+    /// A new file has no room. When appending, this is [`Self::Close`] if the file has it.
     Never,
 }
 
@@ -167,15 +165,11 @@ pub struct WriteOptions {
     /// writer, or was opened to append to it, is cut back instead: to the last seal, or to where it ended before.
     pub mark_incomplete: bool,
     /// Closing writes a seal, by which readers know that the file is whole, check it, and find sections by
-    /// name (docs/format.md, "Sealed files"). It takes 256 bytes for each section and 704
-    /// more, and 32 for each 4096 elements of compressed and variable sections. A sealed file to which sections are appended
-    /// is sealed again in any case.
+    /// name (docs/format.md, "Sealed files"). It takes 256 bytes for each section and 1152 more, of which 448 are for [`Self::hdf5`], and 32
+    /// for each 4096 elements of compressed and variable sections. A sealed file to which sections are appended is sealed again in any case.
     pub seal: bool,
-    /// Whether a new file with [`Self::seal`] is also an HDF5 file: by default, if it holds datasets.
+    /// With [`Self::seal`]: whether the file is also an HDF5 file.
     pub hdf5: Hdf5,
-    /// A commit writes a view for programs for HDF5 as well. `Argument` for a file without room for one, and for a new file with
-    /// [`Hdf5::Never`] or without [`Self::seal`].
-    pub hdf5_commits: bool,
     /// Sections may have the user strings of the compression convention, as copies of the sections of a
     /// compressed pair have, one by one. Without it they are errors: the file could not be read. With [`Self::seal`] a
     /// process that writes alone may write both sections of a pair, which get one row of the index; for several ranks they
@@ -265,7 +259,6 @@ impl Default for WriteOptions {
             mark_incomplete: false,
             seal: false,
             hdf5: Hdf5::default(),
-            hdf5_commits: false,
             raw: false,
             background_bytes: 0,
             lend: false,
@@ -325,9 +318,8 @@ impl Options for WriteOptions {
                 self.keep
             )));
         }
-        let has_room = self.hdf5 != Hdf5::Never && self.seal || !matches!(function, Function::Create);
-        if self.hdf5_commits && !has_room {
-            return Err(Error::argument("hdf5_commits: a commit has a view only in a sealed file with hdf5"));
+        if self.hdf5 == Hdf5::Commits && !self.seal && matches!(function, Function::Create) {
+            return Err(Error::argument("hdf5: a commit has a view only in a sealed file"));
         }
         let goes_back = self.append_after > 0 || self.append_record.is_some();
         if goes_back && matches!(function, Function::Create) {
@@ -360,7 +352,6 @@ impl Options for WriteOptions {
             u64::from(self.mark_incomplete),
             u64::from(self.seal),
             self.hdf5 as u64,
-            u64::from(self.hdf5_commits),
             u64::from(self.raw),
             self.background_bytes,
             u64::from(self.lend),

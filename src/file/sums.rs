@@ -227,14 +227,6 @@ impl Sums {
         Ok(())
     }
 
-    /// The only section until now ends here, after these bytes more.
-    pub fn lengthen_only(&mut self, end: u64, more: &[u8]) {
-        if let ([last], [sum]) = (&mut self.ends[..], &mut self.sums[..]) {
-            *last = end;
-            *sum = crc::extend(*sum, more);
-        }
-    }
-
     /// How many sections there are.
     pub fn count(&self) -> usize {
         self.ends.len()

@@ -85,7 +85,10 @@ pub fn sealed(file: &[u8], previous: u64, style: LineBreak) -> Vec<u8> {
     let mut reader = Reader::open(Solo, &path, &params).unwrap();
     let (mut table, mut sections) = (Table { rows: Vec::new(), anchors: Vec::new() }, 0);
     if previous == 0 {
-        table.add(file, 'F', &reader.header().user, [0, 128], 0, 'E', 0, style);
+        let has_room = file[128..].starts_with(b"B scda hdf5 00 ");
+        let end = if has_room { 576 } else { 128 };
+        table.add(file, 'F', &reader.header().user, [0, end], 0, 'E', 0, style);
+        reader.seek(end).unwrap();
     } else {
         sections = number(&file[previous as usize + 160..][..32]);
         reader.seek(previous + 288).unwrap();

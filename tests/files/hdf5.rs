@@ -3,7 +3,6 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 use crate::common::options;
-use scda::bindings::WriterCalls as _;
 use scda::{
     Codec, Communicator, Content, DataType, Dataset, Encode, ErrorKind, Hdf5, IndexBox, Layout, LineBreak,
     ReadOptions, Reader, Solo, Source, WriteOptions, Writer, run_on_threads,
@@ -15,7 +14,7 @@ const SUPERBLOCK: std::ops::Range<usize> = 512..560;
 
 fn params() -> WriteOptions {
     let mut params: WriteOptions = options();
-    (params.seal, params.hdf5) = (true, Hdf5::Always);
+    params.seal = true;
     params
 }
 
@@ -108,8 +107,6 @@ fn views_are_the_same_for_any_ranks_and_readers_do_not_show_them() {
                         p.sync = sync;
                         p.atomic = atomic;
                         p.background_bytes = if atomic { 1 << 20 } else { 0 };
-                        // It begins with a group.
-                        p.hdf5 = if sync { Hdf5::Always } else { Hdf5::Datasets };
                     }),
                 );
                 assert!(std::fs::read(&path).unwrap() == first, "{ranks} ranks, {aggregation_bytes}");
@@ -337,48 +334,33 @@ fn files_without_datasets_have_no_view_and_those_without_seals_no_room() {
     verify(&path);
 }
 
-/// By default, what is written first decides.
+/// Whatever is written first.
 #[test]
-fn a_file_that_begins_with_a_dataset_is_an_hdf5_file() {
+fn a_sealed_file_with_datasets_is_an_hdf5_file() {
     let folder = tempfile::tempdir().unwrap();
-    let [path, other] = ["f", "g"].map(|name| folder.path().join(name));
-    let sealed = with(params(), |p| p.hdf5 = Hdf5::default());
-    let write = |path: &Path, params: &WriteOptions, first: &dyn Fn(&mut Writer)| {
-        let mut writer = Writer::create(Solo, path, b"", params).unwrap();
+    let path = folder.path().join("f");
+    let write = |params: &WriteOptions, first: &dyn Fn(&mut Writer)| {
+        let mut writer = Writer::create(Solo, &path, b"", params).unwrap();
         writer.tolerate_arguments().unwrap();
         first(&mut writer);
         step(&mut writer, 0, 1, 0);
         writer.close().unwrap();
-        std::fs::read(path).unwrap()
+        std::fs::read(&path).unwrap()
     };
     let bytes = |n: usize| [u8::try_from(n).unwrap(); 4];
     let all = [IndexBox::all(&[4])];
     let row = Dataset::new("u", DataType::Uint8, [4]);
-    let first: [&dyn Fn(&mut Writer); 10] = [
-        &|writer| {
-            writer.expect_datasets().unwrap();
-            writer.block(b"b", 0, 1, Some(b"x"), Encode::None).unwrap();
-        },
+    let first: [&dyn Fn(&mut Writer); 13] = [
         &|writer| writer.dataset(&row, &all, &bytes(1)).unwrap(),
         &|writer| writer.field(&row, &[4], &bytes(2)).unwrap(),
         &|writer| writer.own_field(&row, 4, &bytes(3)).unwrap(),
         &|writer| writer.incremental().dataset(&row, &mut std::io::Cursor::new(bytes(4))).unwrap(),
         &|writer| writer.group("a", r#"{"n":1}"#).unwrap(),
         &|writer| writer.set_attributes("/", 0, r#"{"n":1}"#).unwrap(),
-        // A call that is refused leaves no more than room.
+        // A call that is refused leaves nothing.
         &|writer| writer.dataset(&row, &all, &[0; 3]).map_or((), |()| panic!("3 bytes of 4")),
         &|writer| writer.commit().unwrap(),
         &|writer| writer.flush().unwrap(),
-    ];
-    for first in first {
-        let always = write(&other, &params(), first);
-        assert!(write(&path, &sealed, first) == always);
-        assert!(superblock(&path).is_some_and(|found| found.end == always.len() as u64));
-        verify(&path);
-        let atomic = with(sealed.clone(), |p| (p.atomic, p.background_bytes) = (true, 1 << 20));
-        assert!(write(&path, &atomic, first) == always);
-    }
-    let plain: [&dyn Fn(&mut Writer); 4] = [
         &|writer| writer.block(b"b", 0, 1, Some(b"x"), Encode::None).unwrap(),
         &|writer| writer.inline(b"i", 0, Some(&[b'x'; 32])).unwrap(),
         &|writer| writer.array(b"a", &[4], 1, Source::Contiguous(&bytes(1)), Encode::Always).unwrap(),
@@ -388,13 +370,66 @@ fn a_file_that_begins_with_a_dataset_is_an_hdf5_file() {
             writer.end_streams().unwrap();
         },
     ];
-    for first in plain {
-        let never = write(&other, &with(params(), |p| p.hdf5 = Hdf5::Never), first);
-        assert!(write(&path, &sealed, first) == never);
-        append(&path, &sealed, |writer| step(writer, 0, 1, 1));
+    for first in first {
+        let whole = write(&params(), first);
+        assert!(superblock(&path).is_some_and(|found| found.end == whole.len() as u64));
+        verify(&path);
+        let atomic = with(params(), |p| (p.atomic, p.background_bytes) = (true, 1 << 20));
+        assert!(write(&atomic, first) == whole);
+        write(&with(params(), |p| p.hdf5 = Hdf5::Never), first);
+        append(&path, &params(), |writer| step(writer, 0, 1, 1));
         assert!(!std::fs::read(&path).unwrap().windows(9).any(|bytes| bytes == b"scda hdf5"));
-        let refused = Writer::append(Solo, &path, &params());
-        assert_eq!(refused.err().unwrap().kind(), ErrorKind::Argument);
+    }
+}
+
+/// A process that has not closed the file before finds out whether it has datasets; one that has, remembers that.
+#[test]
+fn a_close_shows_what_was_committed_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, other] = ["f", "other"].map(|name| folder.path().join(name));
+    let plain = |writer: &mut Writer| writer.block(b"b", 0, 1, Some(b"x"), Encode::None).unwrap();
+    let forget = || {
+        for _ in 0..4 {
+            let mut writer = Writer::create(Solo, &other, b"", &params()).unwrap();
+            step(&mut writer, 0, 1, 1000);
+            writer.close().unwrap();
+        }
+    };
+    let committed: [&dyn Fn(&mut Writer); 3] =
+        [&plain, &|writer| step(writer, 0, 1, 0), &|writer| writer.group("a", r#"{"n":1}"#).unwrap()];
+    for (first, has_view) in committed.into_iter().zip([false, true, true]) {
+        for forgets in [false, true] {
+            let mut writer = Writer::create(Solo, &path, b"", &params()).unwrap();
+            plain(&mut writer);
+            writer.close().unwrap();
+            // Killed after a commit, with 20 more on either side.
+            let mut writer = Writer::append(Solo, &path, &params()).unwrap();
+            for n in 0..41 {
+                if n == 20 {
+                    first(&mut writer)
+                } else {
+                    plain(&mut writer)
+                }
+                writer.commit().unwrap();
+            }
+            writer.forget();
+            for n in 0..3 {
+                if forgets {
+                    forget();
+                }
+                append(&path, &params(), |writer| {
+                    if n > 0 {
+                        plain(writer)
+                    }
+                });
+                assert_eq!(superblock(&path).is_some(), has_view);
+                verify(&path);
+            }
+            append(&path, &params(), |writer| step(writer, 0, 1, 1));
+            let end = std::fs::metadata(&path).unwrap().len();
+            assert_eq!(superblock(&path).unwrap().end, end);
+            verify(&path);
+        }
     }
 }
 
@@ -403,18 +438,24 @@ fn a_file_that_begins_with_a_dataset_is_an_hdf5_file() {
 fn a_file_without_sections_gets_room_when_it_is_appended_to() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let sealed = with(params(), |p| p.hdf5 = Hdf5::default());
+    let sealed = params();
+    let never = with(params(), |p| p.hdf5 = Hdf5::Never);
     let plain = |writer: &mut Writer| writer.block(b"b", 0, 1, Some(b"x"), Encode::None).unwrap();
-    let killed = || Writer::create(Solo, &path, b"", &sealed).unwrap().forget();
+    let killed = || Writer::create(Solo, &path, b"", &never).unwrap().forget();
     killed();
     assert_eq!(std::fs::read(&path).unwrap().len(), 128);
     append(&path, &sealed, |writer| step(writer, 0, 1, 0));
     let whole = std::fs::read(&path).unwrap();
     assert!(superblock(&path).is_some());
     // Only a part of the block came to the disk before the system stopped: with what follows, or without.
-    for (zeros, end) in
-        [(512..576, 4096), (512..576, 576), (128..576, 4096), (128..512, 4096), (512..512, 512)]
-    {
+    for (zeros, end) in [
+        (512..576, 4096),
+        (512..576, 576),
+        (128..576, 4096),
+        (128..512, 4096),
+        (512..512, 512),
+        (300..300, 300),
+    ] {
         let mut torn = whole[..end].to_vec();
         scda_format::hdf5::clear_superblock(0, &mut torn);
         torn[zeros].fill(0);
@@ -432,7 +473,7 @@ fn a_file_without_sections_gets_room_when_it_is_appended_to() {
     assert!(superblock(&path).is_some());
     verify(&path);
     killed();
-    append(&path, &with(params(), |p| p.hdf5 = Hdf5::Never), |writer| step(writer, 0, 1, 0));
+    append(&path, &never, |writer| step(writer, 0, 1, 0));
     assert!(!std::fs::read(&path).unwrap().windows(9).any(|bytes| bytes == b"scda hdf5"));
     // A file that was closed without sections has room.
     Writer::create(Solo, &path, b"", &sealed).unwrap().close().unwrap();
@@ -465,7 +506,7 @@ fn what_is_added_later_is_a_part_of_the_dataset() {
 fn a_commit_has_a_view_if_that_is_wanted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let commits = with(params(), |p| p.hdf5_commits = true);
+    let commits = with(params(), |p| p.hdf5 = Hdf5::Commits);
     for ranks in [1, 3] {
         run_on_threads(ranks, |comm| {
             let (rank, size) = (comm.rank() as u64, comm.size() as u64);
@@ -497,9 +538,7 @@ fn a_commit_has_a_view_if_that_is_wanted() {
     let bytes = std::fs::read(&path).unwrap();
     let wrong = [
         Writer::append(Solo, &path, &commits),
-        Writer::append(Solo, &path, &params()),
         Writer::create(Solo, &path, b"", &with(commits.clone(), |p| p.seal = false)),
-        Writer::create(Solo, &path, b"", &with(commits.clone(), |p| p.hdf5 = Hdf5::Never)),
     ];
     for writer in wrong {
         assert_eq!(writer.err().unwrap().kind(), ErrorKind::Argument);
@@ -545,7 +584,7 @@ fn what_is_remembered_changes_no_byte() {
 fn sections_after_a_commit_without_any_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    for hdf5 in [Hdf5::Datasets, Hdf5::Always, Hdf5::Never] {
+    for hdf5 in [Hdf5::Close, Hdf5::Commits, Hdf5::Never] {
         let mut writer = Writer::create(Solo, &path, b"", &with(params(), |p| p.hdf5 = hdf5)).unwrap();
         writer.commit().unwrap();
         writer.commit().unwrap();

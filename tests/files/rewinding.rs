@@ -82,7 +82,7 @@ fn a_new_end_that_was_announced_is_completed_by_the_next_job() {
         let expected = written(&path, 6, commits);
         let whole = written(&path, 12, commits);
         let (cut, stays) = match commits {
-            [] => (end_of(&whole, 6), 128),
+            [] => (end_of(&whole, 6), 576),
             _ => (end_of(&whole, 6), written(&path, 4, commits).len() as u64),
         };
         let length = expected.len() as u64;

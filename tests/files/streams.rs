@@ -748,7 +748,7 @@ fn the_elements_of_a_varray_are_streams() {
     assert_eq!(streams.stream(&mut file, count - 1).unwrap().bytes(), size(count - 1));
     let error = streams.stream(&mut file, 2).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ShortFile);
-    assert!(error.to_string().contains("byte 320: varray: found the end of the file at byte"), "{error}");
+    assert!(error.to_string().contains("byte 768: varray: found the end of the file at byte"), "{error}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ struct Job {
     keep: u64,
     /// Whether a thread of each rank writes.
     background: bool,
-    /// Whether the file is also an HDF5 file, and each commit of datasets has a view.
+    /// Whether each commit writes a view, too.
     hdf5: Hdf5,
     /// The steps that the job writes, each committed.
     new: &'static [u8],
@@ -115,7 +115,7 @@ impl Job {
             later: false,
             keep: 0,
             background: false,
-            hdf5: Hdf5::Datasets,
+            hdf5: Hdf5::Close,
             new: b"abc",
         };
         let mut jobs = vec![
@@ -153,7 +153,7 @@ impl Job {
             ]);
         }
         for content in [Content::Datasets, Content::Rows] {
-            let job = Job { steps: Steps { content, count }, hdf5: Hdf5::Always, ..job };
+            let job = Job { steps: Steps { content, count }, hdf5: Hdf5::Commits, ..job };
             jobs.extend([
                 job,
                 Job { old: b"xy", appends: true, torn: Torn::Half, ..job },
@@ -169,10 +169,9 @@ impl Job {
         jobs
     }
 
-    /// Whether the file is also an HDF5 file: by default, one that is sealed and begins with a dataset.
+    /// Whether the file is also an HDF5 file: a sealed one with datasets.
     fn has_view(self) -> bool {
-        let has_datasets = !matches!(self.steps.content, Content::Sections | Content::Streams);
-        self.hdf5 == Hdf5::Always || has_datasets && !self.first_seal
+        !self.first_seal && !matches!(self.steps.content, Content::Sections | Content::Streams)
     }
 
     /// Makes the old file.
@@ -227,7 +226,6 @@ impl Job {
         let ranks = (comm.rank(), comm.size());
         let mut params = params(self.atomic, buffer);
         (params.keep, params.hdf5) = (self.keep, self.hdf5);
-        params.hdf5_commits = self.hdf5 == Hdf5::Always && matches!(self.steps.content, Content::Datasets);
         params.append_after = if self.goes_back { self.steps.sections_of_first() } else { 0 };
         (params.later, params.sync) = (self.later, !self.later);
         params.background_bytes = u64::from(self.background) << 20;

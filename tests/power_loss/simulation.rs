@@ -7,9 +7,9 @@ use crate::common::watched::Watched;
 use crate::disks::{Event, Loss, Write};
 use crate::record::{Log, Record};
 use crate::schedule::{self, End, Fault};
-use crate::steps::{Content, Steps};
+use crate::steps::{Content, Steps, params};
 use crate::{Job, Run, folder, number};
-use scda::{Communicator, Reader, Result};
+use scda::{Communicator, Reader, Result, Solo, Writer};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -61,6 +61,7 @@ impl Plan {
         let what = format!("SCDA_SEED={seed}: {fault:?}, ranks on nodes {nodes:?}, {job:?}");
         let folder = folder();
         let path = folder.path().join("f");
+        forget_files(folder.path());
         job.prepare(&path);
         let log = Log::of(folder.path());
         let is_without_error = matches!(fault, Fault::Nothing | Fault::Short);
@@ -108,6 +109,15 @@ impl Plan {
             found_more: found_more.into_inner(),
             record: run.record,
         }
+    }
+}
+
+/// The process forgets the files that it has closed: what a seed tells must not depend on the runs before.
+fn forget_files(folder: &Path) {
+    for _ in 0..4 {
+        let path = folder.join("another");
+        Writer::create(Solo, &path, b"another", &params(false, 0)).unwrap().close().unwrap();
+        std::fs::remove_file(path).unwrap();
     }
 }
 

@@ -109,11 +109,10 @@ pub struct scda_params<'a> {
     /// when `scda_fopen_write` returns; `scda_fopen_append` removes whatever no seal follows. 0: bare sections: the file
     /// has what the program writes and no more, unless it has a seal already (`scda_fopen_append`).
     pub seal: c_int,
-    /// Whether a new file with `seal` is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies: closing it,
-    /// then and whenever it was appended to, writes a view of its datasets (docs/hdf5.md). 0 (default): if the first thing written is a
-    /// dataset, a group or a mesh. 1: always. 2: always, and each commit writes a view, too. -1: never. Appending does as the file's
-    /// creator chose; with 1 and 2, appending to a file without room for a view is `SCDA_ERR_ARG`, as is creating one with 2 and
-    /// without `seal`.
+    /// Whether a file with `seal` and datasets is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies
+    /// (docs/hdf5.md). 0 (default) or 1: closing it, then and whenever it was appended to, writes a view of its datasets. 2: each commit
+    /// does, too. -1: a new file has no room for that. Where the creator of the file chose -1, closing never writes a view, and 2 is
+    /// `SCDA_ERR_ARG`, as is creating a file with 2 and without `seal`.
     pub hdf5: c_int,
     /// Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay, wherever the commits
     /// were; what follows is removed, at once unless `atomic` is 1. `SCDA_ERR_ARG` if the file has fewer, or if the last of them belongs to
@@ -336,11 +335,10 @@ impl<'a> OpenParams<'a> {
         options.sync = c.sync != -1 && flag("sync", c.sync)?;
         options.later = c.sync == -1;
         options.seal = flag("seal", c.seal)?;
-        (options.hdf5, options.hdf5_commits) = match c.hdf5 {
-            -1 => (Hdf5::Never, false),
-            0 => (Hdf5::Datasets, false),
-            1 => (Hdf5::Always, false),
-            2 => (Hdf5::Always, true),
+        options.hdf5 = match c.hdf5 {
+            -1 => Hdf5::Never,
+            0 | 1 => Hdf5::Close,
+            2 => Hdf5::Commits,
             other => return Err(illegal("hdf5", other, "-1, 0, 1 or 2")),
         };
         (options.append_after, options.background_bytes, options.keep) =

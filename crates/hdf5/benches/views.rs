@@ -151,7 +151,7 @@ fn closing(count: u64) {
         [("datasets of 10 numbers", count, &[10][..]), ("datasets of 10 MB", 10, &[1_250_000][..])]
     {
         let all: Vec<_> = (0..datasets).map(|n| of(format!("g{:05}/d{n:07}", n / 100), shape)).collect();
-        let [plain, view] = [Hdf5::Never, Hdf5::Datasets].map(|hdf5| medians(|| closed(&path, hdf5, &all)));
+        let [plain, view] = [Hdf5::Never, Hdf5::Close].map(|hdf5| medians(|| closed(&path, hdf5, &all)));
         println!(
             "| {datasets} {what} | {:.1}, {:.1} ms | {:.1}, {:.1} ms | {:.0}, {:.0} |",
             plain[0], view[0], plain[1], view[1], plain[2], view[2]
@@ -161,7 +161,7 @@ fn closing(count: u64) {
     let steps = (count / 100).max(10);
     let fields: Vec<_> = (0..20).map(|n| of(format!("field{n:02}"), &[100])).collect();
     let mut results = Vec::new();
-    for hdf5 in [Hdf5::Never, Hdf5::Datasets] {
+    for hdf5 in [Hdf5::Never, Hdf5::Close] {
         let mut params = WriteOptions::default();
         (params.seal, params.hdf5, params.sync) = (true, hdf5, false);
         let start = Instant::now();

@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--external", action="store_true", help=text)
     command.add_argument("--no-seal", action="store_true", help="do not seal the new file")
     words = "whether programs for HDF5 can also read the new file"
-    command.add_argument("--hdf5", action=argparse.BooleanOptionalAction, default=None, help=words)
+    command.add_argument("--hdf5", action=argparse.BooleanOptionalAction, default=True, help=words)
     return parser
 
 

@@ -70,8 +70,7 @@ class WriteSettings(NamedTuple):
     creates: bool = False
     # The permissions of a new file, less the umask.
     mode: int = 0o666
-    hdf5: Union[bool, str, None] = None
-    hdf5_commits: bool = False
+    hdf5: Union[bool, str] = True
 
     @property
     def appends(self) -> bool:
@@ -84,13 +83,12 @@ class WriteSettings(NamedTuple):
             raise ValueError(f'style: found {self.style!r}, expected "unix" or "mime"')
         if self.encoder not in ("fast", "zlib"):
             raise ValueError(f'encoder: found {self.encoder!r}, expected "fast" or "zlib"')
-        if isinstance(self.hdf5, str) and self.hdf5 != "commit":
-            raise ValueError(f'hdf5: found {self.hdf5!r}, expected True, False, None or "commit"')
+        if self.hdf5 not in (True, False, "commit"):
+            raise ValueError(f'hdf5: found {self.hdf5!r}, expected True, False or "commit"')
         return self._replace(
             level=_core.DEFAULT_LEVEL if self.level is None else integer("level", self.level, 0, _MOST_LEVEL),
             threads=threads,
-            hdf5=None if self.hdf5 is None else bool(self.hdf5),
-            hdf5_commits=self.hdf5 == "commit",
+            hdf5=self.hdf5 if isinstance(self.hdf5, str) else ("close" if self.hdf5 else "never"),
             keep=integer("keep", self.keep, 0, _MOST_KEPT),
             append_after=_place(self.append_after),
             background_bytes=integer("background_bytes", self.background_bytes, 0, (1 << 62) - 1),

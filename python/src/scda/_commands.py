@@ -91,7 +91,7 @@ def import_(
     strict: bool = False,
     external: bool = False,
     seal: bool = True,
-    hdf5: bool = False,
+    hdf5: bool = True,
     force: bool = False,
     tell: Optional[Callable[[str], None]] = None,
     progress: Optional[Progress] = None,

@@ -37,7 +37,7 @@ def convert(
     out: str,
     *,
     seal: bool = True,
-    hdf5: Optional[bool] = None,
+    hdf5: bool = True,
     without: Iterable[str] = (),
     strict: bool = False,
     external: bool = False,
@@ -51,7 +51,7 @@ def convert(
             AMReX, or of Zarr.
         out: the new file.
         seal: whether it is sealed.
-        hdf5: whether it is also an HDF5 file, if it is sealed. None: if it begins with a dataset or a group.
+        hdf5: whether it is also an HDF5 file, if it is sealed.
         without: patterns of names to leave out.
         strict: whether what a scda file has no place for is an error.
         external: whether items that the file has in other files are read: external storage and sources of virtual datasets of HDF5,

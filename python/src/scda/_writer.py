@@ -41,7 +41,7 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-def create_from(source: str, path: Path, user: str, seal: bool, hdf5: Optional[bool]) -> Writer:
+def create_from(source: str, path: Path, user: str, seal: bool, hdf5: bool) -> Writer:
     """Creates a file with data of another one. Whoever may not read that one may not read this one."""
     mode = mode_like(source)
     how = WriteSettings("unix", "fast", None, None, True, False, seal, 0, 0, None, "auto", mode=mode, hdf5=hdf5)
@@ -59,7 +59,7 @@ def create(
     atomic: bool = True,
     sync: bool = False,
     seal: bool = True,
-    hdf5: Union[bool, Literal["commit"], None] = None,
+    hdf5: Union[bool, Literal["commit"]] = True,
     keep: int = 0,
     background_bytes: int = 0,
     comm: Any = None,
@@ -87,10 +87,10 @@ def create(
         atomic: the file appears under its name when it is complete, at close, and is then on the disk.
         sync: close brings the file to the disk; always so with atomic.
         seal: the file ends with a seal, by which readers know that it is whole, find sections by number and user
-            string, and check it. It takes 256 bytes for each section, and 704 more.
-        hdf5: with seal: whether the file is also an HDF5 file, which h5py, h5dump, netCDF-4, xarray and other programs open where
-            it lies: closing it, now and whenever it was appended to, writes a view of its datasets. None: if a dataset, a group or a
-            mesh is the first thing written. ``"commit"``: always, and each commit writes a view, too.
+            string, and check it. It takes 256 bytes for each section, and 1152 more, of which 448 are for hdf5.
+        hdf5: with seal: whether the file, if it has datasets, is also an HDF5 file, which h5py, h5dump, netCDF-4, xarray and other
+            programs open where it lies: closing it, now and whenever it was appended to, writes a view of its datasets. ``"commit"``:
+            each commit writes one, too.
         keep: with atomic: how many of the files that had this name before stay. When the new file is complete, the one
             that had the name, ``state.scda``, becomes ``state.1.scda``, that one ``state.2.scda``, and so on; the oldest goes.
         background_bytes: memory of this process for writing in the background, at least 1 MiB: calls copy what they write,
@@ -127,7 +127,7 @@ def append(
     keep: int = 0,
     append_after: Union[int, tuple[str, int]] = 0,
     create: Union[str, bytes, None] = None,
-    hdf5: Union[bool, Literal["commit"], None] = None,
+    hdf5: Union[bool, Literal["commit"]] = True,
     background_bytes: int = 0,
     comm: Any = None,
     driver: str = "auto",
@@ -150,7 +150,7 @@ def append(
         create: a user string: a file that is not there is created with it (:attr:`Writer.is_new`), unless append_after is given. With
             keep, a missing or torn file is continued from the newest older one that is whole.
         hdf5: ``"commit"``: each commit writes a view for programs for HDF5, too. Closing does so in any case if the file has room for
-            one (:func:`create`); for a file without it, ``"commit"`` and True are an ArgumentError.
+            one (:func:`create`); for a file without it, ``"commit"`` is an ArgumentError.
         path, style, encoder, level, threads, sync, keep, background_bytes, comm, driver: as for :func:`create`.
 
     Raises:

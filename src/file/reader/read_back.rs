@@ -206,6 +206,14 @@ impl OwnReader {
         Ok(count)
     }
 
+    /// Whether a section that is sealed has this user string.
+    ///
+    /// # Errors
+    /// Those of finding it.
+    pub fn has_sealed(&mut self, user: &[u8]) -> Result<bool> {
+        self.read(self.sealed, |state| Ok(state.lookup().find(user, -1)?.is_some()))
+    }
+
     /// The numbers of the sections with the data of a dataset's records, of those that are sealed.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 
 use super::commits::{CommitRequest, Pending};
 use super::{Writer, WriterState};
-use crate::file::options::WriteOptions;
+use crate::file::options::{Hdf5, WriteOptions};
 use crate::file::reader::is_kept;
 use crate::file::statistics::{self, Statistics};
 use crate::file::target::Target;
@@ -144,7 +144,7 @@ impl WriterState {
         if let Some(ended) = self.streams().end_part()? {
             self.commits.streams = Some(ended);
         }
-        let with_view = self.sections.params().hdf5_commits;
+        let with_view = self.sections.params().hdf5 == Hdf5::Commits;
         self.sections.seal(true, with_view)?;
         let team = self.sections.team_mut();
         let named = if team.rank() == 0 { self.target.commit() } else { Ok(()) };

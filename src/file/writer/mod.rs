@@ -106,9 +106,9 @@ struct AppendedFile {
 }
 
 impl AppendedFile {
-    /// Whether nothing follows the header of a file that is to be sealed, so there may be room for the superblock of HDF5 yet.
+    /// Whether the file is to be sealed, and all that was committed is a header without room for the superblock of HDF5.
     fn may_get_superblock(&self) -> bool {
-        self.is_sealed && self.end == FILE_HEADER_BYTES as u64
+        self.is_sealed && !self.gives_up_seals && self.end == FILE_HEADER_BYTES as u64
     }
 }
 
@@ -141,7 +141,7 @@ impl NewFile {
         team.note_bytes(Topic::UserString, &user);
         let vendor = if params.seal { SEALED_VENDOR } else { VENDOR };
         let mut header = file_header(vendor.as_bytes(), &user, params.line_break).to_vec();
-        if params.seal && params.hdf5 == Hdf5::Always {
+        if params.seal && params.hdf5 != Hdf5::Never {
             header.extend(reserved_section(&scda_hdf5::reserved(), params.line_break));
         }
         let (file, target) = open::create(team, path, params, &header)?;
@@ -180,6 +180,18 @@ fn note_truncation(
         let _ = file.truncate(size);
     }
     noted
+}
+
+/// Makes room for the superblock of HDF5 after the header of a file of which nothing else stays. Returns where the file ends. Collective.
+fn lengthen_header(team: &mut Team, file: &mut dyn ParallelFile, style: LineBreak) -> Result<u64, Failure> {
+    let block = reserved_section(&scda_hdf5::reserved(), style);
+    let mine = if team.rank() == 0 { file.write_at(FILE_HEADER_BYTES as u64, &[&block]) } else { Ok(()) };
+    team.agree(mine)?;
+    let cut = file.truncate(LONG_HEADER_BYTES);
+    team.agree(cut)?;
+    let synced = file.sync();
+    team.agree(synced)?;
+    Ok(LONG_HEADER_BYTES)
 }
 
 /// Makes the superblock of HDF5 that of the last view up to `end`, where a seal or the header of the file ends: it must never point to what
@@ -389,12 +401,13 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
         (team, file) = reading.into_parts();
         // Nothing was changed before all ranks know where to go on.
         let ended = found.and_then(|mut found| {
-            let wants_view = params.hdf5 == Hdf5::Always || params.hdf5_commits;
-            if wants_view && !found.has_superblock && !found.may_get_superblock() {
+            let may_get_superblock = params.hdf5 != Hdf5::Never && found.may_get_superblock();
+            if params.hdf5 == Hdf5::Commits && !found.has_superblock && !may_get_superblock {
                 let words = "hdf5: the file has no room for the superblock of HDF5; scda copy --hdf5 writes a copy that has";
                 return Err(Error::argument(words).into());
             }
             match found.rollback.take() {
+            None if may_get_superblock => Ok((None, lengthen_header(&mut team, &mut *file, params.line_break)?)),
             None => Ok((Some(found), size)),
             Some(Rollback::Announced(new_end)) => Ok((None, complete(&mut team, &mut *file, new_end)?)),
             Some(Rollback::To(kept)) => {
@@ -431,28 +444,21 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
     });
     match result {
         Ok(found) => {
-            let may_get_superblock = found.may_get_superblock();
             let AppendedFile { end, user, is_sealed, has_superblock, sealer, sums, .. } = found;
             let file = SummedFile::new(file, sums);
             params.hdf5 = match params.hdf5 {
                 // The creator of the file chose.
-                _ if has_superblock => Hdf5::Always,
-                wanted if may_get_superblock => wanted,
+                Hdf5::Never if has_superblock => Hdf5::Close,
+                wanted if has_superblock => wanted,
                 _ => Hdf5::Never,
             };
             let (is_first_seal, is_copy) = (sealer.is_some() && !is_sealed, params.atomic);
-            let is_without_room = params.hdf5 == Hdf5::Always && !has_superblock;
             let mut session = begin(team, file, target, params, sealer, Progress::of_whole_file(end));
             if is_first_seal {
                 // What is appended is removed if it is not committed; what the file had is not.
                 let (state, call) = session.begin()?;
                 let sealed = state.sections.seal(!is_copy, false);
                 session.end(&call, sealed)?;
-            }
-            if is_without_room {
-                let (state, call) = session.begin()?;
-                let reserved = state.reserve_superblock();
-                session.end(&call, reserved)?;
             }
             Ok(Writer { session, user, cut_off: Some(whole.saturating_sub(end)) })
         }

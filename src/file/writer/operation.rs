@@ -3,7 +3,6 @@
 
 use super::datasets::{Boxes, DatasetBoxes};
 use super::kinds::{DataStream, ElementStream, Section};
-use super::sections::reserve_superblock;
 use super::{Writer, WriterState};
 use crate::file::options::Encode;
 use crate::file::source::Source;
@@ -71,31 +70,6 @@ pub enum Operation<'a> {
     Attributes { name: &'a str, record: i64, changes: &'a str },
 }
 
-impl Operation<'_> {
-    /// Whether it writes what programs for HDF5 see.
-    #[inline(always)]
-    const fn is_of_datasets(&self) -> bool {
-        match self {
-            Self::Dataset { .. }
-            | Self::Datasets(_)
-            | Self::Field { .. }
-            | Self::OwnField { .. }
-            | Self::DatasetFrom { .. }
-            | Self::Texts { .. }
-            | Self::Group { .. }
-            | Self::Attributes { .. } => true,
-            Self::Inline { .. }
-            | Self::Block { .. }
-            | Self::Array { .. }
-            | Self::Varray { .. }
-            | Self::BlockFrom { .. }
-            | Self::ArrayFrom { .. }
-            | Self::VarrayFrom { .. }
-            | Self::StreamsFrom { .. } => false,
-        }
-    }
-}
-
 impl Writer {
     /// Writes what the operation says.
     #[inline(always)] // so that a call has only what concerns its own operation
@@ -124,9 +98,6 @@ impl WriterState {
     #[inline(always)]
     fn perform(&mut self, operation: Operation<'_>) -> Result<(), Failure> {
         self.check_no_streams()?;
-        if operation.is_of_datasets() {
-            reserve_superblock(&mut self.sections)?;
-        }
         match operation {
             Operation::Inline { user, root, data } => {
                 let section = self.plain().check_inline(user, root, data)?;

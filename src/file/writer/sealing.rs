@@ -97,13 +97,6 @@ impl Sealer {
         (sealer, sums)
     }
 
-    /// The header of the file, after which there is nothing yet, ends here.
-    pub(super) fn lengthen_header(&mut self, end: u64) {
-        if let [header] = &mut self.rows[..] {
-            header.bytes = end;
-        }
-    }
-
     /// For a file that has sections already.
     pub(super) fn continued(scan: &RecoveryScan) -> Self {
         let sealer = Self::after(scan.seal);

@@ -3,7 +3,7 @@
 use super::commits::Commits;
 use super::datasets::{DatasetCache, DatasetWriter, PendingWrites, RowPartitionCache, Scheduler};
 use super::kinds::{Compression, SectionWriter};
-use super::sections::{self, Sections};
+use super::sections::Sections;
 use super::streams::{OwnStream, StreamWriter};
 use crate::file::session::SessionState;
 use crate::file::statistics::Statistics;
@@ -103,12 +103,6 @@ impl WriterState {
             None => Ok(()),
             Some(_) => Err(Error::usage("streams are open; end them before writing other sections")),
         }
-    }
-
-    /// Makes room for the superblock of HDF5: see [`sections::reserve_superblock`].
-    pub(crate) fn reserve_superblock(&mut self) -> Result<(), Failure> {
-        self.check_no_streams()?;
-        sections::reserve_superblock(&mut self.sections)
     }
 
     pub(super) fn statistics(&self) -> Statistics {

@@ -72,7 +72,7 @@ pub struct StorageOptions {
 
 /// A copy is an HDF5 file if the file that is copied has room for the superblock.
 pub fn hdf5_as(reader: &mut Reader) -> Hdf5 {
-    if reader.inspect().has_superblock() { Hdf5::Always } else { Hdf5::Never }
+    if reader.inspect().has_superblock() { Hdf5::Close } else { Hdf5::Never }
 }
 
 /// Takes the name of a codec.

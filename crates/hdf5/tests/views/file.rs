@@ -1,6 +1,6 @@
 //! Files of libscda that get a view.
 
-use scda::{Dataset, Encode, Hdf5, IndexBox, ReadOptions, Reader, Solo, WriteOptions, Writer};
+use scda::{Dataset, Encode, IndexBox, ReadOptions, Reader, Solo, WriteOptions, Writer};
 use scda_format::dataset::stored_dataset::{DataSection, StoredDataset, is_metadata};
 use scda_format::dataset::{GROUP_CONVENTION, additions, parse};
 use scda_format::entry::parse_count;
@@ -34,7 +34,7 @@ pub fn written(program: impl FnOnce(&mut Writer) -> scda::Result<()>) -> TestFil
 /// The options of files that are HDF5 files as well.
 pub fn with_views() -> WriteOptions {
     let mut params = WriteOptions::default();
-    (params.seal, params.hdf5) = (true, Hdf5::Always);
+    params.seal = true;
     params
 }
 

@@ -8,7 +8,6 @@ use crate::known::{GroupNotes, MeshNotes, known, look};
 use crate::names::{DIMENSION, FOREST, PARTITION as PARTITION_NAME, part_name};
 use crate::steps::write_time;
 use crate::write::field as field_in_group;
-use scda::bindings::WriterCalls as _;
 use scda::{Collective, DataType, Dataset, Encode, Error, IndexBox, Layout, Partition, Result, Writer};
 use scda_base::numbers::to_usize;
 use serde_json::Value;
@@ -261,7 +260,6 @@ impl<'a> Columns<'a> {
 /// Those of [`Writer::block`].
 pub fn write_about(file: &mut Writer) -> Result<()> {
     let text = include_bytes!("about.txt");
-    file.expect_datasets()?;
     file.block(b"about this file", 0, text.len() as u64, Some(text), Encode::None)
 }
 

@@ -9,10 +9,12 @@ pub use superblock::SuperblockState;
 pub(in crate::file) use superblock::renewed_superblock;
 
 use super::index::SealedPart;
+use super::read_back::OwnReader;
 use contents::Contents;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::fork::Global;
 use scda_base::memory::reserve;
+use scda_format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION};
 use scda_format::hdf5::{BLOCK_HEAD_BYTES, view_section};
 use scda_format::index::Row;
 use scda_format::padding::LineBreak;
@@ -26,7 +28,7 @@ use texts::Texts;
 pub(in crate::file) struct NewView {
     /// The section with it; empty if the previous view shows the same.
     pub section: Vec<u8>,
-    /// The offset in the file of the root group.
+    /// The offset in the file of the root group; 0 if there is nothing to show.
     pub root: u64,
     known: KnownFile,
 }
@@ -48,37 +50,29 @@ const MAX_KNOWN_FILES: usize = 4;
 const MAX_KNOWN_DATASETS: usize = 1 << 15;
 
 impl KnownFile {
-    /// The file whose last seal ends at `sealed`, or which has it and more; it is no longer remembered. With the seals after it.
-    fn take(file: &mut dyn ParallelFile, sealed: u64) -> Result<(Self, Vec<SealedPart>)> {
+    /// The file whose last seal ends at `sealed`, if it is remembered, as it is or as it was at an earlier seal; it no longer is. With the
+    /// seals since then.
+    fn take(file: &mut dyn ParallelFile, sealed: u64) -> Result<Option<(Self, Vec<SealedPart>)>> {
         let mut all = KNOWN_FILES.with(std::mem::take);
-        let mut later = Vec::new();
-        let mut end = sealed;
         let mut found = None;
-        while let Some(offset) = end.checked_sub(SEAL_BYTES as u64) {
-            let part = SealedPart::at(file, sealed, offset)?;
-            let part = part.ok_or_else(|| {
-                Error::new(ErrorKind::Checksum, "seal: found none, expected one").at(offset)
-            })?;
-            let ends_so = |known: &Self| known.seals.last() == Some(&key(&part));
-            if let Some(place) = all.iter().rposition(ends_so) {
-                let known = all.remove(place);
-                if known.is_of(file)? {
-                    found = Some(known);
-                    break;
-                }
+        for number in (0..all.len()).rev() {
+            if let Some(later) = all[number].later(file, sealed)? {
+                found = Some((all.remove(number), later));
+                break;
             }
-            end = part
-                .seal
-                .previous
-                .checked_add(SEAL_BYTES as u64)
-                .filter(|_| part.seal.previous > 0)
-                .unwrap_or(0);
-            reserve(&mut later, 1)?;
-            later.push(part);
         }
-        later.reverse();
         KNOWN_FILES.with(|files| files.splice(..0, all).for_each(drop));
-        Ok((found.unwrap_or_default(), later))
+        Ok(found)
+    }
+
+    /// The seals since then, if this is the file whose last seal ends at `sealed`.
+    fn later(&self, file: &mut dyn ParallelFile, sealed: u64) -> Result<Option<Vec<SealedPart>>> {
+        let Some(&last) = self.seals.last().filter(|(end, _)| *end <= sealed) else { return Ok(None) };
+        let found = SealedPart::at(file, sealed, last.0.saturating_sub(SEAL_BYTES as u64))?;
+        if found.is_none_or(|found| key(&found) != last) || !self.is_of(file)? {
+            return Ok(None);
+        }
+        seals_between(file, last.0, sealed)
     }
 
     /// Whether a file that has the last seal has those before it, too. As many are compared as the number of seals has bits, most of
@@ -102,15 +96,15 @@ fn key(SealedPart { seal, .. }: &SealedPart) -> (u64, u64) {
 }
 
 impl NewView {
-    /// Remembers the file, whose superblock leads to this view by now and says that it ends at `end`; `seal` has the end and the checksum
-    /// of the seal that was written after it, if one was.
+    /// Remembers the file, whose superblock leads to this view by now, if there is one, and says that it ends at `end`; `seal` has the end
+    /// and the checksum of the seal that was written after it, if one was.
     pub fn remember(self, end: u64, seal: Option<(u64, u64)>) {
         let mut known = self.known;
         known.seals.extend(seal);
         if let Some((shown, _)) = &mut known.shown {
             *shown = end;
         }
-        if known.contents.len() > MAX_KNOWN_DATASETS {
+        if known.contents.len() > MAX_KNOWN_DATASETS || known.seals.is_empty() {
             return;
         }
         KNOWN_FILES.with(|all| {
@@ -123,42 +117,46 @@ impl NewView {
 }
 
 /// The view of a file whose sections end at `end`, where its block is to begin; the last seal ends at `sealed`, or at 0 if there is none, and
-/// these are the rows of what follows it. `None` if nothing can be shown, or the previous view cannot be gone on from because the file is damaged.
+/// these are the rows of what follows it. `None` if the previous view cannot be gone on from because the file is damaged.
 ///
 /// # Errors
 /// Those of reading; `Memory`.
 pub(in crate::file) fn new_view(
-    file: &mut dyn ParallelFile,
-    end: u64,
-    sealed: u64,
+    file: &mut Box<dyn ParallelFile>,
+    (sealed, end): (u64, u64),
     rows: &[Row],
     style: LineBreak,
+    reader: impl FnOnce(&mut dyn ParallelFile) -> Result<OwnReader>,
 ) -> Result<Option<NewView>> {
-    match try_view(file, end, sealed, rows, style) {
+    match try_view(file, (sealed, end), rows, style, reader) {
         // What a checker reports must not keep a job from closing its file.
         Err(error) if error.kind().is_of_file() => Ok(None),
-        found => found,
+        found => found.map(Some),
     }
 }
 
 fn try_view(
-    file: &mut dyn ParallelFile,
-    end: u64,
-    sealed: u64,
+    boxed: &mut Box<dyn ParallelFile>,
+    (sealed, end): (u64, u64),
     rows: &[Row],
     style: LineBreak,
-) -> Result<Option<NewView>> {
+    reader: impl FnOnce(&mut dyn ParallelFile) -> Result<OwnReader>,
+) -> Result<NewView> {
+    let file = &mut **boxed;
     let previous = SuperblockState::of(file)?.view().filter(|superblock| superblock.end <= sealed);
-    let (known, later) = KnownFile::take(file, sealed)?;
-    let KnownFile { mut seals, mut contents, shown } = known;
-    let mut before = shown.filter(|(end, _)| previous.is_some_and(|view| view.end == *end));
-    let later = if before.is_some() || seals.is_empty() {
-        later
-    } else {
-        // What the superblock shows must be known: so all is read.
-        (seals, contents) = Default::default();
-        all_seals(file, sealed)?
+    let known = KnownFile::take(file, sealed)?;
+    // What the superblock shows must be known; otherwise, all is read.
+    let shown_to = |known: &KnownFile| known.shown.as_ref().map(|&(end, _)| end);
+    let known = known.filter(|(known, _)| shown_to(known) == previous.map(|view| view.end));
+    let (known, later) = match known {
+        Some(known) => known,
+        None if previous.is_none() && !has_datasets(boxed, (sealed, end), rows, reader)? => {
+            Default::default()
+        }
+        None => (KnownFile::default(), seals_between(&mut **boxed, 0, sealed)?.unwrap_or_default()),
     };
+    let KnownFile { mut seals, mut contents, shown: mut before } = known;
+    let file = &mut **boxed;
     let mut texts = Texts::new(&mut *file, end);
     for sealed in &later {
         contents.read_index(&mut texts, sealed)?;
@@ -168,8 +166,10 @@ fn try_view(
         }
     }
     rows.iter().try_for_each(|row| contents.add(&mut texts, row))?;
+    reserve(&mut seals, later.len())?;
+    seals.extend(later.iter().map(key));
     if contents.is_empty() {
-        return Ok(None);
+        return Ok(NewView { known: KnownFile { seals, contents, shown: None }, ..NewView::default() });
     }
     let view = contents.view(&mut *file)?;
     let offset = end + BLOCK_HEAD_BYTES as u64;
@@ -183,24 +183,39 @@ fn try_view(
         None => view.write(offset)?,
     };
     let section = if bytes.is_empty() { Vec::new() } else { view_section(&bytes, root, style)? };
-    reserve(&mut seals, later.len())?;
-    seals.extend(later.iter().map(key));
     let shown = Some((0, contents.take_objects()?));
-    Ok(Some(NewView { section, root, known: KnownFile { seals, contents, shown } }))
+    Ok(NewView { section, root, known: KnownFile { seals, contents, shown } })
 }
 
-/// The seals of a file, the last of which ends at `end`; the first one comes first.
-fn all_seals(file: &mut dyn ParallelFile, end: u64) -> Result<Vec<SealedPart>> {
+/// Whether there is something to show: among these rows, or among the sealed sections, which are looked up, as far as no view says so.
+fn has_datasets(
+    file: &mut Box<dyn ParallelFile>,
+    (sealed, end): (u64, u64),
+    rows: &[Row],
+    reader: impl FnOnce(&mut dyn ParallelFile) -> Result<OwnReader>,
+) -> Result<bool> {
+    let is_one = |row: &Row| [DATASET_CONVENTION, GROUP_CONVENTION].contains(&&*row.user);
+    if sealed == 0 || rows.iter().any(is_one) {
+        return Ok(true);
+    }
+    reader(&mut **file)?.read_file(file, end, &[], |own| {
+        Ok(own.has_sealed(DATASET_CONVENTION)? || own.has_sealed(GROUP_CONVENTION)?)
+    })
+}
+
+/// The seals of a file after that which ends at `start`, 0 for all, up to that which ends at `end`; the first one comes first. `None` if none of
+/// the seals ends at `start`.
+fn seals_between(file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<Option<Vec<SealedPart>>> {
     let mut all = Vec::new();
-    let mut next = end.checked_sub(SEAL_BYTES as u64);
-    while let Some(offset) = next {
-        let sealed = SealedPart::at(file, end, offset)?;
-        let sealed = sealed
+    let mut at = end;
+    while at > start {
+        let offset = at.saturating_sub(SEAL_BYTES as u64);
+        let sealed = SealedPart::at(file, end, offset)?
             .ok_or_else(|| Error::new(ErrorKind::Checksum, "seal: found none, expected one").at(offset))?;
         reserve(&mut all, 1)?;
         all.push(sealed);
-        next = Some(sealed.seal.previous).filter(|&previous| previous > 0);
+        at = if sealed.seal.previous > 0 { sealed.seal.previous + SEAL_BYTES as u64 } else { 0 };
     }
     all.reverse();
-    Ok(all)
+    Ok((at == start).then_some(all))
 }

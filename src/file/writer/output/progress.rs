@@ -117,14 +117,6 @@ impl Progress {
         self.check();
     }
 
-    /// The header of the file, after which there is nothing yet, ends here. It is written, which the ranks have not agreed on.
-    pub fn lengthen_header(&mut self, end: u64) {
-        self.extend(end);
-        self.write_rest();
-        self.release();
-        self.end_call();
-    }
-
     /// A section is complete, but another one of the same call belongs to it: after an error neither stays.
     #[inline]
     pub fn end_section(&mut self) {

@@ -2,13 +2,11 @@
 
 mod combined_sections;
 mod streamed_section;
-mod superblock;
 mod types;
 
 pub(super) use combined_sections::{Block, Elements, Gather, Pair};
 pub(super) use scda_format::layout::too_large;
 pub(super) use streamed_section::Tail;
-pub(super) use superblock::reserve_superblock;
 pub(super) use types::{LocalElements, head};
 
 use super::output::Output;
@@ -37,15 +35,12 @@ pub(super) struct Sections {
     own: Option<Box<OwnReader>>,
     /// Whether each rank can read what another one has written, at once.
     is_coherent: bool,
-    /// Whether the file has room for the superblock of HDF5.
-    has_superblock: bool,
 }
 
 impl Sections {
     /// A file of which so much is there.
     pub fn new(output: Output, sealer: Option<Sealer>, is_coherent: bool) -> Self {
-        let has_superblock = output.params().hdf5 == Hdf5::Always;
-        Self { output, sealer, own: None, is_coherent, has_superblock }
+        Self { output, sealer, own: None, is_coherent }
     }
 
     /// The file.
@@ -170,15 +165,12 @@ impl Sections {
             sealer.check_whole()?;
         }
         self.output.flush()?;
-        // Datasets may follow.
-        reserve_superblock(self)?;
         // After the flush, all is written.
-        let with_view = with_view && self.sealer.is_some() && self.has_superblock;
+        let with_view = with_view && self.sealer.is_some() && self.params().hdf5 != Hdf5::Never;
         if with_view {
             self.let_rank_0_read()?;
         }
-        let view = if with_view { self.view()? } else { None };
-        let (view, bytes, root) = view.unwrap_or_default();
+        let (view, bytes, root) = if with_view { self.view()? } else { Default::default() };
         let (mut seal, start) = (None, self.end());
         let (team, file, params) = self.output.parts();
         let file = file.now()?;
@@ -187,7 +179,8 @@ impl Sections {
         {
             self.own = None;
             let sums = file.sums().map(Sums::take).unwrap_or_default();
-            let (file, shown) = (file.unsummed(), (&*view.section, bytes));
+            let shown = view.as_ref().map_or(&[][..], |view| &view.section);
+            let (file, shown) = (file.unsummed(), (shown, bytes));
             let (end, crc) = sealer.seal(team, file, (start, sums), shown, params.line_break, sync)?;
             self.output.progress_mut().seal(end);
             seal = Some((end, crc));
@@ -200,33 +193,32 @@ impl Sections {
             if sync {
                 self.sync()?;
             }
-            if self.team().rank() == 0 {
-                view.remember(self.end(), seal);
-            }
+        }
+        if let Some(view) = view {
+            view.remember(self.end(), seal);
         }
         Ok(())
     }
 
-    /// The view of HDF5 that the next seal gets, if it gets one: on rank 0 the view, on all ranks how many bytes its section has, and the
-    /// offset of its root group. Collective.
-    fn view(&mut self) -> Result<Option<(NewView, u64, u64)>, Failure> {
-        let Some(sealer) = &self.sealer else { return Ok(None) };
-        let found = match self.team().rank() {
-            0 => {
-                let (sealed, rows) = sealer.noted();
-                let (end, style) = (self.end(), self.params().line_break);
-                self.output
-                    .file_mut()
-                    .now()
-                    .and_then(|file| new_view(file.unsummed(), end, sealed, rows, style))
-            }
+    /// The view of HDF5 that the next seal gets: on rank 0 the view, on all ranks how many bytes its section has, and the offset of its root
+    /// group, 0 if there is nothing to show. Collective.
+    fn view(&mut self) -> Result<(Option<NewView>, u64, u64), Failure> {
+        let (sealed, rows) = self.sealer.as_ref().map_or((0, &[][..]), Sealer::noted);
+        let end = self.end();
+        let (team, file, params) = self.output.parts();
+        let found = match team.rank() {
+            0 => file.now().and_then(|file| {
+                let reader =
+                    |file: &mut dyn ParallelFile| OwnReader::new(team.alone(), file, sealed, &params.tuning);
+                new_view(file.inner(), (sealed, end), rows, params.line_break, reader)
+            }),
             _ => Ok(None),
         };
         let (found, mine) = split(found);
-        let found = found.unwrap_or_default();
-        let words = mine.map(|()| [found.section.len() as u64, found.root]);
+        let words =
+            mine.map(|()| found.as_ref().map_or([0; 2], |view| [view.section.len() as u64, view.root]));
         let [bytes, root] = self.team_mut().share(0, words)?;
-        Ok((root > 0).then_some((found, bytes, root)))
+        Ok((found, bytes, root))
     }
 
     /// Makes HDF5 find the view of the last seal: one write, so that a superblock is the one before or this one. Collective.

@@ -87,7 +87,7 @@ pub struct Seal {
 /// Whether a new file is also an HDF5 file: as one of these options says, or `default` without one.
 fn chosen(hdf5: bool, no_hdf5: bool, default: Hdf5) -> Hdf5 {
     match (hdf5, no_hdf5) {
-        (true, _) => Hdf5::Always,
+        (true, _) => Hdf5::Close,
         (_, true) => Hdf5::Never,
         _ => default,
     }
@@ -99,7 +99,7 @@ pub struct SealByDefault {
     /// Do not seal the new file
     #[arg(long)]
     no_seal: bool,
-    /// Make the new file an HDF5 file as well, which h5py and others read [default: if it begins with a dataset or a group]
+    /// Make the new file an HDF5 file as well, which h5py and others read [default]
     #[arg(long, conflicts_with_all = ["no_hdf5", "no_seal"])]
     hdf5: bool,
     /// The new file is no HDF5 file

@@ -189,7 +189,7 @@ fn very_many_datasets_are_checked_with_little_memory() {
     let mut params = WriteOptions::default();
     (params.seal, params.tuning.check) = (true, false);
     // The places of all objects of a view are kept.
-    for (hdf5, mib) in [(Hdf5::Never, 48), (Hdf5::Datasets, 96)] {
+    for (hdf5, mib) in [(Hdf5::Never, 48), (Hdf5::Close, 96)] {
         params.hdf5 = hdf5;
         let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
         let mut dataset = Dataset::new("a dataset", DataType::Uint8, [0]);
