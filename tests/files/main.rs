@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod appends;
 mod bad_data;
 mod byte_order;
 mod cached_chunks;

@@ -5,6 +5,7 @@ use crate::chunks::{Entry, FILTERED_TREE, FIXED_ARRAY_HEAD_BYTES, PLAIN_TREE};
 use crate::dense;
 use crate::links::Target;
 use crate::message::{MAX_RANK, PAGE_BITS, kind};
+use crate::outline;
 use crate::parts::Previous;
 use crate::plan::NOT_SHOWN;
 use crate::previous_view::{Message, PreviousView, continued, number, wrong};
@@ -46,6 +47,9 @@ pub fn check<'a>(
                 left.push(inner);
             }
         }
+    }
+    for (address, bytes) in outline::places(&mut checker.old)?.into_iter().flatten() {
+        checker.old.bytes(address, bytes)?;
     }
     let missing = checker.references.iter().find(|(to, _)| !checker.objects.contains(to));
     match missing {

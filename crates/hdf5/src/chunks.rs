@@ -6,10 +6,15 @@ use crate::bytes::Bytes;
 use crate::message::{PAGE_BITS, sealed};
 use crate::previous_view::{PreviousView, number};
 use crate::tree::{self, Tree};
-use scda_base::error::Result;
+use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
 use std::sync::Arc;
+
+/// The error where more is needed of a dataset than the outline of a view has.
+pub fn unread() -> Error {
+    Error::new(ErrorKind::Format, "view of HDF5: its outline does not suffice")
+}
 
 /// Where a chunk is. HDF5's address of a chunk that is not there is [`UNDEFINED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +33,9 @@ impl Chunk {
 /// The chunks of a dataset in C order. Copies share all but the last ones, because a dataset that grows has a copy in each view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunks {
+    /// How many come first of which only their number is known, and how many of these are somewhere.
+    unread: usize,
+    unread_somewhere: usize,
     /// Each has [`Self::BLOCK`], the last one perhaps fewer.
     blocks: Vec<Arc<Vec<Chunk>>>,
 }
@@ -35,20 +43,33 @@ pub struct Chunks {
 impl Chunks {
     const BLOCK: usize = 256;
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.blocks.last().map_or(0, |last| (self.blocks.len() - 1) * Self::BLOCK + last.len())
+    /// Those of which only their number is known, and how many of them are somewhere.
+    pub fn unread(count: usize, somewhere: usize) -> Self {
+        Self { unread: count, unread_somewhere: somewhere, blocks: Vec::new() }
     }
 
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Chunk> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        let read = self.blocks.last().map_or(0, |last| (self.blocks.len() - 1) * Self::BLOCK + last.len());
+        self.unread + read
+    }
+
+    /// How many are somewhere: the others have the fill value alone.
+    pub fn somewhere(&self) -> usize {
+        let read = self.blocks.iter().flat_map(|block| block.iter());
+        self.unread_somewhere + read.filter(|chunk| chunk.address != UNDEFINED).count()
+    }
+
+    /// All of them. The error is [`unread`].
+    pub fn iter(&self) -> Result<impl Iterator<Item = &Chunk>> {
         self.from(0)
     }
 
-    /// Those from a number on.
-    pub fn from(&self, number: usize) -> impl Iterator<Item = &Chunk> {
+    /// Those from a number on. The error is [`unread`].
+    pub fn from(&self, number: usize) -> Result<impl Iterator<Item = &Chunk>> {
+        let number = number.checked_sub(self.unread).ok_or_else(unread)?;
         let blocks = self.blocks.get(number / Self::BLOCK..).unwrap_or_default();
-        blocks.iter().flat_map(|block| block.iter()).skip(number % Self::BLOCK)
+        Ok(blocks.iter().flat_map(|block| block.iter()).skip(number % Self::BLOCK))
     }
 
     /// Appends one.
@@ -70,7 +91,9 @@ impl Chunks {
         let is_same = |(own, other): (&Arc<Vec<Chunk>>, &Arc<Vec<Chunk>>)| {
             Arc::ptr_eq(own, other) || own.starts_with(other)
         };
-        self.len() >= others.len() && self.blocks.iter().zip(&others.blocks).all(is_same)
+        (self.unread, self.unread_somewhere) == (others.unread, others.unread_somewhere)
+            && self.len() >= others.len()
+            && self.blocks.iter().zip(&others.blocks).all(is_same)
     }
 }
 
@@ -196,7 +219,7 @@ impl ChunkTree {
     /// The tree that the layout of a dataset of the previous view leads to, with these chunks.
     pub fn load(self, old: &mut PreviousView<'_>, layout: &[u8], chunks: &Chunks) -> Result<Self> {
         let Self { entry, tree } = self;
-        let there = chunks.iter().filter(|chunk| chunk.address != UNDEFINED).count();
+        let there = chunks.somewhere();
         let address = layout.last_chunk::<8>().map_or(UNDEFINED, |address| u64::from_le_bytes(*address));
         let tree = if there == 0 { tree } else { tree.load(old, address, there as u64)? };
         Ok(Self { entry, tree })

@@ -27,6 +27,8 @@ pub enum Data<'a> {
     Chunks(u64, &'a [u64]),
     /// Compressed by the convention of the format, as text.
     Text,
+    /// Chunks of which it was not read where they are; how many are somewhere.
+    Unread(u64),
 }
 
 /// A dataset, or rows that were added to it: what the file says of it, and where its data are.
@@ -179,9 +181,7 @@ impl Item {
             Ok(item) => item,
             Err(why) => return Ok(Err(why)),
         };
-        if item.attributes != attributes {
-            attributes.clone_into(&mut Arc::make_mut(&mut item.kind).attributes);
-        }
+        item.set_attributes(attributes);
         let mut rows = Vec::new();
         for part in added {
             match Self::of_part(part)? {
@@ -200,7 +200,15 @@ impl Item {
         Ok(Ok(vec![item]))
     }
 
-    fn of_part(part: &Part<'_>) -> Result<Result<Self, Reason>> {
+    /// Gives it other attributes.
+    pub fn set_attributes(&mut self, attributes: &str) {
+        if self.attributes != attributes {
+            attributes.clone_into(&mut Arc::make_mut(&mut self.kind).attributes);
+        }
+    }
+
+    /// What is shown of a part, or why nothing is.
+    pub fn of_part(part: &Part<'_>) -> Result<Result<Self, Reason>> {
         let StoredDataset { dataset, codecs, grid, elements } = part.stored;
         if dataset.unsupported.is_some() {
             return Ok(Err("unknown to libscda"));
@@ -230,11 +238,14 @@ impl Item {
                 }
                 Place::Chunks(adjacent(offset, sizes.iter().copied(), sizes.len() as u64)?)
             }
+            (_, Data::Unread(somewhere)) => {
+                Place::Chunks(Chunks::unread(to_usize(grid.chunks()), to_usize(somewhere)))
+            }
         };
         if dataset.shape.len() > MAX_RANK {
             return Ok(Err("too many dimensions"));
         }
-        if matches!(place, Place::Chunks(_)) && !is_filtered && has_other_sizes(&place, grid.chunk_bytes()) {
+        if !is_filtered && has_other_sizes(&place, grid.chunk_bytes()) {
             return Err(Error::argument("HDF5: found chunks of another size without a codec"));
         }
         if codecs.big_endian && dataset.data_type.kind() == TypeKind::Struct {
@@ -369,7 +380,11 @@ impl Item {
     /// Appends where the chunks are, if they are of this shape: of contiguous data, which is cut along its first dimension.
     fn append_chunks(&self, chunk: &[u64], all: &mut Chunks) -> Result<()> {
         match &self.place {
-            Place::Chunks(chunks) => chunks.iter().try_for_each(|chunk| all.push(*chunk)),
+            Place::Chunks(chunks) if all.len() == 0 => {
+                all.clone_from(chunks);
+                Ok(())
+            }
+            Place::Chunks(chunks) => chunks.iter()?.try_for_each(|chunk| all.push(*chunk)),
             Place::Contiguous(address) => {
                 let bytes = bytes_of(chunk, self.item_bytes())?;
                 let count = self.bytes()?.checked_div(bytes).unwrap_or(0);
@@ -388,8 +403,31 @@ impl Item {
         Arc::new(Self { kind: Arc::new(kind), ..Self::clone(self) })
     }
 
+    /// Adds rows to one that has added rows: as [`Self::add_rows`] of all of them. False if that would give other chunks.
+    pub fn add_more_rows(&mut self, are_contiguous: bool, rows: &Self) -> Result<bool> {
+        let ([first, ..], [more, ..], [chunk, ..]) = (&self.shape[..], &rows.shape[..], &self.chunk[..])
+        else {
+            return Ok(false);
+        };
+        let is_contiguous = matches!(rows.place, Place::Contiguous(_));
+        let total = sum(*first, *more).ok_or_else(|| Error::range("HDF5: too many rows"))?;
+        let continues = match are_contiguous {
+            true => is_contiguous && *first > 0 && more % chunk == 0 && total / chunk <= MAX_ROW_CHUNKS,
+            false => !is_contiguous && first % chunk == 0 && rows.chunk == self.chunk,
+        };
+        let is_same =
+            (&self.data_type, &self.fill, &self.filters) == (&rows.data_type, &rows.fill, &rows.filters);
+        let Self { kind, place: Place::Chunks(all), .. } = self else { return Ok(false) };
+        if !continues || !is_same {
+            return Ok(false);
+        }
+        rows.append_chunks(&kind.chunk, all)?;
+        Arc::make_mut(kind).shape[0] = total;
+        Ok(true)
+    }
+
     /// Adds rows, if all have chunks of one shape, and only the last may end within a chunk; otherwise nothing is changed.
-    fn add_rows(&mut self, rows: &[Self]) -> Result<bool> {
+    pub fn add_rows(&mut self, rows: &[Self]) -> Result<bool> {
         let is_contiguous = |item: &Self| matches!(item.place, Place::Contiguous(_));
         let first = |item: &Self| item.shape.first().copied().unwrap_or(0);
         let all_contiguous = is_contiguous(self) && rows.iter().all(is_contiguous);
@@ -469,7 +507,9 @@ fn check_count(count: u64) -> Result<()> {
 
 fn has_other_sizes(place: &Place, bytes: u64) -> bool {
     match place {
-        Place::Chunks(chunks) => chunks.iter().any(|chunk| ![0, bytes].contains(&chunk.bytes)),
+        Place::Chunks(chunks) => {
+            chunks.iter().is_ok_and(|mut chunks| chunks.any(|chunk| ![0, bytes].contains(&chunk.bytes)))
+        }
         Place::Contiguous(_) => false,
     }
 }

@@ -90,9 +90,10 @@ impl Messages {
         self.0.put(data)
     }
 
-    /// A message that lets HDF5 open the object for reading only: of a type that it does not know, with the flag for that.
-    pub fn forbid_writing(&mut self) -> Result<()> {
-        self.with_flags(kind::READ_ONLY, FAIL_IF_UNKNOWN_AND_WRITTEN, &[])
+    /// A message that lets HDF5 open the object for reading only: of a type that it does not know, with the flag for that. Its data are
+    /// for this library: where the outline of the view is.
+    pub fn forbid_writing(&mut self, outline: &[u8]) -> Result<()> {
+        self.with_flags(kind::READ_ONLY, FAIL_IF_UNKNOWN_AND_WRITTEN, outline)
     }
 
     /// Says that more messages are at an address: a whole continuation block of this many bytes.

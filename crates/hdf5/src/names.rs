@@ -11,6 +11,8 @@ use std::sync::Arc;
 pub struct Named {
     /// The name.
     pub path: Arc<str>,
+    /// How many datasets come before these, of which no more is known.
+    pub earlier: u64,
     /// The datasets in the order of the file, at least one.
     pub records: Vec<Arc<Item>>,
     /// More than one record as one dataset, if they are alike.
@@ -18,13 +20,29 @@ pub struct Named {
 }
 
 impl Named {
+    /// How many datasets have this name.
+    pub fn count(&self) -> u64 {
+        self.earlier + self.records.len() as u64
+    }
+
+    /// Puts another one in the place of the last record. False if it cannot be shown in the series of them.
+    fn replace_last(&mut self, item: &Arc<Item>) -> bool {
+        let (count, Some(last)) = (self.count(), self.records.last_mut()) else { return false };
+        if count > 1 {
+            let Some(series) = self.series.as_mut().filter(|_| last.is_like(item)) else { return false };
+            Arc::make_mut(series).set_attributes(&item.attributes);
+        }
+        last.clone_from(item);
+        true
+    }
+
     /// Adds a record. One after the other costs the same, however many there are.
     fn push(&mut self, item: Arc<Item>) -> Result<()> {
         reserve(&mut self.records, 1)?;
         let last = &self.records[self.records.len() - 1];
         if !last.is_like(&item) {
             self.series = None;
-        } else if self.records.len() == 1 {
+        } else if self.count() == 1 {
             if let Some(mut series) = Item::series(last)? {
                 series.add_record(last, &item)?;
                 self.series = Some(Arc::new(series));
@@ -59,12 +77,43 @@ impl Datasets {
                 let (number, path) = (self.named.len(), Arc::<str>::from(name));
                 reserve(&mut self.named, 1)?;
                 self.numbers.insert(path.clone(), number);
-                self.named.push(Named { path, records: vec![item], series: None });
+                self.named.push(Named { path, earlier: 0, records: vec![item], series: None });
                 number
             }
         };
         self.order.push(number);
         Ok(())
+    }
+
+    /// Adds the datasets of a name, of which the last one is known, and what they are as one; not their places in the order.
+    pub fn restore(
+        &mut self,
+        name: &str,
+        earlier: u64,
+        (last, series): (Arc<Item>, Option<Arc<Item>>),
+    ) -> Result<()> {
+        let (number, path) = (self.named.len(), Arc::<str>::from(name));
+        reserve(&mut self.named, 1)?;
+        self.numbers.insert(path.clone(), number);
+        self.named.push(Named { path, earlier, records: vec![last], series });
+        Ok(())
+    }
+
+    /// For each dataset, in the order of the file, the number of its name.
+    pub fn order(&mut self) -> &mut Vec<usize> {
+        &mut self.order
+    }
+
+    /// The datasets of a name.
+    pub fn named(&self, name: &str) -> Option<&Named> {
+        self.numbers.get(name).map(|&number| &self.named[number])
+    }
+
+    /// Puts another item in the place of this one, if that is the last record of the name; whether it is.
+    pub fn replace(&mut self, name: &str, before: &Arc<Item>, item: &Arc<Item>) -> bool {
+        let Some(&number) = self.numbers.get(name) else { return false };
+        let named = &mut self.named[number];
+        named.records.last().is_some_and(|last| Arc::ptr_eq(last, before)) && named.replace_last(item)
     }
 
     /// Whether there is one of this name.
@@ -74,7 +123,7 @@ impl Datasets {
 
     /// The last record of a name.
     pub fn last(&self, name: &str) -> Option<&Arc<Item>> {
-        self.named[*self.numbers.get(name)?].records.last()
+        self.named(name)?.records.last()
     }
 
     /// The names of all datasets in the order of the file.

@@ -2,6 +2,7 @@
 
 use crate::attribute::{self, Value};
 use crate::auxiliary::{AuxiliaryDataset, Mapping, Slab, Source};
+use crate::chunks::unread;
 use crate::collections::{list, set};
 use crate::item::{Item, ShownDataset};
 use crate::names::{Datasets, Named};
@@ -62,18 +63,22 @@ pub fn show(plan: &mut Plan, datasets: &Datasets) -> Result<()> {
     let taken: HashSet<String> = set(paths.filter(|path| datasets.contains(path)).cloned())?;
     reserve(&mut plan.datasets, all.len())?;
     let mut are_sorted = true;
-    for Named { path, records, series } in all {
+    for named in all {
+        let Named { path, records, series, .. } = named;
         if !taken.is_empty() && taken.contains(&**path) {
             plan.hidden.push((path.to_string(), "its name is that of a group".into()));
             continue;
         }
         let path = path.clone();
         match (&records[..], series) {
-            ([one], _) => plan.datasets.push(ShownDataset { path, item: one.alone(), records: None }),
+            ([one], None) if named.earlier == 0 => {
+                plan.datasets.push(ShownDataset { path, item: one.alone(), records: None })
+            }
             (_, Some(series)) => {
-                let records = Some(records.len() as u64);
+                let records = Some(named.count());
                 plan.datasets.push(ShownDataset { path, item: series.clone(), records });
             }
+            _ if named.earlier > 0 => return Err(unread()),
             _ => {
                 plan.show_each(&path, records, datasets)?;
                 are_sorted = false;

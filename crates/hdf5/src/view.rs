@@ -2,8 +2,9 @@
 
 use crate::attribute::{self, Value};
 use crate::auxiliary::AuxiliaryDataset;
-use crate::item::{Entry, Item, Reason, Shown, ShownItems};
+use crate::item::{Entry, Item, Part, Reason, Shown, ShownItems};
 use crate::names::Datasets;
+use crate::outline::{Extent, Outline};
 use crate::parts::{Array, Previous, ViewBytes};
 use crate::plan::{Plan, joined, show};
 use crate::previous_view::PreviousView;
@@ -35,6 +36,7 @@ pub struct View {
     hidden: Vec<(String, String)>,
     /// What the group for VTK needs to know, if there is to be one.
     tables: Option<Tables>,
+    outline: Option<Outline>,
     /// The objects, if nothing was added since they were written.
     plan: OnceCell<Plan>,
 }
@@ -75,6 +77,62 @@ impl View {
             }
             ShownItems::Nothing(why) => self.hide(name, why),
         }
+    }
+
+    /// Adds the datasets of a name, as an outline has them; `part` and the attributes are those of the last one. Their order is that of
+    /// [`Self::order`].
+    ///
+    /// # Errors
+    /// `Format` if that does not suffice; those of [`Shown::new`].
+    pub fn restore(
+        &mut self,
+        name: &str,
+        attributes: &str,
+        part: &Part<'_>,
+        extent: Extent,
+    ) -> Result<Shown> {
+        self.plan.take();
+        let items = extent.items(attributes, part)?;
+        let last = items.0.clone();
+        self.datasets.restore(name, extent.records.saturating_sub(1), items)?;
+        Ok(Shown(ShownItems::One(last)))
+    }
+
+    /// For each dataset in the order of the file, the number of its name, in the order in which they were added.
+    pub fn order(&mut self) -> &mut Vec<usize> {
+        self.datasets.order()
+    }
+
+    /// The names of datasets, in the order in which they were added, with what an outline has of them. `None` if more is needed of one.
+    pub fn extents(&self) -> impl Iterator<Item = (&str, Option<Extent>)> {
+        self.datasets.iter().map(|named| {
+            let item = match (&named.records[..], &named.series) {
+                (_, Some(series)) => Some(series),
+                ([one], None) if named.earlier == 0 => Some(one),
+                _ => None,
+            };
+            (&*named.path, item.map(|item| Extent::of(item, named.count())))
+        })
+    }
+
+    /// Whether something is shown that is neither a dataset nor a group of the file, or in parts.
+    pub fn has_others(&self) -> bool {
+        !(self.joined.is_empty()
+            && self.arrays.is_empty()
+            && self.links.is_empty()
+            && self.soft_links.is_empty())
+    }
+
+    /// Shows a dataset otherwise, if it is the last one of its name and was shown so; whether that is so.
+    pub fn replace(&mut self, name: &str, before: &Shown, now: &Shown) -> bool {
+        let (ShownItems::One(before), ShownItems::One(now)) = (&before.0, &now.0) else { return false };
+        self.plan.take();
+        self.datasets.replace(name, before, now)
+    }
+
+    /// Gives it an outline, which is put when it is written.
+    pub fn set_outline(&mut self, outline: Option<Outline>) {
+        self.outline = outline;
     }
 
     /// Gives a group attributes, a JSON object, in place of earlier ones. `/` is the root.
@@ -166,7 +224,7 @@ impl View {
     /// # Errors
     /// `Memory`; `Range` where numbers exceed 63 bits or what HDF5 has.
     pub fn write(&self, offset: u64) -> Result<ViewBytes> {
-        Writer::new(offset, None)?.write(self.plan()?, &Plan::default())
+        Writer::new(offset, None)?.write(self.plan()?, &Plan::default(), self.outline.as_ref())
     }
 
     /// As [`Self::write`], but refers to the objects of the previous view that are the same. `before` is what that view shows. If
@@ -177,7 +235,7 @@ impl View {
     /// function that reads.
     pub fn write_after(&self, offset: u64, before: &Self, previous: Previous<'_>) -> Result<ViewBytes> {
         let old = PreviousView::new(previous, offset)?;
-        Writer::new(offset, Some(old))?.write(self.plan()?, before.plan()?)
+        Writer::new(offset, Some(old))?.write(self.plan()?, before.plan()?, self.outline.as_ref())
     }
 
     /// As [`Self::write_after`], with the objects that [`Self::take_objects`] has returned of what the previous view shows.
@@ -191,7 +249,7 @@ impl View {
         previous: Previous<'_>,
     ) -> Result<ViewBytes> {
         let old = PreviousView::new(previous, offset)?;
-        Writer::new(offset, Some(old))?.write(self.plan()?, before)
+        Writer::new(offset, Some(old))?.write(self.plan()?, before, self.outline.as_ref())
     }
 
     /// The objects that were written. Then the view may be added to.

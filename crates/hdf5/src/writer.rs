@@ -14,6 +14,7 @@ use crate::message::{
     ChunkIndex, MESSAGE_HEAD_BYTES, Messages, UNLIMITED, chunked, contiguous, dataspace, fill_value, kind,
     virtual_layout,
 };
+use crate::outline::Outline;
 use crate::parts::ViewBytes;
 use crate::plan::{Attributes, Plan};
 use crate::previous_view::{PreviousView, wrong};
@@ -72,13 +73,20 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes what the previous view, if there is one, does not show so.
-    pub fn write(mut self, plan: &Plan, before: &Plan) -> Result<ViewBytes> {
-        let same = if self.old.is_some() { Reuse::new(plan, before)? } else { Reuse::none(plan)? };
+    pub fn write(mut self, plan: &Plan, before: &Plan, outline: Option<&Outline>) -> Result<ViewBytes> {
+        let mut same = if self.old.is_some() { Reuse::new(plan, before)? } else { Reuse::none(plan)? };
+        if outline.is_some_and(|outline| outline.is_due) {
+            same.changed_groups.insert(String::new());
+        }
         let root = match &self.old {
             Some(old) if !same.changed_groups.contains("") => old.root,
             _ => {
                 self.datasets(plan, before, &same)?;
-                self.groups(plan, before, &same)?
+                let outline = match outline {
+                    Some(outline) => outline.put(&mut self.out, self.old.as_mut())?,
+                    None => Bytes::new(),
+                };
+                self.groups(plan, before, &same, &outline)?
             }
         };
         self.heap.finish(&mut self.out, SMALL_NODE_BYTES.into())?;
@@ -343,7 +351,7 @@ impl<'a> Writer<'a> {
         if let Some(at) = place.first_mut() {
             *at = left;
         }
-        for chunk in chunks.from(known) {
+        for chunk in chunks.from(known)? {
             tree.push(&mut self.out, *chunk, &place)?;
             for (n, count) in place.iter_mut().zip(&counts).rev() {
                 *n += 1;
@@ -361,7 +369,7 @@ impl<'a> Writer<'a> {
         let entry = item.index_entry()?;
         let is_filtered = !item.filters.is_empty();
         let is_there = |chunk: &Chunk| chunk.address != UNDEFINED;
-        if let Some(first) = chunks.iter().next().filter(|first| is_there(first)) {
+        if let Some(first) = chunks.iter()?.next().filter(|first| is_there(first)) {
             if chunks.len() == 1 {
                 return Ok((ChunkIndex::Single(is_filtered.then_some(first.bytes)), first.address));
             }
@@ -371,15 +379,15 @@ impl<'a> Writer<'a> {
                 next = chunk.address.wrapping_add(chunk.bytes);
                 is_next
             };
-            if !is_filtered && chunks.iter().all(&mut follows) {
+            if !is_filtered && chunks.iter()?.all(&mut follows) {
                 return Ok((ChunkIndex::Implicit, first.address));
             }
         }
-        if !chunks.iter().any(is_there) {
+        if chunks.somewhere() == 0 {
             return Ok((ChunkIndex::FixedArray, UNDEFINED));
         }
         let count = chunks.len() as u64;
-        Ok((ChunkIndex::FixedArray, fixed_array(&mut self.out, entry, count, chunks.iter().copied())?))
+        Ok((ChunkIndex::FixedArray, fixed_array(&mut self.out, entry, count, chunks.iter()?.copied())?))
     }
 
     /// Puts a dimension without coordinates, as netCDF-4 has it: a dataset without data.
@@ -483,7 +491,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Puts all groups that are new or other ones, the inner ones first; the address of the root.
-    fn groups(&mut self, plan: &Plan, before: &Plan, same: &Reuse) -> Result<u64> {
+    fn groups(&mut self, plan: &Plan, before: &Plan, same: &Reuse, outline: &Bytes) -> Result<u64> {
         let changed = &same.changed_groups;
         let mut links: HashMap<&str, Links<'_>> =
             changed.iter().map(|path| (path.as_str(), Links::default())).collect();
@@ -536,7 +544,7 @@ impl<'a> Writer<'a> {
         for path in by_depth {
             let mut others = Messages::new();
             if path.is_empty() {
-                others.forbid_writing()?;
+                others.forbid_writing(outline.as_slice())?;
             }
             self.attributes(&mut others, &plan.attributes(path))?;
             let own = links.remove(path).unwrap_or_default().sorted();

@@ -153,10 +153,16 @@ fn extend_crc(file: &mut dyn ParallelFile, mut sum: u64, start: u64, end: u64) -
 
 /// Compares the checksum of index and seal.
 pub(super) fn compare_index(file: &mut dyn ParallelFile, seal: &Seal) -> Result<()> {
-    let index_crc = crc_of(file, seal.index, seal.offset())?;
-    let mut bytes = [0; SEAL_BYTES];
-    file.read_at(seal.offset(), &mut bytes)?;
-    compare_sealed_crc(seal, Seal::crc_of(index_crc, &bytes))
+    // Mostly all of it is read at once.
+    let before = seal.length.saturating_sub(SUM_BYTES).clamp(seal.index, seal.offset());
+    let index_crc = crc_of(file, seal.index, before)?;
+    let _temporary = memory::temporary();
+    let mut bytes = Vec::new();
+    resize(&mut bytes, seal.length - before)?;
+    file.read_at(before, &mut bytes)?;
+    let (rows, end) = bytes.split_at(bytes.len() - SEAL_BYTES);
+    let end = end.first_chunk().unwrap_or(&[0; SEAL_BYTES]);
+    compare_sealed_crc(seal, Seal::crc_of(crc::extend(index_crc, rows), end))
 }
 
 /// Compares the checksum of the anchors, if there are any.
@@ -233,6 +239,11 @@ impl Chain {
             names: None,
             pages: HashMap::new(),
         }
+    }
+
+    /// As [`Self::new`], to go through several of the last seals: so many bytes are read at once first.
+    pub fn reading(end: u64, bytes: u64) -> Self {
+        Self { tables_bytes: bytes, ..Self::new(end) }
     }
 
     /// Some of the seals, counted from the last ones of the file: `None` if there are fewer pieces.

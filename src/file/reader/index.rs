@@ -3,7 +3,7 @@
 use crate::file::open::Ends;
 use crate::file::options::ReadOptions;
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::memory::resize;
+use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_format::FILE_HEADER_BYTES;
 use scda_format::hdf5::{BLOCK_HEAD_BYTES, LONG_HEADER_BYTES, VIEW, end_of_view, is_reserved};
@@ -40,7 +40,10 @@ pub struct SealedPart {
 impl SealedPart {
     /// The seal at `offset`, if there is one: see docs/format.md, "The seal".
     pub(super) fn at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<Self>> {
-        let near = TailBuffer::seal_at(file, size, offset, NEAR_BYTES)?;
+        let mut near = TailBuffer::seal_at(file, size, offset, NEAR_BYTES)?;
+        if let Some(seal) = near.parse(offset) {
+            near.extend_to(file, seal.previous)?;
+        }
         let found = Self::among(file, size, offset, &near)?;
         let Some(Seal { previous, .. }) = found.map(|sealed| sealed.seal) else { return Ok(None) };
         let is_previous = match previous {
@@ -84,6 +87,11 @@ impl SealedPart {
     #[must_use]
     pub fn begin(&self) -> u64 {
         if self.seal.previous == 0 { 0 } else { self.seal.previous + SEAL_BYTES as u64 }
+    }
+
+    /// Where the seal before ends, 0 if there is none.
+    pub(super) fn end_of_previous(&self) -> u64 {
+        if self.seal.previous > 0 { self.seal.previous + SEAL_BYTES as u64 } else { 0 }
     }
 
     /// The seal of which a section of this type and user string is a part.
@@ -131,6 +139,8 @@ impl SealedPart {
 
 /// The bytes up to the end of a seal that are read at once: all that is needed of a seal of few sections.
 pub(super) const NEAR_BYTES: u64 = 4096;
+/// The most bytes before these that are read at once if the seal before is among them.
+const MOST_BEFORE: u64 = 12 << 10;
 
 /// The bytes up to the end of a seal, read at once.
 #[derive(Default)]
@@ -150,6 +160,19 @@ impl TailBuffer {
             file.read_at(this.start, &mut this.bytes)?;
         }
         Ok(this)
+    }
+
+    /// Reads what lies before, from `offset` on, if that is little: it costs as much as a part of it.
+    fn extend_to(&mut self, file: &mut dyn ParallelFile, offset: u64) -> Result<()> {
+        if (self.start.saturating_sub(MOST_BEFORE)..self.start).contains(&offset) {
+            let mut bytes = Vec::new();
+            resize(&mut bytes, self.start - offset)?;
+            file.read_at(offset, &mut bytes)?;
+            reserve(&mut bytes, self.bytes.len())?;
+            bytes.append(&mut self.bytes);
+            (self.start, self.bytes) = (offset, bytes);
+        }
+        Ok(())
     }
 
     /// All that was read from `offset` on; empty if that was not read.
@@ -455,6 +478,9 @@ fn end_of_sections(file: &mut dyn ParallelFile, size: u64) -> Result<(u64, u64)>
             last = sealed.seal.crc;
         }
         end = sealed.start;
+        if sealed.seal.rows() > 0 {
+            break;
+        }
     }
     Ok((end, last))
 }

@@ -2,7 +2,7 @@
 //! record of the existing ones.
 
 use super::chain::{compare_index, differs};
-use super::index::{Announcement, STEP, SealedPart, announced, begins_seal, damaged_end, end_of_header};
+use super::index::{Announcement, STEP, SealedPart, announced, begins_seal, damaged_end};
 use super::read_back::OwnReader;
 use super::rollback::{AppendPlace, KeptSections, LastSeal};
 use super::sections::Sections;
@@ -13,13 +13,13 @@ use crate::file::team::{FINE, Failure, Team, split, sum_of_sizes};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{AllowanceGuard, reserve, resize};
 use scda_base::numbers::to_usize;
-use scda_format::INLINE_BYTES;
-use scda_format::hdf5::{LONG_HEADER_BYTES, clear_superblock};
+use scda_format::hdf5::{LONG_HEADER_BYTES, clear_superblock, is_reserved};
 use scda_format::header::{FileHeader, SectionType};
 use scda_format::index::{ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row};
 use scda_format::layout::sum;
 use scda_format::seal::{SEAL, SEAL_BYTES, Seal};
 use scda_format::truncation::NewEnd;
+use scda_format::{FILE_HEADER_BYTES, INLINE_BYTES};
 use scda_ranks::Partition;
 use scda_storage::ParallelFile;
 use scda_storage::read_at_file::ReadAtFile;
@@ -133,6 +133,8 @@ impl RecoveryScan {
 pub struct RecoveryScanner {
     sections: Sections,
     place: AppendPlace,
+    /// Rank 0: the seal at the end of the file, once it was found.
+    last: Option<Seal>,
 }
 
 impl RecoveryScanner {
@@ -146,7 +148,7 @@ impl RecoveryScanner {
     ) -> Self {
         // Reading raw shows the sections of seals.
         let params = ReadOptions { tuning: tuning.clone(), raw: true, ..ReadOptions::default() };
-        Self { sections: Sections::new(team, file, Ends::all(size), params), place }
+        Self { sections: Sections::new(team, file, Ends::all(size), params), place, last: None }
     }
 
     /// Limits the memory for what follows.
@@ -156,13 +158,13 @@ impl RecoveryScanner {
 
     /// Where the header of the file ends. Collective.
     fn end_of_header(&mut self) -> Result<u64, Failure> {
-        let size = self.sections.ends().read;
-        let end = match self.sections.input().team().rank() {
-            0 => end_of_header(self.sections.input().file(), size),
-            _ => Ok(0),
-        };
-        let [end] = self.sections.input().team().share(0, end.map(|end| [end]))?;
-        Ok(end)
+        let short = FILE_HEADER_BYTES as u64;
+        if self.sections.ends().read < LONG_HEADER_BYTES {
+            return Ok(short);
+        }
+        // It was read with the header.
+        let block = self.sections.input().look(short, LONG_HEADER_BYTES - short)?;
+        Ok(if block.first_chunk().is_some_and(is_reserved) { LONG_HEADER_BYTES } else { short })
     }
 
     /// Gives the ranks and the file back.
@@ -256,9 +258,16 @@ impl RecoveryScanner {
     }
 
     fn compare_seal(&mut self, last: LastSeal) -> Result<()> {
-        let mut bytes = [0; SEAL_BYTES];
-        self.sections.input().file().read_at(last.offset(), &mut bytes)?;
-        match Seal::parse(&bytes, last.offset()) {
+        let known = self.last.filter(|known| known.length == last.length);
+        let seal = match known {
+            Some(known) => Some(known),
+            None => {
+                let mut bytes = [0; SEAL_BYTES];
+                self.sections.input().file().read_at(last.offset(), &mut bytes)?;
+                Seal::parse(&bytes, last.offset())
+            }
+        };
+        match seal {
             Some(seal) => compare_index(self.sections.input().file(), &seal),
             None => Err(differs("seal", "none", "the one that was just there", last.offset())),
         }
@@ -507,7 +516,8 @@ impl RecoveryScanner {
             Some(offset) => self.sections.seals().seal_at(offset)?,
             None => None,
         };
-        Ok(sealed.map_or([0; 4], |SealedPart { seal, .. }| [seal.length, seal.sections, 0, 0]))
+        self.last = sealed.map(|sealed| sealed.seal);
+        Ok(self.last.map_or([0; 4], |seal| [seal.length, seal.sections, 0, 0]))
     }
 
     /// The seal that rank 0 finds: of few bytes, here and there. Collective.

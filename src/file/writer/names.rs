@@ -22,6 +22,9 @@ pub(super) struct Names {
     older: Option<Older>,
 }
 
+/// What is read first of the end of a file, to count the seals since the last one with a table.
+const FIRST_BYTES: u64 = 16 << 10;
+
 /// Seals that others have written.
 struct Older {
     chain: Chain,
@@ -38,8 +41,13 @@ impl Names {
 
     /// Of a file whose last seal ends here, after `sections` sections.
     pub(super) fn continued(end: u64, sections: u64) -> Self {
-        let older = Some(Older { chain: Chain::new(end), seals: 0, names: 0 });
+        let older = Some(Older { chain: Chain::reading(end, FIRST_BYTES), seals: 0, names: 0 });
         Self { count: None, seals: Vec::new(), names: Vec::new(), first: sections, older }
+    }
+
+    /// How many seals the file has, if another one has counted them.
+    pub(super) fn note_count(&mut self, seals: u64) {
+        self.count.get_or_insert(seals);
     }
 
     /// The table of the next seal, which has these rows; empty if it has none. A table for which a damaged index would have to be

@@ -258,6 +258,11 @@ impl Sealer {
         if self.half.is_some() { Err(no_second()) } else { Ok(()) }
     }
 
+    /// The file has so many seals.
+    pub(super) fn note_count(&mut self, seals: u64) {
+        self.names.note_count(seals);
+    }
+
     /// Where the last seal ends, 0 if there is none; on rank 0, the rows of the sections after it.
     pub(super) fn noted(&self) -> (u64, &[Row]) {
         let sealed = if self.previous > 0 { self.previous + SEAL_BYTES as u64 } else { 0 };

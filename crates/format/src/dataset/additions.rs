@@ -23,6 +23,8 @@ pub const ROWS_CONVENTION: &[u8] = b"scda added rows 00";
 const FIRST_ROW: &str = "scda_first_row";
 /// The attribute of a dataset with the greatest number of indices of each dimension.
 const MAX_SHAPE: &str = "scda_max_shape";
+/// The first number of that, in the attributes of rows.
+const MAX_ROWS: &str = "scda_max_rows";
 /// What the user string begins with of the block with attributes of a dataset, and of the section with rows of it.
 const ATTRIBUTES_MARK: &str = "/";
 const ROWS_MARK: &str = "/+";
@@ -88,10 +90,24 @@ pub fn title_of_first(mut users: &mut dyn Iterator<Item = &[u8]>) -> Option<Stri
     Some(title(named.unwrap_or(first)))
 }
 
-/// The attributes of rows before which the dataset has `first` rows.
+/// The attributes of rows before which the dataset has `first` rows, of at most `most` if that is given.
 #[must_use]
-pub fn rows_attributes(first: u64) -> String {
-    format!(r#"{{"{FIRST_ROW}":{first}}}"#)
+pub fn rows_attributes(first: u64, most: Option<u64>) -> String {
+    let most = most.map_or_else(String::new, |most| format!(r#","{MAX_ROWS}":{most}"#));
+    format!(r#"{{"{FIRST_ROW}":{first}{most}}}"#)
+}
+
+/// The most rows that a dataset with these attributes may have, or one whose rows have them.
+#[must_use]
+pub fn most_rows(attributes: &str) -> Option<u64> {
+    let of_dataset = || attribute(attributes, MAX_SHAPE)?.get(0)?.as_u64();
+    of_dataset().or_else(|| attribute(attributes, MAX_ROWS)?.as_u64())
+}
+
+/// Whether these attributes have bounds of rounding.
+#[must_use]
+pub fn are_rounded(attributes: &str) -> bool {
+    [RELATIVE, ABSOLUTE].iter().any(|bound| attribute(attributes, bound).is_some())
 }
 
 /// How many rows the dataset has before those with these attributes.
@@ -150,8 +166,7 @@ fn check_bounds(dataset: &Dataset, rows: &Dataset, all: u64) -> Result<()> {
             return wrong(format!("{key} is missing: the dataset has {most}"));
         }
     }
-    let most = attribute(&dataset.attributes, MAX_SHAPE).and_then(|value| value.get(0)?.as_u64());
-    if let Some(most) = most.filter(|&most| most < all) {
+    if let Some(most) = most_rows(&dataset.attributes).filter(|&most| most < all) {
         return wrong(format!("found {all} in all, expected at most {most}, by {MAX_SHAPE}"));
     }
     let mut shape = dataset.shape.clone();

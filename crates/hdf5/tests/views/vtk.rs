@@ -471,5 +471,6 @@ for n in (69, 0, 33):
     );
     let largest = sizes.iter().max().unwrap();
     eprintln!("{sizes:?}");
-    assert!(*largest < 12_000, "{sizes:?}");
+    // The first one has the constants of the outline.
+    assert!(*largest < 12_500, "{sizes:?}");
 }

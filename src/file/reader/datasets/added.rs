@@ -9,9 +9,10 @@ use crate::file::reader::lookup::Added;
 use crate::file::team::Failure;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{self, reserve_count};
+use scda_format::dataset::Dataset;
 use scda_format::dataset::additions::{self, ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_user, rows_user};
+use scda_format::dataset::parse::{self, Metadata};
 use scda_format::dataset::stored_dataset::StoredDataset;
-use scda_format::dataset::{Dataset, parse};
 use scda_format::header::SectionType;
 use scda_format::layout::sum;
 use std::sync::Arc;
@@ -180,11 +181,25 @@ impl DatasetReader<'_> {
 
     /// The row after those of the pair that begins at this offset, whose data have this user string.
     pub(in crate::file::reader) fn end_of_rows(&mut self, pair: u64, user: &str) -> Result<u64, Failure> {
+        let rows = self.outline_of_rows(pair, user)?;
+        Ok(rows.dataset.shape.first().copied().unwrap_or(0))
+    }
+
+    /// The metadata of these rows, with the shape of the dataset up to their end.
+    pub(in crate::file::reader) fn outline_of_rows(
+        &mut self,
+        pair: u64,
+        user: &str,
+    ) -> Result<Metadata, Failure> {
         let (text, at) = self.read_rows_metadata(pair, user)?;
-        let rows = parse::dataset("rows", &text).map_err(|error| error.further(at))?.dataset;
-        let end = additions::first_row(&rows.attributes).zip(rows.shape.first());
-        let end = end.and_then(|(first, &count)| sum(first, count));
-        end.ok_or_else(|| wrong_rows(user, "no number of rows", "one", at))
+        let mut rows = parse::dataset("rows", &text).map_err(|error| error.further(at))?;
+        let first = additions::first_row(&rows.dataset.attributes);
+        let end = first.and_then(|first| sum(first, *rows.dataset.shape.first()?));
+        match (end, rows.dataset.shape.first_mut()) {
+            (Some(end), Some(rows)) => *rows = end,
+            _ => return Err(wrong_rows(user, "no number of rows", "one", at)),
+        }
+        Ok(rows)
     }
 
     /// The section of this user string with rows of a dataset, and how many rows are before them, if that is known; its pair begins at
@@ -214,7 +229,7 @@ impl DatasetReader<'_> {
         };
         // Nobody asks for the rest, which may be long, and there may be many sections.
         (rows.dataset.attributes, rows.dataset.dimension_names) =
-            (additions::rows_attributes(first), Vec::new());
+            (additions::rows_attributes(first, None), Vec::new());
         let count = rows.dataset.shape.first().copied().unwrap_or(0);
         let current = self.sections.cursor().current().filter(|_| sum(first, count).is_some());
         let current = current.ok_or_else(|| wrong_rows(user, "too many rows", "fewer than 2^63", at))?;

@@ -1,18 +1,18 @@
 //! The sections of a file as HDF5 is to see them: those that the seals list, and those after them.
 
-use super::texts::Texts;
+use super::texts::{Pages, Texts};
 use crate::file::reader::chain::compare_crc;
 use crate::file::reader::index::SealedPart;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{copy, reserve, resize};
 use scda_format::crc;
 use scda_format::dataset::additions::{
-    ATTRIBUTES_CONVENTION, NAME, ROWS_CONVENTION, attributes, first_row, later_of, later_user, rows_of,
-    rows_user,
+    ATTRIBUTES_CONVENTION, NAME, ROWS_CONVENTION, attributes, first_row, is_followed, later_of, later_user,
+    rows_of, rows_user,
 };
 use scda_format::dataset::json::{members, trimmed, value};
 use scda_format::dataset::parse::{self, KnownMetadata};
-use scda_format::dataset::stored_dataset::{DataSection, StoredDataset, is_metadata};
+use scda_format::dataset::stored_dataset::{DataSection, ElementKind, StoredDataset, is_metadata};
 use scda_format::dataset::{GROUP_CONVENTION, check_name, group_of, stored_name, stored_path};
 use scda_format::header::SectionType;
 use scda_format::index::{ROW_BYTES, Row};
@@ -21,7 +21,7 @@ use scda_format::seal::{SEAL_BYTES, Seal};
 use scda_hdf5::{Data, Objects, Part, Shown, View};
 use scda_storage::ParallelFile;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Rows that are read at once.
@@ -30,41 +30,60 @@ const ROWS: u64 = 512;
 /// What is unreadable in a file that is no reason to write no view of the rest.
 const UNREADABLE: &str = "damaged, or not as datasets are written";
 
+/// Type, count and size of the section with the data of a dataset, and whether it is compressed as text.
+pub(super) type SectionKey = (SectionType, u64, u64, bool);
+
 /// Where the data of a dataset are.
-enum Place {
+pub(super) enum Place {
     Plain(u64),
     Chunks(u64, Vec<u64>),
     Text,
 }
 
 /// A dataset of the file, with what was added to it.
-struct Found {
+pub(super) struct Found {
     /// The offset in the file of the section with its data.
-    data: u64,
-    user: Box<str>,
+    pub data: u64,
+    pub user: Box<str>,
     /// Its name, if the user string is a shortened one.
-    long_name: Option<String>,
-    /// Its metadata; those of datasets that are alike are there once, so the name in them may be another one.
-    stored: Arc<StoredDataset>,
-    place: Place,
+    pub long_name: Option<String>,
+    pub metadata: Metadata,
+    pub place: Place,
     /// Rows that were added later.
-    added: Vec<(StoredDataset, Place)>,
+    pub added: Vec<(StoredDataset, Place)>,
     /// Attributes that were set later.
-    attributes: Option<String>,
+    pub attributes: Option<String>,
     /// How many rows it has.
-    rows: u64,
-    is_unreadable: bool,
+    pub rows: u64,
+    pub is_unreadable: bool,
     /// What HDF5 shows of it, if nothing was added since that was made.
-    shown: Option<Shown>,
+    pub shown: Option<Shown>,
+    /// Whether it is the last one of its name in an outline, which does not have its rows or where its chunks are.
+    pub is_outlined: bool,
+}
+
+/// Metadata of datasets that are alike are there once, so the name in them may be another one.
+#[derive(Clone)]
+pub(super) struct Metadata {
+    /// Empty if it is long.
+    pub text: Arc<[u8]>,
+    pub section: SectionKey,
+    pub stored: Arc<StoredDataset>,
 }
 
 /// Metadata that were read before, with the section of the data that followed.
 struct Known {
-    text: Vec<u8>,
-    section: (SectionType, u64, u64, bool),
-    stored: Arc<StoredDataset>,
+    metadata: Metadata,
     /// What HDF5 shows of such a dataset.
     shown: Option<Shown>,
+}
+
+/// The most names of which there is an outline.
+pub(super) const MOST_OUTLINED: usize = 256;
+
+/// The error where more is needed than an outline has.
+pub(super) fn lacking() -> Error {
+    Error::new(ErrorKind::Format, "view of HDF5: its outline does not suffice")
 }
 
 /// The most metadata that are known, and the longest ones.
@@ -74,20 +93,26 @@ const MAX_KNOWN_BYTES: usize = 1 << 14;
 /// What the sections of a file have said so far.
 #[derive(Default)]
 pub struct Contents {
-    /// In the order of the file.
-    found: Vec<Found>,
+    /// In the order of the file. Of those before an outline, the last one of each name.
+    pub(super) found: Vec<Found>,
+    /// The numbers of the last ones of each name.
+    pub(super) last: HashMap<Box<str>, usize>,
     /// The number of added rows of all.
     parts: usize,
-    groups: BTreeMap<String, String>,
+    pub(super) groups: BTreeMap<String, String>,
     /// What cannot be shown, and why.
     hidden: Vec<(String, &'static str)>,
     /// The section before.
     before: Option<Row>,
     known: BTreeMap<u64, Known>,
     /// What HDF5 shows of the first datasets, and how many these are; the groups that were found since.
-    view: View,
-    viewed: usize,
+    pub(super) view: View,
+    pub(super) viewed: usize,
     new_groups: BTreeSet<String>,
+    /// Where the view with the outline begins from which this was taken; else 0.
+    pub(super) outlined: u64,
+    /// More is needed than the outline has.
+    lacks: bool,
 }
 
 impl Contents {
@@ -178,22 +203,34 @@ impl Contents {
             && *second.user == *later_user(data, &self.found[number].user).as_bytes()
         {
             let (_, text) = text(texts, second)?;
-            let found = &mut self.found[number];
-            found.attributes = Some(attributes(text)?);
-            found.shown = None;
-            self.forget(number);
+            let attributes = attributes(text)?;
+            let now = self.found[number].shown.as_ref().map(|shown| shown.with_attributes(&attributes));
+            self.found[number].attributes = Some(attributes);
+            self.show_otherwise(number, now);
         }
         Ok(())
     }
 
     /// The number of the dataset whose data are in the section at this offset.
-    fn with_data(&self, data: u64) -> Option<usize> {
-        self.found.binary_search_by_key(&data, |found| found.data).ok()
+    fn with_data(&mut self, data: u64) -> Option<usize> {
+        let number = self.found.binary_search_by_key(&data, |found| found.data).ok();
+        self.lacks |= number.is_none() && data < self.outlined;
+        number
     }
 
-    /// A dataset is another one than it was shown.
-    fn forget(&mut self, number: usize) {
-        if number < self.viewed {
+    /// A dataset is another one than it was shown: this, if that is known.
+    fn show_otherwise(&mut self, number: usize, now: Option<Shown>) {
+        let found = &mut self.found[number];
+        let before = std::mem::replace(&mut found.shown, now);
+        if number >= self.viewed {
+            return;
+        }
+        let name = found.long_name.as_deref().unwrap_or(&found.user);
+        let is_replaced = match (&before, &found.shown) {
+            (Some(before), Some(now)) => self.view.replace(name, before, now),
+            _ => false,
+        };
+        if !is_replaced {
             self.viewed = 0;
         }
     }
@@ -206,37 +243,30 @@ impl Contents {
         let hash = crc::of(known_text);
         let is_name = || std::str::from_utf8(&data.user).is_ok_and(|name| check_name(name).is_ok());
         let known = self.known.get(&hash);
-        let known = known.filter(|known| known.section == key && known.text == known_text && is_name());
-        let stored = match known {
-            Some(known) => known.stored.clone(),
+        let known = known.map(|known| &known.metadata);
+        let known =
+            known.filter(|known| known.section == key && *known.text == *known_text && is_name()).cloned();
+        let metadata = match known {
+            Some(known) => known,
             None => {
                 let stored = StoredDataset::new(&mut KnownMetadata::default(), text, at, section)?;
-                let stored = Arc::new(stored);
-                if known_text.len() <= MAX_KNOWN_BYTES {
+                let is_short = known_text.len() <= MAX_KNOWN_BYTES;
+                let text = copy(if is_short { known_text } else { &[] })?.into();
+                let metadata = Metadata { text, section: key, stored: Arc::new(stored) };
+                if is_short {
                     if self.known.len() >= MAX_KNOWN {
                         self.known.clear();
                     }
-                    let (text, stored) = (copy(known_text)?, stored.clone());
-                    self.known.insert(hash, Known { text, section: key, stored, shown: None });
+                    self.known.insert(hash, Known { metadata: metadata.clone(), shown: None });
                 }
-                stored
+                metadata
             }
         };
-        let mut found = Found {
-            data: data.offset,
-            user: String::from_utf8_lossy(&data.user).into(),
-            long_name: long_name(&data.user, &stored.dataset.attributes, stored_name),
-            rows: rows_of_dataset(&stored),
-            stored,
-            place: place(texts, data)?,
-            added: Vec::new(),
-            attributes: None,
-            is_unreadable: false,
-            shown: None,
-        };
+        let mut found =
+            Found::new(data.offset, &String::from_utf8_lossy(&data.user), metadata, place(texts, data)?);
         // Most datasets differ from others in their place alone.
         if let (Some(known), Place::Plain(offset)) = (self.known.get_mut(&hash), &found.place)
-            && Arc::ptr_eq(&known.stored, &found.stored)
+            && Arc::ptr_eq(&known.metadata.stored, &found.metadata.stored)
         {
             found.shown = match &known.shown {
                 Some(shown) => shown.with_data_at(*offset).ok().flatten(),
@@ -247,7 +277,19 @@ impl Contents {
                 known.shown.clone_from(&found.shown);
             }
         }
+        self.push(found)
+    }
+
+    /// Adds a dataset, the last one of the file.
+    pub(super) fn push(&mut self, found: Found) -> Result<()> {
         reserve(&mut self.found, 1)?;
+        if self.last.len() <= MOST_OUTLINED {
+            let name = found.long_name.as_deref().unwrap_or(&found.user);
+            match self.last.get_mut(name) {
+                Some(last) => *last = self.found.len(),
+                None => drop(self.last.insert(name.into(), self.found.len())),
+            }
+        }
         self.found.push(found);
         Ok(())
     }
@@ -261,28 +303,44 @@ impl Contents {
         if *data.user != *rows_user(of, &found.user).as_bytes() {
             return Ok(());
         }
+        let mut now = None;
         let is_read = (|| -> Result<bool> {
             let (at, text) = text(texts, metadata)?;
-            let stored = StoredDataset::of_rows(text, at, described(data)?, &found.stored)?;
+            let before = &found.metadata.stored;
+            let stored = StoredDataset::of_rows(text, at, described(data)?, before)?;
             let rows = sum(found.rows, rows_of_dataset(&stored));
             let Some(rows) = rows.filter(|_| first_row(&stored.dataset.attributes) == Some(found.rows))
             else {
                 return Ok(false);
             };
             let place = place(texts, data)?;
+            if let Some(shown) = &found.shown {
+                let part = Part { stored: &stored, data: place.data() };
+                now = shown.with_rows(before.elements == ElementKind::Rows, &part).ok().flatten();
+            }
             reserve(&mut found.added, 1)?;
             found.added.push((stored, place));
             found.rows = rows;
-            found.shown = None;
             Ok(true)
         })();
         match is_read {
             Err(error) if error.kind().is_of_file() => found.is_unreadable = true,
             is_read => found.is_unreadable |= !is_read?,
         }
+        now = now.filter(|_| !found.is_unreadable);
         self.parts += 1;
-        self.forget(number);
+        self.show_otherwise(number, now);
         Ok(())
+    }
+
+    /// Those of a view that begins at this offset, once what its outline has is added.
+    pub(super) fn of_outline(outlined: u64) -> Self {
+        Self { outlined, ..Self::default() }
+    }
+
+    /// Whether the last section only describes the next one, which is still to be written.
+    pub(super) fn is_open(&self) -> bool {
+        self.before.as_ref().is_some_and(|before| is_followed(&before.user))
     }
 
     /// The objects of the view that was made last.
@@ -292,11 +350,15 @@ impl Contents {
 
     /// What HDF5 shows of it. Small arrays of meshes are read from the file. What was shown before is not looked at again, unless something
     /// was added to it.
-    pub fn view(&mut self, file: &mut dyn ParallelFile) -> Result<&View> {
+    pub fn view(&mut self, file: &mut dyn ParallelFile, pages: &mut Pages) -> Result<&View> {
         // What is hidden follows all datasets, whenever it was found.
         if self.viewed == 0 || !self.hidden.is_empty() {
+            self.lacks |= self.outlined > 0;
             (self.view, self.viewed) = (View::new(), 0);
             self.new_groups = self.groups.keys().cloned().collect();
+        }
+        if self.lacks || self.found[self.viewed..].iter().any(|found| found.is_outlined) {
+            return Err(lacking());
         }
         for path in std::mem::take(&mut self.new_groups) {
             if let Some(attributes) = self.groups.get(&path) {
@@ -317,12 +379,43 @@ impl Contents {
             self.view.hide(name, why)?;
         }
         self.viewed = self.found.len();
-        self.view.meshes(&mut |offset, bytes| file.read_at(offset, bytes))?;
+        self.view.meshes(&mut |offset, bytes| pages.read(file, offset, bytes))?;
         Ok(&self.view)
     }
 }
 
+impl Place {
+    fn data(&self) -> Data<'_> {
+        match self {
+            Self::Plain(offset) => Data::Plain(*offset),
+            Self::Chunks(offset, sizes) => Data::Chunks(*offset, sizes),
+            Self::Text => Data::Text,
+        }
+    }
+}
+
 impl Found {
+    pub(super) fn new(data: u64, user: &str, metadata: Metadata, place: Place) -> Self {
+        Self {
+            data,
+            user: user.into(),
+            long_name: long_name(user.as_bytes(), &metadata.stored.dataset.attributes, stored_name),
+            rows: rows_of_dataset(&metadata.stored),
+            metadata,
+            place,
+            added: Vec::new(),
+            attributes: None,
+            is_unreadable: false,
+            shown: None,
+            is_outlined: false,
+        }
+    }
+
+    /// Those that count.
+    pub(super) fn attributes(&self) -> &str {
+        self.attributes.as_ref().unwrap_or(&self.metadata.stored.dataset.attributes)
+    }
+
     /// What HDF5 shows of it; `None` if it cannot be read.
     fn show(&self) -> Result<Option<Shown>> {
         if self.is_unreadable {
@@ -331,15 +424,11 @@ impl Found {
         let mut parts = Vec::new();
         reserve(&mut parts, 1 + self.added.len())?;
         let added = self.added.iter().map(|(stored, place)| (stored, place));
-        for (stored, place) in std::iter::once((&*self.stored, &self.place)).chain(added) {
-            let data = match place {
-                Place::Plain(offset) => Data::Plain(*offset),
-                Place::Chunks(offset, sizes) => Data::Chunks(*offset, sizes),
-                Place::Text => Data::Text,
-            };
-            parts.push(Part { stored, data });
-        }
-        match Shown::new(self.attributes.as_ref().unwrap_or(&self.stored.dataset.attributes), &parts) {
+        let first = (&*self.metadata.stored, &self.place);
+        parts.extend(
+            std::iter::once(first).chain(added).map(|(stored, place)| Part { stored, data: place.data() }),
+        );
+        match Shown::new(self.attributes(), &parts) {
             Err(error) if error.kind() == ErrorKind::Memory => Err(error),
             shown => Ok(shown.ok()),
         }

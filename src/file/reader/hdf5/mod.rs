@@ -2,6 +2,7 @@
 //! the superblock.
 
 mod contents;
+mod outline;
 mod superblock;
 mod texts;
 
@@ -19,9 +20,9 @@ use scda_format::hdf5::{BLOCK_HEAD_BYTES, view_section};
 use scda_format::index::Row;
 use scda_format::padding::LineBreak;
 use scda_format::seal::SEAL_BYTES;
-use scda_hdf5::{Objects, Previous, Superblock, ViewBytes};
+use scda_hdf5::{Objects, Outline, Previous, Superblock, ViewBytes};
 use scda_storage::ParallelFile;
-use texts::Texts;
+use texts::{Pages, Texts};
 
 /// A view to be written.
 #[derive(Default)]
@@ -41,6 +42,9 @@ struct KnownFile {
     contents: Contents,
     /// What the view shows that the superblock leads to, and where the file ends by that.
     shown: Option<(u64, Objects)>,
+    /// How many seals follow that of the view, and how many there are in all, if they were counted.
+    since: usize,
+    count: Option<u64>,
 }
 
 /// Files that this process has closed, the last one last: a job that appends again and again reads only what is new.
@@ -48,6 +52,8 @@ static KNOWN_FILES: Global<Vec<KnownFile>> = Global::new(Vec::new());
 const MAX_KNOWN_FILES: usize = 4;
 /// The most datasets, records and parts of a file that is remembered, which take some 500 bytes each.
 const MAX_KNOWN_DATASETS: usize = 1 << 15;
+/// If so many seals follow the last view, there is another one, though it may show the same: for its outline.
+const MOST_LATER: usize = 8;
 
 impl KnownFile {
     /// The file whose last seal ends at `sealed`, if it is remembered, as it is or as it was at an earlier seal; it no longer is. With the
@@ -96,11 +102,20 @@ fn key(SealedPart { seal, .. }: &SealedPart) -> (u64, u64) {
 }
 
 impl NewView {
+    /// How many seals the file has before it, if they were counted.
+    pub fn seals(&self) -> Option<u64> {
+        self.known.count
+    }
+
     /// Remembers the file, whose superblock leads to this view by now, if there is one, and says that it ends at `end`; `seal` has the end
     /// and the checksum of the seal that was written after it, if one was.
     pub fn remember(self, end: u64, seal: Option<(u64, u64)>) {
         let mut known = self.known;
+        if self.section.is_empty() && seal.is_some() {
+            known.since += 1;
+        }
         known.seals.extend(seal);
+        known.count = known.count.map(|count| count + u64::from(seal.is_some()));
         if let Some((shown, _)) = &mut known.shown {
             *shown = end;
         }
@@ -144,47 +159,142 @@ fn try_view(
 ) -> Result<NewView> {
     let file = &mut **boxed;
     let previous = SuperblockState::of(file)?.view().filter(|superblock| superblock.end <= sealed);
+    let place = ViewPlace { end, rows, style, previous };
+    let mut pages = Pages::new(end);
     let known = KnownFile::take(file, sealed)?;
-    // What the superblock shows must be known; otherwise, all is read.
+    // What the superblock shows must be known; otherwise, its outline tells, or all is read.
     let shown_to = |known: &KnownFile| known.shown.as_ref().map(|&(end, _)| end);
     let known = known.filter(|(known, _)| shown_to(known) == previous.map(|view| view.end));
+    let known = match (known, previous) {
+        (None, Some(view)) => KnownFile::outlined((file, &mut pages), sealed, view)?,
+        (known, _) => known,
+    };
     let (known, later) = match known {
         Some(known) => known,
         None if previous.is_none() && !has_datasets(boxed, (sealed, end), rows, reader)? => {
             Default::default()
         }
-        None => (KnownFile::default(), seals_between(&mut **boxed, 0, sealed)?.unwrap_or_default()),
+        None => KnownFile::unknown(&mut **boxed, sealed)?,
     };
-    let KnownFile { mut seals, mut contents, shown: mut before } = known;
     let file = &mut **boxed;
-    let mut texts = Texts::new(&mut *file, end);
-    for sealed in &later {
-        contents.read_index(&mut texts, sealed)?;
-        if previous.is_some_and(|previous| previous.end == sealed.seal.length) {
-            contents.view(&mut *texts.file)?;
-            before = Some((sealed.seal.length, contents.take_objects()?));
+    let is_outlined = known.contents.outlined > 0;
+    match known.view((file, &mut pages), &later, &place) {
+        // The outline does not have all that is needed.
+        Err(error) if is_outlined && error.kind().is_of_file() => {
+            let (known, all) = KnownFile::unknown(file, sealed)?;
+            known.view((file, &mut pages), &all, &place)
+        }
+        found => found,
+    }
+}
+
+/// Where a view goes, and after what.
+struct ViewPlace<'a> {
+    end: u64,
+    rows: &'a [Row],
+    style: LineBreak,
+    previous: Option<Superblock>,
+}
+
+impl KnownFile {
+    /// The view of the file, of which these seals are not known yet.
+    fn view(
+        self,
+        (file, pages): (&mut dyn ParallelFile, &mut Pages),
+        later: &[SealedPart],
+        &ViewPlace { end, rows, style, previous }: &ViewPlace<'_>,
+    ) -> Result<NewView> {
+        let Self { mut seals, mut contents, shown: mut before, mut since, mut count } = self;
+        since += later.len();
+        count = count.map(|count| count + later.len() as u64);
+        let mut texts = Texts::new(&mut *file, end);
+        for sealed in later {
+            contents.read_index(&mut texts, sealed)?;
+            if previous.is_some_and(|previous| previous.end == sealed.seal.length) {
+                contents.view(&mut *texts.file, pages)?;
+                before = Some((sealed.seal.length, contents.take_objects()?));
+            }
+        }
+        rows.iter().try_for_each(|row| contents.add(&mut texts, row))?;
+        reserve(&mut seals, later.len())?;
+        seals.extend(later.iter().map(key));
+        if contents.is_empty() {
+            let known = Self { seals, contents, shown: None, since, count };
+            return Ok(NewView { known, ..NewView::default() });
+        }
+        contents.view(&mut *file, pages)?;
+        // A file that is not appended to again needs none.
+        let count_before = previous.and(count);
+        let mut outline = match count_before {
+            Some(count) => outline::outline(&mut contents, end, count)?,
+            None => None,
+        };
+        if let Some(outline) = &mut outline {
+            outline.is_due = since >= MOST_LATER;
+        }
+        contents.view.set_outline(outline);
+        let view = &contents.view;
+        let offset = end + BLOCK_HEAD_BYTES as u64;
+        let mut read = |offset: u64, bytes: &mut [u8]| pages.read(file, offset, bytes);
+        let after = previous.zip(before).map(|(Superblock { root, .. }, (_, before))| {
+            view.write_after_objects(offset, &before, Previous { root, read: &mut read })
+        });
+        let ViewBytes { bytes, root } = match after {
+            Some(Err(error)) if error.kind().is_of_file() => view.write(offset)?,
+            Some(written) => written?,
+            None => view.write(offset)?,
+        };
+        let section = if bytes.is_empty() { Vec::new() } else { view_section(&bytes, root, style)? };
+        if !section.is_empty() {
+            since = 0;
+        }
+        let shown = Some((0, contents.take_objects()?));
+        Ok(NewView { section, root, known: Self { seals, contents, shown, since, count } })
+    }
+
+    /// A file of which nothing is known; with all of its seals.
+    fn unknown(file: &mut dyn ParallelFile, sealed: u64) -> Result<(Self, Vec<SealedPart>)> {
+        let all = seals_between(file, 0, sealed)?.unwrap_or_default();
+        Ok((Self { count: Some(0), ..Self::default() }, all))
+    }
+
+    /// What the outline of the last view tells, if there is one that can be read, with the seals since that view.
+    fn outlined(
+        (file, pages): (&mut dyn ParallelFile, &mut Pages),
+        sealed: u64,
+        Superblock { root, end }: Superblock,
+    ) -> Result<Option<(Self, Vec<SealedPart>)>> {
+        let mut read = |offset: u64, bytes: &mut [u8]| pages.read(file, offset, bytes);
+        let found = Outline::read(Previous { root, read: &mut read }, end).and_then(|outline| {
+            let Some(outline) = outline else { return Ok(None) };
+            let (begin, mut at, mut later) = (outline::begin(&outline)?, sealed, Vec::new());
+            while at > begin {
+                let part = seal_at(file, sealed, at.saturating_sub(SEAL_BYTES as u64))?;
+                if part.start == begin && part.start < part.anchors {
+                    let (mut contents, before) = outline::contents(&outline)?;
+                    contents.view(file, pages)?;
+                    let shown = Some((end, contents.take_objects()?));
+                    let (seals, count) = (vec![key(&part)], Some(before + 1));
+                    later.reverse();
+                    return Ok(Some((Self { seals, contents, shown, since: 0, count }, later)));
+                }
+                at = part.end_of_previous();
+                reserve(&mut later, 1)?;
+                later.push(part);
+            }
+            Ok(None)
+        });
+        match found {
+            Err(error) if error.kind().is_of_file() => Ok(None),
+            found => found,
         }
     }
-    rows.iter().try_for_each(|row| contents.add(&mut texts, row))?;
-    reserve(&mut seals, later.len())?;
-    seals.extend(later.iter().map(key));
-    if contents.is_empty() {
-        return Ok(NewView { known: KnownFile { seals, contents, shown: None }, ..NewView::default() });
-    }
-    let view = contents.view(&mut *file)?;
-    let offset = end + BLOCK_HEAD_BYTES as u64;
-    let mut read = |offset: u64, bytes: &mut [u8]| file.read_at(offset, bytes);
-    let after = previous.zip(before).map(|(Superblock { root, .. }, (_, before))| {
-        view.write_after_objects(offset, &before, Previous { root, read: &mut read })
-    });
-    let ViewBytes { bytes, root } = match after {
-        Some(Err(error)) if error.kind().is_of_file() => view.write(offset)?,
-        Some(written) => written?,
-        None => view.write(offset)?,
-    };
-    let section = if bytes.is_empty() { Vec::new() } else { view_section(&bytes, root, style)? };
-    let shown = Some((0, contents.take_objects()?));
-    Ok(NewView { section, root, known: KnownFile { seals, contents, shown } })
+}
+
+/// The seal at an offset of a file whose last seal ends at `end`.
+fn seal_at(file: &mut dyn ParallelFile, end: u64, offset: u64) -> Result<SealedPart> {
+    let found = SealedPart::at(file, end, offset)?;
+    found.ok_or_else(|| Error::new(ErrorKind::Checksum, "seal: found none, expected one").at(offset))
 }
 
 /// Whether there is something to show: among these rows, or among the sealed sections, which are looked up, as far as no view says so.
@@ -209,12 +319,10 @@ fn seals_between(file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<Op
     let mut all = Vec::new();
     let mut at = end;
     while at > start {
-        let offset = at.saturating_sub(SEAL_BYTES as u64);
-        let sealed = SealedPart::at(file, end, offset)?
-            .ok_or_else(|| Error::new(ErrorKind::Checksum, "seal: found none, expected one").at(offset))?;
+        let sealed = seal_at(file, end, at.saturating_sub(SEAL_BYTES as u64))?;
         reserve(&mut all, 1)?;
         all.push(sealed);
-        at = if sealed.seal.previous > 0 { sealed.seal.previous + SEAL_BYTES as u64 } else { 0 };
+        at = sealed.end_of_previous();
     }
     all.reverse();
     Ok((at == start).then_some(all))

@@ -1,4 +1,4 @@
-//! The metadata of datasets in a file, read many at a time.
+//! The metadata of datasets in a file, and the objects of its view, read many at a time.
 
 use scda_base::error::{Error, Result};
 use scda_base::memory::{reserve, resize};
@@ -6,10 +6,56 @@ use scda_base::numbers::to_usize;
 use scda_format::COUNT_BYTES;
 use scda_format::entry::parse_count;
 use scda_storage::ParallelFile;
+use std::collections::BTreeMap;
 
 /// What is read at once, and where texts lie close together.
 const FEW_BYTES: u64 = 4 << 10;
 const MANY_BYTES: u64 = 64 << 10;
+
+/// The bytes of a page, and the most that are kept.
+const PAGE_BYTES: u64 = 8 << 10;
+const MOST_PAGES: usize = 64;
+
+/// The objects of a view, small ones near one another.
+pub struct Pages {
+    /// Where the view ends.
+    end: u64,
+    pages: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Pages {
+    /// Of a file of which nothing is read from `end` on.
+    pub fn new(end: u64) -> Self {
+        Self { end, pages: BTreeMap::new() }
+    }
+
+    /// Fills `bytes` from `offset` on.
+    pub fn read(&mut self, file: &mut dyn ParallelFile, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        let end = offset.saturating_add(bytes.len() as u64);
+        if bytes.len() as u64 > PAGE_BYTES || end > self.end {
+            return file.read_at(offset, bytes);
+        }
+        let mut at = offset;
+        while at < end {
+            let start = at - at % PAGE_BYTES;
+            if !self.pages.contains_key(&start) {
+                let mut page = Vec::new();
+                resize(&mut page, PAGE_BYTES.min(self.end - start))?;
+                file.read_at(start, &mut page)?;
+                if self.pages.len() == MOST_PAGES {
+                    self.pages.clear();
+                }
+                self.pages.insert(start, page);
+            }
+            let page = &self.pages[&start];
+            let now = (start + PAGE_BYTES).min(end);
+            let to = to_usize(at - offset)..to_usize(now - offset);
+            bytes[to].copy_from_slice(&page[to_usize(at - start)..to_usize(now - start)]);
+            at = now;
+        }
+        Ok(())
+    }
+}
 
 /// A file whose texts are read, some of them at once.
 pub struct Texts<'a> {

@@ -7,10 +7,15 @@ use crate::file::reader::sections::Sections;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{reserve, reserve_count};
 use scda_base::numbers::to_usize;
+use scda_format::dataset::additions::{later_of, later_user, rows_of, rows_user};
 use scda_format::header::UserString;
 use scda_format::index::{hash_of_sorted, hash_of_user, row_of_sorted};
 use scda_format::names::{NAME_BYTES, Name, Table};
 use std::ops::Range;
+
+/// The last pieces in which rows are looked for that were added to a dataset, before that is, and the most bytes of the names of each.
+const MOST_NEAR_PIECES: usize = 4;
+const MOST_NEAR_NAMES: u64 = 64 << 10;
 
 /// Finds sections by user string, on this rank alone.
 pub(super) struct SealSearch<'a> {
@@ -155,6 +160,31 @@ impl SealSearch<'_> {
         let (sealed, row) = self.row_of(number)?;
         let offset = self.sections.index().checked_row(&sealed, row)?.offset;
         Ok(if offset > least { Some(number) } else { None })
+    }
+
+    /// Where the data of a dataset with this user string begin, and the section with the rows that were added to it last, if one of the last
+    /// seals has that, and nothing later that concerns a dataset of the name.
+    pub(super) fn last_rows(&mut self, name: &str) -> Result<Option<(u64, u64)>> {
+        loop {
+            let mut last = None;
+            for (user, number) in self.names.last_sections().filter(|_| self.names.long().is_empty()) {
+                let rows = rows_of(user).filter(|&(data, _)| *rows_user(data, name).as_bytes() == *user);
+                let later = later_of(user).filter(|&(data, _)| *later_user(data, name).as_bytes() == *user);
+                if rows.is_some() || later.is_some() || *user == *name.as_bytes() {
+                    last = last.max(Some((number, rows.map(|(data, _)| data))));
+                }
+            }
+            if let Some((number, data)) = last {
+                let Some(data) = data else { return Ok(None) };
+                return self.section_named(number, rows_user(data, name).as_bytes()).map(|n| Some((data, n)));
+            }
+            let next = self.piece_of_names(self.names.pieces())?;
+            let is_near = self.names.long().is_empty()
+                && next.is_some_and(|next| next.names_bytes() <= MOST_NEAR_NAMES);
+            if !is_near || self.names.pieces() >= MOST_NEAR_PIECES || !self.names.keep_more(self.sections)? {
+                return Ok(None);
+            }
+        }
     }
 
     /// Whether the last `pieces` pieces of the seals cover all that follows byte `least`.

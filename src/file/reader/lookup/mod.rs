@@ -169,6 +169,11 @@ impl Lookup<'_> {
         Ok(Some(Later::of(later)))
     }
 
+    /// See [`SealSearch::last_rows`]. On this rank alone.
+    pub fn last_rows(&mut self, user: &str) -> Result<Option<(u64, u64)>, Failure> {
+        Ok(if self.sections.is_sealed() { self.seals().last_rows(user)? } else { None })
+    }
+
     fn note_find(&mut self, user: &[u8], record: i64) {
         self.team().note_call(Function::Find);
         self.team().note_bytes(Topic::UserString, user);

@@ -83,6 +83,11 @@ impl SealNames {
         self.sections.get(user).map_or(&[], |sections| sections)
     }
 
+    /// The user strings of the sections in these pieces, with the last section of each.
+    pub fn last_sections(&self) -> impl Iterator<Item = (&[u8], u64)> {
+        self.sections.iter().filter_map(|(user, sections)| Some((&**user, *sections.first()?)))
+    }
+
     /// The names of a long piece, if so many searches in it have been paid for that reading them all has cost no more. This is one more.
     pub fn scanned(
         &mut self,

@@ -1,9 +1,10 @@
 //! Adds rows to a dataset that is already in the file (docs/datasets.md).
 
 use super::DatasetWriter;
+use crate::file::reader::DatasetPlace;
 use crate::file::team::{Failure, Topic};
 use scda_base::error::{Error, Result};
-use scda_format::dataset::additions::{check_rows, later_of, rows_attributes, rows_of, rows_user};
+use scda_format::dataset::additions::{check_rows, later_of, most_rows, rows_attributes, rows_of, rows_user};
 use scda_format::dataset::{Dataset, check_name};
 use scda_format::layout::sum;
 use std::borrow::Cow;
@@ -22,6 +23,8 @@ struct LastOfName {
     data: u64,
     /// The rows that it has by now.
     rows: u64,
+    /// The most that it may have, if its attributes tell.
+    most: Option<u64>,
     /// What it is, on rank 0: as it was found.
     dataset: Option<Dataset>,
 }
@@ -83,7 +86,7 @@ impl DatasetWriter<'_> {
             .ok_or_else(|| Error::range(format!("dataset \"{name}\": the number of rows exceeds 63 bits")))?;
         let mut written = dataset.clone();
         written.name = rows_user(known.data, name);
-        written.attributes = rows_attributes(first);
+        written.attributes = rows_attributes(first, known.most);
         written.dimension_names = Vec::new();
         let checked = known.dataset.as_ref().map_or(Ok(()), |found| check_rows(found, dataset, rows));
         self.sections.team_mut().tolerate(checked, ())?;
@@ -100,7 +103,7 @@ impl DatasetWriter<'_> {
         self.sections.output().flush()?;
         self.sections.let_rank_0_read()?;
         let found = match self.sections.team().rank() {
-            0 => self.sections.read_own(|own| own.dataset(name, -1)).and_then(|found| {
+            0 => self.sections.read_own(|own| own.dataset_to_extend(name)).and_then(|found| {
                 let wrong =
                     |what| Error::argument(format!("rows that are added to the dataset \"{name}\": {what}"));
                 match found {
@@ -112,9 +115,12 @@ impl DatasetWriter<'_> {
             _ => Ok(None),
         };
         let found = self.sections.team_mut().tolerate(found, None)?;
-        let place =
-            found.as_ref().map(|found| [found.data, found.dataset.shape.first().copied().unwrap_or(0)]);
-        let [data, rows] = self.sections.team_mut().share(0, Ok(place.unwrap_or_default()))?;
-        Ok(LastOfName { data, rows, dataset: found.map(|found| found.dataset) })
+        let place = found.as_ref().map(|DatasetPlace { data, dataset, .. }| {
+            let most = most_rows(&dataset.attributes).unwrap_or(u64::MAX);
+            [*data, dataset.shape.first().copied().unwrap_or(0), most]
+        });
+        let [data, rows, most] = self.sections.team_mut().share(0, Ok(place.unwrap_or_default()))?;
+        let most = Some(most).filter(|&most| most < u64::MAX);
+        Ok(LastOfName { data, rows, most, dataset: found.map(|found| found.dataset) })
     }
 }

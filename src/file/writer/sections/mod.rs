@@ -178,6 +178,9 @@ impl Sections {
             && (bytes > 0 || file.sums().is_some_and(|sums| sums.count() > 0))
         {
             self.own = None;
+            if let Some(seals) = view.as_ref().and_then(NewView::seals) {
+                sealer.note_count(seals);
+            }
             let sums = file.sums().map(Sums::take).unwrap_or_default();
             let shown = view.as_ref().map_or(&[][..], |view| &view.section);
             let (file, shown) = (file.unsummed(), (shown, bytes));

@@ -1,0 +1,185 @@
+//! What a program that appends to a file reads of its view instead of the metadata of all records and rows: see docs/hdf5.md, "The outline".
+
+use crate::buffer::ViewBuffer;
+use crate::bytes::Bytes;
+use crate::chunks::{Chunks, unread};
+use crate::item::{Item, Part, Place, Shown, ShownItems};
+use crate::message::kind;
+use crate::parts::Previous;
+use crate::previous_view::{PreviousView, number};
+use scda_base::error::Result;
+use scda_base::numbers::to_usize;
+use std::sync::Arc;
+
+/// The outline of a view.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outline {
+    /// What stays while records and rows are added: a view whose constants are those of the previous one refers to them.
+    pub constants: Vec<u8>,
+    /// What changes with each record.
+    pub extents: Vec<u8>,
+    /// Whether there is to be a view even if it shows the same as the previous one.
+    pub is_due: bool,
+}
+
+/// How much there is of the datasets of a name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// How many records.
+    pub records: u64,
+    /// Of a single one to which rows were added, how many it has, and how many are in a chunk; else 0.
+    pub rows: u64,
+    /// See `rows`.
+    pub chunk_rows: u64,
+    /// Of what is shown in chunks, how many there are, and how many of these are somewhere.
+    pub chunks: u64,
+    /// See `chunks`.
+    pub somewhere: u64,
+}
+
+/// Where the parts of an outline are, and their bytes, as the message of the root group has them.
+///
+/// # Errors
+/// Those of [`Outline::read`].
+pub fn places(old: &mut PreviousView<'_>) -> Result<Option<[(u64, u64); 2]>> {
+    let root = old.header(old.root)?;
+    let message = root.iter().find(|message| message.kind == kind::READ_ONLY);
+    let data: Option<&[u8; 32]> = message.and_then(|message| message.data.as_slice().try_into().ok());
+    Ok(data.map(|data| {
+        let part = |at: usize| (number(&data[at..at + 8]), number(&data[at + 8..at + 16]));
+        [part(0), part(16)]
+    }))
+}
+
+impl Outline {
+    /// That of a view which ends before an offset of the file; `None` if it has none.
+    ///
+    /// # Errors
+    /// `Format` if the view is none that this library writes; those of the function that reads.
+    pub fn read(view: Previous<'_>, end: u64) -> Result<Option<Self>> {
+        let mut old = PreviousView::new(view, end)?;
+        let Some(places) = places(&mut old)? else { return Ok(None) };
+        let [constants, extents] = places;
+        Ok(Some(Self {
+            constants: old.bytes(constants.0, constants.1)?,
+            extents: old.bytes(extents.0, extents.1)?,
+            is_due: false,
+        }))
+    }
+
+    /// Puts it; the data of the message of the root group.
+    ///
+    /// # Errors
+    /// `Memory`; those of [`Self::read`].
+    pub fn put(&self, out: &mut ViewBuffer, old: Option<&mut PreviousView<'_>>) -> Result<Bytes> {
+        let length = self.constants.len() as u64;
+        let mut known = None;
+        if let Some(old) = old
+            && let Some([(address, bytes), _]) = places(old)?
+            && bytes == length
+            && old.bytes(address, bytes)? == self.constants
+        {
+            known = Some(address);
+        }
+        let constants = match known {
+            Some(address) => address,
+            None => out.put(&self.constants)?,
+        };
+        let mut data = Bytes::new();
+        data.long(constants)?;
+        data.long(length)?;
+        data.long(out.put(&self.extents)?)?;
+        data.long(self.extents.len() as u64)?;
+        Ok(data)
+    }
+}
+
+impl Extent {
+    /// That of an item, of which there are so many records.
+    pub fn of(item: &Item, records: u64) -> Self {
+        let (rows, chunk_rows) =
+            if item.may_grow && records == 1 { (item.shape[0], item.chunk[0]) } else { (0, 0) };
+        let (chunks, somewhere) = match &item.place {
+            Place::Chunks(chunks) => (chunks.len() as u64, chunks.somewhere() as u64),
+            Place::Contiguous(_) => (0, 0),
+        };
+        Self { records, rows, chunk_rows, chunks, somewhere }
+    }
+
+    /// The last record of a name, and all of them as one dataset if there are several.
+    ///
+    /// # Errors
+    /// [`unread`] if such a dataset has no outline; those of [`Shown::new`].
+    pub fn items(&self, attributes: &str, part: &Part<'_>) -> Result<(Arc<Item>, Option<Arc<Item>>)> {
+        let mut item = Item::of_part(part)?.map_err(|_| unread())?;
+        item.set_attributes(attributes);
+        let chunks = || Place::Chunks(Chunks::unread(to_usize(self.chunks), to_usize(self.somewhere)));
+        if self.records > 1 {
+            let mut series = Item::series(&item)?.ok_or_else(unread)?;
+            Arc::make_mut(&mut series.kind).shape[0] = self.records;
+            series.place = chunks();
+            return Ok((Arc::new(item), Some(Arc::new(series))));
+        }
+        if self.chunk_rows > 0 {
+            let kind = Arc::make_mut(&mut item.kind);
+            if let (Some(rows), Some(chunk)) = (kind.shape.first_mut(), kind.chunk.first_mut()) {
+                (*rows, *chunk) = (self.rows, self.chunk_rows);
+            }
+            (item.may_grow, item.place) = (true, chunks());
+        }
+        Ok((Arc::new(item), None))
+    }
+}
+
+impl Shown {
+    /// What is shown of the dataset with other attributes, a JSON object.
+    #[must_use]
+    pub fn with_attributes(&self, attributes: &str) -> Self {
+        let mut items = self.0.clone();
+        let first = match &mut items {
+            ShownItems::One(item) => Some(item),
+            ShownItems::Parts(items) => items.first_mut(),
+            ShownItems::Nothing(_) => None,
+        };
+        if let Some(first) = first {
+            Arc::make_mut(first).set_attributes(attributes);
+        }
+        Self(items)
+    }
+
+    /// What is shown of the dataset with these rows more; `None` if that must be found from all of its parts. `are_contiguous`: whether
+    /// the rows are that it has without those that were added.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn with_rows(&self, are_contiguous: bool, part: &Part<'_>) -> Result<Option<Self>> {
+        let (ShownItems::One(item), Ok(rows)) = (&self.0, Item::of_part(part)?) else { return Ok(None) };
+        let mut item = Item::clone(item);
+        let is_added = match item.may_grow {
+            true => item.add_more_rows(are_contiguous, &rows)?,
+            false => item.add_rows(&[rows])?,
+        };
+        Ok(is_added.then(|| Self(ShownItems::One(Arc::new(item)))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outline_whose_constants_stay_refers_to_them() {
+        let outline = Outline { constants: vec![7; 100], extents: vec![1, 2, 3], is_due: false };
+        let mut out = ViewBuffer::new(1 << 20).unwrap();
+        let data = outline.put(&mut out, None).unwrap();
+        assert_eq!((data.len(), out.into_vec().len()), (32, 103));
+    }
+
+    #[test]
+    fn data_that_were_not_read_are_an_error_where_they_are_needed() {
+        let chunks = Chunks::unread(300, 299);
+        assert_eq!((chunks.len(), chunks.somewhere()), (300, 299));
+        assert!(chunks.iter().is_err() && chunks.from(299).is_err());
+        assert_eq!(chunks.from(300).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,305 @@
+//! The outline of a view, as docs/hdf5.md has it: what a program that appends needs to know of the records and rows that a file has.
+
+use super::contents::{Contents, Found, MOST_OUTLINED, Metadata, Place, SectionKey, lacking};
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::{copy, reserve};
+use scda_base::numbers::{product, to_usize};
+use scda_format::crc;
+use scda_format::dataset::parse::KnownMetadata;
+use scda_format::dataset::stored_dataset::{DataSection, StoredDataset};
+use scda_format::header::SectionType;
+use scda_hdf5::{Data, Extent, Outline, Part};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The most bytes of the constants, and of the rest.
+const MOST_BYTES: usize = 32 << 10;
+/// The most datasets before those that follow one another again and again.
+const MOST_BEFORE: usize = 1 << 12;
+/// The fewest bytes that a dataset takes in a file.
+const DATASET_BYTES: u64 = 256;
+
+const TYPES: [SectionType; 4] =
+    [SectionType::Inline, SectionType::Block, SectionType::Array, SectionType::Varray];
+
+/// Numbers and texts, one after the other.
+#[derive(Default)]
+struct Out(Vec<u8>);
+
+impl Out {
+    /// Seven bits in each byte, the lowest first; the highest bit says that more follow.
+    fn number(&mut self, mut number: u64) -> Result<()> {
+        reserve(&mut self.0, 10)?;
+        while number > 127 {
+            self.0.push(number.to_le_bytes()[0] | 128);
+            number >>= 7;
+        }
+        self.0.push(number.to_le_bytes()[0]);
+        Ok(())
+    }
+
+    fn text(&mut self, text: &[u8]) -> Result<()> {
+        self.number(text.len() as u64)?;
+        reserve(&mut self.0, text.len())?;
+        self.0.extend_from_slice(text);
+        Ok(())
+    }
+}
+
+/// Reads what [`Out`] has put.
+struct In<'a>(&'a [u8]);
+
+impl<'a> In<'a> {
+    fn number(&mut self) -> Result<u64> {
+        let mut number = 0;
+        for shift in (0..63).step_by(7) {
+            let (byte, rest) = self.0.split_first().ok_or_else(wrong)?;
+            self.0 = rest;
+            number |= u64::from(byte & 127) << shift;
+            if *byte < 128 {
+                return Ok(number);
+            }
+        }
+        Err(wrong())
+    }
+
+    fn text(&mut self) -> Result<&'a [u8]> {
+        let length = usize::try_from(self.number()?).map_err(|_| wrong())?;
+        let (text, rest) = self.0.split_at_checked(length).ok_or_else(wrong)?;
+        self.0 = rest;
+        Ok(text)
+    }
+
+    fn string(&mut self) -> Result<&'a str> {
+        std::str::from_utf8(self.text()?).map_err(|_| wrong())
+    }
+}
+
+fn wrong() -> Error {
+    Error::new(ErrorKind::Format, "view of HDF5: its outline is damaged")
+}
+
+/// The checksum at the end of the extents.
+fn crc_of(constants: &[u8], extents: &[u8]) -> u64 {
+    crc::extend(crc::of(constants), extents)
+}
+
+/// Where in an order the last datasets begin that follow one another again and again, and how many these are: 0 for none.
+fn repeated(order: &[usize]) -> (usize, usize) {
+    let Some((last, before)) = order.split_last() else { return (0, 0) };
+    let mut found = (order.len(), 0);
+    // A name may be there several times in each turn.
+    for (at, _) in before.iter().enumerate().rev().filter(|(_, name)| *name == last).take(4) {
+        let period = before.len() - at;
+        let same = order.iter().zip(&order[period..]).rev().take_while(|(a, b)| a == b).count();
+        let begin = order.len() - (same + period) / period * period;
+        if begin < found.0 {
+            found = (begin, period);
+        }
+    }
+    found
+}
+
+/// The outline of what a view shows that begins at an offset of the file, after so many seals; `None` if the next writer has to read the indexes.
+pub(super) fn outline(contents: &mut Contents, begin: u64, seals: u64) -> Result<Option<Outline>> {
+    let has_others = contents.view.has_others() || contents.view.hidden().next().is_some();
+    if contents.last.len() > MOST_OUTLINED || has_others || contents.is_open() {
+        return Ok(None);
+    }
+    let (mut constants, mut extents) = (Out::default(), Out::default());
+    extents.number(begin)?;
+    extents.number(seals)?;
+    let order = contents.view.order();
+    let (first, period) = repeated(order);
+    if first > MOST_BEFORE || period > MOST_BEFORE {
+        return Ok(None);
+    }
+    extents.number(first as u64)?;
+    extents.number(period as u64)?;
+    extents.number((order.len() - first).checked_div(period).unwrap_or(0) as u64)?;
+    order[..first + period].iter().try_for_each(|&name| extents.number(name as u64))?;
+    constants.number(contents.groups.len() as u64)?;
+    for (path, attributes) in &contents.groups {
+        constants.text(path.as_bytes())?;
+        constants.text(attributes.as_bytes())?;
+    }
+    let mut texts: HashMap<&[u8], u64> = HashMap::new();
+    constants.number(contents.last.len() as u64)?;
+    let mut all = 0;
+    for (name, extent) in contents.view.extents() {
+        let (Some(extent), Some(&number)) = (extent, contents.last.get(name)) else { return Ok(None) };
+        let Found { data, user, metadata, attributes, place, .. } = &contents.found[number];
+        let offset = match place {
+            Place::Plain(offset) | Place::Chunks(offset, _) => *offset,
+            Place::Text => return Ok(None),
+        };
+        let (section, count, size, is_compressed) = metadata.section;
+        if metadata.text.is_empty() || is_compressed {
+            return Ok(None);
+        }
+        constants.text(user.as_bytes())?;
+        constants.number(section.letter().into())?;
+        constants.number(count)?;
+        constants.number(size)?;
+        // Datasets that are alike have their text in common.
+        let known = texts.len() as u64;
+        let text = *texts.entry(&metadata.text).or_insert(known);
+        constants.number(text)?;
+        if text == known {
+            constants.text(&metadata.text)?;
+        }
+        constants.number(attributes.is_some().into())?;
+        constants.text(attributes.as_deref().unwrap_or_default().as_bytes())?;
+        let Extent { records, rows, chunk_rows, chunks, somewhere } = extent;
+        for number in [*data, offset, records, rows, chunk_rows, chunks, somewhere] {
+            extents.number(number)?;
+        }
+        all += 1;
+        if constants.0.len().max(extents.0.len()) > MOST_BYTES {
+            return Ok(None);
+        }
+    }
+    if all != contents.last.len() {
+        return Ok(None);
+    }
+    let crc = crc_of(&constants.0, &extents.0);
+    reserve(&mut extents.0, size_of::<u64>())?;
+    extents.0.extend(crc.to_le_bytes());
+    Ok(Some(Outline { constants: constants.0, extents: extents.0, is_due: false }))
+}
+
+/// Where the view begins of which this is the outline.
+///
+/// # Errors
+/// `Format` if its checksum is wrong.
+pub(super) fn begin(outline: &Outline) -> Result<u64> {
+    In(checked(outline)?).number()
+}
+
+/// The extents of an outline whose checksum is right.
+fn checked(outline: &Outline) -> Result<&[u8]> {
+    let (extents, crc) = outline.extents.split_last_chunk().ok_or_else(wrong)?;
+    if u64::from_le_bytes(*crc) == crc_of(&outline.constants, extents) { Ok(extents) } else { Err(wrong()) }
+}
+
+/// What the file has up to the view of which this is the outline, and how many seals precede that.
+///
+/// # Errors
+/// `Format` if it is wrong; `Memory`.
+pub(super) fn contents(outline: &Outline) -> Result<(Contents, u64)> {
+    let (mut constants, mut extents) = (In(&outline.constants), In(checked(outline)?));
+    let mut contents = Contents::of_outline(extents.number()?);
+    let seals = extents.number()?;
+    let [first, period, times] = [extents.number()?, extents.number()?, extents.number()?];
+    let total = product(period, times).and_then(|repeated| first.checked_add(repeated));
+    let total = total.filter(|&total| total <= contents.outlined / DATASET_BYTES).ok_or_else(wrong)?;
+    let mut order = Vec::new();
+    reserve(&mut order, to_usize(total))?;
+    for _ in 0..first + if times > 0 { period } else { 0 } {
+        order.push(to_usize(extents.number()?));
+    }
+    for _ in 1..times {
+        order.extend_from_within(to_usize(first)..to_usize(first + period));
+    }
+    for _ in 0..constants.number()? {
+        let (path, attributes) = (constants.string()?, constants.string()?);
+        contents.groups.insert(path.to_owned(), attributes.to_owned());
+        contents.view.group(path, attributes)?;
+    }
+    let mut counts = Vec::new();
+    let mut texts: Vec<Arc<[u8]>> = Vec::new();
+    let mut known: Option<Metadata> = None;
+    for _ in 0..constants.number()? {
+        let user = constants.string()?;
+        let letter = constants.number()?;
+        let section = TYPES.into_iter().find(|of| u64::from(of.letter()) == letter).ok_or_else(wrong)?;
+        let section: SectionKey = (section, constants.number()?, constants.number()?, false);
+        let number = to_usize(constants.number()?);
+        if number == texts.len() {
+            texts.push(copy(constants.text()?)?.into());
+        }
+        let text = texts.get(number).ok_or_else(wrong)?;
+        let has_attributes = constants.number()? > 0;
+        let attributes = Some(constants.string()?.to_owned()).filter(|_| has_attributes);
+        let metadata = match known.filter(|known| Arc::ptr_eq(&known.text, text) && known.section == section)
+        {
+            Some(known) => known,
+            None => {
+                let (section_type, count, size, is_compressed) = section;
+                let of = DataSection { section_type, user: user.as_bytes(), count, size, is_compressed };
+                let stored = StoredDataset::new(&mut KnownMetadata::default(), text, contents.outlined, of)?;
+                Metadata { text: text.clone(), section, stored: Arc::new(stored) }
+            }
+        };
+        known = Some(metadata.clone());
+        let mut numbers = [0; 7];
+        for number in &mut numbers {
+            *number = extents.number()?;
+        }
+        let [data, offset, records, rows, chunk_rows, chunks, somewhere] = numbers;
+        let extent = Extent { records, rows, chunk_rows, chunks, somewhere };
+        if data >= contents.outlined || records == 0 || somewhere > chunks {
+            return Err(wrong());
+        }
+        counts.push(records);
+        let mut found = Found::new(data, user, metadata, Place::Plain(offset));
+        (found.attributes, found.is_outlined) = (attributes, true);
+        if chunk_rows > 0 {
+            found.rows = rows;
+        }
+        let is_plain = section.0 != SectionType::Varray;
+        let place = if is_plain { Data::Plain(offset) } else { Data::Unread(somewhere) };
+        let part = Part { stored: &found.metadata.stored, data: place };
+        let name = found.long_name.as_deref().unwrap_or(&found.user);
+        found.shown = Some(contents.view.restore(name, found.attributes(), &part, extent)?);
+        contents.push(found)?;
+    }
+    for &name in &order {
+        let count = counts.get_mut(name).ok_or_else(wrong)?;
+        *count = count.checked_sub(1).ok_or_else(wrong)?;
+    }
+    if counts.iter().any(|&left| left > 0) || contents.last.len() != counts.len() {
+        return Err(wrong());
+    }
+    *contents.view.order() = order;
+    // Sections that are added to a dataset name it by its data.
+    contents.found.sort_by_key(|found| found.data);
+    for (number, found) in contents.found.iter().enumerate() {
+        let name = found.long_name.as_deref().unwrap_or(&found.user);
+        let last = contents.last.get_mut(name).ok_or_else(lacking)?;
+        *last = number;
+    }
+    contents.viewed = contents.found.len();
+    Ok((contents, seals))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_texts() {
+        let mut out = Out::default();
+        let numbers = [0, 127, 128, 300, (1 << 63) - 1];
+        numbers.iter().for_each(|&number| out.number(number).unwrap());
+        out.text(b"abc").unwrap();
+        let mut all = In(&out.0);
+        assert!(numbers.iter().all(|&number| all.number().unwrap() == number));
+        assert_eq!((all.text().unwrap(), all.0.len()), (&b"abc"[..], 0));
+        assert!(all.number().is_err() && In(&[255; 20]).number().is_err() && In(&[9, 1]).text().is_err());
+    }
+
+    #[test]
+    fn what_follows_one_another_again_and_again() {
+        for (order, expected) in [
+            (&[][..], (0, 0)),
+            (&[0], (1, 0)),
+            (&[0, 1, 2, 1, 2, 1, 2], (1, 2)),
+            (&[0, 1, 1, 0, 1, 1, 0, 1, 1], (0, 3)),
+            (&[0, 1, 2, 0, 1, 2, 3], (7, 0)),
+            (&[0, 1, 2, 1, 2, 1], (2, 2)),
+        ] {
+            assert_eq!(repeated(order), expected, "{order:?}");
+        }
+    }
+}
