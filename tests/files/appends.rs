@@ -3,7 +3,7 @@
 use crate::common::Rng;
 use crate::common::options;
 use crate::common::system::counted;
-use scda::{Codec, DataType, Dataset, Encode, Hdf5, IndexBox, Layout, Solo, WriteOptions, Writer};
+use scda::{Codec, DataType, Dataset, Encode, Hdf5, IndexBox, Layout, Reader, Solo, WriteOptions, Writer};
 use std::path::Path;
 use std::process::Command;
 
@@ -33,7 +33,7 @@ fn child() {
     let (path, extends) = (Path::new(&path), std::env::var("SCDA_EXTENDS").is_ok());
     let costs = ["syscr", "rchar"].map(counted);
     let own = ["syscr", "rchar"].map(counted);
-    let mut file = Writer::append(Solo, path, &params(Hdf5::Datasets)).unwrap();
+    let mut file = Writer::append(Solo, path, &params(Hdf5::Close)).unwrap();
     add_step(&mut file, extends, 1);
     file.close().unwrap();
     let now = ["syscr", "rchar"].map(counted);
@@ -59,7 +59,7 @@ fn cost(path: &Path, extends: bool) -> [u64; 2] {
 fn one_append_of_a_new_process_reads_little() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    for hdf5 in [Hdf5::Never, Hdf5::Datasets] {
+    for hdf5 in [Hdf5::Never, Hdf5::Close] {
         for extends in [false, true] {
             let mut all = Vec::new();
             let params = params(hdf5);
@@ -86,7 +86,7 @@ fn one_append_of_a_new_process_reads_little() {
 fn forget(folder: &Path) {
     for number in 0..4 {
         let path = folder.join(format!("other{number}"));
-        let mut file = Writer::create(Solo, &path, b"", &params(Hdf5::Datasets)).unwrap();
+        let mut file = Writer::create(Solo, &path, b"", &params(Hdf5::Close)).unwrap();
         add_step(&mut file, false, 0);
         file.close().unwrap();
     }
@@ -168,7 +168,7 @@ impl Added {
 fn views_do_not_depend_on_what_a_process_remembers() {
     let folder = tempfile::tempdir().unwrap();
     let [one, many] = ["one", "many"].map(|name| folder.path().join(name));
-    let params = params(Hdf5::Datasets);
+    let params = params(Hdf5::Close);
     for seed in 0..6 {
         let mut rng = Rng(seed);
         let mut records = [Vec::new(), Vec::new()];
@@ -201,5 +201,8 @@ fn views_do_not_depend_on_what_a_process_remembers() {
                 one.len()
             );
         }
+        let mut reader = Reader::open(Solo, &many, &options()).unwrap();
+        let seals = reader.inspect().seals().unwrap().all;
+        (1..=seals.len()).for_each(|end| reader.inspect().check_seal(&seals[..end]).unwrap());
     }
 }
