@@ -266,7 +266,7 @@ fn adding_rows_costs_the_same_after_many_additions() {
         file.dataset(&rows, &[IndexBox::all(&[1, 3])], b"abc").unwrap();
     };
     // A view for HDF5 is made of the seals, too.
-    for (data_bytes, hdf5, most) in [(1, Hdf5::Never, 80), (100_000, Hdf5::Never, 80), (1, Hdf5::Close, 80)] {
+    for (data_bytes, hdf5, most) in [(1, Hdf5::Never, 25), (100_000, Hdf5::Never, 30), (1, Hdf5::Close, 45)] {
         params.hdf5 = hdf5;
         let data = vec![7; data_bytes as usize];
         let [few, many] = [10, 1000].map(|commits| {
