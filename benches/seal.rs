@@ -1,4 +1,4 @@
-//! What seals cost one rank that writes, and how fast `scda check` is: `cargo bench --features cli --bench seal` prints it as
+//! What seals cost one rank that writes, and how fast `scda check` is: `cargo bench --bench seal` prints it as
 //! tables. Arguments: folders for the files (else the system's for temporary ones); `--quick` for little data, `--only=crc`,
 //! `pieces`, `write`, `small` or `check` for one of the tables.
 //!

@@ -2,8 +2,9 @@
 
 use crate::common::Rng;
 use crate::common::options;
-use crate::common::system::counted;
+use crate::common::system::{counted, reads};
 use scda::{Codec, DataType, Dataset, Encode, Hdf5, IndexBox, Layout, Reader, Solo, WriteOptions, Writer};
+use scda_hdf5::{Outline, Previous, Superblock};
 use std::path::Path;
 use std::process::Command;
 
@@ -79,6 +80,37 @@ fn one_append_of_a_new_process_reads_little() {
             let is_little = |&[reads, bytes]: &[u64; 2]| reads <= 30 && bytes <= 200_000;
             assert!(all.iter().all(is_little), "{hdf5:?} {extends}: {all:?}");
         }
+    }
+}
+
+#[test]
+fn an_open_writer_reads_nothing_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    for extends in [false, true] {
+        let mut file = Writer::create(Solo, &path, b"", &params(Hdf5::Close)).unwrap();
+        (0..10).for_each(|step| {
+            add_step(&mut file, extends, step);
+            file.commit().unwrap();
+        });
+        file.close().unwrap();
+        let mut file = Writer::append(Solo, &path, &params(Hdf5::Close)).unwrap();
+        let own = reads();
+        let own = reads() - own;
+        let costs: Vec<u64> = (10..50)
+            .map(|step| {
+                let before = reads();
+                add_step(&mut file, extends, step);
+                file.commit().unwrap();
+                reads() - before - own
+            })
+            .collect();
+        file.close().unwrap();
+        // The first commit with a table of names needs those that the file had before.
+        assert!(
+            costs[1..].iter().sum::<u64>() <= 4 && costs[16..].iter().all(|&cost| cost == 0),
+            "{costs:?}"
+        );
     }
 }
 
@@ -204,5 +236,53 @@ fn views_do_not_depend_on_what_a_process_remembers() {
         let mut reader = Reader::open(Solo, &many, &options()).unwrap();
         let seals = reader.inspect().seals().unwrap().all;
         (1..=seals.len()).for_each(|end| reader.inspect().check_seal(&seals[..end]).unwrap());
+    }
+}
+
+/// The outline of the last view of a file.
+fn outline(bytes: &[u8]) -> Outline {
+    let superblock = Superblock::of_bytes(bytes[512..].first_chunk().unwrap()).unwrap().unwrap();
+    let mut read = |offset: u64, to: &mut [u8]| {
+        let at = usize::try_from(offset).unwrap();
+        to.copy_from_slice(&bytes[at..at + to.len()]);
+        Ok(())
+    };
+    Outline::read(Previous { root: superblock.root, read: &mut read }, superblock.end).unwrap().unwrap()
+}
+
+#[test]
+fn a_damaged_outline_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let params = params(Hdf5::Close);
+    let append = |step: u64| {
+        forget(folder.path());
+        let mut file = match step {
+            0 => Writer::create(Solo, &path, b"", &params),
+            _ => Writer::append(Solo, &path, &params),
+        }
+        .unwrap();
+        add_step(&mut file, false, step);
+        file.close().unwrap();
+        std::fs::read(&path).unwrap()
+    };
+    let mut before = Vec::new();
+    (0..5).for_each(|step| before = append(step));
+    let known = outline(&before);
+    let expected = append(5);
+    for (part, is_constant) in [(&known.extents, false), (&known.constants, true)] {
+        let at = before.windows(part.len()).rposition(|bytes| bytes == part).unwrap();
+        for place in (at..at + part.len()).step_by(if is_constant { 11 } else { 3 }) {
+            let mut damaged = before.clone();
+            damaged[place] ^= 1;
+            std::fs::write(&path, &damaged).unwrap();
+            let after = append(5);
+            if is_constant {
+                // The next outline refers to none that are damaged.
+                assert_eq!(outline(&after).constants, known.constants, "{place}");
+            } else {
+                assert!(after[before.len()..] == expected[before.len()..], "{place}");
+            }
+        }
     }
 }

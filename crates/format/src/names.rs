@@ -180,6 +180,12 @@ pub fn span(seal: u64, mut sections: impl FnMut(u64) -> Result<u64>) -> Result<O
     Ok(span)
 }
 
+/// Whether the seal with this number can have a table.
+#[must_use]
+pub fn has_table(seal: u64) -> bool {
+    seal.is_multiple_of(BASE)
+}
+
 /// All bytes of the table of the seal with this number: the seals before it, the one before the first section that has a name
 /// here the first; and the names, in the order of the file.
 ///

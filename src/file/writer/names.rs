@@ -5,7 +5,7 @@ use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
 use scda_format::index::Row;
-use scda_format::names::{MOST_NAMES, Name, SealRow, span, table};
+use scda_format::names::{MOST_NAMES, Name, SealRow, has_table, span, table};
 use scda_format::padding::LineBreak;
 use scda_storage::ParallelFile;
 
@@ -20,6 +20,7 @@ pub(super) struct Names {
     first: u64,
     /// The seals that the file had when it was appended to, unless all of them are among these.
     older: Option<Older>,
+    is_last: bool,
 }
 
 /// What is read first of the end of a file, to count the seals since the last one with a table.
@@ -36,18 +37,30 @@ struct Older {
 impl Names {
     /// Of a file without a seal.
     pub(super) fn new() -> Self {
-        Self { count: Some(0), seals: vec![SealRow::default()], names: Vec::new(), first: 0, older: None }
+        Self {
+            count: Some(0),
+            seals: vec![SealRow::default()],
+            names: Vec::new(),
+            first: 0,
+            older: None,
+            is_last: false,
+        }
     }
 
     /// Of a file whose last seal ends here, after `sections` sections.
     pub(super) fn continued(end: u64, sections: u64) -> Self {
         let older = Some(Older { chain: Chain::reading(end, FIRST_BYTES), seals: 0, names: 0 });
-        Self { count: None, seals: Vec::new(), names: Vec::new(), first: sections, older }
+        Self { count: None, seals: Vec::new(), names: Vec::new(), first: sections, older, is_last: false }
     }
 
     /// How many seals the file has, if another one has counted them.
     pub(super) fn note_count(&mut self, seals: u64) {
         self.count.get_or_insert(seals);
+    }
+
+    /// The next seal is the last one that is written.
+    pub(super) fn note_last(&mut self) {
+        self.is_last = true;
     }
 
     /// The table of the next seal, which has these rows; empty if it has none. A table for which a damaged index would have to be
@@ -58,8 +71,13 @@ impl Names {
         rows: &[Row],
         style: LineBreak,
     ) -> Result<Vec<u8>> {
+        let count = whole(self.count(file))?;
+        // Without a table, and another seal, nobody asks for them.
+        if self.is_last && count.is_none_or(|count| !has_table(count + 1)) {
+            return Ok(Vec::new());
+        }
         self.add(rows)?;
-        let Some(count) = whole(self.count(file))? else { return Ok(Vec::new()) };
+        let Some(count) = count else { return Ok(Vec::new()) };
         let sections = self.first + self.names.len() as u64;
         let span = span(count + 1, |seals| {
             let Some(before) = whole(self.seal(file, seals))?.flatten() else { return Ok(u64::MAX) };

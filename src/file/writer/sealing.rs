@@ -258,6 +258,11 @@ impl Sealer {
         if self.half.is_some() { Err(no_second()) } else { Ok(()) }
     }
 
+    /// The next seal is the last one that is written.
+    pub(super) fn note_last(&mut self) {
+        self.names.note_last();
+    }
+
     /// The file has so many seals.
     pub(super) fn note_count(&mut self, seals: u64) {
         self.names.note_count(seals);

@@ -149,6 +149,11 @@ impl Sections {
         Ok(())
     }
 
+    /// The next seal is the last one that is written.
+    pub fn note_last_seal(&mut self) {
+        self.sealer.iter_mut().for_each(Sealer::note_last);
+    }
+
     /// Notes the section that was written last.
     #[inline(never)]
     fn note_row(&mut self) -> Result<()> {
