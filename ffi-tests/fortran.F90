@@ -855,7 +855,7 @@ contains
     call scda_get_statistics(f, statistics, ierr)
     call require(ierr == 0 .and. (statistics%written_bytes > 0 .or. rank > 0), "statistics")
     call scda_wait(begun, ierr)
-    call require(ierr == SCDA_ERR_ARG, "a request is waited for once")
+    call require(ierr == 0, "nothing is left to wait for")
     call scda_fwrite_block(f, "note", 7)
     call scda_get_info(f, info)
     call require(info%is_writing == 1 .and. info%is_sealed == 1 .and. info%rolled_back_bytes == 0, "nothing is removed")

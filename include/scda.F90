@@ -711,7 +711,7 @@ contains
     is_written = c_test(c_loc(request)) /= 0
   end function scda_test
 
-  !> Completes a commit or a close. After an error the file is closed.
+  !> Completes a commit or a close. After an error the file is closed. A request that was not begun, or was waited for, is complete.
   subroutine scda_wait(request, ierr)
     type(scda_pending_t), intent(inout) :: request
     integer, intent(out), optional :: ierr

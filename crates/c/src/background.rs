@@ -3,7 +3,7 @@
 use super::context::{Context, locally, run, run_close, scda_fcontext_t, with};
 use super::memory::put;
 use super::versioned::{StructInOut, versioned};
-use super::{Outcome, guard, on_null};
+use super::{Outcome, guard, has_error};
 use scda::bindings::{BindingCalls, WriterCalls};
 use scda::{CommitRequest, Reader, Statistics, Writer};
 use scda_base::error::{Error, Result};
@@ -170,25 +170,29 @@ fn is_written(request: scda_request_t) -> bool {
 ///
 /// Collective over the ranks of the file.
 ///
-/// @param [in,out] request  The request, which is none then. Must not be NULL.
+/// @param [in,out] request  The request, which is none then. Must not be NULL. One that is none, because all its members are 0 or because
+///                          it was waited for, is complete: so a loop may wait before it begins its first commit.
 /// @param [in,out] err      The error code. After an error the file is closed: its next call returns
 ///                          `SCDA_ERR_USAGE`. If the request is none, because the call that was to begin it has failed, the error in `*err` stays.
 /// @return                  0 if that went well.
 /// Errors: those of `scda_fcommit` or `scda_fclose`; `SCDA_ERR_USAGE` if an earlier call on the file has returned the
-/// error that closed it, and for a copy of a request that was waited for; `SCDA_ERR_ARG` for a request that is none, if `*err` has no error.
+/// error that closed it, and for a copy of a request that was waited for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_wait(
     request: Option<&mut scda_request_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let taken = request.map(|request| std::mem::replace(request, NONE));
-    if taken.is_some_and(|request| request.file.is_null()) {
-        return on_null(err, -1);
+    if taken.is_some_and(|request| request.file.is_null()) && has_error(&err) {
+        return -1;
     }
     guard(err, -1, || taken.map_or_else(without_request, wait))
 }
 
 fn wait(scda_request_t { file, number }: scda_request_t) -> Result<(c_int, Outcome)> {
+    if file.is_null() {
+        return Ok((0, Outcome::Success));
+    }
     #[cfg(feature = "mpi")]
     super::context::forget_begun(file);
     match number {

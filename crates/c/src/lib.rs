@@ -146,15 +146,19 @@ pub fn caught<T>(on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> (T
 /// message; if `*err` holds none, the NULL is an error of this call.
 #[cold]
 fn on_null<T>(err: CodeOut<'_>, on_error: T) -> T {
-    let has_error = err.as_ref().is_none_or(|err| {
-        // SAFETY: C passes an `err` that has a value if the file is NULL.
-        let code = unsafe { err.assume_init_read() };
-        ErrorKind::from_code(code).is_some_and(|kind| kind != ErrorKind::EndOfFile)
-    });
-    if has_error {
+    if has_error(&err) {
         return on_error;
     }
     guard(err, on_error, || Err(Error::argument("file context is NULL")))
+}
+
+/// Whether an earlier call has left an error in `*err`, or may have: without an `err`, nobody knows.
+fn has_error(err: &CodeOut<'_>) -> bool {
+    err.as_ref().is_none_or(|err| {
+        // SAFETY: C passes an `err` that has a value if the file is NULL, or the request none.
+        let code = unsafe { err.assume_init_read() };
+        ErrorKind::from_code(code).is_some_and(|kind| kind != ErrorKind::EndOfFile)
+    })
 }
 
 /// Keeps the text of the last error of this thread, and its rank.
