@@ -6,8 +6,8 @@
 use crate::common::seal::{marked, sealed};
 use crate::common::{self, Data, Model, ModelSection, Rng, options, write_sections};
 use scda::{
-    DataStream, ElementStream, Encode, ErrorKind, Hdf5, LineBreak, ReadOptions, Reader, Result, SectionType,
-    Sink, Solo, Source, ThreadComm, WriteOptions, Writer, run_on_threads,
+    DataStream, DataType, Dataset, ElementStream, Encode, ErrorKind, Hdf5, IndexBox, LineBreak, ReadOptions,
+    Reader, Result, SectionType, Sink, Solo, Source, ThreadComm, WriteOptions, Writer, run_on_threads,
 };
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -737,4 +737,34 @@ fn half_a_pair_is_not_sealed() {
     }) {
         assert_eq!(written.unwrap_err().kind(), ErrorKind::Argument);
     }
+}
+
+/// What a job leaves that was killed before its first commit.
+#[test]
+fn a_file_of_nothing_but_its_header_is_appended_to_by_any_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut params: WriteOptions = options();
+    params.seal = true;
+    let files: Vec<Vec<u8>> = (1..=4)
+        .map(|ranks| {
+            let path = folder.path().join(ranks.to_string());
+            Writer::create(Solo, &path, b"killed", &params).unwrap().close().unwrap();
+            std::fs::File::options().write(true).open(&path).unwrap().set_len(128).unwrap();
+            run_on_threads(ranks, |comm| {
+                let rank = scda::Communicator::rank(&comm);
+                let mut file = Writer::append(comm, &path, &params).unwrap();
+                let dataset = Dataset::new("time", DataType::Uint8, []);
+                let one = [IndexBox::all(&[])];
+                let (one, data) = if rank == 0 { (&one[..], &b"1"[..]) } else { (&[][..], &[][..]) };
+                file.dataset(&dataset, one, data).unwrap();
+                file.close().unwrap();
+            });
+            let mut options: ReadOptions = common::options();
+            options.verify = true;
+            let mut file = Reader::open(Solo, &path, &options).unwrap();
+            assert!(file.dataset("time").unwrap().is_some());
+            std::fs::read(&path).unwrap()
+        })
+        .collect();
+    assert!(files.iter().all(|file| *file == files[0]));
 }
