@@ -109,7 +109,7 @@ impl Extent {
     /// The last record of a name, and all of them as one dataset if there are several.
     ///
     /// # Errors
-    /// [`unread`] if such a dataset has no outline; those of [`Shown::new`].
+    /// `Format` if such a dataset has no outline; those of [`Shown::new`].
     pub fn items(&self, attributes: &str, part: &Part<'_>) -> Result<(Arc<Item>, Option<Arc<Item>>)> {
         let mut item = Item::of_part(part)?.map_err(|_| unread())?;
         item.set_attributes(attributes);
