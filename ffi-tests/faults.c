@@ -153,7 +153,7 @@ int main (int argc, char **argv) {
       runs += 2;
     }
   }
-  CHECK (entries ("/proc/self/fd") <= descriptors + 2);
+  CHECK (entries ("/proc/self/fd") <= descriptors + 8); /* Open MPI 6 keeps some; each fault that leaves one would add hundreds */
   CHECK (faults > 0 && faults < runs);
   /* No variable of the environment lets a library fail that a program uses in earnest. */
   setenv ("SCDA_FAULTS", "1", 1);

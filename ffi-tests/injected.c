@@ -139,6 +139,13 @@ static int keeps (const char *name, int all) {
 
 static long cases_run, cases_failed;
 
+/* True if there are no more descriptors than before. Open MPI 6 opens some, once, when it first needs them. */
+static int closed_all (int before) {
+  static int has_grown;
+  if (entries ("/proc/self/fd") <= before) { return 1; }
+  return !has_grown++;
+}
+
 /* One case on all ranks. Returns whether the call was made so often that it failed. */
 static int run_case (const case_t *c, long k, int rank, int what, int driver, uint64_t aggregation, int atomic,
                      const char *dir) {
@@ -181,7 +188,7 @@ static int run_case (const case_t *c, long k, int rank, int what, int driver, ui
   const int told = !hit || !c->must_fail || (c->must_fail == 2 && !posix) || (why != 0 && posix ? err == why : err != 0);
   int whole = what == reading || (err != 0 && !atomic) || files_equal (filename, good, 0);
   if (what == appending) { whole = files_equal (filename, appended, 0) || (err != 0 && keeps (filename, atomic)); }
-  const int clean = entries (dir) == files && entries ("/proc/self/fd") <= descriptors && inject_balance <= balance;
+  const int clean = entries (dir) == files && closed_all (descriptors) && inject_balance <= balance;
   if (!same || !is_true || !told || !whole || !clean || (!hit && err != 0)) {
     fprintf (stderr, "%s (seen from %d): error %d%s%s%s%s%s: %s\n", now, g.rank, err, same ? "" : ", codes differ", is_true ? "" : ", which is not so",
              told ? "" : ", the fault is not told, or not why", whole ? "" : ", the file is not whole", clean ? "" : ", something is left",
