@@ -76,7 +76,11 @@ impl Scales {
     /// `Memory`.
     pub fn new(datasets: &[ShownDataset], is_taken: impl Fn(&str) -> bool) -> Result<Self> {
         let mut found = Finder { datasets, bare: Vec::new(), bare_paths: HashMap::new() };
-        let mut of: Vec<Vec<Scale>> = list((0..datasets.len()).map(|n| found.scales(n, &is_taken)))?;
+        let mut of: Vec<Vec<Scale>> = list((0..datasets.len()).map(|_| Vec::new()))?;
+        // Groups before what they hold, so that a dimension there can differ in its name from those above.
+        let mut order = list(0..datasets.len())?;
+        order.sort_by_key(|&n| datasets[n].path.bytes().filter(|byte| *byte == b'/').count());
+        order.into_iter().for_each(|n| of[n] = found.scales(n, &is_taken));
         let scales = of.iter().flatten().filter_map(|scale| match scale {
             Scale::Dataset(n) => Some(*n),
             Scale::Bare(_) => None,
@@ -122,9 +126,17 @@ impl Finder<'_> {
         if known.iter().all(Option::is_none) {
             return Vec::new();
         }
-        // netCDF-4 wants all or none of the dimensions of a dataset.
-        let sizes = item.shape.iter();
-        known.into_iter().zip(sizes).map(|(name, n)| name.unwrap_or_else(|| format!("dim_{n}"))).collect()
+        // netCDF-4 wants all or none of the dimensions of a dataset, and xarray no two of one name.
+        let made = |at: usize| {
+            let n = item.shape[at];
+            let before =
+                known.iter().zip(&item.shape).take(at).filter(|(name, size)| name.is_none() && **size == n);
+            match before.count() {
+                0 => format!("dim_{n}"),
+                count => format!("dim_{n}_{}", count + 1),
+            }
+        };
+        known.iter().enumerate().map(|(at, name)| name.clone().unwrap_or_else(|| made(at))).collect()
     }
 
     fn scales(&mut self, number: usize, is_taken: &impl Fn(&str) -> bool) -> Vec<Scale> {
@@ -162,7 +174,14 @@ impl Finder<'_> {
         let is_free = |path: &String| {
             !is_taken(path) && number_of(self.datasets, path).is_none() && !self.bare_paths.contains_key(path)
         };
-        let path = [of.name, &with_size].map(|name| joined(group, name)).into_iter().find(is_free)?;
+        // A dimension of this name and another size in a group above would be a contradiction for xarray's trees.
+        let is_above = upwards(group).skip(1).any(|above| {
+            let path = joined(above, of.name);
+            let is_scale = |n: usize| is_coordinate(&self.datasets[n].item);
+            self.bare_paths.contains_key(&path) || number_of(self.datasets, &path).is_some_and(is_scale)
+        });
+        let names = [of.name, &with_size].into_iter().skip(usize::from(is_above));
+        let path = names.map(|name| joined(group, name)).find(is_free)?;
         let number = self.bare.len();
         self.bare_paths.insert(path.clone(), number);
         self.bare.push(BareScale { path, size: of.size, may_grow: of.may_grow });

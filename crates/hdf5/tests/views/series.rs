@@ -71,6 +71,36 @@ assert f['flow/begin'].fillvalue == -2**63
     );
 }
 
+/// xarray wants another name for each dimension of a dataset, and one size for a name in a group and all above.
+#[test]
+fn names_of_dimensions_are_told_apart() {
+    let file = written(|writer| {
+        for (step, cells) in [(0, 3), (1, 5), (2, 4)] {
+            let mut time = Dataset::new("time", DataType::Int8, []);
+            time.attributes = r#"{"units": "days since 2000-01-01"}"#.into();
+            write(writer, &time, &[step]);
+            let mut offsets = Dataset::new("ions/offsets", DataType::Int8, [cells]);
+            offsets.dimension_names = vec![Some("cell".into())];
+            write(writer, &offsets, &vec![step; cells as usize]);
+            let mut table = Dataset::new("table", DataType::Int8, [2, 3, 2, 2]);
+            table.dimension_names = vec![None, Some("n".into()), None, None];
+            write(writer, &table, &[step; 24]);
+        }
+        Ok(())
+    });
+    file.add_view();
+    in_h5py(
+        &file,
+        r"
+names = lambda d: [scale[0].name for scale in d.dims]
+assert names(f['table']) == ['/time', '/dim_2', '/n', '/dim_2_2', '/dim_2_3'], names(f['table'])
+assert names(f['ions/offsets']) == ['/ions/cell']
+assert [names(f['ions/offsets_records'][n]) for n in '01'] == [['/ions/offsets_records/cell_3'], ['/ions/offsets_records/cell_5']]
+",
+    );
+    in_python(&file, &["xarray", "h5netcdf"], "xarray.open_datatree(path, engine='h5netcdf').load()");
+}
+
 #[test]
 fn dimensions_have_names_in_netcdf_and_xarray() {
     let file = series();
