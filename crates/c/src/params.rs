@@ -109,7 +109,7 @@ pub struct scda_params<'a> {
     /// when `scda_fopen_write` returns; `scda_fopen_append` removes whatever no seal follows. 0: bare sections: the file
     /// has what the program writes and no more, unless it has a seal already (`scda_fopen_append`).
     pub seal: c_int,
-    /// Whether a file with `seal` and datasets is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies
+    /// Whether a file with `seal` and datasets is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open without conversion
     /// (docs/hdf5.md). 0 (default) or 1: closing it, then and whenever it was appended to, writes a view of its datasets. 2: each commit
     /// does, too. -1: a new file has no room for that. Where the creator of the file chose -1, closing never writes a view, and 2 is
     /// `SCDA_ERR_ARG`, as is creating a file with 2 and without `seal`.
