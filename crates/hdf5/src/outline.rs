@@ -122,9 +122,10 @@ impl Extent {
         }
         if self.chunk_rows > 0 {
             let kind = Arc::make_mut(&mut item.kind);
-            if let (Some(rows), Some(chunk)) = (kind.shape.first_mut(), kind.chunk.first_mut()) {
-                (*rows, *chunk) = (self.rows, self.chunk_rows);
-            }
+            let (Some(rows), Some(chunk)) = (kind.shape.first_mut(), kind.chunk.first_mut()) else {
+                return Err(unread());
+            };
+            (*rows, *chunk) = (self.rows, self.chunk_rows);
             (item.may_grow, item.place) = (true, chunks());
         }
         Ok((Arc::new(item), None))

@@ -6,7 +6,7 @@ use scda_base::memory::{copy, reserve};
 use scda_base::numbers::{product, to_usize};
 use scda_format::crc;
 use scda_format::dataset::parse::KnownMetadata;
-use scda_format::dataset::stored_dataset::{DataSection, StoredDataset};
+use scda_format::dataset::stored_dataset::{DataSection, ElementKind, StoredDataset};
 use scda_format::header::SectionType;
 use scda_hdf5::{Data, Extent, Outline, Part};
 use std::collections::HashMap;
@@ -247,8 +247,8 @@ pub(super) fn contents(outline: &Outline) -> Result<(Contents, u64)> {
         if chunk_rows > 0 {
             found.rows = rows;
         }
-        let is_plain = section.0 != SectionType::Varray;
-        let place = if is_plain { Data::Plain(offset) } else { Data::Unread(somewhere) };
+        let are_rows = found.metadata.stored.elements == ElementKind::Rows;
+        let place = if are_rows { Data::Plain(offset) } else { Data::Unread(somewhere) };
         let part = Part { stored: &found.metadata.stored, data: place };
         let name = found.long_name.as_deref().unwrap_or(&found.user);
         found.shown = Some(contents.view.restore(name, found.attributes(), &part, extent)?);
