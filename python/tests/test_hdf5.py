@@ -212,7 +212,7 @@ def test_damaged_files(tmp_path: Path) -> None:
     for damaged, words in (
         (content[:-3], "f.h5: .*(truncated|open)"),
         (content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :], "f.h5: 'a': "),
-        (content[:4], "f.h5: byte 0: neither"),
+        (content[:4], "f.h5: byte 0: it begins like no file of HDF5"),
     ):
         path.write_bytes(damaged)
         with pytest.raises(scda.FormatError, match=words):

@@ -417,7 +417,7 @@ def test_a_series_goes_on_after_a_step_that_was_not_committed_by_itself(tmp_path
     with scda.open(path) as f:
         assert f.user_text == "a series" and f["time", -1][()] == 4 and list(f["rho", -1][:]) == [4] * 7
     for wrong in (("time", 5), ("time", -6), ("none", -1)):
-        with pytest.raises(scda.ArgumentError, match="append_record: "):
+        with pytest.raises(scda.ArgumentError, match="append_(record|name): "):
             scda.append(path, append_after=wrong)
     with pytest.raises(FileNotFoundError):
         scda.append(tmp_path / "none", append_after=("time", 1), create="")
@@ -430,7 +430,7 @@ def test_the_last_files_of_a_name_are_kept(tmp_path: Path) -> None:
     names = ["state.1.scda", "state.2.scda", "state.scda"]
     assert sorted(os.listdir(tmp_path)) == names
     assert [scda.open(tmp_path / name).sections[0].read() for name in names] == [b"3", b"2", b"4"]
-    with pytest.raises(scda.ArgumentError, match="keep: 1 needs a file"):
+    with pytest.raises(scda.ArgumentError, match="keep: found 1, which needs `atomic`"):
         scda.create(tmp_path / "state.scda", keep=1, atomic=False)
     with pytest.raises(scda.ArgumentError, match="keep: found 1001"):
         scda.create(tmp_path / "state.scda", keep=1001)
