@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import struct
+import time
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +105,11 @@ def test_labels_that_no_dataset_can_have_get_other_names(tmp_path: Path) -> None
     convert(str(tmp_path / "a.sdf"), str(tmp_path / "a.scda"), without=["a", "_*"], tell=pytest.fail)
     with scda.open(tmp_path / "a.scda") as f:
         assert sorted(f) == ["c", "scda_x~4"] and f.attrs["imported"]["complete"] is False
+
+
+def test_many_large_dimensions_take_no_time(tmp_path: Path) -> None:
+    (tmp_path / "a.sdf").write_bytes(sdf("0 x f 4 100000" + " 9999999999999999999" * 100000 + "\n", b""))
+    begin = time.process_time()
+    with pytest.raises(scda.FormatError, match="byte "):
+        convert(str(tmp_path / "a.sdf"), str(tmp_path / "a.scda"), tell=pytest.fail)
+    assert time.process_time() - begin < 5

@@ -110,9 +110,9 @@ pub unsafe extern "C" fn scda_fopen_append_or_create(
 /// job that is killed later loses none of them: the next one that appends to the file continues there. With
 /// `params.atomic`, that holds only after `scda_fclose`, as the file has no name before.
 ///
-/// Without new sections since the last seal it writes none. A seal takes 704 bytes, 256 more for each section
-/// since the last seal, and 32 for each 4096 elements of varrays and compressed sections. The bytes of the file
-/// depend on where the program commits.
+/// Without new sections since the last seal it writes none. A seal takes 448 bytes, the first one of a file
+/// 704; 256 more for each section since the last seal; and 32 for each 4096 elements of varrays and compressed
+/// sections. The bytes of the file depend on where the program commits.
 ///
 /// Collective.
 ///

@@ -134,8 +134,11 @@ def _array(line: bytes, order: int, offset: int) -> _Array | None:
     number, word_bytes, dimensions, *dims = map(int, numbers)
     if number != order or word_bytes == 0 or dimensions != len(dims):
         return None
-    if 2 * word_bytes * math.prod(max(1, n) for n in dims) > _MOST_BYTES:
-        return None
+    most = 2 * word_bytes  # step by step: a product of many numbers would take long
+    for n in dims:
+        most *= max(1, n)
+        if most > _MOST_BYTES:
+            return None
     return _Array(words[1], words[2], word_bytes, tuple(dims), offset)
 
 
