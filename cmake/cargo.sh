@@ -9,7 +9,8 @@ while [ "${1#-}" = "$1" ]; do
   shift
 done
 unset CARGO_BUILD_TARGET # its builds have a folder of their own
-set -- --release --locked --no-default-features --target-dir "$target" "$@"
+set -- --locked --no-default-features --target-dir "$target" "$@"
+[ "$command" = " bench" ] || set -- --release "$@" # a benchmark is one by itself
 
 rustc=${RUSTC:-$(dirname -- "$cargo")/rustc}
 command -v "$rustc" >/dev/null || rustc=rustc
