@@ -11,7 +11,7 @@ use crate::file::team::{Failure, Team};
 use scda_base::error::Result;
 use scda_base::memory::{copy, reserve};
 use scda_base::numbers::to_usize;
-use scda_format::dataset::additions::{are_rounded, later_user, rows_user};
+use scda_format::dataset::additions::{later_user, rows_user};
 use scda_format::dataset::parse::Metadata;
 use scda_format::dataset::{Dataset, group_user, stored_name, stored_path};
 use scda_format::index::Row;
@@ -159,17 +159,18 @@ impl OwnReader {
     }
 
     /// As [`Self::dataset`], of the last record, with what decides about rows that are to be added. The rows that were added last tell, if
-    /// they are near the end of the file.
+    /// they are near the end of the file, and if the new ones are not rounded: only the dataset has the bounds for those that are.
     ///
     /// # Errors
     /// Those of [`Self::dataset`].
-    pub fn dataset_to_extend(&mut self, name: &str) -> Result<Option<DatasetPlace>> {
+    pub fn dataset_to_extend(&mut self, name: &str, are_rounded: bool) -> Result<Option<DatasetPlace>> {
         let user = stored_name(name).into_owned();
         let is_new = |this: &Self, data| {
             let later = [user.clone(), rows_user(data, &user), later_user(data, &user)];
             later.iter().any(|later| !this.places(later).is_empty())
         };
-        if self.sealed.read > 0
+        if !are_rounded
+            && self.sealed.read > 0
             && let Some((data, number)) = self.read(self.sealed, |state| state.lookup().last_rows(&user))?
             && !is_new(self, data)
         {
@@ -179,12 +180,9 @@ impl OwnReader {
                 let pair = state.sections.position();
                 state.datasets().outline_of_rows(pair, &rows)
             })?;
-            // Earlier rows may have had other bounds, up to those of the dataset.
-            if !are_rounded(&found.dataset.attributes) {
-                name.clone_into(&mut found.dataset.name);
-                let Metadata { dataset, codecs, .. } = found;
-                return Ok(Some(DatasetPlace { data, dataset, big_endian: codecs.big_endian }));
-            }
+            name.clone_into(&mut found.dataset.name);
+            let Metadata { dataset, codecs, .. } = found;
+            return Ok(Some(DatasetPlace { data, dataset, big_endian: codecs.big_endian }));
         }
         self.dataset(name, -1)
     }

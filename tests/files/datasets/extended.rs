@@ -527,6 +527,16 @@ fn rows_keep_each_bound_of_the_dataset() {
         let added = file.dataset(&floats, &[IndexBox::all(&[1])], &[0; 4]);
         assert_eq!(added.is_ok(), is_right, "{relative} {absolute}: {added:?}");
     }
+    // Also after rows that are not rounded, by the same program or by another one.
+    for (relative, absolute) in [(0.0, 0.0), (0.25, 0.5), (0.0, 0.0), (0.25, 0.5)] {
+        file.close().unwrap();
+        file = append(&path);
+        file.tolerate_arguments().unwrap();
+        for (relative, absolute) in [(relative, absolute), (0.0, 0.0), (0.25, 0.5), (0.0, 0.0)] {
+            (floats.max_relative_error, floats.max_absolute_error) = (relative, absolute);
+            put(&mut file, &floats, &[0; 4]);
+        }
+    }
 }
 
 #[test]

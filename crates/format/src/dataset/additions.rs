@@ -104,12 +104,6 @@ pub fn most_rows(attributes: &str) -> Option<u64> {
     of_dataset().or_else(|| attribute(attributes, MAX_ROWS)?.as_u64())
 }
 
-/// Whether these attributes have bounds of rounding.
-#[must_use]
-pub fn are_rounded(attributes: &str) -> bool {
-    [RELATIVE, ABSOLUTE].iter().any(|bound| attribute(attributes, bound).is_some())
-}
-
 /// How many rows the dataset has before those with these attributes.
 #[must_use]
 pub fn first_row(attributes: &str) -> Option<u64> {

@@ -4,6 +4,7 @@ use super::contents::{Contents, Found, MOST_OUTLINED, Metadata, Place, SectionKe
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{copy, reserve};
 use scda_base::numbers::{product, to_usize};
+use scda_format::COUNT_BYTES;
 use scda_format::crc;
 use scda_format::dataset::parse::KnownMetadata;
 use scda_format::dataset::stored_dataset::{DataSection, ElementKind, StoredDataset};
@@ -182,6 +183,17 @@ fn checked(outline: &Outline) -> Result<&[u8]> {
     if u64::from_le_bytes(*crc) == crc_of(&outline.constants, extents) { Ok(extents) } else { Err(wrong()) }
 }
 
+/// Where the data of a section end that begins at an offset, and its data at another one; of a varray, where the sizes of its elements end.
+/// `None` if that is beyond any file.
+fn end_of((section_type, count, size, _): SectionKey, section: u64, data: u64) -> Option<u64> {
+    let (begin, bytes) = match section_type {
+        SectionType::Varray => (section, product(count, COUNT_BYTES as u64)?),
+        SectionType::Array => (data, product(count, size)?),
+        SectionType::Inline | SectionType::Block => (data, size),
+    };
+    begin.max(section).checked_add(bytes)
+}
+
 /// What the file has up to the view of which this is the outline, and how many seals precede that.
 ///
 /// # Errors
@@ -191,11 +203,14 @@ pub(super) fn contents(outline: &Outline) -> Result<(Contents, u64)> {
     let mut contents = Contents::of_outline(extents.number()?);
     let seals = extents.number()?;
     let [first, period, times] = [extents.number()?, extents.number()?, extents.number()?];
+    if (period == 0) != (times == 0) || first.max(period) > MOST_BEFORE as u64 {
+        return Err(wrong());
+    }
     let total = product(period, times).and_then(|repeated| first.checked_add(repeated));
     let total = total.filter(|&total| total <= contents.outlined / DATASET_BYTES).ok_or_else(wrong)?;
     let mut order = Vec::new();
     reserve(&mut order, to_usize(total))?;
-    for _ in 0..first + if times > 0 { period } else { 0 } {
+    for _ in 0..first + period {
         order.push(to_usize(extents.number()?));
     }
     for _ in 1..times {
@@ -238,7 +253,8 @@ pub(super) fn contents(outline: &Outline) -> Result<(Contents, u64)> {
         }
         let [data, offset, records, rows, chunk_rows, chunks, somewhere] = numbers;
         let extent = Extent { records, rows, chunk_rows, chunks, somewhere };
-        if data >= contents.outlined || records == 0 || somewhere > chunks {
+        let is_there = end_of(section, data, offset).is_some_and(|end| end <= contents.outlined);
+        if !is_there || records == 0 || somewhere > chunks {
             return Err(wrong());
         }
         counts.push(records);
@@ -276,6 +292,46 @@ pub(super) fn contents(outline: &Outline) -> Result<(Contents, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An outline of these constants and extents, with the right checksum.
+    fn of(constants: &Out, extents: &[u64]) -> Outline {
+        let mut out = Out::default();
+        extents.iter().for_each(|&number| out.number(number).unwrap());
+        let crc = crc_of(&constants.0, &out.0);
+        out.0.extend(crc.to_le_bytes());
+        Outline { constants: constants.0.clone(), extents: out.0, is_due: false }
+    }
+
+    /// A dataset of so many bytes in chunks of one, in an array.
+    fn dataset(bytes: u64) -> Out {
+        let mut out = Out::default();
+        out.number(0).unwrap();
+        out.number(1).unwrap();
+        out.text(b"a").unwrap();
+        [u64::from(b'A'), bytes, 1, 0].iter().for_each(|&number| out.number(number).unwrap());
+        let text = format!(
+            r#"{{"zarr_format":3,"node_type":"array","shape":[{bytes}],"data_type":"uint8","chunk_grid":{{"name":"regular","configuration":{{"chunk_shape":[1]}}}},"chunk_key_encoding":{{"name":"default"}},"fill_value":0,"codecs":[{{"name":"bytes"}}]}}"#
+        );
+        out.text(text.as_bytes()).unwrap();
+        out.number(0).unwrap();
+        out.text(b"").unwrap();
+        out
+    }
+
+    #[test]
+    fn what_is_wrong_in_spite_of_its_checksum_is_an_error() {
+        let view = 100_000;
+        let found = contents(&of(&dataset(8), &[view, 0, 1, 0, 0, 0, 512, 640, 1, 0, 0, 0, 0]));
+        assert_eq!(found.unwrap().0.found.len(), 1);
+        let wrong = |constants, extents: &[u64]| assert!(contents(&of(&constants, extents)).is_err());
+        // What repeats nothing for ever; more than the file has; data beyond the view.
+        wrong(dataset(8), &[view, 0, 1, 0, 1 << 62, 0, 512, 640, 1, 0, 0, 0, 0]);
+        wrong(dataset(8), &[view, 0, 1, 1, 1 << 62, 0, 0, 512, 640, 1, 0, 0, 0, 0]);
+        wrong(dataset(8), &[view, 0, 1 << 13, 0, 0, 0, 512, 640, 1, 0, 0, 0, 0]);
+        wrong(dataset(1 << 31), &[view, 0, 1, 0, 0, 0, 512, 640, 1, 0, 0, 0, 0]);
+        wrong(dataset(8), &[view, 0, 1, 0, 0, 0, 512, view - 7, 1, 0, 0, 0, 0]);
+        wrong(dataset(8), &[view, 0, 1, 0, 0, 0, view, 640, 1, 0, 0, 0, 0]);
+    }
 
     #[test]
     fn numbers_and_texts() {

@@ -27,6 +27,8 @@ struct LastOfName {
     most: Option<u64>,
     /// What it is, on rank 0: as it was found.
     dataset: Option<Dataset>,
+    /// True if its attributes have the bounds of its rounding, if it is rounded.
+    has_bounds: bool,
 }
 
 impl ExtendedDatasets {
@@ -75,9 +77,11 @@ impl DatasetWriter<'_> {
             let words = "rows can be added only to a file that was opened with params.seal";
             return Err(Error::usage(words).into());
         }
-        let known = match self.cache.extended.0.remove(name) {
+        let are_rounded = dataset.max_relative_error > 0.0 || dataset.max_absolute_error > 0.0;
+        let known = self.cache.extended.0.remove(name);
+        let known = match known.filter(|known| known.has_bounds || !are_rounded) {
             Some(known) => known,
-            None => self.find_to_extend(name)?,
+            None => self.find_to_extend(name, are_rounded)?,
         };
         let first = known.rows;
         // Without a dimension there is no row: the error is that of the check.
@@ -97,13 +101,13 @@ impl DatasetWriter<'_> {
         Ok(Cow::Owned(written))
     }
 
-    /// Finds the last dataset of this name.
-    fn find_to_extend(&mut self, name: &str) -> Result<LastOfName, Failure> {
+    /// Finds the last dataset of this name, to which rows are to be added that are rounded or not.
+    fn find_to_extend(&mut self, name: &str, are_rounded: bool) -> Result<LastOfName, Failure> {
         self.scheduler().place()?;
         self.sections.output().flush()?;
         self.sections.let_rank_0_read()?;
         let found = match self.sections.team().rank() {
-            0 => self.sections.read_own(|own| own.dataset_to_extend(name)).and_then(|found| {
+            0 => self.sections.read_own(|own| own.dataset_to_extend(name, are_rounded)).and_then(|found| {
                 let wrong =
                     |what| Error::argument(format!("rows that are added to the dataset \"{name}\": {what}"));
                 match found {
@@ -121,6 +125,12 @@ impl DatasetWriter<'_> {
         });
         let [data, rows, most] = self.sections.team_mut().share(0, Ok(place.unwrap_or_default()))?;
         let most = Some(most).filter(|&most| most < u64::MAX);
-        Ok(LastOfName { data, rows, most, dataset: found.map(|found| found.dataset) })
+        Ok(LastOfName {
+            data,
+            rows,
+            most,
+            dataset: found.map(|found| found.dataset),
+            has_bounds: are_rounded,
+        })
     }
 }
