@@ -359,7 +359,7 @@ static void steps (MPI_Comm comm, const char *folder) {
   REQUIRE (f == NULL && err == SCDA_ERR_ARG && strstr (scda_last_error_message (), "no step 3") != NULL);
   f = scda_fopen_read (comm, expected, NULL, NULL, NULL, &err);
   f = scda_p4est_read_forest (f, NULL, 0, comm, 0, 0, NULL, NULL, NULL, &c, &q, &err);
-  REQUIRE (f == NULL && err == SCDA_ERR_FORMAT && strstr (scda_last_error_message (), "no forest forest") != NULL);
+  REQUIRE (f == NULL && err == SCDA_ERR_FORMAT && strstr (scda_last_error_message (), "no forest \"forest\"") != NULL);
   /* A field that is not there, of another type, with other components. */
   for (int wrong = 0; wrong < 3; ++wrong) {
     double *none = malloc (sizeof (double) * 3 * (size_t) p->local_num_quadrants + 1);

@@ -343,9 +343,9 @@ static void saved_in_two_halves (const char *path) {
   }
   scda_request_t request;
   p4est_t *p = refined (MPI_COMM_WORLD, connectivity_of (1), 0);
-  int err = -1;
+  int err = SCDA_SUCCESS;
   REQUIRE (scda_p4est_save_begin ("/no/such/folder/f.scda", p, 1, 0, NULL, &request) == SCDA_ERR_NO_SUCH_FILE);
-  REQUIRE (scda_test (&request) == 1 && scda_wait (&request, &err) != 0);
+  REQUIRE (scda_test (&request) == 1 && scda_wait (&request, &err) != 0 && err == SCDA_ERR_ARG);
   destroy (p);
 }
 

@@ -1649,7 +1649,7 @@ int scda_test(const scda_request_t *request);
  * @param [in,out] request  The request, which is none then. Must not be NULL. One that is none, because all its members are 0 or because
  *                          it was waited for, is complete: so a loop may wait before it begins its first commit.
  * @param [in,out] err      The error code. After an error the file is closed: its next call returns
- *                          `SCDA_ERR_USAGE`. If the request is none, because the call that was to begin it has failed, the error in `*err` stays.
+ *                          `SCDA_ERR_USAGE`. If the request is none, because the call that was to begin it has failed, the error in `*err` stays, or, if there is none, is `SCDA_ERR_ARG`.
  * @return                  0 if that went well.
  * Errors: those of `scda_fcommit` or `scda_fclose`; `SCDA_ERR_USAGE` if an earlier call on the file has returned the
  * error that closed it, and for a copy of a request that was waited for.

@@ -68,6 +68,8 @@ versioned!(scda_statistics_t, "statistics", "the program", of_statistics(&Statis
 
 /// No request.
 const NONE: scda_request_t = scda_request_t { file: null_mut(), number: 0 };
+/// That of a call which failed to begin one: waiting for it fails, too.
+const FAILED: scda_request_t = scda_request_t { file: null_mut(), number: u64::MAX };
 
 /// The first half of `scda_fcommit`: returns when all that was written before is copied. The thread of the file
 /// writes it while the program computes; with `params.background_bytes` 0 the calls have written it. The second half,
@@ -89,7 +91,7 @@ pub unsafe extern "C" fn scda_fcommit_begin(
     request: Option<&mut MaybeUninit<scda_request_t>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
-    let mut begun = NONE;
+    let mut begun = FAILED;
     let body = |context: &mut Context| {
         let number = context.writer()?.commit_begin()?.number();
         begun = scda_request_t { file: f, number };
@@ -119,7 +121,7 @@ pub unsafe extern "C" fn scda_fclose_begin(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let is_wanted = request.is_some();
-    let mut begun = NONE;
+    let mut begun = FAILED;
     let body = |context: &mut Context| {
         if !is_wanted {
             context.refuse(Error::argument("request is NULL"));
@@ -173,7 +175,7 @@ fn is_written(request: scda_request_t) -> bool {
 /// @param [in,out] request  The request, which is none then. Must not be NULL. One that is none, because all its members are 0 or because
 ///                          it was waited for, is complete: so a loop may wait before it begins its first commit.
 /// @param [in,out] err      The error code. After an error the file is closed: its next call returns
-///                          `SCDA_ERR_USAGE`. If the request is none, because the call that was to begin it has failed, the error in `*err` stays.
+///                          `SCDA_ERR_USAGE`. If the request is none, because the call that was to begin it has failed, the error in `*err` stays, or, if there is none, is `SCDA_ERR_ARG`.
 /// @return                  0 if that went well.
 /// Errors: those of `scda_fcommit` or `scda_fclose`; `SCDA_ERR_USAGE` if an earlier call on the file has returned the
 /// error that closed it, and for a copy of a request that was waited for.
@@ -191,7 +193,10 @@ pub unsafe extern "C" fn scda_wait(
 
 fn wait(scda_request_t { file, number }: scda_request_t) -> Result<(c_int, Outcome)> {
     if file.is_null() {
-        return Ok((0, Outcome::Success));
+        return match number {
+            0 => Ok((0, Outcome::Success)),
+            _ => Err(Error::argument("request: the call that was to begin it has failed")),
+        };
     }
     #[cfg(feature = "mpi")]
     super::context::forget_begun(file);
