@@ -218,9 +218,11 @@ impl Target {
         if !is_torn && (header.iter().any(|&byte| byte != 0) || !is_of_header) {
             return Ok(());
         }
-        let words = format!(
-            "file header: only {size} of {FILE_HEADER_BYTES} bytes: the creation of the file was interrupted; create it anew"
-        );
+        let found = match size < FILE_HEADER_BYTES as u64 {
+            true => format!("only {size} of {FILE_HEADER_BYTES} bytes"),
+            false => "its beginning is missing".to_owned(),
+        };
+        let words = format!("file header: {found}: the creation of the file was interrupted; create it anew");
         Err(Error::new(ErrorKind::NoSuchFile, words))
     }
 

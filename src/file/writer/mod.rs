@@ -185,10 +185,13 @@ fn note_truncation(
 /// Makes room for the superblock of HDF5 after the header of a file of which nothing else stays. Returns where the file ends. Collective.
 fn lengthen_header(team: &mut Team, file: &mut dyn ParallelFile, style: LineBreak) -> Result<u64, Failure> {
     let block = reserved_section(&scda_hdf5::reserved(), style);
+    // What follows goes first: after a loss of power, there are zeros where the block is not.
+    let cut = file.truncate(FILE_HEADER_BYTES as u64);
+    team.agree(cut)?;
+    let synced = file.sync();
+    team.agree(synced)?;
     let mine = if team.rank() == 0 { file.write_at(FILE_HEADER_BYTES as u64, &[&block]) } else { Ok(()) };
     team.agree(mine)?;
-    let cut = file.truncate(LONG_HEADER_BYTES);
-    team.agree(cut)?;
     let synced = file.sync();
     team.agree(synced)?;
     Ok(LONG_HEADER_BYTES)
