@@ -66,7 +66,11 @@ pub fn reserved_section(data: &[u8; RESERVED_BYTES], style: LineBreak) -> Vec<u8
 pub fn is_reserved(block: &[u8; RESERVED_SECTION_BYTES]) -> bool {
     let (head, padding) = (block.first_chunk(), &block[BLOCK_HEAD_BYTES + RESERVED_BYTES..]);
     head.is_some_and(|head| block_bytes(head, RESERVED) == Some(RESERVED_BYTES as u64))
-        && padding.iter().any(|&byte| byte != 0)
+        && [LineBreak::Unix, LineBreak::Mime].into_iter().any(|style| {
+            // As it was written, with zeros in the place of the superblock.
+            let mut expected = [0; MAX_DATA_PADDING];
+            padding == data_padding(&mut expected, RESERVED_BYTES as u64, Some(0), style)
+        })
 }
 
 /// All bytes of the block of a view with these objects and this root group.
