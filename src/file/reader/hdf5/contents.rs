@@ -21,7 +21,7 @@ use scda_format::seal::{SEAL_BYTES, Seal};
 use scda_hdf5::{Data, Objects, Part, Shown, View};
 use scda_storage::ParallelFile;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Rows that are read at once.
@@ -95,8 +95,8 @@ const MAX_KNOWN_BYTES: usize = 1 << 14;
 pub struct Contents {
     /// In the order of the file. Of those before an outline, the last one of each name.
     pub(super) found: Vec<Found>,
-    /// The numbers of the last ones of each name.
-    pub(super) last: HashMap<Box<str>, usize>,
+    /// The numbers of the last ones of each name. No hash table: checkers for leaks do not find what one refers to.
+    pub(super) last: BTreeMap<Box<str>, usize>,
     /// The number of added rows of all.
     parts: usize,
     pub(super) groups: BTreeMap<String, String>,
