@@ -197,7 +197,8 @@ impl Sections {
             self.sync()?;
         }
         if root > 0 {
-            self.write_superblock(root)?;
+            let end = self.end();
+            write_superblock(&mut self.output, Superblock { root, end })?;
             if sync {
                 self.sync()?;
             }
@@ -227,20 +228,6 @@ impl Sections {
             mine.map(|()| found.as_ref().map_or([0; 2], |view| [view.section.len() as u64, view.root]));
         let [bytes, root] = self.team_mut().share(0, words)?;
         Ok((found, bytes, root))
-    }
-
-    /// Makes HDF5 find the view of the last seal: one write, so that a superblock is the one before or this one. Collective.
-    fn write_superblock(&mut self, root: u64) -> Result<(), Failure> {
-        let superblock = Superblock { root, end: self.end() };
-        let mine = match self.team().rank() {
-            0 => superblock.to_bytes().and_then(|bytes| {
-                let file = self.output.file_mut().now()?.unsummed();
-                file.write_at(SUPERBLOCK_OFFSET, &[&bytes])
-            }),
-            _ => Ok(()),
-        };
-        self.team_mut().agree(mine)?;
-        Ok(())
     }
 
     /// Reads on rank 0, after a flush, what is in the file: see [`OwnReader`].
@@ -285,4 +272,17 @@ impl Sections {
     pub fn into_output(self) -> Output {
         self.output
     }
+}
+
+/// Makes HDF5 find the view of the last seal: one write, so that a superblock is the one before or this one. Collective.
+fn write_superblock(output: &mut Output, superblock: Superblock) -> Result<(), Failure> {
+    let (team, file, _) = output.parts();
+    let mine = match team.rank() {
+        0 => superblock
+            .to_bytes()
+            .and_then(|bytes| file.now()?.unsummed().write_at(SUPERBLOCK_OFFSET, &[&bytes])),
+        _ => Ok(()),
+    };
+    team.agree(mine)?;
+    Ok(())
 }
