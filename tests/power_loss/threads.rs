@@ -142,7 +142,8 @@ unsafe extern "C" fn syscall(
                 let place = unsafe { AtomicU32::from_ptr(a as *mut u32) };
                 own.wait(place, c as u32)
             }
-            libc::FUTEX_WAKE => own.wake(a, c),
+            // A rank's thread that ends waits outside of the schedule, for locks of the standard library.
+            libc::FUTEX_WAKE => own.wake(a, c).filter(|&woken| woken as usize >= c),
             _ => None,
         };
         if let Some(result) = done {
