@@ -377,7 +377,7 @@ def seals() -> None:
         0,
         len(WHOLE) + len(second),
     )
-    torn("seal-behind", whole + later, "a whole section after the last seal: it is not committed", 2, len(later))
+    torn("seal-followed", whole + later, "a whole section after the last seal: it is not committed", 2, len(later))
     torn("seal-half", whole + later[:70], "a part of a section after the last seal", 2, 70)
     torn("seal-zeros", whole + bytes(512), "zeros after the last seal: what a loss of power leaves", 2, 512)
     torn(
