@@ -20,6 +20,7 @@ pub(super) struct Names {
     first: u64,
     /// The seals that the file had when it was appended to, unless all of them are among these.
     older: Option<Older>,
+    /// True if no seal follows the next one.
     is_last: bool,
 }
 
