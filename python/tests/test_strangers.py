@@ -13,7 +13,6 @@ from typing import Any, Iterator
 import numpy as np
 import pytest
 import scda
-import test_amrex
 from arrays import names
 from conftest import SECONDS
 
@@ -132,35 +131,16 @@ def test_pipes_and_devices_are_not_read(place: Path) -> None:
     with h5py.File("a.h5", "w") as h:
         virtual(h, "v", "raw.h5", "x")
     assert "not a file" in run("import", "--external", "-f", "a.h5", "a.scda").stderr
-    for file, to in (("Header", "/dev/zero"), ("Level_0/Cell_H", "pipe"), ("Level_1/Cell_D_00000", "/dev/zero")):
-        folder = test_amrex.write(place / os.path.basename(file))
-        for is_link in (False, True):
-            (folder / file).unlink()
-            if is_link:
-                (folder / file).symlink_to(os.path.abspath(to))
-            else:
-                os.mkfifo(folder / file)
-            done = run("import", *["--external"][: int(is_link)], folder, "c.scda")
-            assert done.returncode in (1, 2) and os.path.basename(file) in done.stderr and "Traceback" not in done.stderr, done
     assert sorted(os.listdir()) == ["a.h5", "a.scda", "pipe", "raw.h5"]
 
 
-def test_links_lead_out_of_a_plotfile_on_request_only(place: Path) -> None:
-    folder = test_amrex.write(place / "sent" / "plt")
-    data = folder / "Level_0" / "Cell_D_00000"
-    data.rename(place / "cells")
-    data.symlink_to("../../../cells")
-    with pytest.raises(scda.FormatError, match="leads out of the folder; external=True"):
-        scda.import_("plt", "a.scda")
-    assert scda.import_("plt", "a.scda", external=True) == []
-    # One within it is one of its own.
-    data.unlink()
-    (place / "cells").rename(folder / "cells")
-    data.symlink_to("../cells")
-    assert scda.import_("plt", "a.scda", force=True) == []
+def test_only_hdf5_has_data_in_other_files(place: Path) -> None:
     np.savez("n.npz", x=SECRET)
-    with pytest.raises(scda.ArgumentError, match="for files of HDF5 and AMReX"):
+    with pytest.raises(scda.ArgumentError, match="for files of HDF5, found NPZ"):
         scda.import_("n.npz", "n.scda", external=True)
+    os.mkdir("folder")
+    with pytest.raises(scda.FormatError, match="folder: a folder without any of zarr.json"):
+        scda.import_("folder", "n.scda")
 
 
 STAND_IN = """

@@ -80,13 +80,13 @@ def _parser() -> argparse.ArgumentParser:
     text = "the forest; if not given, the only one of FILE"
     command.add_argument("--group", metavar="NAME", help=text)
 
-    text = "Make a file from one of HDF5, NetCDF, NumPy (.npz), SDF, AMReX or Zarr"
+    text = "Make a file from one of HDF5, NetCDF, NumPy (.npz), SDF or Zarr"
     command = add(import_file, "import", text, ("IN", "the file to import"))
     command.add_argument("out", metavar="OUT", help="the file to write")
     _add_without(command)
     text = "stop at the first thing that an scda file has no place for, instead of leaving it out"
     command.add_argument("--strict", action="store_true", help=text)
-    text = "also read the data that are in other files, of HDF5, or beyond symbolic links, of AMReX"
+    text = "also read the data that an HDF5 file has in other files"
     command.add_argument("--external", action="store_true", help=text)
     command.add_argument("--no-seal", action="store_true", help="do not seal the new file")
     words = "whether programs for HDF5 can also read the new file"

@@ -96,7 +96,7 @@ def import_(
     tell: Optional[Callable[[str], None]] = None,
     progress: Optional[Progress] = None,
 ) -> list[str]:
-    """Makes a file from one of HDF5, NetCDF, NumPy (.npz), SDF, AMReX or Zarr, as ``scda import`` does. Of the first two needs h5py, of the last zarr.
+    """Makes a file from one of HDF5, NetCDF, NumPy (.npz), SDF or Zarr, as ``scda import`` does. Of the first two needs h5py, of the last zarr.
 
     The file is read in a process of its own: if it makes the library that reads it crash, that is an error here.
 
@@ -105,8 +105,7 @@ def import_(
         out: the new file.
         without: names to leave out, which may be patterns.
         strict: whether what a scda file has no place for is an error; else it is left out.
-        external: whether data that are in other files are read, too: external storage and sources of virtual datasets of HDF5, and
-            what is beyond a symbolic link in a plotfile. Only for a file from a source that you trust: it can name any file.
+        external: whether data that are in other files are read, too: external storage and sources of virtual datasets of HDF5. Only for a file from a source that you trust: it can name any file.
         seal: whether the new file is sealed.
         hdf5: whether it is also an HDF5 file, if it is sealed.
         force: whether a file that exists is replaced.

@@ -1,4 +1,4 @@
-"""Imports files of HDF5, NetCDF, NumPy (.npz) and SDF, and folders of AMReX and Zarr."""
+"""Imports files of HDF5, NetCDF, NumPy (.npz) and SDF, and folders of Zarr."""
 
 from __future__ import annotations
 
@@ -47,15 +47,13 @@ def convert(
     """Writes the arrays of a file to a new scda file.
 
     Args:
-        path: a file of HDF5, NetCDF, NumPy (.npz) or SDF: its first bytes tell which; or the folder of a plotfile of
-            AMReX, or of Zarr.
+        path: a file of HDF5, NetCDF, NumPy (.npz) or SDF: its first bytes tell which; or a folder of Zarr.
         out: the new file.
         seal: whether it is sealed.
         hdf5: whether it is also an HDF5 file, if it is sealed.
         without: patterns of names to leave out.
         strict: whether what a scda file has no place for is an error.
-        external: whether items that the file has in other files are read: external storage and sources of virtual datasets of HDF5,
-            and what is beyond a symbolic link in a plotfile.
+        external: whether items that the file has in other files are read: external storage and sources of virtual datasets of HDF5.
         tell: else it is called with a line about each such thing.
         progress: is told the bytes that are done.
 
@@ -64,7 +62,7 @@ def convert(
     """
     kind = _kind(path)
     if external and not kind.has_external:
-        raise ArgumentError(f"{path}: external=True is for files of HDF5 and AMReX, found {kind.format}", None, path)
+        raise ArgumentError(f"{path}: external=True is for files of HDF5, found {kind.format}", None, path)
     patterns = list(without)
 
     def is_wanted(name: str) -> bool:
@@ -100,9 +98,7 @@ def _kind(path: str) -> type[Importer]:
 
         return Zarr
     if os.path.isdir(path):
-        from ._import_amrex import Amrex
-
-        return Amrex
+        raise FormatError(f"{path}: a folder without any of {', '.join(ZARR_MARKS)}, so none of Zarr", None, path)
     with open_file(path) as file:
         head = file.read(8)
         at = 0

@@ -94,7 +94,10 @@ class PatchMesh:
         self.domain: NDArray[np.int64] = parts["domain"][:]
         geometry = parts["geometry"][:]
         self.origin, self._spacing = geometry
-        self.offsets, self.checksum, wrong = mesh_of_patches(self.boxes, self.level, self.ratio, self.domain, geometry)
+        offsets, self.checksum, wrong = _core.patch_mesh(
+            d, flat(self.boxes, "i8"), flat(self.level, "i4"), flat(self.ratio, "i4"), flat(self.domain, "i8"), flat(geometry, "f8")
+        )
+        self.offsets: NDArray[np.int64] = np.array(offsets, np.int64)
         expect_right(patches, wrong, {**parts, "boxes": boxes})
         named = boxes.attrs.get(MESH, self.checksum)
         if named != self.checksum:
@@ -123,21 +126,6 @@ class PatchMesh:
     def shape(self, number: int) -> tuple[int, ...]:
         """The shape of an array of the cells of a patch: x last."""
         return tuple(int(n) for n in self.boxes[number, 1, ::-1])
-
-
-def mesh_of_patches(
-    boxes: NDArray[np.int64],
-    level: NDArray[np.int32],
-    ratio: NDArray[np.int32],
-    domain: NDArray[np.int64],
-    geometry: NDArray[np.float64],
-) -> tuple[NDArray[np.int64], str, Optional[tuple[str, str]]]:
-    """Where the cells of each patch begin, with the end of all, and the checksum of the mesh; and the dataset that is wrong and how, if
-    one is."""
-    offsets, checksum, wrong = _core.patch_mesh(
-        boxes.shape[2], flat(boxes, "i8"), flat(level, "i4"), flat(ratio, "i4"), flat(domain, "i8"), flat(geometry, "f8")
-    )
-    return np.array(offsets, np.int64), checksum, wrong
 
 
 class PatchStep:

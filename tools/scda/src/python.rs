@@ -152,10 +152,6 @@ dimension_names become names of dimensions; the fill value of integers of versio
 _ARRAY_DIMENSIONS is _FillValue, too, as xarray takes it. A folder with a symbolic link or a special
 file is an error.
 
-AMReX: IN is the folder of a plotfile with lists of FABs of version 1, the default. Its cells
-become a group patches with one time step; ghost cells, particles and other contents are not
-imported. A symbolic link that leads out of the folder is an error without --external.
-
 SDF: arrays become contiguous datasets, in the order of the file; those of one label records.
   label                  the name; if no dataset can have it, its wrong characters become _, and ~
                          and a number follow
@@ -165,11 +161,10 @@ SDF: arrays become contiguous datasets, in the order of the file; those of one l
 The attribute sdf of such a dataset has its label, letter of the type, and bytes_per_word. SDF for IDL
 writes unsigned integers as i: they become negative from 2^31 or 2^63 on."#;
 
-/// Import a file of HDF5, NetCDF, NumPy or SDF, or a folder of AMReX or Zarr
+/// Import a file of HDF5, NetCDF, NumPy or SDF, or a folder of Zarr
 ///
-/// Each array of an HDF5, NetCDF, .npz or SDF file becomes a dataset with its name. A plotfile of AMReX becomes a mesh of patches, an array
-/// of Zarr a dataset. The beginning of the file tells which of them it is. Runs the Python package scda, by python3 or the interpreter that
-/// SCDA_PYTHON names.
+/// Each array of an HDF5, NetCDF, .npz or SDF file becomes a dataset with its name, and so does each array of Zarr. The beginning of the file
+/// tells which of them it is. Runs the Python package scda, by python3 or the interpreter that SCDA_PYTHON names.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{DESCRIPTION}\n\n{EXAMPLES}"))]
 pub struct ImportArgs {
@@ -185,8 +180,7 @@ pub struct ImportArgs {
     /// Stop at the first thing that an scda file has no place for, instead of leaving it out
     #[arg(long)]
     strict: bool,
-    /// Also import the data that an HDF5 file has in other files, and what is beyond the symbolic links of a plotfile: only from a source
-    /// that you trust, as they can lead to any of your files
+    /// Also import the data that an HDF5 file has in other files: only from a source that you trust, as they can be any of your files
     #[arg(long)]
     external: bool,
     #[command(flatten)]
