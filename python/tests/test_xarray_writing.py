@@ -65,6 +65,21 @@ def test_time_steps_are_appended(counts: tuple[int, ...], is_lazy: bool, group: 
     scda.verify(path)
 
 
+@pytest.mark.parametrize("dim", ["time", "x"])
+def test_steps_are_compressed_as_the_first_one(dim: str, tmp_path: Path) -> None:
+    for number in range(3):
+        part = xr.Dataset({name: ((dim, "y"), np.full((1, 8), float(number))) for name in "uv"}, coords={dim: [number]})
+        encoding = {"v": {"zlib": True, "chunksizes": (1, 4)}} if number == 0 else None
+        part.scda.to_scda(tmp_path / "f.scda", append_dim=dim, encoding=encoding)
+    with scda.open(tmp_path / "f.scda") as f:
+        found = [(f[name, number].chunks if dim == "time" else f[name].chunks) for name in (dim, "u", "v") for number in range(3)]
+    assert found == [None] * 6 + [(4,) if dim == "time" else (1, 4)] * 3
+    # A copy is compressed likewise, too.
+    opened(tmp_path / "f.scda").scda.to_scda(tmp_path / "copy.scda")
+    with scda.open(tmp_path / "copy.scda") as f:
+        assert [f[name].chunks is None for name in (dim, "u", "v")] == [True, True, False]
+
+
 def test_what_cannot_be_appended_leaves_the_file(tmp_path: Path) -> None:
     path = tmp_path / "f.scda"
     steps(0, 2).scda.to_scda(path, append_dim="time", encoding=ENCODING)

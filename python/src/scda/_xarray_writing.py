@@ -28,7 +28,7 @@ _CF: tuple[str, ...] = ("dtype", "_FillValue", "missing_value", "scale_factor", 
 _CF += ("units", "calendar", "coordinates", "grid_mapping")
 # The attributes with the bounds of rounding begin with this; then `encoding` has their names.
 _OF_SCDA = "scda_"
-_CHUNKS = ("chunks", "chunksizes", "preferred_chunks")
+_CHUNKS = ("chunks", "chunksizes")
 # What bounds of times have in common with these: then, as CF wants it, only the times say so.
 _OF_BOUNDS = ("units", "standard_name", "axis", "positive", "calendar", "long_name", "leap_month", "leap_year", "month_lengths")
 _UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
@@ -509,8 +509,6 @@ def _options(variable: Any) -> dict[str, Any]:
 def _chunks(variable: Any) -> Optional[tuple[int, ...]]:
     encoding = variable.encoding
     found = encoding.get("chunks") or encoding.get("chunksizes")
-    if found is None and encoding.get("preferred_chunks"):
-        found = tuple(encoding["preferred_chunks"].get(dim, n) for dim, n in zip(variable.dims, variable.shape))
     # Those of an array of another shape are of no use.
     if not found or len(found) != len(variable.shape):
         return None
