@@ -3,13 +3,17 @@
  *   cluster write DIR DRIVER            writes what `matrix` compares with, on one node
  *   cluster matrix DIR DRIVER TIMES     files in every way: each byte is read on all ranks, in other partitions, and the files are
  *                                       those of `write`
- *   cluster steps FILE STEPS            appends so many steps, or fewer if there is an error, which all ranks have; tells each commit
- *   cluster check FILE LEAST            at least the first LEAST steps are there, and right; appends one more
+ *   cluster append FILE STEPS           appends so many steps, or fewer if there is an error, which all ranks have; tells each commit
+ *   cluster replace FILE STEPS          the same, but each step is a file that replaces the one before
+ *   cluster check HOW FILE LEAST        at least the first LEAST steps of `append` or `replace` are there, and right; writes one more
+ *   cluster speed FILE                  libscda beside one rank that gathers and writes, by turns; NFS has the bytes when a file is closed
  *   cluster hold FILE SECONDS           has the file open for writing
  *   cluster in_use FILE                 nobody else may write it
  *   cluster refused FILE                nobody may create it */
 #define _POSIX_C_SOURCE 200809L
 #include "everything.h"
+
+#include <fcntl.h>
 
 enum { most_ranks = 256, arrays = 3, step_elems = 24007 };
 
@@ -99,39 +103,117 @@ static void write_or_compare (const char *dir, int driver, int times) {
   }
 }
 
-/* How many steps are in the file, all of which are right. */
-static uint64_t steps_in (const char *name) {
+/* How many steps were written, all of which are right. A file that replaces others has the last one, and its number. */
+static uint64_t steps_in (const char *name, int replaces) {
   scda_params_t params = default_params ();
+  char user[SCDA_USER_STRING_BYTES + 1];
   uint64_t n = 0, state = 5;
   int err;
   params.verify = 1;
-  scda_fcontext_t *f = scda_fopen_read (g.comm, name, NULL, NULL, &params, &err);
+  scda_fcontext_t *f = scda_fopen_read (g.comm, name, user, NULL, &params, &err);
   if (f == NULL) { return 0; }
+  if (replaces) { REQUIRE ((n = strtoull (user, NULL, 10)) > 0), --n; }
   for (; !info_of (f).at_end; ++n) { read_array (&f, n, &state); }
   REQUIRE (scda_fclose (f, &err) == 0);
   return n;
 }
 
-static void append_steps (const char *name, uint64_t steps, int must) {
+/* Whether all ranks have the same result, and no error if there `must` be none. */
+static int goes_on (int err, int must) {
+  CHECK (all_same (g, (uint64_t) err));
+  if (must) { CHECK (err == 0); }
+  if (err != 0 && g.rank == 0) { printf ("error %d: %s\n", err, scda_last_error_message ()), fflush (stdout); }
+  return err == 0;
+}
+
+static void tell (uint64_t n) {
+  if (g.rank == 0) { printf ("step %llu\n", (unsigned long long) n), fflush (stdout); }
+}
+
+static void append_steps (const char *name, uint64_t steps, uint64_t state, int must) {
   scda_params_t params = default_params ();
-  uint64_t state = (uint64_t) getpid ();
-  int err, closed;
+  int err;
   params.seal = 1;
   scda_fcontext_t *f = scda_fopen_append (g.comm, name, NULL, NULL, &params, &err);
-  uint64_t n = f != NULL ? steps_in (name) : 0;
+  uint64_t n = f != NULL ? steps_in (name, 0) : 0;
   if (err == SCDA_ERR_NO_SUCH_FILE) { f = scda_fopen_write (g.comm, name, "steps", NULL, &params, &err); }
-  CHECK (all_same (g, (uint64_t) err));
-  MPI_Bcast (&state, 1, MPI_UINT64_T, 0, g.comm);
-  for (const uint64_t end = n + steps; f != NULL && n < end; ++n) {
+  for (const uint64_t end = n + steps; goes_on (err, must) && n < end;) {
     f = write_array (f, n, step_elems, &state, &err);
     if (f != NULL) { f = scda_fcommit (f, &err); }
-    CHECK (all_same (g, (uint64_t) err));
-    if (f != NULL && g.rank == 0) { printf ("step %llu\n", (unsigned long long) n + 1), fflush (stdout); }
+    if (f != NULL) { tell (++n); }
   }
-  if (err != 0 && g.rank == 0) { printf ("error %d: %s\n", err, scda_last_error_message ()), fflush (stdout); }
-  closed = scda_fclose (f, &err);
-  CHECK (all_same (g, (uint64_t) closed));
-  if (must) { CHECK (f != NULL && closed == 0); }
+  if (f != NULL) { goes_on (scda_fclose (f, &err), must); }
+}
+
+static void replace_steps (const char *name, uint64_t steps, uint64_t state, int must) {
+  scda_params_t params = default_params ();
+  char user[32];
+  params.seal = params.atomic = params.keep = 1;
+  for (uint64_t n = steps_in (name, 1), end = n + steps; n < end; tell (++n)) {
+    int err;
+    snprintf (user, sizeof user, "%llu", (unsigned long long) n + 1);
+    scda_fcontext_t *f = scda_fopen_write (g.comm, name, user, NULL, &params, &err);
+    if (f != NULL) { f = write_array (f, n, step_elems, &state, &err); }
+    if (f != NULL) { scda_fclose (f, &err); }
+    if (!goes_on (err, must)) { return; }
+  }
+}
+
+static void write_steps (const char *how, const char *name, uint64_t steps, int must) {
+  uint64_t state = (uint64_t) getpid ();
+  MPI_Bcast (&state, 1, MPI_UINT64_T, 0, g.comm);
+  (strcmp (how, "replace") == 0 ? replace_steps : append_steps) (name, steps, state, must);
+}
+
+/* One rank receives the bytes of each other one and writes them. */
+static void gather (const char *name, unsigned char *data, int bytes) {
+  if (g.rank != 0) {
+    MPI_Send (data, bytes, MPI_BYTE, 0, 0, g.comm);
+    return;
+  }
+  const int fd = open (name, O_CREAT | O_WRONLY, 0666);
+  REQUIRE (fd >= 0);
+  for (int p = 0; p < g.size; ++p) {
+    if (p > 0) { MPI_Recv (data, bytes, MPI_BYTE, p, 0, g.comm, MPI_STATUS_IGNORE); }
+    REQUIRE (pwrite (fd, data, (size_t) bytes, (off_t) p * bytes) == bytes);
+  }
+  REQUIRE (close (fd) == 0);
+}
+
+static void write_array_of (const char *name, const unsigned char *data, int bytes) {
+  int err;
+  for (int p = 0; p < g.size; ++p) { Nq[p] = (uint64_t) bytes; }
+  scda_fcontext_t *f = scda_fopen_write (g.comm, name, "speed", NULL, NULL, &err);
+  f = scda_fwrite_array (f, data, Nq, 1, 0, "array", NULL, SCDA_ENCODE_NONE, &err);
+  REQUIRE (scda_fclose (f, &err) == 0);
+}
+
+static int less (const void *a, const void *b) { return *(const double *) a < *(const double *) b ? -1 : 1; }
+
+static void compare_speed (const char *name) {
+  enum { times = 9 };
+  for (int bytes = 1000; bytes <= 10000000; bytes *= 10) {
+    double taken[2][times], ratios[times];
+    unsigned char *data = get_memory ((uint64_t) bytes);
+    memset (data, g.rank, (size_t) bytes);
+    for (int k = -2; k < 2 * times; ++k) { /* the first two are not counted */
+      const int ours = (k ^ k >> 1) & 1;
+      barrier (g);
+      const double begin = MPI_Wtime ();
+      if (ours) { write_array_of (name, data, bytes); }
+      else { gather (name, data, bytes); }
+      barrier (g);
+      if (k >= 0) { taken[ours][k / 2] = MPI_Wtime () - begin; }
+      if (g.rank == 0) { REQUIRE (remove (name) == 0); }
+    }
+    for (int k = 0; k < times; ++k) { ratios[k] = taken[1][k] / taken[0][k]; }
+    qsort (taken[0], times, sizeof (double), less), qsort (taken[1], times, sizeof (double), less), qsort (ratios, times, sizeof (double), less);
+    if (g.rank == 0) {
+      printf ("%d ranks, %d bytes each: one writer %.4f s, libscda %.4f s, %.2f times as long\n", g.size, bytes, taken[0][times / 2],
+              taken[1][times / 2], ratios[times / 2]);
+    }
+    free (data);
+  }
 }
 
 int main (int argc, char **argv) {
@@ -142,10 +224,12 @@ int main (int argc, char **argv) {
   int err = 0;
   if (strcmp (what, "write") == 0) { write_or_compare (name, atoi (argv[3]), 0); }
   else if (strcmp (what, "matrix") == 0) { write_or_compare (name, atoi (argv[3]), atoi (argv[4])); }
-  else if (strcmp (what, "steps") == 0) { append_steps (name, strtoull (argv[3], NULL, 10), 0); }
+  else if (strcmp (what, "append") == 0 || strcmp (what, "replace") == 0) { write_steps (what, name, strtoull (argv[3], NULL, 10), 0); }
   else if (strcmp (what, "check") == 0) {
-    CHECK (steps_in (name) >= strtoull (argv[3], NULL, 10));
-    append_steps (name, 1, 1);
+    CHECK (steps_in (argv[3], strcmp (name, "replace") == 0) >= strtoull (argv[4], NULL, 10));
+    write_steps (name, argv[3], 1, 1);
+  } else if (strcmp (what, "speed") == 0) {
+    compare_speed (name);
   } else {
     scda_fcontext_t *f = scda_fopen_write (g.comm, name, "held", NULL, NULL, &err);
     if (strcmp (what, "hold") == 0) {

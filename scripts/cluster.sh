@@ -12,6 +12,7 @@ declare -A mounts=(
   [nfs4.2]="nfs vers=4.2" [nfs4.1]="nfs vers=4.1" [nfs4.0]="nfs vers=4.0" [nfs3]="nfs vers=3" [nfs3-nolock]="nfs vers=3,nolock"
   [nfs4-soft]="nfs vers=4.2,soft,timeo=50,retrans=2" [nfs4-noac]="nfs vers=4.2,noac" [nfs4-sync]="nfs vers=4.2,sync"
   [nfs4-locallock]="nfs vers=4.0,local_lock=all" [nfs3-locallock]="nfs vers=3,local_lock=flock" [ocfs2]="ocfs2 rw" [sshfs]="sshfs"
+  [glusterfs]="glusterfs" [moosefs]="moosefs"
 )
 
 if [ "${1-}" = init ]; then # the first process of a node
@@ -48,8 +49,8 @@ if [ "${1-}" = init ]; then # the first process of a node
   rpc.statd
   for module in nfs nfsv3 nfsv4 fuse; do modprobe $module; done
   if [ "$scda_node" = srv ]; then
-    modprobe nfsd
-    mount /dev/ubda /run/export 2>/dev/null || { mkfs.ext4 -q -F /dev/ubda && mount /dev/ubda /run/export; }
+    modprobe -a nfsd quota_v2
+    mount -o usrquota /dev/ubda /run/export 2>/dev/null || { mkfs.ext4 -q -F -O quota /dev/ubda && mount -o usrquota /dev/ubda /run/export; }
     mkdir -p /run/export/.recovery # the clients that may reclaim their locks after a crash
     mount --bind /run/export/.recovery /var/lib/nfs/v4recovery
     mount -t nfsd nfsd /proc/fs/nfsd
@@ -108,9 +109,9 @@ declare -A pids
 boot() {
   [ -z "${pids[$1]-}" ] || return 0
   ip link show "t$1" >/dev/null 2>&1 || { ip tuntap add "t$1" mode tap && ip link set "t$1" master br0 up; }
-  local disk=ubdbc=$folder/shared.img
-  [ "$1" != srv ] || disk=ubda=$folder/srv.img
-  LD_PRELOAD=$folder/uml.so TMPDIR=/dev/shm setsid linux.uml mem=640M root=/dev/root rootfstype=hostfs rootflags=/ ro \
+  local disk=ubdbc=$folder/shared.img memory=640M
+  [ "$1" != srv ] || { disk=ubda=$folder/srv.img && memory=1200M; } # for MooseFS
+  LD_PRELOAD=$folder/uml.so TMPDIR=/dev/shm setsid linux.uml mem=$memory root=/dev/root rootfstype=hostfs rootflags=/ ro \
     "init=$root/scripts/cluster.sh" con=null con0=null,fd:1 "$disk" "eth0=tuntap,t$1,52:54:0a:4d:00:$(printf %02x "${1//[!0-9]/}0")" \
     "scda_node=$1" "scda_address=$(address "$1")" "scda_keys=$folder" "scda_folders=$root" "umid=$1" "uml_dir=$folder/uml" -- init \
     >"$folder/logs/$1.log" 2>&1 </dev/null &
@@ -138,6 +139,21 @@ mount_on() { # NODE FILESYSTEM
   [[ $options != *vers=3* ]] || source=srv:/run/export
   case $kind in
   nfs) on "$1" "mount -t nfs -o $options $source $data" ;;
+  glusterfs)
+    on srv "pidof -q glusterd || { mkdir -p /run/gluster /var/log/glusterfs; mount -t tmpfs tmpfs /var/lib/glusterd; glusterd
+      for second in \$(seq 30); do ! gluster --mode=script volume create scda srv:/run/export/.bricks force || break; sleep 1; done
+      gluster --mode=script volume start scda; }"
+    on "$1" "mkdir -p /var/log/glusterfs; mount -t glusterfs srv:/scda $data"
+    ;;
+  moosefs)
+    on srv "pidof -q mfsmaster || { mkdir -p /run/mfs /run/export/.master /run/export/.chunks
+      cd /run/mfs; cp -n /var/lib/mfs/metadata.mfs.empty /run/export/.master/metadata.mfs
+      echo '* / rw,alldirs,maproot=0' >exports; echo /run/export/.chunks >disks
+      printf '%s\n' WORKING_USER=root DATA_PATH=/run/export/.master EXPORTS_FILENAME=/run/mfs/exports >master
+      printf '%s\n' WORKING_USER=root DATA_PATH=/run/mfs MASTER_HOST=srv HDD_CONF_FILENAME=/run/mfs/disks >chunks
+      mfsmaster -c master; mfschunkserver -c chunks; }"
+    on "$1" "mfsmount -H srv $data"
+    ;;
   sshfs) on "$1" "sshfs -o IdentityFile=/run/keys/key,StrictHostKeyChecking=no,UserKnownHostsFile=/dev/null,allow_other root@srv:/run/export $data" ;;
   ocfs2)
     on "$1" "modprobe configfs; mount -t configfs configfs /sys/kernel/config; for m in ocfs2 ocfs2_stack_o2cb ocfs2_dlmfs; do modprobe \$m; done
@@ -174,7 +190,7 @@ ranks() {
     $(env | grep -E '^(SCDA_(COHERENT|IO|[A-Z]+_BYTES|NODE_RANKS|CASES)|OMPI_[A-Za-z_]*)=' | sed "s/=\(.*\)/='\1'/;s/^/export /")
     exec timeout ${limit:-300} mpiexec --mca plm_rsh_agent '$login /run/keys/key' --mca plm_rsh_no_tree_spawn 1 --mca btl tcp,self,vader \
       --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 --mca btl_vader_single_copy_mechanism none \
-      -x PATH -x LD_LIBRARY_PATH -x OMPI_MCA_mpi_yield_when_idle $variables --host ${hosts%,} --oversubscribe -n $n $(printf '%q ' "$@")" </dev/null
+      -x PATH -x LD_LIBRARY_PATH -x LD_PRELOAD=$folder/uml.so -x OMPI_MCA_mpi_yield_when_idle $variables --host ${hosts%,} --oversubscribe -n $n $(printf '%q ' "$@")" </dev/null
 }
 
 # passes NAME N COMMAND...: a job that succeeds.
@@ -188,28 +204,38 @@ passes() {
   fi
   echo "$1: $((SECONDS - begin)) s"
 }
-# series TROUBLE TIMES: a job appends steps with commits while there is trouble; then all that was committed is there, right, and a new
-# job goes on. Errors are the same on all ranks; what the trouble ends is ended.
+# series TROUBLE TIMES STEPS HOW: a job writes checkpoints (cluster.c) while there is trouble; then all that it told is there, right, and a
+# new job goes on. In the end, the file is that of one process. Errors are the same on all ranks; what the trouble ends is ended.
+checkpoints=0
 series() {
-  local k said lost=0 file=$data/series.scda
+  local k said status lost=0 file=$data/series.scda steps=$3 how=$4 now=$folder/logs/series whole=$folder/logs/$1-$4.log
   on n1 "rm -f $file*"
   for k in $(seq "$2"); do
-    limit=120 ranks "$((nodes * 2))" "$tests/cluster" steps "$file" 12 >"$folder/logs/series" 2>&1 &
-    local job=$!
-    for _ in $(seq 300); do ! grep -q '^step' "$folder/logs/series" || break; sleep 0.1; done
+    : >"$now"
+    limit=$((120 + 2 * steps)) ranks "$((nodes * 2))" "$tests/cluster" "$how" "$file" "$steps" >"$now" 2>&1 &
+    local job=$! until=$((1 + RANDOM % steps))
+    while kill -0 $job 2>/dev/null && [ "$(grep -c '^step' "$now")" -lt $until ]; do sleep 0.1; done
     sleep "0.$((RANDOM % 10))"
     "$1" "$k"
-    wait $job || true
+    status=0
+    wait $job || status=$?
     for node in $(all_nodes); do on "$node" "pkill -9 -f '[f]fi-tests/cluster'; pkill -9 orted; true" || true; done
-    said=$(sed -n 's/^step //p' "$folder/logs/series" | tail -n 1)
-    cat "$folder/logs/series" >>"$folder/logs/$1.log"
-    if ! limit=120 ranks "$((nodes * 2))" "$tests/cluster" check "$file" "${said:-0}" >>"$folder/logs/$1.log" 2>&1; then
-      tail -n 20 "$folder/logs/$1.log"
+    said=$(sed -n 's/^step //p' "$now" | tail -n 1)
+    cat "$now" >>"$whole"
+    [ $status != 124 ] || { echo "FAILED: $1, time $k: the job hangs after step ${said:-0}"; lost=1; }
+    if ! limit=600 ranks "$((nodes * 2))" "$tests/cluster" check "$how" "$file" "${said:-0}" >"$now" 2>&1; then
+      tail -n 20 "$now"
       echo "FAILED: $1, time $k: step ${said:-0} was committed"
       lost=1
     fi
+    cat "$now" >>"$whole"
   done
-  [ $lost = 0 ] && echo "$1: $2 times, nothing lost"
+  said=$(sed -n 's/^step //p' "$now" | tail -n 1)
+  on n1 "rm -f /tmp/one-process*"
+  on=n1 ranks 1 "$tests/cluster" "$how" /tmp/one-process "$said" >>"$whole" 2>&1
+  on n1 "cmp $file /tmp/one-process" || { echo "FAILED: $1: the file is another one than that of one process"; lost=1; }
+  checkpoints=$((checkpoints + said))
+  [ $lost = 0 ] && echo "$1: $2 times, $said checkpoints $how, nothing lost"
 }
 some_node() { echo "n$((1 + RANDOM % nodes))"; }
 killed_process() { on "$(some_node)" "pkill -9 -n -f '[f]fi-tests/cluster'" || true; }
@@ -230,13 +256,38 @@ network_is_cut() {
   local node
   node=$(some_node)
   ip link set "t$node" down
-  sleep 3
+  case $filesystem in *soft) sleep 20 ;; *) sleep 3 ;; esac # soft: an error (EIO) of what is only written when a file is synced or closed
   ip link set "t$node" up
+}
+any_trouble() {
+  local troubles=(killed_process node_dies server_dies network_is_cut)
+  "${troubles[RANDOM % 4]}" "$1"
+}
+# many_checkpoints LEAST: so many, with troubles of all kinds.
+many_checkpoints() {
+  local how
+  checkpoints=0
+  while [ $checkpoints -lt "$1" ]; do
+    for how in append append replace; do series any_trouble 5 500 $how || return 1; done
+    echo "$checkpoints checkpoints"
+  done
 }
 disk_is_full() {
   on srv "fallocate -l \$(df --output=avail -B1 /run/export | tail -n 1) /run/export/full 2>/dev/null; dd if=/dev/zero of=/run/export/full.too bs=64k 2>/dev/null" || true
   sleep 3
   on srv "rm -f /run/export/full*"
+}
+quota_is_used_up() { # EDQUOT, on NFS when a file is synced or closed
+  on srv "setquota -u nobody 1 1 0 0 /run/export; sleep 3; setquota -u nobody 0 0 0 0 /run/export"
+}
+# with_quota TIMES: the server takes root for somebody who has a quota.
+with_quota() {
+  local status=0
+  on srv "exportfs -o rw,sync,all_squash,no_subtree_check,fsid=0,insecure 10.77.0.0/24:/run/export"
+  series quota_is_used_up "$1" 40 append || status=1
+  on n1 "rm -f $data/series*"
+  on srv "exportfs -ra"
+  return $status
 }
 is_not_exported() { # ESTALE
   on srv "exportfs -ua; exportfs -f; sleep 3; exportfs -ra"
@@ -245,11 +296,11 @@ is_not_exported() { # ESTALE
 squashed() {
   local status=0
   on srv "mkdir -p -m 700 /run/export/private"
-  limit=60 ranks 4 "$tests/cluster" check $data/private/mine 0 >"$folder/logs/squashed.log" 2>&1 || status=1
+  limit=60 ranks 4 "$tests/cluster" check append $data/private/mine 0 >"$folder/logs/squashed.log" 2>&1 || status=1
   on srv "exportfs -o rw,sync,root_squash,no_subtree_check,fsid=0,insecure 10.77.0.0/24:/run/export" || status=1
   limit=60 ranks 4 "$tests/cluster" refused $data/private/file >>"$folder/logs/squashed.log" 2>&1 || status=1
   on srv "exportfs -ra"
-  [ $status = 0 ] || { tail "$folder/logs/squashed.log"; return 1; }
+  [ $status = 0 ] || { tail -n 40 "$folder/logs/squashed.log"; return 1; }
   echo "root squash: the same error on all ranks"
 }
 # two_jobs: the second one, on another node, is refused.
@@ -266,6 +317,9 @@ matrix() {
   on=n1 passes one-node "$((nodes * 2))" "$tests/cluster" write $data "$1" &&
     passes several-nodes "$((nodes * 2))" "$tests/cluster" matrix $data "$1" "$2"
 }
+
+# speed: libscda beside one rank that gathers and writes.
+speed() { passes speed "${1:-$nodes}" "$tests/cluster" speed $data/speed && cat "$folder/logs/speed.log"; }
 
 one_node() {
   on=n1 passes one-node 4 "$tests/cluster" write $data 0 && on=n1 passes matrix 4 "$tests/cluster" matrix $data 0 3
@@ -296,14 +350,17 @@ for filesystem; do
   begin=$SECONDS
   up "$filesystem"
   echo "$filesystem: $nodes nodes after $((SECONDS - begin)) s"
-  for trial in ${SCDA_CLUSTER_TESTS:-matrix two_jobs squashed killed_process node_dies server_dies network_is_cut disk_is_full is_not_exported}; do
+  for trial in ${SCDA_CLUSTER_TESTS:-matrix two_jobs squashed killed_process node_dies server_dies network_is_cut disk_is_full quota is_not_exported}; do
     case $trial:$filesystem in
     *:sshfs) [ "$trial" != matrix ] || check one_node ;; # each node numbers files by itself: jobs on several are refused
     matrix:*) check matrix 0 $((times + 2)) ;;
     two_jobs:*lock) ;; # no node sees the locks of another one
     two_jobs:*) check two_jobs ;;
     squashed:nfs*) check squashed ;;
-    killed_process:* | node_dies:* | *:nfs*) check series "$trial" "$times" ;; # the others are of a server
+    speed:*) check speed && check speed $((2 * nodes)) ;;
+    quota:nfs*) check with_quota "$times" ;;
+    checkpoints:*) check many_checkpoints "${SCDA_CLUSTER_CHECKPOINTS:-1000}" ;;
+    killed_process:* | node_dies:* | *:nfs*) check series "$trial" "$times" 40 append ;; # the others are of a server
     esac
   done
   echo "$filesystem: $((SECONDS - begin)) s"

@@ -170,6 +170,9 @@ mod tests {
     use crate::ParallelFile;
     use rustix::fs::OFlags;
     use rustix::io::{FdFlags, fcntl_getfd};
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
 
     #[test]
     fn one_rank_of_a_node_opens_the_file_for_all() {
@@ -198,14 +201,42 @@ mod tests {
         Box::new(file).close().unwrap();
     }
 
+    const NUMBER: &str = "SCDA_TEST_HANDOVER";
+
+    /// Opens a file for its node, until it is killed: a process of the test below.
     #[test]
-    fn without_the_other_rank_there_is_no_file() {
+    fn a_process_that_opens_the_file() {
+        if let Ok(number) = std::env::var(NUMBER) {
+            let first = Handover::of(number.parse().unwrap(), 0);
+            eprintln!("{}", if first.takes() { "takes" } else { "opens" });
+            std::thread::sleep(Duration::from_secs(60));
+        }
+    }
+
+    #[test]
+    fn when_the_process_that_opens_the_file_is_killed_the_others_do_not_wait() {
         let number = number();
-        let first = Handover::of(number, 0);
-        let other = Handover::of(number, 0);
-        drop(first);
-        assert!(other.takes() && other.take().is_none());
-        // A rank that cannot open the file gives nothing.
+        let mut first = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "handover::tests::a_process_that_opens_the_file", "--nocapture"])
+            .env(NUMBER, number.to_string())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(first.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "opens\n");
+        let others: Vec<_> = (0..3).map(|_| Handover::of(number, 0)).collect();
+        assert!(others.iter().all(Handover::takes));
+        let waiting: Vec<_> =
+            others.into_iter().map(|other| std::thread::spawn(|| other.take().is_none())).collect();
+        let began = Instant::now();
+        first.kill().unwrap();
+        first.wait().unwrap();
+        assert!(waiting.into_iter().all(|other| other.join().unwrap()));
+        assert!(began.elapsed() < Duration::from_secs(5));
+        // Another rank may open it for the node, and a rank that cannot open it gives nothing.
+        assert!(!Handover::of(number, 0).takes());
         assert!(Handover::Alone.take().is_none());
     }
 }
