@@ -7,7 +7,7 @@
  *   cluster replace FILE STEPS          the same, but each step is a file that replaces the one before
  *   cluster check HOW FILE LEAST        at least the first LEAST steps of `append` or `replace` are there, and right; writes one more
  *   cluster speed FILE                  libscda beside one rank that gathers and writes, by turns; NFS has the bytes when a file is closed
- *   cluster hold FILE SECONDS           has the file open for writing
+ *   cluster hold FILE END               has the file open for writing until there is a file END
  *   cluster in_use FILE                 nobody else may write it
  *   cluster refused FILE                nobody may create it */
 #define _POSIX_C_SOURCE 200809L
@@ -235,7 +235,7 @@ int main (int argc, char **argv) {
     if (strcmp (what, "hold") == 0) {
       REQUIRE (f != NULL);
       if (g.rank == 0) { puts ("holds"), fflush (stdout); }
-      sleep ((unsigned) atoi (argv[3]));
+      while (access (argv[3], F_OK) != 0) { sleep (1); }
       REQUIRE (scda_fclose (f, &err) == 0);
     } else if (strcmp (what, "in_use") == 0) { CHECK (f == NULL && err == SCDA_ERR_FILE_IN_USE); }
     else { CHECK (f == NULL && err == SCDA_ERR_ACCESS); }

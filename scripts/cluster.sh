@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # cluster.sh FOLDER quick|FILESYSTEM...|all: the tests of FOLDER/ffi-tests, built with the library in FOLDER/prefix and Open MPI, on a cluster
 # on this machine. Its nodes are User Mode Linux: kernels of their own, with page caches of their own, on a bridge. One more, srv, serves.
-# SCDA_CLUSTER_NODES, _TIMES, _TESTS in the environment: how many nodes (3), how often (3), and which of the tests below.
+# SCDA_CLUSTER_NODES, _TIMES, _TESTS in the environment: how many nodes (3), how often (3), and which of the tests below; two of them only
+# run if they are named: checkpoints (SCDA_CLUSTER_CHECKPOINTS, 1000) and speed.
 # cluster.sh FOLDER shell FILESYSTEM: a shell, where `on NODE COMMAND` and `ranks N COMMAND` run something, in $data on each node.
-# Needs root, /dev/net/tun, and Debian's user-mode-linux nfs-kernel-server nfs-common openssh-server iproute2 kmod (ocfs2-tools, sshfs).
+# Needs root, /dev/net/tun, and Debian's user-mode-linux nfs-kernel-server nfs-common openssh-server iproute2 kmod quota
+# (ocfs2-tools, sshfs, glusterfs-server, moosefs-master moosefs-chunkserver moosefs-client).
 # All runs in namespaces that end with this script, however it ends.
 set -euo pipefail
 nodes=${SCDA_CLUSTER_NODES:-3}
@@ -67,7 +69,7 @@ if [ "${1-}" = init ]; then # the first process of a node
 fi
 
 if [ $# -lt 2 ]; then
-  sed -n '2,5s/^# //p' "$0" >&2
+  sed -n '2,9s/^# //p' "$0" >&2
   exit 2
 fi
 if [ "${SCDA_INSIDE-}" != cluster ]; then
@@ -186,9 +188,9 @@ ranks() {
   variables=$(env | grep -oE '^SCDA_(COHERENT|IO|[A-Z]+_BYTES|NODE_RANKS|CASES)' | sed 's/^/-x /' | tr '\n' ' ')
   shift
   # shellcheck disable=SC2029 # what is expanded here is of here
-  timeout "${limit:-300}" $login "$folder/key" "root@$(address "${each[0]}")" "cd $data; export TMPDIR=/tmp PATH=$PATH LD_LIBRARY_PATH=$with/prefix/lib OMPI_MCA_mpi_yield_when_idle=1
+  timeout "${limit:-900}" $login "$folder/key" "root@$(address "${each[0]}")" "cd $data; export TMPDIR=/tmp PATH=$PATH LD_LIBRARY_PATH=$with/prefix/lib OMPI_MCA_mpi_yield_when_idle=1
     $(env | grep -E '^(SCDA_(COHERENT|IO|[A-Z]+_BYTES|NODE_RANKS|CASES)|OMPI_[A-Za-z_]*)=' | sed "s/=\(.*\)/='\1'/;s/^/export /")
-    exec timeout ${limit:-300} mpiexec --mca plm_rsh_agent '$login /run/keys/key' --mca plm_rsh_no_tree_spawn 1 --mca btl tcp,self,vader \
+    exec timeout ${limit:-900} mpiexec --mca plm_rsh_agent '$login /run/keys/key' --mca plm_rsh_no_tree_spawn 1 --mca btl tcp,self,vader \
       --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 --mca btl_vader_single_copy_mechanism none \
       -x PATH -x LD_LIBRARY_PATH -x LD_PRELOAD=$folder/uml.so -x OMPI_MCA_mpi_yield_when_idle $variables --host ${hosts%,} --oversubscribe -n $n $(printf '%q ' "$@")" </dev/null
 }
@@ -212,7 +214,7 @@ series() {
   on n1 "rm -f $file*"
   for k in $(seq "$2"); do
     : >"$now"
-    limit=$((120 + 2 * steps)) ranks "$((nodes * 2))" "$tests/cluster" "$how" "$file" "$steps" >"$now" 2>&1 &
+    limit=$((300 + 2 * steps)) ranks "$((nodes * 2))" "$tests/cluster" "$how" "$file" "$steps" >"$now" 2>&1 &
     local job=$! until=$((1 + RANDOM % steps))
     while kill -0 $job 2>/dev/null && [ "$(grep -c '^step' "$now")" -lt $until ]; do sleep 0.1; done
     sleep "0.$((RANDOM % 10))"
@@ -223,7 +225,7 @@ series() {
     said=$(sed -n 's/^step //p' "$now" | tail -n 1)
     cat "$now" >>"$whole"
     [ $status != 124 ] || { echo "FAILED: $1, time $k: the job hangs after step ${said:-0}"; lost=1; }
-    if ! limit=600 ranks "$((nodes * 2))" "$tests/cluster" check "$how" "$file" "${said:-0}" >"$now" 2>&1; then
+    if ! ranks "$((nodes * 2))" "$tests/cluster" check "$how" "$file" "${said:-0}" >"$now" 2>&1; then
       tail -n 20 "$now"
       echo "FAILED: $1, time $k: step ${said:-0} was committed"
       lost=1
@@ -268,7 +270,7 @@ many_checkpoints() {
   local how
   checkpoints=0
   while [ $checkpoints -lt "$1" ]; do
-    for how in append append replace; do series any_trouble 5 500 $how || return 1; done
+    for how in append append replace; do series any_trouble 4 300 $how || return 1; done
     echo "$checkpoints checkpoints"
   done
 }
@@ -296,20 +298,29 @@ is_not_exported() { # ESTALE
 squashed() {
   local status=0
   on srv "mkdir -p -m 700 /run/export/private"
-  limit=60 ranks 4 "$tests/cluster" check append $data/private/mine 0 >"$folder/logs/squashed.log" 2>&1 || status=1
+  ranks 4 "$tests/cluster" check append $data/private/mine 0 >"$folder/logs/squashed.log" 2>&1 || status=1
   on srv "exportfs -o rw,sync,root_squash,no_subtree_check,fsid=0,insecure 10.77.0.0/24:/run/export" || status=1
-  limit=60 ranks 4 "$tests/cluster" refused $data/private/file >>"$folder/logs/squashed.log" 2>&1 || status=1
+  ranks 4 "$tests/cluster" refused $data/private/file >>"$folder/logs/squashed.log" 2>&1 || status=1
   on srv "exportfs -ra"
   [ $status = 0 ] || { tail -n 40 "$folder/logs/squashed.log"; return 1; }
   echo "root squash: the same error on all ranks"
 }
 # two_jobs: the second one, on another node, is refused.
 two_jobs() {
-  on=n1 ranks 2 "$tests/cluster" hold $data/held.scda 15 >"$folder/logs/holds.log" 2>&1 &
+  local status=0
+  log=$folder/logs/in_use.log
+  on n1 "rm -f /tmp/end"
+  on=n1 ranks 2 "$tests/cluster" hold $data/held.scda /tmp/end >"$folder/logs/holds.log" 2>&1 &
   local job=$!
-  for _ in $(seq 300); do ! grep -q '^holds' "$folder/logs/holds.log" || break; sleep 0.1; done
-  on=n2 limit=60 ranks 2 "$tests/cluster" in_use $data/held.scda >"$folder/logs/in_use.log" 2>&1 || { tail "$folder/logs/in_use.log"; return 1; }
-  wait $job || { tail "$folder/logs/holds.log"; return 1; }
+  while kill -0 $job 2>/dev/null && ! grep -q '^holds' "$folder/logs/holds.log"; do sleep 0.1; done
+  on=n2 ranks 2 "$tests/cluster" in_use $data/held.scda >"$log" 2>&1 || status=$?
+  on n1 "touch /tmp/end"
+  wait $job || log=$folder/logs/holds.log status=1
+  if [ $status != 0 ]; then
+    tail -n 40 "$log"
+    echo "FAILED: two jobs"
+    return 1
+  fi
   echo "two jobs: the second one is refused"
 }
 # matrix DRIVER TIMES: the bytes are those of one node, and what all nodes read.
@@ -323,7 +334,7 @@ speed() { passes speed "${1:-$nodes}" "$tests/cluster" speed $data/speed && cat 
 
 one_node() {
   on=n1 passes one-node 4 "$tests/cluster" write $data 0 && on=n1 passes matrix 4 "$tests/cluster" matrix $data 0 3
-  if limit=120 ranks "$nodes" "$tests/cluster" write $data 0 >"$folder/logs/refused.log" 2>&1 || ! grep -q "another file of this name" "$folder/logs/refused.log"; then
+  if ranks "$nodes" "$tests/cluster" write $data 0 >"$folder/logs/refused.log" 2>&1 || ! grep -q "another file of this name" "$folder/logs/refused.log"; then
     echo "FAILED: several nodes are not refused"
     return 1
   fi
@@ -353,6 +364,10 @@ for filesystem; do
   for trial in ${SCDA_CLUSTER_TESTS:-matrix two_jobs squashed killed_process node_dies server_dies network_is_cut disk_is_full quota is_not_exported}; do
     case $trial:$filesystem in
     *:sshfs) [ "$trial" != matrix ] || check one_node ;; # each node numbers files by itself: jobs on several are refused
+    matrix:glusterfs | matrix:moosefs) # MPI-IO, unless somebody says that they are coherent
+      check matrix 1 $((times + 2))
+      SCDA_COHERENT=1 check matrix 2 $((times + 2))
+      ;;
     matrix:*) check matrix 0 $((times + 2)) ;;
     two_jobs:*lock) ;; # no node sees the locks of another one
     two_jobs:*) check two_jobs ;;

@@ -8,7 +8,7 @@ set -euo pipefail
 steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructions mpis subproject "python 7000" paraview
   limits large_streams ranks digits "power_loss 1000000" each model "background 10000" injected "codes_fuzz 5000" "fuzz 3000" "views 2000" "mutated_views 500000"
   t8code dealii amrex fenicsx pyfr "debian trixie" "debian sid" offline reproduce address
-  "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "cluster all" "simulation 100000")
+  "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "cluster all" "checkpoints 10000" "simulation 100000")
 if [ "$*" = --list ]; then
   printf '%s\n' "${steps[@]}"
   exit
@@ -38,14 +38,14 @@ library() {
 }
 folder_of() { [ "$1" = openmpi ] && echo $folder || echo "$folder/$1"; }
 
-# measured COMMAND...: its output, and its time and the memory of the largest process.
+# measured COMMAND...: its output, and its time and the memory of the largest process. It may take $patience seconds.
 measured() {
-  python3 - "$@" <<'END'
+  python3 - "${patience:-3600}" "$@" <<'END'
 import resource, subprocess, sys, time
 begin = time.time()
-status = subprocess.run(["timeout", "--kill-after=10", "3600"] + sys.argv[1:], stdin=subprocess.DEVNULL).returncode
+status = subprocess.run(["timeout", "--kill-after=10"] + sys.argv[1:], stdin=subprocess.DEVNULL).returncode
 peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-print(f"{time.time() - begin:.1f} s, at most {peak:.0f} MiB in one process: {' '.join(sys.argv[1:])}", flush=True)
+print(f"{time.time() - begin:.1f} s, at most {peak:.0f} MiB in one process: {' '.join(sys.argv[2:])}", flush=True)
 sys.exit(status)
 END
 }
@@ -345,7 +345,12 @@ step_powerless() {
 # step_cluster quick|all|FILESYSTEM...: nodes with kernels of their own and network file systems: quick takes eight minutes, all some hours
 step_cluster() {
   library openmpi
-  measured scripts/cluster.sh $folder "$@"
+  patience=20000 measured scripts/cluster.sh $folder "$@"
+}
+# step_checkpoints N: so many on two nodes, while processes, nodes and the server of NFS die
+step_checkpoints() {
+  library openmpi
+  patience=20000 measured env SCDA_CLUSTER_NODES=2 SCDA_CLUSTER_TESTS=checkpoints "SCDA_CLUSTER_CHECKPOINTS=$1" scripts/cluster.sh $folder nfs4.2
 }
 
 usage() {
