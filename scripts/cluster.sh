@@ -73,7 +73,7 @@ if [ $# -lt 2 ]; then
   exit 2
 fi
 if [ "${SCDA_INSIDE-}" != cluster ]; then
-  for needed in linux.uml rpc.nfsd sshd ip modprobe mpiexec; do
+  for needed in linux.uml rpc.nfsd setquota sshd ip modprobe mpiexec; do
     if ! PATH=$PATH:/usr/sbin:/sbin command -v $needed >/dev/null || [ "$(id -u)" != 0 ] || [ ! -w /dev/net/tun ]; then
       echo "skipped: cluster: needs root, /dev/net/tun and $needed"
       exit

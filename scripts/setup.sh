@@ -98,6 +98,11 @@ if [ "$1" = long ] && command -v apt-get >/dev/null; then # elsewhere scripts/de
   need kmod "their modules" command -v modprobe
   need sshfs "one of their file systems" command -v sshfs
   need ocfs2-tools "one of their file systems" command -v mkfs.ocfs2
+  need glusterfs-server "one of their file systems" command -v glusterd
+  need moosefs-master "one of their file systems" command -v mfsmaster
+  need moosefs-chunkserver "its disks" command -v mfschunkserver
+  need moosefs-client "mounts it" command -v mfsmount
+  need quota "sets a limit on their server" command -v setquota
   need python3-paraview "opens files by the plugin" command -v pvpython
   need libscotch-dev "divides meshes of PyFR" sh -c 'ls /usr/lib/*/libscotch*.so'
   need debhelper "builds the Debian packages" command -v dh
