@@ -297,7 +297,7 @@ is_not_exported() { # ESTALE
 # squashed: what root may not write there is an error on all ranks.
 squashed() {
   local status=0
-  on srv "mkdir -p -m 700 /run/export/private"
+  on n1 "mkdir -p -m 700 $data/private"
   ranks 4 "$tests/cluster" check append $data/private/mine 0 >"$folder/logs/squashed.log" 2>&1 || status=1
   on srv "exportfs -o rw,sync,root_squash,no_subtree_check,fsid=0,insecure 10.77.0.0/24:/run/export" || status=1
   ranks 4 "$tests/cluster" refused $data/private/file >>"$folder/logs/squashed.log" 2>&1 || status=1
