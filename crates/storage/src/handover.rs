@@ -201,12 +201,10 @@ mod tests {
         Box::new(file).close().unwrap();
     }
 
-    const NUMBER: &str = "SCDA_TEST_HANDOVER";
-
     /// Opens a file for its node, until it is killed: a process of the test below.
     #[test]
     fn a_process_that_opens_the_file() {
-        if let Ok(number) = std::env::var(NUMBER) {
+        if let Ok(number) = std::env::var("SCDA_NUMBER") {
             let first = Handover::of(number.parse().unwrap(), 0);
             eprintln!("{}", if first.takes() { "takes" } else { "opens" });
             std::thread::sleep(Duration::from_secs(60));
@@ -218,7 +216,7 @@ mod tests {
         let number = number();
         let mut first = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "handover::tests::a_process_that_opens_the_file", "--nocapture"])
-            .env(NUMBER, number.to_string())
+            .env("SCDA_NUMBER", number.to_string())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
