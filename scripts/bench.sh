@@ -12,6 +12,7 @@ FOLDER...           where to write, for example /mnt/disk (default: target/bench
 --seal              all about sealed files, at full size (1 GiB): what sealing costs, --access, benches/seal.rs (half an hour)
 --own               libscda alone, in all its ways: what sealing costs, for example
 --patterns          only datasets, by the patterns of the PnetCDF paper, beside HDF5 and PnetCDF
+--sparse            only contiguous datasets most of which nobody writes, beside PnetCDF
 --streams           only streams of tasks, 1 GiB of 4 ranks (256 MiB in a folder without room) and little ones of 64, beside a file for
                     each process and MPI-IO
 --access            only finding a section among many and reading a few elements of many, beside HDF5
@@ -27,7 +28,7 @@ END
   exit 2
 }
 
-scale=default mpis=() ranks="" reader="" works=() reps=7 installed="" record="" access="" patterns="" streams="" seal="" forest="" ghosts="" background="" options=() folders=()
+scale=default mpis=() ranks="" reader="" works=() reps=7 installed="" record="" access="" patterns="" sparse="" streams="" seal="" forest="" ghosts="" background="" options=() folders=()
 while [ $# -gt 0 ]; do
   case $1 in
   --quick) scale=quick ranks=2 reader=1 reps=2 works=(all) ;; # more ranks than cores would wait long for what runs beside
@@ -40,6 +41,7 @@ while [ $# -gt 0 ]; do
   --ghosts) ghosts=only ;;
   --background) background=only ;;
   --patterns) patterns=only ;;
+  --sparse) sparse=only ;;
   --streams) streams=only ;;
   --record) record=yes ;;
   --mpi | --ranks | --work | --reps | --installed)
@@ -58,7 +60,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ $scale != quick ] || [ -n "$access$patterns$streams" ] || access=too patterns=too streams=too
+[ $scale != quick ] || [ -n "$access$patterns$sparse$streams" ] || access=too patterns=too sparse=too streams=too
 [ -n "$ranks" ] || { [ "$streams" = only ] && ranks="4 64" || ranks="1 2 4"; }
 here=$(dirname -- "$0")
 [ -n "$installed" ] || "$here/setup.sh" bench >&2
@@ -76,7 +78,7 @@ there="" results=$root/target/bench/results
 
 # scale_in FOLDER: full by default if only streams are measured and the folder has room: there is one file at a time.
 scale_in() {
-  if [ "$streams" = only ] && [ -z "$access$patterns" ] && [ $scale = default ] && [ "$(df --output=avail --block-size=1G -- "$1" | tail -n 1)" -ge 3 ]; then
+  if [ "$streams" = only ] && [ -z "$access$patterns$sparse" ] && [ $scale = default ] && [ "$(df --output=avail --block-size=1G -- "$1" | tail -n 1)" -ge 3 ]; then
     echo full
   else
     echo $scale
@@ -125,7 +127,7 @@ rows_of() {
 }
 
 # Whether no workload is to be run.
-is_only() { [ "$forest" = only ] || [ "$ghosts" = only ] || [ "$background" = only ] || [ "$access" = only ] || [ "$patterns" = only ] || [ "$streams" = only ]; }
+is_only() { [ "$forest" = only ] || [ "$ghosts" = only ] || [ "$background" = only ] || [ "$access" = only ] || [ "$patterns" = only ] || [ "$sparse" = only ] || [ "$streams" = only ]; }
 
 # measure FOLDER: all workloads in that folder, and their tables.
 measure() {
@@ -149,7 +151,7 @@ measure() {
     rm -rf "$files"
     return 0
   fi
-  for what in access patterns streams; do
+  for what in access patterns sparse streams; do
     [ -n "${!what}" ] || continue
     for writers in $ranks; do
       echo "$there, $1: $what on $writers" >&2
@@ -175,9 +177,9 @@ measure() {
   if [ -n "$streams" ]; then
     table streams "Streams" "operation, data" ranks contender "ms, median" "least, quartiles" "MB/s" "time / libscda's; of the least" bar ""
   fi
-  [ -n "$patterns" ] || ! is_only || return 0
+  [ -n "$patterns$sparse" ] || ! is_only || return 0
   table bar "Bars" workload ranks operation contender "peer, its best mode" "times as fast" bar ""
-  [ -z "$patterns" ] || table pattern "Patterns" "pattern, data" ranks operation contender "ms, median" "least, quartiles" "MB/s" \
+  [ -z "$patterns$sparse" ] || table pattern "Patterns" "pattern, data" ranks operation contender "ms, median" "least, quartiles" "MB/s" \
     "file, MB" "time / that of the first"
   is_only || table all "All" workload ranks operation contender "ms, median" "least, quartiles" "of these open" "MB/s" "file, MB" \
     "time / libscda's"
@@ -186,7 +188,7 @@ files=""
 trap 'rm -rf "$files"' EXIT
 
 about() {
-  if [ -n "$seal" ]; then echo "# Sealed files"; elif [ "$streams" = only ]; then echo "# Streams of tasks"; elif [ "$patterns" = only ]; then echo "# Datasets"; elif [ -n "$forest" ]; then echo "# Saving forests"; elif [ -n "$ghosts" ]; then echo "# Memory as it lies"; elif [ -n "$background" ]; then echo "# Writing in the background"; else echo "# libscda beside its peers"; fi
+  if [ -n "$seal" ]; then echo "# Sealed files"; elif [ "$streams" = only ]; then echo "# Streams of tasks"; elif [ "$patterns" = only ]; then echo "# Datasets"; elif [ "$sparse" = only ]; then echo "# Datasets with holes"; elif [ -n "$forest" ]; then echo "# Saving forests"; elif [ -n "$ghosts" ]; then echo "# Memory as it lies"; elif [ -n "$background" ]; then echo "# Writing in the background"; else echo "# libscda beside its peers"; fi
   echo
   echo "- $(date -u +%Y-%m-%d), commit $(git describe --always --dirty 2>/dev/null || echo unknown)"
   echo "- $(uname -srm), $(nproc) cores$(sed -n 's/^model name[^:]*: /, /p' /proc/cpuinfo | head -n 1)," \
@@ -211,7 +213,7 @@ for mpi in "${mpis[@]}"; do
   fi
   build_with_library benches/peers "$there"
   if [ ${#works[@]} -eq 0 ]; then
-    is_only || access=too patterns=too streams=too
+    is_only || access=too patterns=too sparse=too streams=too
     mapfile -t works < <("$there/benches/peers/bench" --list)
   fi
   printf '\nWith %s:\n\n%s\n' "$mpi" "$("$there/benches/peers/bench" --about)" | tee -a "$report"
@@ -229,6 +231,7 @@ if [ -n "$record" ]; then
   [ -z "$seal" ] || name=seal
   [ "$streams" != only ] || name=streams
   [ "$patterns" != only ] || name=patterns
+  [ "$sparse" != only ] || name=sparse
   [ -z "$forest" ] || name=forest
   [ -z "$ghosts" ] || name=ghosts
   [ -z "$background" ] || name=background

@@ -16,7 +16,7 @@
 
 typedef struct {
   const char *work, *folder;
-  int scale, reps, writers, existing, keep, own, access, patterns, streams;
+  int scale, reps, writers, existing, keep, own, access, patterns, sparse, streams;
 } options_t;
 
 typedef struct {
@@ -98,6 +98,7 @@ static const char usage[] =
     "usage: mpiexec -n RANKS bench --work NAME|all --folder FOLDER [OPTION...]\n"
     "       mpiexec -n RANKS bench --access --folder FOLDER [OPTION...]    what access.c measures\n"
     "       mpiexec -n RANKS bench --patterns --folder FOLDER [OPTION...]  what patterns.c measures\n"
+    "       mpiexec -n RANKS bench --sparse --folder FOLDER [OPTION...]    the same, of datasets most of which nobody writes\n"
     "       mpiexec -n RANKS bench --streams --folder FOLDER [OPTION...]   what streams.c measures\n"
     "       bench --list     the names of the workloads\n"
     "       bench --about    the versions of the contenders, and who does not take part\n"
@@ -141,7 +142,7 @@ static int number (const char *text) {
 
 static options_t parse (int argc, char **argv) {
   options_t options = {.scale = 1, .reps = 7};
-  enum { WORK, FOLDER, SCALE, REPS, KEEP, WRITTEN_BY, EXISTING, OWN, ACCESS, PATTERNS, STREAMS, LIST, ABOUT };
+  enum { WORK, FOLDER, SCALE, REPS, KEEP, WRITTEN_BY, EXISTING, OWN, ACCESS, PATTERNS, SPARSE, STREAMS, LIST, ABOUT };
   static const struct option known[] = {
       {"work", required_argument, NULL, WORK},   {"folder", required_argument, NULL, FOLDER},
       {"scale", required_argument, NULL, SCALE}, {"reps", required_argument, NULL, REPS},
@@ -149,7 +150,7 @@ static options_t parse (int argc, char **argv) {
       {"existing", no_argument, NULL, EXISTING}, {"list", no_argument, NULL, LIST},
       {"own", no_argument, NULL, OWN},           {"access", no_argument, NULL, ACCESS},
       {"patterns", no_argument, NULL, PATTERNS}, {"about", no_argument, NULL, ABOUT},
-      {"streams", no_argument, NULL, STREAMS},
+      {"streams", no_argument, NULL, STREAMS},   {"sparse", no_argument, NULL, SPARSE},
       {NULL, 0, NULL, 0}};
   for (int option; (option = getopt_long (argc, argv, "", known, NULL)) != -1;) {
     switch (option) {
@@ -162,6 +163,7 @@ static options_t parse (int argc, char **argv) {
     case OWN: options.own = 1; break;
     case ACCESS: options.access = 1; break;
     case PATTERNS: options.patterns = 1; break;
+    case SPARSE: options.sparse = 1; break;
     case STREAMS: options.streams = 1; break;
     case SCALE:
       if (strcmp (optarg, "quick") == 0) {
@@ -179,7 +181,10 @@ static options_t parse (int argc, char **argv) {
     default: give_up ();
     }
   }
-  if (optind < argc || !!options.work + options.access + options.patterns + options.streams != 1 || !options.folder) { give_up (); }
+  if (optind < argc || !!options.work + options.access + options.patterns + options.sparse + options.streams != 1
+      || !options.folder) {
+    give_up ();
+  }
   return options;
 }
 
@@ -229,7 +234,10 @@ int main (int argc, char **argv) {
   options_t options = parse (argc, argv);
   MPI_Init (&argc, &argv);
   if (!options.work) {
-    (options.access ? measure_access : options.patterns ? measure_patterns : measure_streams) (options.folder, options.scale, options.reps);
+    (options.access     ? measure_access
+     : options.patterns ? measure_patterns
+     : options.sparse   ? measure_sparse
+                        : measure_streams) (options.folder, options.scale, options.reps);
     MPI_Finalize ();
     return 0;
   }

@@ -126,6 +126,7 @@ double median_ratio (const double *of, const double *to, int reps);
 /* Measure what access.c, patterns.c and streams.c say, and print the lines of their tables. */
 void measure_access (const char *folder, int scale, int reps);
 void measure_patterns (const char *folder, int scale, int reps);
+void measure_sparse (const char *folder, int scale, int reps);
 void measure_streams (const char *folder, int scale, int reps);
 
 #endif

@@ -14,7 +14,7 @@
 
 /* What there is of a pattern in a folder. */
 typedef struct {
-  int in_rows, compressed, on_disk;
+  int in_rows, compressed, on_disk, sparse;
 } traits_t;
 
 typedef struct {
@@ -171,17 +171,21 @@ static void add_box (variable_t *v, const uint64_t *start, const uint64_t *count
   v->bytes += bytes;
 }
 
-/* Rank `rank` of `size` has these of `n`. */
+/* The part of a rectangle, of which each rank has one. */
+static void rectangle (const pattern_t *p, uint64_t rows, uint64_t columns, uint64_t *start, uint64_t *count) {
+  int grid[2] = {0, 0};
+  MPI_Dims_create (p->size, 2, grid);
+  share (rows, p->rank / grid[1], grid[0], start, count);
+  share (columns, p->rank % grid[1], grid[1], start + 1, count + 1);
+}
+
 /* Each rank has a rectangle; together they have the upper left corner, so much of each side. */
 static void checkerboard (pattern_t *p, int scale, double side) {
   const uint64_t n = ((const uint64_t[]) {128, 1536, 8192})[scale], chunk = scale > 0 ? 256 : 32;
   const uint64_t written = (uint64_t) (side * (double) n);
   variable_t *v = add (p, "board", FLOAT64, 2, (const uint64_t[]) {n, n}, (const uint64_t[]) {chunk, chunk});
-  int grid[2] = {0, 0};
-  MPI_Dims_create (p->size, 2, grid);
   uint64_t start[2], count[2];
-  share (written, p->rank / grid[1], grid[0], start, count);
-  share (written, p->rank % grid[1], grid[1], start + 1, count + 1);
+  rectangle (p, written, written, start, count);
   add_box (v, start, count);
 }
 
@@ -240,6 +244,48 @@ static void plain (pattern_t *p, int scale) {
   by_rows (p, add (p, "plain", FLOAT64, 2, (const uint64_t[]) {n, n}, (const uint64_t[]) {n, n}));
 }
 
+/* A contiguous dataset, most of which nobody writes. */
+static variable_t *sparse (pattern_t *p, int scale) {
+  const uint64_t n = ((const uint64_t[]) {128, 4096, 11585})[scale];
+  return add (p, "sparse", FLOAT64, 2, (const uint64_t[]) {n, n}, (const uint64_t[]) {n, n});
+}
+
+/* A rectangle in its middle. */
+static void sparse_part (pattern_t *p, int scale, double rows, double columns) {
+  variable_t *v = sparse (p, scale);
+  const uint64_t n = v->shape[0], of[2] = {(uint64_t) (rows * (double) n), (uint64_t) (columns * (double) n)};
+  uint64_t start[2], count[2];
+  rectangle (p, of[0], of[1], start, count);
+  for (int d = 0; d < 2; ++d) { start[d] += (n - of[d]) / 2; }
+  add_box (v, start, count);
+}
+
+static void sparse_rows (pattern_t *p, int scale) {
+  variable_t *v = sparse (p, scale);
+  const uint64_t n = v->shape[0];
+  uint64_t start[2] = {0, 0}, count[2] = {0, n};
+  share (n / 10, p->rank, p->size, start, count);
+  start[0] += n / 20 * 9;
+  add_box (v, start, count);
+}
+
+static void sparse_columns (pattern_t *p, int scale) { sparse_part (p, scale, 1, .1); }
+static void sparse_box (pattern_t *p, int scale) { sparse_part (p, scale, sqrt (.1), sqrt (.1)); }
+
+/* The squares of a board of which one in `every` is written, each by one of the ranks in turn; `squares` on a side. */
+static void sparse_board (pattern_t *p, int scale, uint64_t squares, uint64_t every) {
+  variable_t *v = sparse (p, scale);
+  const uint64_t count[2] = {v->shape[0] / squares, v->shape[1] / squares};
+  for (uint64_t i = 0, number = 0; i < squares * squares; ++i) {
+    if ((i / squares + i % squares) % every != 0) { continue; }
+    const uint64_t start[2] = {i / squares * count[0], i % squares * count[1]};
+    if (number++ % (uint64_t) p->size == (uint64_t) p->rank) { add_box (v, start, count); }
+  }
+}
+
+static void sparse_board_half (pattern_t *p, int scale) { sparse_board (p, scale, 16, 2); }
+static void sparse_board_tenth (pattern_t *p, int scale) { sparse_board (p, scale, 20, 10); }
+
 /* A field in chunks of 1 MiB. */
 static void field (pattern_t *p, int scale, type_t type) {
   const uint64_t n = ((const uint64_t[]) {1 << 16, 1 << 22, 1 << 27})[scale];
@@ -255,7 +301,7 @@ typedef struct {
   const char *name;
   void (*make) (pattern_t *p, int scale);
   fill_t fill;
-  enum { PLAIN, COMPRESSED, IN_MEAN } compressed;
+  enum { PLAIN, COMPRESSED, IN_MEAN, SPARSE } compressed;
   double write[2], read[2];
 } kind_of_pattern_t;
 
@@ -276,6 +322,11 @@ static const kind_of_pattern_t kinds[] = {
     {"shock, float64", doubles, fill_shock, IN_MEAN, {0, 0}, {0, 0}},
     {"indices, int64", integers, fill_indices, IN_MEAN, {0, 0}, {0, 0}},
     {"one dataset, whole rows", plain, fill_random_100, PLAIN, {0, 0}, {0, 0}},
+    {"a tenth of the rows", sparse_rows, fill_random_100, SPARSE, {0, 0}, {0, 0}},
+    {"a tenth of the columns", sparse_columns, fill_random_100, SPARSE, {0, 0}, {0, 0}},
+    {"a box of a tenth", sparse_box, fill_random_100, SPARSE, {0, 0}, {0, 0}},
+    {"one in ten squares of 20 x 20", sparse_board_tenth, fill_random_100, SPARSE, {0, 0}, {0, 0}},
+    {"every other square of 16 x 16", sparse_board_half, fill_random_100, SPARSE, {0, 0}, {0, 0}},
 };
 
 /* ---- The race ---- */
@@ -284,6 +335,7 @@ static int has_any (traits_t has) { return (void) has, 1; }
 static int has_rows (traits_t has) { return has.in_rows; }
 static int is_compressed (traits_t has) { return has.compressed; }
 static int is_on_disk (traits_t has) { return has.compressed && has.on_disk; }
+static int is_sparse (traits_t has) { return has.sparse; }
 
 static const racer_t racers[] = {
     {"libscda, zstd", ZSTD, is_compressed, scda_write_pattern, scda_read_pattern},
@@ -296,6 +348,7 @@ static const racer_t racers[] = {
     {"libscda, zlib 1, in one call", ZLIB_1, is_compressed, scda_write_together, scda_read_together},
     {"libscda, contiguous", CONTIGUOUS, has_any, scda_write_pattern, scda_read_pattern},
     {"libscda, contiguous, in one call", CONTIGUOUS, has_any, scda_write_together, scda_read_together},
+    {"libscda, contiguous, in one call, sealed", CONTIGUOUS, is_sparse, scda_write_sealed, scda_read_together},
     {"libscda, zstd, in one call, sync", ZSTD, is_on_disk, scda_write_synced, scda_read_together},
     {"libscda, contiguous, in one call, sync", CONTIGUOUS, is_on_disk, scda_write_synced, scda_read_together},
     {"libscda, array sections", NO_DATASET, has_rows, arrays_write_pattern, arrays_read_pattern},
@@ -332,6 +385,7 @@ static const struct {
     {{"libscda, zstd, in one call, sync"}, "libscda, contiguous, in one call, sync", 1, NONE, NONE, 1, 0},
     {{"libscda, contiguous", "libscda, contiguous, in one call"}, "libscda, array sections", 1 / 1.03, 1 / 1.03, NONE, 0, 0},
     {{"libscda, contiguous", "libscda, contiguous, in one call"}, "pwrite, pread", NONE, 1 / 1.03, NONE, 0, 0},
+    {{"libscda, contiguous, in one call, sealed"}, "PnetCDF, contiguous", 1, 1, NONE, 0, 0},
 };
 #define BARS (sizeof bars / sizeof *bars)
 
@@ -455,8 +509,10 @@ static traits_t traits_of (const kind_of_pattern_t *kind, const char *folder) {
   struct statfs system;
   if (statfs (folder, &system) != 0) { die ("%s: %s", folder, strerror (errno)); }
   return (traits_t) {
-      .in_rows = kind->make != board && kind->make != board_half && kind->make != board_tenth && kind->make != e3sm,
-      .compressed = kind->compressed != PLAIN,
+      .in_rows = kind->make != board && kind->make != board_half && kind->make != board_tenth && kind->make != e3sm
+                 && kind->compressed != SPARSE,
+      .compressed = kind->compressed == COMPRESSED || kind->compressed == IN_MEAN,
+      .sparse = kind->compressed == SPARSE,
       .on_disk = system.f_type != 0x01021994, /* tmpfs */
   };
 }
@@ -526,8 +582,9 @@ static void race (pattern_t *p, const kind_of_pattern_t *kind, const char *folde
   }
 }
 
-void measure_patterns (const char *folder, int scale, int reps) {
+static void measure (const char *folder, int scale, int reps, int sparse) {
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
+    if ((kinds[k].compressed == SPARSE) != sparse) { continue; }
     pattern_t p = {.name = kinds[k].name, .comm = MPI_COMM_WORLD};
     MPI_Comm_rank (p.comm, &p.rank);
     MPI_Comm_size (p.comm, &p.size);
@@ -551,3 +608,6 @@ void measure_patterns (const char *folder, int scale, int reps) {
   MPI_Comm_size (MPI_COMM_WORLD, &size);
   if (rank == 0) { tell_means (size); }
 }
+
+void measure_patterns (const char *folder, int scale, int reps) { measure (folder, scale, reps, 0); }
+void measure_sparse (const char *folder, int scale, int reps) { measure (folder, scale, reps, 1); }
