@@ -45,6 +45,9 @@ pub struct Target {
     status: Option<Status>,
     /// Rank 0: this write has created the part file.
     has_part: bool,
+    /// Rank 0: the part file is a copy of the file that has the name, and needs not replace it while it ends here.
+    is_copy: bool,
+    same_up_to: Option<u64>,
     /// Rank 0: the locks of this write that no open file of the ranks has: on the file that the part file is to replace, on the
     /// part file, and on a file that MPI-IO writes.
     locks: Vec<PosixFile>,
@@ -69,6 +72,7 @@ impl Target {
         let (sync, sync_part, locks) = (params.sync, params.sync || !params.later, Vec::new());
         let (keep, is_read, mode) = (params.keep, params.seal, params.mode);
         let (is_named, old, status, has_part) = (false, None, None, false);
+        let (is_copy, same_up_to) = (false, None);
         let (lock_file, layout, block_bytes) = (None, None, 0);
         Self {
             path,
@@ -82,6 +86,8 @@ impl Target {
             old,
             status,
             has_part,
+            is_copy,
+            same_up_to,
             locks,
             is_coherent,
             lock_file,
@@ -169,8 +175,14 @@ impl Target {
         copy::copy(&mut old, &mut copy, bytes)?;
         if older.is_none() {
             self.locks.push(old);
+            self.is_copy = true;
         }
         Ok(copy)
+    }
+
+    /// The file ends where it ended before it was opened to append: until it gets longer, a copy of it needs not replace it.
+    pub fn note_same(&mut self, end: u64) {
+        self.same_up_to = Some(end).filter(|_| self.is_copy);
     }
 
     /// Creates the part file, where there is none, and locks it by a descriptor of its own.
@@ -413,6 +425,10 @@ impl Target {
         };
         if found.size != expected {
             return Err(lost(&format!("{} bytes in the file", found.size)).at(found.size.min(expected)));
+        }
+        if self.same_up_to == Some(expected) {
+            self.remove_part();
+            return Ok(());
         }
         if self.part.is_some() {
             self.lock_successor()?;

@@ -291,6 +291,32 @@ fn write_state(path: &Path, step: u8, ranks: usize) {
 }
 
 #[test]
+fn who_appends_nothing_keeps_the_older_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, older] = ["state.scda", "state.1.scda"].map(|name| folder.path().join(name));
+    let mut params = params();
+    (params.atomic, params.keep) = (true, 2);
+    let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+    write_steps(&mut file, 0, b"ab").unwrap();
+    file.close().unwrap();
+    for ranks in [1, 3] {
+        let before = std::fs::read(&path).unwrap();
+        run_on_threads(ranks, |comm: ThreadComm| {
+            Writer::append(comm, &path, &params).unwrap().close().unwrap()
+        });
+        assert!(std::fs::read(&path).unwrap() == before && !older.exists());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+    // A file of the same length is another one if it has gone back.
+    params.append_after = 2;
+    let mut file = Writer::append(Solo, &path, &params).unwrap();
+    write_steps(&mut file, 0, b"c").unwrap();
+    file.close().unwrap();
+    assert_eq!([steps(&path), steps(&older)], [b"ac", b"ab"]);
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), std::fs::metadata(&older).unwrap().len());
+}
+
+#[test]
 fn torn_files_do_not_count_and_what_belongs_to_others_stays() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

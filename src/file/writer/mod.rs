@@ -456,6 +456,9 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
                 _ => Hdf5::Never,
             };
             let (is_first_seal, is_copy) = (sealer.is_some() && !is_sealed, params.atomic);
+            if end == whole {
+                target.note_same(end);
+            }
             let mut session = begin(team, file, target, params, sealer, Progress::of_whole_file(end));
             if is_first_seal {
                 // What is appended is removed if it is not committed; what the file had is not.
