@@ -57,6 +57,7 @@ static void attributes (void) {
   READ ("rho", 0, "units", SCDA_TYPE_STRING, g.rank ? text : NULL, 7, 7);
   READ ("/", SCDA_LAST, "names", SCDA_TYPE_STRING, text, sizeof text, sizeof words);
   CHECK (memcmp (text, words, sizeof words) == 0);
+  READ ("flow", SCDA_LAST, "done", SCDA_TYPE_BOOL, NULL, 0, 1); /* no dataset has this name */
   READ ("/", SCDA_LAST, "none", SCDA_TYPE_FLOAT64, numbers, 4, 0);
   READ ("flow/", SCDA_LAST, "done", SCDA_TYPE_BOOL, &truth, 1, 1);
   CHECK (truth == 1);

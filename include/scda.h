@@ -2470,8 +2470,8 @@ scda_fcontext_t *scda_ffind_group(scda_fcontext_t *f,
  * Collective; `values` may differ between the ranks. All ranks receive the same values.
  *
  * @param [in] f          The file, open for reading. Its position does not change.
- * @param [in] name       The name of the dataset, a C string; or the path of a group with a slash at its end, such as "flow/", or "/" for
- *                        all of the file.
+ * @param [in] name       The name of the dataset, a C string; or the path of a group, such as "flow", with a slash at its end if a dataset has
+ *                        this name, too; or "/" for all of the file.
  * @param [in] record     Which of the datasets of this name, as for `scda_ffind_dataset`: `SCDA_LAST` is the last. Not looked at for a group.
  * @param [in] key        The name of the attribute, a C string.
  * @param [in] type       As for `scda_get_attribute`.

@@ -27,8 +27,8 @@ use std::mem::MaybeUninit;
 /// Collective; `values` may differ between the ranks. All ranks receive the same values.
 ///
 /// @param [in] f          The file, open for reading. Its position does not change.
-/// @param [in] name       The name of the dataset, a C string; or the path of a group with a slash at its end, such as "flow/", or "/" for
-///                        all of the file.
+/// @param [in] name       The name of the dataset, a C string; or the path of a group, such as "flow", with a slash at its end if a dataset has
+///                        this name, too; or "/" for all of the file.
 /// @param [in] record     Which of the datasets of this name, as for `scda_ffind_dataset`: `SCDA_LAST` is the last. Not looked at for a group.
 /// @param [in] key        The name of the attribute, a C string.
 /// @param [in] type       As for `scda_get_attribute`.
@@ -51,9 +51,13 @@ pub unsafe extern "C" fn scda_fread_attribute(
     let body = |context: &mut Context| {
         let reader = context.reader()?;
         let name = reader.require(name.utf8("name of a dataset or path of a group"))?;
-        let attributes = match named_group(name) {
-            Some(_) => reader.group(name)?.map(|group| group.attributes),
+        let dataset = match named_group(name) {
+            Some(_) => None,
             None => reader.dataset_record(name, record)?.map(|dataset| dataset.attributes.clone()),
+        };
+        let attributes = match dataset {
+            None => reader.group(name)?.map(|group| group.attributes),
+            found => found,
         };
         let attributes = attributes.as_deref().unwrap_or("{}");
         let read = get(attributes, key, r#type, values, count).map_err(|error| error.of(name));
