@@ -7,6 +7,7 @@ mod appending;
 mod chunks;
 mod datasets;
 mod input;
+mod outlines;
 mod parsing;
 mod reading;
 mod sealing;
@@ -17,6 +18,7 @@ mod writing;
 pub use appending::{append, look_up};
 pub use chunks::chunks;
 pub use datasets::datasets;
+pub use outlines::outlines;
 pub use parsing::{codec_decode, codec_round_trip, parsers};
 pub use reading::{read_decoded, read_ranks, read_raw};
 pub use sealing::seals;
@@ -32,7 +34,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
-pub const ALL: [(&str, Target); 15] = [
+pub const ALL: [(&str, Target); 16] = [
     ("parsers", parsers),
     ("codec_decode", codec_decode),
     ("codec_round_trip", codec_round_trip),
@@ -48,6 +50,7 @@ pub const ALL: [(&str, Target); 15] = [
     ("chunks", chunks),
     ("streams", streams),
     ("views", views),
+    ("outlines", outlines),
 ];
 
 /// A file of this process in memory, removed in the end.

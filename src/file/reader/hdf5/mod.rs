@@ -9,6 +9,8 @@ mod texts;
 pub use superblock::SuperblockState;
 pub(in crate::file) use superblock::renewed_superblock;
 
+use super::Inspector;
+use super::chain::differs;
 use super::index::SealedPart;
 use super::read_back::OwnReader;
 use contents::Contents;
@@ -290,6 +292,36 @@ impl KnownFile {
             found => found,
         }
     }
+}
+
+#[allow(clippy::missing_errors_doc)] // of a damaged file, any
+impl Inspector<'_> {
+    /// Compares the outline of a view, if it has one, with the datasets of the file. These are its seals up to that with the view, or further.
+    /// Not collective.
+    pub fn check_outline(&mut self, root: u64, seals: &[SealedPart]) -> Result<()> {
+        self.0.session.operate(|state| Ok(check_outline(state.sections().input().file(), root, seals)?))
+    }
+}
+
+fn check_outline(file: &mut dyn ParallelFile, root: u64, seals: &[SealedPart]) -> Result<()> {
+    let mut pages = Pages::new(seals.last().map_or(0, |last| last.seal.length));
+    let mut read = |offset: u64, bytes: &mut [u8]| pages.read(file, offset, bytes);
+    let end = seals.last().map_or(0, |last| last.seal.length);
+    let Some(found) = Outline::read(Previous { root, read: &mut read }, end)? else { return Ok(()) };
+    let begin = outline::begin(&found)?;
+    let count = seals.partition_point(|sealed| sealed.start < begin);
+    let mut contents = Contents::default();
+    let mut texts = Texts::new(&mut *file, begin);
+    for sealed in seals.iter().take(count + 1) {
+        contents.read_index(&mut texts, sealed)?;
+    }
+    contents.view(file, &mut pages)?;
+    let expected = outline::outline(&mut contents, begin, count as u64)?;
+    let is_there = seals.get(count).is_some_and(|sealed| sealed.start == begin);
+    if is_there && expected.as_ref() == Some(&found) {
+        return Ok(());
+    }
+    Err(differs("view of HDF5", "another outline", "that of the datasets of the file", begin))
 }
 
 /// The seal at an offset of a file whose last seal ends at `end`.

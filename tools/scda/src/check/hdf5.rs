@@ -63,7 +63,7 @@ pub fn check(reader: &mut Reader, input: &Input, scan: &mut Scan, seals: &[Seale
     shown.map_or(Ok(()), |shown| check_view(reader, input, scan, seals, shown))
 }
 
-/// Checks the view that a superblock leads to: all its objects, and that they lead to data of sections.
+/// Checks the view that a superblock leads to: all its objects, that they lead to data of sections, and its outline.
 fn check_view(
     reader: &mut Reader,
     input: &Input,
@@ -83,7 +83,9 @@ fn check_view(
     let mut window = Window::new(input, end)?;
     let mut read = |offset: u64, to: &mut [u8]| window.read(offset, to);
     let checked = scda_hdf5::check(Previous { root, read: &mut read }, end, &mut is_data);
-    if let Some(error) = invalid(checked.map(drop))? {
+    let seals = seals.get(..=number).unwrap_or(seals);
+    let checked = checked.and_then(|_| reader.inspect().check_outline(root, seals));
+    if let Some(error) = invalid(checked)? {
         scan.findings.push(Finding::of_seal(number as u64 + 1, Fault::Invalid(error)));
     }
     Ok(())

@@ -4,8 +4,10 @@ use crate::run::{Place, with_sections};
 use scda::{
     DataType, Dataset, IndexBox, Layout, ReadOptions, Reader, Solo, SuperblockState, WriteOptions, Writer,
 };
+use scda_format::crc;
 use scda_format::hdf5::{BLOCK_HEAD_BYTES, VIEW, VIEW_TAIL_BYTES, view_section};
 use scda_format::padding::LineBreak;
+use scda_hdf5::{Outline, Previous};
 
 /// A file with room for a superblock, and so many steps, each closed by itself.
 fn series(place: &Place, name: &str, steps: u8) {
@@ -112,6 +114,58 @@ fn commands_show_and_write_views() {
     assert!(superblock(&place, "saved.scda").is_some());
 }
 
+/// Where a text begins for the first time.
+fn find(bytes: &[u8], what: &[u8]) -> usize {
+    bytes.windows(what.len()).position(|found| found == what).unwrap()
+}
+
+/// Where the section with the last view of a file begins.
+fn last_view(bytes: &[u8]) -> usize {
+    let view = bytes.windows(VIEW.len()).rposition(|found| found == VIEW).unwrap();
+    bytes[..view].iter().rposition(|&byte| byte == b'\n').unwrap() + 1
+}
+
+/// Gives the section of a view the checksum of what is there.
+fn mend_view(bytes: &mut [u8], view: usize, root: u64) {
+    let size = String::from_utf8(bytes[view + 64..view + BLOCK_HEAD_BYTES].to_vec()).unwrap();
+    let size: usize = size.split(' ').nth(1).unwrap().parse().unwrap();
+    let objects = view + BLOCK_HEAD_BYTES..view + BLOCK_HEAD_BYTES + size - 64;
+    let section = view_section(&bytes[objects.clone()], root, LineBreak::Unix).unwrap();
+    assert!(objects.end + VIEW_TAIL_BYTES == view + section.len());
+    bytes[view..view + section.len()].copy_from_slice(&section);
+}
+
+/// The outline of a view is sealed, and its own checksum is right, but the file has other datasets.
+#[test]
+fn a_wrong_outline_is_found() {
+    let place = Place::new();
+    series(&place, "a.scda", 5);
+    place.scda("check --strict a.scda").good();
+    let mut bytes = place.read("a.scda");
+    let (root, end) = superblock(&place, "a.scda").unwrap();
+    let mut read = |offset: u64, to: &mut [u8]| {
+        let at = usize::try_from(offset).unwrap();
+        to.copy_from_slice(&bytes[at..at + to.len()]);
+        Ok(())
+    };
+    let mut outline = Outline::read(Previous { root, read: &mut read }, end).unwrap().unwrap();
+    let at = find(&bytes, &outline.extents);
+    // Each byte but those of the checksum.
+    let sum = outline.extents.len() - 8;
+    for place_of in 0..sum {
+        outline.extents[place_of] ^= 1;
+        let found = crc::extend(crc::of(&outline.constants), &outline.extents[..sum]);
+        outline.extents[sum..].copy_from_slice(&found.to_le_bytes());
+        bytes[at..at + outline.extents.len()].copy_from_slice(&outline.extents);
+        outline.extents[place_of] ^= 1;
+        let view = last_view(&bytes);
+        mend_view(&mut bytes, view, root);
+        place.write("b.scda", &bytes);
+        let run = place.scda("check b.scda");
+        assert!(run.code == 1 && run.text().contains("another outline"), "{place_of}: {run:?}");
+    }
+}
+
 /// The view of a file is sealed, but leads to bytes that are no data: what another program than libscda has written.
 #[test]
 fn a_wrong_view_is_found() {
@@ -125,10 +179,8 @@ fn a_wrong_view_is_found() {
     place.scda("check --strict a.scda").good();
     let (root, _) = superblock(&place, "a.scda").unwrap();
     let mut bytes = place.read("a.scda");
-    let find = |bytes: &[u8], what: &[u8]| bytes.windows(what.len()).position(|found| found == what).unwrap();
     let data = find(&bytes, &[b'x'; 77]) as u64;
-    let view = bytes.windows(VIEW.len()).rposition(|found| found == VIEW).unwrap();
-    let view = bytes[..view].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
+    let view = last_view(&bytes);
     let address = view + find(&bytes[view..], &(data - 512).to_le_bytes());
     bytes[address] += 8;
     // HDF5's checksum of the object header, and the one of scda.
@@ -137,12 +189,7 @@ fn a_wrong_view_is_found() {
     assert_eq!(bytes[header + 5], 0, "a header of less than 256 bytes");
     let sum = scda_hdf5::checksum(&bytes[header..end]);
     bytes[end..end + 4].copy_from_slice(&sum.to_le_bytes());
-    let size = String::from_utf8(bytes[view + 64..view + BLOCK_HEAD_BYTES].to_vec()).unwrap();
-    let size: usize = size.split(' ').nth(1).unwrap().parse().unwrap();
-    let objects = view + BLOCK_HEAD_BYTES..view + BLOCK_HEAD_BYTES + size - 64;
-    let section = view_section(&bytes[objects.clone()], root, LineBreak::Unix).unwrap();
-    assert!(objects.end + VIEW_TAIL_BYTES == view + section.len());
-    bytes[view..view + section.len()].copy_from_slice(&section);
+    mend_view(&mut bytes, view, root);
     place.write("b.scda", &bytes);
     let run = place.scda("check b.scda");
     assert!(run.code == 1 && run.text().contains("are not data of a section"), "{run:?}");
