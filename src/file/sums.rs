@@ -190,10 +190,10 @@ impl Sums {
             section += usize::from(offset == end);
         }
         if bytes > 0 {
-            let (end, crc) = (offset + bytes, crc::of_zeros(bytes));
+            let end = offset + bytes;
             match self.runs.iter_mut().find(|run| run.end == offset) {
-                Some(run) => *run = RunningSum { end, crc: crc::shift(run.crc, bytes) ^ crc },
-                None => self.runs.push(RunningSum { end, crc }),
+                Some(run) => *run = RunningSum { end, crc: crc::extend_by_zeros(run.crc, bytes) },
+                None => self.runs.push(RunningSum { end, crc: crc::of_zeros(bytes) }),
             }
         }
     }

@@ -134,8 +134,14 @@ pub fn shift(crc: u64, bytes_after: u64) -> u64 {
 /// The CRC of `bytes` bytes that are 0.
 #[must_use]
 pub fn of_zeros(bytes: u64) -> u64 {
+    extend_by_zeros(0, bytes)
+}
+
+/// The CRC of bytes with the CRC `crc`, followed by `bytes` bytes that are 0.
+#[must_use]
+pub fn extend_by_zeros(crc: u64, bytes: u64) -> u64 {
     // The CRC begins with all bits inverted, and ends so.
-    shift(u64::MAX, bytes) ^ u64::MAX
+    !shift(!crc, bytes)
 }
 
 /// What `count` pieces with this CRC contribute, each of which ends `step` bytes after the one before.
@@ -245,6 +251,8 @@ mod tests {
     fn zeros_and_repeated_pieces_need_not_be_read() {
         for bytes in [0, 1, 7, 300] {
             assert_eq!(of_zeros(bytes), of(&vec![0; bytes as usize]));
+            let all = [&b"abc"[..], &vec![0; bytes as usize]].concat();
+            assert_eq!(extend_by_zeros(of(b"abc"), bytes), of(&all));
         }
         for count in [0, 1, 2, 3, 10, 13] {
             // The gaps add nothing.

@@ -126,7 +126,7 @@ impl OwnStream {
         let StreamPart { tasks, chunk_bytes, .. } = self.part;
         let used = self.part.rounds(self.written);
         let rest = used * chunk_bytes - self.written;
-        let crc = crc::shift(sum.crc, rest) ^ crc::of_zeros(rest);
+        let crc = crc::extend_by_zeros(sum.crc, rest);
         // No more than the bytes of the array.
         let (round_bytes, empty) = (tasks * chunk_bytes, rounds - used);
         let end = self.data + (rounds - 1) * round_bytes + (self.task + 1) * chunk_bytes;

@@ -172,3 +172,18 @@ fn wrong_arguments_are_the_errors_of_all_ranks() {
     let scalar = run(&|_, file| file.field(&Dataset::new("a", DataType::Int8, []), &[0, 0], &[]));
     assert!(scalar.contains("at least one dimension"), "{scalar}");
 }
+
+/// Of a contiguous dataset, whose strips are assembled in several rounds, in the first of which two ranks pass the same index.
+#[test]
+fn an_overlap_in_an_early_round_is_an_error() {
+    let mut dataset = Dataset::new("u", DataType::Uint8, [64, 1024]);
+    for fill in [0, 1] {
+        dataset.fill_value = vec![fill];
+        for own in [IndexBox::new([0, 0], [1, 10]), IndexBox::all(&[64, 1024])] {
+            let boxes = [vec![own], vec![IndexBox::new([0, 5], [1, 10])]];
+            let (kind, text) = error(2, &dataset, &boxes);
+            assert_eq!(kind, ErrorKind::Argument);
+            assert!(text.contains("index [0, 5] is in two boxes"), "{text}");
+        }
+    }
+}

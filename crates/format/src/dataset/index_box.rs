@@ -184,6 +184,11 @@ impl Iterator for Runs {
         }
         Some(run)
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.left);
+        (left.unwrap_or(usize::MAX), left.ok())
+    }
 }
 
 #[cfg(test)]

@@ -5,17 +5,19 @@ use super::row_partition::RowPartitionCache;
 use super::selection::{Selection, overlapping};
 use crate::file::options::MostThreads;
 use crate::file::source::Source;
+use crate::file::sums::SummedFile;
 use crate::file::team::Failure;
-use crate::file::writer::output::SparseBytes;
+use crate::file::writer::output::Parts;
 use crate::file::writer::sections::{Block, Elements, Gather, LocalElements, Pair, Sections, too_large};
 use scda_base::error::Result;
-use scda_base::memory::reserve;
+use scda_base::memory::resize;
 use scda_base::numbers::to_usize;
 use scda_format::dataset::metadata;
 use scda_format::dataset::{ChunkGrid, Dataset, IndexBox};
 use scda_format::header::SectionType;
 use scda_format::layout::{SectionLayout, sum};
 use scda_ranks::Partition;
+use scda_storage::queue::Queue;
 
 /// A contiguous dataset goes to the ranks that write it in strips, this number in an exchange.
 const STRIPS_OF_EXCHANGE: u64 = 4;
@@ -238,23 +240,15 @@ impl ContiguousWriter<'_> {
         let name = dataset.name.as_bytes();
         self.sections.write_in_parts(name, layout, counts, bytes, plan.rounds(), |this, round, out| {
             let window = plan.round(this.team_mut(), round)?;
-            if this.team().has_deferred() || overlap.is_some() {
-                return Ok(());
-            }
             for run in window.chunks.clone() {
+                if this.team().has_deferred() || overlap.is_some() {
+                    break;
+                }
                 let bytes = to_usize(offset(run + 1) - offset(run));
-                let put = put_run(plan, &window, run, bytes, &mut buffer, out);
-                match put {
-                    Ok(None) => {}
-                    Ok(Some(index)) => {
-                        // Reported after the last round, when the first overlap of all ranks is known.
-                        overlap = Some(index);
-                        break;
-                    }
-                    Err(error) => {
-                        this.team_mut().defer(Err(error));
-                        break;
-                    }
+                match put_run(plan, &window, (run, bytes), &mut buffer, this.output().file_mut(), out) {
+                    // Reported after the last round, when the first overlap of all ranks is known.
+                    Ok(found) => overlap = found,
+                    Err(error) => this.team_mut().defer(Err(error)),
                 }
             }
             if round + 1 == plan.rounds()
@@ -267,31 +261,37 @@ impl ContiguousWriter<'_> {
     }
 }
 
-/// Appends a strip; returns the first index that two parts have, if there is one.
+/// Appends a strip of so many bytes; returns the first index that two parts have, if there is one.
 fn put_run(
     plan: &Plan<'_>,
     window: &Round,
-    run: u64,
-    bytes: usize,
+    (run, bytes): (u64, usize),
     buffer: &mut Vec<u8>,
-    sparse: &mut SparseBytes,
+    file: &mut Queue<SummedFile>,
+    out: &mut Parts,
 ) -> Result<Option<Vec<u64>>> {
-    let found = plan.assemble(window, run, buffer)?;
     let array = &plan.arrays()[0];
-    if matches!(found, Chunk::Fill) && array.is_filled_with_zeros() {
-        sparse.put_zeros(bytes as u64)?;
-        return Ok(None);
+    let strip = plan.parts_of_chunk(window, run)?;
+    if array.is_filled_with_zeros() && strip.is_sparse() {
+        let mut at = 0;
+        let overlap = strip.for_each_run(buffer, |start, bytes| {
+            out.put_zeros(file, start - at)?;
+            at = start + bytes.len() as u64;
+            out.put(file, bytes)
+        })?;
+        if overlap.is_none() {
+            out.put_zeros(file, bytes as u64 - at)?;
+        }
+        return Ok(overlap);
     }
-    let out = sparse.bytes_mut();
-    let start = out.len();
-    reserve(out, bytes)?;
-    match found {
+    match strip.assemble(buffer)? {
         Chunk::Overlap(index) => return Ok(Some(index)),
         Chunk::Unknown => {}
-        Chunk::Bytes(all) => out.extend_from_slice(&all[..bytes]),
+        Chunk::Bytes(all) => out.put(file, &all[..bytes])?,
         Chunk::Fill => {
-            out.resize(start + bytes, 0);
-            array.put_fill(&mut out[start..]);
+            resize(buffer, bytes as u64)?;
+            array.put_fill(buffer);
+            out.put(file, buffer)?;
         }
     }
     Ok(None)

@@ -7,8 +7,7 @@ use crate::file::buffer::{Outlet, Stage};
 use crate::file::sums::SummedFile;
 use crate::file::team::Failure;
 use scda_base::error::Result;
-use scda_base::memory::reserve;
-use scda_base::numbers::to_usize;
+use scda_base::memory::{reserve, resize};
 use scda_format::entry::CountFormat;
 use scda_format::layout::SectionLayout;
 use scda_format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
@@ -197,77 +196,84 @@ fn put_hole(file: &mut Queue<SummedFile>, at: u64, bytes: u64) -> Result<()> {
     })
 }
 
-/// Bytes that follow one another in a file, of which long runs of zeros are only counted.
-#[derive(Default)]
-pub struct SparseBytes {
+/// Takes the bytes that this rank owns of a section, one after the other.
+pub struct Parts {
+    /// Where in the file they go, past its end; `None`: they stay in memory, as the section is small.
+    at: Option<u64>,
+    /// Short pieces, which are still to be written.
     bytes: Vec<u8>,
-    /// Runs of zeros: before which of the bytes, and how many.
-    zeros: Vec<(usize, u64)>,
+    last: Option<u8>,
 }
 
-impl SparseBytes {
-    /// Where what is not zeros is appended.
-    pub fn bytes_mut(&mut self) -> &mut Vec<u8> {
-        &mut self.bytes
+impl Parts {
+    /// Shorter pieces are written together: a call of the system costs as much as copying them.
+    const SHORT_BYTES: usize = 64 << 10;
+    /// Shorter runs of zeros are written: a file has no smaller holes.
+    const LEAST_HOLE: u64 = 4096;
+
+    pub fn new(at: Option<u64>) -> Self {
+        Self { at, bytes: Vec::new(), last: None }
     }
 
-    /// Appends zeros.
+    /// Appends bytes.
     ///
     /// # Errors
-    /// `Memory`.
-    pub fn put_zeros(&mut self, bytes: u64) -> Result<()> {
-        reserve(&mut self.zeros, 1)?;
-        self.zeros.push((self.bytes.len(), bytes));
+    /// `Memory`, and those of the file.
+    pub fn put(&mut self, file: &mut Queue<SummedFile>, bytes: &[u8]) -> Result<()> {
+        self.last = bytes.last().copied().or(self.last);
+        if self.at.is_some() && self.bytes.len() + bytes.len() > Self::SHORT_BYTES {
+            self.flush(file)?;
+        }
+        match &mut self.at {
+            Some(at) if bytes.len() > Self::SHORT_BYTES => {
+                put_with_holes(file, *at, bytes)?;
+                *at += bytes.len() as u64;
+            }
+            _ => {
+                reserve(&mut self.bytes, bytes.len())?;
+                self.bytes.extend_from_slice(bytes);
+            }
+        }
         Ok(())
     }
 
-    /// Makes all zeros bytes like others, and hands them out.
+    /// Appends zeros, which become a hole.
     ///
     /// # Errors
-    /// `Memory`.
-    pub fn into_bytes(self) -> Result<Vec<u8>> {
-        if self.zeros.is_empty() {
-            return Ok(self.bytes);
+    /// Those of [`Self::put`].
+    pub fn put_zeros(&mut self, file: &mut Queue<SummedFile>, count: u64) -> Result<()> {
+        if count == 0 {
+            return Ok(());
         }
-        let (mut all, mut from) = (Vec::new(), 0);
-        for (place, zeros) in self.zeros {
-            reserve(&mut all, place - from + to_usize(zeros))?;
-            all.extend_from_slice(&self.bytes[from..place]);
-            all.resize(all.len() + to_usize(zeros), 0);
-            from = place;
+        self.last = Some(0);
+        if self.at.is_some() && count >= Self::LEAST_HOLE {
+            self.flush(file)?;
+            if let Some(at) = &mut self.at {
+                put_hole(file, *at, count)?;
+                *at += count;
+            }
+            return Ok(());
         }
-        reserve(&mut all, self.bytes.len() - from)?;
-        all.extend_from_slice(&self.bytes[from..]);
-        Ok(all)
+        let length = self.bytes.len() as u64 + count;
+        resize(&mut self.bytes, length)
     }
 
-    /// Forgets them.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.zeros.clear();
-    }
-
-    /// The last one.
-    pub fn last(&self) -> Option<u8> {
-        let is_zero = self.zeros.last().is_some_and(|&(place, _)| place == self.bytes.len());
-        if is_zero { Some(0) } else { self.bytes.last().copied() }
-    }
-
-    /// Writes them past the end of the file, with holes; returns where they end. The rest of the section follows.
+    /// Writes what is still in memory; returns the last byte of all.
     ///
     /// # Errors
     /// Those of the file.
-    pub fn write(&self, file: &mut Queue<SummedFile>, mut at: u64) -> Result<u64> {
-        let mut from = 0;
-        for &(place, zeros) in self.zeros.iter().chain([&(self.bytes.len(), 0)]) {
-            put_with_holes(file, at, &self.bytes[from..place])?;
-            at += (place - from) as u64;
-            if zeros > 0 {
-                put_hole(file, at, zeros)?;
-            }
-            (at, from) = (at + zeros, place);
+    pub fn flush(&mut self, file: &mut Queue<SummedFile>) -> Result<Option<u8>> {
+        if let Some(at) = &mut self.at {
+            put_with_holes(file, *at, &self.bytes)?;
+            *at += self.bytes.len() as u64;
+            self.bytes.clear();
         }
-        Ok(at)
+        Ok(self.last)
+    }
+
+    /// Those in memory.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 }
 

@@ -5,7 +5,7 @@ use crate::file::aggregators::RankData;
 use crate::file::encoding::EncodedElements;
 use crate::file::source::Source;
 use crate::file::team::Failure;
-use crate::file::writer::output::{LONGEST_HEAD, SparseBytes, put_entries};
+use crate::file::writer::output::{LONGEST_HEAD, Parts, put_entries};
 use scda_base::error::Result;
 use scda_codec::VARRAY_CONVENTION;
 use scda_format::entry::CountFormat;
@@ -220,7 +220,7 @@ impl Sections {
     }
 
     /// Writes an array whose bytes this rank gets in parts, in rounds of all ranks: `next` appends
-    /// those of a round. A round may leave an error of this rank for the next agreement.
+    /// those of a round. An error of this rank waits for the next agreement.
     pub(in crate::file::writer) fn write_in_parts(
         &mut self,
         user: &[u8],
@@ -228,22 +228,24 @@ impl Sections {
         counts: &[(u8, u64)],
         bytes: Partition,
         rounds: u64,
-        mut next: impl FnMut(&mut Self, u64, &mut SparseBytes) -> Result<(), Failure>,
+        mut next: impl FnMut(&mut Self, u64, &mut Parts) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let mut part = SparseBytes::default();
         if self.output.is_small(layout) {
+            let mut parts = Parts::new(None);
             for round in 0..rounds {
-                next(self, round, &mut part)?;
+                next(self, round, &mut parts)?;
             }
             self.output.must_agree();
-            if self.team().has_deferred() {
-                part.clear();
-            }
             let local = LocalElements { elements: bytes, bytes, entries: None };
-            let part = part.into_bytes();
-            let part = self.team_mut().tolerate(part, Vec::new())?;
-            let data = Source::Contiguous(&part);
-            return self.write_elements(SectionType::Array, user, layout, counts, &local, data);
+            let own = if self.team().has_deferred() { &[] } else { parts.bytes() };
+            return self.write_elements(
+                SectionType::Array,
+                user,
+                layout,
+                counts,
+                &local,
+                Source::Contiguous(own),
+            );
         }
         self.output.write_all()?;
         let style = self.params().line_break;
@@ -253,23 +255,20 @@ impl Sections {
         let is_first = if bytes.total > 0 { bytes.is_first() } else { is_zero };
         let is_last = if bytes.total > 0 { bytes.is_last() } else { is_zero };
         let head = if is_first { head } else { &[] };
-        let mut mine = Ok(());
-        let (mut at, mut last) = (layout.data + bytes.offset, None);
+        let mut parts = Parts::new(Some(layout.data + bytes.offset));
         for round in 0..rounds {
-            part.clear();
-            next(self, round, &mut part)?;
-            if mine.is_ok() && !self.team().has_deferred() {
-                match part.write(self.output.file_mut(), at) {
-                    Ok(end) => at = end,
-                    Err(error) => mine = Err(error),
-                }
-                last = part.last().or(last);
-            }
+            next(self, round, &mut parts)?;
         }
-        if mine.is_ok() && !self.team().has_deferred() && is_last {
-            let mut padding = [0; MAX_DATA_PADDING];
-            let padding = data_padding(&mut padding, layout.data_bytes, last, style);
-            mine = self.output.file_mut().write_at(layout.padding(), &[padding]);
+        let mut mine = Ok(());
+        if !self.team().has_deferred() {
+            mine = parts.flush(self.output.file_mut()).and_then(|last| {
+                if !is_last {
+                    return Ok(());
+                }
+                let mut padding = [0; MAX_DATA_PADDING];
+                let padding = data_padding(&mut padding, layout.data_bytes, last, style);
+                self.output.file_mut().write_at(layout.padding(), &[padding])
+            });
         }
         self.output.end_in_parts(layout, mine, head)
     }

@@ -9,20 +9,29 @@ use scda_base::memory::{grow, reserve};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::IndexBox;
 
+/// The parts of a chunk of the window.
+pub(in crate::file::writer::datasets) struct ChunkParts<'a> {
+    array: &'a PlannedArray<'a>,
+    /// Where the chunk is in the dataset.
+    region: IndexBox,
+    parts: Vec<ChunkPart<'a>>,
+    /// Whether their data were sent.
+    has_data: bool,
+}
+
 impl Plan<'_> {
     /// The parts of a chunk.
-    fn parts_at<'b>(
-        &'b self,
-        window: &'b Round,
-        array: &'b PlannedArray<'_>,
-        chunk: &IndexBox,
-        places: &[(u64, Place)],
-    ) -> Result<Vec<ChunkPart<'b>>> {
+    pub fn parts_of_chunk<'b>(&'b self, window: &'b Round, chunk: u64) -> Result<ChunkParts<'b>> {
+        let start = window.places.partition_point(|(other, _)| *other < chunk);
+        let count = window.places[start..].partition_point(|(other, _)| *other == chunk);
+        let places = &window.places[start..start + count];
+        let array = &self.arrays[self.array_of(chunk)];
+        let region = array.grid.region_of(chunk - array.first);
         let mut parts = Vec::new();
         reserve(&mut parts, places.len())?;
         for &(_, place) in places {
             parts.push(match place {
-                Place::RankData(number) => array.own_part(chunk, number).ok_or_else(torn)?,
+                Place::RankData(number) => array.own_part(&region, number).ok_or_else(torn)?,
                 Place::Received { header, data } => {
                     let (_, region) = self.header(&mut &window.received[header..], &window.chunks)?;
                     let items = region.items()?;
@@ -31,7 +40,7 @@ impl Plan<'_> {
                 }
             });
         }
-        Ok(parts)
+        Ok(ChunkParts { array, region, parts, has_data: window.has_data })
     }
 
     /// A chunk of the window, put together in `buffer` if need be.
@@ -41,15 +50,77 @@ impl Plan<'_> {
         chunk: u64,
         buffer: &'b mut Vec<u8>,
     ) -> Result<Chunk<'b>> {
-        let start = window.places.partition_point(|(other, _)| *other < chunk);
-        let count = window.places[start..].partition_point(|(other, _)| *other == chunk);
-        let places = &window.places[start..start + count];
-        let array = &self.arrays[self.array_of(chunk)];
-        let (origin, shape) = (array.grid.region_of(chunk - array.first), array.grid.chunk_shape());
+        self.parts_of_chunk(window, chunk)?.assemble(buffer)
+    }
+}
+
+impl<'a> ChunkParts<'a> {
+    /// The bytes that the parts have.
+    fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.items).sum::<u64>() * self.array.item_bytes as u64
+    }
+
+    /// Whether no part has most of the items.
+    pub fn is_sparse(&self) -> bool {
+        self.bytes() < self.array.grid.chunk_bytes() / 2
+    }
+
+    /// The index of an item of the chunk.
+    fn index_of(&self, items: u64) -> Vec<u64> {
+        let mut index = self.region.start.clone();
+        let mut rest = items;
+        for (index, &n) in index.iter_mut().zip(self.array.grid.chunk_shape()).rev() {
+            *index += rest % n;
+            rest /= n;
+        }
+        index
+    }
+
+    /// Hands out what the parts have, in C order: where in the chunk, and the bytes, which are put into `buffer` if need be. If two parts
+    /// have an item, nothing but the index of the first such item.
+    pub fn for_each_run(
+        &self,
+        buffer: &mut Vec<u8>,
+        mut each: impl FnMut(u64, &[u8]) -> Result<()>,
+    ) -> Result<Option<Vec<u64>>> {
+        let (item_bytes, shape) = (self.array.item_bytes, self.array.grid.chunk_shape());
+        let mut runs = Vec::new();
+        for part in &self.parts {
+            let own = part.runs((shape, &part.region.start));
+            reserve(&mut runs, own.size_hint().0)?;
+            runs.extend(own.map(|run| (run.to, run, part.from)));
+        }
+        if !runs.is_sorted_by_key(|(to, ..)| *to) {
+            runs.sort_unstable_by_key(|(to, ..)| *to);
+        }
+        if let Some(both) = runs.windows(2).find(|both| both[0].0 + both[0].1.items > both[1].0) {
+            return Ok(Some(self.index_of(both[1].0)));
+        }
+        for (to, run, from) in runs.iter().filter(|_| self.has_data) {
+            let (start, bytes) = (to_usize(run.from) * item_bytes, to_usize(run.items) * item_bytes);
+            let to = to * item_bytes as u64;
+            if let Origin::Bytes(all) = from
+                && let Some(found) = all.get(start..).and_then(|all| all.get(..bytes))
+            {
+                each(to, found)?;
+                continue;
+            }
+            grow(buffer, bytes)?;
+            from.copy(run.from, item_bytes, &mut buffer[..bytes]);
+            each(to, &buffer[..bytes])?;
+        }
+        Ok(None)
+    }
+
+    /// The chunk, put together in `buffer` if need be.
+    pub fn assemble<'b>(&self, buffer: &'b mut Vec<u8>) -> Result<Chunk<'b>>
+    where
+        'a: 'b,
+    {
+        let (array, parts, shape) = (self.array, &self.parts, self.array.grid.chunk_shape());
         let chunk_bytes = array.grid.chunk_bytes();
         let bytes = to_usize(chunk_bytes);
         let item_bytes = array.item_bytes;
-        let parts = self.parts_at(window, array, &origin, places)?;
         if let [part] = &parts[..]
             && part.items * item_bytes as u64 == chunk_bytes
             && let Origin::Bytes(from) = part.from
@@ -60,31 +131,21 @@ impl Plan<'_> {
         {
             return Ok(if array.is_fill(bytes) { Chunk::Fill } else { Chunk::Bytes(bytes) });
         }
-        let overlap = |items: u64| {
-            let mut index = origin.start.clone();
-            let mut rest = items;
-            for (index, &n) in index.iter_mut().zip(shape).rev() {
-                *index += rest % n;
-                rest /= n;
-            }
-            Ok(Chunk::Overlap(index))
-        };
-        if let Some(items) = first_overlap(shape, &parts)? {
-            return overlap(items);
+        if let Some(items) = first_overlap(shape, parts)? {
+            return Ok(Chunk::Overlap(self.index_of(items)));
         }
-        if !window.has_data {
+        if !self.has_data {
             return Ok(Chunk::Unknown);
         }
-        if places.is_empty() {
+        if parts.is_empty() {
             return Ok(Chunk::Fill);
         }
         grow(buffer, bytes)?;
         let buffer = &mut buffer[..bytes];
-        let items: u64 = parts.iter().map(|part| part.items).sum();
-        if items * (item_bytes as u64) < chunk_bytes {
+        if self.bytes() < chunk_bytes {
             array.put_fill(buffer);
         }
-        for part in &parts {
+        for part in parts {
             for run in part.runs((shape, &part.region.start)) {
                 let (to, length) = (to_usize(run.to) * item_bytes, to_usize(run.items) * item_bytes);
                 part.from.copy(run.from, item_bytes, &mut buffer[to..to + length]);
