@@ -162,7 +162,7 @@ impl Target {
                 PosixFile::open(older, OFlags::RDONLY | OFlags::NONBLOCK)?.regular()?
             }
         };
-        self.check_begun(&mut old)?;
+        check_begun(&mut old)?;
         let Some(part) = self.part.clone() else {
             self.status = self.old;
             self.block_bytes = old.block_bytes()?;
@@ -207,35 +207,6 @@ impl Target {
             self.lock_goal()?;
         }
         Ok(file)
-    }
-
-    /// An error if the job that created this file was stopped before all of its header was written: there is nothing to append
-    /// to, and the file may be created anew.
-    fn check_begun(&self, file: &mut PosixFile) -> Result<()> {
-        let size = file.status()?.size;
-        // Disks lose no less than 512 bytes: with the rest of a long header, all before it.
-        let may_be_torn = size <= FILE_HEADER_BYTES as u64 || (512..=LONG_HEADER_BYTES).contains(&size);
-        if !may_be_torn {
-            return Ok(());
-        }
-        let mut bytes = vec![0; to_usize(size)];
-        file.read_at(0, &mut bytes)?;
-        let (header, rest) = bytes.split_at(bytes.len().min(FILE_HEADER_BYTES));
-        let is_torn = size < FILE_HEADER_BYTES as u64 && begins_as_header(header);
-        // What follows in a longer header may have come to the disk before its beginning.
-        let is_of_header = [LineBreak::Unix, LineBreak::Mime].into_iter().any(|style| {
-            let expected = reserved_section(&scda_hdf5::reserved(), style);
-            rest.iter().zip(&expected).all(|(&found, expected)| found == 0 || found == *expected)
-        });
-        if !is_torn && (header.iter().any(|&byte| byte != 0) || !is_of_header) {
-            return Ok(());
-        }
-        let found = match size < FILE_HEADER_BYTES as u64 {
-            true => format!("only {size} of {FILE_HEADER_BYTES} bytes"),
-            false => "its beginning is missing".to_owned(),
-        };
-        let words = format!("file header: {found}: the creation of the file was interrupted; create it anew");
-        Err(Error::new(ErrorKind::NoSuchFile, words))
     }
 
     /// The file that has the name, opened and locked.
@@ -538,6 +509,35 @@ impl Target {
             let _ = file_system::remove_stale(part);
         }
     }
+}
+
+/// An error if the job that created this file was stopped before all of its header was written: there is nothing to append
+/// to, and the file may be created anew.
+fn check_begun(file: &mut PosixFile) -> Result<()> {
+    let size = file.status()?.size;
+    // Disks lose no less than 512 bytes: with the rest of a long header, all before it.
+    let may_be_torn = size <= FILE_HEADER_BYTES as u64 || (512..=LONG_HEADER_BYTES).contains(&size);
+    if !may_be_torn {
+        return Ok(());
+    }
+    let mut bytes = vec![0; to_usize(size)];
+    file.read_at(0, &mut bytes)?;
+    let (header, rest) = bytes.split_at(bytes.len().min(FILE_HEADER_BYTES));
+    let is_torn = size < FILE_HEADER_BYTES as u64 && begins_as_header(header);
+    // What follows in a longer header may have come to the disk before its beginning.
+    let is_of_header = [LineBreak::Unix, LineBreak::Mime].into_iter().any(|style| {
+        let expected = reserved_section(&scda_hdf5::reserved(), style);
+        rest.iter().zip(&expected).all(|(&found, expected)| found == 0 || found == *expected)
+    });
+    if !is_torn && (header.iter().any(|&byte| byte != 0) || !is_of_header) {
+        return Ok(());
+    }
+    let found = match size < FILE_HEADER_BYTES as u64 {
+        true => format!("only {size} of {FILE_HEADER_BYTES} bytes"),
+        false => "its beginning is missing".to_owned(),
+    };
+    let words = format!("file header: {found}: the creation of the file was interrupted; create it anew");
+    Err(Error::new(ErrorKind::NoSuchFile, words))
 }
 
 /// Whether this is the name of the file of this identity.
