@@ -37,9 +37,11 @@ def metadata(data, keys):
     text = data.decode()
     need(text.endswith("\n"), "no line feed ends the metadata")
     found = json.loads(text, object_pairs_hook=once)
-    need(list(found) == keys or list(found) == keys + ["dimension_names"], f"keys {list(found)}")
-    if not found["attributes"]:  # json has no numbers as they were given
-        need(text.rstrip(" \n") == json.dumps(found, indent=2, ensure_ascii=False), "layout of the text")
+    need([key for key in [*keys, "dimension_names"] if key in found] == list(found), f"keys {list(found)}")
+    need(set(keys) - set(found) <= {"attributes", "dimension_names"}, f"keys {list(found)}")
+    if "attributes" not in found:  # json has no numbers as they were given
+        members = (json.dumps({key: value}, separators=(",", ":"), ensure_ascii=False)[1:-1] for key, value in found.items())
+        need(text.rstrip(" \n") == "{\n" + ",\n".join(members) + "\n}", "layout of the text")
     need(re.search(r"\} *\n\Z", text), "what follows the last brace")
     return found
 
@@ -218,7 +220,7 @@ def read_dataset(meta, section, at):
         need((len(section.elements), section.E) == (rows, math.prod(shape[1:]) * item), "N and E of rows")
         data, layout = b"".join(section.elements), 0
         need(len(data) < 65536 or (at + 128) % 4096 == 0, f"data at {at + 128} are not aligned")
-    return Dataset(name, kind, item, shape, chunk, is_shuffled, fill, meta["attributes"], names, layout, data)
+    return Dataset(name, kind, item, shape, chunk, is_shuffled, fill, meta.get("attributes", {}), names, layout, data)
 
 
 def read(path):

@@ -88,7 +88,6 @@ fn vector() -> PathBuf {
 fn a_machine_of_either_byte_order_writes_the_same_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let expected = std::fs::read(vector()).unwrap();
     let mut params: WriteOptions = options();
     params.encoder = Encoder::Zlib; // the bytes of the other one may change with its version
     for ranks in [1, 2, 3] {
@@ -102,6 +101,10 @@ fn a_machine_of_either_byte_order_writes_the_same_file() {
             file.close().unwrap();
         });
         let written = std::fs::read(&path).unwrap();
+        if !vector().exists() && std::env::var_os("SCDA_UPDATE").is_some() {
+            std::fs::write(vector(), &written).unwrap();
+        }
+        let expected = std::fs::read(vector()).unwrap();
         // All but the vendor string.
         assert_eq!(written[..8], expected[..8]);
         let same = written[32..].iter().zip(&expected[32..]).take_while(|(a, b)| a == b).count();

@@ -136,14 +136,8 @@ def expect_name(path: str) -> None:
 
 
 def _json_bytes(value: Any) -> int:
-    """The bytes of an attribute in the file, where each item of a list has a line of its own, of a long one 64 of them; not fewer than
-    that."""
-    if isinstance(value, list) and len(value) > 64 and not any(isinstance(item, (list, dict)) for item in value):
-        return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) + len(value) // 2 + 64
-    if isinstance(value, (list, dict)):
-        text = json.dumps(value, indent=2, ensure_ascii=False)
-        return len(text.encode()) + 4 * text.count("\n") + 64
-    return len(json.dumps(value, ensure_ascii=False).encode()) + 64
+    """The bytes of an attribute in the file; not fewer than that."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) + 64
 
 
 def as_bool(item: np.dtype[Any], attrs: dict[str, Any], has_bools: Callable[[], bool]) -> np.dtype[Any]:

@@ -127,7 +127,7 @@ fn the_bytes_are_those_of_the_page() {
         "I scda attributes 00 ------------------------------------------\n\
          Below: attributes of a dataset.\n\
          B {user:-<61}\n\
-         E 32 --------------------------\n{{\n  \"n\": 1.50,\n  \"units\": \"m\"\n}}\n="
+         E 26 --------------------------\n{{\n\"n\":1.50,\n\"units\":\"m\"\n}}\n="
     );
     assert!(new.starts_with(&expected), "{new}\n{expected}");
 }
@@ -212,7 +212,7 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     let (convention, below) = (&b"scda attributes 00"[..], b"Below: attributes of a dataset.\n");
-    let before = "attributes of the dataset \"rho\" at byte 1408: the section before them is not the one that announces";
+    let before = "attributes of the dataset \"rho\" at byte 1248: the section before them is not the one that announces";
     for (user, is_inline, text, words) in [
         (convention, true, "{\"a\": }", "expected value"),
         (convention, true, "[1]", "expected an object"),

@@ -12,7 +12,7 @@ use crate::storage_options::StorageOptions;
 use scda::{Dataset, Encode, Layout, LineBreak, Reader, Section, SectionType, Texts, WriteOptions, Writer};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::codecs::Codecs;
-use scda_format::dataset::json::{MAX_METADATA_BYTES, indented, members};
+use scda_format::dataset::json::{MAX_METADATA_BYTES, in_lines, members};
 use scda_format::dataset::metadata::{self, ALIGNMENT};
 use scda_format::dataset::parse::KEYS;
 use std::io::Read;
@@ -253,7 +253,7 @@ pub fn with_attributes(metadata: &str, attributes: &str) -> Result<String> {
             format!("{start},\"attributes\":{attributes}}}")
         }
     };
-    let text = indented(&text) + "\n";
+    let text = in_lines(&text) + "\n";
     let bytes = text.len() as u64 + ALIGNMENT;
     if bytes > MAX_METADATA_BYTES {
         return Err(Fail::Trouble(format!(

@@ -1,6 +1,6 @@
 //! Additions to a dataset that was written earlier: attributes and rows (docs/datasets.md).
 
-use super::json::{JsonMember, MAX_METADATA_BYTES, check, compact, indented, members, value};
+use super::json::{JsonMember, MAX_METADATA_BYTES, check, compact, in_lines, members, value};
 use super::rounding::{ABSOLUTE, RELATIVE};
 use super::{
     DATASET_CONVENTION, Dataset, GROUP_CONVENTION, RESERVED_PREFIX, check_name, metadata, shortened,
@@ -224,7 +224,7 @@ pub fn changed(attributes: &str, changes: &str) -> Result<String> {
 /// # Errors
 /// `Argument` for what is no JSON object, or too much of it.
 pub fn text(attributes: &str) -> Result<String> {
-    let text = indented(&metadata::attributes(attributes)?) + "\n";
+    let text = in_lines(&metadata::attributes(attributes)?) + "\n";
     let bytes = text.len() as u64;
     if bytes > MAX_METADATA_BYTES {
         return Err(Error::argument(format!(

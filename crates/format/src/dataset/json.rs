@@ -200,62 +200,26 @@ impl<'de> Visitor<'de> for ValueChecker {
     }
 }
 
-/// In an array of more items than this that has no arrays or objects in it, so many share a line: by themselves, each would take more bytes
-/// for its line than for itself, of the few that metadata may have.
-const MOST_LINES: usize = 64;
-
-/// The tokens before the end of an array that begins before these, if so many that they share lines.
-fn shared_lines<'a, 'b>(tokens: &'b [&'a str]) -> Option<&'b [&'a str]> {
-    let end = tokens.iter().position(|token| matches!(*token, "[" | "]" | "{" | "}"))?;
-    // Between two items is a comma.
-    (tokens[end] == "]" && end.div_ceil(2) > MOST_LINES).then(|| &tokens[..end])
-}
-
-/// Valid JSON in lines, indented by two spaces a level; an empty array or object in one line. Strings and numbers stay as
-/// they are written.
+/// A valid JSON object with a line for each of its members, and no other white space; an empty one in one line. Strings and numbers stay
+/// as they are written.
 #[must_use]
-pub fn indented(text: &str) -> String {
-    let mut out = String::with_capacity(2 * text.len());
-    let mut depth = 0;
-    let line = |out: &mut String, depth: usize| {
-        out.push('\n');
-        (0..depth).for_each(|_| out.push_str("  "));
-    };
-    let tokens: Vec<&str> = tokens(text).collect();
-    let mut shared = 0;
-    for (index, token) in tokens.iter().enumerate() {
-        if shared > 0 {
-            shared -= 1;
-            continue;
+pub fn in_lines(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 64);
+    let (mut depth, mut is_empty) = (0, true);
+    for token in tokens(text) {
+        depth -= usize::from(matches!(token, "}" | "]"));
+        if (depth, is_empty, token) == (0, false, "}") {
+            out.push('\n');
         }
-        let next = tokens.get(index + 1).copied().unwrap_or_default();
-        match *token {
-            "{" | "[" => {
-                depth += 1;
-                out.push_str(token);
-                if !matches!(next, "}" | "]") {
-                    line(&mut out, depth);
-                }
-                if let Some(items) = shared_lines(&tokens[index + 1..]).filter(|_| *token == "[") {
-                    shared = items.len();
-                    for items in items.chunks(2 * MOST_LINES) {
-                        out.extend(items.iter().copied());
-                        // The last one has no comma after it.
-                        line(&mut out, if items.len() == 2 * MOST_LINES { depth } else { depth - 1 });
-                    }
-                }
-                continue;
-            }
-            "}" | "]" => depth -= 1,
-            _ => {}
+        if depth == 1 && is_empty {
+            out.push('\n');
+            is_empty = false;
         }
         out.push_str(token);
-        match *token {
-            "," => line(&mut out, depth),
-            ":" => out.push(' '),
-            _ if matches!(next, "}" | "]") => line(&mut out, depth - 1),
-            _ => {}
+        if (depth, token) == (1, ",") {
+            out.push('\n');
         }
+        depth += usize::from(matches!(token, "{" | "["));
     }
     out
 }
@@ -356,33 +320,14 @@ mod tests {
     }
 
     #[test]
-    fn text_is_laid_out_in_one_way() {
-        let text = r#"{"a":[ 1.50,{ } , [] ],"b\"}":"x, {\\","c":{"d":1E5}}"#;
-        let lines = "{\n  \"a\": [\n    1.50,\n    {},\n    []\n  ],\n  \"b\\\"}\": \"x, {\\\\\",\n  \"c\": {\n    \"d\": 1E5\n  }\n}";
-        assert_eq!(indented(text), lines);
-        assert_eq!(indented(lines), lines);
-        assert_eq!(compact(lines), r#"{"a":[1.50,{},[]],"b\"}":"x, {\\","c":{"d":1E5}}"#);
-    }
-
-    #[test]
-    fn many_items_share_lines() {
-        let list = |n: usize| (0..n).map(|k| k.to_string()).collect::<Vec<_>>();
-        for n in [64, 65, 127, 128, 129, 1000] {
-            let text = format!("{{\"a\":[{}],\"b\":[[{}]]}}", list(n).join(","), list(n).join(","));
-            let lines = indented(&text);
-            assert_eq!(compact(&lines), text);
-            assert_eq!(indented(&lines), lines);
-            let of_items = if n <= MOST_LINES { n } else { n.div_ceil(MOST_LINES) };
-            assert_eq!(lines.lines().count(), 8 + 2 * of_items, "{n}");
-        }
-        let start = indented(&format!("{{\"a\":[{}]}}", list(66).join(",")));
-        assert!(
-            start.starts_with("{\n  \"a\": [\n    0,1,2,") && start.ends_with(",63,\n    64,65\n  ]\n}"),
-            "{start}"
-        );
-        // With a list among them, each has its own line.
-        let mixed = format!("[{},[]]", list(100).join(","));
-        assert_eq!(indented(&mixed).lines().count(), 103);
+    fn each_member_has_a_line() {
+        let text = r#"{"a":[ 1.50,{ } , [] ],"b\"}":"x, {\\","c":{"d":1E5, "e":[{"f" : 1}]}}"#;
+        let lines =
+            "{\n\"a\":[1.50,{},[]],\n\"b\\\"}\":\"x, {\\\\\",\n\"c\":{\"d\":1E5,\"e\":[{\"f\":1}]}\n}";
+        assert_eq!(in_lines(text), lines);
+        assert_eq!(in_lines(lines), lines);
+        assert_eq!(compact(lines), lines.replace('\n', ""));
+        assert_eq!(in_lines(" { } "), "{}");
     }
 
     /// Any JSON value.
@@ -407,8 +352,10 @@ mod tests {
         fn layout_changes_no_value(value in values()) {
             let text = value.to_string();
             check(&text, 0).unwrap();
-            prop_assert_eq!(compact(&indented(&text)), &*text);
-            prop_assert_eq!(indented(&text), serde_json::to_string_pretty(&value).unwrap());
+            let text = format!(r#"{{"a":{text},"b":{text}}}"#);
+            let lines = in_lines(&text);
+            prop_assert_eq!(compact(&lines), &*text);
+            prop_assert_eq!(lines, text.replacen(r#"{"a""#, "{\n\"a\"", 1).replacen(&format!("{value},\"b\""), &format!("{value},\n\"b\""), 1).strip_suffix('}').unwrap().to_owned() + "\n}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Writes the metadata of datasets and groups: those of a Zarr v3 array or group.
 
 use super::codecs::Codecs;
-use super::json::{MAX_METADATA_BYTES, check, compact, indented};
+use super::json::{MAX_METADATA_BYTES, check, compact, in_lines};
 use super::{Dataset, fill, rounding, type_json};
 use crate::layout;
 use crate::padding::DATA_DIVISOR;
@@ -27,7 +27,10 @@ pub fn of_dataset(dataset: &Dataset, codecs: &Codecs) -> Result<String> {
 
 fn text_of_dataset(dataset: &Dataset, codecs: &Codecs) -> Result<String> {
     dataset.validate()?;
-    let attributes = rounding::record(dataset, attributes(&dataset.attributes)?)?;
+    let attributes = match rounding::record(dataset, attributes(&dataset.attributes)?)? {
+        none if none == "{}" => String::new(),
+        attributes => format!(r#","attributes":{attributes}"#),
+    };
     let names = match &dataset.dimension_names {
         names if names.is_empty() => String::new(),
         names => format!(r#","dimension_names":{}"#, json!(names)),
@@ -37,8 +40,7 @@ fn text_of_dataset(dataset: &Dataset, codecs: &Codecs) -> Result<String> {
         concat!(
             r#"{{"zarr_format":3,"node_type":"array","shape":{},"data_type":{},"#,
             r#""chunk_grid":{{"name":"regular","configuration":{{"chunk_shape":{}}}}},"#,
-            r#""chunk_key_encoding":{{"name":"default","configuration":{{"separator":"/"}}}},"#,
-            r#""codecs":{},"fill_value":{},"attributes":{}{}}}"#
+            r#""chunk_key_encoding":{{"name":"default"}},"codecs":{},"fill_value":{}{}{}}}"#
         ),
         json!(dataset.shape),
         type_json::to_json(data_type),
@@ -78,7 +80,7 @@ pub fn attributes(text: &str) -> Result<String> {
 
 /// Metadata laid out for the file.
 fn lines(text: &str) -> Result<String> {
-    let lines = indented(text) + "\n";
+    let lines = in_lines(text) + "\n";
     // Room for alignment, too.
     let bytes = lines.len() as u64 + ALIGNMENT;
     if bytes > MAX_METADATA_BYTES {
@@ -128,60 +130,16 @@ mod tests {
         assert_eq!(
             text,
             r#"{
-  "zarr_format": 3,
-  "node_type": "array",
-  "shape": [
-    5,
-    0
-  ],
-  "data_type": "float32",
-  "chunk_grid": {
-    "name": "regular",
-    "configuration": {
-      "chunk_shape": [
-        2,
-        3
-      ]
-    }
-  },
-  "chunk_key_encoding": {
-    "name": "default",
-    "configuration": {
-      "separator": "/"
-    }
-  },
-  "codecs": [
-    {
-      "name": "bytes",
-      "configuration": {
-        "endian": "little"
-      }
-    },
-    {
-      "name": "numcodecs.shuffle",
-      "configuration": {
-        "elementsize": 4
-      }
-    },
-    {
-      "name": "numcodecs.zlib",
-      "configuration": {
-        "level": 2
-      }
-    }
-  ],
-  "fill_value": "NaN",
-  "attributes": {
-    "units": "m",
-    "list": [
-      1.50,
-      {}
-    ]
-  },
-  "dimension_names": [
-    null,
-    "x\"é"
-  ]
+"zarr_format":3,
+"node_type":"array",
+"shape":[5,0],
+"data_type":"float32",
+"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2,3]}},
+"chunk_key_encoding":{"name":"default"},
+"codecs":[{"name":"bytes","configuration":{"endian":"little"}},{"name":"numcodecs.shuffle","configuration":{"elementsize":4}},{"name":"numcodecs.zlib","configuration":{"level":2}}],
+"fill_value":"NaN",
+"attributes":{"units":"m","list":[1.50,{}]},
+"dimension_names":[null,"x\"é"]
 }
 "#
         );
@@ -241,7 +199,7 @@ mod tests {
     #[test]
     fn the_text_of_a_group() {
         let text = of_group("{\"time\":0.250}").unwrap();
-        let lines = "{\n  \"zarr_format\": 3,\n  \"node_type\": \"group\",\n  \"attributes\": {\n    \"time\": 0.250\n  }\n}\n";
+        let lines = "{\n\"zarr_format\":3,\n\"node_type\":\"group\",\n\"attributes\":{\"time\":0.250}\n}\n";
         assert_eq!(text, lines);
     }
 

@@ -18,9 +18,9 @@ fn a_list_shows_what_datasets_are() {
         assert_eq!(
             found_columns,
             [
-                "2 G - - 108",
+                "2 G - - 84",
                 "3 B - 5 5",
-                "5 G - - 92",
+                "5 G - - 74",
                 "7 D 6x5 4x2 240",
                 "9 D 2x3 - 24",
                 "11 D - - 4",
@@ -100,7 +100,7 @@ fn values_are_printed_by_their_type() {
         assert_eq!(cat("raw"), "000102 fdfeff\n");
         assert_eq!(cat("text"), "0 1 2 3\n4 5 6 7\n");
         assert_eq!(cat("note"), "hello");
-        assert!(cat("6").starts_with("{\n  \"zarr_format\": 3,"));
+        assert!(cat("6").starts_with("{\n\"zarr_format\":3,"));
         let bytes = place.scda(&format!("cat {name} flow/density --as bytes")).good().out;
         assert_eq!(bytes, density().into_iter().flat_map(f64::to_le_bytes).collect::<Vec<_>>());
         let bytes = place.scda(&format!("cat {name} flow/density --as bytes --box 5,4")).good().out;
