@@ -172,12 +172,12 @@ impl MpiName {
         let prefix = match prefix.as_bytes() {
             // ROMIO takes what precedes the first colon of any name for one of its drivers. This one stands for the name itself.
             b"" if has_colon && is_romio() => match file_system::FileSystem::of(real) {
-                Ok(system) if system.name == Some("nfs") => b"nfs:",
-                _ => b"ufs:",
+                Ok(system) if system.name == Some("nfs") => b"nfs:".to_vec(),
+                _ => b"ufs:".to_vec(),
             },
-            given => given,
+            given => given.to_ascii_lowercase(), // ROMIO of MPICH 5 knows its prefixes in lower case only
         };
-        let name = [prefix, real.as_os_str().as_bytes()].concat();
+        let name = [&prefix, real.as_os_str().as_bytes()].concat();
         let last = real.file_name().unwrap_or_default().len();
         let most = MOST_PATH_BYTES.saturating_sub(ranks.to_string().len());
         if (name.len() > most || last > MOST_NAME_BYTES) && !is_romio() {
