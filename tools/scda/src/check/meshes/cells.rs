@@ -17,7 +17,7 @@ pub fn has(name: &str) -> bool {
 }
 
 /// Checks a mesh of this convention.
-pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked {
+pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     if mesh.version(CELLS, 1)?.is_none() {
         return Ok(());
     }
@@ -45,7 +45,7 @@ pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked {
 }
 
 /// Checks the datasets of a mesh, and returns the number of points and that of cells.
-fn sizes(datasets: &mut Datasets, parts: [u64; 4]) -> Checked<(u64, u64)> {
+fn sizes(datasets: &mut Datasets<'_>, parts: [u64; 4]) -> Checked<(u64, u64)> {
     let [points, corners, offsets, types] = parts;
     let is_real = |found| [DataType::Float32, DataType::Float64].contains(&found);
     let points = datasets.expect(points, is_real, "float32 or float64", &[None, Some(3)])?.rows();

@@ -2,9 +2,9 @@
 
 use super::{Checked, Stop, wrong};
 use crate::datasets::ordered_items::OrderedItems;
-use crate::datasets::{Found, attributes_of, tolerated};
+use crate::datasets::{Found, Pair, Walk, attributes_of};
 use crate::fail::{Fail, Result};
-use crate::files::temporary_file;
+use crate::files::{Input, temporary_file};
 use scda::{DataType, Reader, Section};
 use scda_format::dataset::json::compact;
 use std::fs::File;
@@ -15,30 +15,46 @@ const MOST_FOR_ONE: u64 = 1 << 15;
 const MOST_FREE: u64 = 1 << 20;
 
 /// The file, whose datasets are read in turn.
-pub struct Datasets {
+pub struct Datasets<'a> {
     pub reader: Reader,
+    pub walk: Walk<'a>,
+    /// The section of the dataset that the reader of `walk` has found.
+    current: Option<u64>,
 }
 
 /// A dataset of integers, or one of which the type and shape are asked.
 pub struct Column {
     number: u64,
-    found: Found,
+    found: Box<Found>,
     order: OrderedItems<fn() -> Result<File>>,
     data: Vec<u8>,
     at: usize,
 }
 
-impl Datasets {
+impl<'a> Datasets<'a> {
+    pub fn new(input: &'a Input) -> Result<Self> {
+        Ok(Self { reader: input.open_damaged(false)?, walk: Walk::new(input, false), current: None })
+    }
+
     /// The header of the section with this number, from 0 on.
     pub fn header(&mut self, number: u64) -> Result<Option<Section>> {
         self.reader.seek_section(number)?;
         Ok(self.reader.next_section(true)?)
     }
 
+    /// Goes to the dataset whose data are this section.
+    fn go_to(&mut self, number: u64) -> Result<Option<Box<Found>>> {
+        self.current = None;
+        let Some(before) = number.checked_sub(1) else { return Ok(None) };
+        let Some(item) = self.walk.at(&mut self.reader, before)? else { return Ok(None) };
+        let Some(Pair::Dataset(found)) = item.pair else { return Ok(None) };
+        self.current = Some(number);
+        Ok(Some(found))
+    }
+
     /// The dataset whose data are the section with this number, from 0 on. `None` if that is no dataset that can be read.
     pub fn open(&mut self, number: u64) -> Result<Option<Column>> {
-        let (found, _) = tolerated(self.reader.inspect().dataset_in(number))?;
-        let found = found.map(Found::from).filter(|found| found.dataset.unsupported.is_none());
+        let found = self.go_to(number)?.filter(|found| found.dataset.unsupported.is_none());
         Ok(found.map(|found| {
             let order = OrderedItems::new(&found, temporary_file as fn() -> Result<File>);
             Column { number, found, order, data: Vec::new(), at: 0 }
@@ -126,8 +142,11 @@ impl Column {
     }
 
     /// The next number; of `uint64` and `float64`, the one with the same bits.
-    pub fn next(&mut self, datasets: &mut Datasets) -> Result<i64> {
+    pub fn next(&mut self, datasets: &mut Datasets<'_>) -> Result<i64> {
         while self.at == self.data.len() {
+            if datasets.current != Some(self.number) {
+                datasets.go_to(self.number)?;
+            }
             if !self.order.next(&mut datasets.reader, &self.found, &mut self.data)? {
                 return Err(Fail::Trouble("a dataset has no more numbers".to_owned()));
             }

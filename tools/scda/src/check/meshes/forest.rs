@@ -25,7 +25,7 @@ pub fn has(name: &str) -> bool {
 }
 
 /// Checks a forest of this convention.
-pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked {
+pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     let Some(version) = mesh.version(FOREST, 2)? else { return Ok(()) };
     let dimension = match mesh.whole_number(DIMENSION) {
         Some(1) if version == 2 => 1,
@@ -93,7 +93,7 @@ fn of_step<'a, T>(
 /// Checks the meshes and connectivities of a forest of squares or cubes, and returns the mesh of each step.
 fn of_quadrants(
     mesh: &MeshGroup,
-    datasets: &mut Datasets,
+    datasets: &mut Datasets<'_>,
     dimension: usize,
     steps: &MeshSteps,
 ) -> Checked<Vec<Quadrants>> {
@@ -122,7 +122,7 @@ fn of_quadrants(
 /// Likewise of a forest of any shapes: what an element can be depends on its tree.
 fn of_any_shapes(
     mesh: &MeshGroup,
-    datasets: &mut Datasets,
+    datasets: &mut Datasets<'_>,
     dimension: usize,
     steps: &MeshSteps,
 ) -> Checked<Vec<Quadrants>> {
@@ -165,7 +165,7 @@ fn at_corners(field: Option<Column>, number: u64, dimension: usize) -> Checked {
 
 /// Checks the quadrants.
 fn quadrants(
-    datasets: &mut Datasets,
+    datasets: &mut Datasets<'_>,
     dimension: usize,
     [coordinates, levels, offsets]: [u64; 3],
 ) -> Checked<Quadrants> {
@@ -205,7 +205,7 @@ fn quadrants(
 }
 
 /// Checks which rank had which quadrants.
-fn partition(datasets: &mut Datasets, number: u64, quadrants: u64) -> Checked {
+fn partition(datasets: &mut Datasets<'_>, number: u64, quadrants: u64) -> Checked {
     let mut column = datasets.typed(number, DataType::Int64, &[None])?;
     let Some(ranks @ 1..=MOST_RANKS) = column.rows().checked_sub(1) else {
         return wrong(number, format!("found {} numbers, expected 2 to {}", column.rows(), MOST_RANKS + 1));
@@ -220,7 +220,7 @@ fn partition(datasets: &mut Datasets, number: u64, quadrants: u64) -> Checked {
 }
 
 /// Checks a field with as many values for each quadrant as the counts say.
-fn ragged(datasets: &mut Datasets, number: u64, counts: u64, quadrants: u64) -> Checked {
+fn ragged(datasets: &mut Datasets<'_>, number: u64, counts: u64, quadrants: u64) -> Checked {
     let Some(values) = datasets.open(number)? else { return Ok(()) };
     let mut column = datasets.typed(counts, DataType::Int64, &[Some(quadrants)])?;
     let mut sum = 0_u64;

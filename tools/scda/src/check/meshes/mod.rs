@@ -11,7 +11,7 @@ mod shapes;
 mod steps;
 
 use super::finding::{Fault, Finding, Note, Scan};
-use crate::datasets::{Pair, attributes_of, pair_at, tolerated};
+use crate::datasets::{Pair, attributes_of};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use column::Datasets;
@@ -134,7 +134,7 @@ pub fn check(input: &Input, scan: &mut Scan) -> Result<()> {
     if !scan.findings.is_empty() || scan.first_start == 0 {
         return Ok(());
     }
-    let mut datasets = Datasets { reader: input.open_damaged(false)? };
+    let mut datasets = Datasets::new(input)?;
     let meshes = meshes(&mut datasets)?;
     for mesh in meshes.values() {
         let checks = [forest::check, cells::check, patches::check];
@@ -164,13 +164,11 @@ pub fn check(input: &Input, scan: &mut Scan) -> Result<()> {
 }
 
 /// The groups that are meshes by their last attributes, and their parts. Goes through the headers of the file once.
-fn meshes(datasets: &mut Datasets) -> Result<BTreeMap<String, MeshGroup>> {
+fn meshes(datasets: &mut Datasets<'_>) -> Result<BTreeMap<String, MeshGroup>> {
     let mut meshes = BTreeMap::new();
     for number in datasets.reader.find_all(GROUP_CONVENTION)? {
-        let Some(section) = datasets.header(number)? else { continue };
-        let (Some(Pair::Group(found)), _) = tolerated(pair_at(&mut datasets.reader, &section))? else {
-            continue;
-        };
+        let Some(item) = datasets.walk.at(&mut datasets.reader, number)? else { continue };
+        let Some(Pair::Group(found)) = item.pair else { continue };
         let attributes = used(&found.group.attributes);
         if [FOREST, CELLS, PATCHES, PARTICLES].iter().any(|name| attributes.contains_key(name)) {
             let name = found.group.path;

@@ -19,7 +19,7 @@ pub fn has(name: &str) -> bool {
 }
 
 /// Checks particles of this convention, and that their cells are those of their mesh.
-pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &mut Datasets) -> Checked {
+pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &mut Datasets<'_>) -> Checked {
     if mesh.version(PARTICLES, 1)?.is_none() {
         return Ok(());
     }
@@ -53,7 +53,7 @@ pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &
 }
 
 /// Checks where the particles of each cell begin. Returns the numbers of cells and of particles.
-fn offsets(datasets: &mut Datasets, number: u64) -> Checked<(u64, u64)> {
+fn offsets(datasets: &mut Datasets<'_>, number: u64) -> Checked<(u64, u64)> {
     let mut column = datasets.typed(number, DataType::Int64, &[None])?;
     datasets.bound(&column)?;
     hold(number, check_count(column.rows()))?;
@@ -68,7 +68,7 @@ fn offsets(datasets: &mut Datasets, number: u64) -> Checked<(u64, u64)> {
 }
 
 /// Requires of the last mesh before some offsets as many cells, and its checksum if both name one.
-fn expect_cells(datasets: &mut Datasets, number: u64, cells: u64, of: &MeshGroup) -> Checked {
+fn expect_cells(datasets: &mut Datasets<'_>, number: u64, cells: u64, of: &MeshGroup) -> Checked {
     for (part, named) in CELLS_OF_MESHES {
         let (Some(part), Some(named)) = (of.last(part, 0, number), of.last(named, 0, number)) else {
             continue;

@@ -20,7 +20,7 @@ pub fn has(name: &str) -> bool {
 type CellBox = [(i64, i64); 3];
 
 /// Checks a mesh of this convention.
-pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked {
+pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     if mesh.version(PATCHES, 1)?.is_none() {
         return Ok(());
     }

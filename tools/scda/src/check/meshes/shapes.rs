@@ -17,7 +17,7 @@ pub fn has(name: &str) -> bool {
 
 /// Checks the elements of a mesh, whose trees have these shapes.
 pub fn elements(
-    datasets: &mut Datasets,
+    datasets: &mut Datasets<'_>,
     dimension: usize,
     parts: [u64; 5],
     shapes: u64,
@@ -70,7 +70,7 @@ const MOST_KEPT: u64 = 1 << 24;
 
 /// The numbers of a dataset, each from `least` to `most`. All are returned if there are few enough.
 fn bounded(
-    datasets: &mut Datasets,
+    datasets: &mut Datasets<'_>,
     number: u64,
     data_type: DataType,
     shape: &[Option<u64>],
@@ -96,7 +96,7 @@ fn bounded(
 /// Checks the trees of a forest of any shapes, in these sections. Returns how many there are, and the section of their shapes.
 pub fn trees(
     mesh: &MeshGroup,
-    datasets: &mut Datasets,
+    datasets: &mut Datasets<'_>,
     dimension: usize,
     sections: Range<u64>,
 ) -> Checked<(u64, u64)> {

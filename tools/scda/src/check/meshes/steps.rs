@@ -12,7 +12,7 @@ pub struct MeshSteps {
 
 impl MeshSteps {
     /// Those of a mesh, whose times must be numbers.
-    pub fn new(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked<Self> {
+    pub fn new(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked<Self> {
         let times = mesh.all("time");
         for &time in times {
             datasets.typed(time, DataType::Float64, &[])?;
@@ -64,7 +64,12 @@ impl MeshSteps {
 }
 
 /// Requires of a field that can be read as many rows as the mesh has of `what`, and returns it.
-pub fn expect_rows(datasets: &mut Datasets, number: u64, rows: u64, what: &str) -> Checked<Option<Column>> {
+pub fn expect_rows(
+    datasets: &mut Datasets<'_>,
+    number: u64,
+    rows: u64,
+    what: &str,
+) -> Checked<Option<Column>> {
     let Some(values) = datasets.open(number)? else { return Ok(None) };
     let found = values.rows();
     if values.shape().is_empty() || found != rows {
