@@ -2701,8 +2701,9 @@ scda_fcontext_t *scda_fwrite_streams_end(scda_fcontext_t *f,
 
 /**
  * Finds a set of streams by its user string. `scda_stream_read` then reads any part of any stream of it, and
- * `scda_fread_streams_data` all streams of this rank's share. Any number of sets may be found and read in any order. Each is known
- * by its number until the file is closed.
+ * `scda_fread_streams_data` all streams of this rank's share. A varray that is not compressed is a set, too, unless it
+ * has the chunks of a dataset: each element is the stream of a task. Any number of sets may be found and read in any order. Each is
+ * known by its number until the file is closed.
  *
  * Collective. All ranks receive the same values.
  *
@@ -2714,7 +2715,8 @@ scda_fcontext_t *scda_fwrite_streams_end(scda_fcontext_t *f,
  * @param [out] streams      The number of the set, for the functions that read it; 0 if there is no such set. May be NULL.
  * @param [out] tasks        The number of streams: that of the ranks that wrote them. Not written if there are none. May be
  *                           NULL.
- * @param [out] chunk_bytes  The bytes of a chunk. Not written if there are none. May be NULL.
+ * @param [out] chunk_bytes  The bytes of a chunk; 0 if the streams are the elements of a varray. Not written if there are none.
+ *                           May be NULL.
  * @param [out] err          The error code: 0 also if there is no such set.
  * @return                   `f`, or NULL on error.
  * Errors: `SCDA_ERR_FORMAT` also if another section or a dataset has this user string; `SCDA_ERR_ARG`, and those of

@@ -894,7 +894,7 @@ class streams {
 public:
   /** The number of streams: that of the ranks that wrote them. */
   std::uint64_t tasks () const noexcept { return tasks_; }
-  /** The bytes of a chunk. */
+  /** The bytes of a chunk; 0 if the streams are the elements of a varray. */
   std::uint64_t chunk_bytes () const noexcept { return chunk_bytes_; }
   /** The number by which C knows the set; 0 before one is found. */
   std::uint64_t get () const noexcept { return number_; }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // test data
 
+use crate::common::system::reads;
 use crate::common::{Rng, options};
 use scda::{
     Communicator, Content, DataType, Dataset, Encode, ErrorKind, Faults, IndexBox, Layout, LineBreak,
@@ -670,6 +671,137 @@ fn chunks_of_a_gib_are_holes() {
     });
 }
 
+/// Each element of a varray is a stream.
+#[test]
+fn the_elements_of_a_varray_are_streams() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.scda");
+    // More than there are between two anchors.
+    let count = 9000_u64;
+    let size = |task: u64| task % 7 * 3;
+    let element = |task: u64| vec![task as u8; size(task) as usize];
+    for seal in [false, true] {
+        let mut file = Writer::create(Solo, &path, b"", &params(seal)).unwrap();
+        let sizes: Vec<u64> = (0..count).map(size).collect();
+        let all: Vec<Vec<u8>> = (0..count).map(element).collect();
+        file.varray(b"first", &[2], &[1, 1], None, Source::Contiguous(b"ab"), Encode::None).unwrap();
+        file.varray(b"log", &[count], &sizes, None, Source::Indirect(&all), Encode::None).unwrap();
+        file.begin_streams(b"log", 4).unwrap();
+        file.write_stream(b"a set").unwrap();
+        file.end_streams().unwrap();
+        file.varray(b"log", &[1], &[4], None, Source::Contiguous(b"last"), Encode::None).unwrap();
+        file.varray(b"packed", &[1], &[4], None, Source::Contiguous(b"last"), Encode::Always).unwrap();
+        file.close().unwrap();
+        for ranks in [1, 3] {
+            run_on_threads(ranks, |comm| {
+                let rank = comm.rank();
+                let mut file = Reader::open(comm, &path, &options()).unwrap();
+                for record in [0, -3] {
+                    let streams = file.streams_record(b"log", record).unwrap().unwrap();
+                    assert_eq!((streams.tasks(), streams.chunk_bytes()), (count, 0));
+                    for task in [8000, 0, 1, 4097, 8999, 5].into_iter().skip(rank) {
+                        let stream = streams.stream(&mut file, task).unwrap();
+                        let mut data = Vec::new();
+                        stream.reader(&mut file).read_to_end(&mut data).unwrap();
+                        assert_eq!(data, element(task));
+                    }
+                    assert_eq!(streams.stream(&mut file, count).unwrap_err().kind(), ErrorKind::Argument);
+                    read_shares(&mut file, &streams, ranks, rank, 1).unwrap();
+                }
+                let mut text = |name: &[u8], record, task| {
+                    let streams = file.streams_record(name, record).unwrap().unwrap();
+                    let stream = streams.stream(&mut file, task).unwrap();
+                    let mut text = String::new();
+                    stream.reader(&mut file).read_to_string(&mut text).unwrap();
+                    text
+                };
+                assert_eq!((text(b"first", -1, 1), text(b"log", 1, 0)), ("b".into(), "a set".into()));
+                assert_eq!((text(b"log", -2, 0), text(b"log", 2, 0)), ("a set".into(), "last".into()));
+                assert_eq!(text(b"log", -1, 0), "last");
+                assert!(file.streams_record(b"log", 3).unwrap().is_none());
+                let error = file.streams_record(b"packed", 0).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Format);
+                assert!(error.to_string().contains("it is no uncompressed varray"), "{error}");
+            });
+        }
+        // A varray by where it is, also while it is read itself.
+        let mut file = Reader::open(Solo, &path, &options()).unwrap();
+        let first = file.next_section(true).unwrap().unwrap();
+        let mut sizes = [0; 2];
+        file.read_varray_sizes(&[2], Some(&mut sizes)).unwrap();
+        let streams = file.inspect().varray_streams(first.offset).unwrap().unwrap();
+        assert_eq!((&**streams.name(), streams.tasks()), (&b"first"[..], 2));
+        file.streams_record(b"log", 1).unwrap().unwrap();
+        file.read_varray(&[2], Some(&sizes), None, Sink::Skip).unwrap();
+        let end = file.inspect().file_size().unwrap();
+        assert!(file.inspect().varray_streams(end).unwrap().is_none());
+    }
+    // A varray whose sizes say more than the file has.
+    let good = std::fs::read(&path).unwrap();
+    let at = good.windows(4).position(|text| text == b"E 3 ").unwrap();
+    let mut bad = good.clone();
+    bad[at..at + 11].copy_from_slice(b"E 99999999 ");
+    std::fs::write(&path, &bad).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
+    let streams = file.streams_record(b"log", 0).unwrap().unwrap();
+    // Sizes are read from the nearest anchor on: the last element is found, the second is not.
+    assert_eq!(streams.stream(&mut file, count - 1).unwrap().bytes(), size(count - 1));
+    let error = streams.stream(&mut file, 2).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ShortFile);
+    assert!(error.to_string().contains("byte 768: varray: found the end of the file at byte"), "{error}");
+}
+
+#[test]
+fn shares_of_many_elements_cost_few_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.scda");
+    let count = 200_000;
+    let size = |task: u64| task % 4;
+    let byte = |task: u64| (task % 251) as u8;
+    for seal in [false, true] {
+        let sizes: Vec<u64> = (0..count).map(size).collect();
+        let data: Vec<u8> = (0..count).flat_map(|task| vec![byte(task); size(task) as usize]).collect();
+        let mut file = Writer::create(Solo, &path, b"", &params(seal)).unwrap();
+        file.varray(b"log", &[count], &sizes, None, Source::Contiguous(&data), Encode::None).unwrap();
+        file.close().unwrap();
+        run_on_threads(3, |comm| {
+            let rank = comm.rank();
+            let mut file = Reader::open(comm, &path, &options()).unwrap();
+            let streams = file.streams_record(b"log", 0).unwrap().unwrap();
+            let counts = [120_000, 0, 80_000];
+            let first: u64 = counts[..rank].iter().sum();
+            let mut sizes = vec![0; counts[rank] as usize];
+            let own = reads();
+            let own = reads() - own;
+            let mut costs = Vec::new();
+            let mut count = |action: &mut dyn FnMut()| {
+                let before = reads();
+                action();
+                costs.push(reads() - before - own);
+            };
+            count(&mut || streams.read_sizes(&mut file, &counts, Some(&mut sizes)).unwrap());
+            let mut data = vec![0; sizes.iter().sum::<u64>() as usize];
+            let sink = &mut data;
+            count(&mut || streams.read(&mut file, &counts, &sizes, Sink::Contiguous(sink)).unwrap());
+            let mut each: Vec<Vec<u8>> = sizes.iter().map(|&bytes| vec![0; bytes as usize]).collect();
+            count(&mut || streams.read(&mut file, &counts, &sizes, Sink::Indirect(&mut each)).unwrap());
+            for (found, task) in each.iter().zip(first..) {
+                assert!(found.len() as u64 == size(task) && found.iter().all(|&found| found == byte(task)));
+            }
+            assert!(each.concat() == data);
+            // A MiB at a time: the sizes of the share, again with the data, and those of all elements before it.
+            let most = if rank == 1 { 0 } else { 20 };
+            assert!(costs.iter().all(|&cost| cost <= most), "rank {rank}: {costs:?} calls");
+            let mut wrong = sizes.clone();
+            if let Some(size) = wrong.last_mut() {
+                *size += 1;
+            }
+            let error = streams.read(&mut file, &counts, &wrong, Sink::Contiguous(&mut data)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Argument);
+        });
+    }
+}
+
 #[test]
 fn the_chunks_of_a_dataset_are_no_streams() {
     let folder = tempfile::tempdir().unwrap();
@@ -682,6 +814,7 @@ fn the_chunks_of_a_dataset_are_no_streams() {
     ];
     for (layout, seal) in layouts.into_iter().flat_map(|layout| [(layout.clone(), false), (layout, true)]) {
         let mut file = Writer::create(Solo, &path, b"", &params(seal)).unwrap();
+        file.varray(b"log", &[2], &[1, 1], None, Source::Contiguous(b"ab"), Encode::None).unwrap();
         let mut dataset = Dataset::new("rho", DataType::Uint8, [12]);
         dataset.layout = layout;
         file.dataset(&dataset, &[IndexBox::new([0], [12])], &[7; 12]).unwrap();
@@ -689,6 +822,7 @@ fn the_chunks_of_a_dataset_are_no_streams() {
         run_on_threads(2, |comm| {
             for record in [0, -1] {
                 let mut file = Reader::open(comm.clone(), &path, &options()).unwrap();
+                assert_eq!(file.streams_record(b"log", record).unwrap().unwrap().tasks(), 2);
                 let error = file.streams_record(b"rho", record).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Format);
                 let words = "section \"rho\" is a dataset, not a set of streams";

@@ -221,8 +221,7 @@ pub struct Patches {
     offset: Vec<u64>,
     /// Whether these are all patches.
     pub knows_all: bool,
-    /// The checksum of the mesh.
-    pub checksum: Checksum,
+    checksum: Checksum,
 }
 
 impl Patches {
@@ -569,6 +568,7 @@ pub fn write_fields(
 /// `Format` if the file has no such mesh, or one that is none; `Argument` if there is no such step; `Memory`; and those of
 /// [`scda::DatasetHandle::read`].
 pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
+    let format = |wrong: MeshError| wrong.error(ErrorKind::Format, group);
     let name = part_name(group, "geometry").and_then(|_| part_name(group, PATCH_PARTS[0]));
     let name = file.agree_on(name)?;
     let attributes = attributes_of(file, group, PATCHES, 1)?;
@@ -580,26 +580,6 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     };
     let up_to = 0..sections(file, group, step)?.end;
     let record = need(file, &name, &up_to, step)?;
-    let mut mesh = read_record(file, group, d, record)?;
-    // A patch goes to the rank in whose share its middle lies.
-    let (rank, share) = (file.rank() as u64, mesh.cells / file.size() as u64 + 1);
-    let ends = mesh.offset.iter().skip(1).copied().chain([mesh.cells]);
-    let owners = mesh.offset.iter().zip(ends).map(|(&begin, end)| u64::midpoint(begin, end) / share);
-    let (mut first, mut n) = (None, 0);
-    for (number, _) in (0..).zip(owners).filter(|(_, owner)| *owner == rank) {
-        first.get_or_insert(number);
-        n += 1;
-    }
-    (mesh.first, mesh.n) = (first.unwrap_or(0), n);
-    Ok(mesh)
-}
-
-/// Reads the mesh of `d` axes that begins with this record of its boxes, and checks it. All ranks receive all patches; none has its own.
-///
-/// # Errors
-/// Those of [`read`].
-pub fn read_record(file: &mut Reader, group: &str, d: u64, record: i64) -> Result<Patches> {
-    let format = |wrong: MeshError| wrong.error(ErrorKind::Format, group);
     let dimension = to_usize(d);
     let mut part = |name: &str, data_type, shape: &[Option<u64>]| {
         open(file, &format!("{group}/{name}"), record, data_type, shape)
@@ -649,7 +629,18 @@ pub fn read_record(file: &mut Reader, group: &str, d: u64, record: i64) -> Resul
             None => Ok(mesh),
         }
     });
-    file.agree_on(taken)
+    let mut mesh = file.agree_on(taken)?;
+    // A patch goes to the rank in whose share its middle lies.
+    let (rank, share) = (file.rank() as u64, mesh.cells / file.size() as u64 + 1);
+    let ends = mesh.offset.iter().skip(1).copied().chain([mesh.cells]);
+    let owners = mesh.offset.iter().zip(ends).map(|(&begin, end)| u64::midpoint(begin, end) / share);
+    let (mut first, mut n) = (None, 0);
+    for (number, _) in (0..).zip(owners).filter(|(_, owner)| *owner == rank) {
+        first.get_or_insert(number);
+        n += 1;
+    }
+    (mesh.first, mesh.n) = (first.unwrap_or(0), n);
+    Ok(mesh)
 }
 
 /// Reads fields of the patches with these numbers, which may be any, into their memory: ghost cells, and what lies between the values

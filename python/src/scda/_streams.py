@@ -39,7 +39,8 @@ class Streams(Sequence["Stream"]):
 
     @property
     def chunk_bytes(self) -> int:
-        """The bytes of a chunk: the streams take turns in the file, a chunk each."""
+        """The bytes of a chunk: the streams take turns in the file, a chunk each. 0 if they are the elements of a
+        varray."""
         return self._core.chunk_bytes
 
     def __len__(self) -> int:

@@ -82,7 +82,7 @@ pub fn sections(
             from.skip(&item)?;
             continue;
         }
-        from.check(input, &item, output.is_sealed())?;
+        from.check(input, &item, output.is_sealed(), &mut progress)?;
         TransferOptions { how, style }.item(&mut from.reader, &mut walk, &item, output, &mut progress)?;
         let end = from.reader.position().unwrap_or(0);
         let sections = item.last() + 1 - item.number;

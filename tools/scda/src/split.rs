@@ -1,13 +1,15 @@
 //! Streams of tasks into files, one of each task.
 
+use crate::data_batches::DataBatches;
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, check_free, check_replaceable};
 use crate::output::escape;
 use crate::progress::Progress;
 use crate::select::Selection;
 use crate::signals;
-use crate::streams::{each_piece, find};
-use scda::{AtomicFile, UserString};
+use crate::streams::{StreamTarget, each_piece, find};
+use scda::AtomicFile;
+use scda::{SectionType, UserString};
 use std::path::{Path, PathBuf};
 
 /// Digits of the number in the names of files, at least.
@@ -15,7 +17,8 @@ const DIGITS: usize = 6;
 
 /// Split a set of streams into files, one of each task
 ///
-/// The file of task 3 of the streams "log" is DIR/log.000003. DIR is made if it is not there.
+/// The file of task 3 of the streams "log" is DIR/log.000003. Of a varray, each element becomes a file. DIR is made if it is
+/// not there.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +26,7 @@ Examples:
 pub struct Args {
     /// The file; - is standard input
     file: PathBuf,
-    /// The name of the streams, in which * and ? stand for any text and any character; or the number of a section of theirs
+    /// The name of the streams or the varray, in which * and ? stand for any text and any character; or the number of a section
     name: Selection,
     /// The folder that gets the files
     #[arg(value_name = "DIR")]
@@ -85,18 +88,46 @@ fn path_of(folder: &Path, user: &UserString, task: u64, tasks: u64) -> PathBuf {
 pub fn run(args: &Args) -> Result<()> {
     let input = Input::new(&args.file, &args.resources)?;
     let mut reader = input.open_damaged(false)?;
-    let streams = find(&mut reader, &input, &args.name, args.record)?;
-    let made = std::fs::create_dir_all(&args.to);
-    made.map_err(|error| Fail::file(&args.to.display().to_string(), error))?;
+    let meant = find(&mut reader, &input, &args.name, args.record)?;
+    let made = || {
+        let made = std::fs::create_dir_all(&args.to);
+        made.map_err(|error| Fail::file(&args.to.display().to_string(), error))
+    };
     let mut progress = Progress::new(&format!("split {}", input.name()), 0);
-    for task in 0..streams.tasks() {
-        let stream = streams.stream(&mut reader, task)?;
-        let path = path_of(&args.to, streams.name(), task, streams.tasks());
+    let section = match meant {
+        StreamTarget::Streams(found) => {
+            made()?;
+            let streams = &found.streams;
+            for task in 0..streams.tasks() {
+                let stream = streams.stream(&mut reader, task)?;
+                let path = path_of(&args.to, streams.name(), task, streams.tasks());
+                let mut file = TaskFile::new(&path, args.force, &input)?;
+                each_piece(&mut reader, &stream, 0..stream.bytes(), |data| {
+                    progress.add(data.len() as u64);
+                    file.put(data)
+                })?;
+                file.finish()?;
+            }
+            return found.check_whole(&input);
+        }
+        StreamTarget::Section(section, _) => section,
+    };
+    if section.section_type != SectionType::Varray {
+        let (name, kind) = (escape(&section.user), crate::rows::kind(&section));
+        let words = format!("\"{name}\" is of the kind {kind}, neither a set of streams nor a varray");
+        return Err(Fail::file(input.name(), words));
+    }
+    made()?;
+    reader.seek(section.offset)?;
+    reader.next_section(true)?;
+    for element in 0..section.count {
+        let path = path_of(&args.to, &section.user, element, section.count);
         let mut file = TaskFile::new(&path, args.force, &input)?;
-        each_piece(&mut reader, &stream, 0..stream.bytes(), |data| {
-            progress.add(data.len() as u64);
-            file.put(data)
-        })?;
+        let mut pieces = DataBatches::new(&section, element..element + 1);
+        while pieces.next(&mut reader)? {
+            progress.add(pieces.data().len() as u64);
+            file.put(pieces.data())?;
+        }
         file.finish()?;
     }
     Ok(())

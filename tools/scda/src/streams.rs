@@ -1,55 +1,251 @@
-//! Sets of streams of tasks (docs/streams.md): found and printed.
+//! Sets of streams of tasks as a whole (docs/streams.md): found and printed.
 
-use crate::datasets::LAST_RECORD;
-use crate::fail::{Fail, Result};
+use crate::datasets::{FoundStreams, Item, LAST_RECORD, Pair, Walk, begins_streams};
+use crate::fail::{Fail, NO, Result};
 use crate::files::Input;
 use crate::formats::{DataFormat, DataPrinter};
-use crate::output::{self, complain};
+use crate::output::{self, complain, escape};
 use crate::select::Selection;
-use scda::{Content, Entry, Reader, Stream, Streams};
+use scda::{Reader, Section, SectionType, Stream, Streams, UserString};
 use scda_base::numbers::to_usize;
+use scda_format::dataset::DATASET_CONVENTION;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The bytes that are read at once.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Finds the set of streams that the arguments name.
+/// What `cat --stream` and `split` read.
+pub enum StreamTarget {
+    Streams(StreamSet),
+    /// A section, and whether it is a set of streams of which each is an element.
+    Section(Section, bool),
+}
+
+/// A set of streams.
+pub struct StreamSet {
+    pub streams: Streams,
+    /// The sections from its first one up to the first one of the next set of its name.
+    sections: Range<u64>,
+    /// If something is wrong among them, which may hide a part of the set: the exit code.
+    fault: Option<u8>,
+}
+
+impl StreamSet {
+    /// Fails if the streams may have more bytes than were found. Call it at the end.
+    pub fn check_whole(&self, input: &Input) -> Result<()> {
+        let Some(code) = self.fault else { return Ok(()) };
+        let name = escape(self.streams.name());
+        let words = "may be incomplete: what is wrong after them may hide more of them";
+        complain(&format!("{}: the streams \"{name}\" {words}", input.name()));
+        Err(Fail::Said(code))
+    }
+}
+
+/// How a selection means a set or section.
+#[derive(Clone, Copy)]
+struct Match {
+    /// By its whole name.
+    is_exact: bool,
+    is_meant: bool,
+}
+
+/// A candidate.
+struct Candidate {
+    how: Match,
+    what: StreamTarget,
+}
+
+/// What was found in a file.
+#[derive(Default)]
+struct Candidates {
+    all: Vec<Candidate>,
+    /// Where the last set of streams of each name is among all.
+    last_sets: HashMap<Vec<u8>, usize>,
+    /// A dataset, or the attributes of a group, that the argument means: what it is.
+    other: Option<String>,
+    /// The sections in which something is wrong that may hide a part of any set, each with its exit code.
+    faults: Vec<(u64, u8)>,
+}
+
+impl Candidates {
+    /// The last set of streams of this name.
+    fn last_set(&mut self, name: &UserString) -> Option<(&mut StreamSet, &mut bool)> {
+        let Candidate { what, how } = &mut self.all[*self.last_sets.get(&**name)?];
+        match what {
+            StreamTarget::Streams(found) => Some((found, &mut how.is_meant)),
+            StreamTarget::Section(..) => None,
+        }
+    }
+
+    /// Another set of this name begins with the section of this number.
+    fn end_last_set(&mut self, name: &UserString, number: u64) {
+        if let Some((before, _)) = self.last_set(name) {
+            before.sections.end = number;
+        }
+    }
+
+    /// Adds the first part of a set.
+    fn begin_set(&mut self, part: &FoundStreams, number: u64, how: Match) {
+        let name = *part.streams.name();
+        self.end_last_set(&name, number);
+        self.last_sets.insert(name.to_vec(), self.all.len());
+        let set = StreamSet { streams: part.streams.clone(), sections: number..u64::MAX, fault: None };
+        self.all.push(Candidate { how, what: StreamTarget::Streams(set) });
+    }
+
+    /// Adds a later part to the last set of its name.
+    fn add_part(&mut self, part: &FoundStreams, number: u64, is_meant: bool, file: &str) -> Result<()> {
+        if let Some((set, is_set_meant)) = self.last_set(part.streams.name()) {
+            extend(&mut set.streams, &part.streams, file)?;
+            *is_set_meant |= is_meant;
+        } else {
+            complain(&format!("{file}: {}", lost(part)));
+            self.faults.push((number, NO));
+        }
+        Ok(())
+    }
+
+    /// Adds what is no part of a set; `is_packed` if it is a set by itself.
+    fn add_section(&mut self, item: &Item, is_packed: bool, how: Match, file: &str) {
+        let user = *item.user();
+        if is_packed {
+            self.end_last_set(&user, item.number);
+            self.last_sets.remove(&*user);
+        } else if let Some((set, _)) = self.last_set(&user) {
+            // As the chunks of a part whose block is damaged.
+            let (number, words) = (item.last(), no_part(&user));
+            complain(&format!("{file}: section {number}: {words}"));
+            set.fault = Some(NO);
+        }
+        if !how.is_meant {
+            return;
+        }
+        let what = match &item.pair {
+            Some(Pair::Dataset(_)) => "a dataset",
+            Some(Pair::Group(_)) => "the attributes of a group",
+            None => {
+                let what = StreamTarget::Section(item.section, is_packed);
+                self.all.push(Candidate { how, what });
+                return;
+            }
+        };
+        let words = format!("\"{}\" is {what}, neither a set of streams nor a varray", escape(&user));
+        self.other.get_or_insert(words);
+    }
+}
+
+/// Finds the streams, or the section, of the argument.
 pub fn find(
     reader: &mut Reader,
     input: &Input,
     selection: &Selection,
     record: Option<i64>,
-) -> Result<Streams> {
-    let mut found = Vec::new();
-    for entry in reader.entries() {
-        let Entry { content, number, sections, record, .. } = entry?;
-        // Numbers are counted from 1; that of any section of the first part names the set.
-        let mut numbers = number + 1..number + 1 + sections.len() as u64;
-        match content {
-            Content::Streams(streams) if numbers.any(|n| selection.has(n, streams.name(), true)) => {
-                found.push((*streams.name(), record));
-            }
-            Content::Unknown(error) => complain(&error.to_string()),
-            _ => {}
+) -> Result<StreamTarget> {
+    let mut found = Candidates::default();
+    let mut walk = Walk::with_streams(input);
+    if let Err(fail) = collect(reader, &mut walk, selection, &mut found) {
+        // Damage after a section can only hide other matches; of streams also more of them.
+        found.faults.push((walk.number + 1, fail.code()));
+        match (fail, found.all.iter().any(|one| one.how.is_meant)) {
+            (Fail::Scda(error), true) => complain(&error.to_string()),
+            (Fail::Invalid(words), true) => complain(&words),
+            (fail, _) => return Err(fail),
         }
     }
-    let count = found.len() as u64;
+    let Candidates { all, faults, other, .. } = found;
+    let has_exact = all.iter().any(|one| one.how.is_exact);
+    let mut meant: Vec<_> =
+        all.into_iter().filter(|one| if has_exact { one.how.is_exact } else { one.how.is_meant }).collect();
+    let count = meant.len();
     let trouble = |words: String| Err(Fail::file(input.name(), words));
     if count == 0 {
-        return trouble(format!("{selection}: found no such set of streams"));
+        let none = || format!("{selection}: no such section among its {} sections", walk.number);
+        return trouble(other.unwrap_or_else(none));
     }
-    if record.is_none() && found.iter().any(|(name, _)| *name != found[0].0) {
-        return trouble(format!("{selection}: found {count} sets of streams; --record says which"));
+    if record.is_none() && count > 1 && !has_exact {
+        return trouble(format!("found {count} of that name; --record says which"));
     }
     let record = record.unwrap_or(LAST_RECORD);
-    let place = u64::try_from(record).ok().or(count.checked_sub(record.unsigned_abs()));
-    let Some(place) = place.filter(|&place| place < count) else {
-        return trouble(format!("--record {record}: found {count} of that name"));
-    };
-    let (name, record) = found[to_usize(place)];
-    // Also an error if another section has the name: it may be what damage has left of a part.
-    let streams = reader.streams_record(&name, i64::try_from(record).unwrap_or(i64::MAX))?;
-    streams.map_or_else(|| trouble("has changed meanwhile".to_owned()), Ok)
+    let back = (count as u64).checked_sub(record.unsigned_abs());
+    let place = u64::try_from(record).ok().or(back);
+    match place.filter(|&place| place < count as u64) {
+        Some(place) => Ok(match meant.swap_remove(to_usize(place)).what {
+            StreamTarget::Streams(mut found) => {
+                let among = faults.iter().filter(|(number, _)| found.sections.contains(number));
+                found.fault = among.map(|&(_, code)| code).max().max(found.fault);
+                StreamTarget::Streams(found)
+            }
+            section => section,
+        }),
+        None => trouble(format!("--record {record}: found {count} of that name")),
+    }
+}
+
+/// Goes through the file, and notes what the selection may mean.
+fn collect(
+    reader: &mut Reader,
+    walk: &mut Walk<'_>,
+    selection: &Selection,
+    found: &mut Candidates,
+) -> Result<()> {
+    let mut before = None;
+    while let Some(item) = walk.next(reader)? {
+        let is_packed = is_packed(before.as_ref(), &item.section);
+        before = Some(item.section).filter(|_| item.pair.is_none());
+        if let Some(fault) = &item.fault {
+            complain(&fault.to_string());
+            if begins_streams(item.section.section_type, &item.section.user) {
+                found.faults.push((item.number, NO));
+            }
+        }
+        let is_exact = selection.is_name(item.user());
+        let is_meant =
+            is_exact || crate::select::any_of(std::slice::from_ref(selection), &item, walk.finder(reader))?;
+        let how = Match { is_exact, is_meant };
+        match &item.streams {
+            Some(part) if part.streams.part() > 0 => {
+                found.add_part(part, item.number, is_meant, walk.file_name())?;
+            }
+            Some(part) => found.begin_set(part, item.number, how),
+            None => found.add_section(&item, is_packed, how, walk.file_name()),
+        }
+        item.skip(reader)?;
+    }
+    Ok(())
+}
+
+/// Whether a section, after this one, is a set of streams of which each is an element. The chunks of a dataset are none, also if its
+/// metadata are damaged.
+fn is_packed(before: Option<&Section>, section: &Section) -> bool {
+    let is_of_dataset = before.is_some_and(|before| {
+        *before.user == *DATASET_CONVENTION && before.section_type == SectionType::Block
+    });
+    section.section_type == SectionType::Varray && !section.decoded && !is_of_dataset
+}
+
+/// As [`is_packed`], of the section with this number, from 0 on.
+pub fn is_packed_at(reader: &mut Reader, number: u64) -> Result<bool> {
+    reader.seek_section(number.saturating_sub(1))?;
+    let before = reader.next_section(true)?.filter(|_| number > 0);
+    reader.seek_section(number)?;
+    Ok(reader.next_section(true)?.is_some_and(|section| is_packed(before.as_ref(), &section)))
+}
+
+/// Adds the next part of a set of this file.
+fn extend(set: &mut Streams, next: &Streams, file: &str) -> Result<()> {
+    set.extend(next).map_err(|error| Fail::Invalid(format!("{file}: {error}")))
+}
+
+/// A part without the ones before it, in words.
+fn lost(found: &FoundStreams) -> String {
+    let (name, part) = (escape(found.streams.name()), found.streams.part());
+    format!("streams \"{name}\": the parts before part {part} are missing")
+}
+
+/// A section with the name of streams before it that is none of their parts, in words.
+fn no_part(name: &UserString) -> String {
+    format!("not a part of the streams \"{}\", whose name it has", escape(name))
 }
 
 /// Hands out bytes of a stream in pieces.
@@ -79,8 +275,11 @@ pub fn print(
 ) -> Result<()> {
     let tasks = streams.tasks();
     if task >= tasks {
-        let words = format_args!("--stream {task}: there are {tasks} streams, from 0 to {}", tasks - 1);
-        return Err(Fail::file(input.name(), words));
+        let found = match tasks.checked_sub(1) {
+            Some(last) => format!("{tasks} streams, from 0 to {last}"),
+            None => "no streams".to_owned(),
+        };
+        return Err(Fail::file(input.name(), format_args!("--stream {task}: there are {found}")));
     }
     let stream = streams.stream(reader, task)?;
     let range = range(stream.bytes())?;

@@ -355,19 +355,6 @@ fn read_data(
     Ok(data)
 }
 
-/// Checks a connectivity as [`read`] does: one of so many trees, in these sections, the first of which is its `tree_to_tree`.
-///
-/// # Errors
-/// Those of [`read`].
-pub fn check_connectivity(
-    file: &mut Reader,
-    group: &str,
-    (dimension, trees): (usize, u64),
-    sections: Range<u64>,
-) -> Result<()> {
-    ConnectivitySections { group, dimension, trees, sections }.read(file).map(drop)
-}
-
 /// A connectivity of a file: the sections from its `tree_to_tree` to the next one.
 struct ConnectivitySections<'a> {
     group: &'a str,

@@ -302,22 +302,41 @@ impl SharedKind {
     /// # Errors
     /// They do not.
     pub fn check_offsets(&self, offsets: &[impl Copy + Into<i64>], entries: u64) -> Result<(), MeshError> {
-        let wrong = |words| Err(MeshError::new(self.parts[1], words));
-        let (rows, all) = (offsets.len(), i64::try_from(entries).unwrap_or(i64::MAX));
-        let first = offsets.first().map_or(-1, |first| number_of(*first));
-        if first != 0 || rows < 2 {
-            return wrong(format!(
-                "found {first} as the first of {rows} numbers, expected 0 and another one"
-            ));
+        let rows = offsets.len() as u64;
+        if rows == 0 {
+            return self.check_offset((0, 0), 0, -1, entries);
         }
         let mut before = 0;
-        for (row, found) in offsets.iter().map(|offset| number_of(*offset)).enumerate() {
-            if found < before || found > all || (row + 1 == rows && found != all) {
-                return wrong(format!(
-                    "number {row}: found {found}, expected at least {before}, and {all} at the end"
-                ));
-            }
+        for (row, &offset) in (0..).zip(offsets) {
+            let found = number_of(offset);
+            self.check_offset((row, rows), before, found, entries)?;
             before = found;
+        }
+        Ok(())
+    }
+
+    /// Requires that an offset, of which all `rows` are checked in their order, does not stand before the one `before` it.
+    ///
+    /// # Errors
+    /// It does, or is not 0 as the first one, or not the number of entries as the last one.
+    pub fn check_offset(
+        &self,
+        (row, rows): (u64, u64),
+        before: i64,
+        found: i64,
+        entries: u64,
+    ) -> Result<(), MeshError> {
+        let wrong = |words| Err(MeshError::new(self.parts[1], words));
+        if row == 0 && (found != 0 || rows < 2) {
+            return wrong(format!(
+                "found {found} as the first of {rows} numbers, expected 0 and another one"
+            ));
+        }
+        let all = i64::try_from(entries).unwrap_or(i64::MAX);
+        if found < before || found > all || (row + 1 == rows && found != all) {
+            return wrong(format!(
+                "number {row}: found {found}, expected at least {before}, and {all} at the end"
+            ));
         }
         Ok(())
     }

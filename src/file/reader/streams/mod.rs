@@ -7,12 +7,12 @@ pub use self::set::{Stream, Streams};
 pub use self::stream_reader::StreamReader;
 
 pub(super) use self::set::StreamsCache;
-use self::set::{PartPlace, StreamSets, too_long};
+use self::set::{PartPlace, StreamSection, StreamSets, too_long};
 use super::Reader;
-use super::Section;
 use super::local_reader::ReadsLocally;
 use super::lookup::{Lookup, LookupCache};
-use super::sections::{Sections, check_room, other_sizes};
+use super::sections::{CurrentSection, Sections, check_room, other_sizes};
+use super::{Inspector, Section};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
 use scda_base::error::{Error, ErrorKind, Result, quote};
@@ -23,7 +23,7 @@ use scda_format::dataset::stored_dataset::is_metadata;
 use scda_format::header::{SectionType, UserString};
 use scda_format::layout::sum;
 use scda_format::streams::{
-    BYTES_LETTER, ENTRIES_BYTES, InChunk, MAX_BLOCK_BYTES, STREAM_BYTES, STREAMS, StreamPart,
+    BYTES_LETTER, ENTRIES_BYTES, InChunk, MAX_BLOCK_BYTES, MAX_CHUNK_BYTES, STREAM_BYTES, STREAMS, StreamPart,
 };
 use scda_ranks::Partition;
 
@@ -37,7 +37,8 @@ impl Reader {
     }
 
     /// The set of streams of this name and record: 0 is the first set of the name in the file, −1 the last. `None` if
-    /// there is no such record. The position in the file stays.
+    /// there is no such record. A varray is a set, too, unless it is compressed or has the chunks of a dataset: each element is the
+    /// stream of a task. The position in the file stays.
     ///
     /// # Errors
     /// `Format` if another section or a dataset has this user string; those of [`Self::find`], [`Self::seek_section`] and
@@ -115,6 +116,26 @@ impl Stream {
     }
 }
 
+/// Varrays as streams.
+impl Inspector<'_> {
+    /// The elements of the varray that begins at this offset of the file, as streams; `None` if what begins there is no varray, or
+    /// compressed. The position in the file stays.
+    ///
+    /// # Errors
+    /// Those of [`Reader::seek`] and [`Reader::next_section`].
+    pub fn varray_streams(&mut self, offset: u64) -> Result<Option<Streams>> {
+        self.0.session.operate(|state| {
+            state.streams().aside(|this| {
+                this.sections.seek(offset)?;
+                this.lookup().next_section(true)?;
+                let user = this.sections.header().map(|section| section.user);
+                let packed = user.zip(this.packed());
+                Ok(packed.map(|(user, packed)| Streams { user, parts: Vec::new(), packed: Some(packed) }))
+            })
+        })
+    }
+}
+
 /// Finds and reads streams of tasks.
 pub(crate) struct TaskReader<'a> {
     sections: &'a mut Sections,
@@ -149,10 +170,13 @@ impl TaskReader<'_> {
             numbers.reverse();
         }
         let wanted = if record < 0 { record.unsigned_abs() } else { record.unsigned_abs() + 1 };
-        let (mut parts, mut sets) = (Vec::new(), 0);
+        let (mut parts, mut packed, mut sets) = (Vec::new(), None, 0);
         for number in numbers {
-            let part = self.part(number, name)?;
-            let begins = u64::from(part.part.part == 0);
+            let piece = self.piece(number, name)?;
+            let begins = u64::from(match &piece {
+                StreamSection::Part(part) => part.part.part == 0,
+                StreamSection::PackedStreams(_) => true,
+            });
             // From the front a part that begins a set is its first, from the back its last.
             sets += if record < 0 { 0 } else { begins };
             if sets > wanted {
@@ -160,8 +184,13 @@ impl TaskReader<'_> {
             }
             // A part before all sets is none of any: as the first part of the first, it is an error.
             if sets + u64::from(record <= 0) >= wanted {
-                reserve(&mut parts, 1)?;
-                parts.push(part);
+                match piece {
+                    StreamSection::Part(part) => {
+                        reserve(&mut parts, 1)?;
+                        parts.push(part);
+                    }
+                    StreamSection::PackedStreams(found) => packed = Some(found),
+                }
             }
             sets += if record < 0 { begins } else { 0 };
             if record < 0 && sets == wanted {
@@ -171,34 +200,44 @@ impl TaskReader<'_> {
         if record < 0 {
             parts.reverse();
         }
-        let streams = Streams { user: UserString::new(name)?, parts };
+        // Beside a varray, which is a whole set, there can only be parts without their first one.
+        let streams = Streams { user: UserString::new(name)?, parts, packed };
         streams.check(0, 0)?;
-        Ok((!streams.parts.is_empty()).then_some(streams))
+        Ok((packed.is_some() || !streams.parts.is_empty()).then_some(streams))
     }
 
-    /// The part of a set of streams whose chunks are the section of this number.
-    fn part(&mut self, number: u64, name: &[u8]) -> Result<PartPlace, Failure> {
+    /// The part of a set of streams whose chunks are the section of this number, or the streams of the varray that it is.
+    fn piece(&mut self, number: u64, name: &[u8]) -> Result<StreamSection, Failure> {
         self.lookup().seek_section(number.saturating_sub(1))?;
         let at = self.sections.position();
-        let follows = self.lookup().next_section(true)? && number > 0;
-        let before = self.sections.header().filter(|_| follows);
-        let is_dataset = before.is_some_and(|before| is_metadata(before.section_type, &before.user));
-        let part = if follows && !is_dataset { self.read_stream_part()? } else { None };
-        let part = part.filter(|(_, [_, array, _])| *array.user == *name).map(|(part, _)| part);
-        part.ok_or_else(|| {
+        let follows = self.lookup().next_section(true)?;
+        let before = self.sections.header().filter(|_| number > 0 && follows);
+        if before.is_some_and(|before| is_metadata(before.section_type, &before.user)) {
+            let what = format!("section {} is a dataset, not a set of streams", quote(name));
+            return Err(Error::new(ErrorKind::Format, what).at(at).into());
+        }
+        let part = if number > 0 && follows { self.read_stream_part()? } else { None };
+        if let Some((part, _)) = part.filter(|(_, [_, array, _])| *array.user == *name) {
+            return Ok(StreamSection::Part(part));
+        }
+        self.lookup().seek_section(number)?;
+        self.lookup().next_section(true)?;
+        self.packed().map(StreamSection::PackedStreams).ok_or_else(|| {
             let name = quote(name);
-            let what = match is_dataset {
-                true => format!("section {name} is a dataset, not a set of streams"),
-                false => format!(
-                    "section {name} is not a set of streams: no block \"scda streams 00\" precedes it"
-                ),
-            };
+            let what = format!(
+                "section {name} is not a set of streams: no block \"scda streams 00\" precedes it, and it is no uncompressed varray"
+            );
             Error::new(ErrorKind::Format, what).at(at).into()
         })
     }
 
-    /// The set of streams that begins with the part whose chunks are the section of this number; which one of its name it is, and how
-    /// many there are.
+    /// The section whose header was just read, if it is a varray, and not compressed.
+    fn packed(&self) -> Option<CurrentSection> {
+        self.sections.cursor().current_varray().filter(|varray| !varray.decoded)
+    }
+
+    /// The set of streams that begins with the part whose chunks, or the varray that, is the section of this number; which one of its
+    /// name it is, and how many there are.
     pub(super) fn set_that_begins(
         &mut self,
         number: u64,
@@ -214,10 +253,15 @@ impl TaskReader<'_> {
             sets.sections.iter().copied().filter(|part| (number..end).contains(part)).collect();
         let records = sets.begins.len() as u64;
         self.cache.keep_sets(sets);
-        let mut streams = Streams { user: *name, parts: Vec::new() };
+        let mut streams = Streams { user: *name, parts: Vec::new(), packed: None };
         for part in parts {
-            reserve(&mut streams.parts, 1)?;
-            streams.parts.push(self.part(part, name)?);
+            match self.piece(part, name)? {
+                StreamSection::Part(part) => {
+                    reserve(&mut streams.parts, 1)?;
+                    streams.parts.push(part);
+                }
+                StreamSection::PackedStreams(varray) => streams.packed = Some(varray),
+            }
         }
         streams.check(0, 0)?;
         Ok((streams, record as u64, records))
@@ -227,8 +271,9 @@ impl TaskReader<'_> {
     fn read_sets(&mut self, name: &UserString) -> Result<StreamSets, Failure> {
         let mut sets = StreamSets { user: *name, begins: Vec::new(), sections: Vec::new() };
         for number in self.lookup().find_all(name)? {
-            let begins = match self.part(number, name) {
-                Ok(part) => part.part.part == 0,
+            let begins = match self.piece(number, name) {
+                Ok(StreamSection::Part(part)) => part.part.part == 0,
+                Ok(StreamSection::PackedStreams(_)) => true,
                 // Another section of this name is an entry by itself.
                 Err(Failure::Mine(error)) if error.kind() == ErrorKind::Format => continue,
                 Err(failure) => return Err(failure),
@@ -246,7 +291,9 @@ impl TaskReader<'_> {
     /// If the section whose header was just read begins a part of a set of streams: that part alone, as a set, and its sections.
     pub(super) fn read_part(&mut self) -> Result<Option<(Streams, [Section; 3])>, Failure> {
         let found = self.read_stream_part()?;
-        Ok(found.map(|(part, sections)| (Streams { user: sections[1].user, parts: vec![part] }, sections)))
+        Ok(found.map(|(part, sections)| {
+            (Streams { user: sections[1].user, parts: vec![part], packed: None }, sections)
+        }))
     }
 
     /// If the section whose header was just read begins a part of a set of streams: where that lies, and its sections.
@@ -312,11 +359,14 @@ impl TaskReader<'_> {
             let tasks = streams.tasks();
             return Err(Error::argument(format!("stream: found {task}, expected one of {tasks}, from 0")));
         }
+        if let Some(packed) = &streams.packed {
+            return self.alone(|this| Ok(this.own_element(packed, task)?));
+        }
         let mut found = self.own_streams(streams, task, 1)?;
         found.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "a stream was lost"))
     }
 
-    /// The streams of `count` tasks from `first` on.
+    /// The streams of `count` tasks from `first` on, of a set in parts.
     fn own_streams(&mut self, streams: &Streams, first: u64, count: u64) -> Result<Vec<Stream>> {
         let mut found = Vec::new();
         reserve_count(&mut found, count)?;
@@ -335,6 +385,25 @@ impl TaskReader<'_> {
             })?;
         }
         Ok(found)
+    }
+
+    /// An element of a varray as a stream.
+    fn own_element(&mut self, varray: &CurrentSection, task: u64) -> Result<Stream> {
+        let mut bytes = 0;
+        let element = Partition { offset: task, count: 1, total: varray.count };
+        self.sections.ranges().read_own_sizes(varray, element, |_, size| bytes = size)?;
+        let chunks = self.sections.ranges().element_offset(varray, task)?;
+        let end = sum(chunks, bytes).ok_or_else(too_long)?;
+        self.input().ends().check("varray", varray.layout.start, end)?;
+        self.sections.ranges().went_to(task + 1, end);
+        // The only stream of a part that has nothing else.
+        let part = StreamPart { tasks: 1, chunk_bytes: MAX_CHUNK_BYTES, part: 0 };
+        let entry = varray.layout.entries + task * COUNT_BYTES as u64;
+        let part = PartPlace { part, chunks, rounds: part.rounds(bytes), bytes: entry };
+        let mut parts = Vec::new();
+        reserve(&mut parts, 1)?;
+        parts.push((part, bytes));
+        Ok(Stream { task: 0, parts, bytes })
     }
 
     fn read_own_stream(&mut self, stream: &Stream, mut offset: u64, data: &mut [u8]) -> Result<()> {
@@ -373,6 +442,12 @@ impl TaskReader<'_> {
         let mine = sizes.and_then(|sizes| {
             let Some(sizes) = sizes else { return Ok(()) };
             check_room(sizes, share.count)?;
+            if let Some(packed) = &streams.packed {
+                return self
+                    .sections
+                    .ranges()
+                    .read_own_sizes(packed, share, |index, size| sizes[index] = size);
+            }
             let found = self.own_streams(streams, share.offset, share.count)?;
             sizes.iter_mut().zip(&found).for_each(|(size, stream)| *size = stream.bytes);
             Ok(())
@@ -403,6 +478,10 @@ impl TaskReader<'_> {
         sizes: &[u64],
         mut data: Sink<'_>,
     ) -> Result<()> {
+        if let Some(packed) = &streams.packed {
+            return self
+                .alone(|this| Ok(this.sections.ranges().read_own_varray(packed, share, sizes, data)?));
+        }
         let found = self.own_streams(streams, share.offset, share.count)?;
         if !found.iter().map(|stream| stream.bytes).eq(sizes.iter().copied()) {
             return Err(other_sizes());

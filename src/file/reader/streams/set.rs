@@ -1,5 +1,6 @@
 //! Sets of streams, and the offsets of their parts.
 
+use crate::file::reader::sections::CurrentSection;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::reserve;
 use scda_format::COUNT_BYTES;
@@ -12,6 +13,14 @@ use scda_format::streams::StreamPart;
 pub struct Streams {
     pub(super) user: UserString,
     pub(super) parts: Vec<PartPlace>,
+    /// A varray whose elements are the streams.
+    pub(super) packed: Option<CurrentSection>,
+}
+
+/// What a section with the name of streams has of them.
+pub(super) enum StreamSection {
+    Part(PartPlace),
+    PackedStreams(CurrentSection),
 }
 
 /// A part of a set of streams, and where its sections have their data.
@@ -79,25 +88,28 @@ impl Streams {
     /// The number of streams: that of the ranks that wrote them.
     #[must_use]
     pub fn tasks(&self) -> u64 {
-        self.parts.first().map_or(0, |first| first.part.tasks)
+        let packed = self.packed.map_or(0, |packed| packed.count);
+        self.parts.first().map_or(packed, |first| first.part.tasks)
     }
 
-    /// The bytes of a chunk.
+    /// The bytes of a chunk; 0 if the streams are the elements of a varray.
     #[must_use]
     pub fn chunk_bytes(&self) -> u64 {
         self.parts.first().map_or(0, |first| first.part.chunk_bytes)
     }
 
-    /// Where the data of its first part begin: each set of a file has its own number.
+    /// Where the data of its first part, or of the varray, begin: each set of a file has its own number.
     #[doc(hidden)]
     #[must_use]
     pub fn number(&self) -> u64 {
-        self.parts.first().map_or(0, |first| first.chunks)
+        let packed = self.packed.map_or(0, |packed| packed.layout.start);
+        self.parts.first().map_or(packed, |first| first.chunks)
     }
 
-    /// Where its last part is in the file.
+    /// Where it is in the file: its last part, or the varray.
     pub(super) fn place(&self) -> u64 {
-        self.parts.last().map_or(0, |last| last.bytes)
+        let packed = self.packed.map_or(0, |packed| packed.layout.start);
+        self.parts.last().map_or(packed, |last| last.bytes)
     }
 
     /// An error unless the parts after the first `checked` ones continue these, one after the other. The first part has the

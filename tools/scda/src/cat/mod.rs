@@ -4,14 +4,14 @@ mod find;
 mod values;
 
 use crate::data_batches::{DataBatches, first_unreadable, units};
-use crate::fail::{Fail, Result};
+use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, Resources};
 use crate::formats::{DataFormat, DataPrinter};
 use crate::output::{Output, escape};
 use crate::progress::Progress;
 use crate::ranges::{Bounds, Ends, Records, parse_range, part};
 use crate::select::Selection;
-use crate::streams;
+use crate::streams::{self, StreamTarget};
 use find::{Choice, find};
 use scda::{Reader, Section};
 use std::ops::Range;
@@ -23,7 +23,7 @@ use values::Series;
 /// Of a section, writes the exact bytes, decompressed, to a pipe or file. To a terminal it writes text, or hexadecimal if the
 /// data are not text. Of a dataset, writes the values, or with --as bytes the exact bytes of the items, the least
 /// significant byte of a number first; complex numbers are (1.0,-2.0), raw items hexadecimal digits. Of what is damaged, it prints what
-/// comes before the damage; --range reads elements after it. Of streams with a damaged part nothing is printed.
+/// comes before the damage; --range reads elements after it. If damage may hide parts of streams, --stream prints what there is, with exit code 1.
 ///
 /// Chunks of the fill value take no bytes in a file. Datasets that have more than 16 MiB and more than 1000 times the bytes of their
 /// file are therefore printed with --box only, such as --box : for all.
@@ -52,7 +52,7 @@ pub struct Args {
     /// that are given are whole
     #[arg(long = "box", value_name = "A:B,A:B,...", allow_hyphen_values = true)]
     region: Option<Bounds>,
-    /// Of a set of streams: the bytes of the stream of this task, from 0 on; --range picks some of them
+    /// Of a set of streams, or a varray of them: the bytes of the stream of this task, from 0 on; --range picks some of them
     #[arg(long, value_name = "TASK", conflicts_with_all = ["region", "format", "raw"])]
     stream: Option<u64>,
     /// The elements (of a block: the bytes) from A up to, but without, B; the defaults are the first and the last one, and
@@ -92,9 +92,24 @@ fn range(input: &Input, args: &Args, user: &[u8], all: u64) -> Result<Range<u64>
 
 /// Prints the stream of a task.
 fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<()> {
-    let streams = streams::find(reader, input, &args.section, one_record(args, "--stream")?)?;
-    let range = |bytes| range(input, args, streams.name(), bytes);
-    streams::print(reader, input, &streams, task, range)
+    match streams::find(reader, input, &args.section, one_record(args, "--stream")?)? {
+        StreamTarget::Streams(found) => {
+            let name = *found.streams.name();
+            let range = |bytes| range(input, args, &name, bytes);
+            let printed = streams::print(reader, input, &found.streams, task, range);
+            and_known(printed, || found.check_whole(input))
+        }
+        StreamTarget::Section(section, is_packed) => {
+            if let Some(streams) = reader.inspect().varray_streams(section.offset)?.filter(|_| is_packed) {
+                let range = |bytes| range(input, args, &section.user, bytes);
+                return streams::print(reader, input, &streams, task, range);
+            }
+            let name = escape(&section.user);
+            let words =
+                format!("--stream: \"{name}\" is neither a set of streams nor an uncompressed varray");
+            Err(Fail::file(input.name(), words))
+        }
+    }
 }
 
 /// The only record that --record names.

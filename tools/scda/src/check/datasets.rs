@@ -10,6 +10,7 @@ use crate::files::Input;
 use crate::incomplete_streams::IncompleteStreams;
 use crate::output::escape;
 use crate::progress::Progress;
+use crate::streams::is_packed_at;
 use scda::{ErrorKind, Reader, Streams};
 use std::collections::{BTreeMap, HashSet};
 
@@ -110,7 +111,7 @@ fn note_other_sections(
 ) -> Result<()> {
     for (name, numbers) in chunks {
         for number in reader.find_all(name)? {
-            if numbers.binary_search(&number).is_ok() {
+            if numbers.binary_search(&number).is_ok() || is_packed_at(reader, number)? {
                 continue;
             }
             let words = format!(

@@ -10,6 +10,7 @@ mod names;
 mod report;
 mod sealed;
 mod sums;
+mod uncommitted;
 mod verifying_reader;
 mod walk;
 
@@ -46,7 +47,8 @@ use walk::walk;
 /// Checks meshes, if all else is valid. Of adaptive ones (forests, docs/forest.md): whether the quadrants fill the trees in their order,
 /// and whether connectivity, fields and time steps fit. Of points and cells (docs/cells.md): whether the cells have points that are
 /// there, and as many as their shapes say, and whether fields and time steps fit. Of patches (docs/patches.md) and particles
-/// (docs/particles.md) likewise. Conventions of a later version are not checked.
+/// (docs/particles.md) likewise. Conventions of a later version are not checked; of more than 16,777,216 faces, edges and corners of trees
+/// only whether they lead to trees that exist, and whether their offsets are in order.
 ///
 /// What follows the last seal of a file was not committed, nor anything in a file that was created to be sealed and has no seal yet: such
 /// a file is not complete. All that is committed can be read; --unsealed accepts the rest, too.

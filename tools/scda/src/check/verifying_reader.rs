@@ -1,11 +1,14 @@
 //! Reads a file whose sections go into another file. Sealed sections are compared with their checksums first, others are decoded.
 
-use super::finding::{Fault, Finding, Rigour, words};
+use super::additions::{AdditionsCheck, Relation};
+use super::finding::{Fault, Finding, words};
 use super::sealed::{finding, invalid, is_of_row, section_number};
 use super::sums::sums;
-use crate::datasets::{Item, Pair, Walk, added_to};
+use super::uncommitted::UnsealedReaders;
+use crate::datasets::{Item, Pair, Walk};
 use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
+use crate::progress::Progress;
 use scda::{Error, Reader, Section};
 use scda::{SealedPart, Seals};
 use scda_format::index::Row;
@@ -25,8 +28,10 @@ pub struct VerifyingReader {
     place: Option<usize>,
     first: u64,
     rows: Vec<Row>,
-    /// What is wrong with the sections, if some are not sealed: known when one of these is to get a seal.
-    findings: Option<Vec<Finding>>,
+    /// Decodes what is not sealed.
+    unsealed: Option<UnsealedReaders>,
+    /// What may be added to datasets that were checked.
+    later: AdditionsCheck,
 }
 
 impl VerifyingReader {
@@ -39,8 +44,9 @@ impl VerifyingReader {
         let file = input.file().map_err(|error| Fail::file(input.name(), error))?;
         let Seals { all: seals, fault } = beside.inspect().seals()?;
         let (name, threads) = (input.name().to_owned(), input.threads());
-        let (place, first, rows, findings) = (None, 0, Vec::new(), None);
-        let mut verified = Self { reader, name, threads, file, beside, seals, place, first, rows, findings };
+        let (place, first, rows, unsealed, later) = (None, 0, Vec::new(), None, AdditionsCheck::default());
+        let mut verified =
+            Self { reader, name, threads, file, beside, seals, place, first, rows, unsealed, later };
         match fault {
             Some(fault) => Err(verified.differs(&Finding::of_seal(1, Fault::Invalid(fault)))),
             None => verified.at(0).map(|()| verified),
@@ -102,34 +108,52 @@ impl VerifyingReader {
         }
     }
 
-    /// As [`Self::compare`], before an item is copied. Before what is not sealed gets the seal of a copy, all of the file is decoded, as
-    /// `scda check` does.
+    /// As [`Self::compare`], before an item is copied. For a copy that `gets_seal`, decodes what is not sealed.
     ///
     /// # Errors
     /// The first thing that is wrong, and the errors of the file system.
-    pub fn check(&mut self, input: &Input, item: &Item, gets_seal: bool) -> Result<()> {
+    pub fn check(
+        &mut self,
+        input: &Input,
+        item: &Item,
+        gets_seal: bool,
+        progress: &mut Progress,
+    ) -> Result<()> {
         self.compare(item)?;
-        if !gets_seal || self.row_at(item.last_offset())?.is_some() {
-            return Ok(());
+        if gets_seal && let Some(finding) = self.undecodable(input, item, progress)? {
+            return Err(self.differs(&finding));
         }
-        let findings = match self.findings.take() {
-            Some(findings) => findings,
-            None => {
-                let mut scan = super::scan(input, "check", Rigour::Strict)?;
-                super::check_datasets(input, &mut scan, Rigour::Strict)?;
-                scan.findings
+        Ok(())
+    }
+
+    /// What is wrong with an item, of what is not sealed.
+    fn undecodable(
+        &mut self,
+        input: &Input,
+        item: &Item,
+        progress: &mut Progress,
+    ) -> Result<Option<Finding>> {
+        for (number, section) in (item.number..).zip(of_item(item)) {
+            if self.row_at(section.offset)?.is_none()
+                && let Some(finding) =
+                    unsealed(&mut self.unsealed, input)?.section(number, section, progress)?
+            {
+                return Ok(Some(finding));
             }
-        };
-        let numbers = item.number..=item.last();
-        // A section that is only not the dataset that it looks like is as whole in the copy.
-        let is_decoded = item.fault.is_none()
-            && (item.pair.is_some() || added_to(item.section.section_type, &item.section.user).is_some());
-        let is_wrong =
-            |finding: &&Finding| numbers.contains(&finding.number) && (is_decoded || !finding.of_dataset);
-        let wrong = findings.iter().find(is_wrong);
-        let checked = wrong.map_or(Ok(()), |finding| Err(self.differs(finding)));
-        self.findings = Some(findings);
-        checked
+        }
+        let looked =
+            self.later.look(item, false, || Ok(unsealed(&mut self.unsealed, input)?.of_datasets()))?;
+        match (&item.pair, looked) {
+            // Rows that were added to it are sealed, as everything of their file is: else they are items of their own.
+            (Some(Pair::Dataset(found)), _) if self.row_at(found.data.offset)?.is_none() => {
+                unsealed(&mut self.unsealed, input)?.dataset(item.last(), found)
+            }
+            (None, Relation::Rows(rows)) => {
+                let decodes = self.row_at(item.section.offset)?.is_none();
+                unsealed(&mut self.unsealed, input)?.rows(&mut self.later, item, &rows, decodes)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Compares all that is sealed.
@@ -240,6 +264,14 @@ impl VerifyingReader {
         self.first = first;
         Ok(true)
     }
+}
+
+/// What decodes, which is opened if need be.
+fn unsealed<'a>(unsealed: &'a mut Option<UnsealedReaders>, input: &Input) -> Result<&'a mut UnsealedReaders> {
+    Ok(match unsealed {
+        Some(unsealed) => unsealed,
+        none => none.insert(UnsealedReaders::new(input)?),
+    })
 }
 
 /// The sections of an item.

@@ -110,6 +110,27 @@ fn wrong_numbers_are_found() {
     }
 }
 
+/// More corners than are compared with one another: their offsets are in order all the same.
+#[test]
+fn the_offsets_of_many_corners_are_checked() {
+    let place = Place::new();
+    let trees = (1_u64 << 22) + 1;
+    let all = usize::try_from(trees).unwrap();
+    let parts: Vec<Part> = vec![
+        ("tree_to_tree", Int32, vec![trees, 4], vec![]),
+        ("tree_to_face", Int8, vec![trees, 4], vec![]),
+        ("tree_to_corner", Int32, vec![trees, 4], vec![]),
+        ("corner_offsets", Int32, vec![4 * trees], vec![]),
+        ("corner_to_tree", Int32, vec![1], vec![0]),
+        ("corner_to_corner", Int8, vec![1], vec![0]),
+        ("coordinates", Int32, vec![trees, 2], vec![0; 2 * all]),
+        ("level", Uint8, vec![trees], vec![0; all]),
+        ("tree_offsets", Int64, vec![trees + 1], (0..=i64::try_from(trees).unwrap()).collect()),
+    ];
+    write(&place, "bad.scda", ATTRIBUTES, &parts);
+    invalid(&place, "number 16777219: found 0, expected at least 0, and 1 at the end");
+}
+
 #[test]
 fn what_is_missing_or_of_another_shape_is_found() {
     let place = Place::new();
@@ -246,8 +267,8 @@ fn wrong_edges_and_attributes_are_found() {
     wrong(&|part| part.3[1] = 8, "edge_to_edge", "entry 1, of edge 0, is not that of tree 0");
     wrong(&|part| part.3[1] = 9, "edge_to_edge", "entry 1, of edge 0, is not that of tree 0");
     wrong(&|part| part.3[3] = 0, "tree_to_edge", "tree 0: edge 3 has number 0, without an entry");
-    wrong(&|part| part.1 = Uint8, "tree_attributes", "has the type uint8; expected r8");
-    wrong(&|part| part.2[0] = 2, "tree_attributes", "has the shape [2]; expected [1]");
+    wrong(&|part| part.1 = Uint8, "tree_attributes", "found type uint8 and shape 1, expected bytes");
+    wrong(&|part| part.2[0] = 2, "tree_attributes", "shape 2, expected bytes (r8, r16, ...) and 1");
 
     let mut parts = forest();
     let data = parts.iter_mut().find(|part| part.0 == "data").unwrap();

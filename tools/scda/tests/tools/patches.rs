@@ -44,7 +44,7 @@ fn wrong_patches_are_found() {
     for (name, index, number, words) in [
         ("boxes", 0, -3, "patch 0: found 2 cells from -3 on axis 0, expected cells in the domain"),
         ("boxes", 7, 3, "patch 1: found 3 cells from 0 on axis 1, expected cells in the domain"),
-        ("boxes", 2, 0, "patch 0: found 0 cells on axis 0"),
+        ("boxes", 2, 0, "patch 0: found 0 cells from -2 on axis 0"),
         ("boxes", 15, i64::MAX, "patch 3: found 9223372036854775807 cells"),
         ("boxes", 2, 3, "found patches 0 and 1 of level 0 with cells in common"),
         ("boxes", 12, -3, "found patches 2 and 3 of level 1 with cells in common"),
@@ -74,6 +74,6 @@ fn what_is_missing_or_of_another_shape_is_found() {
     };
     with(&|parts| drop(parts.remove(3)), "found 1 boxes, 1 level, 0 ratio, 1 domain, 1 geometry");
     with(&|parts| parts[6].2 = vec![19], "found 19 rows, expected 20, one for each cell");
-    with(&|parts| parts[5].1 = Float32, "dataset mesh/geometry has the type float32; expected float64");
-    with(&|parts| parts[2].2 = vec![3], "dataset mesh/level has the shape [3]; expected [4]");
+    with(&|parts| parts[5].1 = Float32, "found type float32 and shape 2x2, expected float64 and 2x2");
+    with(&|parts| parts[2].2 = vec![3], "found type int32 and shape 3, expected int32 and 4");
 }

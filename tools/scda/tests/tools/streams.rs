@@ -44,6 +44,19 @@ fn expected(task: usize) -> Vec<u8> {
     format!("{}task {task}\n", "first ".repeat(task * 300)).into_bytes()
 }
 
+/// Those of all tasks.
+fn expected_all() -> Vec<u8> {
+    (0..3).flat_map(expected).collect()
+}
+
+/// A file with the varray "log", whose elements are these streams.
+fn write_varray(place: &Place, name: &str, encode: Encode) {
+    let sizes: Vec<u64> = (0..3).map(|task| expected(task).len() as u64).collect();
+    let mut file = Writer::create(Solo, &place.path(name), b"", &WriteOptions::default()).unwrap();
+    file.varray(b"log", &[3], &sizes, None, Source::Contiguous(&expected_all()), encode).unwrap();
+    file.close().unwrap();
+}
+
 fn streams(path: &Path, name: &[u8], record: i64) -> Vec<Vec<u8>> {
     let mut params = ReadOptions::default();
     params.verify = true;
@@ -115,15 +128,23 @@ fn the_stream_of_a_task_is_printed() {
         assert_eq!(part.text(), "t task 2");
         assert_eq!(cat(&["other*", "--stream", "1"]).good().out, b"");
         assert_eq!(cat(&["log", "--stream", "0"]).good().out, b"second");
-        assert_eq!(cat(&["lo*", "--stream", "0"]).good().out, b"second");
-        cat(&["*", "--stream", "0"]).bad(2, "found 3 sets of streams; --record says which");
+        cat(&["lo*", "--stream", "0"]).bad(2, "found 2 of that name; --record says which");
         cat(&["log", "--stream", "0", "--record", "2"]).bad(2, "--record 2: found 2 of that name");
         cat(&["log", "--stream", "3", "--record", "0"])
             .bad(2, "--stream 3: there are 3 streams, from 0 to 2");
         cat(&["log", "--stream", "0", "--record", "0", "--range", "9:"])
             .bad(2, "\"log\": --range: found 9:, expected a range within 0:7");
-        cat(&["before", "--stream", "0"]).bad(2, "found no such set of streams");
-        cat(&["absent", "--stream", "0"]).bad(2, "found no such set of streams");
+        cat(&["before", "--stream", "0"]).bad(2, "is neither a set of streams nor");
+        // A varray of streams.
+        write_varray(&place, "packed.scda", Encode::None);
+        let packed = |args: &[&str]| run(&place, &[&["cat", "packed.scda", "log"], args].concat());
+        assert!(packed(&["--record", "0", "--stream", "2"]).good().out == expected(2));
+        assert_eq!(packed(&["--record", "0", "--stream", "2", "--range=-7:"]).good().text(), "task 2\n");
+        packed(&["--record", "0", "--stream", "3"]).bad(2, "--stream 3: there are 3 streams, from 0 to 2");
+        write_varray(&place, "encoded.scda", Encode::Always);
+        run(&place, &["cat", "encoded.scda", "log", "--record", "0", "--stream", "2"])
+            .bad(2, "nor an uncompressed varray");
+        cat(&["absent", "--stream", "0"]).bad(2, "no such section");
         cat(&["log", "--stream", "0", "--as", "hex"]).bad(2, "cannot be used");
     }
 }
@@ -137,7 +158,7 @@ fn the_chunks_of_a_dataset_are_no_streams() {
     file.dataset(&dataset, &[IndexBox::new([0], [12])], &[7; 12]).unwrap();
     file.close().unwrap();
     for section in ["rho", "1", "2"] {
-        let words = "found no such set of streams";
+        let words = "\"rho\" is a dataset, neither a set of streams nor a varray";
         run(&place, &["cat", "f.scda", section, "--stream", "0"]).bad(2, words);
         run(&place, &["split", "f.scda", section, "logs"]).bad(2, words);
     }
@@ -206,7 +227,13 @@ fn streams_are_split_into_files_and_joined_again() {
     run(&place, &["split", "all.scda", "x", "again"]).good();
     assert!(std::fs::read(place.path("again/x.000001")).unwrap() == expected(0));
 
-    run(&place, &["split", "f.scda", "behind", "behind"]).bad(2, "found no such set of streams");
+    // The elements of a varray.
+    write_varray(&place, "packed.scda", Encode::Always);
+    run(&place, &["split", "packed.scda", "1", "packed"]).good();
+    assert!(std::fs::read(place.path("packed/log.000002")).unwrap() == expected(2));
+
+    run(&place, &["split", "f.scda", "behind", "behind"])
+        .bad(2, "is of the kind array, neither a set of streams nor a varray");
     run(&place, &["join-streams", "absent", "-o", "new.scda", "--name", "log"]).bad(2, "absent");
     run(&place, &["join-streams", "logs", "-o", "all.scda", "--name", "log"]).bad(2, "the file exists");
     run(&place, &["join-streams", "logs", "again", "-o", "new.scda", "--name", "log"])
@@ -290,7 +317,7 @@ fn damaged_streams_are_found() {
     }
     // Another set is whole.
     let other = run(&place, &["cat", "bad.scda", "9", "--stream", "0"]);
-    assert!(other.out == b"second", "{other:?}");
+    assert!(other.out == b"second" && other.err.contains(words), "{other:?}");
     // Of what is removed, the block alone is no streams.
     for length in [at - 200, at - 400] {
         std::fs::write(place.path("cut.scda"), &good[..length]).unwrap();
@@ -351,6 +378,44 @@ fn parts_that_are_no_set_are_found() {
 /// Where words are first in a file.
 fn place_of(data: &[u8], words: &[u8]) -> usize {
     data.windows(words.len()).position(|text| text == words).unwrap()
+}
+
+#[test]
+fn damage_that_may_hide_more_of_a_stream_is_no_success() {
+    let place = Place::new();
+    write(&place, "f.scda", true);
+    let good = std::fs::read(place.path("f.scda")).unwrap();
+    let after = place_of(&good, b"task 2\n");
+    // The end of the file is removed, a number is damaged, a name of a part is another one: all in the second part or after it.
+    let cut = good[..after].to_vec();
+    let mut number = good.clone();
+    let at = place_of(&good, b"U 7 -");
+    number[at..at + 7].copy_from_slice(b"U 9999 ");
+    let mut block = good.clone();
+    let second = after - 2500 + place_of(&good[after - 2500..], b"A log ");
+    let at = good[..second].windows(15).rposition(|text| text == b"scda streams 00").unwrap();
+    block[at] = b'S';
+    let mut name = good.clone();
+    let at = place_of(&good, b"A log ");
+    name[at + 3] = b'u';
+    for (which, bad) in [cut, number, block, name].into_iter().enumerate() {
+        std::fs::write(place.path("bad.scda"), bad).unwrap();
+        let words = if which == 3 {
+            "the streams \"lug\" may be incomplete"
+        } else {
+            "the streams \"log\" may be incomplete"
+        };
+        // What was committed before the end that is removed is whole.
+        let (code, words) = if which == 0 { (0, "not complete: ") } else { (1, words) };
+        let cat = run(&place, &["cat", "bad.scda", "3", "--stream", "1"]).bad(code, words);
+        assert!(cat.out == "first ".repeat(300).as_bytes(), "{which}");
+        run(&place, &["split", "--force", "bad.scda", "3", "out"]).bad(code, words);
+        let name = if which == 3 { "lug" } else { "log" };
+        assert!(std::fs::read(place.path(&format!("out/{name}.000001"))).unwrap() == cat.out);
+    }
+    // What is before the set hides nothing of it.
+    let last = run(&place, &["cat", "bad.scda", "log", "--stream", "1"]);
+    assert_eq!((last.code, last.out.as_slice()), (0, b"second".as_slice()), "{}", last.err);
 }
 
 #[test]
@@ -423,6 +488,26 @@ fn files_that_are_replaced_keep_permissions_and_links_are_not_followed() {
     assert_eq!(place.path("out/log.000002").metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
+/// Damage that was known before the stream was printed is not forgotten if nobody reads it to its end.
+#[test]
+fn a_damaged_stream_is_told_although_nobody_reads_it() {
+    let place = Place::new();
+    place.write("long", vec![b'x'; 1 << 20]);
+    run(&place, &["join-streams", "long", "-o", "f.scda", "--name", "log"]).good();
+    write(&place, "g.scda", false);
+    run(&place, &["copy", "--no-seal", "f.scda", "plain.scda"]).good();
+    run(&place, &["copy", "--select", "1", "g.scda", "block.scda"]).good();
+    run(&place, &["append", "plain.scda", "block.scda"]).good();
+    let mut bad = place.read("plain.scda");
+    bad.truncate(bad.len() - 10);
+    place.write("bad.scda", bad);
+    let run = place.shell("{ scda cat bad.scda log --stream 0; echo $? >&2; } | head -c 10 >/dev/null");
+    assert!(
+        run.err.contains("the streams \"log\" may be incomplete") && run.err.ends_with("\n1\n"),
+        "{run:?}"
+    );
+}
+
 #[test]
 fn what_stands_among_the_parts_of_a_set_is_told() {
     let place = Place::new();
@@ -439,16 +524,53 @@ fn what_stands_among_the_parts_of_a_set_is_told() {
     // A part that does not go on with the one before: an error that names the file.
     run(&place, &["join", "first.scda", "second.scda", "second.scda", "-o", "twice.scda"]).good();
     let words = "scda: twice.scda: byte ";
-    run(&place, &["cat", "twice.scda", "log", "--stream", "0"]).bad(2, words);
+    run(&place, &["cat", "twice.scda", "log", "--stream", "0"]).bad(1, words);
     run(&place, &["join", "first.scda", "array.scda", "second.scda", "-o", "mixed.scda"]).good();
-    let words = "section \"log\" is not a set of streams: no block \"scda streams 00\" precedes it";
-    run(&place, &["cat", "mixed.scda", "2", "--stream", "1"]).bad(1, words);
+    let cat = run(&place, &["cat", "mixed.scda", "2", "--stream", "1"]);
+    assert!(
+        cat.code == 1
+            && cat.out == expected(1)
+            && cat.err.contains("mixed.scda: section 4: not a part of the streams"),
+        "{cat:?}"
+    );
     let check = run(&place, &["check", "mixed.scda"]).good();
     assert!(
         check.text().contains("note: section 4: has the name of the streams \"log\""),
         "{}",
         check.text()
     );
+}
+
+/// Elements of a varray that are not compressed are streams.
+#[test]
+fn another_section_of_the_name_of_streams_is_noted() {
+    let place = Place::new();
+    write(&place, "f.scda", false);
+    run(&place, &["copy", "--select", "2-7", "f.scda", "some.scda"]).good();
+    write_varray(&place, "packed.scda", Encode::None);
+    write_varray(&place, "small.scda", Encode::Always);
+    for (order, section) in [
+        ("some.scda packed.scda", 0),
+        ("packed.scda some.scda", 0),
+        ("some.scda small.scda", 7),
+        ("small.scda some.scda", 1),
+    ] {
+        run(&place, &["join", order, "--force", "--seal", "-o", "both.scda"]).good();
+        let check = run(&place, &["check", "both.scda"]).good();
+        let words = format!("both.scda: note: section {section}: has the name of the streams \"log\"");
+        assert_eq!(check.text().contains(&words), section > 0, "{}", check.text());
+        assert_eq!(check.text().contains("note"), section > 0, "{}", check.text());
+        let mut file = Reader::open(Solo, &place.path("both.scda"), &ReadOptions::default()).unwrap();
+        let found = [0, -1].map(|record| file.streams_record(b"log", record).is_ok());
+        assert_eq!(found == [true, true], section == 0, "{order}");
+        if section == 0 {
+            for record in ["0", "1"] {
+                let cat = run(&place, &["cat", "both.scda", "log", "--stream", "1", "--record", record]);
+                assert!(cat.good().out == expected(1));
+            }
+        }
+    }
+    assert!(!run(&place, &["check", "f.scda"]).good().text().contains("note"));
 }
 
 #[test]
@@ -724,7 +846,17 @@ fn ended_streams_without_their_header_are_left_out() {
     }
 }
 
-/// The chunks of a dataset are no streams.
+#[test]
+fn a_varray_without_elements_has_no_streams() {
+    let place = Place::new();
+    place
+        .with_input("make - f.scda", br#"{"sections": [{"type": "V", "user": "none", "elements_text": []}]}"#)
+        .good();
+    run(&place, &["cat", "f.scda", "none", "--stream", "0"])
+        .bad(2, "scda: f.scda: --stream 0: there are no streams");
+}
+
+/// The chunks of a dataset are a varray, but no streams, also where the metadata are damaged.
 #[test]
 fn a_dataset_of_the_name_of_streams_is_noted() {
     let place = Place::new();
@@ -738,4 +870,12 @@ fn a_dataset_of_the_name_of_streams_is_noted() {
         let words = format!("both.scda: note: section {section}: has the name of the streams \"log\"");
         assert!(check.text().contains(&words), "{order}: {}", check.text());
     }
+    run(&place, &["join", "some.scda set.scda", "--force", "--no-seal", "-o", "both.scda"]).good();
+    let mut bad = place.read("both.scda");
+    let at = place_of(&bad, b"\"zarr_format\"");
+    bad[at + 1] = b'Z';
+    place.write("bad.scda", bad);
+    let cat = run(&place, &["cat", "bad.scda", "2", "--stream", "1"]);
+    assert!(cat.out == expected(1) && cat.err.contains("section 5: not a part of the streams"), "{cat:?}");
+    run(&place, &["cat", "bad.scda", "5", "--stream", "1"]).bad(2, "is neither a set of streams nor");
 }

@@ -2,24 +2,23 @@
 
 use super::checksum::{Quadrants, expect_mesh};
 use super::column::{Column, Datasets};
+use super::connectivity::Connectivity;
 use super::shapes;
 use super::steps::{MeshSteps, expect_rows};
-use super::{Checked, MeshGroup, hold, hold_at, last, wrong};
+use super::{Checked, MeshGroup, hold, hold_at, wrong};
 use scda::DataType;
 use scda_meshes::checksum::term;
-use scda_meshes::forest::read::check_connectivity;
 use scda_meshes::forest::rules::{self, MOST_RANKS, TreeCurve};
-use scda_meshes::names::{
-    CONNECTIVITY_PARTS, DATA, DIMENSION, FOREST, FOREST_PARTS, PARTITION, SHAPED_PARTS, TIME,
-};
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use scda_meshes::names::DIMENSION;
+use scda_meshes::names::{DATA, FOREST, FOREST_PARTS, PARTITION, SHAPED_PARTS, TIME};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Whether a dataset of this name is a part of a forest.
 pub fn has(name: &str) -> bool {
     FOREST_PARTS.contains(&name)
         || [TIME, PARTITION, DATA].contains(&name)
-        || CONNECTIVITY_PARTS.contains(&name)
+        || Connectivity::has(name)
         || shapes::has(name)
         || name.starts_with("fields/")
 }
@@ -67,26 +66,23 @@ pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     })
 }
 
-/// The connectivity of a forest that holds at the end of a step: the sections from its first one to that of the next connectivity.
-fn connectivity(mesh: &MeshGroup, (step, begin, end): (usize, u64, u64)) -> Checked<Range<u64>> {
-    let all = mesh.all(CONNECTIVITY_PARTS[0]);
-    match last(all, 0, end) {
-        Some(first) => Ok(first..all.iter().copied().find(|&next| next > first).unwrap_or(u64::MAX)),
-        None => {
-            wrong(begin.max(mesh.number), format!("there is no connectivity up to the end of step {step}"))
-        }
-    }
+/// The connectivities of a forest, each from its first section on, in order.
+fn connectivities(mesh: &MeshGroup) -> impl Iterator<Item = (u64, u64)> {
+    let first = mesh.all("tree_to_tree");
+    let ends = first.iter().skip(1).copied().chain([u64::MAX]);
+    first.iter().copied().zip(ends)
 }
 
-/// The last of the meshes before the end of a step.
+/// The last of the meshes or connectivities before the end of a step.
 fn of_step<'a, T>(
     found: &'a BTreeMap<u64, T>,
+    what: &str,
     mesh: &MeshGroup,
     (step, begin, end): (usize, u64, u64),
 ) -> Checked<(u64, &'a T)> {
     match found.range(..end).next_back() {
         Some((&number, found)) => Ok((number, found)),
-        None => wrong(begin.max(mesh.number), format!("there is no mesh up to the end of step {step}")),
+        None => wrong(begin.max(mesh.number), format!("there is no {what} up to the end of step {step}")),
     }
 }
 
@@ -107,12 +103,25 @@ fn of_quadrants(
             None => return wrong(number, "a partition before the first mesh"),
         }
     }
-    let (mut all, mut checked) = (Vec::new(), BTreeSet::new());
+    // Of a mesh that was checked, so no damaged number makes the arrays of the connectivity endless.
+    let most_trees = sizes.values().map(|mesh| mesh.trees).max().unwrap_or(0);
+    let mut trees = BTreeMap::new();
+    for (first, end) in connectivities(mesh) {
+        let mut connectivity = Connectivity { mesh, datasets, dimension, first, end };
+        trees.insert(first, connectivity.check(most_trees)?);
+    }
+    let mut all = Vec::new();
     for step in steps.iter() {
-        let (_, &found) = of_step(&sizes, mesh, step)?;
-        let sections = connectivity(mesh, step)?;
-        if checked.insert((sections.start, found.trees)) {
-            check_connectivity(&mut datasets.reader, &mesh.name, (dimension, found.trees), sections)?;
+        let (number, &found) = of_step(&sizes, "mesh", mesh, step)?;
+        let (_, in_connectivity) = of_step(&trees, "connectivity", mesh, step)?;
+        if found.trees != *in_connectivity {
+            return wrong(
+                number,
+                format!(
+                    "found {} trees, expected {in_connectivity} as in the connectivity of step {}",
+                    found.trees, step.0
+                ),
+            );
         }
         all.push(found);
     }
@@ -128,24 +137,24 @@ fn of_any_shapes(
 ) -> Checked<Vec<Quadrants>> {
     let meshes: BTreeMap<_, _> =
         mesh.together(SHAPED_PARTS)?.into_iter().map(|parts| (parts[0], parts)).collect();
-    let (mut all, mut checked) = (Vec::new(), BTreeMap::new());
+    let mut trees = BTreeMap::new();
+    for (first, end) in connectivities(mesh) {
+        let mut connectivity = Connectivity { mesh, datasets, dimension, first, end };
+        trees.insert(first, connectivity.check_shapes()?);
+    }
+    let mut checked = BTreeMap::new();
+    let mut all = Vec::new();
     for step in steps.iter() {
-        let (number, parts) = of_step(&meshes, mesh, step)?;
-        let sections = connectivity(mesh, step)?;
-        let found = match checked.get(&(number, sections.start)) {
-            Some(&found) => found,
-            None => {
-                let key = (number, sections.start);
-                let (trees, shapes) = shapes::trees(mesh, datasets, dimension, sections)?;
-                let found = shapes::elements(datasets, dimension, *parts, shapes)?;
-                if found.trees != trees {
-                    let words =
-                        format!("found {} trees, expected {trees}, as in step {}", found.trees, step.0);
-                    return wrong(number, words);
-                }
-                *checked.entry(key).or_insert(found)
-            }
+        let (number, parts) = of_step(&meshes, "mesh", mesh, step)?;
+        let (of_trees, (count, shapes)) = of_step(&trees, "trees", mesh, step)?;
+        let found = match checked.entry((number, of_trees)) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => *entry.insert(shapes::elements(datasets, dimension, *parts, *shapes)?),
         };
+        if found.trees != *count {
+            let words = format!("found {} trees, expected {count}, as in step {}", found.trees, step.0);
+            return wrong(number, words);
+        }
         all.push(found);
     }
     Ok(all)

@@ -4,6 +4,7 @@
 mod cells;
 mod checksum;
 mod column;
+mod connectivity;
 mod forest;
 mod particles;
 mod patches;
@@ -54,7 +55,6 @@ fn hold_at<T>(section: impl Fn(&str) -> u64, checked: Result<T, MeshError>) -> C
 
 /// A group that says that it is a mesh.
 struct MeshGroup {
-    name: String,
     /// The section of its attributes, from 0 on.
     number: u64,
     /// The values of those that are used, as JSON. All of them may be large.
@@ -139,25 +139,22 @@ pub fn check(input: &Input, scan: &mut Scan) -> Result<()> {
     for mesh in meshes.values() {
         let checks = [forest::check, cells::check, patches::check];
         let checked = checks.iter().try_for_each(|check| check(mesh, &mut datasets));
-        let (number, fault) = match checked.and_then(|()| particles::check(mesh, &meshes, &mut datasets)) {
-            Ok(()) => continue,
-            Err(Stop::MeshError(number, words)) => (number, Fault::Words(words)),
+        match checked.and_then(|()| particles::check(mesh, &meshes, &mut datasets)) {
+            Ok(()) => {}
+            Err(Stop::MeshError(number, words)) => {
+                let section = datasets.header(number)?;
+                let user = section.map(|section| section.user);
+                let fault = Finding::of_section(number + 1, Fault::Words(words));
+                scan.findings.push(Finding { section, user, of_dataset: true, ..fault });
+            }
             Err(Stop::TooLarge(number, words)) => {
                 scan.notes.push(Note { number: number + 1, words });
-                continue;
             }
-            Err(Stop::Fail(fail)) => match Fault::of(fail)? {
-                Fault::Invalid(error) if error.offset().is_none() => {
-                    let (words, file) = (error.to_string(), format!("{}: ", input.path().display()));
-                    (mesh.number, Fault::Words(words.trim_start_matches(&file).to_owned()))
-                }
-                fault => (mesh.number, fault),
-            },
-        };
-        let section = datasets.header(number)?;
-        let user = section.map(|section| section.user);
-        let finding = Finding::of_section(number + 1, fault);
-        scan.findings.push(Finding { section, user, of_dataset: true, ..finding });
+            Err(Stop::Fail(fail)) => {
+                let fault = Fault::of(fail)?;
+                scan.findings.push(Finding::of_section(mesh.number + 1, fault));
+            }
+        }
     }
     scan.findings.sort_by_key(|finding| finding.number);
     Ok(())
@@ -171,10 +168,8 @@ fn meshes(datasets: &mut Datasets<'_>) -> Result<BTreeMap<String, MeshGroup>> {
         let Some(Pair::Group(found)) = item.pair else { continue };
         let attributes = used(&found.group.attributes);
         if [FOREST, CELLS, PATCHES, PARTICLES].iter().any(|name| attributes.contains_key(name)) {
-            let name = found.group.path;
-            let mesh =
-                MeshGroup { name: name.clone(), number: number + 1, attributes, parts: BTreeMap::new() };
-            meshes.insert(name, mesh);
+            let mesh = MeshGroup { number: number + 1, attributes, parts: BTreeMap::new() };
+            meshes.insert(found.group.path, mesh);
         } else {
             meshes.remove(&found.group.path);
         }

@@ -3,13 +3,19 @@
 use super::checksum::expect_mesh;
 use super::column::Datasets;
 use super::steps::{MeshSteps, expect_rows};
-use super::{Checked, MeshGroup, Stop, wrong};
+use super::{Checked, MeshGroup, Stop, hold, wrong};
+use scda::DataType;
+use scda_base::numbers::to_usize;
+use scda_meshes::MeshError;
 use scda_meshes::names::{DIMENSION, PATCH_PARTS, PATCHES, TIME};
-use scda_meshes::patches::{Patches, read_record};
+use scda_meshes::patches::{Frame, PatchChecker};
 use std::collections::BTreeMap;
 
 /// Whether patches have cells in common is looked for by no more comparisons.
 const MOST_COMPARISONS: u64 = 100_000_000;
+
+/// The most patches of a mesh: those of a level are kept.
+const MOST_PATCHES: u64 = 1 << 22;
 
 /// Whether a dataset of this name is a part of the mesh.
 pub fn has(name: &str) -> bool {
@@ -30,10 +36,8 @@ pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     };
     let steps = MeshSteps::new(mesh, datasets)?;
     let mut meshes = BTreeMap::new();
-    for (record, parts) in (0..).zip(mesh.together(PATCH_PARTS)?) {
-        let patches = read_record(&mut datasets.reader, &mesh.name, dimension, record)?;
-        apart(&patches, parts[0])?;
-        meshes.insert(parts[0], (patches.cells, patches.checksum.0));
+    for parts in mesh.together(PATCH_PARTS)? {
+        meshes.insert(parts[0], patches(datasets, dimension, parts)?);
     }
     let (mut rows, mut checksums) = (Vec::new(), Vec::new());
     for (step, begin, end) in steps.iter() {
@@ -52,34 +56,88 @@ pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     })
 }
 
-/// Requires that patches of a level have no cell in common.
-fn apart(mesh: &Patches, boxes: u64) -> Checked {
-    let axes = mesh.frame.dimension;
-    let cells = |cells: &[i64]| -> CellBox {
-        std::array::from_fn(|axis| {
-            if axis < axes { (cells[axis], cells[axis] + cells[axes + axis]) } else { (0, 1) }
-        })
-    };
-    let all = (0..).zip(mesh.boxes.chunks_exact(2 * axes)).zip(&mesh.level);
-    let mut patches: Vec<(i32, CellBox, u64)> =
-        all.map(|((number, found), &level)| (level, cells(found), number)).collect();
+/// The frame of a mesh.
+fn frame(datasets: &mut Datasets<'_>, dimension: u64, [ratio, domain, geometry]: [u64; 3]) -> Checked<Frame> {
+    let d = Some(dimension);
+    let mut ratios = datasets.typed(ratio, DataType::Int32, &[None, d])?;
+    datasets.bound(&ratios)?;
+    let mut domains = datasets.typed(domain, DataType::Int64, &[Some(2), d])?;
+    let mut sizes =
+        datasets.expect(geometry, |found| found == DataType::Float64, "float64", &[Some(2), d])?;
+    let mut frame = Frame { dimension: to_usize(dimension), ..Frame::default() };
+    for _ in 0..ratios.rows() * dimension {
+        // Of the type that was compared.
+        frame.ratio.push(i32::try_from(ratios.next(datasets)?).unwrap_or(0));
+    }
+    for _ in 0..2 * dimension {
+        frame.domain.push(domains.next(datasets)?);
+        frame.geometry.push(f64::from_bits(sizes.next(datasets)?.cast_unsigned()));
+    }
+    Ok(frame)
+}
+
+/// Checks the datasets of a mesh, and returns the number of cells and the checksum.
+fn patches(datasets: &mut Datasets<'_>, dimension: u64, parts: [u64; 5]) -> Checked<(u64, u64)> {
+    let section = |part: &str| parts[PATCH_PARTS.iter().position(|name| *name == part).unwrap_or(0)];
+    let [boxes, levels, ratio, domain, geometry] = parts;
+    let (axes, d) = (to_usize(dimension), Some(dimension));
+    let frame = frame(datasets, dimension, [ratio, domain, geometry])?;
+    frame.check().or_else(|MeshError { part, words }| wrong(section(part), words))?;
+    let mut numbers = datasets.typed(boxes, DataType::Int64, &[None, Some(2), d])?;
+    let count = numbers.rows();
+    let mut level = datasets.typed(levels, DataType::Int32, &[Some(count)])?;
+    datasets.bound(&numbers)?;
+    datasets.bound(&level)?;
+    if count > MOST_PATCHES {
+        let words = format!("mesh not checked: found {count} patches, more than {MOST_PATCHES}");
+        return Err(Stop::TooLarge(boxes, words));
+    }
+    let mut checked = PatchChecker::new(&frame, 0);
+    let (mut same_level, mut last) = (Vec::new(), 0);
+    let (mut comparisons, mut one) = (0, vec![0; 2 * axes]);
+    for patch in 0..count {
+        let on = level.next(datasets)?;
+        for n in &mut one {
+            *n = numbers.next(datasets)?;
+        }
+        // Of the type that was compared.
+        let added = checked.add(i32::try_from(on).unwrap_or(-1), &one);
+        added.or_else(|MeshError { part, words }| wrong(section(part), words))?;
+        if on > last {
+            apart(&mut same_level, boxes, last, &mut comparisons)?;
+            last = on;
+        }
+        let mut cells: CellBox = [(0, 1); 3];
+        for (axis, place) in cells.iter_mut().take(axes).enumerate() {
+            *place = (one[axis], one[axis] + one[axes + axis]);
+        }
+        same_level.push((cells, patch));
+    }
+    apart(&mut same_level, boxes, last, &mut comparisons)?;
+    hold(boxes, checked.end())?;
+    expect_mesh(Some(&numbers), boxes, checked.checksum.0, "that it begins")?;
+    Ok((checked.cells, checked.checksum.0))
+}
+
+/// Requires that patches of a level, which are taken, have no cell in common.
+fn apart(patches: &mut Vec<(CellBox, u64)>, boxes: u64, level: i64, comparisons: &mut u64) -> Checked {
     patches.sort_unstable();
-    let mut comparisons = 0;
-    for (at, (level, one, number)) in patches.iter().enumerate() {
-        let beside = |(on, other, _): &&(i32, CellBox, u64)| on == level && other[0].0 < one[0].1;
-        for (_, other, second) in patches[at + 1..].iter().take_while(beside) {
-            comparisons += 1;
-            if comparisons > MOST_COMPARISONS {
+    for (at, (one, number)) in patches.iter().enumerate() {
+        for (other, second) in patches[at + 1..].iter().take_while(|(other, _)| other[0].0 < one[0].1) {
+            *comparisons += 1;
+            if *comparisons > MOST_COMPARISONS {
                 let words = "mesh not checked: too many patches of a level lie side by side".to_owned();
                 return Err(Stop::TooLarge(boxes, words));
             }
             if one.iter().zip(other).all(|(a, b)| a.0 < b.1 && b.0 < a.1) {
                 let (first, second) = (number.min(second), number.max(second));
-                let words =
-                    format!("found patches {first} and {second} of level {level} with cells in common");
-                return wrong(boxes, words);
+                return wrong(
+                    boxes,
+                    format!("found patches {first} and {second} of level {level} with cells in common"),
+                );
             }
         }
     }
+    patches.clear();
     Ok(())
 }

@@ -2,13 +2,13 @@
 
 use super::checksum::{Quadrants, expect_mesh};
 use super::column::Datasets;
-use super::{Checked, MeshGroup, hold, hold_at, wrong};
+use super::connectivity::Connectivity;
+use super::{Checked, hold, hold_at, wrong};
 use scda::DataType;
 use scda_meshes::checksum::term;
 use scda_meshes::forest::rules;
 use scda_meshes::forest::shapes::{Element, TreeShape};
 use scda_meshes::names::{SHAPED_PARTS, SHAPED_TREE_PARTS};
-use std::ops::Range;
 
 /// Whether a dataset of this name is a part of such a forest alone.
 pub fn has(name: &str) -> bool {
@@ -65,89 +65,59 @@ pub fn elements(
     Ok(Quadrants { quadrants, trees, checksum })
 }
 
-/// The most numbers of trees that are compared with one another, because all of them are in memory.
-const MOST_KEPT: u64 = 1 << 24;
-
-/// The numbers of a dataset, each from `least` to `most`. All are returned if there are few enough.
-fn bounded(
-    datasets: &mut Datasets<'_>,
-    number: u64,
-    data_type: DataType,
-    shape: &[Option<u64>],
-    (least, most): (i64, i64),
-) -> Checked<Vec<i64>> {
-    let mut column = datasets.typed(number, data_type, shape)?;
-    let count = column.shape().iter().product::<u64>();
-    let columns = count / column.rows().max(1);
-    let mut kept = Vec::new();
-    for at in 0..count {
-        let found = column.next(datasets)?;
-        if found < least || found > most {
-            let row = at / columns.max(1);
-            return wrong(number, format!("row {row}: found {found}, expected {least} to {most}"));
-        }
-        if count <= MOST_KEPT {
-            kept.push(found);
-        }
-    }
-    Ok(kept)
-}
-
-/// Checks the trees of a forest of any shapes, in these sections. Returns how many there are, and the section of their shapes.
-pub fn trees(
-    mesh: &MeshGroup,
-    datasets: &mut Datasets<'_>,
-    dimension: usize,
-    sections: Range<u64>,
-) -> Checked<(u64, u64)> {
-    let first = sections.start;
-    let part = |name| mesh.last(name, first, sections.end);
-    let (faces, corners) = (2 * dimension as u64, 1_u64 << dimension);
-    let [Some(to_face), Some(shapes)] = ["tree_to_face", "tree_shape"].map(part) else {
-        return wrong(first, "no tree_to_face or no tree_shape follows it");
-    };
-    let mut shape = datasets.typed(shapes, DataType::Uint8, &[None])?;
-    let trees = shape.rows();
-    datasets.bound(&shape)?;
-    let shown = &[Some(trees), Some(faces)];
-    let most = i64::try_from(trees).unwrap_or(i64::MAX) - 1;
-    let codes = i64::try_from(4 * faces).unwrap_or(0);
-    let tree_neighbour = bounded(datasets, first, DataType::Int64, shown, (-1, most))?;
-    let face_neighbour = bounded(datasets, to_face, DataType::Int8, shown, (-1, codes - 1))?;
-    let n = usize::try_from(faces).unwrap_or(0);
-    let index = |number: i64| usize::try_from(number).unwrap_or(usize::MAX);
-    for tree in 0..trees {
-        let number = shape.next(datasets)?;
-        let Some((_, has)) = u8::try_from(number).ok().and_then(|number| TreeShape::new(number, dimension))
-        else {
-            return wrong(
-                shapes,
-                format!("tree {tree}: found shape {number}, expected one of dimension {dimension}"),
-            );
+impl Connectivity<'_, '_, '_> {
+    /// Checks the trees of a forest of any shapes. Returns how many there are, and the section of their shapes.
+    pub fn check_shapes(&mut self) -> Checked<(u64, u64)> {
+        let (first, dimension) = (self.first, self.dimension);
+        let (faces, corners) = (2 * dimension as u64, 1_u64 << dimension);
+        let [Some(to_face), Some(shapes)] = ["tree_to_face", "tree_shape"].map(|name| self.part(name)) else {
+            return wrong(first, "no tree_to_face or no tree_shape follows it");
         };
-        if tree_neighbour.is_empty() {
-            continue; // there are too many
-        }
-        for face in 0..n {
-            let at = usize::try_from(tree).unwrap_or(usize::MAX) * n + face;
-            let (across, code) = (tree_neighbour[at], face_neighbour[at]);
-            let is_there = (face as u64) < has;
-            if is_there != (across >= 0) || is_there != (code >= 0) {
-                let words = format!("tree {tree}: face {face} leads to tree {across}, of {has} faces");
-                return wrong(first, words);
+        let mut shape = self.datasets.typed(shapes, DataType::Uint8, &[None])?;
+        let trees = shape.rows();
+        self.datasets.bound(&shape)?;
+        let shown = &[Some(trees), Some(faces)];
+        let most = i64::try_from(trees).unwrap_or(i64::MAX) - 1;
+        let (_, tree_neighbour) = self.bounded(first, DataType::Int64, shown, -1, most)?;
+        let (_, face_neighbour) =
+            self.bounded(to_face, DataType::Int8, shown, -1, i64::try_from(4 * faces).unwrap_or(0) - 1)?;
+        let n = usize::try_from(faces).unwrap_or(0);
+        let index = |number: i64| usize::try_from(number).unwrap_or(usize::MAX);
+        for tree in 0..trees {
+            let number = shape.next(self.datasets)?;
+            let Some((_, has)) =
+                u8::try_from(number).ok().and_then(|number| TreeShape::new(number, dimension))
+            else {
+                return wrong(
+                    shapes,
+                    format!("tree {tree}: found shape {number}, expected one of dimension {dimension}"),
+                );
+            };
+            if tree_neighbour.is_empty() {
+                continue; // there are too many
             }
-            if is_there {
-                let back = index(across) * n + index(code) % n;
-                if (index(tree_neighbour[back]), index(face_neighbour[back]) % n) != (at / n, face) {
-                    let words =
-                        format!("tree {tree}: face {face} leads to tree {across}, which does not lead back");
+            for face in 0..n {
+                let at = usize::try_from(tree).unwrap_or(usize::MAX) * n + face;
+                let (across, code) = (tree_neighbour[at], face_neighbour[at]);
+                let is_there = (face as u64) < has;
+                if is_there != (across >= 0) || is_there != (code >= 0) {
+                    let words = format!("tree {tree}: face {face} leads to tree {across}, of {has} faces");
                     return wrong(first, words);
+                }
+                if is_there {
+                    let back = index(across) * n + index(code) % n;
+                    if (index(tree_neighbour[back]), index(face_neighbour[back]) % n) != (at / n, face) {
+                        let words = format!(
+                            "tree {tree}: face {face} leads to tree {across}, which does not lead back"
+                        );
+                        return wrong(first, words);
+                    }
                 }
             }
         }
+        if let Some(vertices) = self.part("tree_vertices") {
+            self.datasets.typed(vertices, DataType::Float64, &[Some(trees), Some(corners), Some(3)])?;
+        }
+        Ok((trees, shapes))
     }
-    if let Some(vertices) = part("tree_vertices") {
-        datasets.typed(vertices, DataType::Float64, &[Some(trees), Some(corners), Some(3)])?;
-    }
-    Ok((trees, shapes))
 }
