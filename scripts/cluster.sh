@@ -247,6 +247,11 @@ series() {
   on=n1 ranks 1 "$tests/cluster" "$how" /tmp/one-process "$said" >>"$whole" 2>&1
   on n1 "cmp $file /tmp/one-process" || { echo "FAILED: $1: the file is another one than that of one process"; lost=1; }
   checkpoints=$((checkpoints + said))
+  case $1 in # else nothing was tried
+  disk_is_full | quota_is_used_up | is_not_exported)
+    grep -q '^error' "$whole" || { echo "FAILED: $1: no job has met it"; lost=1; }
+    ;;
+  esac
   [ $lost = 0 ] && echo "$1: $2 times, $said checkpoints $how, nothing lost"
 }
 some_node() { echo "n$((1 + RANDOM % nodes))"; }

@@ -5,6 +5,7 @@ use super::context::{Context, on_writer, scda_fcontext_t, with};
 use super::dataset::json;
 use super::memory::{Room, Values};
 use super::pointers::Text;
+use super::read_datasets::SCDA_LAST;
 use super::types::SCDA_TYPE_STRING;
 use super::{Outcome, guard};
 use scda::Writer;
@@ -56,7 +57,10 @@ pub unsafe extern "C" fn scda_fread_attribute(
             None => reader.dataset_record(name, record)?.map(|dataset| dataset.attributes.clone()),
         };
         let attributes = match dataset {
-            None => reader.group(name)?.map(|group| group.attributes),
+            // A name without a slash is that of a group only if no dataset has it, with whatever record.
+            None if named_group(name).is_some() || reader.dataset_record(name, SCDA_LAST)?.is_none() => {
+                reader.group(name)?.map(|group| group.attributes)
+            }
             found => found,
         };
         let attributes = attributes.as_deref().unwrap_or("{}");

@@ -319,7 +319,7 @@ fn attributes_of_single_precision_are_short() {
     assert!(place.scda("attr t.scda u --json").good().text().contains("1.0000000200408773e+20"));
 }
 
-/// 64 of them share a line, so that the metadata have room for them.
+/// They share a line, so that the metadata have room for them.
 #[test]
 fn attributes_have_many_numbers() {
     let place = Place::new();
