@@ -70,9 +70,9 @@ pub struct StorageOptions {
     seal: Seal,
 }
 
-/// A copy is an HDF5 file, if it is sealed, unless the file that is copied is sealed without room for the superblock.
+/// A copy is an HDF5 file if the file that is copied has room for the superblock.
 pub fn hdf5_as(reader: &mut Reader) -> Hdf5 {
-    if reader.is_sealed() && !reader.inspect().has_superblock() { Hdf5::Never } else { Hdf5::Close }
+    if reader.inspect().has_superblock() { Hdf5::Close } else { Hdf5::Never }
 }
 
 /// Takes the name of a codec.

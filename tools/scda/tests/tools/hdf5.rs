@@ -49,14 +49,6 @@ fn commands_show_and_write_views() {
     place.scda("hdf5 c.scda").bad(2, "scda copy --hdf5 writes a copy that has");
     place.scda("copy --hdf5 c.scda d.scda").good();
     assert!(place.read("d.scda") == place.read("b.scda"));
-    place.scda("copy c.scda none.scda").good();
-    assert!(superblock(&place, "none.scda").is_none());
-    // What is sealed only now is an HDF5 file by default, as a new file is.
-    place.scda("copy --no-seal a.scda plain.scda").good();
-    for command in ["copy", "salvage"] {
-        place.scda(&format!("{command} --seal plain.scda {command}.scda")).good();
-        assert!(superblock(&place, &format!("{command}.scda")).is_some(), "{command}");
-    }
     // What a killed job has committed is sealed, and HDF5 does not show it yet.
     let mut writer = Writer::append(Solo, &place.path("a.scda"), &WriteOptions::default()).unwrap();
     writer.dataset(&Dataset::new("u", DataType::Uint8, [3]), &[IndexBox::all(&[3])], &[9; 3]).unwrap();
