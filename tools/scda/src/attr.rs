@@ -1,13 +1,14 @@
 //! `scda attr`: attributes of datasets, groups and the file.
 
 use crate::check::VerifyingReader;
-use crate::datasets::{LAST_RECORD, attribute_lines, attributes_of};
+use crate::datasets::{Item, LAST_RECORD, Pair, Walk, attribute_lines, attributes_of, by_index};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, LockedInput, OutputFile, Resources};
-use crate::output::Output;
+use crate::output::{Output, complain};
 use crate::seal::check_all_sealed;
 use crate::storage_options::StorageOptions;
-use scda::{DataType, Reader};
+use scda::{DataType, Section};
+use scda_base::numbers::to_usize;
 use scda_format::dataset::json::{MAX_DEPTH, checked, compact};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -50,43 +51,81 @@ pub struct Args {
 
 /// A dataset or group with its attributes.
 struct Owner {
-    /// Where its metadata are in the file.
-    block: Option<u64>,
+    block: Section,
     attributes: String,
     /// Of a dataset.
     data_type: Option<DataType>,
 }
 
 impl Args {
-    /// Finds what is meant.
-    fn find(&self, input: &Input) -> Result<Owner> {
-        let mut reader = input.open_damaged(false)?;
-        let block = |reader: &mut Reader, name: &[u8], record| -> Result<Option<u64>> {
-            let number = reader.find(name, record)?;
-            number.map_or(Ok(()), |number| Ok::<_, Fail>(reader.seek_section(number)?))?;
-            Ok(number.and(reader.position()))
+    fn is_group(&self) -> bool {
+        self.name.ends_with('/')
+    }
+
+    /// This item, if it is a dataset or a group.
+    fn owner(item: &Item) -> Option<Owner> {
+        let (block, attributes, data_type) = match item.pair.as_ref()? {
+            Pair::Dataset(found) => (found.block, &found.dataset.attributes, Some(found.dataset.data_type)),
+            Pair::Group(found) => (found.block, &found.group.attributes, None),
         };
-        if let Some(path) = self.name.strip_suffix('/') {
-            if self.record.is_some() {
-                return Err(Fail::Trouble("--record is for datasets".to_owned()));
-            }
-            let group = reader.group(if path.is_empty() { "/" } else { path })?;
-            let attributes = group.map_or_else(|| "{}".to_owned(), |group| group.attributes);
-            let block = block(&mut reader, self.name.as_bytes(), LAST_RECORD)?;
-            return Ok(Owner { block, attributes, data_type: None });
-        }
+        Some(Owner { block, attributes: attributes.clone(), data_type })
+    }
+
+    /// Finds what is meant; `None` for a group without attributes. With `compared`, what looks like a dataset or group, but
+    /// is none, is compared with its checksum.
+    fn find(&self, input: &Input, mut compared: Option<&mut VerifyingReader>) -> Result<Option<Owner>> {
+        let mut reader = input.open_damaged(false)?;
+        let start = reader.position().unwrap_or(0);
+        let mut walk = Walk::new(input, false);
         let record = self.record.unwrap_or(LAST_RECORD);
-        let trouble = |words: String| Err(Fail::file(input.name(), words));
-        match reader.dataset_record(&self.name, record)? {
-            Some(dataset) => Ok(Owner {
-                block: Some(dataset.metadata_section().offset),
-                attributes: dataset.attributes.clone(),
-                data_type: Some(dataset.data_type),
-            }),
-            None => match reader.find_all(self.name.as_bytes())?.len() {
-                0 => trouble(format!("there is no dataset named {}", self.name)),
-                count => trouble(format!("--record {record}: found {count} datasets of that name")),
-            },
+        let indexed = by_index(&mut reader, |reader| {
+            let number = reader.find(self.name.as_bytes(), record)?.and_then(|n| n.checked_sub(1));
+            let item = number.map(|number| walk.at(reader, number)).transpose()?.flatten();
+            Ok(item.as_ref().and_then(Self::owner))
+        });
+        let refused = self.is_group() && self.record.is_some();
+        if let Some(owner) = indexed?.filter(|_| !refused) {
+            return Ok(Some(owner));
+        }
+        reader.seek(start)?;
+        walk.number = 0;
+        let (mut found, mut faults) = (Vec::new(), Vec::new());
+        while let Some(item) = walk.next(&mut reader)? {
+            let user: &[u8] = item.user();
+            if user == self.name.as_bytes() {
+                found.push(Self::owner(&item));
+            }
+            if let Some(fault) = &item.fault {
+                compared.as_mut().map_or(Ok(()), |compared| compared.compare(&item))?;
+                faults.push(fault.to_string());
+            }
+            item.skip(&mut reader)?;
+        }
+        let owners = found.iter().flatten().count();
+        if owners == 0 {
+            // The damaged item may be the one that is wanted.
+            faults.iter().for_each(|fault| complain(fault));
+        }
+        if self.is_group() {
+            // The last attributes of a group in the file count.
+            return match self.record {
+                None => Ok(found.into_iter().flatten().last()),
+                Some(_) => Err(Fail::Trouble("--record is for datasets".to_owned())),
+            };
+        }
+        let (trouble, count) = (|words: String| Err(Fail::file(input.name(), words)), found.len() as u64);
+        if owners == 0 {
+            return trouble(format!("there is no dataset named {}", self.name));
+        }
+        // As for the library, sections of that name that are no datasets count, too.
+        let back = count.checked_sub(record.unsigned_abs());
+        let chosen = match u64::try_from(record).ok().or(back).filter(|&place| place < count) {
+            Some(place) => found.swap_remove(to_usize(place)),
+            None => return trouble(format!("--record {record}: found {count} datasets of that name")),
+        };
+        match chosen {
+            Some(owner) => Ok(Some(owner)),
+            None => trouble(format!("the section named {} is no dataset", self.name)),
         }
     }
 
@@ -132,24 +171,27 @@ pub fn run(args: &Args) -> Result<()> {
         check_all_sealed(&input)?;
     }
     let mut from = (!shows).then(|| VerifyingReader::new(&input)).transpose()?;
-    let owner = args.find(&input).or_else(|fail| {
+    let owner = args.find(&input, from.as_mut()).or_else(|fail| {
         // This may be a consequence of damage.
         from.as_mut().map_or(Ok(()), VerifyingReader::compare_all)?;
         Err(fail)
     })?;
-    let attributes = &*owner.attributes;
+    let attributes = owner.as_ref().map_or("{}", |owner| &owner.attributes);
     let (Some(held), Some(mut from)) = (held, from) else {
         let mut out = Output::of_json(args.json)?;
         if args.json {
             out.text(format_args!("{attributes}\n"))?;
         } else {
-            attribute_lines(attributes, owner.data_type)
+            let data_type = owner.as_ref().and_then(|owner| owner.data_type);
+            attribute_lines(attributes, data_type)
                 .iter()
                 .try_for_each(|line| out.text(format_args!("{line}\n")))?;
         }
         return out.finish();
     };
-    owner.block.map_or(Ok(()), |block| from.at(block))?;
+    if let Some(owner) = &owner {
+        from.at(owner.block.offset)?;
+    }
     let changes = args.changes(attributes)?;
     let how = StorageOptions::default();
     let params = how.params_like(&mut from.reader, &args.resources);
