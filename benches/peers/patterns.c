@@ -269,6 +269,15 @@ static void sparse_rows (pattern_t *p, int scale) {
   add_box (v, start, count);
 }
 
+/* What lies between two values is shorter than a hole. */
+static void sparse_column (pattern_t *p, int scale) {
+  variable_t *v = sparse (p, scale);
+  const uint64_t n = v->shape[0];
+  uint64_t start[2] = {0, n / 2}, count[2] = {0, 1};
+  share (n, p->rank, p->size, start, count);
+  add_box (v, start, count);
+}
+
 static void sparse_columns (pattern_t *p, int scale) { sparse_part (p, scale, 1, .1); }
 static void sparse_box (pattern_t *p, int scale) { sparse_part (p, scale, sqrt (.1), sqrt (.1)); }
 
@@ -323,6 +332,7 @@ static const kind_of_pattern_t kinds[] = {
     {"indices, int64", integers, fill_indices, IN_MEAN, {0, 0}, {0, 0}},
     {"one dataset, whole rows", plain, fill_random_100, PLAIN, {0, 0}, {0, 0}},
     {"a tenth of the rows", sparse_rows, fill_random_100, SPARSE, {0, 0}, {0, 0}},
+    {"one column", sparse_column, fill_random_100, SPARSE, {0, 0}, {0, 0}},
     {"a tenth of the columns", sparse_columns, fill_random_100, SPARSE, {0, 0}, {0, 0}},
     {"a box of a tenth", sparse_box, fill_random_100, SPARSE, {0, 0}, {0, 0}},
     {"one in ten squares of 20 x 20", sparse_board_tenth, fill_random_100, SPARSE, {0, 0}, {0, 0}},

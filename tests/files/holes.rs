@@ -10,14 +10,14 @@ use scda::{
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-const SHAPE: [u64; 2] = [1024, 2048];
+const SHAPE: [u64; 2] = [64, 1 << 15];
 const BYTES: u64 = SHAPE[0] * SHAPE[1] * 8;
 
-/// Datasets with their fill values, and the rows and columns that are written of each.
+/// Datasets with their fill values, and the rows and columns that are written of each: from one row to the next, the columns leave 192 KiB.
 const DATASETS: [(&str, f64, [u64; 2], [u64; 2]); 3] = [
-    ("rows", 0.0, [300, 402], [0, SHAPE[1]]),
-    ("columns", 0.0, [0, SHAPE[0]], [800, 1312]),
-    ("ones", 1.0, [300, 402], [0, SHAPE[1]]),
+    ("rows", 0.0, [20, 26], [0, SHAPE[1]]),
+    ("columns", 0.0, [0, SHAPE[0]], [3 << 12, 5 << 12]),
+    ("ones", 1.0, [20, 26], [0, SHAPE[1]]),
 ];
 
 /// Writes them; each rank writes a box of some columns. The bytes that all ranks have handed to the system.
@@ -82,6 +82,37 @@ fn what_nobody_writes_is_a_hole() {
                     assert_eq!(f64::from_le_bytes(*bytes), expected, "{name} {row} {column}");
                 }
             }
+        }
+    }
+}
+
+/// One column of many narrow rows: each value in a block or call of its own would take more than the zeros beside it.
+#[test]
+fn short_gaps_are_filled() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    for (columns, ranks) in [(3, 1), (3, 2), (520, 1), (520, 2)] {
+        let shape = [(4 << 20) / 8 / columns, columns];
+        let calls = run_on_threads(ranks, |comm: ThreadComm| {
+            let (rank, ranks) = (comm.rank() as u64, ranks as u64);
+            let count = shape[0] / ranks;
+            let own = IndexBox::new([rank * count, 1], [count, 1]);
+            let data = 1.5_f64.to_le_bytes().repeat(count as usize);
+            let before = counted("syscw");
+            let mut writer = Writer::create(comm, &path, b"gaps", &WriteOptions::default()).unwrap();
+            writer.dataset(&Dataset::new("a", DataType::Float64, shape), &[own], &data).unwrap();
+            writer.close().unwrap();
+            counted("syscw") - before
+        });
+        assert!(calls.iter().sum::<u64>() < 200, "{calls:?}");
+        let mut reader = Reader::open(Solo, &path, &options()).unwrap();
+        let found = reader.dataset("a").unwrap().unwrap();
+        let mut all = vec![0; (shape[0] * shape[1] * 8) as usize];
+        found.read(&mut reader, &[IndexBox::all(&shape)], &mut all).unwrap();
+        for (at, bytes) in all.as_chunks::<8>().0.iter().enumerate() {
+            let is_there =
+                at as u64 % columns == 1 && at as u64 / columns < shape[0] / ranks as u64 * ranks as u64;
+            assert_eq!(f64::from_le_bytes(*bytes), if is_there { 1.5 } else { 0.0 }, "{at}");
         }
     }
 }

@@ -5,7 +5,7 @@ mod progress;
 mod runs;
 
 pub use progress::Progress;
-pub use runs::{LONGEST_HEAD, Parts, enclose, put_entries, put_with_holes};
+pub use runs::{HOLE_BYTES, LONGEST_HEAD, Parts, enclose, put_entries, put_with_holes};
 
 use crate::file::aggregators::Route;
 use crate::file::buffer::SectionBuffer;

@@ -8,6 +8,7 @@ use crate::file::sums::SummedFile;
 use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_base::memory::{reserve, resize};
+use scda_base::numbers::to_usize;
 use scda_format::entry::CountFormat;
 use scda_format::layout::SectionLayout;
 use scda_format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
@@ -159,8 +160,9 @@ pub fn put_entries(out: &mut Outlet<'_>, mut offset: u64, format: &CountFormat, 
     Ok(())
 }
 
-/// Of a section that comes piece by piece, this number of zeros is not written, such as those that streams of tasks do not fill.
-const HOLE_BYTES: usize = 64 << 10;
+/// Of a section that comes piece by piece, so many zeros are not written, such as those that streams of tasks do not fill. Fewer ones are:
+/// what is between shorter holes would take a call of the system for each short piece.
+pub const HOLE_BYTES: u64 = 64 << 10;
 /// The bytes that are compared with zeros at once.
 const ZERO_BYTES: usize = 64;
 
@@ -173,10 +175,10 @@ fn are_zeros(bytes: &[u8]) -> bool {
 /// Writes a piece of a section past the end of the file. What is 0 there becomes a hole: the rest of the section follows.
 pub fn put_with_holes(file: &mut Queue<SummedFile>, mut at: u64, mut piece: &[u8]) -> Result<()> {
     while !piece.is_empty() {
-        let mut blocks = piece.chunks(HOLE_BYTES);
+        let mut blocks = piece.chunks(to_usize(HOLE_BYTES));
         let is_hole = blocks.next().is_some_and(are_zeros);
         let more = blocks.take_while(|block| are_zeros(block) == is_hole).map(<[u8]>::len).sum::<usize>();
-        let (now, later) = piece.split_at(piece.len().min(HOLE_BYTES) + more);
+        let (now, later) = piece.split_at(piece.len().min(to_usize(HOLE_BYTES)) + more);
         if is_hole {
             put_hole(file, at, now.len() as u64)?
         } else {
@@ -208,8 +210,6 @@ pub struct Parts {
 impl Parts {
     /// Shorter pieces are written together: a call of the system costs as much as copying them.
     const SHORT_BYTES: usize = 64 << 10;
-    /// Shorter runs of zeros are written: a file has no smaller holes.
-    const LEAST_HOLE: u64 = 4096;
 
     pub fn new(at: Option<u64>) -> Self {
         Self { at, bytes: Vec::new(), last: None }
@@ -237,7 +237,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Appends zeros, which become a hole.
+    /// Appends zeros; many of them become a hole.
     ///
     /// # Errors
     /// Those of [`Self::put`].
@@ -246,12 +246,12 @@ impl Parts {
             return Ok(());
         }
         self.last = Some(0);
-        if self.at.is_some() && count >= Self::LEAST_HOLE {
+        if self.at.is_some() && self.bytes.len() as u64 + count >= HOLE_BYTES {
             self.flush(file)?;
-            if let Some(at) = &mut self.at {
-                put_hole(file, *at, count)?;
-                *at += count;
-            }
+        }
+        if let Some(at) = self.at.as_mut().filter(|_| count >= HOLE_BYTES) {
+            put_hole(file, *at, count)?;
+            *at += count;
             return Ok(());
         }
         let length = self.bytes.len() as u64 + count;

@@ -7,7 +7,13 @@ use crate::file::writer::datasets::selection::Origin;
 use scda_base::error::Result;
 use scda_base::memory::{grow, reserve};
 use scda_base::numbers::to_usize;
-use scda_format::dataset::IndexBox;
+use scda_format::dataset::{CommonRun, IndexBox};
+
+/// The most runs of a sparse chunk, for each gap that it may have.
+const MOST_RUNS: u64 = 16;
+
+/// What follows one another of a part, and where the part is in memory.
+type PartRun<'a> = (CommonRun, Origin<'a>);
 
 /// The parts of a chunk of the window.
 pub(in crate::file::writer::datasets) struct ChunkParts<'a> {
@@ -60,9 +66,28 @@ impl<'a> ChunkParts<'a> {
         self.parts.iter().map(|part| part.items).sum::<u64>() * self.array.item_bytes as u64
     }
 
-    /// Whether no part has most of the items.
-    pub fn is_sparse(&self) -> bool {
-        self.bytes() < self.array.grid.chunk_bytes() / 2
+    /// What the parts have, in C order, if it leaves at least half of the first `bytes` of the chunk in gaps that each have at least so many.
+    pub fn sparse_runs(&self, bytes: u64, gap: u64) -> Result<Option<Vec<PartRun<'a>>>> {
+        let shape = self.array.grid.chunk_shape();
+        let of_parts = || self.parts.iter().map(|part| (part.runs((shape, &part.region.start)), part.from));
+        let count: usize = of_parts().map(|(runs, _)| runs.size_hint().0).sum();
+        // Where several ranks have parts beside each other, a gap follows many runs.
+        if self.bytes() > bytes / 2 || count as u64 > bytes / gap * MOST_RUNS {
+            return Ok(None);
+        }
+        let mut all = Vec::new();
+        reserve(&mut all, count)?;
+        all.extend(of_parts().flat_map(|(runs, from)| runs.map(move |run| (run, from))));
+        if !all.is_sorted_by_key(|(run, _)| run.to) {
+            all.sort_unstable_by_key(|(run, _)| run.to);
+        }
+        let (item_bytes, mut at, mut gaps) = (self.array.item_bytes as u64, 0, 0);
+        let ends = all.iter().map(|(run, _)| (run.to * item_bytes, run.items * item_bytes));
+        for (start, length) in ends.chain([(bytes, 0)]) {
+            gaps += Some(start.saturating_sub(at)).filter(|&between| between >= gap).unwrap_or(0);
+            at = at.max(start + length);
+        }
+        Ok(Some(all).filter(|_| gaps >= bytes / 2))
     }
 
     /// The index of an item of the chunk.
@@ -76,29 +101,21 @@ impl<'a> ChunkParts<'a> {
         index
     }
 
-    /// Hands out what the parts have, in C order: where in the chunk, and the bytes, which are put into `buffer` if need be. If two parts
-    /// have an item, nothing but the index of the first such item.
+    /// Hands out these runs: where in the chunk, and the bytes, which are put into `buffer` if need be. If two have an item, nothing but the
+    /// index of the first such item.
     pub fn for_each_run(
         &self,
+        runs: &[PartRun<'_>],
         buffer: &mut Vec<u8>,
         mut each: impl FnMut(u64, &[u8]) -> Result<()>,
     ) -> Result<Option<Vec<u64>>> {
-        let (item_bytes, shape) = (self.array.item_bytes, self.array.grid.chunk_shape());
-        let mut runs = Vec::new();
-        for part in &self.parts {
-            let own = part.runs((shape, &part.region.start));
-            reserve(&mut runs, own.size_hint().0)?;
-            runs.extend(own.map(|run| (run.to, run, part.from)));
+        let item_bytes = self.array.item_bytes;
+        if let Some(both) = runs.windows(2).find(|both| both[0].0.to + both[0].0.items > both[1].0.to) {
+            return Ok(Some(self.index_of(both[1].0.to)));
         }
-        if !runs.is_sorted_by_key(|(to, ..)| *to) {
-            runs.sort_unstable_by_key(|(to, ..)| *to);
-        }
-        if let Some(both) = runs.windows(2).find(|both| both[0].0 + both[0].1.items > both[1].0) {
-            return Ok(Some(self.index_of(both[1].0)));
-        }
-        for (to, run, from) in runs.iter().filter(|_| self.has_data) {
+        for (run, from) in runs.iter().filter(|_| self.has_data) {
             let (start, bytes) = (to_usize(run.from) * item_bytes, to_usize(run.items) * item_bytes);
-            let to = to * item_bytes as u64;
+            let to = run.to * item_bytes as u64;
             if let Origin::Bytes(all) = from
                 && let Some(found) = all.get(start..).and_then(|all| all.get(..bytes))
             {
