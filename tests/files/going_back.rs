@@ -317,6 +317,25 @@ fn who_appends_nothing_keeps_the_older_files() {
 }
 
 #[test]
+fn who_appends_nothing_leaves_a_copy_if_the_file_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, moved] = ["state.scda", "moved"].map(|name| folder.path().join(name));
+    let mut params = params();
+    params.atomic = true;
+    for other in [None, Some(&b"another file"[..])] {
+        let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+        write_steps(&mut file, 0, b"ab").unwrap();
+        file.close().unwrap();
+        let file = Writer::append(Solo, &path, &params).unwrap();
+        std::fs::rename(&path, &moved).unwrap();
+        other.iter().for_each(|other| std::fs::write(&path, other).unwrap());
+        file.close().unwrap();
+        assert!(std::fs::read(&path).unwrap() == std::fs::read(&moved).unwrap());
+        assert_eq!((steps(&path), std::fs::read_dir(folder.path()).unwrap().count()), (b"ab".to_vec(), 2));
+    }
+}
+
+#[test]
 fn torn_files_do_not_count_and_what_belongs_to_others_stays() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

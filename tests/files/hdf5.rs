@@ -278,10 +278,12 @@ fn a_torn_superblock_is_written_again_and_a_foreign_one_is_an_error() {
     let whole = std::fs::read(&path).unwrap();
     let mut torn = whole.clone();
     torn[530..560].fill(0);
-    std::fs::write(&path, &torn).unwrap();
-    verify(&path);
-    append(&path, &params(), |_| {});
-    assert!(std::fs::read(&path).unwrap() == whole);
+    for atomic in [false, true] {
+        std::fs::write(&path, &torn).unwrap();
+        verify(&path);
+        append(&path, &with(params(), |p| p.atomic = atomic), |_| {});
+        assert!(std::fs::read(&path).unwrap() == whole);
+    }
     // As another program would write one: with HDF5's checksum.
     let mut foreign = whole;
     foreign[523] = 1;

@@ -497,6 +497,29 @@ fn after_a_kill_at_any_call_the_next_job_goes_on() {
     assert!(kills > 800 / one_of(4), "{kills}");
 }
 
+/// The file may be one that its writer has left to the system, as `later` says.
+#[test]
+fn who_appends_nothing_to_a_copy_syncs_the_file_and_its_name() {
+    for (sync, later) in [(false, false), (true, false), (true, true), (false, true)] {
+        let recorded = folder();
+        let path = recorded.path().join("f");
+        let mut params = params(false, 0);
+        let mut file = Writer::create(Solo, &path, b"series", &params).unwrap();
+        file.inline(b"step", 0, Some(&[1; 32])).unwrap();
+        file.close().unwrap();
+        (params.atomic, params.sync, params.later) = (true, sync, later);
+        let log = Log::of(recorded.path());
+        log.forget_names();
+        Writer::append(Solo, &path, &params).unwrap().close().unwrap();
+        let Record { events, initial, .. } = log.end();
+        let Some(Event::Old(old, _)) = events.first() else { panic!("no file before") };
+        let mut new = events[initial..].iter();
+        let has_both = new.any(|event| matches!(event, Event::Sync(file, ..) if file == old))
+            && new.any(|event| matches!(event, Event::SyncFolder));
+        assert_eq!(has_both, sync || !later, "sync {sync}, later {later}");
+    }
+}
+
 /// A file of any bytes that is written whole.
 #[test]
 fn a_whole_file_is_the_old_one_or_the_new_one() {
