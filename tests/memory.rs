@@ -8,8 +8,8 @@ mod options;
 
 use options::options;
 use scda::{
-    Communicator, DataType, Dataset, Encode, ErrorKind, IndexBox, Layout, ReadOptions, Reader, Sink, Solo,
-    Source, WriteOptions, Writer, run_on_threads,
+    Communicator, DataType, Dataset, Encode, ErrorKind, Hdf5, IndexBox, Layout, ReadOptions, Reader, Sink,
+    Solo, Source, SuperblockState, WriteOptions, Writer, run_on_threads,
 };
 use std::path::Path;
 
@@ -67,6 +67,28 @@ fn boxes_pass_through_bounded_memory(path: &Path) {
         });
         assert!(grown < LITTLE, "{grown} bytes for {:?}", dataset.layout);
     }
+}
+
+/// A file of many records, to which one was appended: the outline of its view says so of all.
+fn outlines_are_compared_in_little_memory(path: &Path) {
+    const LITTLE: usize = 8 << 20;
+    let mut params = options::<WriteOptions>();
+    (params.seal, params.hdf5) = (true, Hdf5::Close);
+    let write = |mut file: Writer, count: u64| {
+        let dataset = Dataset::new("time", DataType::Float64, []);
+        for time in 0..count {
+            file.dataset(&dataset, &[IndexBox::all(&[])], &time.to_le_bytes()).unwrap();
+        }
+        file.close().unwrap();
+    };
+    write(Writer::create(Solo, path, b"", &params).unwrap(), 50_000);
+    write(Writer::append(Solo, path, &params).unwrap(), 1);
+    let mut reader = Reader::open(Solo, path, &options()).unwrap();
+    let seals = reader.inspect().seals().unwrap().all;
+    let Some(SuperblockState::View(view)) = reader.inspect().superblock().unwrap() else { panic!("no view") };
+    let grown = growth(|| reader.inspect().check_outline(view.root, &seals).unwrap());
+    assert!(grown < LITTLE, "{grown} bytes to compare the outline");
+    println!("{grown} bytes to compare the outline");
 }
 
 /// A dataset of one chunk of 2 GiB, for which the file has few bytes that are no stream, or one that breaks off.
@@ -148,5 +170,6 @@ fn entries_and_elements_pass_through_bounded_memory() {
         eprintln!("{count} elements of {size}, {threads} threads: writing {writing}, reading {reading}");
     }
     boxes_pass_through_bounded_memory(&path);
+    outlines_are_compared_in_little_memory(&path);
     chunks_without_data_take_little(&path);
 }

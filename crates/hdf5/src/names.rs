@@ -99,6 +99,15 @@ impl Datasets {
         Ok(())
     }
 
+    /// Lets go of all records that are shown with later ones as one dataset.
+    pub fn forget_earlier(&mut self) {
+        for named in self.named.iter_mut().filter(|named| named.series.is_some()) {
+            let earlier = named.records.len() - 1;
+            named.earlier += earlier as u64;
+            named.records.drain(..earlier);
+        }
+    }
+
     /// For each dataset, in the order of the file, the number of its name.
     pub fn order(&mut self) -> &mut Vec<usize> {
         &mut self.order

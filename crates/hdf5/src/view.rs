@@ -98,6 +98,12 @@ impl View {
         Ok(Shown(ShownItems::One(last)))
     }
 
+    /// Lets go of the records that are shown with later ones as one dataset, as if they were [restored](Self::restore). Such a view cannot be
+    /// written anew.
+    pub fn forget_earlier(&mut self) {
+        self.datasets.forget_earlier();
+    }
+
     /// For each dataset in the order of the file, the number of its name, in the order in which they were added.
     pub fn order(&mut self) -> &mut Vec<usize> {
         self.datasets.order()

@@ -81,6 +81,9 @@ struct Known {
 /// The most names of which there is an outline.
 pub(super) const MOST_OUTLINED: usize = 256;
 
+/// So many datasets are many.
+const MANY: usize = 1 << 12;
+
 /// The error where more is needed than an outline has.
 pub(super) fn lacking() -> Error {
     Error::new(ErrorKind::Format, "view of HDF5: its outline does not suffice")
@@ -125,8 +128,13 @@ impl Contents {
         self.found.len() + self.parts + self.groups.len() + self.hidden.len()
     }
 
-    /// Adds the sections that an index has, if its checksum is right.
-    pub fn read_index(&mut self, texts: &mut Texts<'_>, sealed: &SealedPart) -> Result<()> {
+    /// Adds the sections that an index has, if its checksum is right. After some of them each time, `then` is called.
+    pub fn read_index(
+        &mut self,
+        texts: &mut Texts<'_>,
+        sealed: &SealedPart,
+        mut then: impl FnMut(&mut Self, &mut Texts<'_>) -> Result<()>,
+    ) -> Result<()> {
         let Seal { index, length, .. } = sealed.seal;
         let (mut at, mut next) = (sealed.row_offset(0), sealed.begin());
         let mut bytes = Vec::new();
@@ -147,6 +155,7 @@ impl Contents {
                 self.add(texts, &row)?;
             }
             left -= now;
+            then(self, texts)?;
         }
         resize(&mut bytes, length - at)?;
         texts.file.read_at(at, &mut bytes)?;
@@ -336,6 +345,36 @@ impl Contents {
     /// Those of a view that begins at this offset, once what its outline has is added.
     pub(super) fn of_outline(outlined: u64) -> Self {
         Self { outlined, ..Self::default() }
+    }
+
+    /// If there are many datasets, lets go of all but the last one of each name, as if the others were read from the outline of a view that
+    /// begins at this offset.
+    pub(super) fn keep_last(
+        &mut self,
+        texts: &mut Texts<'_>,
+        pages: &mut Pages,
+        outlined: u64,
+    ) -> Result<()> {
+        if self.found.len() < MANY || self.last.len() > MOST_OUTLINED {
+            return Ok(());
+        }
+        self.view(&mut *texts.file, pages)?;
+        self.view.forget_earlier();
+        let last: BTreeSet<usize> = self.last.values().copied().collect();
+        let mut numbers = 0..;
+        self.found.retain(|_| numbers.next().is_some_and(|number| last.contains(&number)));
+        self.outlined = outlined;
+        self.number_last()
+    }
+
+    /// Notes the numbers of datasets of which each is the last one of its name, and that these are viewed.
+    pub(super) fn number_last(&mut self) -> Result<()> {
+        for (number, found) in self.found.iter().enumerate() {
+            let name = found.long_name.as_deref().unwrap_or(&found.user);
+            *self.last.get_mut(name).ok_or_else(lacking)? = number;
+        }
+        self.viewed = self.found.len();
+        Ok(())
     }
 
     /// Whether the last section only describes the next one, which is still to be written.

@@ -1,6 +1,6 @@
 //! The outline of a view, as docs/hdf5.md has it: what a program that appends needs to know of the records and rows that a file has.
 
-use super::contents::{Contents, Found, MOST_OUTLINED, Metadata, Place, SectionKey, lacking};
+use super::contents::{Contents, Found, MOST_OUTLINED, Metadata, Place, SectionKey};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{copy, reserve};
 use scda_base::numbers::{product, to_usize};
@@ -280,12 +280,7 @@ pub(super) fn contents(outline: &Outline) -> Result<(Contents, u64)> {
     *contents.view.order() = order;
     // Sections that are added to a dataset name it by its data.
     contents.found.sort_by_key(|found| found.data);
-    for (number, found) in contents.found.iter().enumerate() {
-        let name = found.long_name.as_deref().unwrap_or(&found.user);
-        let last = contents.last.get_mut(name).ok_or_else(lacking)?;
-        *last = number;
-    }
-    contents.viewed = contents.found.len();
+    contents.number_last()?;
     Ok((contents, seals))
 }
 
