@@ -618,7 +618,7 @@ static void damaged (void) {
   const size_t bytes = fread (all, 1, sizeof all, file);
   uint64_t rng = 14, seen = 0;
   fclose (file);
-  for (int k = 0; k < 300; ++k) {
+  for (int k = 0; k < 400; ++k) {
     const size_t at = 384 + (size_t) below (&rng, bytes - 384), length = k % 3 ? bytes : at;
     memcpy (bad, all, bytes);
     bad[at] ^= (char) (1 + below (&rng, 255));
@@ -649,7 +649,7 @@ static void damaged (void) {
     CHECK (all_same (g, (uint64_t) err));
     if (f != NULL) { scda_fclose (f, &err); }
   }
-  CHECK (seen > 150);
+  CHECK (seen > 175);
 }
 
 int main (int argc, char **argv) {

@@ -397,7 +397,7 @@ impl Target {
         if found.size != expected {
             return Err(lost(&format!("{} bytes in the file", found.size)).at(found.size.min(expected)));
         }
-        if self.same_up_to == Some(expected) && self.keep_old(expected)? {
+        if self.same_up_to == Some(expected) && keeps_old(self, expected)? {
             self.remove_part();
             return Ok(());
         }
@@ -412,32 +412,6 @@ impl Target {
             None if self.sync => self.sync_name(),
             None => Ok(()),
         }
-    }
-
-    /// Lets the file that was copied have its name on, if it still has that and begins as the copy does, of which the superblock of HDF5 may
-    /// have been renewed. It is brought to stable storage as the copy would be: its writer may have left it to the system.
-    fn keep_old(&self, size: u64) -> Result<bool> {
-        let old = self.old.map(|old| old.identity);
-        // What cannot be opened any more is replaced.
-        let Ok(mut file) = PosixFile::open(&self.path, OFlags::RDONLY | OFlags::NONBLOCK) else {
-            return Ok(false);
-        };
-        let found = file.status()?;
-        let mut copy = PosixFile::open(self.goal(), OFlags::RDONLY)?;
-        let mut headers = [(); 2].map(|()| vec![0; to_usize(size.min(LONG_HEADER_BYTES))]);
-        if Some(found.identity) != old || found.size != size {
-            return Ok(false);
-        }
-        file.read_at(0, &mut headers[0])?;
-        copy.read_at(0, &mut headers[1])?;
-        if headers[0] != headers[1] {
-            return Ok(false);
-        }
-        if self.sync_part {
-            file.sync()?;
-            file_system::sync_folder(&self.path)?;
-        }
-        Ok(true)
     }
 
     /// What has the name under which the file is written; in words, if that is not this file.
@@ -535,6 +509,32 @@ impl Target {
             let _ = file_system::remove_stale(part);
         }
     }
+}
+
+/// Whether the file that was copied keeps its name: it still has that, and begins as the copy does, of which the superblock of HDF5 may
+/// have been renewed. It is brought to stable storage as the copy would be: its writer may have left it to the system.
+fn keeps_old(target: &Target, size: u64) -> Result<bool> {
+    let old = target.old.map(|old| old.identity);
+    // What cannot be opened any more is replaced.
+    let Ok(mut file) = PosixFile::open(&target.path, OFlags::RDONLY | OFlags::NONBLOCK) else {
+        return Ok(false);
+    };
+    let found = file.status()?;
+    let mut copy = PosixFile::open(target.goal(), OFlags::RDONLY)?;
+    let mut headers = [(); 2].map(|()| vec![0; to_usize(size.min(LONG_HEADER_BYTES))]);
+    if Some(found.identity) != old || found.size != size {
+        return Ok(false);
+    }
+    file.read_at(0, &mut headers[0])?;
+    copy.read_at(0, &mut headers[1])?;
+    if headers[0] != headers[1] {
+        return Ok(false);
+    }
+    if target.sync_part {
+        file.sync()?;
+        file_system::sync_folder(&target.path)?;
+    }
+    Ok(true)
 }
 
 /// An error if the job that created this file was stopped before all of its header was written: there is nothing to append
