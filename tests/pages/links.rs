@@ -55,6 +55,47 @@ fn every_link_leads_somewhere() {
     assert!(links > 30, "{links} links on {} pages", found.len());
 }
 
+/// Replaces `{a,b}` in a path by each of its parts.
+fn alternatives(path: &str) -> Vec<String> {
+    let Some((before, (parts, after))) =
+        path.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+    else {
+        return vec![path.to_owned()];
+    };
+    parts.split(',').flat_map(|part| alternatives(&format!("{before}{}{after}", part.trim()))).collect()
+}
+
+#[test]
+fn every_path_of_a_source_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    pages(&root.join("docs"), &mut found);
+    found.extend(["CONTRIBUTING.md", "tests/README.md", "benches/README.md"].map(|page| root.join(page)));
+    let folders = ["crates/", "src/", "tools/", "tests/", "ffi-tests/", "scripts/", "include/", "benches/"];
+    let mut paths = 0;
+    for page in found.iter().filter(|page| page.exists()) {
+        let text = std::fs::read_to_string(page).unwrap();
+        let prose = text.split("```").step_by(2).collect::<String>();
+        for quoted in prose.split('`').skip(1).step_by(2).filter(|q| folders.iter().any(|f| q.starts_with(f)))
+        {
+            for path in alternatives(&quoted.replace('\n', " ")) {
+                let path = path.split([' ', '*', ':']).next().unwrap();
+                let there = ["", ".rs", ".c", ".cxx"].map(|extension| format!("{path}{extension}"));
+                // What a developer adds; what the packaged crate leaves out.
+                let is_expected =
+                    !path.contains("NAME") && root.join(path.split('/').next().unwrap()).exists();
+                paths += 1;
+                assert!(
+                    !is_expected || there.iter().any(|p| root.join(p).exists()),
+                    "{}: {path}",
+                    page.display()
+                );
+            }
+        }
+    }
+    assert!(paths > 50, "{paths} paths");
+}
+
 /// Prose wraps; tables, code, headings, pictures and what cannot break do not.
 #[test]
 fn lines_of_prose_have_at_most_100_columns() {
