@@ -243,7 +243,7 @@ pub fn shape_in_memory<'a>(shape: Option<&'a [u64]>, count: &'a [u64]) -> Result
 /// An item of type `from` as one of type `to`, in the machine's byte order and without gaps.
 ///
 /// # Errors
-/// Those of [`Memory::of_type`].
+/// The errors of [`Memory::of_type`].
 pub fn convert_item(item: &[u8], from: DataType, to: DataType) -> Result<Vec<u8>> {
     let items = Memory::packed(item).of_type(from).items(&[], to)?;
     let mut converted = vec![0; scda_base::numbers::to_usize(items.bytes())];

@@ -43,12 +43,12 @@ pub trait Collective {
     /// Fills in, for each of these counts, what the ranks below this one have, and what all have. All ranks pass as many.
     ///
     /// # Errors
-    /// `Range` if a sum exceeds 63 bits; those of [`Self::agree_on`].
+    /// `Range` if a sum exceeds 63 bits; the errors of [`Self::agree_on`].
     fn spread(&mut self, parts: Result<&mut [Partition]>) -> Result<()>;
     /// The bytes of all ranks, one after the other, on all ranks: for what is small.
     ///
     /// # Errors
-    /// `Range` for 2 GiB and more; `Memory`; those of [`Self::agree_on`].
+    /// `Range` for 2 GiB and more; `Memory`; the errors of [`Self::agree_on`].
     fn gather_all(&mut self, mine: Result<&[u8]>) -> Result<Vec<u8>>;
     /// Closes the file on all ranks because this one cannot go on, and says why. The others get this error, which is returned, from the call
     /// they are in or from their next one that meets: a rank that leaves alone must not keep them waiting. A file that was being written is

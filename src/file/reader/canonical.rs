@@ -1,5 +1,5 @@
-//! Compares bytes that the format leaves free, paddings and line breaks, with those that our writer puts
-//! there.
+//! Compares the bytes that the format leaves free, paddings and line breaks, with those that this library
+//! writes.
 
 use super::Section;
 use super::sections::{BATCH_BYTES, CurrentSection, Sections, exceeds_63_bits};
@@ -15,17 +15,17 @@ use scda_format::layout::{SectionLayout, sum};
 use scda_format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use scda_format::{COUNT_BYTES, SECTION_HEADER_BYTES};
 
-/// Long text is looked at this many bytes at a time: whole lines.
+/// Long text is compared this many bytes at a time: a whole number of lines.
 const TEXT_BYTES: u64 = 78 << 13;
-/// Entries are compared this many at a time.
+/// Size entries are compared this many at a time.
 const ENTRIES: u64 = (BATCH_BYTES / COUNT_BYTES) as u64;
 
-/// The first difference.
+/// An error that names the first difference.
 fn difference(what: &str, found: &[u8], expected: &[u8], offset: u64) -> Result<()> {
     let Some(at) = found.iter().zip(expected).position(|(found, expected)| found != expected) else {
         return Ok(());
     };
-    // Enough of them to see which line break or padding it is.
+    // Enough bytes to recognize the line break or padding.
     let end = found.len().min(at + 8);
     let (found, expected) = (quote(&found[at..end]), quote(&expected[at..end]));
     let message = format!("{what}: found {found}, expected {expected}");
@@ -83,7 +83,7 @@ impl Canonical<'_> {
         self.compare("section header", start, &expected)
     }
 
-    /// The padding of a section whose data are known to be in the file.
+    /// Compares the padding of a section whose data are known to be in the file.
     fn compare_padding(&mut self, layout: SectionLayout) -> Result<()> {
         let mut last = [0];
         let last = if layout.data_bytes > 0 {
@@ -97,7 +97,7 @@ impl Canonical<'_> {
         self.compare("padding", layout.padding(), expected)
     }
 
-    /// The entries of sizes from `offset`, which are handed out.
+    /// Compares the size entries from `offset` on, and passes them to the caller.
     fn compare_entries(
         &mut self,
         current: &CurrentSection,
@@ -108,7 +108,7 @@ impl Canonical<'_> {
         let format = CountFormat::new(letter, self.style);
         let _temporary = memory::temporary();
         let (mut found, mut expected, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
-        // No more than a step at a time.
+        // Handles one step at a time.
         let most = to_usize(current.count.min(ENTRIES));
         reserve(&mut sizes, most)?;
         reserve(&mut expected, most * COUNT_BYTES)?;
@@ -143,7 +143,7 @@ impl Canonical<'_> {
         };
         let user = UserString::new(convention)?;
         let Some(entries) = current.first_entries() else {
-            // The data of the inline section are an entry.
+            // The data of the inline section are a size entry.
             return self.compare_header(start, SectionType::Inline, &user, &[(b'U', size)]);
         };
         let counts = [(b'N', count), (b'E', COUNT_BYTES as u64)];
@@ -153,13 +153,13 @@ impl Canonical<'_> {
         self.compare_padding(layout.ok_or_else(|| exceeds_63_bits(&[count]))?)
     }
 
-    /// The section itself, or the second one of a pair, which has compressed data.
+    /// Checks the section itself, or the second section of a compressed pair.
     fn check_section(&mut self, current: &CurrentSection) -> Result<()> {
         let Some(&Section { user, .. }) = self.sections.header() else {
             return Err(self.sections.cursor().out_of_order("the paddings of a section"));
         };
         let CurrentSection { layout, decoded, count, size, .. } = *current;
-        // What an array is compressed to is a varray.
+        // An array is compressed to a varray.
         let section_type = match current.section_type {
             SectionType::Array if decoded => SectionType::Varray,
             other => other,
@@ -172,7 +172,7 @@ impl Canonical<'_> {
         };
         self.compare_header(layout.start, section_type, &user, counts)?;
         match section_type {
-            // There is no padding.
+            // An inline section has no padding.
             SectionType::Inline => return Ok(()),
             SectionType::Block if decoded => self.check_text(layout.data, layout.data_bytes)?,
             SectionType::Block | SectionType::Array => {}
@@ -195,7 +195,7 @@ impl Canonical<'_> {
         self.compare_padding(layout)
     }
 
-    /// The compressed elements that lie one after the other from `offset`.
+    /// Checks consecutive compressed elements, from `offset` on.
     fn check_texts(&mut self, offset: u64, sizes: &[u64]) -> Result<()> {
         let _temporary = memory::temporary();
         let (mut at, mut text) = (offset, Vec::new());
@@ -218,7 +218,7 @@ impl Canonical<'_> {
         Ok(())
     }
 
-    /// One compressed element.
+    /// Checks one compressed element.
     fn check_text(&mut self, offset: u64, length: u64) -> Result<()> {
         let _temporary = memory::temporary();
         let mut text = Vec::new();

@@ -1,5 +1,5 @@
-//! Walks the chain of seals on one rank, from the last seal to the first, using tables of names. Nothing is trusted before it is
-//! checked.
+//! Walks the chain of seals on one rank, from the last seal to the first, with the help of tables of names.
+//! It checks everything before it relies on it.
 
 use super::index::{NEAR_BYTES, SealedPart, TailBuffer};
 use scda_base::error::{Error, ErrorKind, Result};
@@ -17,90 +17,91 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-/// The bytes that are read and summed up at a time: they stay in the processor's cache.
+/// Bytes that are read and summed at a time, few enough to stay in the processor's cache.
 const SUM_BYTES: u64 = 128 << 10;
-/// Seals that are no further apart are read several at a time: on a disk or a network, a read takes as long as the bytes between them.
+/// Seals that are no further apart are read several at a time: one larger read is faster than several small
+/// ones.
 const NEAR_SEALS_BYTES: u64 = 64 << 10;
-/// The most bytes with seals that are read at once.
+/// The most bytes that such a read takes.
 const MOST_NEAR_BYTES: u64 = 2 << 20;
-/// The checksum of an index of up to this many bytes is compared before the index is used, and its names are kept. In a longer
-/// one, the rows beside a name are compared.
+/// The checksum of an index of up to this many bytes is verified before the index is used, and its names are
+/// kept. In a longer one, each row is compared with its neighbours.
 const SHORT_INDEX_BYTES: u64 = 1 << 20;
-/// The same for a table of names.
+/// The same limit for a table of names.
 const SHORT_TABLE_BYTES: u64 = 4 << 20;
-/// The bytes with names that are read at a time where all names are wanted.
+/// The bytes that are read at a time when all names are wanted.
 const SCAN_BYTES: u64 = 4 << 20;
-/// The bytes of an index that are read at once for a row, and the most such pages that are kept.
+/// The bytes that are read at once to find a row of an index, and the most such pages that are kept.
 const PAGE_BYTES: u64 = 16 << 10;
 const MOST_PAGES: usize = 1024;
 
-/// The seals of the first bytes of a file, which end with one; as far as they are known.
+/// The seals of a sealed file, as far as they have been found.
 pub(in crate::file) struct Chain {
     /// Where the last seal ends.
     end: u64,
-    /// The seals that are known by name, the last one first.
+    /// The seals found so far, the last one first.
     links: Vec<SealRow>,
-    /// The seal before them, if there is one.
+    /// The seal before those, if there is one.
     next: Option<Next>,
-    /// What these seals were found by, the last ones first.
-    pieces: Vec<SealGroup>,
-    /// The seals that were read, by their number from the last one on.
+    /// The groups in which these seals were found, the last one first.
+    groups: Vec<SealGroup>,
+    /// The seals that were read, by their number counted from the last one.
     known: BTreeMap<usize, KnownSeal>,
-    /// What was read at once near the last seal of the last piece.
+    /// The bytes that were read at once near the last seal of the last group.
     near: TailBuffer,
-    /// How many bytes its tables take, if they may be read at once.
+    /// The size of its tables if they may be read at once.
     tables_bytes: u64,
-    /// What was read near the seal that was looked at last.
+    /// The bytes that were read near the seal that was looked up last.
     looked_at: TailBuffer,
-    /// The rows of the table of names of the last piece, without the seals.
+    /// The rows of names in the table of the last group.
     names: Option<(usize, Vec<u8>)>,
-    /// Pages of the indexes that were read, by their offset. Sealed bytes never change.
+    /// Pages of indexes, by their offset. They stay valid because sealed bytes never change.
     pages: HashMap<u64, Vec<u8>>,
 }
 
-/// A seal that another one names.
+/// A seal to which another one refers.
 #[derive(Clone, Copy)]
 struct Next {
     offset: u64,
     sections: Option<u64>,
     crc: Option<u64>,
-    /// The offset of what names it.
+    /// The offset of the seal that refers to it.
     namer: u64,
 }
 
-/// Seals that follow one another, and whose names stand in one place: in a table of names, or the index of a single one.
+/// Consecutive seals whose names are in one place: in a table of names, or in the index of a single seal.
 #[derive(Clone, Copy)]
 pub(crate) struct SealGroup {
-    /// The last of them, and its number from the last one of the file on.
+    /// The last seal of the group, and its number counted from the last seal of the file.
     pub sealed: SealedPart,
     pub from_end: usize,
-    /// How many seals these are.
+    /// The number of seals.
     pub seals: u64,
-    /// Where what the first of them covers begins, and the number of sections before that.
+    /// The offset at which the part covered by the first seal begins, and the number of sections before it.
     pub begin: u64,
     pub first: u64,
-    /// Their table of names.
+    /// The table of names, if there is one.
     pub table: Option<Table>,
 }
 
-/// A table of names that was read.
+/// A table of names that has been read.
 struct NameTable {
     table: Table,
-    /// The seals that it names.
+    /// The seals that it lists.
     seals: Vec<SealRow>,
-    /// The rows of its names, if it is not long.
+    /// Its rows of names, unless the table is long.
     names: Vec<u8>,
 }
 
 struct KnownSeal {
     sealed: SealedPart,
-    /// Whether the checksum of index and seal was compared.
+    /// Whether the checksum of index and seal has been verified.
     is_checked: bool,
-    /// Whether the checksum of its anchors was compared.
+    /// Whether the checksum of its anchors has been verified.
     has_checked_anchors: bool,
 }
 
-/// What a seal covers: the offset where that begins, and the number of sections before it.
+/// Where the part that a seal covers begins: its offset, and the number of sections before it.
 #[derive(Clone, Copy)]
 pub(crate) struct Span {
     pub begin: u64,
@@ -127,18 +128,18 @@ fn compare_sealed_crc(seal: &Seal, found: u64) -> Result<()> {
     compare_crc(&format!("index of the seal at byte {}", seal.offset()), found, seal.crc, seal.index)
 }
 
-/// How many bytes to read at once after `last`, to find a seal this far before the last one: more and more as long as that is
-/// near, so that they hold several seals.
+/// How many bytes to read at once, after a read of `last` bytes, to find a seal this far before the last one.
+/// Grows as long as seals are near each other, so that one read holds several.
 fn next_length(last: u64, distance: u64) -> u64 {
     if distance <= NEAR_SEALS_BYTES { (2 * last).clamp(NEAR_BYTES, MOST_NEAR_BYTES) } else { NEAR_BYTES }
 }
 
-/// The CRC of these bytes of the file.
+/// The CRC of the bytes of the file from `start` to `end`.
 pub(super) fn crc_of(file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<u64> {
     extend_crc(file, 0, start, end)
 }
 
-/// The CRC of bytes of which this is the sum, followed by these of the file.
+/// Extends a CRC by the bytes of the file from `start` to `end`.
 fn extend_crc(file: &mut dyn ParallelFile, mut sum: u64, start: u64, end: u64) -> Result<u64> {
     let _temporary = memory::temporary();
     let (mut at, mut bytes) = (start, Vec::new());
@@ -151,9 +152,9 @@ fn extend_crc(file: &mut dyn ParallelFile, mut sum: u64, start: u64, end: u64) -
     Ok(sum)
 }
 
-/// Compares the checksum of index and seal.
+/// Verifies the checksum of index and seal.
 pub(super) fn compare_index(file: &mut dyn ParallelFile, seal: &Seal) -> Result<()> {
-    // Mostly all of it is read at once.
+    // In most cases, one read takes all of it.
     let before = seal.length.saturating_sub(SUM_BYTES).clamp(seal.index, seal.offset());
     let index_crc = crc_of(file, seal.index, before)?;
     let _temporary = memory::temporary();
@@ -165,23 +166,23 @@ pub(super) fn compare_index(file: &mut dyn ParallelFile, seal: &Seal) -> Result<
     compare_sealed_crc(seal, Seal::crc_of(crc::extend(index_crc, rows), end))
 }
 
-/// Compares the checksum of the anchors, if there are any.
+/// Verifies the checksum of the anchors, if there are any.
 pub(super) fn compare_anchors(file: &mut dyn ParallelFile, sealed: &SealedPart) -> Result<()> {
     compare_tail("anchors", file, sealed.anchors, sealed.names)
 }
 
-/// The checksum of a section, as its row has it.
+/// The checksum of a section, computed as for its row.
 pub(super) fn crc_of_section(file: &mut dyn ParallelFile, row: &Row) -> Result<u64> {
     let found = crc_of(file, row.offset, row.end())?;
     row.crc_of(found, |superblock| file.read_at(SUPERBLOCK_OFFSET, superblock))
 }
 
-/// Compares the checksum of the view, if there is one.
+/// Verifies the checksum of the view, if there is one.
 pub(super) fn compare_view(file: &mut dyn ParallelFile, sealed: &SealedPart) -> Result<()> {
     compare_tail("view of HDF5", file, sealed.start, sealed.anchors)
 }
 
-/// Compares the checksum at the end of a table between these offsets, if there is one.
+/// Verifies the checksum at the end of a table between these offsets, if there is one.
 pub(super) fn compare_tail(what: &str, file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<()> {
     if start == end {
         return Ok(());
@@ -195,7 +196,7 @@ pub(super) fn compare_tail(what: &str, file: &mut dyn ParallelFile, start: u64, 
     compare_crc(what, found, expected, start)
 }
 
-/// Reads the end of a table of names, and what it says of the table.
+/// Reads the end of a table of names, which describes the table.
 pub(super) fn read_table(file: &mut dyn ParallelFile, sealed: &SealedPart) -> Result<Table> {
     let mut end = [0; NAME_BYTES + TABLE_PADDING_BYTES];
     file.read_at(sealed.end_of_names(), &mut end)?;
@@ -204,12 +205,12 @@ pub(super) fn read_table(file: &mut dyn ParallelFile, sealed: &SealedPart) -> Re
 }
 
 impl SealGroup {
-    /// Whether its names have to be searched for in the file.
+    /// Whether the names are too many to be kept, so that they are searched for in the file.
     pub fn is_long(&self) -> bool {
         self.names_bytes() > if self.table.is_some() { SHORT_TABLE_BYTES } else { SHORT_INDEX_BYTES }
     }
 
-    /// The bytes of the table or index that has its names.
+    /// The size of the table or index that holds its names.
     pub fn names_bytes(&self) -> u64 {
         match self.table {
             Some(_) => self.sealed.names_bytes(),
@@ -231,7 +232,7 @@ impl Chain {
             end,
             links: Vec::new(),
             next: Some(Next { offset, sections: None, crc: None, namer: end }),
-            pieces: Vec::new(),
+            groups: Vec::new(),
             known: BTreeMap::new(),
             near: TailBuffer::default(),
             tables_bytes: 0,
@@ -241,28 +242,29 @@ impl Chain {
         }
     }
 
-    /// As [`Self::new`], to go through several of the last seals: so many bytes are read at once first.
+    /// Like [`Self::new`], but the first read takes `bytes` bytes, for a caller that goes through several
+    /// seals.
     pub fn reading(end: u64, bytes: u64) -> Self {
         Self { tables_bytes: bytes, ..Self::new(end) }
     }
 
-    /// Some of the seals, counted from the last ones of the file: `None` if there are fewer pieces.
-    pub fn piece(&mut self, file: &mut dyn ParallelFile, number: usize) -> Result<Option<SealGroup>> {
-        while self.pieces.len() <= number {
+    /// The group of this number, counted from the end of the file; `None` if there are fewer.
+    pub fn group(&mut self, file: &mut dyn ParallelFile, number: usize) -> Result<Option<SealGroup>> {
+        while self.groups.len() <= number {
             if !self.extend(file)? {
                 return Ok(None);
             }
         }
-        Ok(Some(self.pieces[number]))
+        Ok(Some(self.groups[number]))
     }
 
-    /// The seals of all pieces so far, the last one first.
+    /// The seals of all groups found so far, the last one first.
     pub fn links(&self) -> &[SealRow] {
         &self.links
     }
 
-    /// The offset of a seal that is known, and that the file has no more: another one is there, or none. Reads again
-    /// what they were found by, of a long chain mostly tables.
+    /// The offset of a known seal that is no longer in the file. Reads again the tables, or the seals, in
+    /// which the seals were found.
     pub fn changed(&self, file: &mut dyn ParallelFile) -> Result<Option<u64>> {
         let mut now = Self::new(self.end);
         for (from_end, known) in self.links.iter().enumerate() {
@@ -280,7 +282,7 @@ impl Chain {
         Ok(None)
     }
 
-    /// A seal by its number, counted from the end: 0 for the last of the file; `None` if there are fewer.
+    /// The seal of this number, counted from the end: 0 is the last one. `None` if there are fewer.
     pub fn seal(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<Option<SealedPart>> {
         while self.links.len() <= from_end {
             if !self.extend(file)? {
@@ -305,7 +307,7 @@ impl Chain {
         Ok(Some(sealed))
     }
 
-    /// What a seal covers that is known by name.
+    /// The span of a seal that has been found.
     fn span(&self, from_end: usize) -> Span {
         let next = self.next.map(|next| (next.offset, next.sections.unwrap_or(0)));
         let before = self.links.get(from_end + 1).map(|row| (row.offset, row.sections)).or(next);
@@ -313,8 +315,8 @@ impl Chain {
         Span { begin, first }
     }
 
-    /// The last seal that satisfies the predicate; all seals before it in the file satisfy it, too, up to the first one, with no
-    /// section before it.
+    /// The last seal whose span satisfies the predicate. The predicate must hold for all seals before that
+    /// one, down to the first one of the file.
     pub(super) fn seal_where(
         &mut self,
         file: &mut dyn ParallelFile,
@@ -335,7 +337,7 @@ impl Chain {
         }
     }
 
-    /// Finds the seals before those that are known. False if there are none.
+    /// Finds the seals before those that are known. Returns false if there are none.
     fn extend(&mut self, file: &mut dyn ParallelFile) -> Result<bool> {
         let Some(next) = self.next else { return Ok(false) };
         self.read_near(file, next.offset)?;
@@ -353,7 +355,7 @@ impl Chain {
         let from_end = self.links.len();
         let seals = found.as_ref().map_or(1, |read| read.seals.len());
         reserve(&mut self.links, seals)?;
-        reserve(&mut self.pieces, 1)?;
+        reserve(&mut self.groups, 1)?;
         self.links.push(SealRow { offset: next.offset, sections, crc });
         self.known.insert(from_end, KnownSeal::new(sealed));
         let before = match &found {
@@ -370,14 +372,15 @@ impl Chain {
         let (seals, first) = (seals as u64, before.sections.unwrap_or(0));
         let begin = self.next.map_or(0, |next| next.offset + SEAL_BYTES as u64);
         let table = found.as_ref().map(|read| read.table);
-        let piece = SealGroup { sealed, from_end, seals, begin, first, table };
-        let is_long = piece.is_long();
-        self.names = found.filter(|_| !is_long).map(|read| (self.pieces.len(), read.names));
-        self.pieces.push(piece);
+        let group = SealGroup { sealed, from_end, seals, begin, first, table };
+        let is_long = group.is_long();
+        self.names = found.filter(|_| !is_long).map(|read| (self.groups.len(), read.names));
+        self.groups.push(group);
         Ok(true)
     }
 
-    /// Reads what is near the seal at `offset` at once: with its tables if they are as long as those of the seal after it.
+    /// Reads the bytes near the seal at `offset` at once, with its tables if they are as long as those of the
+    /// seal after it.
     fn read_near(&mut self, file: &mut dyn ParallelFile, offset: u64) -> Result<()> {
         if self.near.parse(offset).is_some_and(|seal| !self.near.from(seal.index).is_empty()) {
             return Ok(());
@@ -390,7 +393,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Fills `bytes` from `offset`, from what was read if it is there.
+    /// Fills `bytes` from `offset` on, from the bytes near the last seal if they are there.
     fn read(&self, file: &mut dyn ParallelFile, offset: u64, bytes: &mut [u8]) -> Result<()> {
         match self.near.from(offset).get(..bytes.len()) {
             Some(near) => bytes.copy_from_slice(near),
@@ -399,14 +402,14 @@ impl Chain {
         Ok(())
     }
 
-    /// Bytes that were read near a seal, from `offset` on.
+    /// The bytes from `offset` on that were read near a seal.
     pub(super) fn read_before(&self, offset: u64) -> &[u8] {
         let found = self.looked_at.from(offset);
         if found.is_empty() { self.near.from(offset) } else { found }
     }
 
-    /// The table of names of a seal, the seals that it names, and the rows of its names if it is not long. `None` also if it is
-    /// damaged: everything is found without it.
+    /// The table of names of a seal, the seals that it lists, and its rows of names if it is short. `None`
+    /// also if it is damaged: everything can be found without it.
     fn table(&self, file: &mut dyn ParallelFile, sealed: &SealedPart) -> Result<Option<NameTable>> {
         if sealed.names_bytes() == 0 {
             return Ok(None);
@@ -443,20 +446,20 @@ impl Chain {
         Ok(if fits { Some(NameTable { table, seals: rows, names: copy(names)? }) } else { None })
     }
 
-    /// The names of a piece; those of one user string are in the order of the file.
+    /// The names of a group. Equal user strings are in the order of the file.
     pub fn names(&mut self, file: &mut dyn ParallelFile, number: usize) -> Result<Vec<Name>> {
         let (mut names, mut bytes) = (Vec::new(), Vec::new());
-        let Some(piece) = self.piece(file, number)? else { return Ok(names) };
-        reserve(&mut names, to_usize(piece.sealed.seal.sections - piece.first))?;
-        let Some(table) = piece.table else {
-            self.read_index(file, piece.from_end, &mut bytes)?;
+        let Some(group) = self.group(file, number)? else { return Ok(names) };
+        reserve(&mut names, to_usize(group.sealed.seal.sections - group.first))?;
+        let Some(table) = group.table else {
+            self.read_index(file, group.from_end, &mut bytes)?;
             let rows = bytes[TABLE_HEADER_BYTES..].as_chunks().0;
-            let rows = rows[..to_usize(piece.sealed.seal.rows())].iter();
-            let rows = rows.skip(to_usize(piece.sealed.header_rows()));
-            for (row, number) in rows.zip(piece.sealed.first..) {
+            let rows = rows[..to_usize(group.sealed.seal.rows())].iter();
+            let rows = rows.skip(to_usize(group.sealed.header_rows()));
+            for (row, number) in rows.zip(group.sealed.first..) {
                 let (section, user) = Row::parse_name(row)?;
                 let section = section.ok_or_else(|| {
-                    differs("index", "the header of the file", "a section", piece.sealed.seal.index)
+                    differs("index", "the header of the file", "a section", group.sealed.seal.index)
                 })?;
                 names.push(Name { section, user, number });
             }
@@ -465,7 +468,7 @@ impl Chain {
         match self.names.take_if(|(of, _)| *of == number) {
             Some((_, known)) => bytes = known,
             None => {
-                let SealedPart { names, seal, .. } = piece.sealed;
+                let SealedPart { names, seal, .. } = group.sealed;
                 compare_tail("names", file, names, seal.index)?;
                 resize(&mut bytes, table.names * NAME_BYTES as u64)?;
                 file.read_at(table.name_offset(0), &mut bytes)?;
@@ -477,17 +480,17 @@ impl Chain {
         Ok(names)
     }
 
-    /// Hands out the user string of each section of a piece, with its number, in no order; reads a bounded number of bytes at a time,
-    /// however many these are. Whether the checksum is right is known only at the end.
+    /// Passes the user string and number of each section of a group to `each`, in any order, with bounded
+    /// memory. Returns whether the checksum is right, which is known only at the end.
     pub fn scan_names(
         &mut self,
         file: &mut dyn ParallelFile,
-        piece: &SealGroup,
+        group: &SealGroup,
         mut each: impl FnMut(&[u8], u64) -> Result<()>,
     ) -> Result<bool> {
         let _temporary = memory::temporary();
-        let sealed = &piece.sealed;
-        let (start, rows, bytes_of_row, end) = match piece.table {
+        let sealed = &group.sealed;
+        let (start, rows, bytes_of_row, end) = match group.table {
             Some(table) => (sealed.names, table.name_offset(0), NAME_BYTES, table.name_offset(table.names)),
             None => {
                 let (first, end) =
@@ -503,11 +506,11 @@ impl Chain {
             self.read(file, at, &mut bytes)?;
             sum = crc::extend(sum, &bytes);
             for (row, place) in bytes.chunks_exact(bytes_of_row).zip((at..).step_by(bytes_of_row)) {
-                if piece.table.is_some() {
+                if group.table.is_some() {
                     let row = row.first_chunk().unwrap_or(&[0; NAME_BYTES]);
                     let name =
                         Name::parse(row, place).map_err(|error| error.with_kind(ErrorKind::Checksum))?;
-                    if !piece.sections().contains(&name.number) {
+                    if !group.sections().contains(&name.number) {
                         return Err(differs(
                             "table of names",
                             "another N",
@@ -528,7 +531,7 @@ impl Chain {
             }
             at += bytes.len() as u64;
         }
-        if let Some(table) = piece.table {
+        if let Some(table) = group.table {
             let tail = sealed.seal.index - CRC_TAIL_BYTES as u64;
             return Ok(extend_crc(file, sum, end, tail)? == table.end.crc);
         }
@@ -537,13 +540,13 @@ impl Chain {
         let is_right =
             Seal::crc_of(extend_crc(file, sum, end, sealed.seal.offset())?, &bytes) == sealed.seal.crc;
         if is_right {
-            self.known.entry(piece.from_end).and_modify(|known| known.is_checked = true);
+            self.known.entry(group.from_end).and_modify(|known| known.is_checked = true);
         }
         Ok(is_right)
     }
 
-    /// Fills these bytes of the indexes from `offset` on: by pages, of which some are kept, as rows are compared with those beside
-    /// them, and look-ups begin at the same ones.
+    /// Reads bytes of the indexes by pages, and keeps some of these: each row is compared with its
+    /// neighbours, and all look-ups begin at the same rows.
     pub(super) fn read_index_bytes(
         &mut self,
         file: &mut dyn ParallelFile,
@@ -554,7 +557,7 @@ impl Chain {
             bytes.copy_from_slice(known);
             return Ok(());
         }
-        // What is kept has a limit of its own.
+        // The number of pages has a limit of its own.
         let _temporary = memory::temporary();
         let end = self.end;
         let (mut at, mut left) = (offset, bytes);
@@ -578,19 +581,19 @@ impl Chain {
             filled.copy_from_slice(&found[..length]);
             (at, left) = (at + length as u64, rest);
         }
-        // All at once, so that pages need no order of their own: those that look-ups begin at are soon there again.
+        // Dropping all at once saves keeping an order; the pages at which look-ups begin soon return.
         if self.pages.len() > MOST_PAGES {
             self.pages.clear();
         }
         Ok(())
     }
 
-    /// Whether the checksum of this index was compared.
+    /// Whether the checksum of this index has been verified.
     pub(super) fn is_checked(&self, from_end: usize) -> bool {
         self.known.get(&from_end).is_some_and(|known| known.is_checked)
     }
 
-    /// Compares the checksum of index and seal, once.
+    /// Verifies the checksum of index and seal, once.
     pub(super) fn check_index(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<()> {
         let Some(known) = self.known.get_mut(&from_end).filter(|known| !known.is_checked) else {
             return Ok(());
@@ -600,7 +603,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Compares the checksum of the anchors, once, if there are any.
+    /// Verifies the checksum of the anchors, if there are any, once.
     pub(super) fn check_anchors(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<()> {
         let Some(known) = self.known.get_mut(&from_end).filter(|known| !known.has_checked_anchors) else {
             return Ok(());
@@ -610,7 +613,7 @@ impl Chain {
         Ok(())
     }
 
-    /// The rows of an index whose checksum is right.
+    /// The rows of an index, whose checksum is verified.
     pub(super) fn rows(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<Vec<Row>> {
         let (mut bytes, mut rows) = (Vec::new(), Vec::new());
         self.read_index(file, from_end, &mut bytes)?;
@@ -628,7 +631,7 @@ impl Chain {
         Ok(rows)
     }
 
-    /// Reads an index, up to the end of its seal, and compares its checksum.
+    /// Reads an index up to the end of its seal, and verifies its checksum.
     fn read_index(
         &mut self,
         file: &mut dyn ParallelFile,
@@ -653,7 +656,7 @@ impl KnownSeal {
     }
 }
 
-/// The rows of the seals in a table, which stand at `at`; `None` if they are not in the order of a file.
+/// The rows of seals in a table, which are at offset `at`; `None` if they are not in the order of the file.
 pub(super) fn seal_rows(bytes: &[u8], at: u64) -> Result<Option<Vec<SealRow>>> {
     let mut rows: Vec<SealRow> = Vec::new();
     reserve(&mut rows, bytes.len() / NAME_BYTES)?;

@@ -7,8 +7,8 @@ use scda_format::INLINE_BYTES;
 use std::ops::Range;
 
 impl Reader {
-    /// Reads the 32 bytes of an inline section on the rank `root`; `None` there skips them, and is
-    /// ignored on other ranks (paper, section A.5.2).
+    /// Reads the 32 bytes of an inline section on rank `root`, where `None` skips them. On other ranks `data`
+    /// is ignored (paper, section A.5.2).
     ///
     /// # Errors
     /// `Usage`, `Argument`, and the errors of the file system.
@@ -16,8 +16,8 @@ impl Reader {
         self.session.operate(|state| state.sections().data().read_inline(root, data))
     }
 
-    /// Reads the data of a block on the rank `root`; `None` there skips them, and is ignored on
-    /// other ranks (paper, section A.5.3). `size` is that of the section's header.
+    /// Reads the data of a block on rank `root`, where `None` skips them. On other ranks `data` is ignored
+    /// (paper, section A.5.3). `size` is that of the section's header.
     ///
     /// # Errors
     /// `Usage`, `Argument`, `Decode`, `Memory`, and the errors of the file system.
@@ -45,9 +45,9 @@ impl Reader {
         self.session.operate(|state| state.sections().data().read_varray_sizes(counts, Ok(sizes)))
     }
 
-    /// Reads the elements of a varray after their sizes (paper, section A.5.6). The partition may
-    /// differ from that of the sizes. `sizes` are those of this rank's elements, as read; they are
-    /// ignored where the data are skipped. `proc_sizes`, if given, are the bytes of each rank.
+    /// Reads the elements of a varray after their sizes (paper, section A.5.6), in the same or another
+    /// partition. `sizes` holds the sizes of this rank's elements, as read; it is ignored where the data are
+    /// skipped. `proc_sizes`, if given, holds the bytes of each rank.
     ///
     /// # Errors
     /// `Usage`, `Argument`, `ShortFile`, `Format`, `Decode`, `Memory`, and the errors of the file
@@ -63,7 +63,7 @@ impl Reader {
             .operate(|state| state.sections().data().read_varray(counts, proc_sizes, Ok((sizes, data))))
     }
 
-    /// Ends the current section, whatever was read of it; the header of the next one follows.
+    /// Ends the current section, whether or not its data were read. The header of the next one follows.
     ///
     /// # Errors
     /// `Format`, `ShortFile`, `Range` and `Decode` for the sizes of elements, and the errors of the file
@@ -72,25 +72,27 @@ impl Reader {
         self.session.operate(|state| state.sections().skip())
     }
 
-    /// Ranges of elements of the current section, instead of all: each rank reads any of them.
+    /// Reads ranges of elements of the current section.
     pub fn ranges(&mut self) -> SectionRanges<'_> {
         SectionRanges(self)
     }
 }
 
-/// Reads ranges of elements of a section, on each rank its own: any range, that of another rank, or none. The section goes on: other
-/// ranges, or all elements, can be read, until the next header is read, or [`Reader::skip`].
+/// Reads ranges of elements of a section, on each rank its own: overlapping with those of others, or none.
+/// The section stays current, so more ranges or all elements can be read, until the next header is read or
+/// [`Reader::skip`] is called.
 ///
-/// An element of a compressed array or of a varray begins where those before it end. In the sealed part of a file an anchor
-/// says so for each 4096th one, and sizes are read from there on; else from the first one on, or from the end of the last
-/// range of this rank if that lies before. The checksum of the anchors is compared, once on each rank, before they are used.
+/// An element of a compressed array or of a varray begins where the previous one ends. In the sealed part of
+/// a file, every 4096th element has an anchor with its offset, from which sizes are read. Elsewhere they are
+/// read from the first element on, or from the end of this rank's last range if that is nearer. Each rank
+/// verifies the checksum of the anchors once, before it uses them.
 pub struct SectionRanges<'a>(&'a mut Reader);
 
 impl SectionRanges<'_> {
-    /// Reads some bytes of a block. Of a compressed block, all is decoded for each range.
+    /// Reads some bytes of a block. A compressed block is decoded completely for each range.
     ///
     /// # Errors
-    /// Those of [`Reader::read_block`].
+    /// The errors of [`Reader::read_block`].
     pub fn read_block(&mut self, bytes: Range<u64>, data: &mut [u8]) -> Result<()> {
         self.0.session.operate(|state| state.sections().ranges().read_block_range(Ok((bytes, Some(data)))))
     }
@@ -98,7 +100,7 @@ impl SectionRanges<'_> {
     /// Reads some elements of an array.
     ///
     /// # Errors
-    /// Those of [`Reader::read_array`], and `Checksum`. An error of one rank is an error of all.
+    /// The errors of [`Reader::read_array`], and `Checksum`. An error of one rank is returned on all.
     pub fn read_array(&mut self, elements: Range<u64>, size: u64, data: Sink<'_>) -> Result<()> {
         self.0.session.operate(|state| state.sections().ranges().read_array_range(size, Ok((elements, data))))
     }
@@ -106,17 +108,18 @@ impl SectionRanges<'_> {
     /// Reads the sizes of some elements of a varray.
     ///
     /// # Errors
-    /// Those of [`Reader::read_varray_sizes`].
+    /// The errors of [`Reader::read_varray_sizes`].
     pub fn read_varray_sizes(&mut self, elements: Range<u64>, sizes: &mut [u64]) -> Result<()> {
         self.0
             .session
             .operate(|state| state.sections().ranges().read_varray_sizes_range(Ok((elements, Some(sizes)))))
     }
 
-    /// Reads some elements of a varray, with their sizes as read. The sizes are ignored where the data are skipped.
+    /// Reads some elements of a varray, with their sizes as read, which are ignored where the data are
+    /// skipped.
     ///
     /// # Errors
-    /// Those of [`Reader::read_varray`], and `Checksum`.
+    /// The errors of [`Reader::read_varray`], and `Checksum`.
     pub fn read_varray(&mut self, elements: Range<u64>, sizes: &[u64], data: Sink<'_>) -> Result<()> {
         self.0
             .session

@@ -1,4 +1,4 @@
-//! Lists a file as its users see it: a dataset is one entry, which includes what was added to it later.
+//! Lists a file as its users see it: a dataset is one entry, with everything that was added to it later.
 
 use super::datasets::{AllRows, DatasetHandle};
 use super::inspect::Inspector;
@@ -12,20 +12,21 @@ use scda_format::dataset::{DATASET_CONVENTION, Dataset, GROUP_CONVENTION, Group}
 use scda_format::header::{SectionType, UserString};
 use scda_format::streams::STREAMS;
 
-/// Something in a file, as its users see it: see [`Reader::entries`].
+/// An entry of a file, as its users see it: see [`Reader::entries`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Entry {
-    /// What it is.
+    /// What the entry is.
     pub content: Content,
-    /// The sections that it consists of: two of a dataset or group, three of each part of streams (those of the first part), one of all
-    /// else. What was added later is not among them.
+    /// Its sections: two for a dataset or group; three for each part of a set of streams (those of the first
+    /// part); otherwise one. What was added later is not included.
     pub sections: Vec<Section>,
-    /// The number of the first one, for [`Reader::seek_section`].
+    /// The number of its first section, for [`Reader::seek_section`].
     pub number: u64,
-    /// Its number among the entries of its name, from 0: for [`Reader::dataset_record`] and [`Reader::streams_record`].
+    /// Its number among the entries of the same name, from 0, for [`Reader::dataset_record`] and
+    /// [`Reader::streams_record`].
     pub record: u64,
-    /// How many entries the file has of this name.
+    /// The number of entries of this name in the file.
     pub records: u64,
 }
 
@@ -35,19 +36,19 @@ pub struct Entry {
 pub enum Content {
     /// A dataset.
     Dataset(DatasetHandle),
-    /// A dataset, group or set of streams that this library cannot read, because it is wrong or of a type that it does not have: why. It
-    /// keeps no one from listing and reading the others.
+    /// A dataset, group or set of streams that this library cannot read because it is invalid or has an
+    /// unknown type; the error says why. Other entries can still be listed and read.
     Unknown(Error),
-    /// A group with its attributes, those that were written last.
+    /// A group with the attributes that were written last.
     Group(Group),
     /// A set of streams of tasks.
     Streams(Streams),
-    /// A section that is none of these.
+    /// Any other section.
     Section,
 }
 
 impl Entry {
-    /// The name: that of the dataset, the path of the group, the user string of streams or of the section.
+    /// Its name: of the dataset, the path of the group, the user string of the streams or of the section.
     #[must_use]
     pub fn name(&self) -> &[u8] {
         match &self.content {
@@ -57,29 +58,29 @@ impl Entry {
         }
     }
 
-    /// The user string of the section that has the name.
+    /// The user string of the section that carries the name.
     fn user(&self) -> &[u8] {
         named(&self.sections).map_or(&[], |section| &section.user)
     }
 
-    /// The number of the section after its own ones, where [`Reader::next_entry`] goes on.
+    /// The number of the section after this entry, from which [`Reader::next_entry`] continues.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.number + self.sections.len() as u64
     }
 }
 
-/// Whether an error says what is wrong with one entry, and nothing of the others. All ranks have read the same, and have it.
+/// Whether an error concerns one entry alone. All ranks have read the same bytes, so all have the error.
 fn is_of_content(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Format | ErrorKind::Range | ErrorKind::Unsupported)
 }
 
-/// Of the sections of an entry, the one that has the name: the first one only describes the others.
+/// The section that carries the name of an entry: the first one of several only describes the others.
 fn named(sections: &[Section]) -> Option<&Section> {
     sections.get(1).or(sections.first())
 }
 
-/// Goes through the entries of a file: see [`Reader::entries`].
+/// Iterates over the entries of a file: see [`Reader::entries`].
 pub struct Entries<'a> {
     reader: &'a mut Reader,
     /// The number of the next section; `None` after the end, or an error.
@@ -100,14 +101,16 @@ impl Iterator for Entries<'_> {
 }
 
 impl Reader {
-    /// What is in the file as its users see it, in the order of the file: each record of each dataset, groups, sets of streams, and
-    /// all other sections. Attributes and rows that were added later are a part of their dataset, later parts of a set of streams a part
-    /// of that set; of a group, only the attributes that count are an entry. The position in the file stays.
+    /// Lists the file as its users see it, in the order of the file: each record of each dataset, groups,
+    /// sets of streams, and all other sections. Attributes and rows that were added later belong to their
+    /// dataset, later parts to their set of streams; of a group, only the attributes that were written last
+    /// are listed. The position in the file does not change.
     ///
-    /// With a seal at the end of the file, sections are found by the index, else by walking through the headers. The first entry takes a
-    /// look at all user strings, to number the records; rank 0 keeps 16 bytes for each section, and nothing else grows with their number.
+    /// If the file ends with a seal, the index locates the sections; otherwise their headers are walked. The
+    /// first step reads all user strings to number the records, for which rank 0 keeps 16 bytes a section. No
+    /// other memory grows with the number of sections.
     ///
-    /// Collective: each step is, as all calls of a reader are.
+    /// Each step is collective.
     ///
     /// ```
     /// use scda::{Content, ReadOptions, Reader, Solo};
@@ -137,23 +140,24 @@ impl Reader {
         Entries { reader: self, next: Some(0) }
     }
 
-    /// The first entry that begins with the section of this number or a later one, as [`Self::entries`] lists them; `None` if there is none.
-    /// The next one begins from [`Entry::end`] on. So a program can open other things between two entries.
+    /// The first entry, as [`Self::entries`] lists them, whose first section has this number or a later one;
+    /// `None` if there is none. Continue at [`Entry::end`]. Other calls may come between two entries.
     ///
     /// # Errors
-    /// Those of [`Self::section`]. What is wrong with the metadata of one entry is a [`Content::Unknown`].
+    /// The errors of [`Self::section`]. An entry with invalid metadata is a [`Content::Unknown`].
     pub fn next_entry(&mut self, number: u64) -> Result<Option<Entry>> {
         self.session.operate(|state| state.aside(|state| state.next_entry(number)))
     }
 }
 
-/// Entries by their place, and names.
+/// Entries by offset, and names.
 impl Inspector<'_> {
-    /// What begins with the section at this offset, by itself: of streams, one part; also the sections of what was added later. `None` at
-    /// the end of the file. The position in the file stays.
+    /// What begins with the section at this offset, and its sections. Additions are not merged: one part of
+    /// streams is listed by itself, as are sections that were added later. `None` at the end of the file. The
+    /// position in the file does not change.
     ///
     /// # Errors
-    /// Those of [`Reader::next_entry`] and [`Reader::seek`].
+    /// The errors of [`Reader::next_entry`] and [`Reader::seek`].
     pub fn content_at(&mut self, offset: u64) -> Result<Option<(Content, Vec<Section>)>> {
         self.0.session.operate(|state| {
             state.aside(|state| {
@@ -166,11 +170,12 @@ impl Inspector<'_> {
         })
     }
 
-    /// The names of all datasets, and the paths of all groups that have attributes: each once, in the order of the file; a group where its
-    /// attributes are that count. Of a sealed file the indexes tell, so that no section is read; else as [`Reader::entries`].
+    /// The names of all datasets, and the paths of all groups with attributes, each once, in the order of the
+    /// file. A group is where its last attributes are. In a sealed file the indexes have the names, so that
+    /// no section is read; otherwise sections are read as by [`Reader::entries`].
     ///
     /// # Errors
-    /// Those of [`Reader::entries`].
+    /// The errors of [`Reader::entries`].
     pub fn names(&mut self) -> Result<Vec<EntryName>> {
         if let Some(names) = self.0.session.operate(|state| state.lookup().names())? {
             return Ok(names);
@@ -188,10 +193,11 @@ impl Inspector<'_> {
         Ok(names)
     }
 
-    /// What the dataset of this name and record is, with all of its rows, of which no section but the last one is looked up.
+    /// The description of the dataset of this name and record, with the shape of all rows. Of added sections,
+    /// only the last one is read.
     ///
     /// # Errors
-    /// Those of [`Reader::dataset_record`].
+    /// The errors of [`Reader::dataset_record`].
     pub fn dataset_outline(&mut self, name: &str, record: i64) -> Result<Option<Dataset>> {
         self.0.session.operate(|state| {
             let open = state.datasets().find_dataset(name, record, AllRows::Count)?;
@@ -199,10 +205,11 @@ impl Inspector<'_> {
         })
     }
 
-    /// The dataset that has its data in the section of this number; `None` if that section is not the data of one.
+    /// The dataset whose data are in the section of this number; `None` if that section holds no dataset's
+    /// data.
     ///
     /// # Errors
-    /// Those of [`Reader::dataset`] and [`Reader::section`].
+    /// The errors of [`Reader::dataset`] and [`Reader::section`].
     pub fn dataset_in(&mut self, number: u64) -> Result<Option<DatasetHandle>> {
         self.0.session.operate(|state| {
             state.aside(|state| {
@@ -259,7 +266,7 @@ impl ReaderState {
                 },
                 _ => self.lookup().record_of(last, &user)?,
             };
-            // Only the attributes of a group that were written last count.
+            // Earlier attributes of a group are not valid any more.
             if matches!(content, Content::Group(_)) && record + 1 < records {
                 number = end;
                 continue;
@@ -268,7 +275,7 @@ impl ReaderState {
         }
     }
 
-    /// Whether the section of this number, whose header was just read, begins what was added to a dataset later.
+    /// Whether the section of this number, whose header was just read, begins an addition to a dataset.
     fn is_addition(&mut self, number: u64) -> Result<bool, Failure> {
         let Some(&Section { section_type, user, .. }) = self.sections.header() else { return Ok(false) };
         let is_of_dataset: fn(&UserString) -> bool = match section_type {
@@ -280,7 +287,8 @@ impl ReaderState {
         Ok(follows && self.sections.header().is_some_and(|section| is_of_dataset(&section.user)))
     }
 
-    /// What the section begins whose header was just read, and its sections. What is wrong with it keeps no one from the others.
+    /// The content that begins with the section whose header was just read, and its sections. If it is
+    /// invalid, the content is [`Content::Unknown`].
     fn read_content(&mut self) -> Result<(Content, Vec<Section>), Failure> {
         let Some(&first) = self.sections.header() else {
             return Err(Error::usage("no header was read").into());
@@ -295,7 +303,7 @@ impl ReaderState {
         }
     }
 
-    /// As [`Self::read_content`]; what is wrong is an error.
+    /// Like [`Self::read_content`], but returns an error if the content is invalid.
     fn read_whole_content(&mut self, first: Section) -> Result<(Content, Vec<Section>), Failure> {
         if is_metadata(first.section_type, &first.user)
             && let Some(open) = self.datasets().read_metadata(None, AllRows::Read)?
@@ -319,8 +327,8 @@ impl ReaderState {
         Ok((Content::Section, vec![first]))
     }
 
-    /// The section after one that only describes it: the data of a dataset, the attributes of a group, the chunks of streams. `None` if
-    /// another one follows.
+    /// The section after one that only describes it: the data of a dataset, the attributes of a group, the
+    /// chunks of streams. `None` if a section of another kind follows.
     fn section_after(&mut self, first: &Section) -> Result<Option<Section>, Failure> {
         self.sections.seek(first.offset)?;
         if !self.lookup().next_section(true)? {
@@ -336,7 +344,7 @@ impl ReaderState {
         }))
     }
 
-    /// Reads other sections. The section that is being read, and the position, do not change.
+    /// Reads other sections, and returns to the section being read and the position.
     fn aside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
         let before = self.sections.leave_section();
         let result = read(self);

@@ -4,17 +4,17 @@ use super::{Reader, Section};
 use scda_base::error::Result;
 
 impl Reader {
-    /// Where in the file the header of the next section is, in bytes; as long as data of a section are
-    /// expected, where that section begins. Not collective. `None` after an error.
+    /// The offset of the next section's header in the file, in bytes; between a header and its data, the
+    /// offset of the current section. `None` after an error. Not collective.
     #[must_use]
     pub fn position(&self) -> Option<u64> {
         self.session.state().map(|state| state.sections.position())
     }
 
-    /// Goes to a section, whose header is read next; or to the end of the file.
+    /// Moves to the section at this offset, whose header is read next, or to the end of the file.
     ///
-    /// `offset` is a [`Section::offset`](crate::Section::offset) or a [`Self::position`]. At another one the headers that follow
-    /// are likely, though not certain, to be errors.
+    /// `offset` is a [`Section::offset`](crate::Section::offset) or a [`Self::position`]. With any other
+    /// offset, the next header is probably, though not certainly, an error.
     ///
     /// # Errors
     /// `Argument` if the offset is not in the file.
@@ -22,8 +22,8 @@ impl Reader {
         self.session.operate(|state| state.sections().seek(offset))
     }
 
-    /// The number of sections; a compressed section, of two in the file, counts once. From the seal at the end of the
-    /// file, or else by walking through the headers.
+    /// The number of sections. A compressed section, which takes two in the file, counts once. Taken from the
+    /// seal at the end of the file, or else counted by walking the headers.
     ///
     /// # Errors
     /// `Checksum`, those of [`Self::next_section`] and [`Self::skip`] where the sections are walked, and the errors of
@@ -32,39 +32,40 @@ impl Reader {
         self.session.operate(|state| state.lookup().sections())
     }
 
-    /// Goes to the section of this number, from 0, whose header is read next.
+    /// Moves to the section of this number, from 0, whose header is read next.
     ///
-    /// With a seal at the end of the file, some small reads lead there; else the headers before it, from the last one that
-    /// was walked, which is remembered. A row of the index is compared with those beside it and with the header of the section
-    /// before it is used.
+    /// In a file that ends with a seal, this takes a few small reads. Otherwise the headers before it are
+    /// walked, starting from the last one that was walked before. A row of the index is compared with its
+    /// neighbours and with the section's header before it is used.
     ///
-    /// # Errors
-    /// `Argument` if the file has fewer sections; `Checksum` at the offset of the row of the index if it is not that of the
-    /// section; and those of [`Self::sections`].
+    /// `Argument` if the file has fewer sections; `Checksum`, at the offset of the row, if a row of the index
+    /// does not match its section; those of [`Self::sections`].
     pub fn seek_section(&mut self, number: u64) -> Result<()> {
         self.session.operate(|state| state.lookup().seek_section(number))
     }
 
-    /// The header of the section of this number, as [`Self::seek_section`] and [`Self::next_section`] read it; a compressed section
-    /// appears as what was compressed. `None` if the file has fewer sections, and the section that is being read stays.
+    /// The header of the section of this number, as [`Self::seek_section`] and [`Self::next_section`] read
+    /// it; a compressed section is decoded. `None` if the file has fewer sections. The section being read
+    /// stays current.
     ///
     /// # Errors
-    /// Those of the two, but not `Argument`.
+    /// Those of these two calls, except `Argument`.
     pub fn section(&mut self, number: u64) -> Result<Option<Section>> {
         let found = self.session.operate(|state| state.lookup().section(number))?;
         Ok(self.session.state().and_then(|state| state.sections.header()).copied().filter(|_| found))
     }
 
-    /// The number of a section with this user string: the first one for the record 0, the next for 1, and so on; the
-    /// last for −1, the one before the last for −2. `None` if there is no such record. The section that is being read stays.
+    /// The number of a section with this user string. Record 0 is the first, 1 the next, and so on; −1 is the
+    /// last, −2 the one before it. `None` if there is no such record. The section being read stays current.
     ///
-    /// With a seal at the end of the file, the hash of the user string tells where it is in an index: the number of reads does not grow
-    /// with the number of sections, but with that of seals. A row is compared as in [`Self::seek_section`]. The checksum of an index is compared, once, before
-    /// it is used if it has no more than 4096 rows. If it has more, the rows beside the one that was found are compared, so that
-    /// no single damaged row leads to another section, and the checksum before the index says that a section is not there.
+    /// In a file that ends with a seal, the hash of the user string locates it in an index, so the number of
+    /// reads grows with the number of seals, not of sections. Rows are compared as in [`Self::seek_section`].
+    /// The checksum of an index of up to 4096 rows is verified once, before it is used. In a larger one, the
+    /// rows beside the one found are compared, so that no single damaged row leads to another section; its
+    /// checksum is verified before the section is reported missing.
     ///
     /// # Errors
-    /// `Checksum`, and those of [`Self::sections`].
+    /// `Checksum`, and the errors of [`Self::sections`].
     ///
     /// ```
     /// # use scda::{Encode, ReadOptions, Reader, Solo, Source, WriteOptions, Writer};
@@ -89,11 +90,12 @@ impl Reader {
         self.session.operate(|state| state.lookup().find(user, record))
     }
 
-    /// The numbers of all sections with this user string, in order. In a sealed file the checksum of each index, or of the table of
-    /// names in its place, is compared, once, and no header is read; without a seal all headers are.
+    /// The numbers of all sections with this user string, in order. In a sealed file, the checksum of each
+    /// index, or of the table of names that replaces it, is verified once, and no header is read. Otherwise
+    /// all headers are read.
     ///
     /// # Errors
-    /// As [`Self::find`].
+    /// The errors of [`Self::find`].
     pub fn find_all(&mut self, user: &[u8]) -> Result<Vec<u64>> {
         self.session.operate(|state| state.lookup().find_all(user))
     }

@@ -1,4 +1,4 @@
-//! Recognises the seals in a file that is read, and skips them.
+//! Recognizes the seals of a file that is read, and where the file ends for a reader.
 
 use crate::file::open::Ends;
 use crate::file::options::ReadOptions;
@@ -19,26 +19,26 @@ use scda_format::seal::{SEAL, SEAL_BYTES, Seal};
 use scda_format::truncation::{self, NEW_END_HEADER_BYTES, NEW_END_LAST_BYTES, NewEnd, TRUNCATION_BYTES};
 use scda_storage::ParallelFile;
 
-/// Bytes of a table without its elements.
+/// The bytes of a table around its elements.
 const TABLE_FRAME_BYTES: u64 = (TABLE_HEADER_BYTES + TABLE_PADDING_BYTES) as u64;
 
-/// A seal of the file, and the one before it.
+/// A seal of the file, with its tables and what precedes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SealedPart {
-    /// What it says.
+    /// The seal's contents.
     pub seal: Seal,
-    /// Where what it seals ends: the offset of its view, anchors, names, or index.
+    /// Where the sections that it seals end: the offset of its view, anchors, names, or index.
     pub start: u64,
-    /// Where its view ends, if there is one: the offset of its anchors, names, or index.
+    /// Where its view, if any, ends: the offset of its anchors, names, or index.
     pub anchors: u64,
-    /// Where its anchors end, if there are any: the offset of its table of names, or of its index if there is none.
+    /// Where its anchors, if any, end: the offset of its table of names, or of its index if it has none.
     pub names: u64,
-    /// The number of sections before the first one that it seals.
+    /// The number of sections in the file before those that it seals.
     pub first: u64,
 }
 
 impl SealedPart {
-    /// The seal at `offset`, if there is one: see docs/format.md, "The seal".
+    /// The seal at `offset`, if there is one (docs/format.md, "The seal").
     pub(super) fn at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<Self>> {
         let mut near = TailBuffer::seal_at(file, size, offset, NEAR_BYTES)?;
         if let Some(seal) = near.parse(offset) {
@@ -55,7 +55,7 @@ impl SealedPart {
         Ok(found.filter(|_| is_previous))
     }
 
-    /// As [`Self::at`], of bytes that were read at once near it. The seal before it is still to be compared.
+    /// Like [`Self::at`], using the bytes in `near`. Does not compare the seal before it.
     pub(super) fn among(
         file: &mut dyn ParallelFile,
         size: u64,
@@ -72,29 +72,29 @@ impl SealedPart {
         Ok(Some(Self { seal, start, anchors, names, first: seal.sections.saturating_sub(rows) }))
     }
 
-    /// The bytes of its table of names, if there is one.
+    /// The size of its table of names; 0 if there is none.
     #[must_use]
     pub fn names_bytes(&self) -> u64 {
         self.seal.index - self.names
     }
 
-    /// The offset of the end of its table of names, and the table once that end was read.
+    /// The offset of the end row in its table of names.
     pub(super) fn end_of_names(&self) -> u64 {
         Table::end_offset(self.seal.index)
     }
 
-    /// The offset of what it seals; that of the first seal includes the header of the file.
+    /// Where the sections that it seals begin; for the first seal, the beginning of the file.
     #[must_use]
     pub fn begin(&self) -> u64 {
         if self.seal.previous == 0 { 0 } else { self.seal.previous + SEAL_BYTES as u64 }
     }
 
-    /// Where the seal before ends, 0 if there is none.
+    /// Where the previous seal ends; 0 if there is none.
     pub(super) fn end_of_previous(&self) -> u64 {
         if self.seal.previous > 0 { self.seal.previous + SEAL_BYTES as u64 } else { 0 }
     }
 
-    /// The seal of which a section of this type and user string is a part.
+    /// The seal to which a section of this type and user string belongs, if it is a part of one.
     pub(super) fn around(
         file: &mut dyn ParallelFile,
         size: u64,
@@ -108,7 +108,7 @@ impl SealedPart {
             _ => {
                 let near = TailBuffer::default();
                 let mut bytes = Bytes { file: &mut *file, size, near: &near };
-                // What follows, in this order, each of which may be missing but the index.
+                // What follows the section, in this order. All but the index may be missing.
                 let mut at = Some(end);
                 let tables = [(ANCHORS, ANCHOR_BYTES), (NAMES, NAME_BYTES), (INDEX, ROW_BYTES)];
                 let before = if user == VIEW {
@@ -137,12 +137,12 @@ impl SealedPart {
     }
 }
 
-/// The bytes up to the end of a seal that are read at once: all that is needed of a seal of few sections.
+/// The bytes before the end of a seal that are read at once: enough for a seal of few sections.
 pub(super) const NEAR_BYTES: u64 = 4096;
-/// The most bytes before these that are read at once if the seal before is among them.
+/// The most bytes before these that are read as well, if the previous seal is among them.
 const MOST_BEFORE: u64 = 12 << 10;
 
-/// The bytes up to the end of a seal, read at once.
+/// The bytes up to the end of a seal, read by one call.
 #[derive(Default)]
 pub(super) struct TailBuffer {
     start: u64,
@@ -150,7 +150,8 @@ pub(super) struct TailBuffer {
 }
 
 impl TailBuffer {
-    /// Reads up to `most` bytes that end with what would be a seal at `offset`, if the file is long enough.
+    /// Reads up to `most` bytes, up to the end of the seal expected at `offset`. Empty if the file is
+    /// shorter.
     pub(super) fn seal_at(file: &mut dyn ParallelFile, size: u64, offset: u64, most: u64) -> Result<Self> {
         let mut this = Self::default();
         if let Some(end) = offset.checked_add(SEAL_BYTES as u64).filter(|&end| end <= size) {
@@ -162,7 +163,8 @@ impl TailBuffer {
         Ok(this)
     }
 
-    /// Reads what lies before, from `offset` on, if that is little: it costs as much as a part of it.
+    /// Reads the bytes before as well, from `offset` on, if they are few: that costs no more than reading
+    /// some of them.
     fn extend_to(&mut self, file: &mut dyn ParallelFile, offset: u64) -> Result<()> {
         if (self.start.saturating_sub(MOST_BEFORE)..self.start).contains(&offset) {
             let mut bytes = Vec::new();
@@ -175,24 +177,24 @@ impl TailBuffer {
         Ok(())
     }
 
-    /// All that was read from `offset` on; empty if that was not read.
+    /// The bytes from `offset` on; empty if they were not read.
     pub(super) fn from(&self, offset: u64) -> &[u8] {
         let place = offset.checked_sub(self.start).and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| self.bytes.get(place..)).unwrap_or_default()
     }
 
-    /// How many bytes were read.
+    /// The number of bytes read.
     pub(super) fn length(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// The bytes at `offset`, if they have the form of a seal.
+    /// The seal at `offset`, if the bytes there have the form of one.
     pub(super) fn parse(&self, offset: u64) -> Option<Seal> {
         self.from(offset).first_chunk().and_then(|bytes| Seal::parse(bytes, offset))
     }
 }
 
-/// Bytes at `offset`, if the file of this size is long enough.
+/// The bytes at `offset`, or `None` if the file is shorter.
 fn bytes_at<const N: usize>(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<[u8; N]>> {
     if offset.checked_add(N as u64).is_none_or(|end| end > size) {
         return Ok(None);
@@ -202,7 +204,7 @@ fn bytes_at<const N: usize>(file: &mut dyn ParallelFile, size: u64, offset: u64)
     Ok(Some(bytes))
 }
 
-/// A file of this size, and bytes of it that were read before.
+/// A file of this size, and some of its bytes that have been read.
 struct Bytes<'a> {
     file: &'a mut dyn ParallelFile,
     size: u64,
@@ -210,13 +212,13 @@ struct Bytes<'a> {
 }
 
 impl Bytes<'_> {
-    /// Bytes at `offset`, if the file is long enough.
+    /// The bytes at `offset`, or `None` if the file is shorter.
     fn at<const N: usize>(&mut self, offset: u64) -> Result<Option<[u8; N]>> {
         let known = self.near.from(offset).first_chunk();
         known.map_or_else(|| bytes_at(&mut *self.file, self.size, offset), |bytes| Ok(Some(*bytes)))
     }
 
-    /// The bytes at `offset`, if they have the form of a seal.
+    /// The seal at `offset`, if the bytes there have the form of one.
     fn seal_at(&mut self, offset: u64) -> Result<Option<Seal>> {
         Ok(self.at(offset)?.and_then(|bytes| Seal::parse(&bytes, offset)))
     }
@@ -226,11 +228,12 @@ impl Bytes<'_> {
         Ok(self.at(offset)?.and_then(|header| parse_table_header(&header, user, element)))
     }
 
-    /// Where the last section of a seal ends, its view, and its anchors: there the table of names begins, or the index if there is none.
-    /// `None` if it seals no sections, and something else is before it.
+    /// Where the last sealed section, the view, and the anchors end; the last of these is where the table of
+    /// names begins, or the index if there is none. `None` if the seal seals no sections, but is not preceded
+    /// directly by another seal.
     fn tables_of(&mut self, seal: &Seal) -> Result<Option<[u64; 3]>> {
         let at = seal.offset() - (TABLE_PADDING_BYTES + ROW_BYTES) as u64;
-        // A wrong row cannot lead elsewhere: the tables must follow one another from this offset to the index.
+        // A wrong row does no harm: the tables must lead from this offset to the index without a gap.
         let end = match seal.rows() {
             0 => seal.previous + SEAL_BYTES as u64,
             _ => {
@@ -239,7 +242,7 @@ impl Bytes<'_> {
             }
         };
         let view = self.view_before(end, seal.index)?.unwrap_or(end);
-        // The last entry of the anchors is their checksum.
+        // The last element of the anchors is their checksum.
         let anchors = self.table_before(view, seal.index, ANCHORS, ANCHOR_BYTES)?;
         let names = anchors.unwrap_or(view);
         let table = self.table_before(names, seal.index, NAMES, NAME_BYTES)?;
@@ -249,13 +252,14 @@ impl Bytes<'_> {
         })
     }
 
-    /// The end of the block of a view at `offset`, if there is one that ends before `index` or there.
+    /// The end of the view's block at `offset`, if there is one that ends at or before `index`.
     fn view_before(&mut self, offset: u64, index: u64) -> Result<Option<u64>> {
         let head: Option<[u8; BLOCK_HEAD_BYTES]> = if offset < index { self.at(offset)? } else { None };
         Ok(head.and_then(|head| end_of_view(&head, offset)).filter(|&end| end <= index))
     }
 
-    /// The end of the table of this name at `offset`, if there is one with elements that ends before `index` or there.
+    /// The end of the table with this name at `offset`, if there is one with elements that ends at or before
+    /// `index`.
     fn table_before(&mut self, offset: u64, index: u64, user: &[u8], element: usize) -> Result<Option<u64>> {
         let count = if offset < index { self.table_at(offset, user, element)? } else { None };
         let end = count.filter(|&count| count > 1).and_then(|count| table_end(offset, count, element));
@@ -268,24 +272,25 @@ fn table_end(offset: u64, count: u64, element: usize) -> Option<u64> {
     count.checked_mul(element as u64)?.checked_add(TABLE_FRAME_BYTES)?.checked_add(offset)
 }
 
-/// The bytes that are read at once to find a seal.
+/// The bytes that are searched for a seal at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
 /// Sections begin at multiples of this number of bytes.
 pub(super) const STEP: usize = 32;
 
-/// Whether a section may begin here that is a seal.
+/// Whether a section that begins with these bytes may be a seal.
 pub(super) fn begins_seal(line: &[u8]) -> bool {
     line.strip_prefix(b"B ").is_some_and(|user| user.starts_with(SEAL))
 }
 
-/// How much of a file is read.
+/// How much of a file a reader sees.
 #[derive(Clone, Copy)]
 pub(super) enum Extent {
-    /// All of it, the sections of seals too.
+    /// All of it, including the sections of seals.
     Raw,
-    /// All of it.
+    /// All of it, without the sections of seals.
     All,
-    /// Of one that was created to be sealed, what is before its last seal; before the first one, its header.
+    /// The part before the last seal if the file was created to be sealed; only the header if it has no seal
+    /// yet.
     ToSeal,
 }
 
@@ -298,7 +303,8 @@ impl Extent {
         }
     }
 
-    /// Where a file of this size ends. A job that appends may remove meanwhile what another one has left: then, where it ends now.
+    /// Finds where the file ends. If another job shortens it meanwhile, because it removes what a killed job
+    /// has left, starts again.
     pub fn ends(self, file: &mut dyn ParallelFile, mut size: u64) -> Result<Ends> {
         loop {
             match self.ends_at(file, size) {
@@ -338,20 +344,21 @@ impl Extent {
         Ok(Ends { file: size, read, sections, first, seal })
     }
 
-    /// Where the file ends now, of which `before` was read: an error if that is no longer its beginning, as far as its last seal tells.
+    /// Finds where the file ends now. Returns an error if its last seal shows that it does not continue
+    /// `before`.
     pub fn grown(self, file: &mut dyn ParallelFile, before: Ends) -> Result<Ends> {
         let size = file.size()?;
         let now = self.ends(file, size)?;
         if now.read < before.read {
             let (found, known) = (now.read, before.read);
-            // What is committed gets shorter only by another job.
+            // Only another job shortens the committed part of a file.
             let kind = if before.seal == 0 { ErrorKind::ShortFile } else { ErrorKind::FileInUse };
             let words = format!(
                 "refresh: the file has shrunk: {found} bytes can be read, {known} before: open it again"
             );
             return Err(Error::new(kind, words).at(found));
         }
-        // The end was looked for first: what has this seal still, had it then.
+        // The end was read before: if the file still has this seal, it had it then.
         if before.seal != 0 && seal_ending(file, now.file, before.read)? != before.seal {
             return Err(gone_back(before.read - SEAL_BYTES as u64));
         }
@@ -359,22 +366,23 @@ impl Extent {
     }
 }
 
-/// The error for a file of which the seal at this offset is another one now.
+/// The error for a file that no longer has the seal at this offset.
 pub(super) fn gone_back(offset: u64) -> Error {
     let words =
         "refresh: another job has removed what was read, and committed other data there: open the file again";
     Error::new(ErrorKind::FileInUse, words).at(offset)
 }
 
-/// The checksum of the seal that ends there in a file of this size; 0 if there is none.
+/// The checksum of the seal that ends at `end` in a file of this size; 0 if there is none.
 fn seal_ending(file: &mut dyn ParallelFile, size: u64, end: u64) -> Result<u64> {
     let Some(offset) = end.checked_sub(SEAL_BYTES as u64) else { return Ok(0) };
     let bytes = bytes_at(file, size, offset)?;
     Ok(bytes.and_then(|bytes| Seal::parse(&bytes, offset)).map_or(0, |seal| seal.crc))
 }
 
-/// Where the seal is that ended a file and is damaged, if there is one: what it committed must not be taken for what a killed job
-/// has left. The index before it tells, or its own name. A file of this size does not end with a seal.
+/// For a file of this size that does not end with a seal: the offset of the damaged seal that did end it, if
+/// there is one, according to its name or the index before it. What it committed must not be mistaken for the
+/// remains of a killed job.
 pub(super) fn damaged_end(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
     const BYTES: usize = INDEX_END_BYTES + SEAL_BYTES;
     let at = size.checked_sub(BYTES as u64).filter(|at| at.is_multiple_of(STEP as u64));
@@ -388,15 +396,15 @@ pub(super) fn damaged_end(file: &mut dyn ParallelFile, size: u64) -> Result<Opti
     Ok(is_damaged.then_some(at + INDEX_END_BYTES as u64))
 }
 
-/// What the end of a file says that is being cut.
+/// An announcement, at the end of a file, that the file is being truncated.
 pub(super) enum Announcement {
-    /// A note: the end of the seal to which it is cut.
+    /// A note with the new end, which is that of a seal.
     Note(u64),
-    /// A new end, to which it is still to be moved.
+    /// A new end, which is still to be moved to its place.
     NewEnd(NewEnd),
 }
 
-/// What the end of a file of this size says, if that is being cut. One read, for most files.
+/// The announcement at the end of a file of this size, if there is one. Takes one read for most files.
 pub(super) fn announced(file: &mut dyn ParallelFile, size: u64) -> Result<Option<Announcement>> {
     let most = to_usize(size.min(NEW_END_LAST_BYTES as u64));
     if most < TRUNCATION_BYTES || !size.is_multiple_of(STEP as u64) {
@@ -423,7 +431,8 @@ pub(super) fn announced(file: &mut dyn ParallelFile, size: u64) -> Result<Option
     Ok(stays.then_some(Announcement::NewEnd(found)))
 }
 
-/// Where a file of this size ends for readers that is being cut: where the seal ends that stays, or the header.
+/// Where a file that is being truncated ends for readers: at the end of the last remaining seal, or of the
+/// header.
 pub(super) fn truncated_to(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
     Ok(announced(file, size)?.map(|found| match found {
         Announcement::Note(length) => length,
@@ -431,20 +440,21 @@ pub(super) fn truncated_to(file: &mut dyn ParallelFile, size: u64) -> Result<Opt
     }))
 }
 
-/// Whether the header of the file has the mark of those that are to be sealed. What is wrong with the header is said when it is read.
+/// Whether the file's header has the mark of a file to be sealed. A wrong header is reported when it is read.
 fn is_to_be_sealed(file: &mut dyn ParallelFile, size: u64) -> Result<bool> {
     let header = bytes_at::<FILE_HEADER_BYTES>(file, size, 0)?;
     Ok(header.is_some_and(|header| parse_file_header(&header).is_ok_and(|header| header.has_seal_mark())))
 }
 
-/// Where the header of a file of this size ends: with the block that has room for the superblock of HDF5, if there is one.
+/// Where the header of a file of this size ends. It includes the block that is reserved for the HDF5
+/// superblock, if any.
 pub(super) fn end_of_header(file: &mut dyn ParallelFile, size: u64) -> Result<u64> {
     let short = FILE_HEADER_BYTES as u64;
     let block = bytes_at(file, size, short)?;
     Ok(if block.is_some_and(|block| is_reserved(&block)) { LONG_HEADER_BYTES } else { short })
 }
 
-/// The end of the last seal of a file. All that follows it is read.
+/// The end of the last seal of a file. Reads all that follows it.
 fn last_seal(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
     let step = STEP as u64;
     let (mut end, mut bytes) = (size.next_multiple_of(step), Vec::new());
@@ -466,11 +476,11 @@ fn last_seal(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
     Ok(None)
 }
 
-/// The end of the sections of a file, after which there are only seals, and the checksum of the last of these; without a seal, the end of
-/// the file and 0.
+/// The end of the sections of a file that only seals follow, and the checksum of the last of these. Without a
+/// seal, the end of the file and 0.
 fn end_of_sections(file: &mut dyn ParallelFile, size: u64) -> Result<(u64, u64)> {
     let (mut end, mut last) = (size, 0);
-    // A seal of no sections directly follows the one before.
+    // A seal of no sections follows the previous one directly.
     while let Some(offset) = end.checked_sub(SEAL_BYTES as u64)
         && let Some(sealed) = SealedPart::at(file, size, offset)?
     {
@@ -485,7 +495,7 @@ fn end_of_sections(file: &mut dyn ParallelFile, size: u64) -> Result<(u64, u64)>
     Ok((end, last))
 }
 
-/// Whether a section with this header may be a part of a seal.
+/// Whether a section with this header may belong to a seal.
 #[inline(always)]
 pub(super) fn may_be_of_seal(section_type: SectionType, user: &[u8], size: u64) -> bool {
     match section_type {

@@ -23,25 +23,26 @@ use scda_format::names::{NAME_BYTES, Name, SealRow};
 use scda_format::padding::LineBreak;
 use scda_format::seal::{SEAL, SEAL_BYTES};
 
-/// The rows that are read at once.
+/// The number of rows that are read at a time.
 const ROWS: u64 = 1 << 14;
-/// The bytes that are searched for a seal at once.
+/// The bytes that are searched for a seal at a time.
 const SEARCH_BYTES: u64 = 1 << 20;
 
-/// The seals that a file has.
+/// The seals of a file.
 pub struct Seals {
-    /// The first one comes first.
+    /// The seals, in the order of the file.
     pub all: Vec<SealedPart>,
-    /// Why there is none before the first one, although it says that there is.
+    /// The error if the first one refers to an earlier seal that is not there.
     pub fault: Option<Error>,
 }
 
-/// What tools see of a file that check, list or truncate it: its seals and their indexes, the superblock of HDF5, sections by their offset.
-/// What does not say otherwise is for a process that reads alone.
+/// Gives tools that check, list or truncate a file access to its seals and their indexes, the HDF5
+/// superblock, and sections by offset. Unless stated otherwise, its methods are for a process that reads
+/// alone.
 pub struct Inspector<'a>(pub(super) &'a mut Reader);
 
 impl Reader {
-    /// The file as a tool sees it that checks or lists it.
+    /// The file as seen by a tool that checks or lists it.
     pub fn inspect(&mut self) -> Inspector<'_> {
         Inspector(self)
     }
@@ -49,8 +50,8 @@ impl Reader {
 
 #[allow(clippy::missing_errors_doc)] // of a damaged file, any
 impl Inspector<'_> {
-    /// The seals; of a file that is being cut, those that stay. If none ends the file, the last one is found by walking, and where damage ends the walk by searching the
-    /// rest of the file for it.
+    /// The seals, of a file that is being truncated the remaining ones. If no seal ends the file, the last
+    /// one is found by walking; where damage ends the walk, the rest of the file is searched.
     pub fn seals(&mut self) -> Result<Seals> {
         self.0.session.operate(|state| {
             state.sections().check_alone("the list of seals")?;
@@ -61,9 +62,9 @@ impl Inspector<'_> {
         })
     }
 
-    /// Compares what belongs to a seal itself, the last one of these, which are all up to it: the
-    /// checksums of its tables, the rows with one another, their order, and the table of names with
-    /// the seals and indexes before it.
+    /// Checks everything that belongs to the last seal of `seals`, which lists all seals up to it: the
+    /// checksums of its tables, its rows and their order, and its table of names, which is compared with the
+    /// seals and indexes before it.
     pub fn check_seal(&mut self, seals: &[SealedPart]) -> Result<()> {
         self.0.session.operate(|state| {
             seals.last().map_or(Ok(()), |sealed| state.inspector().check_tables(sealed))?;
@@ -71,13 +72,13 @@ impl Inspector<'_> {
         })
     }
 
-    /// Compares the checksum of the index.
+    /// Verifies the checksum of the index.
     pub fn check_index(&mut self, sealed: &SealedPart) -> Result<()> {
         self.0.session.operate(|state| Ok(compare_index(state.sections().input().file(), &sealed.seal)?))
     }
 
-    /// Reads some rows, which must go on where those before them end: at offset `begin` of the file. The checksum of the
-    /// index is to be compared before.
+    /// Reads some rows, the first of which must begin at offset `begin`. The checksum of the index must have
+    /// been verified.
     pub fn read_rows(
         &mut self,
         sealed: &SealedPart,
@@ -88,8 +89,8 @@ impl Inspector<'_> {
         self.0.session.operate(|state| Ok(state.inspector().read_index_rows(sealed, first, begin, rows)?))
     }
 
-    /// Compares a row with the header of its section, with the sizes of its elements, and with its anchors, which follow
-    /// `anchors` anchors of the sections before it.
+    /// Compares a row with its section's header and element sizes, and with its anchors, which follow the
+    /// `anchors` anchors of earlier sections.
     pub fn compare_row(&mut self, sealed: &SealedPart, number: u64, row: &Row, anchors: u64) -> Result<()> {
         self.0.session.operate(|state| {
             let compared = state.inspector().compare_row(sealed, number, row, anchors);
@@ -99,7 +100,8 @@ impl Inspector<'_> {
         })
     }
 
-    /// The error for a section whose bytes have the checksum `found`, and not that of its row: it tells what differs.
+    /// The error for a section whose bytes have the checksum `found`, which differs from that in its row. It
+    /// locates the difference.
     pub fn locate(
         &mut self,
         sealed: &SealedPart,
@@ -115,11 +117,11 @@ impl Inspector<'_> {
         })
     }
 
-    /// Compares what the format leaves open with what this library writes: the paddings and line breaks of the
-    /// current section, of both sections if it is decoded; before the first section, those of the file
-    /// header. For a process that reads alone. The section goes on.
+    /// Compares the paddings and line breaks, which the format leaves free, with those that this library
+    /// writes: in the current section, in both sections of a decoded pair, or, before the first section, in
+    /// the file header. For a process that reads alone. The section stays current.
     ///
-    /// Any bytes there are valid, so that no other function looks at them.
+    /// All such bytes are valid, so no other function checks them.
     ///
     /// # Errors
     /// `Format` for the first difference; `ShortFile`, `Range` and `Decode` for the sizes of elements, `Usage`,
@@ -129,14 +131,15 @@ impl Inspector<'_> {
         self.0.session.operate(|state| Canonical::new(state.sections(), line_break).check(header))
     }
 
-    /// Reads what is left of a damaged file, for a process that reads alone. From now on
+    /// Lets a process that reads alone read what is left of a damaged file. From now on
     ///
-    /// - an error leaves the file open, and the reader where it was: other ranges of the section can be read, or
-    ///   after [`Reader::seek`] other sections;
-    /// - a section that the end of the file cuts is an error only where its missing bytes are read: as a whole, by
-    ///   ranges that the file does not have, or by [`Reader::skip`]. Its header is returned if it is whole.
+    /// - an error leaves the file open and the reader where it was, so that other ranges of the section can
+    ///   be read, or other sections after [`Reader::seek`];
+    /// - a truncated section is an error only when missing bytes are read: by reading it as a whole, by
+    ///   ranges that the file does not have, or by [`Reader::skip`]. Its header is returned if it is
+    ///   complete.
     ///
-    /// A count that is damaged, and larger than it was, cannot be told from a section that is cut.
+    /// A damaged count that is too large cannot be distinguished from a truncated section.
     ///
     /// # Errors
     /// `Usage` if there is more than one rank.
@@ -144,15 +147,15 @@ impl Inspector<'_> {
         self.0.session.operate(|state| Ok(state.sections().tolerate_damage()?))
     }
 
-    /// The number of sections that are sealed: 0 if no seal ends what is read. Collective.
+    /// The number of sealed sections: 0 if the part being read does not end with a seal. Collective.
     ///
     /// # Errors
-    /// Those of [`Reader::sections`].
+    /// The errors of [`Reader::sections`].
     pub fn sealed_sections(&mut self) -> Result<u64> {
         self.0.session.operate(|state| state.lookup().sealed_sections())
     }
 
-    /// The bytes of the file when it was opened. Not collective. `None` after an error.
+    /// The size of the file when it was opened. `None` after an error. Not collective.
     #[must_use]
     pub fn file_size(&self) -> Option<u64> {
         self.0.session.state().map(|state| state.sections.ends().file)
@@ -160,7 +163,8 @@ impl Inspector<'_> {
 }
 
 impl Section {
-    /// If this section looks like a part of a seal: the error that it is none. Seals themselves are not read as sections.
+    /// The error for a section that looks like a part of a seal but is not: proper seals are not read as
+    /// sections.
     #[doc(hidden)]
     #[must_use]
     pub fn broken_seal(&self) -> Option<Error> {
@@ -173,16 +177,16 @@ impl Section {
     }
 }
 
-/// An error for a section whose checksum is wrong.
+/// An error that locates the damage in a section whose checksum is wrong.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct LocatedError {
     pub error: Error,
-    /// Its offset is that of the one byte that differs.
+    /// True if the error's offset is that of the only byte that differs.
     pub is_exact: bool,
 }
 
-/// Looks at the seals of a file.
+/// Checks the seals of a file.
 pub(super) struct SealInspector<'a> {
     sections: &'a mut Sections,
 }
@@ -230,7 +234,7 @@ impl SealInspector<'_> {
         Ok(seals)
     }
 
-    /// The last seal, by walking, or searching where damage ends the walk.
+    /// Finds the last seal by walking, or by searching where damage ends the walk.
     pub(super) fn find_last_seal(&mut self) -> Result<Option<SealedPart>> {
         self.sections.advance(self.sections.ends().first);
         let mut last = None;
@@ -246,7 +250,7 @@ impl SealInspector<'_> {
         }
     }
 
-    /// The last seal from `start` on that leads back to a first one.
+    /// The last seal at or after `start` from which a chain of seals leads back to the first one.
     pub(super) fn search_last_seal(&mut self, start: u64) -> Result<Option<SealedPart>> {
         let begins_seal = [b"B ", SEAL, b" "].concat();
         let (mut at, mut bytes, mut last) = (start.next_multiple_of(COUNT_BYTES as u64), Vec::new(), None);
@@ -263,7 +267,7 @@ impl SealInspector<'_> {
         Ok(last)
     }
 
-    /// The seal at this offset, if there is one, and all those before it.
+    /// The seal at this offset, if it and all seals before it are there.
     fn whole_chain(&mut self, offset: u64) -> Result<Option<SealedPart>> {
         let found = self.sections.seals().seal_at(offset)?;
         let mut next = found;
@@ -319,8 +323,8 @@ impl SealInspector<'_> {
         Ok(())
     }
 
-    /// Compares a table of names with all that it repeats. An index that is damaged, and with which
-    /// the names cannot be compared, is an error of its own.
+    /// Compares a table of names with everything that it repeats. If an index is damaged, so that the names
+    /// cannot be compared with it, that is reported separately.
     fn check_names(&mut self, seals: &[SealedPart]) -> Result<()> {
         let Some(sealed) = seals.last().filter(|sealed| sealed.names_bytes() > 0) else { return Ok(()) };
         let table = read_table(self.sections.input().file(), sealed)?;
@@ -435,7 +439,8 @@ impl SealInspector<'_> {
         })
     }
 
-    /// Compares a row with the sizes of the elements of its section, and hands out where each element is that has an anchor.
+    /// Compares a row with the element sizes of its section, and passes the offset of each anchored element
+    /// to the caller.
     pub(super) fn compare_sizes(
         &mut self,
         row: &Row,
@@ -484,7 +489,7 @@ impl SealInspector<'_> {
     }
 }
 
-/// The last seal up to which one leads to the next.
+/// Walks from one seal to the next, and stores the last one reached.
 fn walk_seals(sections: &mut Sections, last: &mut Option<SealedPart>) -> Result<(), Failure> {
     while sections.look_at_section(false)? {
         let Some(&section) = sections.header() else { break };

@@ -1,4 +1,5 @@
-//! Finds the newest whole file among those that a rotating name has had: the one that a job restarts from.
+//! Finds the newest complete file among those that have had a rotating name: the one from which a job
+//! restarts.
 
 use crate::file::options::{ReadOptions, WriteOptions};
 use crate::file::reader::Reader;
@@ -10,8 +11,8 @@ use scda_storage::file_system;
 use scda_storage::names::kept_target_path;
 use std::path::{Path, PathBuf};
 
-/// Whether a file is one of those that [`ReadOptions::keep`] keeps: an older one if it is whole; the newest one also if a job can restart
-/// from it, or if that cannot be told. Not collective.
+/// Whether [`ReadOptions::keep`] keeps this file: an older one if it is complete; the newest one also if a
+/// job can restart from it, or if that is unknown. Not collective.
 pub(crate) fn is_kept(path: &Path, is_newest: bool) -> bool {
     match is_whole(path) {
         Ok(true) => true,
@@ -24,7 +25,7 @@ pub(crate) fn is_kept(path: &Path, is_newest: bool) -> bool {
     }
 }
 
-/// Whether a seal ends the file; without seals, whether its last section does.
+/// Whether the file ends with a seal; of a file without seals, whether its last section is complete.
 fn is_whole(path: &Path) -> Result<bool> {
     let params = ReadOptions { to_seal: false, ..alone(&ReadOptions::default()) };
     let mut file = Reader::open(Solo, path, &params)?;
@@ -37,7 +38,7 @@ fn is_whole(path: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// The parameters with which one process opens one file.
+/// The parameters for opening one file on one process.
 fn alone(params: &ReadOptions) -> ReadOptions {
     let mut alone = ReadOptions { keep: 0, ..params.clone() };
     alone.tuning.driver = Driver::Posix;
@@ -48,7 +49,8 @@ fn alone(params: &ReadOptions) -> ReadOptions {
     alone
 }
 
-/// Which file is opened, by its age: with [`ReadOptions::keep`], rank 0 looks. `path` is as the file system knows it. Collective.
+/// The age of the file to open. With [`ReadOptions::keep`], rank 0 looks for it. `path` is as the file system
+/// knows it. Collective.
 pub(super) fn agreed_age(team: &mut Team, path: &Path, params: &ReadOptions) -> Result<u64, Failure> {
     if params.keep == 0 {
         return Ok(0);
@@ -58,8 +60,8 @@ pub(super) fn agreed_age(team: &mut Team, path: &Path, params: &ReadOptions) -> 
     Ok(age)
 }
 
-/// The file that is continued where one of this name is to be written, if that is an older one, because those after it are missing or torn. `path`
-/// is as the file system knows it. Collective.
+/// The file to continue when one of this name is to be written, if that is an older one because newer ones
+/// are missing or torn. `path` is as the file system knows it. Collective.
 pub(in crate::file) fn newest_whole(
     team: &mut Team,
     path: &Path,
@@ -69,7 +71,7 @@ pub(in crate::file) fn newest_whole(
         return Ok(None);
     }
     let reading = ReadOptions { keep: params.keep, tuning: params.tuning.clone(), ..ReadOptions::default() };
-    // What is wrong with the newest one, if no older one is whole, opening it says.
+    // If no older file is complete, opening the newest one reports what is wrong with it.
     let mine = match team.rank() {
         0 if !is_whole(path).unwrap_or(false) => age_of_last_whole(path, &reading).unwrap_or(0),
         _ => 0,
@@ -78,11 +80,11 @@ pub(in crate::file) fn newest_whole(
     Ok((age > 0).then(|| kept_target_path(path, path, age)))
 }
 
-/// How many files of this name are newer than the last one that has a seal, of those that [`ReadOptions::keep`] names. If none has,
-/// the error is that of the newest one.
+/// How many of the files that [`ReadOptions::keep`] names are newer than the last one with a seal. If none
+/// has a seal, returns the error of the newest one.
 fn age_of_last_whole(path: &Path, params: &ReadOptions) -> Result<u64> {
     let alone = alone(params);
-    // Names that belong to something else do not count, as when the file is written.
+    // Names that belong to something else are skipped, as they are when the file is written.
     let (mut first, mut age, mut left) = (None, 0, params.keep + 1);
     while left > 0 {
         let name = kept_target_path(path, path, age);
@@ -99,7 +101,7 @@ fn age_of_last_whole(path: &Path, params: &ReadOptions) -> Result<u64> {
                 .in_file(&quote_path(&name)),
             Err(error) => error,
         };
-        // Also one in the middle may be missing: a job was killed while it renamed them.
+        // One in the middle may be missing, too, if a job was killed while renaming them.
         if !is_of_damage(&error) && error.kind() != ErrorKind::NoSuchFile {
             return Err(error);
         }
@@ -108,7 +110,7 @@ fn age_of_last_whole(path: &Path, params: &ReadOptions) -> Result<u64> {
     Err(first.unwrap_or_else(|| Error::new(ErrorKind::Internal, "no file was opened")))
 }
 
-/// Whether the error is about what is in the file, so that an older one may be whole.
+/// Whether the error concerns the contents of the file, so that an older one may be complete.
 fn is_of_damage(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -122,7 +124,7 @@ mod tests {
     use crate::{Encode, WriteOptions, Writer, run_on_threads};
     use scda_storage::names::kept_path;
 
-    /// What all ranks find in the last whole file of this name: its number and its age; or the code of their error.
+    /// The number and age of the last complete file, on all ranks; or the code of their error.
     fn found(path: &Path, keep: u64) -> Result<(u8, u64), i32> {
         let params = ReadOptions { keep, ..ReadOptions::default() };
         let all = run_on_threads(3, |comm| {
@@ -162,7 +164,7 @@ mod tests {
         cut(0, 200);
         assert_eq!(found(&path, 2), Ok((2, 1)));
         cut(1, 0);
-        // It does not count.
+        // Such a name does not count.
         assert_eq!((found(&path, 2), found(&path, 1)), (Ok((1, 2)), Ok((1, 2))));
         std::fs::remove_file(&path).unwrap();
         assert_eq!(found(&path, 2), Ok((1, 2)));
@@ -170,7 +172,7 @@ mod tests {
         assert_eq!(found(&path, 2), Ok((1, 2)));
         cut(2, 64);
         assert_eq!(found(&path, 2), Err(ErrorKind::NoSuchFile.code()));
-        // Bare sections do not say whether they are whole.
+        // Without a seal, sections do not show whether the file is complete.
         write(4, false);
         assert_eq!(found(&path, 2), Err(ErrorKind::Format.code()));
         assert_eq!(found(&path, 0), Ok((4, 0)));

@@ -11,9 +11,9 @@ use scda_format::layout::SectionLayout;
 use scda_format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use scda_format::{COUNT_BYTES, SECTION_HEADER_BYTES, crc};
 
-/// In no longer section a single byte is looked for, which takes some seconds for each GiB.
+/// In longer sections no single wrong byte is searched for, because that takes some seconds for each GiB.
 const SEARCHED_BYTES: u64 = 4 << 30;
-/// No padding of data is shorter.
+/// The shortest padding of data.
 const LEAST_PADDING: u64 = 7;
 
 impl SealInspector<'_> {
@@ -39,7 +39,7 @@ impl SealInspector<'_> {
         let at = sealed.row_offset(number);
         let (what, offset) = match self.sections().index().compare_with_header(row, at) {
             Err(error) if error.kind().is_of_file() => {
-                // What differs from the row is an error of the row.
+                // The header differs from the row: an error of the row.
                 let offset = error.offset().filter(|offset| (row.offset..row.end()).contains(offset));
                 ("header", offset.unwrap_or(row.offset))
             }
@@ -51,7 +51,7 @@ impl SealInspector<'_> {
         Ok(LocatedError { error, is_exact: false })
     }
 
-    /// What differs, and where that begins, if the header does not.
+    /// What differs after the header, and where the difference begins.
     fn beyond_header(&mut self, row: &Row) -> Result<(&'static str, u64)> {
         let Some(layout) = self.data_layout(row) else { return Ok(("header or sizes", row.offset)) };
         match self.compare_sizes(row, false, |_, _, _| Ok(())) {
@@ -76,7 +76,7 @@ impl SealInspector<'_> {
         Ok((if is_padding { "data" } else { "data or padding" }, layout.data))
     }
 
-    /// Which part of the section a byte is in.
+    /// The part of the section to which a byte belongs.
     fn part_at(&mut self, row: &Row, at: u64) -> &'static str {
         if row.section.is_none() {
             return "header";
@@ -101,13 +101,13 @@ impl SealInspector<'_> {
             _ if at < entries => "header",
             _ if at < data => "sizes",
             _ if at < padding => "data",
-            // Inline data have none.
+            // Inline sections have no padding.
             _ if row.section == Some(SectionType::Inline) => "data",
             _ => "padding",
         }
     }
 
-    /// The layout of the section that has the data, as far as the file tells how many there are.
+    /// The layout of the section that has the data, as far as the file gives its counts.
     fn data_layout(&mut self, row: &Row) -> Option<SectionLayout> {
         if !row.is_compressed {
             return row.data_section(0);

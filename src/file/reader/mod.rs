@@ -61,26 +61,26 @@ pub struct Section {
     pub section_type: SectionType,
     /// The user string.
     pub user: UserString,
-    /// The number of elements N of an array or varray, else 0.
+    /// The number of elements N of an array or varray; otherwise 0.
     pub count: u64,
-    /// The bytes E of a block or of each element of an array, else 0.
+    /// The bytes E of a block, or of each element of an array; otherwise 0.
     pub size: u64,
     /// Whether the data are decompressed when they are read.
     pub decoded: bool,
-    /// Where the section begins in the file, in bytes; the first one of the two that stand for a
-    /// compressed section which is decoded.
+    /// The offset of the section in the file, in bytes; for a decoded section, of the first section of the
+    /// pair.
     pub offset: u64,
-    /// Where the data begin in the file, as they are stored there: plain, or compressed.
+    /// The offset of the data as stored in the file, plain or compressed.
     pub data_offset: u64,
 }
 
 /// A file that is being read.
 ///
-/// All functions that do not say otherwise are collective: every rank calls them in the same order, with the same arguments
-/// except for the memory for its own data. After [`Reader::next_section`] the data of the section
-/// must be read, or skipped by giving no memory for them. After an error the file is closed on all
-/// ranks, and further calls are errors, unless [`Inspector::tolerate_damage`] was called; memory that was
-/// given to the failed call has unspecified contents.
+/// All methods are collective unless stated otherwise: every rank calls them in the same order and with the
+/// same arguments, except for the memory for its own data. After [`Reader::next_section`], the data of the
+/// section must be read, or skipped by passing no memory for them. After an error, the file is closed on all
+/// ranks and further calls are errors, unless [`Inspector::tolerate_damage`] was called; the memory passed to
+/// the failed call has unspecified contents.
 ///
 /// ```
 /// use scda::{ReadOptions, Reader, Sink, Solo};
@@ -106,13 +106,13 @@ pub struct Reader {
     session: Session<ReaderState>,
 }
 
-/// What a [`Reader`] has while its file is open.
+/// The state of a [`Reader`] whose file is open.
 pub struct ReaderState {
     sections: Sections,
     lookup: LookupCache,
     datasets: ReadCache,
     streams: StreamsCache,
-    /// Whether closing was begun, and nothing else may follow.
+    /// Whether closing has begun, after which no other call is allowed.
     is_closing: bool,
 }
 
@@ -120,17 +120,18 @@ impl Reader {
     /// Opens a file and reads its header (paper, section A.3).
     ///
     /// # Errors
-    /// `Format`, `UnsupportedVersion`, `ShortFile`, `Argument` for parameters without meaning, `Checksum` with
+    /// `Format`, `UnsupportedVersion`, `ShortFile`, `Argument` for invalid parameters, `Checksum` with
     /// [`ReadOptions::verify`], and the errors of the file system.
     pub fn open(comm: impl Communicator + 'static, path: &Path, params: &ReadOptions) -> Result<Self> {
         open_if_valid(Box::new(comm), Ok(path), Ok(params.clone()))
     }
 
-    /// As [`Self::open`], for a process that reads alone: a file that it has open ([`SharedFile`](crate::SharedFile)), or
-    /// [anything that can be read at offsets](crate::ReadAtFile). `name` stands for it in errors.
+    /// Like [`Self::open`], for a process that reads alone from a file that it has open
+    /// ([`SharedFile`](crate::SharedFile)), or from [anything that can be read at
+    /// offsets](crate::ReadAtFile). Errors refer to it as `name`.
     ///
     /// # Errors
-    /// Those of [`Self::open`], and `Io` and others for those of `file`.
+    /// The errors of [`Self::open`], and those of `file`, for example `Io`.
     pub fn open_at(file: impl ParallelFile + 'static, name: &Path, params: &ReadOptions) -> Result<Self> {
         let opened = open_by(Box::new(Solo), Ok(name), Ok(params.clone()), |team, _, params| {
             if params.keep > 0 {
@@ -145,32 +146,35 @@ impl Reader {
         Ok(Reader { path: name.to_owned(), ..opened? })
     }
 
-    /// The file that was opened: with [`ReadOptions::keep`], perhaps an older one than that of the name.
+    /// The path of the open file: with [`ReadOptions::keep`], perhaps an older file than that of the name.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Which of the files that the name had was opened: 0 is the newest. See [`ReadOptions::keep`].
+    /// The age of the open file among those that the name has had: 0 is the newest. See
+    /// [`ReadOptions::keep`].
     #[must_use]
     pub fn age(&self) -> u64 {
         self.age
     }
 
-    /// The header of the file: its user string, and the vendor string, the program that wrote it. Its line breaks need not be those of the
-    /// rest: [`Inspector::check_canonical`] tells.
+    /// The file header: its user string, and the vendor string, which names the program that wrote the file.
+    /// Line breaks in the rest of the file may differ from those of the header: see
+    /// [`Inspector::check_canonical`].
     #[must_use]
     pub fn header(&self) -> &FileHeader {
         &self.header
     }
 
-    /// Where the time of this rank went, since the file was opened. Not collective. `None` after an error.
+    /// How this rank has spent its time since the file was opened. `None` after an error. Not collective.
     #[must_use]
     pub fn statistics(&self) -> Option<Statistics> {
         self.session.state().map(|state| state.sections.statistics())
     }
 
-    /// How many bytes after the last seal are not read: see [`ReadOptions::to_seal`]. Not collective. `None` after an error.
+    /// The number of bytes after the last seal that are not read (see [`ReadOptions::to_seal`]). `None` after
+    /// an error. Not collective.
     #[must_use]
     pub fn left_out(&self) -> Option<u64> {
         self.session.state().map(|state| {
@@ -179,34 +183,37 @@ impl Reader {
         })
     }
 
-    /// Looks whether the file has grown by what another job has committed meanwhile, and reads on to there; with
-    /// [`ReadOptions::to_seal`] off, by anything. The position stays. Tells whether there is more. Collective.
+    /// Checks whether the file has grown, and if so, makes the new part readable: what another job has
+    /// committed meanwhile, or with [`ReadOptions::to_seal`] off, anything. The position does not change.
+    /// Returns whether there is more to read. Collective.
     ///
     /// # Errors
-    /// `FileInUse` if a job rolled back a seal that was read ([`WriteOptions::append_after`](crate::WriteOptions::append_after)), or created the file anew: open it again. The
-    /// last seal is compared, and on rank 0 those by which sections were found; what no seal ends is not. `ShortFile` if a file that
-    /// does not end with a seal has become shorter. Also the errors of the file system.
+    /// `FileInUse` if a job has rolled back a seal that was read
+    /// ([`WriteOptions::append_after`](crate::WriteOptions::append_after)) or created the file anew: open it
+    /// again. This is noticed by the last seal and, on rank 0, by the seals with which sections were found;
+    /// data without a seal are not compared. `ShortFile` if a file that does not end with a seal has become
+    /// shorter. Also the errors of the file system.
     pub fn refresh(&mut self) -> Result<bool> {
         self.session.operate(ReaderState::refresh)
     }
 
-    /// Whether a seal ends the file, so that all of it is sealed. Not collective. With [`ReadOptions::raw`], and after an
-    /// error, there is no telling: false.
+    /// Whether the file ends with a seal, so that all of it is sealed. Always false with [`ReadOptions::raw`]
+    /// and after an error. Not collective.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
         self.session.state().is_some_and(|state| state.sections.is_sealed())
     }
 
-    /// Whether no section follows: the seals at the end of a file are none. Not collective. As long as data of a section are expected, and
-    /// after an error, there is no telling: false and true.
+    /// Whether no section follows; the seals at the end of a file are not sections. Not collective. While the
+    /// data of a section remain to be read the result is false, and after an error it is true.
     #[must_use]
     pub fn at_end(&self) -> bool {
         self.session.state().is_none_or(|state| state.sections.at_end())
     }
 
-    /// Reads the header of the next section (paper, section A.5.1); `None` at the end of the file.
-    /// With `decode`, a compressed section appears as what was compressed; else as the two
-    /// sections that the file has. The sections of seals are passed over, unless [`ReadOptions::raw`] is set.
+    /// Reads the header of the next section (paper, section A.5.1); `None` at the end of the file. With
+    /// `decode`, the two sections of a compressed one appear as the original section. The sections of seals
+    /// are skipped, unless [`ReadOptions::raw`] is set.
     ///
     /// # Errors
     /// `Format`, `ShortFile`, `Range`, `Decode`, `Usage`, `Checksum` with [`ReadOptions::verify`], and the errors of the file
@@ -221,7 +228,7 @@ impl Reader {
     /// Closes the file.
     ///
     /// # Errors
-    /// Errors of this rank that the others do not know yet. The file is closed regardless.
+    /// Errors of this rank that the other ranks do not know yet. The file is closed in any case.
     pub fn close(mut self) -> Result<()> {
         if let Some(state) = self.session.state_mut() {
             state.is_closing = false;
@@ -243,10 +250,10 @@ impl Reader {
     }
 }
 
-/// As [`Reader::open`], if no rank has a wrong argument.
+/// Like [`Reader::open`], for arguments that may be an error of this rank.
 ///
 /// # Errors
-/// Those that are passed, and those of [`Reader::open`].
+/// That of the arguments, and the errors of [`Reader::open`].
 pub fn open_if_valid(
     comm: Box<dyn Communicator>,
     path: Result<&Path>,
@@ -266,7 +273,7 @@ pub fn open_if_valid(
     Ok(Reader { path: found, age, ..opened? })
 }
 
-/// A file that `open` opens, with its header.
+/// Opens a file with `open`, and reads its header.
 fn open_by(
     comm: Box<dyn Communicator>,
     path: Result<&Path>,
@@ -295,7 +302,7 @@ impl OpenFile for Reader {
 }
 
 impl ReaderState {
-    /// A file that is open, with its size and where its sections end.
+    /// The state for an open file with these ends.
     fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: ReadOptions) -> Self {
         let datasets = ReadCache::new(&params);
         let sections = Sections::new(team, file, ends, params);
@@ -318,7 +325,7 @@ impl ReaderState {
         Lookup::new(&mut self.sections, &mut self.lookup)
     }
 
-    /// See [`Reader::next_section`]. Tells whether there is one: [`Sections::header`].
+    /// See [`Reader::next_section`]. Returns whether there is a section; [`Sections::header`] has its header.
     #[inline]
     pub(crate) fn next_section(&mut self, decode: bool) -> Result<bool, Failure> {
         self.lookup().next_section(decode)
@@ -330,7 +337,7 @@ impl ReaderState {
         self.sections.header()
     }
 
-    /// The first half of closing: the ranks agree to. Only [`Reader::close`] may follow.
+    /// The first half of closing, in which the ranks agree to close. Only [`Reader::close`] may follow.
     pub(crate) fn begin_close(&mut self) -> Result<(), Failure> {
         self.team().note_call(Function::CloseBegin);
         self.team().agree(Ok(()))?;
@@ -338,7 +345,7 @@ impl ReaderState {
         Ok(())
     }
 
-    /// An error if closing was begun.
+    /// Returns an error if closing has begun.
     pub(crate) fn check_not_closing(&self) -> Result<()> {
         if self.is_closing { Err(Error::usage("the file is being closed; wait for that")) } else { Ok(()) }
     }

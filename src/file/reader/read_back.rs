@@ -1,4 +1,4 @@
-//! Reads datasets and attributes of groups, on one rank, from the file that the program is writing.
+//! Reads datasets and attributes of groups, on one rank, from the file that the program is still writing.
 
 use super::ReaderState;
 use super::datasets::{AllRows, OpenDataset};
@@ -20,30 +20,31 @@ use scda_storage::read_at_file::ReadAtFile;
 use std::collections::BTreeMap;
 use std::io;
 
-/// About what a user string and its sections take, in a map.
+/// The approximate memory of a user string and its sections in a map.
 const NAME_BYTES: usize = 192;
 
-/// Reads a file that ends without a seal, by what its writer knows of the sections after the last one. It serves until there is another
-/// seal, and keeps what it has read and noted, so that the cost of a call does not grow with the number of sections.
+/// Reads a file that ends without a seal, using the rows that its writer keeps of the sections after the last
+/// seal. It is valid until the next seal. It keeps what it has read, so that the cost of a call does not grow
+/// with the number of sections.
 pub(in crate::file) struct OwnReader {
-    /// Its file is with the writer between the calls.
+    /// The writer has the file between calls.
     state: ReaderState,
-    /// Where what is sealed ends, and all sections.
+    /// Where the sealed part ends, and where all sections end.
     sealed: Ends,
     all: Ends,
-    /// The sections after the last seal by their user strings, as far as their rows were noted.
+    /// The sections after the last seal by user string, as far as their rows were added.
     named: BTreeMap<Vec<u8>, NamedSections>,
     rows: usize,
-    /// Where the last of them begins.
+    /// The offset of the last of these sections.
     last: u64,
 }
 
-/// The sections of a user string.
+/// The sections with one user string.
 #[derive(Default)]
 struct NamedSections {
-    /// Those after the last seal, in their order.
+    /// The sections after the last seal, in their order.
     places: Vec<UnsealedSection>,
-    /// How many are sealed, once that was asked.
+    /// The number of sealed sections, once it has been determined.
     sealed: Option<u64>,
 }
 
@@ -51,25 +52,25 @@ struct NamedSections {
 #[derive(Clone, Copy)]
 struct UnsealedSection {
     offset: u64,
-    /// The section before it, if that follows the last seal, too.
+    /// The previous section, if it also follows the last seal.
     before: Option<u64>,
 }
 
-/// A dataset in a file.
+/// A dataset and its place in a file.
 pub(in crate::file) struct DatasetPlace {
-    /// Where the section of its data begins.
+    /// The offset of the section with its data.
     pub data: u64,
-    /// With the attributes that count, and all of its rows.
+    /// Its description, with the current attributes and the shape of all rows.
     pub dataset: Dataset,
-    /// Whether its numbers have their highest byte first in the file.
+    /// Whether its numbers are big-endian in the file.
     pub big_endian: bool,
 }
 
 impl OwnReader {
-    /// Of a file in which the last seal, if there is one, ends at `sealed`.
+    /// For a file whose last seal ends at `sealed`; 0 if there is none.
     ///
     /// # Errors
-    /// Those of reading the file.
+    /// The errors of reading the file.
     pub fn new(team: Team, file: &mut dyn ParallelFile, sealed: u64, tuning: &Tuning) -> Result<Self> {
         let params = ReadOptions { tuning: tuning.clone(), ..ReadOptions::default() };
         let sealed = Extent::All.ends(file, sealed)?;
@@ -77,13 +78,13 @@ impl OwnReader {
         Ok(Self { state, sealed, all: sealed, named: BTreeMap::new(), rows: 0, last: 0 })
     }
 
-    /// Whether it is of the file with the last seal that ends at `sealed`.
+    /// Whether it is for the file whose last seal ends at `sealed`.
     pub fn is_of(&self, sealed: u64) -> bool {
         self.sealed.file == sealed
     }
 
-    /// Reads the file, whose last section ends at `end`. The sections after the last seal have these rows; those that it had in an
-    /// earlier call are the first of them.
+    /// Calls `read` with access to the file, whose last section ends at `end`. `rows` describes all sections
+    /// after the last seal: those of earlier calls first, then new ones.
     ///
     /// # Errors
     /// `Memory`; those of `read`.
@@ -102,10 +103,10 @@ impl OwnReader {
         result
     }
 
-    /// Notes the rows that are new.
+    /// Adds the new rows.
     fn note(&mut self, rows: &[Row]) -> Result<()> {
         let new = rows.get(self.rows..).unwrap_or_default();
-        // A map cannot fail to allocate, so whether there is memory is tried before.
+        // A map cannot report that memory is lacking, so this is tested before.
         reserve(&mut Vec::<[u8; NAME_BYTES]>::new(), new.len())?;
         for row in new {
             if row.section.is_some() {
@@ -122,10 +123,11 @@ impl OwnReader {
         Ok(())
     }
 
-    /// The dataset of this name and record, as [`Reader::dataset_record`](super::Reader::dataset_record) would find it if all were sealed.
+    /// The dataset of this name and record, as [`Reader::dataset_record`](super::Reader::dataset_record)
+    /// would find it if everything were sealed.
     ///
     /// # Errors
-    /// Those of finding and reading it.
+    /// The errors of finding and reading it.
     pub fn dataset(&mut self, name: &str, record: i64) -> Result<Option<DatasetPlace>> {
         let user = stored_name(name).into_owned();
         let (count, place) = match u64::try_from(record) {
@@ -133,7 +135,7 @@ impl OwnReader {
                 let count = self.places(&user).len() as u64;
                 (count, count.checked_sub(record.unsigned_abs()))
             }
-            // Those of before come first.
+            // Sealed records come first.
             Ok(record) => (0, record.checked_sub(self.count_sealed(&user)?)),
         };
         let new = place.and_then(|place| self.places(&user).get(to_usize(place)).copied());
@@ -158,11 +160,12 @@ impl OwnReader {
         Ok(Some(found))
     }
 
-    /// As [`Self::dataset`], of the last record, with what decides about rows that are to be added. The rows that were added last tell, if
-    /// they are near the end of the file, and if the new ones are not rounded: only the dataset has the bounds for those that are.
+    /// The last dataset of this name, with what determines how rows are added to it. If the previously added
+    /// rows are near the end of the file, their metadata suffice, unless rows are rounded: only the dataset
+    /// itself has the bounds of rounding.
     ///
     /// # Errors
-    /// Those of [`Self::dataset`].
+    /// The errors of [`Self::dataset`].
     pub fn dataset_to_extend(&mut self, name: &str, are_rounded: bool) -> Result<Option<DatasetPlace>> {
         let user = stored_name(name).into_owned();
         let is_new = |this: &Self, data| {
@@ -222,7 +225,8 @@ impl OwnReader {
         self.named.get(user.as_bytes()).map_or(&[], |named| &named.places)
     }
 
-    /// How many sections of this user string are sealed; 0 if there is none after the last seal, where that is not asked.
+    /// The number of sealed sections with this user string. Returns 0 without searching if none follows the
+    /// last seal.
     fn count_sealed(&mut self, user: &str) -> Result<u64> {
         let user = user.as_bytes();
         match self.named.get(user).map(|named| named.sealed) {
@@ -236,18 +240,18 @@ impl OwnReader {
         Ok(count)
     }
 
-    /// Whether a section that is sealed has this user string.
+    /// Whether a sealed section has this user string.
     ///
     /// # Errors
-    /// Those of finding it.
+    /// The errors of finding it.
     pub fn has_sealed(&mut self, user: &[u8]) -> Result<bool> {
         self.read(self.sealed, |state| Ok(state.lookup().find(user, -1)?.is_some()))
     }
 
-    /// The numbers of the sections with the data of a dataset's records, of those that are sealed.
+    /// The numbers of the sections with the data of a dataset's sealed records.
     ///
     /// # Errors
-    /// Those of finding them.
+    /// The errors of finding them.
     pub fn sealed_records(&mut self, name: &str) -> Result<Vec<u64>> {
         let user = stored_name(name).into_owned();
         self.read(self.sealed, |state| state.lookup().find_all(user.as_bytes()))
@@ -262,7 +266,7 @@ impl OwnReader {
         Ok(open.map(DatasetPlace::of))
     }
 
-    /// The dataset whose data are this section after the last seal.
+    /// The dataset with its data in this section, which follows the last seal.
     fn new_dataset(&mut self, place: UnsealedSection, user: &str) -> Result<DatasetPlace> {
         self.read(self.all, |state| {
             state.sections.advance(place.before.unwrap_or(place.offset));
@@ -273,7 +277,7 @@ impl OwnReader {
         })
     }
 
-    /// Where the last pair begins whose second section has this user string, of those after the last seal.
+    /// The offset of the last pair after the last seal whose second section has this user string.
     fn pair_of(&self, user: &str) -> Option<u64> {
         self.places(user).last()?.before
     }

@@ -1,5 +1,5 @@
 //! The recovery scan: before sections are appended, it finds where they go, and what the next seal must
-//! record of the existing ones.
+//! record about the existing ones.
 
 use super::chain::{compare_index, differs};
 use super::index::{Announcement, STEP, SealedPart, announced, begins_seal, damaged_end};
@@ -24,49 +24,51 @@ use scda_ranks::Partition;
 use scda_storage::ParallelFile;
 use scda_storage::read_at_file::ReadAtFile;
 
-/// The bytes that are read at once to compute checksums.
+/// The bytes that are read at a time to compute checksums.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// What a file ends with.
+/// How a file ends.
 enum End {
-    /// A seal, or a note that it is being cut to one.
+    /// With a seal, or with a note that it is being truncated to one.
     Sealed(LastSeal),
-    /// The new end that a job has announced.
+    /// With a new end that another job has announced.
     Announced(NewEnd),
     /// Anything else.
     Open,
 }
 
-/// No seal stays.
+/// Stands for no seal where all ranks must have one.
 const NO_SEAL: LastSeal = LastSeal { length: 0, sections: 0 };
 
 /// The result of the recovery scan.
 pub struct RecoveryScan {
     pub header: FileHeader,
-    /// Where the header of the file ends, with the block that has room for the superblock of HDF5, if there is one.
+    /// The offset after the file header, including the block that is reserved for the HDF5 superblock, if
+    /// any.
     pub start: u64,
     /// The offset at which the next section is written.
     pub end: u64,
     /// The last seal, if there is one.
     pub seal: Option<LastSeal>,
-    /// Where the last seal ends of those that the file has; 0 if there is none.
+    /// Where the last seal in the file ends; 0 if there is none.
     sealed: u64,
-    /// The end of the sections after that seal.
+    /// Where each section after that seal ends.
     ends: Vec<u64>,
     /// Rank 0: these sections, without checksums.
     rows: Vec<Row>,
-    /// How many anchors they have.
+    /// The number of their anchors.
     pub anchors: u64,
-    /// In a file that has no seal and no mark: where the tables of one begin that are at the end of the file, because a job was
-    /// killed while it wrote its first seal.
+    /// In a file without a seal or mark: the offset of seal tables at its end, which remain if a job was
+    /// killed while it wrote the first seal.
     tables: Option<u64>,
-    /// Where a seal should be, after the index that was scanned last, and is none any more: bytes of it are damaged.
+    /// The offset of a damaged seal: it should follow the index that was scanned last.
     damaged_seal: Option<u64>,
-    /// What has to be done before sections are appended; nothing else here counts then but the header and its end.
+    /// What must be done before sections are appended. If set, only the header and `start` are valid
+    /// otherwise.
     pub rollback: Option<Rollback>,
 }
 
-/// How a file gets another end before it is scanned again.
+/// How to shorten the file before it is scanned again.
 pub enum Rollback {
     /// As another job has announced.
     Announced(NewEnd),
@@ -80,28 +82,28 @@ impl RecoveryScan {
         self.seal.map_or(0, |seal| seal.length)
     }
 
-    /// Whether the file has a seal, at its end or before it, or was to get one.
+    /// Whether the file has a seal, or was created to get one.
     pub fn is_sealed(&self) -> bool {
         self.committed().is_some()
     }
 
-    /// The bytes of a sealed file that are committed: up to the last seal, or before the first one the header.
+    /// The committed bytes of a sealed file: up to the last seal, or before the first one, the header.
     fn committed(&self) -> Option<u64> {
         let header = || self.header.has_seal_mark().then_some(self.start);
         self.seal.map(|seal| seal.length).or_else(header)
     }
 
-    /// Rank 0: the rows of the sections after the last seal, for the next one.
+    /// The rows of the sections after the last seal, on rank 0, for the next seal.
     pub fn take_rows(&mut self) -> Vec<Row> {
         std::mem::take(&mut self.rows)
     }
 
-    /// Whether what follows the end was sealed, some of it.
+    /// Whether the new end removes sealed sections.
     pub fn gives_up_seals(&self) -> bool {
         self.end < self.sealed
     }
 
-    /// Drops the sections from this offset on.
+    /// Makes this offset the end, and drops the sections after it.
     fn go_back_to(&mut self, end: u64) {
         self.end = end;
         let kept = self.ends.partition_point(|&section_end| section_end <= end);
@@ -109,8 +111,8 @@ impl RecoveryScan {
         self.rows.truncate(kept);
     }
 
-    /// Whether this section may be anchors or index, as far as its header tells. Where sections without a seal are kept, only
-    /// those that all sections before them would have.
+    /// Whether this section may be the anchors or the index of a seal, according to its header. In a file
+    /// that keeps unsealed sections, its element count must also match all sections before it.
     fn may_be_table(&self, row: &Row) -> bool {
         let all = self.is_sealed();
         let sections = self.ends.partition_point(|&end| self.tables.is_none_or(|tables| end <= tables));
@@ -133,12 +135,12 @@ impl RecoveryScan {
 pub struct RecoveryScanner {
     sections: Sections,
     place: AppendPlace,
-    /// Rank 0: the seal at the end of the file, once it was found.
+    /// The seal at the end of the file, once found, on rank 0.
     last: Option<Seal>,
 }
 
 impl RecoveryScanner {
-    /// Of a file of `size` bytes that is open for reading and writing, of which everything up to this place stays.
+    /// For a file of `size` bytes, open for reading and writing, in which everything up to `place` is kept.
     pub fn new(
         team: Team,
         file: Box<dyn ParallelFile>,
@@ -146,7 +148,7 @@ impl RecoveryScanner {
         place: AppendPlace,
         tuning: &Tuning,
     ) -> Self {
-        // Reading raw shows the sections of seals.
+        // Raw reading includes the sections of seals.
         let params = ReadOptions { tuning: tuning.clone(), raw: true, ..ReadOptions::default() };
         Self { sections: Sections::new(team, file, Ends::all(size), params), place, last: None }
     }
@@ -156,7 +158,7 @@ impl RecoveryScanner {
         self.sections.limit_memory()
     }
 
-    /// Where the header of the file ends. Collective.
+    /// The offset after the file header. Collective.
     fn end_of_header(&mut self) -> Result<u64, Failure> {
         let short = FILE_HEADER_BYTES as u64;
         if self.sections.ends().read < LONG_HEADER_BYTES {
@@ -167,14 +169,14 @@ impl RecoveryScanner {
         Ok(if block.first_chunk().is_some_and(is_reserved) { LONG_HEADER_BYTES } else { short })
     }
 
-    /// Gives the ranks and the file back.
+    /// Returns the ranks and the file.
     pub fn into_parts(self) -> (Team, Box<dyn ParallelFile>) {
         self.sections.into_input().into_parts()
     }
 
-    /// Walks through the file. If it is a sealed one, what follows its last seal is left out, whole or not: no order holds in
-    /// which its bytes came to the disk, so only a seal says that they are right. Without a seal, all sections must be
-    /// whole. Collective.
+    /// Walks the file. In a sealed file, everything after the last seal is dropped, complete or not: its
+    /// bytes may have reached the disk in any order, and only a seal shows that they are right. In a file
+    /// without a seal, all sections must be complete. Collective.
     pub fn scan(&mut self) -> Result<RecoveryScan, Failure> {
         let header = self.sections.file_header()?;
         let mut scan = RecoveryScan {
@@ -203,7 +205,7 @@ impl RecoveryScanner {
             crc: 0,
             sorted: 0,
         };
-        // If the file ends with a seal, or is being cut to one, nothing before it needs to be walked.
+        // If the file ends with a seal, or is being truncated to one, nothing before it needs to be walked.
         match self.look_at_end()? {
             End::Sealed(seal) => {
                 (scan.seal, scan.end) = (Some(seal), seal.length);
@@ -244,8 +246,8 @@ impl RecoveryScanner {
         self.after_seal(scan)
     }
 
-    /// The recovery scan of a file that ends with the seal to append after. Of what is sealed, only the index of this seal is compared with
-    /// its checksum: what is written next says that it is right. Collective.
+    /// The result for a file that ends with the seal to append after. Of the sealed part, only the index of
+    /// this seal is verified, because the next seal will confirm it. Collective.
     fn after_seal(&mut self, mut scan: RecoveryScan) -> Result<RecoveryScan, Failure> {
         scan.sealed = scan.seal.map_or(0, |seal| seal.length);
         self.go_back(&mut scan)?;
@@ -273,7 +275,7 @@ impl RecoveryScanner {
         }
     }
 
-    /// Goes back to the place that was asked for, if that is before the last seal. Collective.
+    /// Rolls back to the requested place, if it is before the last seal. Collective.
     fn go_back(&mut self, scan: &mut RecoveryScan) -> Result<(), Failure> {
         if matches!(self.place, AppendPlace::End) {
             return Ok(());
@@ -295,7 +297,7 @@ impl RecoveryScanner {
         Ok(())
     }
 
-    /// What stays up to the place that was asked for, on one rank: the last seal, and what follows it.
+    /// What remains up to the requested place: the last seal, and the sections after it. On one rank.
     fn find_place(&mut self, last: Option<LastSeal>) -> Result<(LastSeal, Option<KeptSections>)> {
         let sealed = last.map_or(0, |last| last.sections);
         let sections = match &self.place {
@@ -324,7 +326,7 @@ impl RecoveryScanner {
                     };
                     return Err(Error::argument(words));
                 }
-                // Its metadata come first.
+                // The metadata of the next record precede its data.
                 let next = place.and_then(|place| all.get(to_usize(place + 1)));
                 next.map_or(sealed, |next| next.saturating_sub(1))
             }
@@ -337,7 +339,8 @@ impl RecoveryScanner {
         }
     }
 
-    /// The numbers of the sections with the data of a dataset's records, in what a seal at `end` covers.
+    /// The numbers of the sections with the data of a dataset's records, among those covered by the seals up
+    /// to `end`.
     fn find_records(&mut self, name: &str, end: u64) -> Result<Vec<u64>> {
         let team = self.sections.input().team().alone();
         let tuning = self.sections.params().tuning.clone();
@@ -360,7 +363,7 @@ impl RecoveryScanner {
         Ok(())
     }
 
-    /// Scans the next section, and tells whether there is one.
+    /// Scans the next section. Returns false at the end of the file.
     fn scan_section(&mut self, scan: &mut RecoveryScan) -> Result<bool, Failure> {
         if !self.sections.next_section(true)? {
             return Ok(false);
@@ -414,7 +417,8 @@ impl RecoveryScanner {
         Ok(true)
     }
 
-    /// Notes that there is no seal at this offset where one should be, if its bytes were all written. Collective.
+    /// Notes a damaged seal at this offset, where one is expected but none was recognized, if its bytes are
+    /// all there. Collective.
     fn note_damaged_seal(&mut self, scan: &mut RecoveryScan, offset: u64) -> Result<(), Failure> {
         if self.sections.ends().read.saturating_sub(offset) >= SEAL_BYTES as u64 {
             let bytes = self.sections.input().look(offset, SEAL_BYTES as u64)?;
@@ -425,8 +429,9 @@ impl RecoveryScanner {
         Ok(())
     }
 
-    /// An error if there is a seal after `start`, or a damaged one at the end, although reading failed with this error before it:
-    /// what is sealed is damaged, and must not be taken for what a killed job has left. Each rank looks through a part. Collective.
+    /// Called when reading failed with `error`. Returns an error if there is a seal after `start`, or a
+    /// damaged one at the end: then the damage is in sealed sections, which must not be removed as if a
+    /// killed job had left them. Each rank searches a part. Collective.
     fn check_not_sealed(&mut self, start: u64, error: &Error) -> Result<(), Failure> {
         let share = (self.sections.ends().read - start)
             .div_ceil(self.sections.input().team().size() as u64)
@@ -451,11 +456,11 @@ impl RecoveryScanner {
         Err(Failure::Agreed(Error::new(error.kind(), words)))
     }
 
-    /// The first seal that begins between these offsets; its index may be damaged.
+    /// The first seal that begins between these offsets. Its index may be damaged.
     fn find_seal(&mut self, from: u64, to: u64) -> Result<Option<u64>> {
         let (mut at, mut bytes) = (from, Vec::new());
         while at < to {
-            // Sections, and so the chunks, begin at multiples of the step.
+            // Sections begin at multiples of the step, and chunks do, too.
             resize(&mut bytes, (to - at).min(CHUNK_BYTES))?;
             self.sections.input().read_own(at, &mut bytes)?;
             for (offset, line) in (at..).step_by(STEP).zip(bytes.chunks(STEP)) {
@@ -468,7 +473,7 @@ impl RecoveryScanner {
         Ok(None)
     }
 
-    /// Whether the bytes at this offset are those of a seal, whatever is before them.
+    /// Whether the bytes at this offset have the form of a seal, whatever precedes them.
     fn is_seal(&mut self, offset: u64) -> Result<bool> {
         let mut bytes = [0; SEAL_BYTES];
         if self.sections.ends().read - offset < SEAL_BYTES as u64 {
@@ -478,7 +483,7 @@ impl RecoveryScanner {
         Ok(Seal::parse(&bytes, offset).is_some())
     }
 
-    /// The seal at this offset, if there is one that fits. Collective.
+    /// The seal at this offset, if there is one and `fits` accepts it. Collective.
     fn seal_at(
         &mut self,
         offset: u64,
@@ -489,7 +494,7 @@ impl RecoveryScanner {
         })
     }
 
-    /// What the file ends with. Collective.
+    /// How the file ends. Collective.
     fn look_at_end(&mut self) -> Result<End, Failure> {
         let words = match self.sections.input().team().rank() {
             0 => self.own_end(),
@@ -502,7 +507,7 @@ impl RecoveryScanner {
         })
     }
 
-    /// The numbers of [`End`], on one rank.
+    /// The [`End`] as words, on one rank.
     fn own_end(&mut self) -> Result<[u64; 4]> {
         let size = self.sections.ends().read;
         let end = match announced(self.sections.input().file(), size)? {
@@ -520,7 +525,7 @@ impl RecoveryScanner {
         Ok(self.last.map_or([0; 4], |seal| [seal.length, seal.sections, 0, 0]))
     }
 
-    /// The seal that rank 0 finds: of few bytes, here and there. Collective.
+    /// Finds a seal on rank 0, because that takes a few small reads, and shares the result. Collective.
     fn found_by_first(
         &mut self,
         find: impl FnOnce(&mut Sections) -> Result<Option<SealedPart>>,
@@ -533,8 +538,8 @@ impl RecoveryScanner {
         Ok((length > 0).then_some(LastSeal { length, sections }))
     }
 
-    /// Computes the checksums of the sections after the last seal; each rank reads a part of the bytes. Also finds their
-    /// anchors, on rank 0: the sizes of the elements as stored in the file are passed on section by section.
+    /// Computes the checksums of the sections after the last seal; each rank reads a part of the bytes. Also
+    /// finds their anchors, which rank 0 gets: ranks pass the stored element sizes on, section by section.
     /// Collective.
     pub fn sum_up(
         &mut self,

@@ -1,4 +1,4 @@
-//! Finds what remains of a sealed file that is rolled back to any point.
+//! Determines what remains of a sealed file that is rolled back to any point.
 
 use super::chain::{Chain, compare_anchors, differs};
 use super::index::SealedPart;
@@ -13,7 +13,7 @@ use scda_format::seal::SEAL_BYTES;
 use scda_format::streams::STREAM_BYTES;
 use scda_storage::ParallelFile;
 
-/// What the next seal needs from the one before.
+/// What the next seal needs to know of the last one.
 #[derive(Clone, Copy)]
 pub struct LastSeal {
     /// The offset of its end.
@@ -23,16 +23,16 @@ pub struct LastSeal {
 }
 
 impl LastSeal {
-    /// Its offset.
+    /// The offset of its beginning.
     pub fn offset(self) -> u64 {
         self.length - SEAL_BYTES as u64
     }
 }
 
-/// What each step of a mesh begins with, after the path of its group.
+/// The first dataset of each step of a mesh, below the path of the mesh's group.
 const MESH_TIME: &str = "time";
 
-/// Where a program goes on in a file that has sections.
+/// Where a program that appends continues in an existing file.
 #[derive(Clone, Debug)]
 pub(in crate::file) enum AppendPlace {
     /// After the last seal.
@@ -44,7 +44,7 @@ pub(in crate::file) enum AppendPlace {
 }
 
 impl AppendPlace {
-    /// As these options say.
+    /// The place that these options request.
     pub fn of(options: &WriteOptions) -> Self {
         match &options.append_record {
             Some((name, record)) => {
@@ -58,28 +58,30 @@ impl AppendPlace {
     }
 }
 
-/// The sections since the last seal that stay, where no seal follows them.
+/// Sections that remain after the last remaining seal, so that no seal covers them yet.
 pub(in crate::file) struct KeptSections {
-    /// The last seal that stays.
+    /// The last remaining seal.
     pub seal: Option<LastSeal>,
-    /// On rank 0: their rows, with checksums; without a seal the first one is that of the header of the file.
+    /// Their rows with checksums, on rank 0. Without a seal, the first row is that of the file header.
     pub rows: Vec<Row>,
-    /// On rank 0: their anchors.
+    /// Their anchors, on rank 0.
     pub anchors: Vec<u64>,
     /// Where they end.
     pub end: u64,
 }
 
 impl KeptSections {
-    /// Where the file ends for readers until these have a seal: with the last one that stays, or with its header.
+    /// Where the file ends for readers until these sections have a seal: after the last remaining seal, or
+    /// after the header.
     pub fn stays(&self, header_bytes: u64) -> u64 {
         self.seal.map_or(header_bytes, |seal| seal.length)
     }
 
-    /// Those up to `sections` sections of a file whose last seal is `last`; `None`, and the seal that stays, if one ends there.
+    /// Determines what remains of the first `sections` sections of a file whose last seal is `last`: the last
+    /// remaining seal, and the sections after it, if any.
     ///
     /// # Errors
-    /// `Argument` if what these end with belongs to what follows; `Checksum`, and those of reading.
+    /// `Argument` if the last section belongs together with the next one; `Checksum`; the errors of reading.
     pub fn find(
         file: &mut dyn ParallelFile,
         last: LastSeal,
@@ -107,7 +109,8 @@ impl KeptSections {
     }
 }
 
-/// An error if the section before belongs to the one that follows: it would be left alone.
+/// Returns an error if the section before belongs together with the next one, from which it must not be
+/// separated.
 fn check_between(sections: u64, before: UserString, next: UserString) -> Result<()> {
     if !is_followed(&before) && *next != *STREAM_BYTES {
         return Ok(());
@@ -117,7 +120,7 @@ fn check_between(sections: u64, before: UserString, next: UserString) -> Result<
     Err(Error::argument(words))
 }
 
-/// The first anchors of a seal, whose checksum is compared.
+/// Reads the first anchors of a seal, and verifies their checksum.
 fn read_anchors(file: &mut dyn ParallelFile, sealed: &SealedPart, count: u64) -> Result<Vec<u64>> {
     compare_anchors(file, sealed)?;
     let at = sealed.anchors + TABLE_HEADER_BYTES as u64;

@@ -1,4 +1,4 @@
-//! Additions to datasets: attributes and rows that were written later.
+//! Reads what was added to datasets later: attributes and rows.
 
 use super::DatasetReader;
 use super::handle::DatasetHandle;
@@ -17,34 +17,34 @@ use scda_format::header::SectionType;
 use scda_format::layout::sum;
 use std::sync::Arc;
 
-/// What becomes of the rows that were added to a dataset.
+/// How to treat rows that were added to a dataset.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::file::reader) enum AllRows {
-    /// The rows are read as those of the dataset: each section is looked up.
+    /// Look up each section, so that the rows are read as those of the dataset.
     Read,
-    /// Only the number of rows is read, from the last section. Data cannot be read.
+    /// Read only the number of rows, from the last section. Data cannot be read.
     Count,
 }
 
-/// The sections with rows that were added to the datasets that were found last: who reads several of them in turns, as the variables of a
-/// code, goes through the sections of each once.
+/// The added sections of the datasets that were opened last. A program that reads several datasets in turns,
+/// such as the variables of a code, then goes through the sections of each only once.
 pub(super) struct AdditionCache {
     datasets: Vec<RowsOf>,
-    /// The most bytes of sections that are kept, unless those of one dataset are more.
+    /// The most bytes that are kept, unless one dataset alone needs more.
     most: u64,
 }
 
 /// The sections with rows that were added to a dataset.
 struct RowsOf {
-    /// Where its data begin, and the last pair of rows.
+    /// The offset of the dataset's data, and of its last pair of rows.
     data: u64,
     last: u64,
     sections: Arc<[RowSection]>,
-    /// What the sections take.
+    /// The memory of the sections.
     bytes: u64,
 }
 
-/// See [`AdditionCache::most`], where memory is not limited.
+/// [`AdditionCache::most`] where memory is not limited.
 const MOST_BYTES: u64 = 16 << 20;
 const MOST_DATASETS: usize = 64;
 
@@ -53,7 +53,7 @@ impl AdditionCache {
         Self { datasets: Vec::new(), most: params.tuning.bounded(MOST_BYTES) }
     }
 
-    /// Takes what is known of a dataset.
+    /// Removes and returns the sections of a dataset, if they are up to date.
     fn take(&mut self, data: u64, last: u64) -> Option<Arc<[RowSection]>> {
         let number = self.datasets.iter().position(|known| known.data == data)?;
         let known = self.datasets.remove(number);
@@ -91,8 +91,8 @@ impl DatasetReader<'_> {
         Ok(OpenDataset { stored, metadata, data, current, later, added: vec![section].into() })
     }
 
-    /// Takes the attributes that were set later of a dataset whose data begin at this offset, with this user string; where they
-    /// begin.
+    /// Replaces the attributes of a dataset by those that were set later, if there are any. Returns their
+    /// offset. `data` and `user` are the offset and the user string of the dataset's data.
     pub(super) fn take_attributes(
         &mut self,
         dataset: &mut Dataset,
@@ -105,7 +105,7 @@ impl DatasetReader<'_> {
         Ok(Some(offset))
     }
 
-    /// The attributes in the pair that begins at this offset, whose block has this user string.
+    /// Reads the attributes from the pair at `offset`, whose block has this user string.
     pub(in crate::file::reader) fn read_later(&mut self, offset: u64, user: &str) -> Result<String, Failure> {
         self.sections.advance(offset);
         self.lookup().next_section(true)?;
@@ -126,8 +126,8 @@ impl DatasetReader<'_> {
         Ok(additions::attributes(&text).map_err(|error| error.further(block.layout.data))?)
     }
 
-    /// The sections with rows that were added to a dataset whose data begin at this offset, in their order, if they are to be read; the
-    /// shape becomes that of all rows.
+    /// The sections with rows that were added to a dataset whose data begin at `data`, in their order, if
+    /// they are to be read. Sets the shape to that of all rows.
     pub(super) fn take_rows(
         &mut self,
         stored: &mut StoredDataset,
@@ -149,7 +149,7 @@ impl DatasetReader<'_> {
                 sections.into()
             }
         };
-        // There is one, or none was found.
+        // There is one, unless no rows were found.
         if let (Some(rows), Some(section)) = (stored.dataset.shape.first_mut(), sections.last()) {
             *rows = section.end();
         }
@@ -162,7 +162,7 @@ impl DatasetReader<'_> {
         Ok(sections)
     }
 
-    /// All sections with rows that were added to a dataset whose data begin at this offset, in their order.
+    /// All sections with rows that were added to a dataset whose data begin at `data`, in their order.
     fn read_all_rows(&mut self, stored: &StoredDataset, data: u64) -> Result<Vec<RowSection>, Failure> {
         let user = rows_user(data, &stored.dataset.name);
         let pairs = self.lookup().pairs_after(user.as_bytes(), data)?;
@@ -172,20 +172,20 @@ impl DatasetReader<'_> {
         for pair in pairs {
             let section = self.read_rows_section(pair, &user, stored, Some(rows))?;
             rows = section.end();
-            // Beside what the vector has room for.
+            // In addition to the memory of the vector.
             memory::check(section.bytes() - size_of::<RowSection>() as u64)?;
             sections.push(section);
         }
         Ok(sections)
     }
 
-    /// The row after those of the pair that begins at this offset, whose data have this user string.
+    /// The row after the last one of the pair at `pair`, whose data have this user string.
     pub(in crate::file::reader) fn end_of_rows(&mut self, pair: u64, user: &str) -> Result<u64, Failure> {
         let rows = self.outline_of_rows(pair, user)?;
         Ok(rows.dataset.shape.first().copied().unwrap_or(0))
     }
 
-    /// The metadata of these rows, with the shape of the dataset up to their end.
+    /// The metadata of these rows, with the shape that the dataset has with them.
     pub(in crate::file::reader) fn outline_of_rows(
         &mut self,
         pair: u64,
@@ -202,8 +202,8 @@ impl DatasetReader<'_> {
         Ok(rows)
     }
 
-    /// The section of this user string with rows of a dataset, and how many rows are before them, if that is known; its pair begins at
-    /// this offset.
+    /// The section at `pair`, whose user string is `user`, with rows of a dataset. It must follow `before`
+    /// rows, if that is known.
     fn read_rows_section(
         &mut self,
         pair: u64,
@@ -211,7 +211,7 @@ impl DatasetReader<'_> {
         stored: &StoredDataset,
         expected: Option<u64>,
     ) -> Result<RowSection, Failure> {
-        // What is kept is counted by who keeps it.
+        // The cache counts what it keeps.
         let _temporary = memory::temporary();
         let (text, at) = self.read_rows_metadata(pair, user)?;
         let data = self.read_data_header("rows of a dataset")?;
@@ -227,7 +227,7 @@ impl DatasetReader<'_> {
             let expected = expected.map_or("one".into(), |expected| expected.to_string());
             return Err(wrong_rows(user, &found, &expected, at));
         };
-        // Nobody asks for the rest, which may be long, and there may be many sections.
+        // The rest is not needed, may be long, and there may be many sections.
         (rows.dataset.attributes, rows.dataset.dimension_names) =
             (additions::rows_attributes(first, None), Vec::new());
         let count = rows.dataset.shape.first().copied().unwrap_or(0);
@@ -236,7 +236,7 @@ impl DatasetReader<'_> {
         Ok(RowSection { stored: Box::new(rows), current, metadata: pair, data: start, first })
     }
 
-    /// The metadata of rows, and where they begin.
+    /// Reads the metadata of rows; returns them and their offset.
     fn read_rows_metadata(&mut self, pair: u64, user: &str) -> Result<(Vec<u8>, u64), Failure> {
         self.sections.advance(pair);
         let is_there = self.lookup().next_section(true)?;
@@ -251,7 +251,7 @@ impl DatasetReader<'_> {
     }
 }
 
-/// The dataset to which something was added, in words.
+/// The dataset to which something was added, for messages.
 fn named(dataset: Option<(u64, &str)>) -> String {
     let named = |(data, name)| format!("the dataset \"{name}\" at byte {data}");
     dataset.map_or_else(|| "a dataset".into(), named)

@@ -1,4 +1,4 @@
-//! The user's memory for boxes of a dataset that are read.
+//! The user's memory into which boxes of a dataset are read.
 
 use crate::file::limits::Limits;
 use crate::items::{DataMut, ItemsMut};
@@ -7,30 +7,31 @@ use scda_base::memory::{self, reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::{CommonRun, DataType, IndexBox};
 
-/// Memory for boxes. Runs of bytes go to it as if the boxes followed one another, each in C order.
+/// Memory for boxes, addressed as if the boxes followed one another, each in C order.
 pub(super) enum BoxBuffers<'a> {
     /// The boxes follow one another.
     Packed(&'a mut [u8]),
-    /// Each region in memory of its own.
+    /// Each box has memory of its own.
     Boxes(SeparateBuffers<'a>),
 }
 
-/// Memory for each box.
+/// Memory of its own for each box.
 pub(super) struct SeparateBuffers<'a> {
-    /// Where the bytes of each would begin, and its items.
+    /// The offset and the items of each box.
     boxes: Vec<(u64, ItemsMut<'a>)>,
-    /// Of an item in the file.
+    /// The size of an item in the file.
     item_bytes: u64,
-    /// What lies scattered is filled, or turned into other numbers, in pieces of this number of bytes.
+    /// Scattered or converted items are handled in steps of at most this many bytes.
     most: u64,
-    /// Whether its numbers have another byte order there.
+    /// Whether the numbers have another byte order in the file.
     is_swapped: bool,
-    /// What was read and goes to them.
+    /// The bytes of one such step.
     piece: Vec<u8>,
 }
 
 impl<'a> BoxBuffers<'a> {
-    /// For boxes of items of this type in the file, whose bytes begin at these offsets, `bytes` in all.
+    /// Memory for boxes of items of this type in the file. The bytes of box i begin at `starts[i]`; there are
+    /// `bytes` in all.
     ///
     /// # Errors
     /// `Argument` for memory that does not fit them; `Range`; `Memory`.
@@ -74,7 +75,7 @@ impl<'a> BoxBuffers<'a> {
         }
     }
 
-    /// Whether the bytes of some region do not follow one another.
+    /// Whether the items of some box do not follow one another in memory.
     pub fn is_separate(&self) -> bool {
         match self {
             Self::Packed(_) => false,
@@ -82,7 +83,7 @@ impl<'a> BoxBuffers<'a> {
         }
     }
 
-    /// The memory of a run, if it lies in one piece.
+    /// The memory of a run, if it is contiguous.
     pub fn slice(&mut self, run: CommonRun) -> Option<&mut [u8]> {
         match self {
             Self::Packed(data) => data.get_mut(to_usize(run.to)..to_usize(run.to + run.items)),
@@ -93,7 +94,7 @@ impl<'a> BoxBuffers<'a> {
         }
     }
 
-    /// Copies bytes, which are whole items of one box, to their place.
+    /// Copies whole items of one box to their place.
     #[inline]
     pub fn put(&mut self, to: u64, bytes: &[u8]) {
         match self {
@@ -106,7 +107,7 @@ impl<'a> BoxBuffers<'a> {
         }
     }
 
-    /// Gets the bytes of a run piece by piece: `next` fills each, from a byte of the run on.
+    /// Reads a run. `next` fills each step of it, and gets the offset of that step in the run.
     ///
     /// # Errors
     /// `Memory`; those of `next`.
@@ -128,13 +129,14 @@ impl<'a> BoxBuffers<'a> {
         Ok(())
     }
 
-    /// The first item that has no number of the type in memory: its region, and its place there.
+    /// The first item whose value does not fit the type in memory: its box, and its number there.
     pub fn misfit(&self) -> Option<(usize, u64)> {
         let Self::Boxes(SeparateBuffers { boxes, .. }) = self else { return None };
         boxes.iter().enumerate().find_map(|(region, (_, items))| Some((region, items.misfit()?)))
     }
 
-    /// Changes all bytes in place that are not converted, in pieces of whole items: `change` gets the number of bytes before each.
+    /// Changes all bytes that were not converted, in place and in steps of whole items. `change` gets the
+    /// offset of each step.
     ///
     /// # Errors
     /// `Memory`; those of `change`.
@@ -159,9 +161,9 @@ impl<'a> BoxBuffers<'a> {
     }
 }
 
-/// The box that has this byte.
+/// The box that contains this byte, and where it begins.
 fn at<'b, 'a>(boxes: &'b mut [(u64, ItemsMut<'a>)], byte: u64) -> Option<(u64, &'b mut ItemsMut<'a>)> {
-    // After boxes without items, which begin where the next one does.
+    // Boxes without items begin where the next one does.
     let number = boxes.partition_point(|(start, _)| *start <= byte).checked_sub(1)?;
     boxes.get_mut(number).map(|(start, items)| (*start, items))
 }

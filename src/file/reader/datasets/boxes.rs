@@ -1,4 +1,4 @@
-//! Reads boxes of datasets: rows, chunks, and texts.
+//! Reads boxes of datasets: rows, chunks and texts.
 
 use super::chunks::ChunkRequests;
 use super::selection::{Destination, OpenDataset, Selection};
@@ -9,8 +9,8 @@ use scda_base::error::Result;
 use scda_format::dataset::stored_dataset::ElementKind;
 
 impl BoxReader<'_> {
-    /// Reads boxes of these datasets, with the other ranks where that saves work. What this rank reads of each may be an error
-    /// of it.
+    /// Reads boxes of these datasets, together with other ranks where that saves work. A request of this rank
+    /// may be an error.
     pub fn read(&mut self, all: &[&OpenDataset], mine: Vec<Result<BoxesMut<'_>>>) -> Result<(), Failure> {
         let (mut parts, mut targets) = (Vec::new(), Vec::new());
         let limits = &self.sections.params().tuning.limits;
@@ -29,7 +29,7 @@ impl BoxReader<'_> {
         self.team().agree(mine).map(drop)
     }
 
-    /// Reads what this rank wants of each section.
+    /// Reads the selections of this rank.
     pub(super) fn read_parts(
         &mut self,
         parts: &mut [Selection<'_>],
@@ -53,7 +53,7 @@ impl BoxReader<'_> {
         Ok(())
     }
 
-    /// Reads what this rank wants of a section.
+    /// Reads the selection of this rank in one section.
     pub(super) fn read_part(
         &mut self,
         part: &mut Selection<'_>,

@@ -1,14 +1,14 @@
-//! The known offsets of the chunks of a dataset.
+//! The offsets of a dataset's chunks, as far as they are known.
 
 use scda_codec::chunk::swap_items;
 use scda_format::dataset::IndexBox;
 use scda_format::dataset::stored_dataset::StoredDataset;
 
-/// What is known of the chunks of a dataset, as they are read.
+/// What is known about the chunks of a dataset while they are read.
 pub(super) struct ChunkOffsets {
-    /// The last one that is wanted.
+    /// The last chunk that is wanted.
     pub last: u64,
-    /// The first one whose place is known; where it begins, and where each one from there on ends.
+    /// The first chunk whose offset is known; where it begins, and where it and each following one ends.
     pub first: u64,
     pub ends: Vec<u64>,
     /// The fill value in the byte order of the file.

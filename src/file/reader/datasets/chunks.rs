@@ -22,16 +22,16 @@ use scda_format::layout::sum;
 use scda_ranks::Partition;
 use std::time::Instant;
 
-/// The most sizes of chunks that are read at once.
+/// The most chunk sizes that are read at once.
 const MOST_SIZES: u64 = 1024;
 
-/// The most bytes that an element may have more than its chunk of items of variable length.
+/// How much longer than its chunk an element with items of variable length may be, in bytes.
 const MOST_MORE: u64 = 1 << 16;
 /// A smaller chunk is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 17;
-/// The memory for larger chunks is not kept for those of the next dataset.
+/// Memory for larger chunks is not kept for the next dataset.
 const MOST_KEPT: u64 = 4 << 20;
-/// The most bytes of chunks that are decompressed at once, unless it is one chunk.
+/// The most bytes of chunks that are decompressed at once, except for a single larger chunk.
 const BYTES_AT_ONCE: u64 = 1 << 30;
 
 /// The most chunks of `chunk_bytes` bytes that are decompressed at once.
@@ -42,12 +42,12 @@ fn chunks_at_once(chunk_bytes: u64) -> usize {
     }
 }
 
-/// What reading chunks needs, kept for the next ones.
+/// Memory for reading chunks, which is reused.
 pub(super) struct ChunkMemory {
-    /// For each thread.
+    /// One for each thread.
     decoders: Vec<ChunkDecoder>,
     buffers: Vec<Vec<u8>>,
-    /// Decompressed chunks of datasets that were read in part.
+    /// Decompressed chunks of which only a part was read.
     cache: ChunkCache,
 }
 
@@ -58,7 +58,7 @@ impl ChunkMemory {
     }
 }
 
-/// A chunk that the file has, and where.
+/// Where in the file a chunk is.
 #[derive(Clone, Copy)]
 pub(super) struct StoredChunk {
     chunk: u64,
@@ -66,7 +66,7 @@ pub(super) struct StoredChunk {
     bytes: u64,
 }
 
-/// A chunk that this rank wants, and for which of its regions.
+/// A chunk that this rank wants, and the boxes that want it.
 #[derive(Default)]
 pub(super) struct ChunkRequest {
     pub chunk: u64,
@@ -83,7 +83,7 @@ impl ChunkRequests {
         Ok(Self(Visits::new(&part.stored.grid, &part.regions)?))
     }
 
-    /// The chunk that comes next.
+    /// The next chunk.
     pub fn peek(&self) -> Option<u64> {
         self.0.peek()
     }
@@ -103,27 +103,27 @@ impl Iterator for ChunkRequests {
 }
 
 impl Selection<'_> {
-    /// The runs of bytes that are wanted of a chunk: from the chunk to memory.
+    /// The runs of bytes to copy from a chunk to memory.
     pub(super) fn wanted_runs(&self, want: &ChunkRequest) -> impl Iterator<Item = CommonRun> {
         want.regions.iter().flat_map(|&region| self.runs(want.chunk, region))
     }
 
-    /// The memory that all of a chunk goes to in one piece, if it does.
+    /// The memory of the whole chunk, if all of it is wanted and contiguous there.
     fn in_one_piece<'b>(&self, want: &ChunkRequest, room: &'b mut BoxBuffers<'_>) -> Option<&'b mut [u8]> {
         let [region] = want.regions[..] else { return None };
         let run = self.runs(want.chunk, region).next();
         room.slice(run.filter(|run| run.items == self.stored.grid.chunk_bytes())?)
     }
 
-    /// Whether one box is wanted that has less than half of its chunks: others are likely to follow. A call that reads several boxes,
-    /// or most of the items, goes through the chunks once.
+    /// Whether a single box is wanted that has less than half of its chunks, so that others are likely to
+    /// follow. A call that reads several boxes, or most of the items, goes through the chunks once.
     fn wants_little(&self, bytes: u64) -> bool {
         let grid = &self.stored.grid;
         let [region] = &*self.regions else { return false };
         bytes < grid.touched_by(region).count().saturating_mul(grid.chunk_bytes()) / 2
     }
 
-    /// Copies what is wanted of a chunk.
+    /// Copies the wanted items of a chunk.
     pub(super) fn copy(&self, want: &ChunkRequest, chunk: &[u8], room: &mut BoxBuffers<'_>) {
         for run in self.wanted_runs(want) {
             let from = to_usize(run.from);
@@ -131,7 +131,7 @@ impl Selection<'_> {
         }
     }
 
-    /// Items of the fill value.
+    /// Fills memory with the fill value.
     pub(super) fn fill(&self, out: &mut [u8]) {
         match self.chunks.fill.as_slice() {
             [first, others @ ..] if others.iter().all(|byte| byte == first) => out.fill(*first),
@@ -169,16 +169,16 @@ impl Selection<'_> {
 }
 
 impl BoxReader<'_> {
-    /// How many chunks are decompressed at once, each on a thread of its own: streams alone.
+    /// How many chunks are decompressed at once, each by a thread of its own. Only streams are.
     pub(super) fn chunk_threads(&self, stored: &StoredDataset) -> usize {
         let bytes = stored.grid.chunk_bytes();
         let most = if stored.codecs.changes_length() { chunks_at_once(bytes) } else { 1 };
-        // Where memory is limited, a chunk and what the file has of it may take half of it.
+        // Where memory is limited, a chunk and its bytes in the file may take half of it.
         let fitting = self.sections.params().tuning.bounded(u64::MAX) / bytes.max(1);
         self.sections.params().tuning.threads.min(most).min(to_usize(fitting.max(1)))
     }
 
-    /// Reads the chunks that are wanted, each one once.
+    /// Reads the wanted chunks, each once.
     pub(super) fn read_chunks(
         &mut self,
         part: &mut Selection<'_>,
@@ -217,7 +217,7 @@ impl BoxReader<'_> {
                     }
                     return Ok(());
                 }
-                // All of a chunk in one piece is decoded where it goes.
+                // A whole chunk that is contiguous in memory is decoded there.
                 [(present, want)] => {
                     if let Some(memory) = part.in_one_piece(want, room) {
                         self.decode_batch(vec![(part, *present, memory)])?;
@@ -227,7 +227,8 @@ impl BoxReader<'_> {
                 _ => {}
             }
             buffers.resize_with(batch.len().max(buffers.len()), Vec::new);
-            // What longer chunks have left is not cleared for shorter ones and back.
+            // The buffer keeps its length, so that it is not cleared whenever a longer chunk follows a
+            // shorter one.
             let bytes = to_usize(chunk_bytes);
             buffers.iter_mut().take(batch.len()).try_for_each(|buffer| renew(buffer, bytes))?;
             let decoded = batch.iter().zip(&mut buffers);
@@ -244,7 +245,8 @@ impl BoxReader<'_> {
         }
     }
 
-    /// Reads chunks, and decompresses all of them at once, each on a thread of its own, into memory of their size.
+    /// Reads chunks, and decompresses all of them at once, each on a thread of its own, into memory of their
+    /// size.
     pub(super) fn decode_batch(
         &mut self,
         mut batch: Vec<(&Selection<'_>, StoredChunk, &mut [u8])>,
@@ -272,7 +274,8 @@ impl BoxReader<'_> {
         Ok(())
     }
 
-    /// Where a chunk is, and how many bytes the file has for it; `None` if it has none. That number can be one of a chunk.
+    /// The offset and size of a chunk in the file, after checking that the size is possible; `None` if the
+    /// file has no bytes for it.
     pub(super) fn locate(&mut self, part: &mut Selection<'_>, chunk: u64) -> Result<Option<StoredChunk>> {
         let (current, stored) = (part.current, part.stored);
         let chunk_bytes = stored.grid.chunk_bytes();
@@ -293,7 +296,7 @@ impl BoxReader<'_> {
             return Ok(None);
         }
         if stored.dataset.data_type.is_variable() {
-            // Those of a compressed section are not among the bytes of the file.
+            // The elements of a compressed section are not bytes of the file.
             let fits = !current.decoded || can_expand(current.layout.data_bytes, bytes);
             if bytes > MAX_CHUNK_BYTES + MOST_MORE || !fits {
                 let message = format!("found {bytes} bytes, which cannot be a chunk");
@@ -306,7 +309,7 @@ impl BoxReader<'_> {
         Ok(Some(StoredChunk { chunk, at, bytes }))
     }
 
-    /// Where an element of a plain varray is, and its bytes.
+    /// The offset and size of an element of a plain varray.
     fn locate_stream(&mut self, part: &mut Selection<'_>, chunk: u64) -> Result<(u64, u64)> {
         let (current, chunks) = (part.current, &mut part.chunks);
         let known = |chunks: &ChunkOffsets| {
@@ -338,7 +341,7 @@ impl BoxReader<'_> {
         known(chunks).ok_or_else(|| Error::new(ErrorKind::Internal, "a chunk is not where it was found"))
     }
 
-    /// Reads a chunk: a stream for its decoder, else all of it into memory of its size.
+    /// Reads a chunk: the compressed stream for its decoder, or all of it into memory of its size.
     pub(super) fn fetch(
         &mut self,
         part: &Selection<'_>,

@@ -10,8 +10,8 @@ use scda_format::dataset::{GROUP_CONVENTION, Group, group_of, group_user, named_
 use scda_format::header::SectionType;
 
 impl Reader {
-    /// A group with its attributes, a JSON object: those that were written last. The path is that of [`Group::path`].
-    /// `None` if it has none. The position in the file stays.
+    /// The group at this path (see [`Group::path`]) with its attributes, a JSON object: those that were
+    /// written last. `None` if the file has no such group. The position in the file does not change.
     ///
     /// # Errors
     /// `Argument` for a path that no group can have, `Format` if the section of this user string is no group; those of
@@ -37,8 +37,8 @@ impl DatasetReader<'_> {
         })
     }
 
-    /// If the section whose header was just read is the inline section of a group: the group, with the attributes in the block that
-    /// follows.
+    /// The group, with the attributes in the block that follows, if the header just read is the inline
+    /// section of a group.
     pub(in crate::file::reader) fn read_group(&mut self) -> Result<Option<Group>, Failure> {
         self.team().note_call(Function::Group);
         let (Some(header), Some(current)) = (self.sections.header(), self.sections.cursor().current_data())
@@ -54,7 +54,8 @@ impl DatasetReader<'_> {
         Ok(Some(Group::new(path, attributes)))
     }
 
-    /// Reads the header of the block with attributes that follows an inline section; what its user string says.
+    /// Reads the header of the block with attributes that follows an inline section, and parses its user
+    /// string.
     pub(super) fn block_after<T>(
         &mut self,
         inline: &CurrentSection,

@@ -11,7 +11,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Which file a dataset is of: each reader has one of its own.
+/// Identifies a file, so that a handle cannot be used with another one: each reader has one.
 #[derive(Clone, Default)]
 pub(super) struct FileIdentity(Arc<()>);
 
@@ -23,11 +23,13 @@ impl FileIdentity {
 
 /// A dataset of a file that is open for reading, from [`Reader::dataset`], [`Reader::dataset_record`] or an [`Entry`](crate::Entry).
 ///
-/// It has the metadata of the dataset, with the attributes and rows that were added later: a handle is used like a [`Dataset`]. Any
-/// number of handles may be open at once and be read in any order; no call moves the position of the file. A copy is cheap, and a
-/// handle needs no closing. What is committed after it was opened ([`Reader::refresh`]), a new handle sees.
+/// It is used like a [`Dataset`], and has the metadata, attributes and rows that were added later included.
+/// Any number of handles may be open at once and be read in any order; no call moves the position of the
+/// file. Copies are cheap, and a handle needs no closing. It does not show what is committed after it was
+/// opened ([`Reader::refresh`]); a new handle does.
 ///
-/// Its calls are collective, as those of the [`Reader`]: all ranks pass a handle of the same dataset, each its own boxes.
+/// Its calls are collective, as those of the [`Reader`]: all ranks pass handles of the same dataset, and each
+/// its own boxes.
 #[derive(Clone)]
 pub struct DatasetHandle {
     file: FileIdentity,
@@ -53,25 +55,27 @@ impl DatasetHandle {
         Self { file, open: Arc::new(open) }
     }
 
-    /// What the dataset is: type, shape with all of its rows, attributes, ...
+    /// The dataset's description: type, shape with all rows, attributes, ...
     #[must_use]
     pub fn description(&self) -> &Dataset {
         &self.open.stored.dataset
     }
 
-    /// Reads boxes of the dataset on each rank: any boxes, those of other ranks, overlapping ones, or none. `data` gets one
-    /// region after the other, each in C order, or each as it is to lie in memory ([`MemoryMut`](crate::MemoryMut)), with numbers in the
-    /// byte order of this machine.
+    /// Reads boxes of the dataset. Each rank chooses its own, which may overlap with those of others, or
+    /// none. `data` receives one box after the other, each in C order, or each in the layout that
+    /// [`MemoryMut`](crate::MemoryMut) describes, with numbers in the byte order of this machine.
     ///
-    /// Each rank reads and decompresses the chunks that its boxes touch, each one once, chunks of
-    /// 128 KiB and more on [`Tuning::threads`](crate::Tuning::threads) threads, all others one after the other. Besides `data` it needs memory for three chunks a thread.
-    /// If several ranks of a node want a chunk, one of them decompresses it for all, unless the chunk has more than 1 MiB or the dataset less;
-    /// for that each of them shares 2 MiB for each thread of the rank that has the most.
+    /// Each rank reads and decompresses the chunks that its boxes touch, each once: chunks of 128 KiB and
+    /// more on [`Tuning::threads`](crate::Tuning::threads) threads, smaller ones one after the other. Besides
+    /// `data`, it needs memory for three chunks a thread. A chunk that several ranks of a node want is
+    /// decompressed by one of them for all, unless it has more than 1 MiB or the dataset has less. For that,
+    /// each of these ranks shares 2 MiB for each thread, by the rank with most threads.
     ///
     /// # Errors
-    /// `Argument` for boxes that do not lie in the dataset, memory of another size, or a dataset of another file;
-    /// `Unsupported` for what [`Dataset::unsupported`] says, `Decode` for a damaged chunk or a bool that is neither 0 nor 1, and
-    /// those of [`SectionRanges::read_varray`](crate::SectionRanges::read_varray). An error of one rank is an error of all.
+    /// `Argument` for boxes outside the dataset, memory of another size, or a dataset of another file;
+    /// `Unsupported` for what [`Dataset::unsupported`] says; `Decode` for a damaged chunk or a bool that is
+    /// neither 0 nor 1; those of [`SectionRanges::read_varray`](crate::SectionRanges::read_varray). An error
+    /// of one rank is returned on all.
     pub fn read<'a>(
         &self,
         file: &mut Reader,
@@ -82,38 +86,40 @@ impl DatasetHandle {
         file.session.operate(|state| state.datasets().read_dataset(self, mine))
     }
 
-    /// Reads boxes of a dataset whose items are of variable length, on each rank: any boxes, as in [`Self::read`]. The items come one
-    /// region after the other, each in C order.
+    /// Reads boxes of a dataset whose items have variable length, as [`Self::read`] does. The items of one
+    /// box follow those of the previous one, each box in C order.
     ///
-    /// Besides them, each rank needs memory for all chunks that its boxes touch.
+    /// Besides the items, each rank needs memory for all chunks that its boxes touch.
     ///
     /// # Errors
-    /// `Argument` for a dataset of another type; `Decode` for a damaged chunk, or a text that is no UTF-8; those of [`Self::read`].
+    /// `Argument` for a dataset of another type; `Decode` for a damaged chunk, or text that is not UTF-8;
+    /// the errors of [`Self::read`].
     pub fn read_texts(&self, file: &mut Reader, regions: &[IndexBox]) -> Result<Texts> {
         file.session.operate(|state| state.datasets().read_texts(self, Ok(regions)))
     }
 
-    /// Whether the file has no chunk that a box of this rank touches, so that all items there have the fill value. No data are read.
+    /// Whether all items of the box have the fill value because the file has none of the chunks that it
+    /// touches. Each rank passes its own box. Reads no data.
     ///
     /// # Errors
-    /// Those of [`Self::read`].
+    /// The errors of [`Self::read`].
     pub fn is_fill(&self, file: &mut Reader, region: &IndexBox) -> Result<bool> {
         file.session.operate(|state| state.datasets().is_fill(self, region))
     }
 
-    /// The block with its metadata, as a section of the file.
+    /// The section with its metadata, a block.
     #[must_use]
     pub fn metadata_section(&self) -> &Section {
         &self.open.metadata
     }
 
-    /// The section with its data, but for rows that were added later.
+    /// The section with its data, without rows that were added later.
     #[must_use]
     pub fn data_section(&self) -> &Section {
         &self.open.data
     }
 
-    /// Where in the file its attributes begin, if they were set later than it was written
+    /// The offset of its attributes, if they were set after it was written
     /// ([`Writer::set_attributes`](crate::Writer::set_attributes)).
     #[must_use]
     pub fn later_attributes(&self) -> Option<u64> {
@@ -125,18 +131,18 @@ impl DatasetHandle {
         self.open.added.iter().map(RowSection::described)
     }
 
-    /// This dataset with its own rows and those of the pair of sections that begins at this offset, although no seal makes them count.
-    /// They must follow `before` rows, if that is known.
+    /// This dataset with, besides its own rows, those of the pair of sections at offset `pair`, although no
+    /// seal makes them valid. They must follow `before` rows, if that is given.
     ///
     /// # Errors
-    /// Those of a dataset with these rows.
+    /// Those of opening a dataset with these rows.
     #[doc(hidden)]
     pub fn with_unsealed_rows(&self, file: &mut Reader, pair: u64, before: Option<u64>) -> Result<Self> {
         let open = file.session.operate(|state| state.datasets().with_unsealed_rows(self, pair, before))?;
         Ok(Self::new(self.file.clone(), open))
     }
 
-    /// An error unless the dataset has the type and the shape of this one.
+    /// Returns an error unless the dataset has the type and shape of `wanted`.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument), naming both types and shapes.
@@ -152,7 +158,7 @@ impl DatasetHandle {
         )))
     }
 
-    /// The dataset, if it is of this file.
+    /// The dataset, if it belongs to this file.
     pub(super) fn of(&self, file: &FileIdentity) -> Result<&OpenDataset> {
         if self.file.is(file) {
             return Ok(&self.open);

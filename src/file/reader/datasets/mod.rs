@@ -1,4 +1,4 @@
-//! Reads datasets: their metadata, and any boxes of their data on any rank.
+//! Reads datasets: their metadata, and any boxes of their data on each rank.
 
 mod added;
 mod box_buffers;
@@ -35,7 +35,7 @@ use scda_format::dataset::stored_dataset::{ElementKind, StoredDataset, is_metada
 use scda_format::dataset::{Dataset, IndexBox, MAX_METADATA_BYTES, stored_name};
 
 impl Reader {
-    /// The last dataset of this name. `None` if there is none. The position in the file stays.
+    /// The last dataset of this name; `None` if there is none. The position in the file does not change.
     ///
     /// ```
     /// use scda::{ReadOptions, Reader, IndexBox, Solo};
@@ -58,19 +58,20 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Self::dataset_record`].
+    /// The errors of [`Self::dataset_record`].
     pub fn dataset(&mut self, name: &str) -> Result<Option<DatasetHandle>> {
         self.dataset_record(name, -1)
     }
 
-    /// The dataset of this name and record: 0 is the first of the name in the file, −1 the last, as in [`Self::find`]. `None` if there is
-    /// no such record. The name may be one of more than 58 bytes, under which `scda import` and Python write (docs/datasets.md). The
-    /// position in the file stays.
+    /// The dataset of this name and record: 0 is the first of the name in the file, −1 the last, as in
+    /// [`Self::find`]. `None` if there is no such record. The name may have more than 58 bytes, as those that
+    /// `scda import` and Python write (docs/datasets.md). The position in the file does not change.
     ///
     /// # Errors
-    /// `Format` if the section of this user string is no dataset; `Format` and `Range` for metadata that are none or that do not fit the
-    /// section after them, `Unsupported` for a type of items that is none of [`DataType`](crate::DataType); those of [`Self::find`],
-    /// [`Self::seek_section`] and [`Self::next_section`].
+    /// `Format` if the section of this user string is not a dataset; `Format` and `Range` for metadata that
+    /// are invalid or do not fit the section after them; `Unsupported` for an item type that is not a
+    /// [`DataType`](crate::DataType); the errors of [`Self::find`], [`Self::seek_section`] and
+    /// [`Self::next_section`].
     pub fn dataset_record(&mut self, name: &str, record: i64) -> Result<Option<DatasetHandle>> {
         self.session.operate(|state| {
             let mut datasets = state.datasets();
@@ -78,11 +79,11 @@ impl Reader {
         })
     }
 
-    /// Reads boxes of several datasets, as [`DatasetHandle::read`] does of one after the other. All ranks request the same datasets in
-    /// the same order, each its own boxes.
+    /// Reads boxes of several datasets, like one [`DatasetHandle::read`] after the other. All ranks request
+    /// the same datasets in the same order, and each its own boxes.
     ///
-    /// The chunks of all these datasets are read as those of one: where several ranks of a node want the same chunks, and each dataset has
-    /// few of them, all ranks decompress.
+    /// The ranks of a node divide the chunks of all datasets among them as if they were those of one dataset,
+    /// so that all ranks decompress even if each dataset has few chunks.
     ///
     /// ```
     /// use scda::{ReadOptions, Reader, IndexBox, Request, Solo};
@@ -108,7 +109,7 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// Those of [`DatasetHandle::read`].
+    /// The errors of [`DatasetHandle::read`].
     pub fn read_datasets(&mut self, requests: Vec<Request<'_>>) -> Result<()> {
         let own = |Request { dataset, regions, data }| RankRequest { dataset, mine: Ok((regions, data)) };
         let requests = requests.into_iter().map(own).collect();
@@ -124,9 +125,9 @@ pub struct AddedRows {
     pub metadata: u64,
     /// Where the section itself begins.
     pub data: u64,
-    /// How many rows the dataset has before these.
+    /// The number of rows that the dataset has before these.
     pub first: u64,
-    /// These rows as if they were a dataset: their number, how they lie in the file.
+    /// These rows, described as a dataset: their number and layout.
     pub dataset: Dataset,
 }
 
@@ -137,14 +138,14 @@ pub struct Request<'a> {
     pub dataset: &'a DatasetHandle,
     /// The boxes that this rank reads.
     pub regions: &'a [IndexBox],
-    /// Gets one box after the other, with numbers in the byte order of this machine.
+    /// Receives one box after the other, with numbers in the byte order of this machine.
     pub data: DataMut<'a>,
 }
 
 /// The boxes that this rank reads, and the memory for them.
 pub type BoxesMut<'a> = (&'a [IndexBox], DataMut<'a>);
 
-/// A request, of which the boxes and the memory may be an error of this rank.
+/// A request whose boxes and memory may be an error of this rank.
 #[derive(Debug)]
 pub struct RankRequest<'a> {
     /// The dataset.
@@ -153,14 +154,14 @@ pub struct RankRequest<'a> {
     pub mine: Result<BoxesMut<'a>>,
 }
 
-/// What is kept of the datasets that were read.
+/// What the reader keeps of datasets between reads.
 pub(super) struct ReadCache {
-    /// Which file their handles are of.
+    /// The file that handles must belong to.
     file: FileIdentity,
     known_metadata: KnownMetadata,
     rows: AdditionCache,
     chunks: ChunkMemory,
-    /// Whether the ranks of a node decompress chunks for one another.
+    /// How the ranks of a node decompress chunks for one another.
     sharing: Sharing,
 }
 
@@ -175,13 +176,13 @@ impl ReadCache {
         }
     }
 
-    /// Leaves what the ranks share as it is: giving it back takes all of them.
+    /// Leaks the memory that ranks share: freeing it would be collective.
     pub fn leak_shared(self) {
         std::mem::forget(self.sharing);
     }
 }
 
-/// Reads datasets: their metadata, and boxes of them.
+/// Reads metadata of datasets, and boxes of their data.
 pub(crate) struct DatasetReader<'a> {
     sections: &'a mut Sections,
     lookup: &'a mut LookupCache,
@@ -194,7 +195,7 @@ impl ReadsLocally for DatasetReader<'_> {
     }
 }
 
-/// Reads boxes of datasets, with what is kept of chunks.
+/// Reads boxes of datasets, with the chunks and memory that are kept.
 struct BoxReader<'a> {
     sections: &'a mut Sections,
     chunks: &'a mut ChunkMemory,
@@ -232,7 +233,7 @@ impl<'a> DatasetReader<'a> {
 }
 
 impl DatasetReader<'_> {
-    /// A handle of a dataset of this file.
+    /// A handle for a dataset of this file.
     pub(super) fn handle(&self, open: OpenDataset) -> DatasetHandle {
         DatasetHandle::new(self.cache.file.clone(), open)
     }
@@ -256,7 +257,7 @@ impl DatasetReader<'_> {
         })
     }
 
-    /// The error for a section of this name that is no dataset.
+    /// The error for a section of this name that is not a dataset.
     pub(super) fn no_metadata(&self, name: &str) -> Error {
         let what = format!("section \"{name}\" is not a dataset: no metadata precede it");
         Error::new(ErrorKind::Format, what).at(self.sections.position())
@@ -275,7 +276,7 @@ impl DatasetReader<'_> {
         self.boxes().read(&all, mine)
     }
 
-    /// See [`DatasetHandle::read`]. The arguments may be an error of this rank.
+    /// See [`DatasetHandle::read`]. The request may be an error of this rank.
     pub(crate) fn read_dataset(
         &mut self,
         handle: &DatasetHandle,
@@ -287,14 +288,14 @@ impl DatasetReader<'_> {
         self.boxes().read(&[open], vec![mine])
     }
 
-    /// The dataset of a handle, which must be that of all ranks.
+    /// The dataset of a handle. All ranks must pass the same one.
     fn use_handle<'b>(&mut self, handle: &'b DatasetHandle) -> Result<&'b OpenDataset> {
         let open = handle.of(&self.cache.file)?;
         self.team().note(Topic::Dataset, open.start());
         Ok(open)
     }
 
-    /// Limits the memory for what follows, so that errors name where the dataset is.
+    /// Applies the memory limit to what follows, with errors that name the dataset's offset.
     fn limit_memory(&self, open: &OpenDataset) -> Option<AllowanceGuard> {
         memory::limited(self.sections.params().tuning.max_memory, open.start())
     }
@@ -326,7 +327,8 @@ impl DatasetReader<'_> {
         Ok(is_fill)
     }
 
-    /// If the section whose header was just read is a block of metadata: the dataset that it begins. What was added later may be known.
+    /// The dataset that begins with the block whose header was just read, if that is a block of metadata.
+    /// Additions may be known already.
     pub(super) fn read_metadata(
         &mut self,
         later: Option<Later>,
@@ -358,7 +360,7 @@ impl DatasetReader<'_> {
         Ok(Some(OpenDataset { stored, metadata, data, current, later, added }))
     }
 
-    /// Reads the header of the section of data after metadata.
+    /// Reads the header of the data section that follows metadata.
     fn read_data_header(&mut self, what: &str) -> Result<Section, Failure> {
         if !self.lookup().next_section(true)? {
             let what = format!("{what}: the file ends after its metadata, without its data");
@@ -368,18 +370,18 @@ impl DatasetReader<'_> {
         Ok(header.ok_or_else(|| Error::new(ErrorKind::Internal, "no header was read"))?)
     }
 
-    /// The text of a block of metadata, on all ranks.
+    /// Reads the text of a metadata block on all ranks.
     pub(super) fn read_text(&mut self, current: &CurrentSection) -> Result<Vec<u8>, Failure> {
         let mut text = Vec::new();
         let is_small = self.input().look_if_small(current.layout)?;
         let size = current.size;
         if size > MAX_METADATA_BYTES {
-            // On all ranks.
+            // All ranks return it.
             let message = format!("metadata: found {size} bytes, expected at most {MAX_METADATA_BYTES}");
             return Err(Error::new(ErrorKind::Format, message).at(current.layout.data).into());
         }
         let mine = resize(&mut text, size).and_then(|()| self.input().read_own_block(current, &mut text));
-        // What is in the window all ranks have: only memory can be lacking on one alone.
+        // The read-ahead buffer has the same bytes on all ranks, so only memory can be lacking on one alone.
         if is_small && !current.decoded {
             mine?;
         } else {

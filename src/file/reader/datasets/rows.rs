@@ -13,14 +13,14 @@ use scda_format::dataset::{CommonRun, Dataset, IndexBox, Runs};
 use scda_ranks::Partition;
 use std::ops::Range;
 
-/// Rows that are no longer, and no further apart, are read together with what lies between them.
+/// Rows of at most this size, and at most this far apart, are read together with the bytes between them.
 const NEAR_BYTES: u64 = 4096;
 /// The most runs that are read together.
 const MOST_RUNS: usize = 4096;
 
 impl BoxReader<'_> {
-    /// Reads boxes of plain contiguous datasets whose memory lies scattered: a strip of each in turns, so that memory in which their
-    /// items lie between each other's comes into the processor's cache once.
+    /// Reads boxes of plain contiguous datasets into scattered memory: some rows of each dataset in turn, so
+    /// that memory in which their items are interleaved enters the processor's cache once.
     pub(super) fn read_in_turns(
         &mut self,
         parts: &[Selection<'_>],
@@ -54,7 +54,7 @@ impl BoxReader<'_> {
         Ok(())
     }
 
-    /// Reads a box of plain data.
+    /// Reads a box of uncompressed data.
     fn read_plain_rows(
         &mut self,
         part: &Selection<'_>,
@@ -78,7 +78,7 @@ impl BoxReader<'_> {
         self.read_together(&mut together, first, &mut buffer, room)
     }
 
-    /// Reads runs that lie near each other, from an offset of the file on.
+    /// Reads nearby runs with one call, from an offset of the file on.
     fn read_together(
         &mut self,
         together: &mut RunBatch,
@@ -105,7 +105,7 @@ impl BoxReader<'_> {
         Ok(())
     }
 
-    /// Reads a box of an array whose elements, the rows, are compressed.
+    /// Reads a box of an array whose rows are compressed elements.
     fn decode_rows(
         &mut self,
         part: &Selection<'_>,
@@ -117,7 +117,7 @@ impl BoxReader<'_> {
         let _temporary = memory::temporary();
         let mut rows = Vec::new();
         let (Some(&start), Some(&count)) = (region.start.first(), region.count.first()) else {
-            // No dimension: one row.
+            // Without dimensions, there is one row.
             resize(&mut rows, item_bytes)?;
             self.decode_own(current, 0..1, Sink::Contiguous(&mut rows))?;
             room.put(place, &rows);
@@ -159,20 +159,20 @@ impl BoxReader<'_> {
     }
 }
 
-/// Runs of bytes in the order of the file, which are read together.
+/// Runs of bytes, in the order of the file, that are read together.
 #[derive(Default)]
 struct RunBatch {
     runs: Vec<CommonRun>,
 }
 
 impl RunBatch {
-    /// From the first byte to the last.
+    /// From the first byte of the runs to the last.
     fn range(&self) -> Range<u64> {
         let start = self.runs.first().map_or(0, |run| run.from);
         start..self.runs.last().map_or(0, |run| run.from + run.items)
     }
 
-    /// Whether a run is to be read with these.
+    /// Whether a run can be read together with these.
     fn takes(&self, run: CommonRun) -> bool {
         let range = self.range();
         self.runs.is_empty()

@@ -1,4 +1,4 @@
-//! The selection that a rank reads of a dataset: boxes, and where each goes in memory.
+//! A rank's selection of a dataset: boxes, and where each goes in memory.
 
 use super::AddedRows;
 use super::box_buffers::BoxBuffers;
@@ -18,16 +18,16 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A dataset that was found, and where its data are.
+/// A dataset that was opened, and where its data are.
 pub(in crate::file::reader) struct OpenDataset {
-    /// With the shape of all rows, and else what the section of its own data has.
+    /// The shape counts all rows; the rest describes the section of the dataset's own data.
     pub stored: StoredDataset,
     /// The block of its metadata.
     pub metadata: Section,
     /// The section of its own data.
     pub data: Section,
     pub current: CurrentSection,
-    /// Where attributes stand that were set later.
+    /// The offset of attributes that were set later.
     pub later: Option<u64>,
     /// The sections with rows that were added later, in their order.
     pub added: Arc<[RowSection]>,
@@ -35,14 +35,14 @@ pub(in crate::file::reader) struct OpenDataset {
 
 /// A section with rows that were added to a dataset.
 pub(in crate::file::reader) struct RowSection {
-    /// Of these rows alone.
+    /// The description of these rows alone.
     pub stored: Box<StoredDataset>,
     pub current: CurrentSection,
-    /// Where its metadata begin.
+    /// The offset of the metadata.
     pub metadata: u64,
-    /// Where the section itself begins.
+    /// The offset of the section.
     pub data: u64,
-    /// The first of its rows.
+    /// The number of its first row in the dataset.
     pub first: u64,
 }
 
@@ -52,40 +52,40 @@ impl RowSection {
         AddedRows { metadata, data, first, dataset: stored.dataset.clone() }
     }
 
-    /// The memory that it takes, nearly.
+    /// Its approximate memory.
     pub fn bytes(&self) -> u64 {
         size_of::<Self>() as u64 + self.stored.bytes()
     }
 
-    /// The row after its last one, which has 63 bits.
+    /// The row after its last one, which has at most 63 bits.
     pub fn end(&self) -> u64 {
         self.first + self.stored.dataset.shape.first().copied().unwrap_or(0)
     }
 }
 
 impl OpenDataset {
-    /// Where the section of its own data begins.
+    /// The offset of the section of its own data.
     pub fn start(&self) -> u64 {
         self.data.offset
     }
 
-    /// What the sections of its data have, in their order.
+    /// The descriptions of its data sections, in their order.
     pub fn all_stored(&self) -> impl Iterator<Item = &StoredDataset> {
         let added = self.added.iter().map(|section| &*section.stored);
         std::iter::once(&self.stored).chain(added)
     }
 }
 
-/// Where the bytes of the boxes of a dataset begin in memory, each in C order.
+/// Where each box of a dataset begins in memory, each in C order.
 pub(super) struct BoxPlaces {
     starts: Vec<u64>,
-    /// Of all boxes.
+    /// The size of all boxes.
     pub bytes: u64,
 }
 
 impl BoxPlaces {
     /// # Errors
-    /// `Unsupported`; `Argument` for boxes that do not lie in the array; `Range`; `Memory`.
+    /// `Unsupported`; `Argument` for boxes outside the array; `Range`; `Memory`.
     fn new(dataset: &Dataset, regions: &[IndexBox]) -> Result<Self> {
         let item_bytes = dataset.data_type.item_bytes();
         let (mut starts, mut bytes) = (Vec::new(), 0);
@@ -93,14 +93,14 @@ impl BoxPlaces {
         for (number, region) in regions.iter().enumerate() {
             dataset.check_region(number, region)?;
             starts.push(bytes);
-            // That of a box is bounded by that of the dataset.
+            // The size of one box is bounded by that of the dataset.
             bytes = sum(bytes, region.items()? * item_bytes).ok_or_else(|| exceeds_63_bits(&[bytes]))?;
         }
         Ok(Self { starts, bytes })
     }
 }
 
-/// What a rank reads of a dataset, and the memory for it.
+/// The boxes that a rank reads of a dataset, and the memory for them.
 pub(super) struct Destination<'a, 'b> {
     open: &'a OpenDataset,
     regions: &'a [IndexBox],
@@ -109,10 +109,12 @@ pub(super) struct Destination<'a, 'b> {
 }
 
 impl<'a, 'b> Destination<'a, 'b> {
-    /// Also what is read of each section of the dataset, which is the one of this number among those that are read together.
+    /// Also returns the selection of each section of the dataset, which has this number among those that are
+    /// read together.
     ///
     /// # Errors
-    /// `Unsupported`; `Argument` for boxes that do not lie in the array, or memory that does not fit them; `Range`; `Memory`.
+    /// `Unsupported`; `Argument` for boxes outside the array, or memory that does not fit them; `Range`;
+    /// `Memory`.
     pub fn new(
         number: usize,
         open: &'a OpenDataset,
@@ -128,7 +130,7 @@ impl<'a, 'b> Destination<'a, 'b> {
         Ok((Self { open, regions, places, room }, selections))
     }
 
-    /// Turns what was read into numbers of this machine.
+    /// Converts the data to numbers of this machine.
     pub fn finish(self) -> Result<()> {
         let Self { open, regions, places, mut room } = self;
         let (StoredDataset { dataset, codecs, .. }, start) = (&open.stored, open.start());
@@ -146,7 +148,7 @@ impl<'a, 'b> Destination<'a, 'b> {
             if is_swapped {
                 swap_items(data, dataset.data_type);
             }
-            // In memory, a bool of another value would be undefined in C++.
+            // A bool with another value would be undefined behaviour in C++.
             if is_bool && let Some((place, byte)) = find_other_item(dataset.data_type, data) {
                 let place = before + place as u64 * dataset.data_type.item_bytes();
                 return Err(no_bool(dataset, regions, &places.starts, place, byte).at(start));
@@ -156,24 +158,24 @@ impl<'a, 'b> Destination<'a, 'b> {
     }
 }
 
-/// What a rank reads of a section of a dataset.
+/// What a rank reads of one section of a dataset.
 pub(super) struct Selection<'a> {
     pub current: CurrentSection,
     pub stored: &'a StoredDataset,
-    /// As if the section were all of the dataset.
+    /// The boxes, relative to the section.
     pub regions: Cow<'a, [IndexBox]>,
     /// Where each box begins in memory.
     starts: Vec<u64>,
     pub chunks: ChunkOffsets,
-    /// Which of the datasets that are read together it is of.
+    /// The number of its dataset among those that are read together.
     pub number: usize,
 }
 
 impl<'a> Selection<'a> {
-    /// What is read of each section of a dataset, which is the one of this number among those that are read together.
+    /// The selection of each section of a dataset, which has this number among those that are read together.
     ///
     /// # Errors
-    /// `Unsupported`; `Argument` for boxes that do not lie in the array; `Range`; `Memory`.
+    /// `Unsupported`; `Argument` for boxes outside the array; `Range`; `Memory`.
     pub fn of_sections(
         number: usize,
         open: &'a OpenDataset,
@@ -194,7 +196,7 @@ impl<'a> Selection<'a> {
         all.push(Self::new(number, (current, stored), own.into(), starts));
         for section in &**added {
             let (own, starts) = rows_of(section.first..section.end())?;
-            // Chunks of all sections have numbers that the ranks have in common.
+            // Sections of chunks stay, because all ranks number the chunks of all sections alike.
             if own.is_empty() && section.stored.elements == ElementKind::Rows {
                 continue;
             }
@@ -216,17 +218,17 @@ impl<'a> Selection<'a> {
         Self { current: *current, stored, regions, starts, chunks, number }
     }
 
-    /// The boxes, and where each is in memory.
+    /// The boxes, and where each begins in memory.
     pub fn places(&self) -> impl Iterator<Item = (&IndexBox, u64)> {
         self.regions.iter().zip(self.starts.iter().copied())
     }
 
-    /// Whether rows that are plain in the file go to memory where they do not follow one another.
+    /// Whether uncompressed rows go to memory that is not contiguous.
     pub fn is_scattered(&self, room: &BoxBuffers<'_>) -> bool {
         self.stored.elements == ElementKind::Rows && !self.current.decoded && room.is_separate()
     }
 
-    /// The boxes in strips of at most about `most` bytes, each with its place in memory.
+    /// The boxes in parts of at most about `most` bytes, each with its place in memory.
     pub fn strips(&self, most: u64) -> Result<impl Iterator<Item = (IndexBox, u64)>> {
         let item_bytes = self.stored.dataset.data_type.item_bytes();
         let grids =
@@ -243,7 +245,7 @@ impl<'a> Selection<'a> {
         }))
     }
 
-    /// The runs of bytes that a box has of a chunk: from the chunk to memory.
+    /// The runs of bytes to copy from a chunk for one box.
     pub fn runs(&self, chunk: u64, index: usize) -> impl Iterator<Item = CommonRun> + use<> {
         let StoredDataset { dataset, grid, .. } = self.stored;
         let (region, start) = (&self.regions[index], self.starts[index]);
@@ -259,7 +261,8 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// The parts of boxes in some rows, as if there were no others, and where each begins in memory: those that have items.
+/// The parts of boxes within some rows, relative to the first of them, and where each part begins in memory.
+/// Empty parts are left out.
 fn rows_of(
     regions: &[IndexBox],
     starts: &[u64],
@@ -277,21 +280,21 @@ fn rows_of(
             reserve_count(&mut parts, 1)?;
             reserve_count(&mut places, 1)?;
             parts.push(part);
-            // Rows follow one another in memory.
+            // Rows are contiguous in memory.
             places.push(start + (begin - first) * (items / count) * item_bytes);
         }
     }
     Ok((parts, places))
 }
 
-/// An error if this library cannot read the data.
+/// Returns an error if this library cannot read the data.
 fn require_supported(dataset: &Dataset, start: u64) -> Result<()> {
     let Some(why) = &dataset.unsupported else { return Ok(()) };
     let message = format!("dataset \"{}\": found {why}, which this library cannot read", dataset.name);
     Err(Error::new(ErrorKind::Unsupported, message).at(start))
 }
 
-/// A byte that is no bool, in the item at this byte of what was read.
+/// The error for a byte that is not a bool, at byte `place` of the data read.
 #[cold]
 fn no_bool(dataset: &Dataset, regions: &[IndexBox], starts: &[u64], place: u64, byte: u8) -> Error {
     let region = starts.partition_point(|&start| start <= place).saturating_sub(1);
@@ -303,7 +306,7 @@ fn no_bool(dataset: &Dataset, regions: &[IndexBox], starts: &[u64], place: u64, 
     )
 }
 
-/// A run of items as one of bytes, which goes to a box that begins there.
+/// Converts a run of items to a run of bytes, for a box that begins at `start`.
 pub(super) fn bytes_of(run: CommonRun, item_bytes: u64, start: u64) -> CommonRun {
     CommonRun { from: run.from * item_bytes, to: start + run.to * item_bytes, items: run.items * item_bytes }
 }

@@ -1,10 +1,11 @@
-//! Shares chunks that several ranks of a node want: one rank reads and decompresses each, into shared memory.
+//! Shares chunks that several ranks of a node want: one of them reads and decompresses each into shared
+//! memory.
 //!
-//! Each rank announces the chunks that it needs, by numbers that all datasets of a call share; a reduction
-//! among the ranks of the node decides who reads each chunk that several need. From it, all ranks know in
-//! which round each chunk is decompressed, and where in the shared memory it is then. In a round, each rank
-//! fills its place, the ranks meet, and all copy what they need while the other half of the memory is filled.
-//! A rank that fails continues with the others until the next agreement.
+//! Each rank announces the chunks that it needs, by numbers that span all datasets of a call, in a reduction
+//! among the ranks of the node. From the result, all ranks compute who reads each chunk that several need, in
+//! which round, and where it is then in the shared memory. In a round, each rank fills its part of one half
+//! of that memory, the ranks meet, and all copy what they need while the other half is filled. A rank that
+//! fails takes part until the next agreement.
 
 use super::BoxReader;
 use super::chunks::{ChunkRequest, ChunkRequests};
@@ -22,11 +23,12 @@ use scda_format::layout::sum;
 use scda_ranks::Communicator;
 use std::ops::Range;
 
-/// Larger chunks are not shared: it would take much memory.
+/// Larger chunks are not shared, because that would take much memory.
 const MOST_BYTES: u64 = 1 << 20;
 /// Whether the ranks of a node read chunks for one another.
 pub(super) enum Sharing {
-    /// The ranks have not looked for memory. It would have saved a rank from decompressing this number of bytes.
+    /// The ranks have not tried to share memory yet. Sharing would have saved a rank from decompressing this
+    /// many bytes.
     Unknown(u64),
     /// The ranks share no memory.
     Never,
@@ -39,11 +41,11 @@ impl Default for Sharing {
     }
 }
 
-/// The ranks of this node, and memory of two halves with a place for each of them.
+/// The ranks of this node, and shared memory in two halves, of which each rank has a part.
 pub(super) struct NodeDoubleBuffer {
     node: NodeMemory,
     place_bytes: usize,
-    /// Which half is filled next.
+    /// The half to be filled next.
     half: usize,
 }
 
@@ -56,35 +58,35 @@ impl NodeDoubleBuffer {
         Ok(node.map(|node| Box::new(Self { node, place_bytes, half: 0 })))
     }
 
-    /// Where a chunk is in the half that is filled now.
+    /// The bytes of a chunk in the half that is being filled.
     fn range(&self, ranks: usize, place: &ReadTurn) -> Range<usize> {
         let start = (self.half * ranks + place.rank) * self.place_bytes + to_usize(place.start);
         start..start + to_usize(place.bytes)
     }
 }
 
-/// The chunks of a dataset, if ranks may share them, and the bytes of each.
+/// The number of chunks of a dataset and their size, if ranks may share them.
 fn shared_chunks(stored: &StoredDataset) -> Option<(u64, u64)> {
     let (chunks, bytes) = (stored.grid.chunks(), stored.grid.chunk_bytes());
     (stored.elements != ElementKind::Rows && bytes <= MOST_BYTES).then_some((chunks, bytes))
 }
 
-/// The chunks of all datasets of a call that ranks may share, numbered one after the other.
+/// Numbers the shareable chunks of all datasets of a call.
 #[derive(Default)]
 struct ChunkNumbers {
     datasets: Vec<ChunkedDataset>,
     /// The number of chunks.
     total: u64,
-    /// The most of them that are looked at together.
+    /// The most chunks that one vote covers.
     most: u64,
 }
 
-/// A dataset of a call, and its chunks among those of the others.
+/// A dataset of a call, with the numbers of its chunks.
 struct ChunkedDataset {
     part: usize,
     first: u64,
     chunk_bytes: u64,
-    /// Those that this rank wants, from the next one on.
+    /// The chunks that this rank still wants.
     wants: ChunkRequests,
 }
 
@@ -93,7 +95,7 @@ struct SharedChunk {
     number: u64,
     part: usize,
     want: ChunkRequest,
-    /// A rank has read it for several.
+    /// True once a rank has read it for several.
     is_read: bool,
 }
 
@@ -108,7 +110,7 @@ impl ChunkNumbers {
                 chunk_bytes,
                 wants: ChunkRequests::new(one)?,
             });
-            // `may_share` has added them up.
+            // `may_share` has checked the sum.
             all.total += chunks;
         }
         Ok(all)
@@ -119,18 +121,18 @@ impl ChunkNumbers {
         &self.datasets[self.datasets.partition_point(|one| one.first <= number) - 1]
     }
 
-    /// The number of the chunk that this rank wants next; [`FINE`] if there is none.
+    /// The number of the next chunk that this rank wants, or [`FINE`] if there is none.
     fn next(&self) -> u64 {
         let next = self.datasets.iter().find_map(|one| Some(one.first + one.wants.peek()?));
         next.unwrap_or(FINE)
     }
 
-    /// The numbers that are looked at together, from this one on.
+    /// The numbers that one vote covers, from `first` on.
     fn window(&self, first: u64) -> Range<u64> {
         first..self.total.min(first.saturating_add(self.most))
     }
 
-    /// What this rank wants of these chunks, each of which is taken once.
+    /// Removes and returns the chunks in this range that this rank wants.
     fn take(&mut self, numbers: &Range<u64>) -> Result<Vec<SharedChunk>> {
         let mut taken = Vec::new();
         for one in &mut self.datasets {
@@ -146,8 +148,8 @@ impl ChunkNumbers {
     }
 }
 
-/// Which of some chunks the ranks want: for each the least rank that does, counted from another one for each chunk, and what tells
-/// the greatest.
+/// The votes of the ranks on a range of chunks. The words for a chunk tell the lowest and the highest rank
+/// that want it, counted from a rank that differs from chunk to chunk.
 #[derive(Default)]
 struct Votes {
     first: u64,
@@ -155,18 +157,18 @@ struct Votes {
 }
 
 impl Votes {
-    /// For at most this number of chunks.
+    /// For at most `most` chunks.
     fn new(most: u64) -> Result<Self> {
         let mut words = Vec::new();
         resize(&mut words, most.saturating_mul(2).saturating_add(1))?;
         Ok(Self { first: 0, words })
     }
 
-    /// Collective among these ranks. If it fails on one rank alone, that rank goes on to its next agreement.
+    /// Collective among the ranks of `comm`. A rank on which it fails alone continues to its next agreement.
     fn vote(&mut self, comm: &dyn Communicator, numbers: &Range<u64>, wanted: &[SharedChunk]) -> Result<()> {
         self.first = numbers.start;
         self.words.clear();
-        // There is room. The last word is there so that not all are 0.
+        // The memory is reserved. The last word keeps the buffer from being all 0.
         self.words.resize(2 * to_usize(numbers.end - numbers.start) + 1, FINE);
         let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
         for &SharedChunk { number, .. } in wanted {
@@ -177,20 +179,20 @@ impl Votes {
         comm.allreduce_min(&mut self.words)
     }
 
-    /// The chunks that several of `ranks` ranks want, each with two ranks that do.
+    /// The chunks that several of `ranks` ranks want, each with two of these ranks.
     fn shared(&self, ranks: usize) -> impl Iterator<Item = (u64, [usize; 2])> {
         let pairs = self.words.as_chunks::<2>().0.iter().zip(self.first..);
         pairs.filter_map(move |(&[least, greatest], number)| {
             let ranks = ranks as u64;
             let are_several = least < ranks && least + greatest + 1 != FINE;
             let rank = |turned: u64| to_usize((turned + number) % ranks);
-            // Without a result of the vote, both are 0.
+            // Both are 0 if the vote failed.
             are_several.then(|| (number, [rank(least), rank((FINE - 1 - greatest) % ranks)]))
         })
     }
 }
 
-/// A chunk that a rank reads for others, in which round, and where in its place it is then.
+/// Which rank reads a chunk for others, in which round, and where it puts it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ReadTurn {
     round: u64,
@@ -200,8 +202,8 @@ struct ReadTurn {
     bytes: u64,
 }
 
-/// Which rank reads each chunk, and in which round; ordered by rounds. Of the two ranks that can, it is the one that has fewer bytes to
-/// read until then. Each rank reads as many in a round as `most` bytes have room for.
+/// Assigns each shared chunk to one of its two candidates, the one with fewer bytes to read so far, and to a
+/// round, in which each rank reads as many chunks as fit `most` bytes. Ordered by rounds.
 fn schedule(
     shared: impl Iterator<Item = (u64, [usize; 2])>,
     ranks: usize,
@@ -212,7 +214,7 @@ fn schedule(
     struct Load {
         bytes: u64,
         round: u64,
-        /// Of the round.
+        /// Bytes filled in the current round.
         filled: u64,
     }
     let (mut places, mut loads) = (Vec::new(), Vec::<Load>::new());
@@ -233,7 +235,7 @@ fn schedule(
 }
 
 impl BoxReader<'_> {
-    /// Whether ranks may share chunks of these datasets. All ranks know.
+    /// Whether ranks may share chunks of these datasets. The answer is the same on all ranks.
     pub(super) fn may_share(&mut self, open: &[&OpenDataset]) -> bool {
         if self.team().is_alone() || matches!(*self.sharing, Sharing::Never) {
             return false;
@@ -247,8 +249,9 @@ impl BoxReader<'_> {
         chunks.is_some() && bytes >= self.sections.params().tuning.limits.shared_bytes
     }
 
-    /// Reads what each rank wants of these datasets; what several ranks of a node want, one of them reads. This rank reads alone, as
-    /// [`Self::apart`] says. Collective: returns this rank's own error, unless the ranks have agreed on one.
+    /// Reads the selections of all ranks; one rank of a node reads what several of them want. This rank does
+    /// so within [`Self::apart`]. Collective: returns this rank's own error, unless the ranks have agreed on
+    /// one.
     pub(super) fn read_with_others(
         &mut self,
         team: &mut Team,
@@ -259,7 +262,7 @@ impl BoxReader<'_> {
         let read = self.read_ahead_all(team, (parts, targets), mine, &mut sharing);
         *self.sharing = sharing;
         let own = read?;
-        // What this rank has kept while it was alone.
+        // Brings errors that this rank deferred into the agreement.
         let kept = self.team().agree(Ok(())).map(drop).map_err(|failure| self.team().settle(failure));
         Ok(own.and(kept))
     }
@@ -279,7 +282,7 @@ impl BoxReader<'_> {
             let votes = Votes::new(numbered.most)?;
             Ok((numbered, wanted, votes))
         };
-        // After an error, the ranks go no further than to the next agreement.
+        // After an error, the ranks only continue to the next agreement.
         let ((mut numbered, mut wanted, mut votes), mut mine) = split(mine.and_then(|()| prepare()));
         let mut numbers = numbered.window(0);
         if let Sharing::Unknown(saved) = sharing {
@@ -320,8 +323,8 @@ impl BoxReader<'_> {
         Ok(mine.and_then(|()| others.try_for_each(|part| self.read_part(part, targets))))
     }
 
-    /// Reads what is wanted of some chunks. All ranks of the node call it with the same places; one that has an error goes on with the
-    /// others.
+    /// Reads the wanted chunks of one vote. All ranks of the node call it with the same places; one with an
+    /// error takes part with the others.
     fn read_window(
         &mut self,
         agreed: &Agreed<'_>,
@@ -362,7 +365,7 @@ impl BoxReader<'_> {
         Ok(())
     }
 
-    /// Reads the chunks of a round that this rank reads, one after the other, into its place.
+    /// Reads the chunks of a round that this rank reads for others into its part of the memory.
     fn fill_place(
         &mut self,
         parts: &mut [Selection<'_>],
@@ -409,7 +412,8 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// The bytes of a chunk, which is longer than what is read ahead. Its stream is a little longer, because nothing is compressed.
+    /// The size of a chunk, longer than the read-ahead buffer. Its stream is a little longer, because it
+    /// cannot be compressed.
     const CHUNK: usize = 20_000;
 
     /// A file of arrays with a row for each chunk.
@@ -432,7 +436,7 @@ mod tests {
         array
     }
 
-    /// A reader of these bytes, which counts how often a chunk is read.
+    /// A reader of these bytes that counts how often chunks are read.
     fn reader(comm: impl Communicator + 'static, bytes: &Arc<Vec<u8>>, reads: &Arc<AtomicUsize>) -> Reader {
         let (size, header) = (bytes.len() as u64, parse_file_header(&bytes[..128]).unwrap());
         let (bytes, reads) = (Arc::clone(bytes), Arc::clone(reads));
@@ -509,7 +513,7 @@ mod tests {
     fn the_error_of_a_rank_that_reads_for_others_is_everybodys() {
         let arrays = [array("a", 6)];
         let mut bytes = file_of(&arrays);
-        // The first block of a stream says by its length, and by the complement of it, that it is stored.
+        // The first block of a stream gives its length and the complement of that, because it is stored.
         let stream = bytes.windows(4).position(|four| four == [0x20, 0x4E, 0xDF, 0xB1]).unwrap();
         bytes[stream + 2] ^= 1;
         let (bytes, reads) = (Arc::new(bytes), Arc::<AtomicUsize>::default());
@@ -525,7 +529,7 @@ mod tests {
 
     #[test]
     fn chunks_fill_rounds_in_order() {
-        // The chunk 4 alone is longer than a round.
+        // Chunk 4 alone is longer than a round.
         let bytes = [40, 60, 10, 50, 200, 30];
         let shared = [(0, [0, 0]), (1, [0, 0]), (2, [0, 0]), (3, [1, 1]), (4, [0, 0]), (5, [0, 0])];
         let places = schedule(shared.into_iter(), 2, 100, |number| bytes[to_usize(number)]).unwrap();
@@ -547,7 +551,7 @@ mod tests {
     #[test]
     fn chunks_that_several_want_are_dealt_out() {
         let seen = run_on_threads(3, |comm| {
-            // The chunk 12 nobody wants, 13 one rank, 20 two of them, all others each.
+            // No rank wants chunk 12, one wants 13, two want 20, all want the others.
             let rank = comm.rank();
             let is_wanted = |number: &u64| match number {
                 12 => false,

@@ -17,7 +17,7 @@ use scda_format::layout::sum;
 use std::ops::Range;
 
 impl DatasetReader<'_> {
-    /// See [`DatasetHandle::read_texts`]. The boxes may be an error of this rank.
+    /// See [`DatasetHandle::read_texts`]. The selection may be an error of this rank.
     pub(crate) fn read_texts(
         &mut self,
         handle: &DatasetHandle,
@@ -34,7 +34,7 @@ impl DatasetReader<'_> {
 }
 
 impl BoxReader<'_> {
-    /// The items of variable length that this rank wants.
+    /// Reads the items of this rank's boxes.
     fn texts(&mut self, open: &OpenDataset, regions: &[IndexBox]) -> Result<Texts> {
         let (parts, all) = Selection::of_sections(0, open, regions)?;
         let dataset = &open.stored.dataset;
@@ -45,7 +45,8 @@ impl BoxReader<'_> {
                 dataset.name
             )));
         }
-        // Where each item is: in which of the chunks that were read, and where there; none: it is the fill value.
+        // For each item, which of the chunks that were read has it, and where there. Number 0 is the fill
+        // value.
         let mut places: Vec<(usize, Range<usize>)> = Vec::new();
         resize(&mut places, all.bytes / DataType::LENGTH_BYTES)?;
         let mut chunks: Vec<Vec<u8>> = vec![dataset.fill_value.clone()];

@@ -1,4 +1,4 @@
-//! The sections of a file as HDF5 is to see them: those that the seals list, and those after them.
+//! Collects what HDF5 will show of a file: from the sections that the seals list, and those after them.
 
 use super::texts::{Pages, Texts};
 use crate::file::reader::chain::compare_crc;
@@ -27,10 +27,10 @@ use std::sync::Arc;
 /// Rows that are read at once.
 const ROWS: u64 = 512;
 
-/// What is unreadable in a file that is no reason to write no view of the rest.
+/// Why a dataset is hidden: damage to one must not keep the others from being shown.
 const UNREADABLE: &str = "damaged, or not as datasets are written";
 
-/// Type, count and size of the section with the data of a dataset, and whether it is compressed as text.
+/// Type, element count and element size of a section with a dataset's data, and whether it is compressed.
 pub(super) type SectionKey = (SectionType, u64, u64, bool);
 
 /// Where the data of a dataset are.
@@ -40,12 +40,12 @@ pub(super) enum Place {
     Text,
 }
 
-/// A dataset of the file, with what was added to it.
+/// A dataset of the file, with its additions.
 pub(super) struct Found {
-    /// The offset in the file of the section with its data.
+    /// The offset of the section with its data.
     pub data: u64,
     pub user: Box<str>,
-    /// Its name, if the user string is a shortened one.
+    /// Its full name, if the user string is a shortened one.
     pub long_name: Option<String>,
     pub metadata: Metadata,
     pub place: Place,
@@ -53,68 +53,69 @@ pub(super) struct Found {
     pub added: Vec<(StoredDataset, Place)>,
     /// Attributes that were set later.
     pub attributes: Option<String>,
-    /// How many rows it has.
+    /// The number of all its rows.
     pub rows: u64,
     pub is_unreadable: bool,
-    /// What HDF5 shows of it, if nothing was added since that was made.
+    /// What HDF5 shows of it, if that is known and up to date.
     pub shown: Option<Shown>,
-    /// Whether it is the last one of its name in an outline, which does not have its rows or where its chunks are.
+    /// Whether it comes from an outline, as the last one of its name. An outline has neither its rows nor the
+    /// places of its chunks.
     pub is_outlined: bool,
 }
 
-/// Metadata of datasets that are alike are there once, so the name in them may be another one.
+/// Metadata, which datasets that differ only in name share.
 #[derive(Clone)]
 pub(super) struct Metadata {
-    /// Empty if it is long.
+    /// The text; empty if it is long.
     pub text: Arc<[u8]>,
     pub section: SectionKey,
     pub stored: Arc<StoredDataset>,
 }
 
-/// Metadata that were read before, with the section of the data that followed.
+/// Metadata that were read before, with the data section that followed.
 struct Known {
     metadata: Metadata,
-    /// What HDF5 shows of such a dataset.
+    /// What HDF5 shows of a dataset with them.
     shown: Option<Shown>,
 }
 
-/// The most names of which there is an outline.
+/// The most names that an outline holds.
 pub(super) const MOST_OUTLINED: usize = 256;
 
-/// So many datasets are many.
+/// From this number of datasets on, only the last one of each name is kept.
 const MANY: usize = 1 << 12;
 
-/// The error where more is needed than an outline has.
+/// The error if an outline lacks what is needed.
 pub(super) fn lacking() -> Error {
     Error::new(ErrorKind::Format, "view of HDF5: its outline does not suffice")
 }
 
-/// The most metadata that are known, and the longest ones.
+/// The most metadata that are kept, and the longest.
 const MAX_KNOWN: usize = 256;
 const MAX_KNOWN_BYTES: usize = 1 << 14;
 
-/// What the sections of a file have said so far.
+/// What has been found in the sections of a file so far.
 #[derive(Default)]
 pub struct Contents {
-    /// In the order of the file. Of those before an outline, the last one of each name.
+    /// The datasets, in the order of the file; of those in an outline, only the last one of each name.
     pub(super) found: Vec<Found>,
-    /// The numbers of the last ones of each name. No hash table: checkers for leaks do not find what one refers to.
+    /// The last dataset of each name. Not a hash table, because leak checkers do not find what it refers to.
     pub(super) last: BTreeMap<Box<str>, usize>,
-    /// The number of added rows of all.
+    /// The number of sections with added rows.
     parts: usize,
     pub(super) groups: BTreeMap<String, String>,
-    /// What cannot be shown, and why.
+    /// Datasets that cannot be shown, and why.
     hidden: Vec<(String, &'static str)>,
-    /// The section before.
+    /// The previous section.
     before: Option<Row>,
     known: BTreeMap<u64, Known>,
-    /// What HDF5 shows of the first datasets, and how many these are; the groups that were found since.
+    /// The view of the first datasets, how many these are, and the groups found since then.
     pub(super) view: View,
     pub(super) viewed: usize,
     new_groups: BTreeSet<String>,
-    /// Where the view with the outline begins from which this was taken; else 0.
+    /// The offset of the view from whose outline this was read; otherwise 0.
     pub(super) outlined: u64,
-    /// More is needed than the outline has.
+    /// True if more is needed than the outline has.
     lacks: bool,
 }
 
@@ -123,12 +124,12 @@ impl Contents {
         self.len() == 0
     }
 
-    /// The number of datasets, records, parts and groups, and of what cannot be shown.
+    /// The number of datasets, records, parts, groups and hidden datasets.
     pub fn len(&self) -> usize {
         self.found.len() + self.parts + self.groups.len() + self.hidden.len()
     }
 
-    /// Adds the sections that an index has, if its checksum is right. After some of them each time, `then` is called.
+    /// Adds the sections of an index if its checksum is right, and calls `then` after every few of them.
     pub fn read_index(
         &mut self,
         texts: &mut Texts<'_>,
@@ -164,7 +165,7 @@ impl Contents {
         compare_crc("index", found, sealed.seal.crc, index)
     }
 
-    /// Adds a section, which follows those before.
+    /// Adds a section that follows the previous ones.
     pub fn add(&mut self, texts: &mut Texts<'_>, row: &Row) -> Result<()> {
         let Some(first) = self.before.replace(*row) else { return Ok(()) };
         let added = self.add_pair(texts, &first, row);
@@ -184,7 +185,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Adds what these two sections are together, if they are something.
+    /// Adds what these two sections form together, if anything.
     fn add_pair(&mut self, texts: &mut Texts<'_>, first: &Row, second: &Row) -> Result<()> {
         let Some(section) = first.section else { return Ok(()) };
         let user = &*first.user;
@@ -220,14 +221,14 @@ impl Contents {
         Ok(())
     }
 
-    /// The number of the dataset whose data are in the section at this offset.
+    /// The dataset whose data are in the section at this offset.
     fn with_data(&mut self, data: u64) -> Option<usize> {
         let number = self.found.binary_search_by_key(&data, |found| found.data).ok();
         self.lacks |= number.is_none() && data < self.outlined;
         number
     }
 
-    /// A dataset is another one than it was shown: this, if that is known.
+    /// Replaces what HDF5 shows of a dataset by `now`, if that is known.
     fn show_otherwise(&mut self, number: usize, now: Option<Shown>) {
         let found = &mut self.found[number];
         let before = std::mem::replace(&mut found.shown, now);
@@ -273,7 +274,7 @@ impl Contents {
         };
         let mut found =
             Found::new(data.offset, &String::from_utf8_lossy(&data.user), metadata, place(texts, data)?);
-        // Most datasets differ from others in their place alone.
+        // Most datasets differ from others only in the place of their data.
         if let (Some(known), Place::Plain(offset)) = (self.known.get_mut(&hash), &found.place)
             && Arc::ptr_eq(&known.metadata.stored, &found.metadata.stored)
         {
@@ -289,7 +290,7 @@ impl Contents {
         self.push(found)
     }
 
-    /// Adds a dataset, the last one of the file.
+    /// Adds a dataset after all others.
     pub(super) fn push(&mut self, found: Found) -> Result<()> {
         reserve(&mut self.found, 1)?;
         if self.last.len() <= MOST_OUTLINED {
@@ -342,13 +343,13 @@ impl Contents {
         Ok(())
     }
 
-    /// Those of a view that begins at this offset, once what its outline has is added.
+    /// Empty contents, for a view at this offset whose outline is added next.
     pub(super) fn of_outline(outlined: u64) -> Self {
         Self { outlined, ..Self::default() }
     }
 
-    /// If there are many datasets, lets go of all but the last one of each name, as if the others were read from the outline of a view that
-    /// begins at this offset.
+    /// If there are many datasets, drops all but the last one of each name, as if they had been read from the
+    /// outline of a view at this offset.
     pub(super) fn keep_last(
         &mut self,
         texts: &mut Texts<'_>,
@@ -367,7 +368,7 @@ impl Contents {
         self.number_last()
     }
 
-    /// Notes the numbers of datasets of which each is the last one of its name, and that these are viewed.
+    /// Numbers the datasets, each the last one of its name, and marks them as viewed.
     pub(super) fn number_last(&mut self) -> Result<()> {
         for (number, found) in self.found.iter().enumerate() {
             let name = found.long_name.as_deref().unwrap_or(&found.user);
@@ -377,20 +378,20 @@ impl Contents {
         Ok(())
     }
 
-    /// Whether the last section only describes the next one, which is still to be written.
+    /// Whether the last section only describes the next one, which has not been added yet.
     pub(super) fn is_open(&self) -> bool {
         self.before.as_ref().is_some_and(|before| is_followed(&before.user))
     }
 
-    /// The objects of the view that was made last.
+    /// The objects of the last view.
     pub fn take_objects(&mut self) -> Result<Objects> {
         self.view.take_objects()
     }
 
-    /// What HDF5 shows of it. Small arrays of meshes are read from the file. What was shown before is not looked at again, unless something
-    /// was added to it.
+    /// The view of the contents. Reads small arrays of meshes from the file. Reuses what was shown before,
+    /// unless it has changed.
     pub fn view(&mut self, file: &mut dyn ParallelFile, pages: &mut Pages) -> Result<&View> {
-        // What is hidden follows all datasets, whenever it was found.
+        // Hidden datasets come after all others, whenever they were found.
         if self.viewed == 0 || !self.hidden.is_empty() {
             self.lacks |= self.outlined > 0;
             (self.view, self.viewed) = (View::new(), 0);
@@ -450,7 +451,7 @@ impl Found {
         }
     }
 
-    /// Those that count.
+    /// The attributes that are valid.
     pub(super) fn attributes(&self) -> &str {
         self.attributes.as_ref().unwrap_or(&self.metadata.stored.dataset.attributes)
     }
@@ -474,7 +475,7 @@ impl Found {
     }
 }
 
-/// The text of a block, and where it begins.
+/// The text of a block, and its offset.
 fn text<'a>(texts: &'a mut Texts<'_>, row: &Row) -> Result<(u64, &'a [u8])> {
     let layout = row.data_section(0).filter(|_| !row.is_compressed);
     let layout =
@@ -482,7 +483,7 @@ fn text<'a>(texts: &'a mut Texts<'_>, row: &Row) -> Result<(u64, &'a [u8])> {
     Ok((layout.data, texts.read(layout.data, row.size)?))
 }
 
-/// The name that these attributes give a dataset or group whose name is shortened so.
+/// The full name in the attributes of a dataset or group, if `user` is its shortened form.
 fn long_name(user: &[u8], attributes: &str, shortened: fn(&str) -> Cow<'_, str>) -> Option<String> {
     if !user.contains(&b'~') {
         return None;
@@ -492,7 +493,7 @@ fn long_name(user: &[u8], attributes: &str, shortened: fn(&str) -> Cow<'_, str>)
     name.as_str().filter(|name| shortened(name).as_bytes() == user).map(str::to_owned)
 }
 
-/// How a section of data looks to a reader that decodes.
+/// A section of data as it appears after decoding.
 fn described(row: &Row) -> Result<DataSection<'_>> {
     let section_type = row.section.ok_or_else(|| Error::argument("the header of the file has no data"))?;
     let size = if section_type == SectionType::Varray { 0 } else { row.size };

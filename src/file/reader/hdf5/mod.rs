@@ -1,5 +1,5 @@
-//! HDF5 views (docs/hdf5.md): what a file gets when it is closed, as one rank finds it in the sections, and
-//! the superblock.
+//! HDF5 views (docs/hdf5.md): computes, on one rank, the view that a file gets when it is closed, and its
+//! superblock.
 
 mod contents;
 mod outline;
@@ -29,37 +29,38 @@ use texts::{Pages, Texts};
 /// A view to be written.
 #[derive(Default)]
 pub(in crate::file) struct NewView {
-    /// The section with it; empty if the previous view shows the same.
+    /// The section with the view; empty if the previous view shows the same.
     pub section: Vec<u8>,
-    /// The offset in the file of the root group; 0 if there is nothing to show.
+    /// The offset of the root group in the file; 0 if there is nothing to show.
     pub root: u64,
     known: KnownFile,
 }
 
-/// What the sections of a file are up to a seal, and what it shows.
+/// What is known about the sections of a file up to a seal, and about its view.
 #[derive(Default)]
 struct KnownFile {
-    /// Where the seals end, and their checksums: other files have others.
+    /// Where each seal ends, and its checksum: these identify the file.
     seals: Vec<(u64, u64)>,
     contents: Contents,
-    /// What the view shows that the superblock leads to, and where the file ends by that.
+    /// What the current view shows, and where the file ends according to it.
     shown: Option<(u64, Objects)>,
-    /// How many seals follow that of the view, and how many there are in all, if they were counted.
+    /// The number of seals after that of the view, and of all seals if they were counted.
     since: usize,
     count: Option<u64>,
 }
 
-/// Files that this process has closed, the last one last: a job that appends again and again reads only what is new.
+/// The files that this process closed last, the newest at the end, so that a job that appends repeatedly
+/// reads only what is new.
 static KNOWN_FILES: Global<Vec<KnownFile>> = Global::new(Vec::new());
 const MAX_KNOWN_FILES: usize = 4;
-/// The most datasets, records and parts of a file that is remembered, which take some 500 bytes each.
+/// The most datasets, records and parts of a file to remember; each takes about 500 bytes.
 const MAX_KNOWN_DATASETS: usize = 1 << 15;
-/// If so many seals follow the last view, there is another one, though it may show the same: for its outline.
+/// After this many seals without a view, a new view is written even if it shows the same, for its outline.
 const MOST_LATER: usize = 8;
 
 impl KnownFile {
-    /// The file whose last seal ends at `sealed`, if it is remembered, as it is or as it was at an earlier seal; it no longer is. With the
-    /// seals since then.
+    /// Removes and returns the remembered file whose last seal ends at `sealed`, or did before it got more
+    /// seals. Returns also these later seals.
     fn take(file: &mut dyn ParallelFile, sealed: u64) -> Result<Option<(Self, Vec<SealedPart>)>> {
         let mut all = KNOWN_FILES.with(std::mem::take);
         let mut found = None;
@@ -73,7 +74,7 @@ impl KnownFile {
         Ok(found)
     }
 
-    /// The seals since then, if this is the file whose last seal ends at `sealed`.
+    /// The later seals, if this is the file whose last seal ends at `sealed`.
     fn later(&self, file: &mut dyn ParallelFile, sealed: u64) -> Result<Option<Vec<SealedPart>>> {
         let Some(&last) = self.seals.last().filter(|(end, _)| *end <= sealed) else { return Ok(None) };
         let found = SealedPart::at(file, sealed, last.0.saturating_sub(SEAL_BYTES as u64))?;
@@ -83,8 +84,8 @@ impl KnownFile {
         seals_between(file, last.0, sealed)
     }
 
-    /// Whether a file that has the last seal has those before it, too. As many are compared as the number of seals has bits, most of
-    /// them late ones: a job that goes back writes other ones from there on.
+    /// Whether a file with the same last seal has the same earlier seals. Compares a logarithmic number of
+    /// them, mostly late ones, because a job that rolls back replaces the seals from some point on.
     fn is_of(&self, file: &mut dyn ParallelFile) -> Result<bool> {
         let mut back = 2;
         while let Some(number) = self.seals.len().checked_sub(back) {
@@ -104,13 +105,13 @@ fn key(SealedPart { seal, .. }: &SealedPart) -> (u64, u64) {
 }
 
 impl NewView {
-    /// How many seals the file has before it, if they were counted.
+    /// The number of seals before it, if they were counted.
     pub fn seals(&self) -> Option<u64> {
         self.known.count
     }
 
-    /// Remembers the file, whose superblock leads to this view by now, if there is one, and says that it ends at `end`; `seal` has the end
-    /// and the checksum of the seal that was written after it, if one was.
+    /// Remembers the file after its superblock, if it has one, refers to this view and says that the file
+    /// ends at `end`. `seal` has the end and checksum of the seal that was written after the view, if any.
     pub fn remember(self, end: u64, seal: Option<(u64, u64)>) {
         let mut known = self.known;
         if self.section.is_empty() && seal.is_some() {
@@ -133,11 +134,12 @@ impl NewView {
     }
 }
 
-/// The view of a file whose sections end at `end`, where its block is to begin; the last seal ends at `sealed`, or at 0 if there is none, and
-/// these are the rows of what follows it. `None` if the previous view cannot be gone on from because the file is damaged.
+/// Computes the view of a file whose sections end at `end`, where the block of the view will begin. The last
+/// seal ends at `sealed` (0 if there is none); `rows` describes the sections after it. `None` if the file is
+/// too damaged to extend the previous view.
 ///
 /// # Errors
-/// Those of reading; `Memory`.
+/// The errors of reading; `Memory`.
 pub(in crate::file) fn new_view(
     file: &mut Box<dyn ParallelFile>,
     (sealed, end): (u64, u64),
@@ -146,7 +148,7 @@ pub(in crate::file) fn new_view(
     reader: impl FnOnce(&mut dyn ParallelFile) -> Result<OwnReader>,
 ) -> Result<Option<NewView>> {
     match try_view(file, (sealed, end), rows, style, reader) {
-        // What a checker reports must not keep a job from closing its file.
+        // Damage must not keep a job from closing its file; a checker reports it.
         Err(error) if error.kind().is_of_file() => Ok(None),
         found => found.map(Some),
     }
@@ -164,7 +166,7 @@ fn try_view(
     let place = ViewPlace { end, rows, style, previous };
     let mut pages = Pages::new(end);
     let known = KnownFile::take(file, sealed)?;
-    // What the superblock shows must be known; otherwise, its outline tells, or all is read.
+    // A remembered file must match the superblock; otherwise the outline, or the whole file, is read.
     let shown_to = |known: &KnownFile| known.shown.as_ref().map(|&(end, _)| end);
     let known = known.filter(|(known, _)| shown_to(known) == previous.map(|view| view.end));
     let known = match (known, previous) {
@@ -181,7 +183,7 @@ fn try_view(
     let file = &mut **boxed;
     let is_outlined = known.contents.outlined > 0;
     match known.view((file, &mut pages), &later, &place) {
-        // The outline does not have all that is needed.
+        // The outline lacks something.
         Err(error) if is_outlined && error.kind().is_of_file() => {
             let (known, all) = KnownFile::unknown(file, sealed)?;
             known.view((file, &mut pages), &all, &place)
@@ -190,7 +192,7 @@ fn try_view(
     }
 }
 
-/// Where a view goes, and after what.
+/// Where a view goes, and what precedes it.
 struct ViewPlace<'a> {
     end: u64,
     rows: &'a [Row],
@@ -199,7 +201,7 @@ struct ViewPlace<'a> {
 }
 
 impl KnownFile {
-    /// The view of the file, of which these seals are not known yet.
+    /// The view of the file. `later` lists the seals that are not known yet.
     fn view(
         self,
         (file, pages): (&mut dyn ParallelFile, &mut Pages),
@@ -225,14 +227,14 @@ impl KnownFile {
             return Ok(NewView { known, ..NewView::default() });
         }
         contents.view(&mut *file, pages)?;
-        // A file that is not appended to again needs none.
+        // Only a file that is appended to again needs an outline.
         let count_before = previous.and(count);
         let mut outline = match count_before {
             Some(count) => outline::outline(&mut contents, end, count)?,
             None => None,
         };
         if let Some(outline) = &mut outline {
-            // Without sections, a seal for the view alone would lengthen the file.
+            // If nothing was added, a seal only for the view would lengthen the file.
             outline.is_due = since >= MOST_LATER && !rows.is_empty();
         }
         contents.view.set_outline(outline);
@@ -255,13 +257,13 @@ impl KnownFile {
         Ok(NewView { section, root, known: Self { seals, contents, shown, since, count } })
     }
 
-    /// A file of which nothing is known; with all of its seals.
+    /// A file about which nothing is known, and all its seals.
     fn unknown(file: &mut dyn ParallelFile, sealed: u64) -> Result<(Self, Vec<SealedPart>)> {
         let all = seals_between(file, 0, sealed)?.unwrap_or_default();
         Ok((Self { count: Some(0), ..Self::default() }, all))
     }
 
-    /// What the outline of the last view tells, if there is one that can be read, with the seals since that view.
+    /// What the outline of the last view says, if it can be read, and the seals after that view.
     fn outlined(
         (file, pages): (&mut dyn ParallelFile, &mut Pages),
         sealed: u64,
@@ -296,8 +298,8 @@ impl KnownFile {
 
 #[allow(clippy::missing_errors_doc)] // of a damaged file, any
 impl Inspector<'_> {
-    /// Compares the outline of a view, if it has one, with the datasets of the file. These are its seals up to that with the view, or further.
-    /// Not collective.
+    /// Compares the outline of a view, if it has one, with the datasets of the file. `seals` lists the file's
+    /// seals, at least up to that of the view. Not collective.
     pub fn check_outline(&mut self, root: u64, seals: &[SealedPart]) -> Result<()> {
         self.0.session.operate(|state| Ok(check_outline(state.sections().input().file(), root, seals)?))
     }
@@ -325,7 +327,7 @@ fn check_outline(file: &mut dyn ParallelFile, root: u64, seals: &[SealedPart]) -
     };
     let is_right = is_there
         && match is_right(false) {
-            // Something was added to an earlier dataset, or the outline is wrong.
+            // Either an earlier dataset was added to, or the outline is wrong.
             Ok(false) => is_right(true)?,
             Err(error) if error.kind().is_of_file() => is_right(true)?,
             found => found?,
@@ -336,13 +338,14 @@ fn check_outline(file: &mut dyn ParallelFile, root: u64, seals: &[SealedPart]) -
     Err(differs("view of HDF5", "another outline", "that of the datasets of the file", begin))
 }
 
-/// The seal at an offset of a file whose last seal ends at `end`.
+/// The seal at this offset of a file whose last seal ends at `end`.
 fn seal_at(file: &mut dyn ParallelFile, end: u64, offset: u64) -> Result<SealedPart> {
     let found = SealedPart::at(file, end, offset)?;
     found.ok_or_else(|| Error::new(ErrorKind::Checksum, "seal: found none, expected one").at(offset))
 }
 
-/// Whether there is something to show: among these rows, or among the sealed sections, which are looked up, as far as no view says so.
+/// Whether there is something to show among these rows or the sealed sections, which are searched if no view
+/// tells.
 fn has_datasets(
     file: &mut Box<dyn ParallelFile>,
     (sealed, end): (u64, u64),
@@ -358,8 +361,8 @@ fn has_datasets(
     })
 }
 
-/// The seals of a file after that which ends at `start`, 0 for all, up to that which ends at `end`; the first one comes first. `None` if none of
-/// the seals ends at `start`.
+/// The seals after the one that ends at `start` (0: all), up to the one that ends at `end`, in the order of
+/// the file. `None` if no seal ends at `start`.
 fn seals_between(file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<Option<Vec<SealedPart>>> {
     let mut all = Vec::new();
     let mut at = end;

@@ -1,4 +1,5 @@
-//! The outline of a view, as docs/hdf5.md has it: what a program that appends needs to know of the records and rows that a file has.
+//! The outline of a view (docs/hdf5.md): what a program that appends needs to know of a file's records and
+//! rows.
 
 use super::contents::{Contents, Found, MOST_OUTLINED, Metadata, Place, SectionKey};
 use scda_base::error::{Error, ErrorKind, Result};
@@ -13,9 +14,9 @@ use scda_hdf5::{Data, Extent, Outline, Part};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The most bytes of the constants, and of the rest.
+/// The most bytes of the constants, and of the extents.
 const MOST_BYTES: usize = 32 << 10;
-/// The most datasets before those that follow one another again and again.
+/// The most datasets before the repeated ones.
 const MOST_BEFORE: usize = 1 << 12;
 /// The fewest bytes that a dataset takes in a file.
 const DATASET_BYTES: u64 = 256;
@@ -23,12 +24,12 @@ const DATASET_BYTES: u64 = 256;
 const TYPES: [SectionType; 4] =
     [SectionType::Inline, SectionType::Block, SectionType::Array, SectionType::Varray];
 
-/// Numbers and texts, one after the other.
+/// A sequence of numbers and texts, for writing.
 #[derive(Default)]
 struct Out(Vec<u8>);
 
 impl Out {
-    /// Seven bits in each byte, the lowest first; the highest bit says that more follow.
+    /// Appends a number: seven bits a byte, the lowest first. The highest bit is set if more bytes follow.
     fn number(&mut self, mut number: u64) -> Result<()> {
         reserve(&mut self.0, 10)?;
         while number > 127 {
@@ -47,7 +48,7 @@ impl Out {
     }
 }
 
-/// Reads what [`Out`] has put.
+/// Reads the sequence that [`Out`] has written.
 struct In<'a>(&'a [u8]);
 
 impl<'a> In<'a> {
@@ -80,16 +81,16 @@ fn wrong() -> Error {
     Error::new(ErrorKind::Format, "view of HDF5: its outline is damaged")
 }
 
-/// The checksum at the end of the extents.
+/// The checksum that is stored at the end of the extents.
 fn crc_of(constants: &[u8], extents: &[u8]) -> u64 {
     crc::extend(crc::of(constants), extents)
 }
 
-/// Where in an order the last datasets begin that follow one another again and again, and how many these are: 0 for none.
+/// Where the repetition at the end of an order begins, and its period; 0 if there is none.
 fn repeated(order: &[usize]) -> (usize, usize) {
     let Some((last, before)) = order.split_last() else { return (0, 0) };
     let mut found = (order.len(), 0);
-    // A name may be there several times in each turn.
+    // A name may occur several times in each period.
     for (at, _) in before.iter().enumerate().rev().filter(|(_, name)| *name == last).take(4) {
         let period = before.len() - at;
         let same = order.iter().zip(&order[period..]).rev().take_while(|(a, b)| a == b).count();
@@ -101,7 +102,8 @@ fn repeated(order: &[usize]) -> (usize, usize) {
     found
 }
 
-/// The outline of what a view shows that begins at an offset of the file, after so many seals; `None` if the next writer has to read the indexes.
+/// The outline of the view that begins at this offset, after this many seals; `None` if the next writer has
+/// to read the indexes.
 pub(super) fn outline(contents: &mut Contents, begin: u64, seals: u64) -> Result<Option<Outline>> {
     let has_others = contents.view.has_others() || contents.view.hidden().next().is_some();
     if contents.last.len() > MOST_OUTLINED || has_others || contents.is_open() {
@@ -142,7 +144,7 @@ pub(super) fn outline(contents: &mut Contents, begin: u64, seals: u64) -> Result
         constants.number(section.letter().into())?;
         constants.number(count)?;
         constants.number(size)?;
-        // Datasets that are alike have their text in common.
+        // Datasets that are alike share their text.
         let known = texts.len() as u64;
         let text = *texts.entry(&metadata.text).or_insert(known);
         constants.number(text)?;
@@ -169,7 +171,7 @@ pub(super) fn outline(contents: &mut Contents, begin: u64, seals: u64) -> Result
     Ok(Some(Outline { constants: constants.0, extents: extents.0, is_due: false }))
 }
 
-/// Where the view begins of which this is the outline.
+/// The offset at which the view of this outline begins.
 ///
 /// # Errors
 /// `Format` if its checksum is wrong.
@@ -177,14 +179,14 @@ pub(super) fn begin(outline: &Outline) -> Result<u64> {
     In(checked(outline)?).number()
 }
 
-/// The extents of an outline whose checksum is right.
+/// The extents of an outline, after its checksum was verified.
 fn checked(outline: &Outline) -> Result<&[u8]> {
     let (extents, crc) = outline.extents.split_last_chunk().ok_or_else(wrong)?;
     if u64::from_le_bytes(*crc) == crc_of(&outline.constants, extents) { Ok(extents) } else { Err(wrong()) }
 }
 
-/// Where the data of a section end that begins at an offset, and its data at another one; of a varray, where the sizes of its elements end.
-/// `None` if that is beyond any file.
+/// The end of the data of a section at offset `section` whose data are at `data`; of a varray, the end of its
+/// size entries. `None` if that lies beyond any file.
 fn end_of((section_type, count, size, _): SectionKey, section: u64, data: u64) -> Option<u64> {
     let (begin, bytes) = match section_type {
         SectionType::Varray => (section, product(count, COUNT_BYTES as u64)?),
@@ -194,7 +196,7 @@ fn end_of((section_type, count, size, _): SectionKey, section: u64, data: u64) -
     begin.max(section).checked_add(bytes)
 }
 
-/// What the file has up to the view of which this is the outline, and how many seals precede that.
+/// The contents of the file up to the view of this outline, and the number of seals before the view.
 ///
 /// # Errors
 /// `Format` if it is wrong; `Memory`.
@@ -278,7 +280,7 @@ pub(super) fn contents(outline: &Outline) -> Result<(Contents, u64)> {
         return Err(wrong());
     }
     *contents.view.order() = order;
-    // Sections that are added to a dataset name it by its data.
+    // Additions refer to a dataset by the offset of its data.
     contents.found.sort_by_key(|found| found.data);
     contents.number_last()?;
     Ok((contents, seals))
@@ -297,7 +299,7 @@ mod tests {
         Outline { constants: constants.0.clone(), extents: out.0, is_due: false }
     }
 
-    /// A dataset of so many bytes in chunks of one, in an array.
+    /// A dataset of this many bytes in chunks of one byte, in an array.
     fn dataset(bytes: u64) -> Out {
         let mut out = Out::default();
         out.number(0).unwrap();
@@ -319,7 +321,7 @@ mod tests {
         let found = contents(&of(&dataset(8), &[view, 0, 1, 0, 0, 0, 512, 640, 1, 0, 0, 0, 0]));
         assert_eq!(found.unwrap().0.found.len(), 1);
         let wrong = |constants, extents: &[u64]| assert!(contents(&of(&constants, extents)).is_err());
-        // What repeats nothing for ever; more than the file has; data beyond the view.
+        // An endless repetition of nothing; more than the file has; data beyond the view.
         wrong(dataset(8), &[view, 0, 1, 0, 1 << 62, 0, 512, 640, 1, 0, 0, 0, 0]);
         wrong(dataset(8), &[view, 0, 1, 1, 1 << 62, 0, 0, 512, 640, 1, 0, 0, 0, 0]);
         wrong(dataset(8), &[view, 0, 1 << 13, 0, 0, 0, 512, 640, 1, 0, 0, 0, 0]);

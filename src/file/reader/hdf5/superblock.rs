@@ -1,4 +1,4 @@
-//! The HDF5 superblock of a file: what it is now, and what it is to become.
+//! The HDF5 superblock of a file: which one it has, and which one it should have.
 
 use crate::file::reader::Inspector;
 use crate::file::reader::index::SealedPart;
@@ -13,13 +13,13 @@ use scda_storage::ParallelFile;
 
 #[allow(clippy::missing_errors_doc)] // those of reading
 impl Inspector<'_> {
-    /// Whether the file has room for the superblock of HDF5. Not collective.
+    /// Whether the file has room for an HDF5 superblock. Not collective.
     #[must_use]
     pub fn has_superblock(&self) -> bool {
         self.0.session.state().is_some_and(|state| state.sections.ends().first == LONG_HEADER_BYTES)
     }
 
-    /// What is in the place of the superblock; `None` if there is no room for one. Not collective.
+    /// What the file has in the place of the superblock; `None` if there is no room for one. Not collective.
     pub fn superblock(&mut self) -> Result<Option<SuperblockState>> {
         let has_room = self.has_superblock();
         self.0.session.operate(|state| {
@@ -28,13 +28,14 @@ impl Inspector<'_> {
         })
     }
 
-    /// The superblock of a file that is to end with the seal that ends at `sealed`: that of its last view; `None` if there is none. Not collective.
+    /// The superblock for a file that ends with the seal at `sealed`: that of its last view up to there, or
+    /// `None`. Not collective.
     pub fn superblock_up_to(&mut self, sealed: u64) -> Result<Option<Superblock>> {
         self.0.session.operate(|state| Ok(superblock_up_to(state.sections().input().file(), sealed)?))
     }
 
-    /// The superblock that the file is to have instead of the one that it has, if it is to end at `end`. `None` if that one is right, or if
-    /// there is no room for one. Not collective.
+    /// The superblock that must replace the current one if the file is to end at `end`. `None` if the current
+    /// one is right, or if there is no room for one. Not collective.
     pub fn renewed_superblock(&mut self, end: u64) -> Result<Option<[u8; SUPERBLOCK_BYTES]>> {
         let has_room = self.has_superblock();
         self.0.session.operate(|state| {
@@ -44,21 +45,21 @@ impl Inspector<'_> {
     }
 }
 
-/// What is in the place of the superblock.
+/// What a file has in the place of the superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SuperblockState {
     /// Zeros: there is no view.
     None,
-    /// A superblock that leads to a view.
+    /// A superblock that refers to a view.
     View(Superblock),
-    /// Bytes by which HDF5 finds nothing: those of a write that was torn.
+    /// Bytes that HDF5 does not recognize, left by a torn write.
     Torn,
-    /// What HDF5 takes for a superblock, and libscda does not write: another program has changed the file.
+    /// A superblock that libscda did not write: another program has changed the file.
     Foreign,
 }
 
 impl SuperblockState {
-    /// Of a file that has room for a superblock.
+    /// Reads the state, of a file that has room for a superblock.
     ///
     /// # Errors
     /// Those of reading.
@@ -74,7 +75,7 @@ impl SuperblockState {
         })
     }
 
-    /// The superblock that leads to a view.
+    /// The superblock, if it refers to a view.
     pub(super) fn view(self) -> Option<Superblock> {
         match self {
             Self::View(superblock) => Some(superblock),
@@ -83,7 +84,8 @@ impl SuperblockState {
     }
 }
 
-/// The superblock of a file that is to end with the seal that ends at `sealed`: that of its last view; `None` if there is none.
+/// The superblock for a file that ends with the seal at `sealed`: that of its last view up to there, or
+/// `None`.
 ///
 /// # Errors
 /// Those of reading.
@@ -107,10 +109,11 @@ pub(in crate::file) fn superblock_up_to(
     Ok(None)
 }
 
-/// The superblock that a file is to have instead of the one that it has, if it is to end at `end`: with a seal, or the header of the file.
+/// The superblock that must replace the current one if the file is to end at `end`, after a seal or the file
+/// header.
 ///
 /// # Errors
-/// `Format` if another program has written a superblock; those of reading.
+/// `Format` if another program has written a superblock; the errors of reading.
 pub(in crate::file) fn renewed_superblock(
     file: &mut dyn ParallelFile,
     end: u64,
@@ -122,9 +125,10 @@ pub(in crate::file) fn renewed_superblock(
         SuperblockState::Torn | SuperblockState::Foreign => superblock_up_to(file, end)?,
     };
     let is_ours = match state {
-        // If there is no seal, the file is damaged, which a checker reports.
+        // A missing seal is damage, which a checker reports.
         SuperblockState::View(found) if found.end <= end => last.is_none_or(|last| last.root == found.root),
-        // A job goes back, or has lost its seal. Other programs neither end the file as a seal does nor have a view after it.
+        // A job has rolled back, or lost its seal. Other programs neither make the file end where a seal
+        // does, nor write a view after one.
         SuperblockState::View(found) => {
             let is_later = found.root >= end || last.is_some_and(|last| last.root == found.root);
             is_later && found.end.is_multiple_of(COUNT_BYTES as u64)

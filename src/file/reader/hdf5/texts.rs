@@ -1,4 +1,4 @@
-//! The metadata of datasets in a file, and the objects of its view, read many at a time.
+//! Reads the metadata of datasets, and the objects of a view, many at a time.
 
 use scda_base::error::{Error, Result};
 use scda_base::memory::{reserve, resize};
@@ -8,15 +8,15 @@ use scda_format::entry::parse_count;
 use scda_storage::ParallelFile;
 use std::collections::BTreeMap;
 
-/// What is read at once, and where texts lie close together.
+/// The bytes of a single read, and of a read where texts lie close together.
 const FEW_BYTES: u64 = 4 << 10;
 const MANY_BYTES: u64 = 64 << 10;
 
-/// The bytes of a page, and the most that are kept.
+/// The size of a page, and the most pages that are kept.
 const PAGE_BYTES: u64 = 8 << 10;
 const MOST_PAGES: usize = 64;
 
-/// The objects of a view, small ones near one another.
+/// Caches the objects of a view, which are small and near one another.
 pub struct Pages {
     /// Where the view ends.
     end: u64,
@@ -24,7 +24,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Of a file of which nothing is read from `end` on.
+    /// For a file of which nothing is read from `end` on.
     pub fn new(end: u64) -> Self {
         Self { end, pages: BTreeMap::new() }
     }
@@ -57,7 +57,7 @@ impl Pages {
     }
 }
 
-/// A file whose texts are read, some of them at once.
+/// A file whose metadata texts are read, several at once where they are near each other.
 pub struct Texts<'a> {
     /// The file.
     pub file: &'a mut dyn ParallelFile,
@@ -67,18 +67,19 @@ pub struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// Those of a file that ends here.
+    /// For a file that ends at `end`.
     pub fn new(file: &'a mut dyn ParallelFile, end: u64) -> Self {
         Self { file, end, start: 0, near: Vec::new() }
     }
 
-    /// Bytes of the file.
+    /// Reads bytes of the file.
     pub fn read(&mut self, offset: u64, bytes: u64) -> Result<&[u8]> {
         let end = offset.checked_add(bytes).filter(|&end| end <= self.end);
         let end = end.ok_or_else(|| Error::short_file("section", offset.saturating_add(bytes), self.end))?;
         let near = self.start + self.near.len() as u64;
         if offset < self.start || end > near {
-            // Small datasets follow one another; where large data lie between them, each text is read by itself.
+            // Small datasets follow one another. Where large data lie between them, each text is read by
+            // itself.
             let is_close =
                 (near..near + MANY_BYTES).contains(&offset) || (self.start..near).contains(&offset);
             let ahead = if is_close { MANY_BYTES } else { FEW_BYTES };
@@ -90,7 +91,7 @@ impl<'a> Texts<'a> {
         Ok(&self.near[place..place + to_usize(bytes)])
     }
 
-    /// The sizes of the elements of a varray, whose entries begin at this offset.
+    /// The sizes of the elements of a varray, whose size entries begin at this offset.
     pub fn sizes(&mut self, entries: u64, count: u64) -> Result<Vec<u64>> {
         let mut sizes = Vec::new();
         let mut done = 0;

@@ -7,7 +7,7 @@ use scda_base::error::Result;
 use scda_base::memory::reserve_count;
 use scda_format::dataset::additions::{ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_user, rows_user};
 
-/// What may be added to a dataset later: a pair of sections, of which the second one names the dataset.
+/// A kind of addition to a dataset: a pair of sections, the second of which refers to the dataset.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LaterKind {
     Attributes,
@@ -32,7 +32,7 @@ impl LaterKind {
     }
 }
 
-/// What is known of what was added to a dataset later.
+/// What is known about the additions to a dataset.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::file::reader) struct Later {
     pub attributes: Added,
@@ -40,10 +40,10 @@ pub(in crate::file::reader) struct Later {
 }
 
 impl Later {
-    /// Nothing.
+    /// No additions.
     pub const NONE: Self = Self { attributes: Added::None, rows: Added::None };
 
-    /// For all ranks.
+    /// As words, to be sent to all ranks.
     pub(super) fn words(self) -> [u64; 2] {
         [self.attributes, self.rows].map(Added::word)
     }
@@ -55,19 +55,19 @@ impl Later {
     }
 }
 
-/// What of a kind was added to a dataset later.
+/// The additions of one kind to a dataset.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::file::reader) enum Added {
-    /// Nothing.
+    /// None.
     None,
-    /// Nothing to a dataset after this one, either.
+    /// None, neither to this dataset nor to any after it.
     NoAdditionsAfter,
-    /// The last one begins at this offset of the file.
+    /// The last one is at this offset of the file.
     At(u64),
 }
 
 impl Added {
-    /// For all ranks. No section begins at these offsets.
+    /// As a word, to be sent to all ranks. No section begins at the offsets that stand for the other two.
     fn word(self) -> u64 {
         match self {
             Self::None => 0,
@@ -86,14 +86,14 @@ impl Added {
     }
 }
 
-/// From this offset of the file on, nothing was added to datasets: the same on all ranks.
+/// The offset from which on the file has no additions to datasets; the same on all ranks.
 pub(super) struct NoAdditionsAfter {
     attributes: u64,
     rows: u64,
 }
 
 impl Default for NoAdditionsAfter {
-    /// That is not known.
+    /// Nothing is known.
     fn default() -> Self {
         Self { attributes: u64::MAX, rows: u64::MAX }
     }
@@ -109,7 +109,7 @@ impl NoAdditionsAfter {
 }
 
 impl Lookup<'_> {
-    /// What was added later to the dataset whose data begin at this offset, with this user string. Collective.
+    /// Finds the additions to the dataset whose data are at this offset with this user string. Collective.
     pub fn later(&mut self, data: u64, user: &[u8]) -> Result<Later, Failure> {
         if !self.may_be_later(LaterKind::Attributes, data) && !self.may_be_later(LaterKind::Rows, data) {
             return Ok(Later { attributes: Added::NoAdditionsAfter, rows: Added::NoAdditionsAfter });
@@ -118,7 +118,7 @@ impl Lookup<'_> {
         Ok(Later::of(words))
     }
 
-    /// Notes on all ranks what was found of the dataset whose data begin at this offset.
+    /// Remembers, on all ranks, what was found for the dataset whose data are at this offset.
     pub fn note_later(&mut self, data: u64, later: Later) {
         for (kind, added) in [(LaterKind::Attributes, later.attributes), (LaterKind::Rows, later.rows)] {
             if matches!(added, Added::NoAdditionsAfter) {
@@ -128,13 +128,13 @@ impl Lookup<'_> {
         }
     }
 
-    /// Whether something may follow this offset.
+    /// Whether additions may follow this offset.
     fn may_be_later(&mut self, kind: LaterKind, data: u64) -> bool {
         self.sections.is_sealed() && data < *self.cache.none_later.of(kind)
     }
 
-    /// As [`Self::later`], on this rank alone. The dataset begins at offset `start` or before; where its data do is looked up only if
-    /// need be.
+    /// Like [`Self::later`], on this rank alone. The dataset begins at `start` or before it; the offset of
+    /// its data is looked up only if needed.
     pub(super) fn find_later(
         &mut self,
         start: u64,
@@ -154,7 +154,7 @@ impl Lookup<'_> {
         user: &[u8],
         data: impl FnOnce(&mut Self) -> Result<u64>,
     ) -> Result<Added> {
-        // In a file where nothing was added later, one look-up tells so of all datasets.
+        // In a file without additions, one look-up settles this for all datasets.
         if !self.may_be_later(kind, start) || self.seals().find_after(kind.convention(), start)?.is_none() {
             return Ok(Added::NoAdditionsAfter);
         }
@@ -166,7 +166,8 @@ impl Lookup<'_> {
         Ok(Added::At(self.offset_of(second.saturating_sub(1))?))
     }
 
-    /// Where all pairs begin whose second section has this user string and follows this offset, in their order. Collective.
+    /// The offsets of all pairs after `data` whose second section has this user string, in their order.
+    /// Collective.
     pub fn pairs_after(&mut self, user: &[u8], data: u64) -> Result<Vec<u64>, Failure> {
         let found = self.look_up_own(|this| {
             let mut pairs = Vec::new();

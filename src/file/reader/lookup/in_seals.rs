@@ -13,15 +13,16 @@ use scda_format::index::{hash_of_sorted, hash_of_user, row_of_sorted};
 use scda_format::names::{NAME_BYTES, Name, Table};
 use std::ops::Range;
 
-/// The last pieces in which rows are looked for that were added to a dataset, before that is, and the most bytes of the names of each.
-const MOST_NEAR_PIECES: usize = 4;
+/// Added rows are first looked for in this many of the last groups, if the names of a group have at most this
+/// many bytes.
+const MOST_NEAR_GROUPS: usize = 4;
 const MOST_NEAR_NAMES: u64 = 64 << 10;
 
 /// Finds sections by user string, on this rank alone.
 pub(super) struct SealSearch<'a> {
     sections: &'a mut Sections,
     names: &'a mut SealNames,
-    /// The names of all sections, if the file was listed and the checksums of all indexes are right.
+    /// The names of all sections, if they were listed and the checksums of all indexes are right.
     listed: Option<&'a NamesByHash>,
 }
 
@@ -36,8 +37,8 @@ impl<'a> SealSearch<'a> {
 }
 
 impl SealSearch<'_> {
-    /// See [`Reader::find`](crate::Reader::find). From the end of the file, it is looked for in pieces of the seals that cover
-    /// what follows `least` bytes, and not in those before.
+    /// See [`Reader::find`](crate::Reader::find). A search from the end of the file ends with the groups of
+    /// seals that cover what follows the first `least` bytes.
     pub(super) fn find(&mut self, user: &[u8], record: i64, least: u64) -> Result<Option<u64>> {
         if record < 0 {
             return self.find_backward(user, record.unsigned_abs() - 1, least);
@@ -54,7 +55,7 @@ impl SealSearch<'_> {
     /// See [`Self::find`].
     fn find_backward(&mut self, user: &[u8], mut left: u64, least: u64) -> Result<Option<u64>> {
         let mut searched = 0;
-        // The pieces whose names are kept, and the long ones among them.
+        // First the groups whose names are kept, and the long ones among them.
         loop {
             if let Some(&number) = self.names.long().get(searched) {
                 if self.is_covered(number, least)? {
@@ -69,15 +70,15 @@ impl SealSearch<'_> {
             if let Some(found) = self.kept_section(user, true, left)? {
                 return Ok(Some(found));
             }
-            if self.is_covered(self.names.pieces(), least)? {
+            if self.is_covered(self.names.groups(), least)? {
                 return Ok(None);
             }
             if !self.names.keep_more(self.sections)? {
                 break;
             }
         }
-        for number in self.names.pieces().. {
-            if self.is_covered(number, least)? || self.piece_of_names(number)?.is_none() {
+        for number in self.names.groups().. {
+            if self.is_covered(number, least)? || self.group_of_names(number)?.is_none() {
                 break;
             }
             if let Some(found) = self.find_in_group(number, user, true, &mut left)? {
@@ -87,7 +88,8 @@ impl SealSearch<'_> {
         Ok(None)
     }
 
-    /// The section of this user string that `left` others of those whose names are kept precede in this direction.
+    /// The section of this user string, among those whose names are kept, with `left` others before it in
+    /// this direction.
     fn kept_section(&mut self, user: &[u8], is_backward: bool, left: u64) -> Result<Option<u64>> {
         let sections = self.names.sections_of(user);
         let last = (sections.len() as u64).checked_sub(1);
@@ -96,8 +98,8 @@ impl SealSearch<'_> {
         found.map(|number| self.section_named(number, user)).transpose()
     }
 
-    /// The section of this user string that `left` others precede in this direction, if it is in this piece or, of those whose
-    /// names are kept, before it; else `left` is less by those that the piece has.
+    /// The section of this user string with `left` others before it in this direction, if it is in this group
+    /// or among the kept names before it. Otherwise subtracts those of the group from `left`.
     fn find_in_group(
         &mut self,
         number: usize,
@@ -105,17 +107,17 @@ impl SealSearch<'_> {
         is_backward: bool,
         left: &mut u64,
     ) -> Result<Option<u64>> {
-        let Some(piece) = self.piece_of_names(number)? else { return Ok(None) };
+        let Some(group) = self.group_of_names(number)? else { return Ok(None) };
         let sections = self.names.sections_of(user);
         let after = |first: u64| sections.partition_point(|&section| section >= first);
         let passed = match is_backward {
-            true => after(piece.sealed.seal.sections),
-            false => sections.len() - after(piece.first),
+            true => after(group.sealed.seal.sections),
+            false => sections.len() - after(group.first),
         };
         let Some(record) = left.checked_sub(passed as u64) else {
             return self.kept_section(user, is_backward, *left);
         };
-        if let Some(numbers) = self.scanned(number, &piece, user)? {
+        if let Some(numbers) = self.scanned(number, &group, user)? {
             let count = numbers.len() as u64;
             let at = if is_backward { count.checked_sub(record + 1) } else { Some(record) };
             if let Some(&(_, found)) = at.and_then(|at| numbers.get(to_usize(at))) {
@@ -124,37 +126,37 @@ impl SealSearch<'_> {
             *left -= count;
             return Ok(None);
         }
-        self.check_if_short(&piece)?;
-        let first = self.start_of_name(&piece, user)?;
+        self.check_if_short(&group)?;
+        let first = self.start_of_name(&group, user)?;
         let is_there = !is_backward
-            && record < names_end(&piece) - first
-            && *self.sorted_name(&piece, first + record)?.0 == *user;
-        let end = if is_there { first + record + 1 } else { self.end_of_name(&piece, first, user)? };
+            && record < names_end(&group) - first
+            && *self.sorted_name(&group, first + record)?.0 == *user;
+        let end = if is_there { first + record + 1 } else { self.end_of_name(&group, first, user)? };
         if record < end - first {
             let at = if is_backward { end - 1 - record } else { first + record };
-            self.check_order(&piece, if is_backward { end } else { first })?;
+            self.check_order(&group, if is_backward { end } else { first })?;
             if record > 0 {
-                self.check_order(&piece, at)?;
+                self.check_order(&group, at)?;
             }
-            return self.section_at(&piece, at, user).map(Some);
+            return self.section_at(&group, at, user).map(Some);
         }
-        // If a row is damaged, the section may exist nevertheless.
-        self.check_absent(&piece, first..end)?;
+        // A row may be damaged, so that the section exists although it was not found.
+        self.check_absent(&group, first..end)?;
         *left -= end - first;
         Ok(None)
     }
 
-    /// The sections of this user string in a piece, if all its names are known.
-    fn scanned(&mut self, number: usize, piece: &SealGroup, user: &[u8]) -> Result<Option<&[(u64, u64)]>> {
+    /// The sections of this user string in a group, if all its names are in memory.
+    fn scanned(&mut self, number: usize, group: &SealGroup, user: &[u8]) -> Result<Option<&[(u64, u64)]>> {
         let names = match self.listed {
             Some(listed) => Some(listed),
-            None if piece.is_long() => self.names.scanned(self.sections, number, piece)?,
+            None if group.is_long() => self.names.scanned(self.sections, number, group)?,
             None => None,
         };
-        Ok(names.map(|names| names.sections_of(user, piece.sections())))
+        Ok(names.map(|names| names.sections_of(user, group.sections())))
     }
 
-    /// The last section of this user string, if it begins after byte `least`.
+    /// The last section of this user string if it begins after byte `least`.
     pub(super) fn find_after(&mut self, user: &[u8], least: u64) -> Result<Option<u64>> {
         let Some(number) = self.find(user, -1, least)? else { return Ok(None) };
         let (sealed, row) = self.row_of(number)?;
@@ -162,8 +164,9 @@ impl SealSearch<'_> {
         Ok(if offset > least { Some(number) } else { None })
     }
 
-    /// Where the data of a dataset with this user string begin, and the section with the rows that were added to it last, if one of the last
-    /// seals has that, and nothing later that concerns a dataset of the name.
+    /// The offset of the data of the last dataset of this name, and the section with the rows that were added
+    /// to it last. `None` unless one of the last seals has these rows, and nothing later that concerns a
+    /// dataset of this name.
     pub(super) fn last_rows(&mut self, name: &str) -> Result<Option<(u64, u64)>> {
         loop {
             let mut last = None;
@@ -178,52 +181,53 @@ impl SealSearch<'_> {
                 let Some(data) = data else { return Ok(None) };
                 return self.section_named(number, rows_user(data, name).as_bytes()).map(|n| Some((data, n)));
             }
-            let next = self.piece_of_names(self.names.pieces())?;
+            let next = self.group_of_names(self.names.groups())?;
             let is_near = self.names.long().is_empty()
                 && next.is_some_and(|next| next.names_bytes() <= MOST_NEAR_NAMES);
-            if !is_near || self.names.pieces() >= MOST_NEAR_PIECES || !self.names.keep_more(self.sections)? {
+            if !is_near || self.names.groups() >= MOST_NEAR_GROUPS || !self.names.keep_more(self.sections)? {
                 return Ok(None);
             }
         }
     }
 
-    /// Whether the last `pieces` pieces of the seals cover all that follows byte `least`.
-    fn is_covered(&mut self, pieces: usize, least: u64) -> Result<bool> {
-        let last = match pieces.checked_sub(1) {
-            Some(last) if least > 0 => self.piece_of_names(last)?,
+    /// Whether the last `groups` groups of seals cover all that follows byte `least`.
+    fn is_covered(&mut self, groups: usize, least: u64) -> Result<bool> {
+        let last = match groups.checked_sub(1) {
+            Some(last) if least > 0 => self.group_of_names(last)?,
             _ => None,
         };
-        Ok(last.is_some_and(|piece| piece.begin <= least))
+        Ok(last.is_some_and(|group| group.begin <= least))
     }
 
-    fn piece_of_names(&mut self, number: usize) -> Result<Option<SealGroup>> {
+    fn group_of_names(&mut self, number: usize) -> Result<Option<SealGroup>> {
         self.sections.seals().group_of_seals(number)
     }
 
-    /// The pieces whose names are not kept, after as many as possible are: the last one of the file first.
+    /// The groups whose names are not kept, after as many as possible are, from the end of the file to its
+    /// beginning.
     fn searched_groups(&mut self) -> Result<Vec<usize>> {
         while self.names.keep_more(self.sections)? {}
-        let kept = self.names.pieces();
+        let kept = self.names.groups();
         let mut end = kept;
-        while self.piece_of_names(end)?.is_some() {
+        while self.group_of_names(end)?.is_some() {
             end += 1;
         }
         let long = self.names.long();
-        let mut pieces = Vec::new();
-        reserve(&mut pieces, long.len() + (end - kept))?;
-        pieces.extend(long.iter().copied().chain(kept..end));
-        Ok(pieces)
+        let mut groups = Vec::new();
+        reserve(&mut groups, long.len() + (end - kept))?;
+        groups.extend(long.iter().copied().chain(kept..end));
+        Ok(groups)
     }
 
-    /// Compares the checksum of an index that is short. That of a short table of names was compared when it was read.
-    fn check_if_short(&mut self, piece: &SealGroup) -> Result<()> {
-        if piece.is_long() || piece.table.is_some() {
+    /// Verifies the checksum of a short index. That of a short table of names was verified when it was read.
+    fn check_if_short(&mut self, group: &SealGroup) -> Result<()> {
+        if group.is_long() || group.table.is_some() {
             return Ok(());
         }
-        self.sections.seals().check_index(piece.from_end)
+        self.sections.seals().check_index(group.from_end)
     }
 
-    /// The number of a section, after its row was checked.
+    /// Returns `number` after checking the row of this section.
     fn section_named(&mut self, number: u64, user: &[u8]) -> Result<u64> {
         let (sealed, row) = self.row_of(number)?;
         if self.sections.index().checked_row(&sealed, row)?.user[..] == *user {
@@ -232,31 +236,31 @@ impl SealSearch<'_> {
         Err(differs("index", "another order", "that of the hashes of user strings", sealed.row_offset(row)))
     }
 
-    /// The seal that has the row of this section, and the number of the row.
+    /// The seal whose index has this section, and the number of its row.
     pub(super) fn row_of(&mut self, number: u64) -> Result<(SealedPart, u64)> {
         let (_, sealed) = self.sections.seals().seal_where(|span| span.first <= number)?;
         Ok((sealed, number - sealed.first + sealed.header_rows()))
     }
 
-    /// The numbers of all sections with this user string, in order. Where the checksum of their names was compared, a section is compared
-    /// with its row only when one goes to it.
+    /// The numbers of all sections with this user string, in order. Where the checksum of the names has been
+    /// verified, a section is compared with its row only when it is read.
     pub(super) fn all(&mut self, user: &[u8]) -> Result<Vec<u64>> {
         let mut numbers = Vec::new();
         for number in self.searched_groups()? {
-            let Some(piece) = self.piece_of_names(number)? else { break };
-            if let Some(found) = self.scanned(number, &piece, user)? {
+            let Some(group) = self.group_of_names(number)? else { break };
+            if let Some(found) = self.scanned(number, &group, user)? {
                 reserve(&mut numbers, found.len())?;
                 numbers.extend(found.iter().map(|&(_, number)| number));
                 continue;
             }
-            self.check_if_short(&piece)?;
-            let first = self.start_of_name(&piece, user)?;
-            let end = self.end_of_name(&piece, first, user)?;
-            // The answer says of all other sections that they have another user string.
-            self.check_absent(&piece, first..end)?;
+            self.check_if_short(&group)?;
+            let first = self.start_of_name(&group, user)?;
+            let end = self.end_of_name(&group, first, user)?;
+            // The answer implies that all other sections have other user strings.
+            self.check_absent(&group, first..end)?;
             reserve_count(&mut numbers, end - first)?;
             for at in first..end {
-                numbers.push(self.section_at(&piece, at, user)?);
+                numbers.push(self.section_at(&group, at, user)?);
             }
         }
         let sections = self.names.sections_of(user);
@@ -266,54 +270,55 @@ impl SealSearch<'_> {
         Ok(numbers)
     }
 
-    /// An error unless the entries around this index are in the order of hashes and the two names beside it are those of their
-    /// sections: then no single row that is damaged has led the search to a wrong index. Where the checksum was compared, that is
-    /// known.
-    fn check_order(&mut self, piece: &SealGroup, index: u64) -> Result<()> {
-        if self.is_checked(piece) {
+    /// Returns an error unless the entries around this index are in the order of hashes, and the two names
+    /// beside it are those of their sections, so that no single damaged row can have misled the search. Where
+    /// the checksum has been verified, there is nothing to do.
+    fn check_order(&mut self, group: &SealGroup, index: u64) -> Result<()> {
+        if self.is_checked(group) {
             return Ok(());
         }
         let mut before = None;
-        let (least, end) = (names_begin(piece), names_end(piece));
+        let (least, end) = (names_begin(group), names_end(group));
         for at in index.saturating_sub(2).max(least)..index.saturating_add(2).min(end) {
-            let hash = self.sorted_hash(piece, at)?;
+            let hash = self.sorted_hash(group, at)?;
             if at == index || at + 1 == index {
-                let (user, number) = self.sorted_name(piece, at)?;
+                let (user, number) = self.sorted_name(group, at)?;
                 self.section_named(number, &user)?;
             }
             let is_ordered = match before {
                 Some(before) if before == hash => {
-                    self.sorted_name(piece, at - 1)? < self.sorted_name(piece, at)?
+                    self.sorted_name(group, at - 1)? < self.sorted_name(group, at)?
                 }
                 before => before.is_none_or(|before| before < hash),
             };
             if !is_ordered {
-                return Err(another_order(piece, at));
+                return Err(another_order(group, at));
             }
             before = Some(hash);
         }
         Ok(())
     }
 
-    /// An error unless a user string has these indices only in the order of names.
-    fn check_absent(&mut self, piece: &SealGroup, found: Range<u64>) -> Result<()> {
-        self.check_order(piece, found.start)?;
-        if found.is_empty() { Ok(()) } else { self.check_order(piece, found.end) }
+    /// Returns an error unless only these indices in the order of names have a certain user string.
+    fn check_absent(&mut self, group: &SealGroup, found: Range<u64>) -> Result<()> {
+        self.check_order(group, found.start)?;
+        if found.is_empty() { Ok(()) } else { self.check_order(group, found.end) }
     }
 
-    /// Whether the checksum of the names was compared.
-    fn is_checked(&mut self, piece: &SealGroup) -> bool {
-        match piece.table {
-            Some(_) => !piece.is_long(),
-            None => self.sections.seals().is_checked(piece.from_end),
+    /// Whether the checksum of the names has been verified.
+    fn is_checked(&mut self, group: &SealGroup) -> bool {
+        match group.table {
+            Some(_) => !group.is_long(),
+            None => self.sections.seals().is_checked(group.from_end),
         }
     }
 
-    /// The first of these indices in the order of names whose hash is no less; the hashes before them are up to `low`. It is interpolated,
-    /// since hashes are evenly spread: two or three pages are read, however many names there are. Many names of one hash are bisected.
+    /// The first of these indices in the order of names whose hash is at least `hash`; earlier hashes are at
+    /// most `low`. Interpolates, since hashes are evenly distributed: this takes two or three pages, however
+    /// many names there are. Bisects among many names of one hash.
     fn start_of_hash(
         &mut self,
-        piece: &SealGroup,
+        group: &SealGroup,
         among: Range<u64>,
         mut low: u64,
         hash: u64,
@@ -330,9 +335,9 @@ impl SealSearch<'_> {
             } else {
                 u64::midpoint(least, most)
             };
-            let found = self.sorted_hash(piece, middle)?;
+            let found = self.sorted_hash(group, middle)?;
             let is_before = found < hash;
-            // What is not in order, because it is damaged, gives a wrong index, which is noticed later.
+            // If damage has disturbed the order, the index is wrong, which is noticed later.
             if is_before {
                 (least, low) = (middle + 1, found)
             } else {
@@ -345,37 +350,38 @@ impl SealSearch<'_> {
         Ok(least)
     }
 
-    /// The first index in the order of names from which on none is before this one.
-    fn start_of_name(&mut self, piece: &SealGroup, user: &[u8]) -> Result<u64> {
-        let (hash, end) = (hash_of_user(user), names_end(piece));
-        let first = self.start_of_hash(piece, names_begin(piece)..end, 0, hash)?;
+    /// The first index in the order of names from which on no name is less than this one.
+    fn start_of_name(&mut self, group: &SealGroup, user: &[u8]) -> Result<u64> {
+        let (hash, end) = (hash_of_user(user), names_end(group));
+        let first = self.start_of_hash(group, names_begin(group)..end, 0, hash)?;
         let is_other = first < end
-            && self.sorted_hash(piece, first)? == hash
-            && self.sorted_name(piece, first)?.0[..] < *user;
+            && self.sorted_hash(group, first)? == hash
+            && self.sorted_name(group, first)?.0[..] < *user;
         if !is_other {
             return Ok(first);
         }
-        let end = self.end_of_hash(piece, first, hash)?;
-        self.bisect(piece, first..end, |name| name < user)
+        let end = self.end_of_hash(group, first, hash)?;
+        self.bisect(group, first..end, |name| name < user)
     }
 
-    /// The index after the last name that is this user string, in the order of names: they follow one another from `first` on.
-    fn end_of_name(&mut self, piece: &SealGroup, first: u64, user: &[u8]) -> Result<u64> {
-        if first == names_end(piece) || *self.sorted_name(piece, first)?.0 != *user {
+    /// The index after the last name that equals this user string, in the order of names. Equal names are
+    /// consecutive, from `first` on.
+    fn end_of_name(&mut self, group: &SealGroup, first: u64, user: &[u8]) -> Result<u64> {
+        if first == names_end(group) || *self.sorted_name(group, first)?.0 != *user {
             return Ok(first);
         }
-        let end = self.end_of_hash(piece, first, hash_of_user(user))?;
-        if *self.sorted_name(piece, end - 1)?.0 == *user {
+        let end = self.end_of_hash(group, first, hash_of_user(user))?;
+        if *self.sorted_name(group, end - 1)?.0 == *user {
             return Ok(end);
         }
-        self.bisect(piece, first..end, |name| name <= user)
+        self.bisect(group, first..end, |name| name <= user)
     }
 
-    /// The index after the last name of this hash, which the one at `first` has.
-    fn end_of_hash(&mut self, piece: &SealGroup, first: u64, hash: u64) -> Result<u64> {
-        let end = names_end(piece);
+    /// The index after the last name with the hash of the name at `first`.
+    fn end_of_hash(&mut self, group: &SealGroup, first: u64, hash: u64) -> Result<u64> {
+        let end = names_end(group);
         match hash.checked_add(NEXT_HASH) {
-            Some(next) => self.start_of_hash(piece, first + 1..end, hash, next),
+            Some(next) => self.start_of_hash(group, first + 1..end, hash, next),
             None => Ok(end),
         }
     }
@@ -383,51 +389,51 @@ impl SealSearch<'_> {
     /// The first of these indices whose name does not satisfy the predicate.
     fn bisect(
         &mut self,
-        piece: &SealGroup,
+        group: &SealGroup,
         among: Range<u64>,
         is_before: impl Fn(&[u8]) -> bool,
     ) -> Result<u64> {
         let Range { start: mut least, end: mut most } = among;
         while least < most {
             let middle = u64::midpoint(least, most);
-            if is_before(&self.sorted_name(piece, middle)?.0) { least = middle + 1 } else { most = middle }
+            if is_before(&self.sorted_name(group, middle)?.0) { least = middle + 1 } else { most = middle }
         }
         Ok(least)
     }
 
-    /// The number of the section whose name has this index in the order of names.
-    fn section_at(&mut self, piece: &SealGroup, index: u64, user: &[u8]) -> Result<u64> {
-        let (found, number) = self.sorted_name(piece, index)?;
+    /// The number of the section whose name is at this index in the order of names.
+    fn section_at(&mut self, group: &SealGroup, index: u64, user: &[u8]) -> Result<u64> {
+        let (found, number) = self.sorted_name(group, index)?;
         if *found != *user {
-            return Err(another_order(piece, index));
+            return Err(another_order(group, index));
         }
         self.section_named(number, user)
     }
 
-    /// The hash of the name with this index in the order of names.
-    fn sorted_hash(&mut self, piece: &SealGroup, index: u64) -> Result<u64> {
-        match piece.table {
+    /// The hash of the name at this index in the order of names.
+    fn sorted_hash(&mut self, group: &SealGroup, index: u64) -> Result<u64> {
+        match group.table {
             Some(table) => Ok(hash_of_user(&self.name_in_table(table, index)?.user)),
-            None => self.sections.index().sorted(&piece.sealed, index).map(hash_of_sorted),
+            None => self.sections.index().sorted(&group.sealed, index).map(hash_of_sorted),
         }
     }
 
-    /// The name with this index in the order of names, and the number of its section.
-    fn sorted_name(&mut self, piece: &SealGroup, index: u64) -> Result<(UserString, u64)> {
-        let (user, number) = if let Some(table) = piece.table {
+    /// The name at this index in the order of names, and the number of its section.
+    fn sorted_name(&mut self, group: &SealGroup, index: u64) -> Result<(UserString, u64)> {
+        let (user, number) = if let Some(table) = group.table {
             let name = self.name_in_table(table, index)?;
             (name.user, Some(name.number))
         } else {
-            let sorted = self.sections.index().sorted(&piece.sealed, index)?;
+            let sorted = self.sections.index().sorted(&group.sealed, index)?;
             let number = row_of_sorted(sorted);
-            let row = self.sections.index().row(&piece.sealed, number)?;
+            let row = self.sections.index().row(&group.sealed, number)?;
             let is_section = row.section.is_some() && row.hash() == hash_of_sorted(sorted);
-            let number = number.checked_sub(piece.sealed.header_rows()).filter(|_| is_section);
-            (row.user, number.map(|number| piece.sealed.first + number))
+            let number = number.checked_sub(group.sealed.header_rows()).filter(|_| is_section);
+            (row.user, number.map(|number| group.sealed.first + number))
         };
-        match number.filter(|number| piece.sections().contains(number)) {
+        match number.filter(|number| group.sections().contains(number)) {
             Some(number) => Ok((user, number)),
-            None => Err(another_order(piece, index)),
+            None => Err(another_order(group, index)),
         }
     }
 
@@ -438,25 +444,25 @@ impl SealSearch<'_> {
     }
 }
 
-/// From one hash of a user string to the next.
+/// The distance between consecutive hashes of user strings.
 const NEXT_HASH: u64 = 1 << 32;
 
 /// The index of the first name of a section, in the order of names.
-fn names_begin(piece: &SealGroup) -> u64 {
-    piece.table.map_or_else(|| piece.sealed.header_rows(), |_| 0)
+fn names_begin(group: &SealGroup) -> u64 {
+    group.table.map_or_else(|| group.sealed.header_rows(), |_| 0)
 }
 
 /// The index after the last name, in the order of names.
-fn names_end(piece: &SealGroup) -> u64 {
-    piece.table.map_or_else(|| piece.sealed.seal.rows(), |table| table.names)
+fn names_end(group: &SealGroup) -> u64 {
+    group.table.map_or_else(|| group.sealed.seal.rows(), |table| table.names)
 }
 
-/// The error for a name that has a wrong index in the order of names.
+/// The error for a name that is not at its place in the order of names.
 #[cold]
-fn another_order(piece: &SealGroup, index: u64) -> Error {
-    let (what, at) = match piece.table {
+fn another_order(group: &SealGroup, index: u64) -> Error {
+    let (what, at) = match group.table {
         Some(table) => ("table of names", table.name_offset(index)),
-        None => ("index", piece.sealed.row_offset(index)),
+        None => ("index", group.sealed.row_offset(index)),
     };
     differs(what, "another order", "that of the hashes of user strings", at)
 }

@@ -1,4 +1,4 @@
-//! Lists the names of datasets and groups from the indexes of a sealed file, without a look at their sections.
+//! Lists the names of datasets and groups from the indexes of a sealed file, without reading their sections.
 
 use super::Lookup;
 use crate::file::reader::chain::differs;
@@ -11,25 +11,25 @@ use scda_format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// The name of datasets, or the path of a group.
+/// The name of one or more datasets, or the path of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EntryName {
     /// The user string: the name or path itself, unless that is too long for one (docs/datasets.md, "Long names").
     pub user: Vec<u8>,
-    /// Whether it is that of a group.
+    /// Whether it is the path of a group.
     pub is_group: bool,
-    /// The number of a section, for [`Reader::next_entry`](crate::Reader::next_entry): where the first dataset of this name begins; of a
-    /// group, where the attributes begin that were written last.
+    /// The number of the section, for [`Reader::next_entry`](crate::Reader::next_entry), at which the first
+    /// dataset of this name begins; of a group, its last attributes.
     pub number: u64,
 }
 
-/// The bytes of a name before those of its user string, where ranks share it.
+/// The bytes that precede each user string when names are sent to other ranks.
 const HEAD_BYTES: usize = 10;
 
 impl Lookup<'_> {
-    /// The names of all datasets and groups, each once, in the order of the numbers. `None` if only a look at all sections tells: the file
-    /// is not sealed, or an index is damaged. Collective.
+    /// The names of all datasets and groups, each once, in the order of their numbers. `None` if the indexes
+    /// do not suffice because the file is not sealed or an index is damaged. Collective.
     pub fn names(&mut self) -> Result<Option<Vec<EntryName>>, Failure> {
         self.team().note_call(Function::Sections);
         if !self.sections.is_sealed() {
@@ -69,10 +69,10 @@ impl Lookup<'_> {
         Ok(Some(names))
     }
 
-    /// As [`Self::names`], on this rank alone; an error also if a checksum is wrong.
+    /// Like [`Self::names`], on this rank alone. A wrong checksum is also an error.
     fn names_of_indexes(&mut self) -> Result<Vec<EntryName>> {
         let conventions = [crc::of(DATASET_CONVENTION), crc::of(GROUP_CONVENTION)];
-        // The hash of each section, by its number, and the user strings.
+        // The hash of each section's user string, by section number, and the user strings.
         let (mut hashes, mut users) = (Vec::new(), HashMap::new());
         let count = self.count_sections()?;
         resize(&mut hashes, count)?;

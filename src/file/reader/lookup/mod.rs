@@ -1,4 +1,5 @@
-//! Finds sections by number and by user string: with the seals at the end of a file, otherwise by walking the headers.
+//! Finds sections by number and by user string: from the seals at the end of a file, otherwise by walking the
+//! headers.
 
 mod additions;
 mod in_seals;
@@ -22,21 +23,21 @@ use crate::file::team::{Failure, Function, Topic, split};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{reserve_count, resize};
 
-/// What was read of a file to look sections up, and kept.
+/// What look-ups have read and keep.
 #[derive(Default)]
 pub(super) struct LookupCache {
-    /// The user strings of the last seals, in memory.
+    /// The user strings of the sections of the last seals.
     names: SealNames,
     /// The sections that this rank has walked.
     walk: Walk,
     verified: VerifiedRanges,
     none_later: NoAdditionsAfter,
-    /// On rank 0, once the records were numbered.
+    /// On rank 0, once records have been numbered.
     listed: Option<Listed>,
 }
 
 impl LookupCache {
-    /// The file has grown: what was found by its last seal, and by walking to where it ended, goes.
+    /// Called when the file has grown. Drops what depends on its last seal or on where it ended.
     pub fn forget_end(&mut self) {
         (self.names, self.walk, self.none_later) =
             (SealNames::default(), Walk::default(), NoAdditionsAfter::default());
@@ -44,7 +45,7 @@ impl LookupCache {
     }
 }
 
-/// Goes to sections: the next one, or any other.
+/// Moves to sections: the next one, or any other.
 pub(super) struct Lookup<'a> {
     sections: &'a mut Sections,
     cache: &'a mut LookupCache,
@@ -64,13 +65,13 @@ impl<'a> Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    /// What finds sections in the indexes of a sealed file.
+    /// Finds sections in the indexes of a sealed file.
     fn seals(&mut self) -> SealSearch<'_> {
         let listed = self.cache.listed.as_ref().and_then(Listed::checked);
         SealSearch::new(self.sections, &mut self.cache.names, listed)
     }
 
-    /// What compares sections with their checksums.
+    /// Verifies the checksums of sections.
     fn verifier(&mut self) -> Verifier<'_> {
         Verifier::new(self.sections, &mut self.cache.verified)
     }
@@ -96,7 +97,7 @@ impl Lookup<'_> {
         Ok(sections)
     }
 
-    /// The number of sections that are sealed.
+    /// The number of sealed sections.
     pub fn sealed_sections(&mut self) -> Result<u64, Failure> {
         if self.sections.is_sealed() {
             return self.sections();
@@ -134,8 +135,9 @@ impl Lookup<'_> {
         Ok(found.checked_sub(1))
     }
 
-    /// Finds the second section of a pair, and reads the header of the one before it: whether there is one. If the file begins
-    /// with what was found, its own header is read. Of a dataset, also what was added to it later.
+    /// Finds the second section of a pair, and reads the header of the first. Returns whether there is such a
+    /// pair. If the section found is the first of the file, its own header is read. For a dataset, additions
+    /// are found, too.
     pub fn find_pair(
         &mut self,
         user: &[u8],
@@ -143,7 +145,7 @@ impl Lookup<'_> {
         is_dataset: bool,
     ) -> Result<Option<Later>, Failure> {
         self.note_find(user, record);
-        // With others, rank 0 sends what it has read of the pair: so nobody else reads, and the ranks need not agree on it.
+        // Rank 0 sends what it has read of the pair, so that other ranks need neither read nor agree.
         let (mut sent, is_alone) = (Vec::new(), self.team().is_alone());
         let (is_sent, room) = split(if is_alone { Ok(false) } else { self.input().expect_ahead() });
         let found = self.look_up_own(|this| {
@@ -198,7 +200,7 @@ impl Lookup<'_> {
         self.share_numbers(found.map(Option::unwrap_or_default))
     }
 
-    /// Gives the numbers of rank 0 to all.
+    /// Sends the numbers of rank 0 to all ranks.
     fn share_numbers(&mut self, found: Result<Vec<u64>>) -> Result<Vec<u64>, Failure> {
         if self.team().is_alone() {
             return Ok(found?);
@@ -216,7 +218,8 @@ impl Lookup<'_> {
         Ok(numbers)
     }
 
-    /// Gives the bytes of rank 0 to all. `make_room` makes room for what the caller makes of this number of bytes.
+    /// Sends the bytes of rank 0 to all ranks. `make_room` reserves the memory that the caller needs for this
+    /// many bytes.
     fn share_bytes(
         &mut self,
         found: Result<Vec<u8>>,
@@ -242,7 +245,7 @@ impl Lookup<'_> {
         Ok(self.cache.walk.len())
     }
 
-    /// The offset of a section that there is.
+    /// The offset of a section that must exist.
     fn offset_of(&mut self, number: u64) -> Result<u64> {
         match self.find_offset(number)? {
             Some(offset) => Ok(offset),

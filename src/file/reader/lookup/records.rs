@@ -1,4 +1,4 @@
-//! Determines which record a section is among those of its user string.
+//! Determines the record number of a section among those with the same user string.
 
 use super::Lookup;
 use super::names::NamesByHash;
@@ -16,14 +16,15 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// The names, if what is not among them is not in the file.
+    /// The names, if they are known to be complete and right.
     pub fn checked(&self) -> Option<&NamesByHash> {
         self.is_checked.then_some(&self.names)
     }
 }
 
 impl Lookup<'_> {
-    /// Which record of its user string the section of this number is, from 0, and how many there are. Collective.
+    /// The record number of this section among those of its user string, from 0, and the number of these.
+    /// Collective.
     pub fn record_of(&mut self, number: u64, user: &[u8]) -> Result<(u64, u64), Failure> {
         let [record, records] = self.look_up(|this| {
             let same = this.list()?.names.sections_of(user, 0..u64::MAX);
@@ -33,7 +34,7 @@ impl Lookup<'_> {
         Ok((record, records))
     }
 
-    /// The names of all sections; of a file that is walked, as far as that is possible.
+    /// The names of all sections; of a file without a seal, as far as it can be walked.
     fn list(&mut self) -> Result<&Listed> {
         let listed = match self.cache.listed.take() {
             Some(listed) => listed,
@@ -46,7 +47,7 @@ impl Lookup<'_> {
         let (mut all, mut is_checked) = (Vec::new(), self.sections.is_sealed());
         if !is_checked {
             match self.cache.walk.reach(self.sections, u64::MAX) {
-                // Who comes there gets the error.
+                // The error is returned when that section is reached.
                 Err(error) if error.kind().is_of_file() => {}
                 walked => walked?,
             }
@@ -55,10 +56,10 @@ impl Lookup<'_> {
             return Ok(Listed { names: NamesByHash::new(all), is_checked });
         }
         for number in 0.. {
-            let Some(piece) = self.sections.seals().group_of_seals(number)? else { break };
-            let numbers = piece.sections();
+            let Some(group) = self.sections.seals().group_of_seals(number)? else { break };
+            let numbers = group.sections();
             reserve_count(&mut all, numbers.end.saturating_sub(numbers.start))?;
-            is_checked &= self.sections.seals().scan_names(&piece, |user, section| {
+            is_checked &= self.sections.seals().scan_names(&group, |user, section| {
                 all.push((crc::of(user), section));
                 Ok(())
             })?;

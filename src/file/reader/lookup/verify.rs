@@ -1,5 +1,5 @@
-//! Reading with [`ReadOptions::verify`](crate::ReadOptions::verify): the bytes of each section are compared
-//! with the checksum in its row of the index before its header is used.
+//! Implements [`ReadOptions::verify`](crate::ReadOptions::verify): before the header of a section is used,
+//! the section's bytes are compared with the checksum in its row of the index.
 
 use super::Sections;
 use crate::file::reader::chain::{compare_crc, compare_tail, compare_view, crc_of, crc_of_section, differs};
@@ -15,19 +15,19 @@ use std::collections::BTreeMap;
 /// A section of at most this many bytes is verified by one rank.
 const SMALL_BYTES: u64 = 64 << 10;
 
-/// Ranges of sections that were verified: where each begins, and where it ends.
+/// The ranges of the file that have been verified: beginning and end of each.
 #[derive(Default)]
 pub(super) struct VerifiedRanges(BTreeMap<u64, u64>);
 
 impl VerifiedRanges {
-    /// Whether this byte is of a section that was verified.
+    /// Whether this byte belongs to a verified section.
     fn has(&self, offset: u64) -> bool {
         self.0.range(..=offset).next_back().is_some_and(|(_, &end)| offset < end)
     }
 
     fn note(&mut self, start: u64, end: u64) {
         match self.0.range_mut(..start).next_back() {
-            // In sequence they are one range, however many sections there are.
+            // Consecutive sections form one range.
             Some((_, known)) if *known == start => *known = end,
             _ => drop(self.0.insert(start, end)),
         }
@@ -76,13 +76,13 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Compares the checksums of a seal itself: that of index and seal, and those of the tables before.
+    /// Verifies the checksums of index and seal, and of the tables before them.
     fn check_seal(&mut self, from_end: usize) -> Result<()> {
         self.sections.seals().check_index(from_end)?;
         self.check_other_tables(from_end)
     }
 
-    /// Compares the checksums of anchors and names.
+    /// Verifies the checksums of anchors and names.
     fn check_other_tables(&mut self, from_end: usize) -> Result<()> {
         self.sections.seals().check_anchors(from_end)?;
         let Some(sealed) = self.sections.seals().seal(from_end)? else { return Ok(()) };
@@ -90,21 +90,21 @@ impl Verifier<'_> {
         compare_tail("names", self.file(), sealed.names, sealed.seal.index)
     }
 
-    /// Compares the bytes of a section with its row in a checked index, and the row with the header. The reading position
-    /// of this rank is lost.
+    /// Compares the bytes of a section with its row in a verified index, and the row with the header. Changes
+    /// the reading position of this rank.
     fn compare_section(&mut self, sealed: &SealedPart, number: u64) -> Result<Row> {
         let row = self.row_within(sealed, number)?;
         let found = crc_of_section(self.file(), &row)?;
         self.settle_section(sealed, number, &row, found)
     }
 
-    /// As [`Self::compare_section`]; the checksum of the bytes is `found`.
+    /// Like [`Self::compare_section`], for bytes with the checksum `found`.
     fn settle_section(&mut self, sealed: &SealedPart, number: u64, row: &Row, found: u64) -> Result<Row> {
         compare_crc(&describe(row), found, row.crc, row.offset)?;
         self.sections.index().checked_row(sealed, number)
     }
 
-    /// A row whose section is inside what the seal covers.
+    /// The row, if its section lies within the part that the seal covers.
     fn row_within(&mut self, sealed: &SealedPart, number: u64) -> Result<Row> {
         let row = self.sections.index().row(sealed, number)?;
         if row.offset < sealed.begin() || row.end() > sealed.start {
@@ -154,7 +154,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// The CRC of these bytes, on rank 0. Each rank reads a part. Collective.
+    /// The CRC of these bytes, of which each rank reads a part; valid on rank 0. Collective.
     fn look_at_crc(&mut self, start: u64, end: u64) -> Result<u64, Failure> {
         let bytes = end - start;
         let part = bytes.div_ceil(self.team().size() as u64);
@@ -163,7 +163,7 @@ impl Verifier<'_> {
         let (own, mine) = split(crc_of(self.file(), start + from, start + to));
         let mut sums = [crc::shift(own, bytes - to)];
         let reduced = self.team().agree(mine)?.comm().reduce_xor(&mut sums);
-        // All ranks learn of an error at the next agreement, before the sum is used.
+        // The next agreement, which comes before the sum is used, tells all ranks of an error.
         self.team().defer(reduced);
         Ok(sums[0])
     }

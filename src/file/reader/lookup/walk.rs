@@ -7,7 +7,7 @@ use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
 use scda_format::crc;
 
-/// The sections of a file without a seal, up to where the headers were walked. The last one need not be whole.
+/// The sections of a file without a seal, as far as their headers were walked. The last one may be truncated.
 #[derive(Default)]
 pub(super) struct Walk {
     /// The offset of each section, and the checksum of its user string.
@@ -17,7 +17,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// The number of sections up to there.
+    /// The number of sections walked so far.
     pub(super) fn len(&self) -> u64 {
         self.places.len() as u64
     }
@@ -52,7 +52,7 @@ impl Walk {
         if is_backward {
             self.reach(sections, u64::MAX)?;
         }
-        // Those before this one were looked at; if backward, those from it on.
+        // Sections before this number have been compared; in a backward search, those from it on.
         let mut at = if is_backward { self.places.len() } else { 0 };
         loop {
             let all = &self.places;
@@ -81,7 +81,7 @@ impl Walk {
         }
     }
 
-    /// Walks the headers until the section with this number is known, or to the end of the file.
+    /// Walks the headers until the section with this number is known, or the file ends.
     pub(super) fn reach(&mut self, sections: &mut Sections, number: u64) -> Result<()> {
         if self.places.len() as u64 > number {
             return Ok(());

@@ -1,24 +1,24 @@
-//! The position of the ranks among the sections of a file, and what must be read next.
+//! The position in the sequence of sections, the same on all ranks, and what must be read next.
 
 use super::{CurrentSection, KnownVarraySizes};
 use crate::file::reader::Section;
 use scda_base::error::{Error, Result};
 use scda_format::header::{SectionType, UserString};
 
-/// The offset of an element of the current varray or compressed array, known from the last range that was read.
-/// So reading ranges in order reads each size entry only once.
+/// The offset of an element in the current varray or compressed array, known from the previous range. With
+/// it, reading ranges in order reads each size entry only once.
 #[derive(Clone, Copy)]
 pub(super) struct OffsetHint {
     /// Offset of the size entries.
     pub(super) entries: u64,
     pub(super) index: u64,
     pub(super) offset: u64,
-    /// Whether the offset comes from an anchor, not from the sum of all sizes before it.
+    /// Whether the offset comes from an anchor, rather than from the sum of all sizes before it.
     pub(super) by_anchor: bool,
 }
 
 impl OffsetHint {
-    /// The bytes of all elements of this section, if the ranges that were read in order end with the last one.
+    /// The bytes of all elements, if the ranges that were read in order have reached the last one.
     pub(super) fn total(&self, current: &CurrentSection) -> Option<u64> {
         let is_last =
             !self.by_anchor && self.entries == current.layout.entries && self.index == current.count;
@@ -26,10 +26,10 @@ impl OffsetHint {
     }
 }
 
-/// Where the ranks are in the file.
+/// The position of the ranks in the file.
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor {
-    /// Offset of the next section, or of the current one as long as its data are expected.
+    /// Offset of the next section, or of the current one while its data are expected.
     position: u64,
     expect: ExpectedCall,
     /// The header that was read last.
@@ -37,14 +37,14 @@ pub(crate) struct Cursor {
     known_offset: Option<OffsetHint>,
 }
 
-/// What must be called next.
+/// The calls that may come next.
 #[derive(Clone, Copy)]
 pub(super) enum ExpectedCall {
     Header,
     Data(CurrentSection),
     VarraySizes(CurrentSection),
     VarrayData(CurrentSection, KnownVarraySizes),
-    /// Ranges of a section whose header is whole, and that the end of the file cuts.
+    /// Ranges of a section whose header is complete, but whose data are truncated by the end of the file.
     CutData(CurrentSection),
 }
 
@@ -71,12 +71,12 @@ impl ExpectedCall {
 }
 
 impl Cursor {
-    /// Before the first section.
+    /// A position before the first section, which begins at `first`.
     pub(super) fn new(first: u64) -> Self {
         Self { position: first, expect: ExpectedCall::Header, header: None, known_offset: None }
     }
 
-    /// Offset of the next section, or of the current one as long as its data are expected.
+    /// Offset of the next section, or of the current one while its data are expected.
     #[inline(always)]
     pub fn position(&self) -> u64 {
         self.position
@@ -93,23 +93,23 @@ impl Cursor {
         &self.expect
     }
 
-    /// Whether a header comes next.
+    /// Whether a header is expected next.
     #[inline(always)]
     pub fn expects_header(&self) -> bool {
         matches!(self.expect, ExpectedCall::Header)
     }
 
-    /// The section whose data, or sizes, come next.
+    /// The section whose data or sizes are expected next.
     pub fn current(&self) -> Option<CurrentSection> {
         self.expect.current().copied()
     }
 
-    /// As [`Self::current`], if the file has all of it.
+    /// Like [`Self::current`], but `None` if the file does not have all of it.
     pub fn whole_current(&self) -> Option<CurrentSection> {
         self.current().filter(|_| !matches!(self.expect, ExpectedCall::CutData(_)))
     }
 
-    /// The section whose data come next: no varray, and the file has all of it.
+    /// The section whose data are expected next: not a varray, and complete in the file.
     pub fn current_data(&self) -> Option<CurrentSection> {
         match self.expect {
             ExpectedCall::Data(current) => Some(current),
@@ -117,7 +117,7 @@ impl Cursor {
         }
     }
 
-    /// The varray of which no sizes were read yet.
+    /// The current varray, if no sizes were read yet.
     pub fn current_varray(&self) -> Option<CurrentSection> {
         match self.expect {
             ExpectedCall::VarraySizes(current) => Some(current),
@@ -131,7 +131,7 @@ impl Cursor {
         (current.section_type != SectionType::Array || !current.decoded).then_some(current.layout.end)
     }
 
-    /// The offset that is known of an element of the varray with these entries.
+    /// The known offset of an element of the varray with these entries.
     pub(super) fn known_offset(&self) -> Option<OffsetHint> {
         self.known_offset
     }
@@ -140,19 +140,19 @@ impl Cursor {
         self.known_offset = Some(known);
     }
 
-    /// The next header is expected there.
+    /// Moves to `end`, where a header is expected next.
     #[inline(always)]
     pub fn advance(&mut self, end: u64) {
         self.position = end;
         self.expect = ExpectedCall::Header;
     }
 
-    /// A header is expected in place of what comes next.
+    /// Expects a header next, whatever was expected before.
     pub(super) fn expect_header(&mut self) {
         self.expect = ExpectedCall::Header;
     }
 
-    /// The data of this section come next. What is read of the file ends at `end`.
+    /// Expects the data of this section next. The readable part of the file ends at `end`.
     #[inline(always)]
     pub(super) fn begin_section(
         &mut self,
@@ -167,16 +167,16 @@ impl Cursor {
             _ => ExpectedCall::Data(current),
         };
         let (offset, data_offset) = (self.position, layout.data);
-        // The user string is copied last, straight to its place.
+        // Copying the user string last saves a copy: it goes directly to its place.
         self.header = Some(Section { section_type, user: user(), count, size, decoded, offset, data_offset });
     }
 
-    /// The sizes of the current varray were read; its data come next.
+    /// Records the sizes of the current varray, whose data are expected next.
     pub(super) fn know_sizes(&mut self, current: CurrentSection, known: KnownVarraySizes) {
         self.expect = ExpectedCall::VarrayData(current, known);
     }
 
-    /// Nobody has to read or skip the data of the current section.
+    /// Allows the next header to be read even if the data of the current section were not.
     pub fn let_go_on(&mut self) {
         if let Some(current) = self.expect.current_mut() {
             current.in_ranges = true;
@@ -188,7 +188,8 @@ impl Cursor {
         self.expect.current().is_some_and(|current| current.in_ranges)
     }
 
-    /// The current section, if it is of this type and its data come next. What is read of the file ends at `end`.
+    /// The current section, if it has this type and its data are expected next. The readable part of the file
+    /// ends at `end`.
     #[inline(always)]
     pub(super) fn expect_data(&self, section_type: SectionType, end: u64) -> Result<CurrentSection> {
         match self.expect {
@@ -197,7 +198,7 @@ impl Cursor {
         }
     }
 
-    /// Data of this type do not come next.
+    /// The error if data of this type are not expected.
     #[cold]
     fn no_data(&self, section_type: SectionType, end: u64) -> Error {
         match self.expect {

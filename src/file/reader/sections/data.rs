@@ -1,4 +1,4 @@
-//! The data of a section: checks the order of calls and their arguments.
+//! Reads the data of a section, and checks the order and arguments of the calls.
 
 use super::{CurrentSection, ExpectedCall, KnownVarraySizes, Sections};
 use crate::file::read_ahead::missed;
@@ -14,20 +14,20 @@ use scda_ranks::partition::hash_of_counts;
 use scda_ranks::{Partition, uniform_partition};
 
 impl Sections {
-    /// The current section, if it is of this type and its data come next.
+    /// The current section, if it has this type and its data are expected next.
     #[inline(always)]
     pub fn expect_data(&mut self, function: Function, section_type: SectionType) -> Result<CurrentSection> {
         self.input.team().note_call(function);
         self.cursor.expect_data(section_type, self.input.end())
     }
 
-    /// Notes and checks the number of bytes that the section's header said.
+    /// Checks the number of bytes against the section's header; it must be the same on all ranks.
     pub fn check_size(&mut self, size: u64, expected: u64) -> Result<()> {
         self.input.team().note(Topic::Number, size);
         if size == expected { Ok(()) } else { Err(unlike_header("size E", size, expected)) }
     }
 
-    /// Notes and checks the partition of the section's elements.
+    /// Checks the partition of the section's elements; it must be the same on all ranks.
     pub fn check_counts(&mut self, counts: &[u64], expected: u64) -> Result<Partition> {
         let elements = self.input.team().note_partition(Topic::Counts, counts)?;
         if elements.total != expected {
@@ -83,7 +83,7 @@ impl Sections {
     }
 }
 
-/// Reads the data of the current section, as the calls of the paper do.
+/// Reads the data of the current section with the calls of the paper.
 pub(crate) struct DataReader<'a> {
     sections: &'a mut Sections,
 }
@@ -120,11 +120,11 @@ impl DataReader<'_> {
         let layout = current.layout;
         let data = data.map(|data| data.filter(|_| is_root));
         if current.decoded || !self.sections.input.is_small(layout.bytes()) {
-            // A copy, so that what the short way needs can stay in registers.
+            // Passing a copy lets the short path keep its values in registers.
             return self.read_other_block(&{ current }, data);
         }
         let bytes = self.sections.input.look(layout.data, layout.data_bytes)?;
-        // Everything is in memory: only a wrong length of the user's memory can be an error.
+        // All data are in memory, so only the length of the user's memory can be wrong.
         let mine = data.and_then(|data| match data {
             Some(data) => {
                 Sink::Contiguous(&mut *data).check(Sizes::Fixed { count: 1, size })?;
@@ -138,7 +138,7 @@ impl DataReader<'_> {
         Ok(())
     }
 
-    /// Reads a block that is large or compressed.
+    /// Reads a large or compressed block.
     #[inline(never)]
     fn read_other_block(
         &mut self,
@@ -161,17 +161,17 @@ impl DataReader<'_> {
         let sizes = Sizes::Fixed { count: elements.count, size };
         let data = data.and_then(|mut data| data.check(sizes).map(|()| data));
         if current.decoded {
-            // A copy, so that what the short way needs can stay in registers.
+            // Passing a copy lets the short path keep its values in registers.
             return self.read_compressed(&{ current }, elements, sizes, data);
         }
         let layout = current.layout;
-        // The product is bounded by that of the header.
+        // The product is at most the one checked with the header.
         let offset = layout.data + elements.offset * size;
         if !self.sections.input.is_small(layout.bytes()) {
             self.sections.input.read_large(layout, offset, sizes, data)?;
         } else {
             let bytes = self.sections.input.look(layout.data, layout.data_bytes)?;
-            // Everything is in memory: only a wrong length of the user's memory can be an error.
+            // All data are in memory, so only the length of the user's memory can be wrong.
             let mine = match data {
                 Ok(Sink::Contiguous(memory)) => {
                     let start = to_usize(elements.offset * size);
@@ -209,8 +209,8 @@ impl DataReader<'_> {
         Ok(())
     }
 
-    /// Reads the sizes of the elements as the user sees them: where this rank's data lie, and a
-    /// hash by which the sizes that the user gives later are compared.
+    /// Reads the element sizes as the user sees them: determines where this rank's data are, and a hash with
+    /// which the sizes that the user passes later are compared.
     fn learn_sizes(
         &mut self,
         current: &CurrentSection,
@@ -298,7 +298,7 @@ impl DataReader<'_> {
 
     /// Reads the encoded elements of a compressed array or varray and decodes them.
     ///
-    /// `sizes` are those of the decoded elements. This rank may have an error already.
+    /// `sizes` are those of the decoded elements. The arguments of this rank may already be an error.
     #[inline(never)]
     pub fn read_compressed(
         &mut self,
@@ -321,7 +321,7 @@ impl DataReader<'_> {
             elements,
             mine,
             |_, size| {
-                // Within what was reserved.
+                // This does not exceed the reserved memory.
                 if wanted > 0 {
                     encoded_sizes.push(size);
                 }
@@ -337,7 +337,7 @@ impl DataReader<'_> {
     }
 }
 
-/// An error unless there is room for `expected` sizes.
+/// Returns an error unless there is room for `expected` sizes.
 pub fn check_room(sizes: &[u64], expected: u64) -> Result<()> {
     let found = sizes.len();
     if found as u64 == expected {

@@ -16,11 +16,11 @@ use std::ops::Range;
 use std::time::Instant;
 
 impl Input {
-    /// Reads or decodes a block into the memory of the root.
+    /// Reads or decodes a block into the memory of the root rank.
     #[inline(always)]
     pub fn read_own_block(&mut self, current: &CurrentSection, data: &mut [u8]) -> Result<()> {
         Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size: current.size })?;
-        // A copy, so that what the short way needs can stay in registers.
+        // Passing a copy lets the short path keep its values in registers.
         if current.decoded {
             decode_own_block(self, &{ *current }, data)
         } else {
@@ -28,7 +28,7 @@ impl Input {
         }
     }
 
-    /// Reads this rank's elements, which begin at `offset`, as they are.
+    /// Reads this rank's elements, which begin at `offset`, without decoding them.
     #[inline]
     pub fn read_own_elements(&mut self, offset: u64, sizes: Sizes<'_>, mut data: Sink<'_>) -> Result<()> {
         match &mut data {
@@ -38,14 +38,14 @@ impl Input {
         }
     }
 
-    /// As [`Self::read_own_elements`], into elements of their own memory.
+    /// Like [`Self::read_own_elements`], into separate memory for each element.
     #[inline(never)]
     fn scatter_own_elements(&mut self, offset: u64, sizes: Sizes<'_>, mut data: Sink<'_>) -> Result<()> {
         let _temporary = memory::temporary();
         let (mut start, mut together) = (offset, Vec::new());
         for Batch { elements, bytes } in batches(sizes, 0..sizes.count(), BATCH_BYTES as u64) {
             if elements.len() == 1 {
-                // A large element goes straight to its memory.
+                // A large element is read directly into its memory.
                 if let Some(memory) = data.element(elements.start, 0, bytes) {
                     self.read_own(start, memory)?;
                 }
@@ -59,9 +59,9 @@ impl Input {
         Ok(())
     }
 
-    /// Reads the entries from offset `entries` that are the sizes of a section's elements, hands out
-    /// those of this rank by index, and finds where its bytes lie among those of all. This rank may
-    /// have an error already.
+    /// Reads the size entries of a section from offset `entries` on. Passes this rank's sizes to the caller
+    /// with their indices, and determines where this rank's bytes are among all. The arguments of this rank
+    /// may already be an error.
     ///
     /// If there are few entries, all ranks read all of them and need no agreement.
     pub fn look_at_sizes(
@@ -73,9 +73,9 @@ impl Input {
         mine: Result<()>,
         mut own: impl FnMut(usize, u64),
     ) -> Result<Partition, Failure> {
-        // The same words on whichever rank the sum fails.
+        // The error must be the same on whichever rank the sum overflows.
         let add = |a, b| sum(a, b).ok_or_else(|| sum_of_sizes().at(entries));
-        // The header was checked: all entries are in the file.
+        // The header was checked, so all entries are in the file.
         let all_bytes = elements.total * COUNT_BYTES as u64;
         if !self.is_small(all_bytes) {
             let mut count = 0;
@@ -88,7 +88,7 @@ impl Input {
                 })
             });
             let spread = self.team.agree(read.map_err(|error| current.conform(error)))?.spread(count);
-            // If that failed on one rank alone, the others meet it here.
+            // If that failed on one rank alone, the other ranks reach the same agreement here.
             let (bytes, mine) = split(spread.map_err(|error| current.conform(error.at(entries))));
             self.team.agree(mine)?;
             return Ok(bytes);
@@ -112,7 +112,7 @@ impl Input {
         Ok(bytes)
     }
 
-    /// Decodes elements that lie one after the other from `offset`.
+    /// Decodes consecutive elements, from `offset` on.
     pub fn decode_own_elements(
         &mut self,
         offset: u64,
@@ -177,8 +177,8 @@ fn decode_own_block(input: &mut Input, current: &CurrentSection, data: &mut [u8]
     Ok(())
 }
 
-/// Reads the encoded text of one element or of several that lie together, and that stand for
-/// `size` bytes, into a buffer.
+/// Reads the encoded text of one element, or of several consecutive ones, whose decoded size is `size` bytes,
+/// into a buffer.
 fn read_own_text(input: &mut Input, offset: u64, length: u64, size: u64, text: &mut Vec<u8>) -> Result<()> {
     if length > max_encoded_bytes(size) {
         return Err(Error::new(
@@ -191,7 +191,7 @@ fn read_own_text(input: &mut Input, offset: u64, length: u64, size: u64, text: &
     input.read_own(offset, text)
 }
 
-/// Copies elements that lie together into memory of their own.
+/// Copies consecutive elements into separate memory for each.
 fn scatter(together: &[u8], elements: Range<usize>, sizes: Sizes<'_>, data: &mut Sink<'_>) {
     let mut rest = together;
     for index in elements {
@@ -203,13 +203,13 @@ fn scatter(together: &[u8], elements: Range<usize>, sizes: Sizes<'_>, data: &mut
     }
 }
 
-/// Encoded elements that were read together.
+/// Encoded elements that are read together.
 struct EncodedBatch<'a> {
     text: &'a [u8],
-    /// Where the text begins in the file.
+    /// The offset of the text in the file.
     start: u64,
     elements: Range<usize>,
-    /// The encoded and the decoded sizes of all elements.
+    /// The encoded and decoded sizes of all elements.
     encoded_sizes: &'a [u64],
     sizes: Sizes<'a>,
 }
@@ -218,7 +218,7 @@ struct EncodedBatch<'a> {
 struct EncodedElement<'a> {
     index: usize,
     text: &'a [u8],
-    /// Where it begins in the file, and, decoded, in the batch.
+    /// Its offset in the file, and that of its decoded bytes in the batch.
     at: u64,
     offset: u64,
 }
@@ -237,7 +237,7 @@ impl<'a> EncodedBatch<'a> {
         })
     }
 
-    /// The wanted elements, each with its bytes of `memory`, which has room for all of the batch.
+    /// The wanted elements, each with its part of `memory`, which has room for the whole batch.
     fn jobs<'m>(
         &self,
         memory: &'m mut [u8],
@@ -259,8 +259,8 @@ impl<'a> EncodedBatch<'a> {
         Ok(jobs)
     }
 
-    /// Decodes on threads into a buffer, and copies from there into elements of their own memory, of
-    /// which one alone can be had at a time.
+    /// Decodes on several threads into a buffer, and copies from there into the elements' separate memory,
+    /// which the user hands out for one element at a time.
     fn decode_staged(
         &self,
         decoders: &mut Decoders,
@@ -283,7 +283,7 @@ impl<'a> EncodedBatch<'a> {
     }
 }
 
-/// The most bytes of a batch that `threads` threads work on.
+/// The most bytes in a batch for `threads` threads.
 fn batch_bytes(threads: usize) -> u64 {
     (threads as u64).saturating_mul(BATCH_BYTES as u64)
 }

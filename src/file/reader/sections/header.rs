@@ -1,4 +1,4 @@
-//! Reads section headers, and the pairs of sections that stand for a compressed one.
+//! Reads section headers, and recognizes the pairs of sections that stand for a compressed one.
 
 use super::input::LONGEST_HEADER;
 use super::seals::end_of_seal;
@@ -17,11 +17,11 @@ use scda_format::header::{
 use scda_format::layout::{MAX_OFFSET, SectionLayout, product};
 use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
 
-/// What ends the user strings of all sections that begin a compressed pair or are a part of a seal.
+/// The end of all user strings of sections that begin a compressed pair or belong to a seal.
 const CONVENTION_END: &[u8] = b" 00";
 
 impl Section {
-    /// What the metadata of a dataset are compared with.
+    /// The section as the metadata of a dataset must describe it.
     pub(in crate::file::reader) fn section(&self) -> DataSection<'_> {
         DataSection {
             section_type: self.section_type,
@@ -32,8 +32,8 @@ impl Section {
         }
     }
 
-    /// If this section, read without decoding, is the first of the two that stand for a compressed one (paper, section
-    /// 3): the type that the second must have. For those who go on where a pair is broken.
+    /// If this section, read without decoding, is the first of a compressed pair (paper, section 3), the type
+    /// that the second must have. For callers that continue where a pair is broken.
     #[must_use]
     pub fn second_of_pair(&self) -> Option<SectionType> {
         let compressed = compressed_type(self.section_type, &self.user).filter(|_| !self.decoded);
@@ -42,7 +42,7 @@ impl Section {
 }
 
 impl Sections {
-    /// The header of the file. Collective.
+    /// Reads the file header. Collective.
     pub fn file_header(&mut self) -> Result<FileHeader, Failure> {
         let bytes = self.input.end().min(FILE_HEADER_BYTES as u64);
         Ok(parse_file_header(self.input.look(0, bytes)?)?)
@@ -52,18 +52,19 @@ impl Sections {
         self.cursor.expects_header() && self.position() >= self.input.ends().sections
     }
 
-    /// Reads the next header, and expects the data of the section: whether there is one.
+    /// Reads the next header, so that the data of the section are expected. Returns false at the end of the
+    /// file.
     pub fn next_section(&mut self, decode: bool) -> Result<bool, Failure> {
         self.end_section(decode)?;
         self.look_at_section(decode)
     }
 
-    /// Ends the section whose header is known, if it may end; the next header follows.
+    /// Ends the current section, if it may end, so that the next header is expected.
     #[inline(always)]
     pub fn end_section(&mut self, decode: bool) -> Result<(), Failure> {
         self.input.team().note_call(Function::ReadHeader);
         self.input.team().note(Topic::Encode, u64::from(decode));
-        // Nearly always a header is expected: this is quick to see.
+        // In nearly all cases a header is expected, so this is tested first.
         if !self.cursor.expects_header() && self.cursor.is_read_in_ranges() {
             self.skip()?;
         }
@@ -89,13 +90,13 @@ impl Sections {
         Ok(true)
     }
 
-    /// As [`Self::look_at_section`], for a section that may be a part of a seal or begin a pair. Reads its header again:
-    /// handed over, it could not stay in registers where all sections pass.
+    /// Like [`Self::look_at_section`], for a section that may belong to a seal or begin a pair. Reads the
+    /// header again: passing it on would take it out of registers for all other sections, too.
     #[inline(never)]
     fn look_at_convention(&mut self, decode: bool) -> Result<bool, Failure> {
         let first = self.ends().first;
         if self.position() < first {
-            // The block with the superblock of HDF5 is no section of the user.
+            // The block with the HDF5 superblock is not a section of the user.
             self.cursor.advance(first);
             return self.look_at_section(decode);
         }
@@ -117,8 +118,8 @@ impl Sections {
 }
 
 impl Input {
-    /// Reads one section header as the file has it, and checks that the file is long enough for what it
-    /// says, unless this may be cut.
+    /// Reads one section header as stored in the file, and checks that the file has the whole section, unless
+    /// truncated sections are tolerated.
     #[inline(always)]
     pub(super) fn look_at_header(&mut self, start: u64) -> Result<(UserField<'_>, CurrentSection), Failure> {
         let (ends, is_tolerant) = (self.ends(), self.is_tolerant());
@@ -143,7 +144,7 @@ impl Input {
                 if section_type == SectionType::Array { &[count, size] } else { &[count.max(size)] };
             exceeds_63_bits(counts).at(start)
         })?;
-        // Inline data are one piece.
+        // Inline data cannot be read in part.
         if !is_tolerant || section_type == SectionType::Inline {
             ends.check("section", start, layout.end)?;
         }
@@ -161,13 +162,13 @@ impl Input {
         ))
     }
 
-    /// As [`Self::look_at_header`], with a copy of the user string.
+    /// Like [`Self::look_at_header`], with a copy of the user string.
     pub(super) fn copy_header(&mut self, start: u64) -> Result<(UserString, CurrentSection), Failure> {
         self.look_at_header(start).map(|(user, current)| (user.copied(), current))
     }
 
-    /// If `first` is the first section of a compressed pair, the section that the pair stands for
-    /// (paper, sections 3.2 to 3.4). All the rest must then conform.
+    /// The section that a compressed pair stands for, if `first` is the first section of a pair (paper,
+    /// sections 3.2 to 3.4). From here on, anything that does not conform is an error.
     #[inline(never)]
     pub(super) fn look_at_pair(
         &mut self,
@@ -218,15 +219,14 @@ impl Input {
         // The sizes of the decoded data must fit 63 bits, and be possible for the compressed bytes in the file.
         let elements = if section_type == SectionType::Block { 1 } else { second.count };
         let bytes = product(elements, size).ok_or_else(|| exceeds_63_bits(&[elements, size]).at(start))?;
-        // In a section that is cut, this is checked only for what is read.
+        // In a truncated section, only the part that is read is checked.
         first.check_expansion(if second.layout.end > self.end() { size } else { bytes }, self.end())?;
         let size_entries = (section_type == SectionType::Varray).then_some(first.layout.data);
         Ok(Some((user, CurrentSection { section_type, size, decoded: true, size_entries, ..second })))
     }
 }
 
-/// A count of the section header at `start` of the file, which begins with `bytes`: all of it that the
-/// file has.
+/// A count in the section header at offset `start`, whose `bytes` may be truncated by the end of the file.
 #[inline(always)]
 fn count(bytes: &[u8], start: u64, index: usize, letter: u8) -> Result<u64> {
     let at = SECTION_HEADER_BYTES + index * COUNT_BYTES;
@@ -237,18 +237,18 @@ fn count(bytes: &[u8], start: u64, index: usize, letter: u8) -> Result<u64> {
     }
 }
 
-/// Counts or sizes of a file that exceed 63 bits.
+/// The error for counts or sizes in a file that exceed 63 bits.
 pub fn exceeds_63_bits(values: &[u64]) -> Error {
     Error::range(format!("section: the product or sum of the counts {values:?} exceeds 63 bits"))
 }
 
 impl CurrentSection {
-    /// Offset of the entries in the first section of a compressed varray.
+    /// Offset of the size entries in the first section of a compressed varray.
     pub fn first_entries(&self) -> Option<u64> {
         self.size_entries
     }
 
-    /// Offset of the sizes of the elements as the user sees them, and the letter of these entries.
+    /// Offset of the element sizes as the user sees them, and the letter of these entries.
     pub fn user_sizes(&self) -> (u64, u8) {
         match self.size_entries {
             Some(entries) => (entries, b'U'),
@@ -256,7 +256,8 @@ impl CurrentSection {
         }
     }
 
-    /// An error if its compressed data cannot stand for `bytes` bytes, in a file that is read up to `end`.
+    /// Returns an error if its compressed data cannot stand for `bytes` bytes. The readable part of the file
+    /// ends at `end`.
     pub fn check_expansion(&self, bytes: u64, end: u64) -> Result<()> {
         let (start, left) = (self.layout.start, end - self.layout.start);
         if can_expand(left, bytes) {
@@ -266,7 +267,8 @@ impl CurrentSection {
         Err(Error::new(ErrorKind::Decode, message).at(start))
     }
 
-    /// The layout of the varray in a file that is read up to `end`, now that the bytes of all its elements are known.
+    /// The layout of the varray once the bytes of all its elements are known. The readable part of the file
+    /// ends at `end`.
     pub fn varray_layout(&self, total: u64, end: u64) -> Result<SectionLayout> {
         let start = self.layout.start;
         let layout = SectionLayout::varray(start, self.count, total);
@@ -286,13 +288,13 @@ impl CurrentSection {
         cut_off(what, self.layout.start, self.layout.end, end)
     }
 
-    /// An error of an entry as one of this section.
+    /// Turns an error of a size entry into one of this section.
     pub fn conform(&self, error: Error) -> Error {
         if self.decoded { as_decode_error(error) } else { error }
     }
 }
 
-/// In a compressed pair, what is malformed breaks the convention.
+/// In a compressed pair, malformed data are errors of decoding.
 fn as_decode_error(error: Error) -> Error {
     if error.kind() == ErrorKind::Format { error.with_kind(ErrorKind::Decode) } else { error }
 }

@@ -1,4 +1,4 @@
-//! The bytes of a file, for all ranks together or for one of them.
+//! Reads the bytes of a file, for all ranks together or for one of them.
 
 use crate::file::aggregators::Route;
 use crate::file::encoding::Decoders;
@@ -18,10 +18,10 @@ use scda_storage::ParallelFile;
 use scda_storage::timed::{ReadStatistics, TimedFile};
 use std::time::{Duration, Instant};
 
-/// The most bytes of entries or elements that are read at once into a buffer of the library.
+/// The most bytes of entries or elements that are read at a time into a buffer of the library.
 pub const BATCH_BYTES: usize = 1 << 20;
 
-/// The bytes of a section header with all its counts.
+/// The size of a section header with all its counts.
 pub const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
 
 /// The file and the ranks that read it.
@@ -30,29 +30,30 @@ pub(crate) struct Input {
     file: Box<TimedFile>,
     params: ReadOptions,
     ends: Ends,
-    /// The most bytes of a section, or of a part of one, that is read with the headers.
+    /// A section, or a part of one, of at most this many bytes is read with the headers.
     small_bytes: u64,
     pub(super) window: ReadAheadBuffer,
     route: Route,
-    /// What this rank has to read alone, once it did.
+    /// The reader for what this rank reads alone, once it has done so.
     alone: Option<Box<LocalReader>>,
     pub(super) decoders: Decoders,
-    /// What was read, and decompressed, since it was opened.
+    /// Statistics of reading and decompressing since the file was opened.
     reads: ReadStatistics,
     decoded_bytes: u64,
     decoding: Duration,
-    /// Whether errors leave the file open, and a section that the end of the file cuts is no error.
+    /// Whether errors leave the file open, and truncated sections are tolerated.
     tolerant: bool,
 }
 
-/// The ranks of a file and what they have read ahead, as long as this rank reads alone; else its own.
+/// While this rank reads alone: the ranks, and their read-ahead buffer. Otherwise: the read-ahead buffer of
+/// this rank alone.
 pub(crate) struct LocalReader {
     pub(super) team: Team,
     window: ReadAheadBuffer,
 }
 
 impl LocalReader {
-    /// Of a rank that reads by itself.
+    /// For reading on this rank alone.
     pub fn new(team: &Team, params: &ReadOptions) -> Self {
         let team = team.alone();
         Self { window: ReadAheadBuffer::new(&team, &params.tuning), team }
@@ -65,7 +66,7 @@ impl LocalReader {
 }
 
 impl Input {
-    /// A file that is open, with its size and where its sections end.
+    /// For an open file with these ends.
     pub fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: ReadOptions) -> Self {
         let reads = ReadStatistics::default();
         Self {
@@ -85,23 +86,24 @@ impl Input {
         }
     }
 
-    /// Where what is read of the file ends.
+    /// Where the readable part of the file ends.
     #[inline(always)]
     pub fn end(&self) -> u64 {
         self.ends.read
     }
 
-    /// From now on errors leave the file open: see [`Inspector::tolerate_damage`](crate::Inspector::tolerate_damage).
+    /// Makes errors leave the file open: see
+    /// [`Inspector::tolerate_damage`](crate::Inspector::tolerate_damage).
     pub fn tolerate_damage(&mut self) {
         self.tolerant = true;
     }
 
-    /// Whether the sections of seals are shown from now on; returns whether they were.
+    /// Sets whether the sections of seals are shown; returns the previous setting.
     pub fn show_seals(&mut self, raw: bool) -> bool {
         std::mem::replace(&mut self.params.raw, raw)
     }
 
-    /// Whether so many bytes are read with the headers, by all ranks.
+    /// Whether a part of this size is read with the headers, by all ranks.
     #[inline(always)]
     pub fn is_small(&self, bytes: u64) -> bool {
         bytes <= self.small_bytes
@@ -113,13 +115,13 @@ impl Input {
         &mut self.team
     }
 
-    /// The file, for what this rank reads of it alone.
+    /// The file, for reading on this rank alone.
     #[inline]
     pub fn file(&mut self) -> &mut dyn ParallelFile {
         &mut *self.file
     }
 
-    /// Reads another file from now on, and gives back the one of before.
+    /// Replaces the file, and returns the previous one.
     pub fn exchange_file(&mut self, file: &mut Box<dyn ParallelFile>) {
         self.file.exchange(file);
     }
@@ -129,7 +131,7 @@ impl Input {
         &self.params
     }
 
-    /// From now on, the file ends there: for a file of which more is known than its seals say.
+    /// Sets where the file ends, when more is known than its seals say.
     pub fn set_ends(&mut self, ends: Ends) {
         self.ends = ends;
     }
@@ -145,7 +147,7 @@ impl Input {
         self.tolerant
     }
 
-    /// Lets this rank be alone: the ranks are in what is returned, until it is [given back](Self::rejoin).
+    /// Makes this rank read alone: returns what it shares with the other ranks, until [`Self::rejoin`].
     pub fn leave(&mut self) -> Box<LocalReader> {
         let mut alone =
             self.alone.take().unwrap_or_else(|| Box::new(LocalReader::new(&self.team, &self.params)));
@@ -153,13 +155,13 @@ impl Input {
         alone
     }
 
-    /// This rank is with the others again.
+    /// Returns to reading with the other ranks.
     pub fn rejoin(&mut self, mut ranks: Box<LocalReader>) {
         ranks.swap(&mut self.team, &mut self.window);
         self.alone = Some(ranks);
     }
 
-    /// Bytes of the file that all ranks see. Collective; the file must have them.
+    /// Bytes of the file, the same on all ranks. The file must have them. Collective.
     #[inline(always)]
     pub fn look(&mut self, offset: u64, length: u64) -> Result<&[u8], Failure> {
         self.window.cover(
@@ -172,7 +174,7 @@ impl Input {
         )
     }
 
-    /// Reads a header on this rank, and copies all that is read ahead with it.
+    /// Reads a header on this rank, and copies the contents of its read-ahead buffer.
     pub fn look_ahead(&mut self, offset: u64, bytes: &mut Vec<u8>) -> Result<()> {
         let looked = self.look(offset, LONGEST_HEADER.min(self.ends.read - offset)).map(drop);
         looked.map_err(|failure| self.team.settle(failure))?;
@@ -182,13 +184,13 @@ impl Input {
         Ok(())
     }
 
-    /// Whether what rank 0 reads ahead can be sent to this rank.
+    /// Whether rank 0 can send the contents of its read-ahead buffer to this rank.
     pub fn expect_ahead(&mut self) -> Result<bool> {
         self.window.expect()
     }
 
-    /// Shares the offset of a header that rank 0 has found, 0 for none, and two other words; and, if the ranks
-    /// [expect](Self::expect_ahead) it, what rank 0 has read ahead there.
+    /// Shares the offset of a header that rank 0 has found (0: none) and two other words. If the ranks
+    /// [expect](Self::expect_ahead) it, also shares the read-ahead buffer that rank 0 has filled there.
     pub fn share_ahead(&mut self, found: Result<[u64; 3]>, sent: &[u8]) -> Result<[u64; 3], Failure> {
         let words = found.map(|[offset, one, other]| [offset, one, other, sent.len() as u64]);
         let (agreed, [offset, one, other, length]) = self.team.share_agreed(0, words)?;
@@ -198,7 +200,7 @@ impl Input {
         Ok([offset, one, other])
     }
 
-    /// Has all ranks read a section's data with the headers if it is small, and tells whether it is.
+    /// Makes all ranks read a section's data with the headers if it is small. Returns whether it is.
     #[inline(always)]
     pub fn look_if_small(&mut self, layout: SectionLayout) -> Result<bool, Failure> {
         let small = self.is_small(layout.bytes());
@@ -208,7 +210,7 @@ impl Input {
         Ok(small)
     }
 
-    /// Reads bytes for this rank alone: from the window if it has them, otherwise from the file.
+    /// Reads bytes on this rank alone, from the read-ahead buffer if it has them.
     #[inline]
     pub fn read_own(&mut self, offset: u64, memory: &mut [u8]) -> Result<()> {
         match self.window.get(offset, memory.len() as u64) {
@@ -219,7 +221,7 @@ impl Input {
         Ok(())
     }
 
-    /// Reads and checks `count` entries from `offset`, a bounded number at a time.
+    /// Reads and checks `count` entries from `offset` on, a bounded number at a time.
     pub fn read_own_entries(
         &mut self,
         offset: u64,
@@ -242,8 +244,8 @@ impl Input {
         Ok(())
     }
 
-    /// Reads this rank's elements of a large section, which begin at `offset`; small pieces by some ranks of each node for all.
-    /// This rank may have an error already.
+    /// Reads this rank's elements of a large section, which begin at `offset`. Where a rank's part is small,
+    /// aggregators read for their node. The arguments of this rank may already be an error.
     #[inline(never)]
     pub fn read_large(
         &mut self,
@@ -262,11 +264,11 @@ impl Input {
             Ok(data) => (data, Ok(())),
             Err(error) => (Sink::Skip, Err(error)),
         };
-        // The ranks of a node are to meet: from here on all of them take part.
+        // From here on, all ranks take part, because those of a node exchange data.
         let agreed = team.agree(mine)?;
         let mine = match data {
             Sink::Contiguous(memory) => aggregators.read(&agreed, &mut **file, offset, memory),
-            // What goes to memory of many pieces, each rank reads itself.
+            // Each rank reads into non-contiguous memory by itself.
             data => {
                 let others = aggregators.read(&agreed, &mut **file, offset, &mut []);
                 others.and_then(|()| self.read_own_elements(offset, sizes, data))
@@ -276,7 +278,7 @@ impl Input {
         Ok(())
     }
 
-    /// `bytes` bytes were decompressed since `began`.
+    /// Counts `bytes` bytes that were decompressed since `began`.
     pub fn note_decoded(&mut self, bytes: u64, began: Instant) {
         self.decoded_bytes += bytes;
         self.decoding += began.elapsed();
@@ -299,7 +301,7 @@ impl Input {
         (self.team, self.file.into_inner())
     }
 
-    /// Leaves what the ranks share as it is: giving it back takes all of them.
+    /// Leaks the memory that ranks share: freeing it would be collective.
     pub fn leak_shared(self) {
         let Self { team, window, route, .. } = self;
         std::mem::forget((team, window, route));

@@ -5,7 +5,7 @@ use crate::file::team::{Failure, Team};
 use scda_base::error::Result;
 use scda_storage::ParallelFile;
 
-/// What reads the sections of a file, and may do so on this rank alone.
+/// Something that reads sections of a file, and can do so on this rank alone.
 pub(in crate::file::reader) trait ReadsLocally {
     fn sections(&mut self) -> &mut Sections;
 
@@ -21,7 +21,7 @@ pub(in crate::file::reader) trait ReadsLocally {
         self.input().team()
     }
 
-    /// The file, for what this rank reads of it alone.
+    /// The file, for reading on this rank alone.
     #[inline]
     fn file(&mut self) -> &mut dyn ParallelFile {
         self.input().file()
@@ -41,7 +41,7 @@ pub(in crate::file::reader) trait ReadsLocally {
         })
     }
 
-    /// Lets this rank be alone, and hands out the ranks: for what each reads alone, in steps between which they meet.
+    /// Lets this rank read alone, and passes the ranks to `read`, so that they can meet between local reads.
     fn apart<T>(&mut self, read: impl FnOnce(&mut Self, &mut Team) -> T) -> T {
         let mut ranks = self.input().leave();
         let result = read(self, &mut ranks.team);
@@ -49,7 +49,7 @@ pub(in crate::file::reader) trait ReadsLocally {
         result
     }
 
-    /// Looks something up on rank 0 and shares the result. The section that is being read does not change.
+    /// Looks something up on rank 0 and shares the result. The section being read stays current.
     fn look_up<const N: usize>(
         &mut self,
         find: impl FnOnce(&mut Self) -> Result<[u64; N]>,
@@ -58,7 +58,7 @@ pub(in crate::file::reader) trait ReadsLocally {
         self.team().share(0, found)
     }
 
-    /// Looks something up on rank 0; `None` on the others. The section that is being read does not change.
+    /// Looks something up on rank 0; `None` on other ranks. The section being read stays current.
     fn look_up_own<T>(&mut self, find: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
         if self.team().rank() > 0 {
             return Ok(None);
@@ -69,7 +69,7 @@ pub(in crate::file::reader) trait ReadsLocally {
         found.map(Some)
     }
 
-    /// Reads other sections. The section that is being read, and the position, do not change.
+    /// Reads other sections, and returns to the section being read and the position.
     fn aside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
         let before = self.sections().leave_section();
         let result = read(self);

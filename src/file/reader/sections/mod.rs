@@ -1,4 +1,4 @@
-//! The sections of a file in their order: the position of the ranks among them, and how they read their data.
+//! Reads the sections of a file in their order: the position of the ranks among them, and their data.
 
 mod cursor;
 mod data;
@@ -36,8 +36,8 @@ use scda_format::layout::SectionLayout;
 use scda_ranks::Partition;
 use scda_storage::ParallelFile;
 
-/// The sections of a file, as its ranks read them one by one. What a rank reads alone is read by [`Ranges`], what a seal says by
-/// [`SealReader`] and [`IndexReader`].
+/// The sections of a file, which its ranks read one by one. [`Ranges`] reads the ranges of one rank;
+/// [`SealReader`] and [`IndexReader`] read seals.
 pub(crate) struct Sections {
     input: Input,
     cursor: Cursor,
@@ -45,31 +45,31 @@ pub(crate) struct Sections {
     chain: Chain,
 }
 
-/// The section whose data come next.
+/// The section whose data are expected next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CurrentSection {
-    /// What the user knows of it: see [`Section`].
+    /// The section as the user sees it: see [`Section`].
     pub section_type: SectionType,
     pub count: u64,
     pub size: u64,
     pub decoded: bool,
-    /// The section in the file that has the data: the second one of a compressed pair. Of a varray,
-    /// the layout is that without data until the sizes are known.
+    /// The layout of the section with the data in the file, which is the second one of a compressed pair. For
+    /// a varray, without data until the sizes are known.
     pub layout: SectionLayout,
     /// Offset of the U entries of a compressed varray.
     size_entries: Option<u64>,
-    /// Whether ranges of it were read: then the next header may follow.
+    /// Whether ranges of it were read, after which the next header may follow.
     in_ranges: bool,
 }
 
-/// What reading the sizes of a varray has told.
+/// What is known once the sizes of a varray have been read.
 #[derive(Clone, Copy)]
 struct KnownVarraySizes {
-    /// The partition that the sizes were read with.
+    /// A hash of the partition with which the sizes were read.
     counts_hash: u64,
-    /// The sizes of this rank.
+    /// A hash of the sizes of this rank.
     sizes_hash: u64,
-    /// The bytes of the elements as the user sees them.
+    /// The bytes of this rank among those of all elements, as the user sees them.
     bytes: Partition,
 }
 
@@ -81,7 +81,7 @@ impl ReadsLocally for Sections {
 }
 
 impl Sections {
-    /// A file that is open, with its size and where its sections end.
+    /// For an open file with these ends.
     pub fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: ReadOptions) -> Self {
         let input = Input::new(team, file, ends, params);
         Self { input, cursor: Cursor::new(ends.first), chain: Chain::new(ends.read) }
@@ -93,7 +93,7 @@ impl Sections {
         &mut self.input
     }
 
-    /// The file and its ranks, of which no section is read any more.
+    /// Returns the file and its ranks. No section is read after this.
     pub fn into_input(self) -> Input {
         self.input
     }
@@ -113,13 +113,13 @@ impl Sections {
         self.input.statistics()
     }
 
-    /// What is expected next.
+    /// The position, and what is expected next.
     #[inline(always)]
     pub fn cursor(&self) -> &Cursor {
         &self.cursor
     }
 
-    /// Offset of the next section, or of the current one as long as its data are expected.
+    /// Offset of the next section, or of the current one while its data are expected.
     #[inline]
     pub fn position(&self) -> u64 {
         self.cursor.position()
@@ -131,57 +131,58 @@ impl Sections {
         self.cursor.header()
     }
 
-    /// The next header is expected there.
+    /// Moves to `end`, where a header is expected next.
     #[inline(always)]
     pub fn advance(&mut self, end: u64) {
         self.cursor.advance(end);
     }
 
-    /// Nobody has to read or skip the data of the current section.
+    /// Allows the next header to be read even if the data of the current section were not.
     pub fn let_go_on(&mut self) {
         self.cursor.let_go_on();
     }
 
-    /// Goes back to where the ranks were.
+    /// Returns to an earlier position.
     pub fn return_to(&mut self, cursor: Cursor) {
         self.cursor = cursor;
     }
 
-    /// Expects a header in place of what comes next, which is returned, to [come back](Self::return_to).
+    /// Expects a header next. Returns the position, for [`Self::return_to`].
     pub fn leave_section(&mut self) -> Cursor {
         let before = self.cursor;
         self.cursor.expect_header();
         before
     }
 
-    /// What reads the data of the current section.
+    /// Reads the data of the current section.
     #[inline(always)]
     pub fn data(&mut self) -> DataReader<'_> {
         DataReader::new(self)
     }
 
-    /// What this rank reads of the current section alone.
+    /// Reads ranges of the current section on this rank alone.
     #[inline]
     pub fn ranges(&mut self) -> Ranges<'_> {
         Ranges::new(self)
     }
 
-    /// Whether the file ends with a seal, by which sections are found.
+    /// Whether the file ends with a seal, by which sections can be found.
     pub fn is_sealed(&self) -> bool {
         self.ends().sections < self.ends().read
     }
 
-    /// The seals, which this rank reads alone.
+    /// Reads the seals on this rank alone.
     pub fn seals(&mut self) -> SealReader<'_> {
         SealReader::new(&mut self.input, &mut self.chain)
     }
 
-    /// The indexes of the seals, which this rank reads alone.
+    /// Reads the indexes of the seals on this rank alone.
     pub fn index(&mut self) -> IndexReader<'_> {
         IndexReader::new(self)
     }
 
-    /// From now on errors leave the file open: see [`Inspector::tolerate_damage`](super::Inspector::tolerate_damage).
+    /// Makes errors leave the file open: see
+    /// [`Inspector::tolerate_damage`](super::Inspector::tolerate_damage).
     pub fn tolerate_damage(&mut self) -> Result<()> {
         self.check_alone("reading what is left of a file")?;
         self.input.tolerate_damage();
@@ -200,7 +201,7 @@ impl Sections {
         .at(position))
     }
 
-    /// Runs with the sections of seals shown.
+    /// Runs `read` with the sections of seals shown.
     pub fn with_seals<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         let raw = self.input.show_seals(true);
         let result = read(self);
@@ -228,12 +229,12 @@ impl Sections {
             // The header may have been incomplete.
             self.cursor.advance(ends.first);
         }
-        // What was found by the seal that was the last one.
+        // The chain started from the previous last seal.
         self.chain = Chain::new(ends.read);
         Ok(true)
     }
 
-    /// Where the file ends now, if all seals that are known are still in it.
+    /// Finds where the file ends now, and checks that all known seals are still in it.
     fn grown(&mut self) -> Result<Ends> {
         let (extent, before) = (Extent::of(self.params()), self.ends());
         self.input.file().look_again();

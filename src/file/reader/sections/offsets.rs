@@ -1,4 +1,4 @@
-//! Offsets of elements of different sizes, and the elements at these offsets.
+//! Finds the offsets of elements of different sizes, and reads elements there.
 
 use super::cursor::OffsetHint;
 use super::local_reader::ReadsLocally;
@@ -12,7 +12,7 @@ use scda_format::layout::{SectionLayout, sum};
 use scda_ranks::Partition;
 
 impl Ranges<'_> {
-    /// Notes that the elements from the known one up to this one were read.
+    /// Records that the elements from the known one up to this one were read.
     pub fn went_to(&mut self, index: u64, offset: u64) {
         let known = self.sections.cursor.known_offset();
         known
@@ -75,8 +75,8 @@ impl Ranges<'_> {
         Ok(())
     }
 
-    /// Reads the sizes of a section's elements as stored in the file, as many at a time as an anchor stands for: which
-    /// elements, the offset of the first, and their sizes.
+    /// Reads the stored element sizes of a section, as many at a time as one anchor covers. Passes their
+    /// indices, the offset of the first, and the sizes to the caller.
     pub fn hand_out(
         &mut self,
         row: &Row,

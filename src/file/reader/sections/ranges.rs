@@ -1,4 +1,4 @@
-//! Reads ranges of elements of a section; each rank its own.
+//! Reads ranges of elements of a section, on each rank its own.
 
 use super::{CurrentSection, ExpectedCall, Sections, check_room, exceeds_63_bits, other_sizes};
 use crate::file::reader::local_reader::ReadsLocally;
@@ -32,8 +32,8 @@ impl<'a> Ranges<'a> {
 }
 
 impl Ranges<'_> {
-    /// Reads the range of this rank, while the others read theirs: elements and memory for them, which may be an error
-    /// of this rank.
+    /// Reads this rank's range, while the other ranks read theirs. The arguments of this rank may be an
+    /// error.
     fn read_range<T>(
         &mut self,
         function: Function,
@@ -47,7 +47,7 @@ impl Ranges<'_> {
         Ok(())
     }
 
-    /// Checks the range against the `total` number of elements, or bytes of a block.
+    /// Checks the range against `total`, the number of elements or the bytes of a block.
     fn check_range(&self, range: &Range<u64>, total: u64) -> Result<Partition> {
         if range.start > range.end || range.end > total {
             return Err(Error::argument(format!(
@@ -58,7 +58,7 @@ impl Ranges<'_> {
         Ok(Partition { offset: range.start, count: range.end - range.start, total })
     }
 
-    /// Returns an error unless the file has these bytes of a section that its end may remove.
+    /// Returns an error unless the file has the section up to `end`; the section may be truncated.
     fn check_cut(&self, current: &CurrentSection, end: u64) -> Result<()> {
         let file_end = self.sections.ends().read;
         if end <= file_end { Ok(()) } else { Err(current.cut(file_end)) }
@@ -84,7 +84,7 @@ impl Ranges<'_> {
         let part = self.check_range(&bytes, current.size)?;
         let Some(data) = data else { return Ok(()) };
         Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size: part.count })?;
-        // A compressed block is one piece.
+        // A compressed block can only be read as a whole.
         let end = if current.decoded { current.layout.padding() } else { current.layout.data + bytes.end };
         self.check_cut(&current, end)?;
         if !current.decoded {
@@ -121,7 +121,7 @@ impl Ranges<'_> {
         if current.decoded {
             return self.decode_own_range(&current, part, sizes, data);
         }
-        // The product is at most that of the header.
+        // The product is at most the one checked with the header.
         self.check_cut(&current, current.layout.data + elements.end * size)?;
         self.input().read_own_elements(current.layout.data + part.offset * size, sizes, data)
     }
@@ -173,7 +173,7 @@ impl Ranges<'_> {
                 },
             )
             .map_err(|error| current.conform(error))?;
-        // The decoded bytes must be possible for the encoded bytes in the file.
+        // The encoded bytes in the file must be able to stand for the decoded ones.
         if current.decoded {
             return current.check_expansion(total, self.sections.ends().read);
         }
@@ -184,7 +184,7 @@ impl Ranges<'_> {
         self.input().ends().check("varray", start, layout.padding())
     }
 
-    /// The sizes are looked at only if data are wanted.
+    /// `sizes` is ignored if no data are wanted.
     pub fn read_varray_range(
         &mut self,
         sizes: &[u64],
@@ -204,7 +204,7 @@ impl Ranges<'_> {
         self.read_own_varray(&current, part, sizes, data)
     }
 
-    /// Reads these elements, whose decoded sizes must be those in the file.
+    /// Reads these elements. `sizes` must match the decoded sizes in the file.
     pub fn read_own_varray(
         &mut self,
         current: &CurrentSection,
@@ -220,7 +220,7 @@ impl Ranges<'_> {
         let sizes = Sizes::Each(sizes);
         data.check(sizes)?;
         if part.count == 0 {
-            // Only to find where they are, the sizes of all elements before them would be read.
+            // Finding empty elements would mean reading the sizes of all elements before them.
             return Ok(());
         }
         if current.decoded {

@@ -1,4 +1,4 @@
-//! Seals among the sections: skips them, and finds sections and elements by them.
+//! Seals among the sections: skips them, and uses them to find sections and elements.
 
 use super::{CurrentSection, Input};
 use crate::file::reader::chain::{Chain, SealGroup, Span, differs};
@@ -8,7 +8,7 @@ use scda_base::error::Result;
 use scda_format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, TABLE_HEADER_BYTES};
 use scda_format::names::Name;
 
-/// The end of the seal, if the section whose header was read is a part of one. Collective.
+/// The end of the seal, if the section whose header was just read belongs to one. Collective.
 #[inline(always)]
 pub(super) fn end_of_seal(
     input: &mut Input,
@@ -25,7 +25,7 @@ fn find_end_of_seal(
     user: &[u8],
     section: &CurrentSection,
 ) -> Result<Option<u64>, Failure> {
-    // A few bytes at several places, so one rank reads them.
+    // One rank reads, because only a few bytes at several places are needed.
     let found = match input.team().rank() {
         0 => {
             let end = input.end();
@@ -49,7 +49,7 @@ impl<'a> SealReader<'a> {
         Self { input, chain }
     }
 
-    /// A seal by its number, counted from the end: 0 for the last of the file; `None` if there are fewer.
+    /// The seal of this number, counted from the end: 0 is the last one. `None` if there are fewer.
     pub fn seal(&mut self, from_end: usize) -> Result<Option<SealedPart>> {
         self.chain.seal(self.input.file(), from_end)
     }
@@ -60,27 +60,28 @@ impl<'a> SealReader<'a> {
         SealedPart::at(self.input.file(), end, offset)
     }
 
-    /// The last seal that satisfies the predicate; all seals before it in the file satisfy it, too.
+    /// The last seal whose span satisfies the predicate, which must hold for all seals before it, too.
     pub fn seal_where(&mut self, is_wanted: impl Fn(Span) -> bool) -> Result<(usize, SealedPart)> {
         self.chain.seal_where(self.input.file(), is_wanted)
     }
 
-    /// Some of the seals, counted from the last ones of the file; `None` if there are fewer pieces.
+    /// The group of seals of this number, counted from the end of the file; `None` if there are fewer.
     pub fn group_of_seals(&mut self, number: usize) -> Result<Option<SealGroup>> {
         self.chain.piece(self.input.file(), number)
     }
 
-    /// The names of the sections of a piece of the seals.
+    /// The names of the sections that a group of seals covers.
     pub fn names_of_group(&mut self, number: usize) -> Result<Vec<Name>> {
         self.chain.names(self.input.file(), number)
     }
 
-    /// Fills these bytes of the indexes from this offset on.
+    /// Reads bytes of the indexes, from this offset on.
     pub fn read_index_bytes(&mut self, offset: u64, bytes: &mut [u8]) -> Result<()> {
         self.chain.read_index_bytes(self.input.file(), offset, bytes)
     }
 
-    /// Hands out the user string and number of each section of a piece; whether their checksum is right.
+    /// Passes the user string and number of each section of a group to `each`. Returns whether the checksum
+    /// is right.
     pub fn scan_names(
         &mut self,
         piece: &SealGroup,
@@ -89,23 +90,23 @@ impl<'a> SealReader<'a> {
         self.chain.scan_names(self.input.file(), piece, each)
     }
 
-    /// Whether the checksum of the index of a seal was compared.
+    /// Whether the checksum of a seal's index has been verified.
     pub fn is_checked(&self, from_end: usize) -> bool {
         self.chain.is_checked(from_end)
     }
 
-    /// Compares the checksum of the index of a seal, once.
+    /// Verifies the checksum of a seal's index, once.
     pub fn check_index(&mut self, from_end: usize) -> Result<()> {
         self.chain.check_index(self.input.file(), from_end)
     }
 
-    /// Compares the checksum of the anchors of a seal, once.
+    /// Verifies the checksum of a seal's anchors, once.
     pub fn check_anchors(&mut self, from_end: usize) -> Result<()> {
         self.chain.check_anchors(self.input.file(), from_end)
     }
 
-    /// The nearest anchor at or before element `index` of a section, if there is one: the number of its element and the offset.
-    /// `data` is the offset of the data of the section.
+    /// The nearest anchor at or before element `index` of the section whose data begin at `data`, if there is
+    /// one: the index of its element, and the offset.
     pub fn anchor(&mut self, data: u64, index: u64) -> Result<Option<(u64, u64)>> {
         let wanted = index / ANCHOR_ELEMENTS;
         let ends = self.input.ends();

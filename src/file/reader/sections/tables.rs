@@ -1,4 +1,4 @@
-//! Reads rows of indexes, and anchors, on one rank. Nothing is trusted before it is checked.
+//! Reads rows of indexes, and anchors, on one rank. Everything is checked before it is trusted.
 
 use super::Sections;
 use super::input::LONGEST_HEADER;
@@ -11,13 +11,13 @@ use scda_format::header::SectionType;
 use scda_format::index::{ROW_BYTES, Row, TABLE_HEADER_BYTES, row_of_sorted};
 use scda_format::{COUNT_BYTES, INLINE_BYTES};
 
-/// The entry `S` is the last one of a row.
+/// The offset of entry `S`, the last one of a row.
 const SORTED: u64 = (ROW_BYTES - COUNT_BYTES) as u64;
 
-/// A section is near the next one if it has no more bytes: about half of what is read ahead first.
+/// A section of at most this size counts as near the next one: about half of the first read-ahead.
 const MOST_AROUND: u64 = 2048;
 
-/// A row, which stands at `at`, has another number than the file.
+/// The error for a row at offset `at` with another number than the file.
 fn wrong_number<T>(what: &str, found: u64, expected: u64, at: u64) -> Result<T> {
     let words = format!("{what} {expected}, as the file has it");
     Err(differs("row of the index", &found.to_string(), &words, at))
@@ -35,7 +35,7 @@ pub fn describe(row: &Row) -> String {
 }
 
 impl SealedPart {
-    /// Number of rows before that of the first section: 1 if there is a row for the header of the file.
+    /// The number of rows before that of the first section: 1 if the file header has a row.
     #[must_use]
     pub fn header_rows(&self) -> u64 {
         u64::from(self.seal.previous == 0)
@@ -65,7 +65,7 @@ impl<'a> IndexReader<'a> {
         Row::parse(&bytes, at).map_err(|error| error.with_kind(ErrorKind::Checksum))
     }
 
-    /// The entry `S` with this index: hash and number of a row, not yet checked.
+    /// The entry `S` with this index, a hash and a row number. Not checked yet.
     pub fn sorted(&mut self, sealed: &SealedPart, index: u64) -> Result<u64> {
         let at = sealed.row_offset(index) + SORTED;
         let mut entry = [0; COUNT_BYTES];
@@ -77,9 +77,9 @@ impl<'a> IndexReader<'a> {
         }
     }
 
-    /// A row, compared with its neighbours and with the header of the section.
+    /// A row, after comparing it with its neighbours and with its section's header.
     ///
-    /// The reading position of this rank is lost.
+    /// Changes the reading position of this rank.
     pub fn checked_row(&mut self, sealed: &SealedPart, number: u64) -> Result<Row> {
         let (row, at) = (self.row(sealed, number)?, sealed.row_offset(number));
         let wrong = |what: &str, found: u64, expected: u64| wrong_number(what, found, expected, at);
@@ -110,8 +110,8 @@ impl<'a> IndexReader<'a> {
         Ok(row)
     }
 
-    /// Before the header at `offset` is read: where the section before it begins near, what is read ahead begins there, because who wants
-    /// the second section of a pair reads the first one next.
+    /// Called before the header at `offset` is read. If the section before it begins nearby, starts the
+    /// read-ahead there: a caller that looks for the second section of a pair reads the first one next.
     fn look_around(&mut self, before: u64, offset: u64) -> Result<()> {
         let input = self.sections.input();
         let header = LONGEST_HEADER.min(input.end().saturating_sub(offset));
@@ -123,13 +123,13 @@ impl<'a> IndexReader<'a> {
         looked.map_err(|failure| input.team().settle(failure))
     }
 
-    /// Compares a row, which stands at `at`, with the header of the section.
+    /// Compares a row, which is at offset `at`, with its section's header.
     ///
-    /// The position of this rank is lost.
+    /// Changes the reading position of this rank.
     pub fn compare_with_header(&mut self, row: &Row, at: u64) -> Result<()> {
         let wrong = |what: &str, found: u64, expected: u64| wrong_number(what, found, expected, at);
         if row.section.is_none() {
-            // Raw, the block with the superblock is shown as a section.
+            // In raw mode, the block with the superblock is a section.
             let first = if self.sections.params().raw { row.end() } else { self.sections.ends().first };
             return if row.end() == first {
                 Ok(())
@@ -164,7 +164,7 @@ impl<'a> IndexReader<'a> {
         let size = match section.section_type {
             SectionType::Inline => INLINE_BYTES as u64,
             SectionType::Block | SectionType::Array => section.size,
-            // Only its size entries tell.
+            // Only its size entries have the total.
             SectionType::Varray => row.size,
         };
         if row.size != size {
@@ -176,7 +176,7 @@ impl<'a> IndexReader<'a> {
         }
     }
 
-    /// The index of the row whose section contains this offset; `None` if it is in the seal itself.
+    /// The number of the row whose section contains this offset; `None` if it belongs to the seal itself.
     pub fn row_at(&mut self, sealed: &SealedPart, offset: u64) -> Result<Option<u64>> {
         if offset >= sealed.start {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Reads streams of tasks: any range of any stream, on any rank, without the others.
+//! Reads streams of tasks: each rank reads any range of any stream, independently of the others.
 
 mod set;
 mod stream_reader;
@@ -28,17 +28,18 @@ use scda_format::streams::{
 use scda_ranks::Partition;
 
 impl Reader {
-    /// The last set of streams of this name. `None` if there is none. The position in the file stays.
+    /// The last set of streams of this name; `None` if there is none. The position in the file does not
+    /// change.
     ///
     /// # Errors
-    /// Those of [`Self::streams_record`].
+    /// The errors of [`Self::streams_record`].
     pub fn streams(&mut self, name: &[u8]) -> Result<Option<Streams>> {
         self.streams_record(name, -1)
     }
 
-    /// The set of streams of this name and record: 0 is the first set of the name in the file, −1 the last. `None` if
-    /// there is no such record. A varray is a set, too, unless it is compressed or has the chunks of a dataset: each element is the
-    /// stream of a task. The position in the file stays.
+    /// The set of streams of this name and record: 0 is the first set of the name in the file, −1 the last.
+    /// `None` if there is no such record. A varray is also a set, with one stream for each element, unless it
+    /// is compressed or holds the chunks of a dataset. The position in the file does not change.
     ///
     /// # Errors
     /// `Format` if another section or a dataset has this user string; those of [`Self::find`], [`Self::seek_section`] and
@@ -49,29 +50,31 @@ impl Reader {
 }
 
 impl Streams {
-    /// The stream of a task. Not collective: each rank may have any streams.
+    /// The stream of a task. Not collective: each rank may open any streams.
     ///
     /// # Errors
-    /// `Argument` if there is no such task, `Format` for what no stream can have, and the errors of the file system. The file
-    /// stays open.
+    /// `Argument` if there is no such task, `Format` for an impossible stream, and the errors of the file
+    /// system. The file stays open.
     pub fn stream(&self, file: &mut Reader, task: u64) -> Result<Stream> {
         file.session.locally(|state| state.streams().own_stream(self, task))
     }
 
-    /// Reads how many bytes streams have: rank p those of `counts[p]` of them, in the order of the tasks; `None` skips them on
-    /// this rank. The sum of the counts is the number of tasks. The position in the file does not change.
+    /// Reads the sizes of streams in bytes. Rank p gets those of `counts[p]` streams, in the order of the
+    /// tasks; `None` skips them on this rank. The sum of the counts is the number of tasks. The position in
+    /// the file does not change.
     ///
     /// # Errors
-    /// `Argument` also if the ranks pass different sets, `Format` for what no stream can have, and the errors of the file system.
+    /// `Argument` also if the ranks pass different sets, `Format` for impossible streams, and the errors of
+    /// the file system.
     pub fn read_sizes(&self, file: &mut Reader, counts: &[u64], sizes: Option<&mut [u64]>) -> Result<()> {
         file.session.operate(|state| state.streams().read_streams_sizes(self, counts, Ok(sizes)))
     }
 
-    /// Reads whole streams: rank p `counts[p]` of them, in the order of the tasks. `sizes` are the bytes of those of this rank,
-    /// as read; they are ignored where the data are skipped.
+    /// Reads whole streams. Rank p gets `counts[p]` of them, in the order of the tasks. `sizes` holds the
+    /// sizes of this rank's streams, as read; it is ignored where the data are skipped.
     ///
     /// # Errors
-    /// Those of [`Self::read_sizes`]; `Argument` also if the sizes are not those in the file; `Memory`.
+    /// Those of [`Self::read_sizes`]; `Argument` also if the sizes differ from those in the file; `Memory`.
     ///
     /// ```
     /// use scda::{ReadOptions, Reader, Sink, Solo, uniform_partition};
@@ -102,7 +105,8 @@ impl Streams {
 }
 
 impl Stream {
-    /// Reads bytes from its byte `offset` on. Not collective: each rank may read any bytes of any streams.
+    /// Reads bytes of the stream, from byte `offset` on. Not collective: each rank may read any bytes of any
+    /// streams.
     ///
     /// # Errors
     /// `Argument` if the stream has fewer bytes, and the errors of the file system. The file stays open.
@@ -118,11 +122,11 @@ impl Stream {
 
 /// Varrays as streams.
 impl Inspector<'_> {
-    /// The elements of the varray that begins at this offset of the file, as streams; `None` if what begins there is no varray, or
-    /// compressed. The position in the file stays.
+    /// The elements of the varray at this offset of the file, as streams; `None` if the section there is not
+    /// a varray, or is compressed. The position in the file does not change.
     ///
     /// # Errors
-    /// Those of [`Reader::seek`] and [`Reader::next_section`].
+    /// The errors of [`Reader::seek`] and [`Reader::next_section`].
     pub fn varray_streams(&mut self, offset: u64) -> Result<Option<Streams>> {
         self.0.session.operate(|state| {
             state.streams().aside(|this| {
@@ -177,12 +181,13 @@ impl TaskReader<'_> {
                 StreamSection::Part(part) => part.part.part == 0,
                 StreamSection::PackedStreams(_) => true,
             });
-            // From the front a part that begins a set is its first, from the back its last.
+            // Searched forward, a set begins with its first part; backward, it ends there.
             sets += if record < 0 { 0 } else { begins };
             if sets > wanted {
                 break;
             }
-            // A part before all sets is none of any: as the first part of the first, it is an error.
+            // A part before all sets belongs to none. As the first part of the first set, it is reported as
+            // an error.
             if sets + u64::from(record <= 0) >= wanted {
                 match piece {
                     StreamSection::Part(part) => {
@@ -200,13 +205,13 @@ impl TaskReader<'_> {
         if record < 0 {
             parts.reverse();
         }
-        // Beside a varray, which is a whole set, there can only be parts without their first one.
+        // A varray is a whole set, so beside it there can only be parts whose first part is missing.
         let streams = Streams { user: UserString::new(name)?, parts, packed };
         streams.check(0, 0)?;
         Ok((packed.is_some() || !streams.parts.is_empty()).then_some(streams))
     }
 
-    /// The part of a set of streams whose chunks are the section of this number, or the streams of the varray that it is.
+    /// The part of a set whose chunks are in the section of this number, or the varray of streams that it is.
     fn piece(&mut self, number: u64, name: &[u8]) -> Result<StreamSection, Failure> {
         self.lookup().seek_section(number.saturating_sub(1))?;
         let at = self.sections.position();
@@ -231,13 +236,13 @@ impl TaskReader<'_> {
         })
     }
 
-    /// The section whose header was just read, if it is a varray, and not compressed.
+    /// The section whose header was just read, if it is an uncompressed varray.
     fn packed(&self) -> Option<CurrentSection> {
         self.sections.cursor().current_varray().filter(|varray| !varray.decoded)
     }
 
-    /// The set of streams that begins with the part whose chunks, or the varray that, is the section of this number; which one of its
-    /// name it is, and how many there are.
+    /// The set that begins with the section of this number, which is a varray or has the chunks of a first
+    /// part; its record number, and the number of sets of this name.
     pub(super) fn set_that_begins(
         &mut self,
         number: u64,
@@ -267,14 +272,14 @@ impl TaskReader<'_> {
         Ok((streams, record as u64, records))
     }
 
-    /// Where the sets of this name begin.
+    /// Finds the sections at which the sets of this name begin.
     fn read_sets(&mut self, name: &UserString) -> Result<StreamSets, Failure> {
         let mut sets = StreamSets { user: *name, begins: Vec::new(), sections: Vec::new() };
         for number in self.lookup().find_all(name)? {
             let begins = match self.piece(number, name) {
                 Ok(StreamSection::Part(part)) => part.part.part == 0,
                 Ok(StreamSection::PackedStreams(_)) => true,
-                // Another section of this name is an entry by itself.
+                // Another section of this name is an entry of its own.
                 Err(Failure::Mine(error)) if error.kind() == ErrorKind::Format => continue,
                 Err(failure) => return Err(failure),
             };
@@ -288,7 +293,8 @@ impl TaskReader<'_> {
         Ok(sets)
     }
 
-    /// If the section whose header was just read begins a part of a set of streams: that part alone, as a set, and its sections.
+    /// The part of a set that begins with the section whose header was just read, as a set of its own, and
+    /// its sections; `None` if none does.
     pub(super) fn read_part(&mut self) -> Result<Option<(Streams, [Section; 3])>, Failure> {
         let found = self.read_stream_part()?;
         Ok(found.map(|(part, sections)| {
@@ -296,7 +302,8 @@ impl TaskReader<'_> {
         }))
     }
 
-    /// If the section whose header was just read begins a part of a set of streams: where that lies, and its sections.
+    /// The part of a set that begins with the section whose header was just read, and its sections; `None` if
+    /// none does.
     fn read_stream_part(&mut self) -> Result<Option<(PartPlace, [Section; 3])>, Failure> {
         self.team().note_call(Function::Streams);
         let (Some(&header), Some(block)) = (self.sections.header(), self.sections.cursor().current_data())
@@ -311,7 +318,8 @@ impl TaskReader<'_> {
                 format!("streams: found a block of {} bytes, expected at most {MAX_BLOCK_BYTES}", block.size);
             return Err(Error::new(ErrorKind::Format, message).at(block.layout.data).into());
         }
-        // What follows the entries only takes room. All ranks have the same bytes, most often after the header already.
+        // The rest of the block is only reserved space. All ranks read the same bytes, which in most cases
+        // were read with the header.
         let text = self.input().look(block.layout.data, block.size.min(ENTRIES_BYTES as u64))?;
         let part = StreamPart::parse(text, block.layout.data)?;
         self.sections.advance(block.layout.end);
@@ -332,7 +340,7 @@ impl TaskReader<'_> {
         Ok(Some((place, [header, array, lengths])))
     }
 
-    /// The next section, which is a plain array of elements of this size.
+    /// Reads the header of the next section, which must be an uncompressed array with elements of this size.
     fn next_array(&mut self, what: &str, user: Option<&[u8]>, size: u64) -> Result<Section, Failure> {
         let at = self.sections.position();
         let wrong = || {
@@ -345,7 +353,7 @@ impl TaskReader<'_> {
             return Err(wrong().into());
         }
         let Some(&header) = self.sections.header() else { return Err(wrong().into()) };
-        // Nobody has to read or skip the data.
+        // The data need not be read or skipped.
         self.sections.let_go_on();
         let is_plain = header.section_type == SectionType::Array && !header.decoded && header.size == size;
         if !is_plain || user.is_some_and(|user| *user != *header.user) {
@@ -366,7 +374,7 @@ impl TaskReader<'_> {
         found.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "a stream was lost"))
     }
 
-    /// The streams of `count` tasks from `first` on, of a set in parts.
+    /// The streams of `count` tasks from `first` on, in a set of parts.
     fn own_streams(&mut self, streams: &Streams, first: u64, count: u64) -> Result<Vec<Stream>> {
         let mut found = Vec::new();
         reserve_count(&mut found, count)?;
@@ -387,7 +395,7 @@ impl TaskReader<'_> {
         Ok(found)
     }
 
-    /// An element of a varray as a stream.
+    /// The stream that is an element of a varray.
     fn own_element(&mut self, varray: &CurrentSection, task: u64) -> Result<Stream> {
         let mut bytes = 0;
         let element = Partition { offset: task, count: 1, total: varray.count };
@@ -396,7 +404,7 @@ impl TaskReader<'_> {
         let end = sum(chunks, bytes).ok_or_else(too_long)?;
         self.input().ends().check("varray", varray.layout.start, end)?;
         self.sections.ranges().went_to(task + 1, end);
-        // The only stream of a part that has nothing else.
+        // A part whose only stream is this one.
         let part = StreamPart { tasks: 1, chunk_bytes: MAX_CHUNK_BYTES, part: 0 };
         let entry = varray.layout.entries + task * COUNT_BYTES as u64;
         let part = PartPlace { part, chunks, rounds: part.rounds(bytes), bytes: entry };
@@ -414,7 +422,7 @@ impl TaskReader<'_> {
                 let InChunk { at, left } = part.part.place(stream.task, offset).ok_or_else(too_long)?;
                 let step = left.min(bytes - offset).min(rest.len() as u64);
                 let (now, later) = rest.split_at_mut(to_usize(step));
-                // Bounded by the layout of the array.
+                // The layout of the array bounds the sum.
                 self.file().read_at(part.chunks + at, now)?;
                 offset += step;
                 rest = later;
@@ -424,7 +432,7 @@ impl TaskReader<'_> {
         Ok(())
     }
 
-    /// The streams of this rank, of which all read theirs.
+    /// Checks the arguments on all ranks, and returns the streams of this rank.
     fn share(&mut self, function: Function, streams: &Streams, counts: &[u64]) -> Result<Partition> {
         self.team().note_call(function);
         self.team().note_bytes(Topic::UserString, &streams.user);

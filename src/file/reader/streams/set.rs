@@ -13,17 +13,17 @@ use scda_format::streams::StreamPart;
 pub struct Streams {
     pub(super) user: UserString,
     pub(super) parts: Vec<PartPlace>,
-    /// A varray whose elements are the streams.
+    /// The varray whose elements are the streams, if it is one.
     pub(super) packed: Option<CurrentSection>,
 }
 
-/// What a section with the name of streams has of them.
+/// What a section with the name of a set of streams is.
 pub(super) enum StreamSection {
     Part(PartPlace),
     PackedStreams(CurrentSection),
 }
 
-/// A part of a set of streams, and where its sections have their data.
+/// A part of a set of streams, and where the data of its sections are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PartPlace {
     pub(super) part: StreamPart,
@@ -33,13 +33,13 @@ pub(super) struct PartPlace {
 }
 
 impl PartPlace {
-    /// Where the entry with the bytes of a task's stream is in the file.
+    /// The offset of the entry with the size of a task's stream.
     pub(super) fn entry(&self, task: u64) -> u64 {
-        // Bounded by the layout of the array.
+        // The layout of the array bounds the sum.
         self.bytes + task * COUNT_BYTES as u64
     }
 
-    /// An error if there are too few chunks for `bytes` bytes of a task's stream.
+    /// Returns an error if there are too few chunks for `bytes` bytes of a task's stream.
     pub(super) fn check_bytes(&self, task: u64, bytes: u64) -> Result<()> {
         let most = self.rounds * self.part.chunk_bytes;
         if bytes <= most {
@@ -57,7 +57,7 @@ impl Streams {
         &self.user
     }
 
-    /// The number of its first part: 0, but for a part by itself.
+    /// The number of its first part: 0, except for a part that was read by itself.
     #[must_use]
     pub fn part(&self) -> u64 {
         self.parts.first().map_or(0, |first| first.part.part)
@@ -66,7 +66,7 @@ impl Streams {
     /// Adds the part that follows in the file.
     ///
     /// # Errors
-    /// `Format` if it is none that could, by number, tasks, or chunks.
+    /// `Format` if it cannot follow because of its number, tasks, or chunks.
     pub fn extend(&mut self, next: &Self) -> Result<()> {
         let before = self.parts.len();
         reserve(&mut self.parts, next.parts.len())?;
@@ -74,10 +74,10 @@ impl Streams {
         self.check(self.part(), before).inspect_err(|_| self.parts.truncate(before))
     }
 
-    /// Whether readers accept this part after `before`, the one before it in the file of its name, if there is one.
+    /// Checks this part against `before`, the previous part of this name in the file, if there is one.
     ///
     /// # Errors
-    /// `Format` if neither this part begins a set nor continues that of `before`, by number, tasks and chunks.
+    /// `Format` if this part neither begins a set nor continues `before` by number, tasks and chunks.
     pub fn check_follows(&self, before: Option<&Self>) -> Result<()> {
         match before {
             Some(before) if self.part() > 0 => before.clone().extend(self),
@@ -85,20 +85,20 @@ impl Streams {
         }
     }
 
-    /// The number of streams: that of the ranks that wrote them.
+    /// The number of streams, which is that of the ranks that wrote them.
     #[must_use]
     pub fn tasks(&self) -> u64 {
         let packed = self.packed.map_or(0, |packed| packed.count);
         self.parts.first().map_or(packed, |first| first.part.tasks)
     }
 
-    /// The bytes of a chunk; 0 if the streams are the elements of a varray.
+    /// The size of a chunk in bytes; 0 if the streams are the elements of a varray.
     #[must_use]
     pub fn chunk_bytes(&self) -> u64 {
         self.parts.first().map_or(0, |first| first.part.chunk_bytes)
     }
 
-    /// Where the data of its first part, or of the varray, begin: each set of a file has its own number.
+    /// The offset of the data of its first part, or of the varray, which identifies the set within a file.
     #[doc(hidden)]
     #[must_use]
     pub fn number(&self) -> u64 {
@@ -106,14 +106,14 @@ impl Streams {
         self.parts.first().map_or(packed, |first| first.chunks)
     }
 
-    /// Where it is in the file: its last part, or the varray.
+    /// The place of its last part, or of the varray, in the file.
     pub(super) fn place(&self) -> u64 {
         let packed = self.packed.map_or(0, |packed| packed.layout.start);
         self.parts.last().map_or(packed, |last| last.bytes)
     }
 
-    /// An error unless the parts after the first `checked` ones continue these, one after the other. The first part has the
-    /// number `begin`.
+    /// Returns an error unless each part after the first `checked` ones continues the previous one. The first
+    /// part has the number `begin`.
     pub(super) fn check(&self, begin: u64, checked: usize) -> Result<()> {
         let Some(first) = self.parts.first() else { return Ok(()) };
         let unchecked = self.parts.get(checked..).unwrap_or_default();
@@ -132,14 +132,15 @@ impl Streams {
     }
 }
 
-/// The sections of a name that are sets of streams or parts of them, by their numbers, and those that begin a set.
+/// The sections of a name that are sets of streams or parts of them, by number, and those at which a set
+/// begins.
 pub(super) struct StreamSets {
     pub(super) user: UserString,
     pub(super) sections: Vec<u64>,
     pub(super) begins: Vec<u64>,
 }
 
-/// What is kept of the streams that were listed: those of the last name.
+/// Caches the sets of the name that was listed last.
 #[derive(Default)]
 pub(in crate::file::reader) struct StreamsCache(Option<StreamSets>);
 
@@ -153,23 +154,23 @@ impl StreamsCache {
     }
 }
 
-/// A stream of a task: where its bytes are.
+/// The stream of a task, and where its bytes are.
 #[derive(Clone, Debug)]
 pub struct Stream {
     pub(super) task: u64,
-    /// The parts, with the bytes that the stream has in each.
+    /// The parts, with the size of the stream in each.
     pub(super) parts: Vec<(PartPlace, u64)>,
     pub(super) bytes: u64,
 }
 
 impl Stream {
-    /// The bytes of the stream.
+    /// The size of the stream in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// An error unless the stream has these bytes.
+    /// Returns an error unless the stream has these bytes.
     ///
     /// # Errors
     /// `Argument`.

@@ -5,7 +5,7 @@ use crate::file::reader::Reader;
 use scda_base::numbers::to_usize;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Reads a stream of a task in sequence, or from any byte on.
+/// Reads the stream of a task sequentially, or from any byte on.
 pub struct StreamReader<'a> {
     pub(super) reader: &'a mut Reader,
     pub(super) stream: Stream,
