@@ -5,9 +5,10 @@ use scda_base::stop::{is_noted, watch_deadline, watch_signal};
 use scda_ranks::Communicator;
 use std::time::Duration;
 
-/// From now on, these signals, such as `libc::SIGTERM`, are noted and no longer end the process: [`requested`] tells all ranks. A handler
-/// that the program has set before is called, too. With `after`, a stop is also requested when this time is over; without, a deadline of an
-/// earlier call does not count any more. Not collective: all ranks should call it, any may have another deadline.
+/// From now on, these signals, such as `libc::SIGTERM`, are recorded instead of ending the process, and
+/// [`requested`] tells all ranks. A handler that the program set before is called as well. With `after`, a
+/// stop is also requested once this time is over; without it, the deadline of an earlier call no longer
+/// counts. All ranks should call it, with the same or different deadlines. Not collective.
 ///
 /// # Errors
 /// `Argument` for a signal that cannot be handled, such as `SIGKILL`.
@@ -17,13 +18,13 @@ pub fn watch(signals: &[i32], after: Option<Duration>) -> Result<()> {
     Ok(())
 }
 
-/// Whether any rank was asked to stop, by a signal or by the time ([`watch`]): the same on all ranks. Once it was, it stays so. Collective: one
-/// small message; call it once in each step, where all ranks are.
+/// Whether any rank was asked to stop, by a signal or by a deadline ([`watch`]). The answer is the same on
+/// all ranks, and once true it stays true. Collective, with one small message: call it once in each step.
 ///
 /// # Errors
 /// `Mpi`.
 pub fn requested(comm: &(impl Communicator + ?Sized)) -> Result<bool> {
-    // The least of all; 0 would be no result.
+    // The minimum over all ranks; 0 would mean that there is no result.
     let mut answer = [if is_noted() { 1 } else { 2 }];
     comm.allreduce_min(&mut answer)?;
     match answer {

@@ -3,7 +3,8 @@
 use scda_base::error::Result;
 use scda_base::memory::reserve;
 
-/// Texts, or pieces of bytes, one after the other: the items of a dataset of [`DataType::String`](crate::DataType::String) or
+/// A sequence of texts or byte strings: the items of a dataset of
+/// [`DataType::String`](crate::DataType::String) or
 /// [`DataType::VariableBytes`](crate::DataType::VariableBytes).
 ///
 /// ```
@@ -12,25 +13,25 @@ use scda_base::memory::reserve;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
-    /// Where each ends.
+    /// Where each item ends in the bytes.
     ends: Vec<usize>,
     bytes: Vec<u8>,
 }
 
 impl Texts {
-    /// None.
+    /// An empty sequence.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Makes room for `items` more items, of `bytes` bytes in all.
+    /// Reserves memory for `items` more items of `bytes` bytes in all.
     pub(crate) fn reserve(&mut self, items: usize, bytes: usize) -> Result<()> {
         reserve(&mut self.bytes, bytes)?;
         reserve(&mut self.ends, items)
     }
 
-    /// Adds one after the others.
+    /// Appends an item.
     ///
     /// # Errors
     /// `Memory`.
@@ -42,19 +43,19 @@ impl Texts {
         Ok(())
     }
 
-    /// Their number.
+    /// The number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The bytes of one of them.
+    /// The bytes of an item.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)?;
@@ -62,17 +63,18 @@ impl Texts {
         Some(&self.bytes[start..end])
     }
 
-    /// The bytes of each.
+    /// The bytes of each item.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.len()).map(|index| self.get(index).unwrap_or_default())
     }
 
-    /// Each as a text; empty for one that is no UTF-8, as none of a dataset of [`DataType::String`](crate::DataType::String) is.
+    /// Each item as text; an item that is not UTF-8 becomes an empty text. Those of a
+    /// [`DataType::String`](crate::DataType::String) dataset always are UTF-8.
     pub fn strs(&self) -> impl ExactSizeIterator<Item = &str> {
         self.iter().map(|item| std::str::from_utf8(item).unwrap_or_default())
     }
 
-    /// The bytes of all of them, one after the other.
+    /// The bytes of all items, without gaps.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

@@ -1,8 +1,8 @@
-//! Aggregators: some ranks of each node write and read whole stripes of the file on behalf of all its ranks.
+//! Aggregators: some ranks of each node write and read whole stripes of the file for all ranks of the node.
 //!
-//! The ranks of a node share memory of two halves, in which each aggregator has a place. In rounds
-//! (`stripes::NodeRuns`), each rank copies its share of what this round writes, the ranks of the node meet,
-//! and the aggregators write while all ranks fill the other half. A rank that fails continues with the
+//! The ranks of a node share memory in two halves, each with a place for every aggregator. In each round
+//! (`stripes::NodeRuns`), every rank copies its share of the bytes to be written, the ranks of the node meet,
+//! and the aggregators write while all ranks fill the other half. A rank that fails takes part with the
 //! others; only the agreement after the section ends the operation.
 
 use super::node_memory::NodeMemory;
@@ -18,23 +18,24 @@ use scda_format::entry::CountFormat;
 use scda_storage::ParallelFile;
 use std::ops::Range;
 
-/// The bytes by which a rank says which piece it has: two offsets.
+/// The bytes in which a rank announces its run of a section: two offsets.
 const SLOT_BYTES: usize = 16;
 
-/// How the data of large sections get to the file.
+/// How the data of large sections reach the file.
 #[derive(Default)]
 pub enum Route {
-    /// No section asked for it yet.
+    /// Not decided yet, because no large section has been written or read.
     #[default]
     Unknown,
-    /// Each rank writes and reads its own.
+    /// Each rank writes and reads its own bytes.
     Direct,
-    /// Some ranks of each node do, for small pieces.
+    /// Aggregators write and read for ranks with small parts.
     Aggregated(Box<Aggregators>),
 }
 
 impl Route {
-    /// The relay, if a section of `bytes` bytes goes through it. All ranks know; collective where they find out.
+    /// The aggregators, if a section of `bytes` bytes goes through them. The answer is the same on all ranks;
+    /// collective while it is undecided.
     pub fn aggregators(
         &mut self,
         team: &mut Team,
@@ -54,35 +55,36 @@ impl Route {
     }
 }
 
-/// The ranks of this node, and their memory.
+/// The ranks of this node, their shared memory, and who aggregates.
 pub struct Aggregators {
-    /// Two tables of the pieces that the ranks have, and two halves with a place for each writer.
+    /// Two tables of the ranks' runs, and two halves with a place for each aggregator.
     node: NodeMemory,
-    /// The pieces of the section that the ranks of the node have. There is room for all.
+    /// The runs of the section that the ranks of the node have. The memory is reserved.
     pieces: Vec<Range<u64>>,
-    /// For each writer, where this rank's next part for it begins, or before. There is room for all.
+    /// For each aggregator, a position at or before this rank's next part for it. The memory is reserved.
     cursors: Vec<RankCursor>,
     wanted: u64,
     stripe: u64,
-    /// The bytes of a writer's place.
+    /// The size of an aggregator's place.
     step: u64,
     most_writers: usize,
-    /// Whose turn it is of the tables and of the halves.
+    /// The table and the half to be used next.
     table: usize,
     half: usize,
 }
 
-/// Bytes of this rank that lie one after the other in the file.
+/// Bytes of this rank that are consecutive in the file.
 pub enum RankData<'a> {
     Runs(&'a [&'a [u8]]),
-    /// Elements, and what follows them.
+    /// Elements, and the bytes after them.
     Elements(&'a dyn Elements, &'a [u8]),
-    /// Sizes as text, and what follows them.
+    /// Sizes to be written as text, and the bytes after them.
     Entries(CountFormat, &'a [u64], &'a [u8]),
 }
 
 impl<'a> RankData<'a> {
-    /// A piece of memory; `None` after the last one. Sizes have only what follows them.
+    /// The memory of one run; `None` after the last one. Sizes have no memory of their own, only the bytes
+    /// after them.
     fn piece(&self, index: usize) -> Option<&'a [u8]> {
         match *self {
             Self::Runs(pieces) => pieces.get(index).copied(),
@@ -94,7 +96,7 @@ impl<'a> RankData<'a> {
         }
     }
 
-    /// The bytes before the pieces: those of sizes, which are not in memory as text.
+    /// The bytes before the first run: those of sizes, which are not in memory as text.
     fn text_bytes(&self) -> u64 {
         match self {
             Self::Entries(_, sizes, _) => (sizes.len() * COUNT_BYTES) as u64,
@@ -111,13 +113,13 @@ impl<'a> RankData<'a> {
         !matches!(self, Self::Entries(..))
     }
 
-    /// Before the first piece.
+    /// The position of the first run.
     fn first(&self) -> RankCursor {
         RankCursor { index: 0, start: self.text_bytes() }
     }
 
-    /// Hands out the bytes of a range after the sizes, piece by piece. The cursor is at or before the range, and moves to its end:
-    /// so a writer's parts, one after the other, cost one pass over the pieces.
+    /// Passes the bytes of a range after the sizes to `each`, run by run. The cursor, at or before the range,
+    /// moves to its end, so that all parts of an aggregator together cost one pass over the runs.
     fn for_each(
         &self,
         cursor: &mut RankCursor,
@@ -165,22 +167,22 @@ impl<'a> RankData<'a> {
     }
 }
 
-/// A piece of a rank's own, and where it begins.
+/// A run of this rank's memory, and where it begins.
 #[derive(Clone, Copy, Default)]
 struct RankCursor {
     index: usize,
     start: u64,
 }
 
-/// What two ranges have in common; empty if that is nothing.
+/// The intersection of two ranges; empty if there is none.
 fn cut(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
     let start = one.start.max(other.start);
     start..one.end.min(other.end).max(start)
 }
 
 impl Aggregators {
-    /// Finds out whether ranks of a node can write for one another, and if the user does not say so, whether there are several
-    /// nodes. Collective.
+    /// Determines whether ranks of a node can write for one another and, unless the user has decided, whether
+    /// there are several nodes. Collective.
     fn find(team: &mut Team, params: &Tuning) -> Result<Option<Box<Self>>, Failure> {
         let (stripe, wanted) = (params.stripe_bytes, params.writers_per_node);
         let (mut pieces, mut cursors) = (Vec::new(), Vec::new());
@@ -201,7 +203,8 @@ impl Aggregators {
         Ok(node.map(aggregators))
     }
 
-    /// Writes this rank's bytes, which begin at `offset`, or has them written. All ranks call it, also those that have none.
+    /// Writes this rank's bytes, which begin at `offset`, directly or through an aggregator. Collective,
+    /// including ranks without bytes.
     pub fn write(
         &mut self,
         agreed: &Agreed<'_>,
@@ -216,7 +219,7 @@ impl Aggregators {
         for round in 0..rounds {
             for writer in 0..writers {
                 if round == 0 {
-                    // The parts of a writer follow those of the writers before.
+                    // The parts of an aggregator follow those of the previous one.
                     self.cursors.push(self.cursors.last().copied().unwrap_or_else(|| own.first()));
                 }
                 let part = self.plan().part(round, writer, writers);
@@ -239,7 +242,8 @@ impl Aggregators {
         result
     }
 
-    /// Writes a part of the file: this rank's bytes from its own memory, those of others from where they copied them.
+    /// Writes an aggregator's part of the file: this rank's bytes from its own memory, those of others from
+    /// the shared memory.
     fn write_part(
         &mut self,
         file: &mut dyn ParallelFile,
@@ -249,7 +253,7 @@ impl Aggregators {
         (offset, own): (u64, &RankData<'_>),
     ) -> Result<()> {
         let mut run: Vec<&[u8]> = Vec::new();
-        // Where the run begins and ends, and from where on it is in the shared memory.
+        // The run's beginning and end, and from where on it is in the shared memory.
         let (mut start, mut end, mut copied) = (part.start, part.start, part.start);
         let mut cursor = self.cursors[writer];
         let shared = |range: Range<u64>| self.node.memory.get(self.place(writer, part, &range));
@@ -287,8 +291,8 @@ impl Aggregators {
         Ok(())
     }
 
-    /// Fills this rank's memory with the bytes from `offset` on, which this rank or another one reads. All ranks call it, also
-    /// those that want none.
+    /// Reads the bytes from `offset` on into this rank's memory, directly or through an aggregator.
+    /// Collective, including ranks that want none.
     pub fn read(
         &mut self,
         agreed: &Agreed<'_>,
@@ -319,7 +323,7 @@ impl Aggregators {
         result
     }
 
-    /// Reads what the node needs of a part of the file.
+    /// Reads the bytes that the node needs of an aggregator's part of the file.
     fn read_part(&mut self, file: &mut dyn ParallelFile, part: &Range<u64>, reader: usize) -> Result<()> {
         let mut run = part.start..part.start;
         for number in 0..=self.pieces.len() {
@@ -341,7 +345,7 @@ impl Aggregators {
         Ok(())
     }
 
-    /// Learns which pieces of a section the ranks of the node have.
+    /// Finds out which runs of a section the ranks of the node have.
     fn begin(&mut self, agreed: &Agreed<'_>, mine: Range<u64>) -> Result<()> {
         let comm = self.node.comm(agreed);
         let (rank, ranks) = (comm.rank(), comm.size());
@@ -353,13 +357,13 @@ impl Aggregators {
         let words = self.node.memory.get(table..table + SLOT_BYTES * ranks).as_chunks().0;
         let pieces = words.as_chunks().0.iter();
         self.pieces.clear();
-        // There is room for all.
+        // The memory is reserved.
         self.pieces.extend(pieces.map(|[start, end]| u64::from_ne_bytes(*start)..u64::from_ne_bytes(*end)));
         self.table ^= 1;
         met
     }
 
-    /// The ranks of the node, and what they do for this section.
+    /// The ranks of the node, and their roles for this section.
     fn ranks(&self, agreed: &Agreed<'_>) -> Ranks {
         let comm = self.node.comm(agreed);
         let plan = self.plan();
@@ -377,7 +381,7 @@ impl Aggregators {
         NodeRuns { pieces: &self.pieces, stripe: self.stripe, step: self.step }
     }
 
-    /// Where in the memory a range of a writer's part is.
+    /// Where a range of an aggregator's part is in the shared memory.
     fn place(&self, writer: usize, part: &Range<u64>, range: &Range<u64>) -> Range<usize> {
         let places = self.node.memory.bytes() - 2 * self.most_writers * to_usize(self.step);
         let start = places + (self.half * self.most_writers + writer) * to_usize(self.step);
@@ -385,11 +389,11 @@ impl Aggregators {
     }
 }
 
-/// The ranks of a node, and what they do for a section.
+/// The ranks of a node, and their roles for a section.
 struct Ranks {
     rank: usize,
     writers: usize,
-    /// Which of the writers this rank is.
+    /// The number of this rank among the aggregators.
     own_writer: Option<usize>,
     rounds: u64,
 }

@@ -11,27 +11,28 @@ use scda_storage::posix::PosixFile;
 use scda_storage::{Driver, ParallelFile};
 use std::path::Path;
 
-/// A file that appears under its name when it is complete and on stable storage. Until then it is its part file, which is removed if
-/// this is dropped before.
+/// A file that gets its name only when it is complete and on stable storage. Until then its bytes go to its
+/// part file, which is removed if this is dropped early.
 pub struct AtomicFile {
     name: String,
     target: Target,
-    /// Until it is closed.
+    /// The part file, until it is closed.
     file: Option<PosixFile>,
     bytes: u64,
-    /// The process whose file it is.
+    /// The process that created the file.
     process: Process,
 }
 
 impl AtomicFile {
-    /// Creates the part file. It gets the permissions of the file that it will replace, or else these, less the umask.
+    /// Creates the part file. Its permissions are those of the file that it will replace, or else `mode`
+    /// without the bits of the umask.
     ///
     /// # Errors
-    /// Those of the file system, and `BadFile` if there is a folder, pipe or device of this name.
+    /// Those of the file system; `BadFile` if the name is that of a folder, pipe or device.
     pub fn create(path: &Path, mode: u32) -> Result<Self> {
         let mut params = WriteOptions::default();
         (params.atomic, params.sync, params.mode) = (true, true, mode);
-        // Where no folder is, creating the file says so.
+        // If there is no folder, creating the file reports it.
         let found = FileSystem::of(path).map_or(true, |system| system.is_coherent);
         let is_coherent = found && Environment::read()?.coherent != Some(false);
         let mut this = Self {
@@ -46,7 +47,7 @@ impl AtomicFile {
         Ok(this)
     }
 
-    /// Appends to it.
+    /// Appends bytes.
     ///
     /// # Errors
     /// Those of the file system.
@@ -58,10 +59,11 @@ impl AtomicFile {
         self.named(written)
     }
 
-    /// Brings it to stable storage and gives it its name, unless somebody else has removed or replaced the part file.
+    /// Brings the file to stable storage and gives it its name, unless another process has removed or
+    /// replaced the part file.
     ///
     /// # Errors
-    /// Those of the file system. No file has changed then.
+    /// Those of the file system. In that case, no file has changed.
     pub fn finish(mut self) -> Result<()> {
         self.named(self.process.check())?;
         let closed = self.file.take().map_or(Ok(()), |mut file| {
@@ -72,7 +74,7 @@ impl AtomicFile {
         self.named(completed)
     }
 
-    /// A result with the name of the file.
+    /// Adds the name of the file to an error.
     fn named<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error: Error| error.in_file(&self.name))
     }

@@ -1,4 +1,5 @@
-//! Buffers small sections, to write them together with those of the other ranks, and stages large ones.
+//! Buffers small sections until they are written together with those of other ranks, and stages the parts of
+//! large ones.
 
 use super::deferred_headers::DeferredHeaders;
 use super::double_buffer::DoubleBuffer;
@@ -10,16 +11,16 @@ use scda_base::memory::{reserve, resize};
 use scda_storage::ParallelFile;
 use std::ops::Range;
 
-/// Takes the bytes of a section that this rank owns, in the order of their offsets.
+/// Receives the bytes of a section that this rank has, in the order of their offsets.
 pub enum Outlet<'a> {
-    /// Buffers them, after others that begin at this offset of the file.
+    /// Buffers the bytes. The region of the file in the buffer begins at this offset.
     Buffer(&'a mut SectionBuffer, u64),
-    /// Writes them.
+    /// Writes the bytes.
     Stage(Stage<'a>),
 }
 
 impl Outlet<'_> {
-    /// Takes the pieces, which lie one after the other from `offset`.
+    /// Takes the runs in `pieces`, which are consecutive in the file from `offset` on.
     #[inline]
     pub fn put(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         match self {
@@ -28,7 +29,7 @@ impl Outlet<'_> {
         }
     }
 
-    /// As [`Self::put`], of this rank's elements, wherever they lie in memory.
+    /// Like [`Self::put`], for this rank's elements, wherever they are in memory.
     pub fn put_data(&mut self, mut offset: u64, data: &Source<'_>) -> Result<()> {
         data.for_each_run(|piece| {
             self.put(offset, &[piece])?;
@@ -37,7 +38,7 @@ impl Outlet<'_> {
         })
     }
 
-    /// All has been put.
+    /// Writes what is still staged, after the last `put`.
     #[inline]
     pub fn finish(&mut self) -> Result<()> {
         match self {
@@ -47,34 +48,33 @@ impl Outlet<'_> {
     }
 }
 
-/// After this number of fillings of the first small buffer the ranks look for memory that they share: before, finding it costs
-/// more than it saves. Measured with `benches`.
+/// After the first, small buffer was full this many times, the ranks look for shared memory. Before, finding
+/// it costs more than it saves. Measured with `benches`.
 const FILLINGS: u32 = 8;
-/// More ranks look for it after the first one: with a message of each rank, rank 0 spends more on every further one than all on finding
-/// their nodes. Not measured: there was no such machine.
+/// More ranks than this look for shared memory after the first time: as each rank sends rank 0 a message,
+/// another round of messages costs more than finding the nodes. An estimate; no such machine was available.
 const MANY_RANKS: usize = 128;
 
-/// Small sections that are not yet in the file: a region of it.
+/// Small sections that are not in the file yet, which together form a region of it.
 pub struct SectionBuffer {
     store: Store,
-    /// How often the buffer must still be full until the ranks look for a better store.
+    /// How many more times the buffer must be full before the ranks look for shared memory.
     fillings_left: u32,
-    /// How many bytes of the file it can hold.
+    /// The size of the region that it can hold.
     room: u64,
-    /// Whether this rank could not write what it had to.
+    /// Whether this rank has failed to write its part.
     has_failed: bool,
 }
 
 enum Store {
-    /// On every rank, as a message to rank 0: for the first sections, because it costs little, and for all if the
-    /// ranks share no memory.
+    /// In the memory of each rank, until it is sent to rank 0. Used for the first sections, because it costs
+    /// little, and for all if the ranks share no memory.
     Messages(Messages),
-    /// In memory that all ranks share: as a region of the file.
+    /// In memory that all ranks share, as the bytes of the region.
     Shared(DoubleBuffer, Option<PendingTail>),
 }
 
-/// The second part of a piece of the file in the half whose turn is over, which the last rank has yet to
-/// write.
+/// The second part of a region, in the half that was filled before. The last rank must still write it.
 struct PendingTail {
     offset: u64,
     range: Range<usize>,
@@ -84,11 +84,11 @@ struct PendingTail {
 #[derive(Default)]
 struct Messages {
     pending: BufferedRuns,
-    /// Rank 0: the messages of the other ranks, and the region of the file that is made of all. The memory is kept
-    /// from one flush to the next.
+    /// On rank 0: the messages of the other ranks, and the region that is assembled from all. The memory is
+    /// kept between flushes.
     gathered: Vec<u8>,
     region: Vec<u8>,
-    /// If the ranks are on several nodes: a node's messages go through its leader.
+    /// If the ranks are on several nodes: the messages of a node go through its leader.
     nodes: Option<NodeTeam>,
 }
 
@@ -99,7 +99,7 @@ impl SectionBuffer {
         let fillings_left = if team.size() > MANY_RANKS { 1 } else { FILLINGS };
         let mut this = Self { store, fillings_left, room, has_failed: false };
         if team.is_alone() {
-            // A rank's own memory costs nothing; without it, messages do.
+            // Memory of a single rank costs nothing. If it cannot be had, messages are used.
             this.fillings_left = 0;
             if let Ok(agreed) = team.agree(Ok(())) {
                 let _ = this.share(&agreed, params);
@@ -108,12 +108,13 @@ impl SectionBuffer {
         this
     }
 
-    /// How many bytes of the file it can hold.
+    /// The size of the region that it can hold.
     pub fn room(&self) -> u64 {
         self.room
     }
 
-    /// The buffer was full once more and is empty now: when that was often, looks for a better store. Collective.
+    /// Called when the buffer was full and has been written. After a number of times, looks for shared
+    /// memory. Collective.
     pub fn grow(&mut self, team: &mut Team, params: &Tuning) -> Result<(), Failure> {
         if self.fillings_left == 0 {
             return Ok(());
@@ -122,7 +123,7 @@ impl SectionBuffer {
         if self.fillings_left == 0 {
             self.room = params.half_bytes(team.size()) as u64;
             let shared = self.share(&team.agree(Ok(()))?, params);
-            // A rank that alone has an error must not wait until the buffer is full.
+            // A rank with an error must report it now: it may be long until the buffer is full again.
             let agreed = team.agree(shared)?;
             if let Store::Messages(messages) = &mut self.store {
                 let (nodes, mine) = split(agreed.nodes());
@@ -133,7 +134,7 @@ impl SectionBuffer {
         Ok(())
     }
 
-    /// Looks for memory that all ranks see. Collective.
+    /// Looks for memory that all ranks share. Collective.
     fn share(&mut self, agreed: &Agreed<'_>, params: &Tuning) -> Result<()> {
         if let Some(turns) = DoubleBuffer::share(agreed, params)? {
             self.room = turns.half() as u64;
@@ -142,7 +143,7 @@ impl SectionBuffer {
         Ok(())
     }
 
-    /// Takes this rank's bytes at `offset` of the file; what is buffered begins at `start`.
+    /// Buffers this rank's bytes for offset `offset` of the file. The buffered region begins at `start`.
     #[inline(always)]
     pub fn put(&mut self, start: u64, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         match &mut self.store {
@@ -161,23 +162,24 @@ impl SectionBuffer {
         Ok(())
     }
 
-    /// Whether this rank could not write what it had to.
+    /// Whether this rank has failed to write its part.
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// Whether rank 0 writes all of a region. The same on all ranks.
+    /// Whether rank 0 writes the whole region. The same on all ranks.
     pub fn is_of_messages(&self) -> bool {
         matches!(self.store, Store::Messages(_))
     }
 
-    /// Notes how writing ended; an error is kept for the next agreement.
+    /// Records the result of writing; an error is deferred to the next agreement.
     fn note(&mut self, team: &mut Team, written: Result<()>) {
         self.has_failed |= written.is_err();
         team.defer(written);
     }
 
-    /// Writes what this rank has left for later. To be called before the ranks agree that all is written.
+    /// Writes the part that this rank must still write. Called before the ranks agree that everything is
+    /// written.
     pub fn write_owed(&mut self, team: &mut Team, file: &mut dyn ParallelFile) {
         if let Store::Shared(turns, owed) = &mut self.store
             && let Some(PendingTail { offset, range }) = owed.take()
@@ -187,8 +189,8 @@ impl SectionBuffer {
         }
     }
 
-    /// Writes what is buffered, which is this region of the file, and empties the buffer. Collective. An error of writing
-    /// is kept for the next agreement.
+    /// Writes the buffered region of the file, and empties the buffer. An error of writing is deferred to the
+    /// next agreement. Collective.
     pub fn write(
         &mut self,
         team: &mut Team,
@@ -200,7 +202,7 @@ impl SectionBuffer {
         let written = match &mut self.store {
             Store::Shared(turns, owed) => {
                 turns.meet(team, Ok(()))?;
-                // The regions before are in the file.
+                // The previous regions are in the file.
                 held.release(team, file);
                 write_shared(turns, owed, team, file, held, region)
             }
@@ -216,7 +218,8 @@ impl SectionBuffer {
         Ok(())
     }
 
-    /// As [`Self::write`], and all of it, after an error that all ranks know. Tells whether all ranks could.
+    /// Like [`Self::write`], and writes everything, after an error that all ranks know. Returns whether all
+    /// ranks succeeded.
     pub fn write_after_error(
         &mut self,
         team: &mut Team,
@@ -238,10 +241,11 @@ impl SectionBuffer {
     }
 }
 
-/// Writes a region of the file from shared memory.
+/// Writes a region of the file from shared memory, by two ranks.
 ///
-/// The first rank writes a part at once, and then fills the next half; the last rank fills the next half, and
-/// then settles its part. So they work at the same time, although a file system lets only one write to a file.
+/// The first rank writes its part at once, and then fills the next half; the last rank fills the next half
+/// first, and writes its part then. So they alternate, because a file system lets only one rank at a time
+/// write to a file.
 fn write_shared(
     turns: &mut DoubleBuffer,
     owed: &mut Option<PendingTail>,
@@ -252,7 +256,7 @@ fn write_shared(
 ) -> Result<()> {
     let Range { start, end } = region;
     let cut = if team.is_alone() { end } else { part_end(start, end) };
-    // No more than a half has.
+    // The region fits one half.
     let length = |end| usize::try_from(end - start).map_err(|_| broken());
     let (first, all) = (length(cut)?, length(end)?);
     let written = match team.rank() {
@@ -266,7 +270,7 @@ fn write_shared(
 }
 
 impl Messages {
-    /// Sends what is buffered to rank 0, which need not send itself what it has.
+    /// Sends what is buffered to rank 0, which keeps its own bytes where they are.
     fn gather(&mut self, agreed: &Agreed<'_>) -> Result<()> {
         let own = if agreed.comm().rank() == 0 { &[] } else { self.pending.message() };
         match &mut self.nodes {
@@ -275,7 +279,7 @@ impl Messages {
         }
     }
 
-    /// Rank 0 writes a region of the file that was gathered.
+    /// Writes a gathered region of the file, on rank 0.
     fn write(
         &mut self,
         team: &Team,
@@ -289,37 +293,37 @@ impl Messages {
         let messages = [self.pending.message(), self.gathered.as_slice()];
         match assemble(messages, region.start, region.end, &mut self.region)? {
             Some(bytes) => held.write_but_the_first(team, file, region.start, bytes),
-            // The leader that lost its node's messages has an error for the next agreement.
+            // The leader that could not pass on its node's messages reports the error at the next agreement.
             None => Ok(()),
         }
     }
 }
 
-/// Where the first rank's part of a piece of the file ends: about in the middle, between two pages.
+/// Where the first rank's part of a region ends: near the middle, between two pages.
 fn part_end(start: u64, end: u64) -> u64 {
     (start + (end - start) / 2).next_multiple_of(PAGE_BYTES).min(end)
 }
 
-/// The pages of a file system's cache.
+/// The page size of a file system's cache.
 const PAGE_BYTES: u64 = 4096;
-/// The bytes of an extent's offset and length in a message.
+/// The size of an extent's offset and length in a message.
 const MARK_BYTES: usize = 16;
-/// The message of a leader that cannot pass on those of its node: an extent of no bytes where no file ends.
+/// The message of a leader that cannot pass on those of its node: an empty extent at an impossible offset.
 const LOST: [u8; MARK_BYTES] = (LOST_OFFSET as u128).to_le_bytes();
-/// Its offset.
+/// The offset of this extent.
 const LOST_OFFSET: u64 = u64::MAX;
 
-/// Buffered bytes of this rank: a message of extents, each with its offset in the file, its length, and its
-/// bytes.
+/// The buffered bytes of this rank, as a message of extents: each consists of its offset in the file, its
+/// length, and its bytes.
 #[derive(Default)]
 struct BufferedRuns {
     message: Vec<u8>,
-    /// Where the last extent begins in the message, and ends in the file.
+    /// Where the last extent begins in the message, and where it ends in the file.
     last: Option<(usize, u64)>,
 }
 
 impl BufferedRuns {
-    /// Takes the pieces, which lie one after the other from `offset`.
+    /// Appends runs, which are consecutive in the file from `offset` on.
     fn append(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         let length: usize = pieces.iter().map(|piece| piece.len()).sum();
         if length == 0 {
@@ -344,19 +348,19 @@ impl BufferedRuns {
         Ok(())
     }
 
-    /// Forgets everything, keeping the memory.
+    /// Removes all extents, and keeps the memory.
     fn clear(&mut self) {
         self.message.clear();
         self.last = None;
     }
 
-    /// Everything as one message.
+    /// All extents as one message.
     fn message(&self) -> &[u8] {
         &self.message
     }
 }
 
-/// The extents of a message: offsets in the file, and bytes.
+/// Iterates over the extents of a message: offsets in the file, and bytes.
 struct Extents<'a>(&'a [u8]);
 
 impl<'a> Iterator for Extents<'a> {
@@ -374,13 +378,13 @@ impl<'a> Iterator for Extents<'a> {
     }
 }
 
-/// The error for messages that no rank can have sent.
+/// The error for a message that no rank can have sent.
 fn broken() -> Error {
     Error::new(ErrorKind::Internal, "the ranks' pieces do not make up the file")
 }
 
-/// The bytes of the file from `start` to `end`, from the messages of all ranks; in `region` if they do not
-/// already lie in one of them. `None` if a leader has lost some.
+/// The bytes of the file from `start` to `end`, from the messages of all ranks; copied to `region` unless
+/// they are contiguous in one message. `None` if a leader has lost some.
 fn assemble<'a>(
     messages: [&'a [u8]; 2],
     start: u64,
@@ -403,7 +407,7 @@ fn assemble<'a>(
             return Ok(None);
         }
         let at = offset.checked_sub(start).and_then(|at| usize::try_from(at).ok()).ok_or_else(broken)?;
-        // After an error some ranks may have got further than the others.
+        // After an error, some ranks may have written more than others.
         let bytes = &bytes[..bytes.len().min(length.saturating_sub(at))];
         if let Some(room) = region.get_mut(at..at + bytes.len()) {
             room.copy_from_slice(bytes);
@@ -413,11 +417,11 @@ fn assemble<'a>(
     if filled == region.len() { Ok(Some(region)) } else { Err(broken()) }
 }
 
-/// The bytes of the staging buffer.
+/// The size of the staging buffer.
 const STAGE_BYTES: usize = 1 << 20;
 
-/// Writes through to the file. Small pieces are staged, large ones go straight from their memory,
-/// together with what is staged before them.
+/// Writes to the file. Small runs are staged; a large one is written from its own memory, by one call with
+/// the bytes staged before it.
 pub struct Stage<'a> {
     file: &'a mut dyn ParallelFile,
     offset: u64,
@@ -429,7 +433,7 @@ impl<'a> Stage<'a> {
         Self { file, offset: 0, buffer: Vec::new() }
     }
 
-    /// Writes what is staged.
+    /// Writes the staged bytes.
     fn finish(&mut self) -> Result<()> {
         if !self.buffer.is_empty() {
             self.file.write_at(self.offset, &[&self.buffer])?;
@@ -472,7 +476,7 @@ mod tests {
 
     type Writes = Arc<Mutex<Vec<(u64, Vec<u8>)>>>;
 
-    /// A file, and where it remembers what is written, and how.
+    /// A file that records its contents and the calls that wrote them.
     fn logged() -> (Double, Writes) {
         let writes = Writes::default();
         let log = Arc::clone(&writes);
@@ -501,15 +505,15 @@ mod tests {
         assert!(assemble(&all, 11, 17).is_err());
         assert_eq!(assemble(&all, 10, 15).unwrap().unwrap(), b"abcde");
         assert!(assemble(&all[..all.len() - 1], 10, 17).is_err());
-        // What lies in one piece needs no copy.
+        // A contiguous region needs no copy.
         let mut region = Vec::new();
         assert_eq!(super::assemble([&[], b.message()], 14, 16, &mut region).unwrap(), Some(b"ef".as_slice()));
         assert!(region.is_empty());
         assert!(super::assemble([&[], b.message()], 14, 17, &mut region).is_err());
     }
 
-    /// Each rank has a file of its own, so that nothing but the meetings keeps them apart: for Miri and the thread
-    /// sanitizer, which tell whether that is enough.
+    /// Each rank has a file of its own, so that nothing but the meetings synchronizes the ranks: Miri and the
+    /// thread sanitizer show whether that suffices.
     #[test]
     fn ranks_that_share_memory_take_turns() {
         const ROUNDS: u64 = 6;

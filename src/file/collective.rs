@@ -1,5 +1,5 @@
-//! Collective calls that files have in common: agreements on errors of the program or of a library that builds on this one, and
-//! exchanges between the ranks.
+//! Collective calls of any open file: agreement on errors of the program, or of a library built on this one,
+//! and exchanges between the ranks.
 
 use super::session::{OpenFile, SessionState};
 use super::source::Sizes;
@@ -8,55 +8,58 @@ use scda_base::error::{Error, Result};
 use scda_base::memory::resize;
 use scda_ranks::{Partition, PartitionTable};
 
-/// An open file, [`Writer`](crate::Writer) or [`Reader`](crate::Reader), as a group of ranks: they agree on errors that the caller has
-/// found, and exchange what they need.
+/// An open file, [`Writer`](crate::Writer) or [`Reader`](crate::Reader), as a group of ranks that agree on
+/// errors of the caller and exchange data.
 ///
-/// Every function but [`rank`](Self::rank) and [`size`](Self::size) is collective. An error of any rank is returned on all ranks, and closes
-/// the file: a rank with an error takes part with it.
+/// All functions except [`rank`](Self::rank) and [`size`](Self::size) are collective. An error of one rank is
+/// returned on all ranks, and closes the file: a rank with an error passes it as its argument.
 pub trait Collective {
     /// This rank, from 0.
     fn rank(&mut self) -> usize;
     /// The number of ranks.
     fn size(&mut self) -> usize;
-    /// The `count` of every rank, by rank: what calls take as `counts`, made from the number of elements that each rank has.
+    /// The `count` of every rank, by rank. Calls that take `counts` expect this, made from each rank's number
+    /// of elements.
     ///
     /// # Errors
     /// Those of all calls since the ranks last agreed.
     fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>>;
-    /// The partition in which this rank has `count` elements, to be made once: it stands for the `counts` that other calls take, and takes
-    /// no work that grows with the number of ranks.
+    /// The partition in which this rank has `count` elements. Made once, it can replace the `counts` of other
+    /// calls, and then costs nothing that grows with the number of ranks.
     ///
     /// # Errors
     /// `Range` if the sum exceeds 63 bits, and those of all calls since the ranks last agreed.
     fn partition(&mut self, count: u64) -> Result<PartitionTable>;
-    /// The sum of `sizes` on every rank, by rank: what [`Writer::varray`](crate::Writer::varray) and
-    /// [`Reader::read_varray`](crate::Reader::read_varray) take as `proc_sizes`.
+    /// The sum of `sizes` on every rank, by rank: the `proc_sizes` of
+    /// [`Writer::varray`](crate::Writer::varray) and [`Reader::read_varray`](crate::Reader::read_varray).
     ///
     /// # Errors
     /// `Range` if a sum exceeds 63 bits.
     fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>>;
-    /// What this rank has, unless a rank has an error.
+    /// Returns this rank's value if no rank has an error.
     ///
     /// # Errors
-    /// That of the lowest rank that has one, and those of all calls since the ranks last agreed.
+    /// The error of the lowest rank with one, and those of all calls since the ranks last agreed.
     fn agree_on<T>(&mut self, mine: Result<T>) -> Result<T>;
-    /// Fills in, for each of these counts, what the ranks below this one have, and what all have. All ranks pass as many.
+    /// Completes each of these counts by the sum of the lower ranks' counts, and by the sum of all. All ranks
+    /// pass the same number of counts.
     ///
     /// # Errors
     /// `Range` if a sum exceeds 63 bits; the errors of [`Self::agree_on`].
     fn spread(&mut self, parts: Result<&mut [Partition]>) -> Result<()>;
-    /// The bytes of all ranks, one after the other, on all ranks: for what is small.
+    /// The concatenation of the bytes of all ranks, on all ranks; for small data.
     ///
     /// # Errors
     /// `Range` for 2 GiB and more; `Memory`; the errors of [`Self::agree_on`].
     fn gather_all(&mut self, mine: Result<&[u8]>) -> Result<Vec<u8>>;
-    /// Closes the file on all ranks because this one cannot go on, and says why. The others get this error, which is returned, from the call
-    /// they are in or from their next one that meets: a rank that leaves alone must not keep them waiting. A file that was being written is
-    /// incomplete; an atomic write leaves the old one.
+    /// Closes the file on all ranks because this one cannot continue, and says why. The other ranks get this
+    /// error, which is also returned, from their current call, or from their next call that synchronizes:
+    /// they do not wait for a rank that leaves. A file that was being written is incomplete; an atomic write
+    /// leaves the old file.
     fn abandon(self, why: &str) -> Error;
 }
 
-/// The most bytes that [`Collective::gather_all`] returns: MPI counts them by an `int`.
+/// The most bytes that [`Collective::gather_all`] returns, because MPI counts them in an `int`.
 const MOST_GATHERED: u64 = i32::MAX as u64;
 
 impl<F: OpenFile> Collective for F {
@@ -108,7 +111,7 @@ impl<F: OpenFile> Collective for F {
             state.team().note_call(Function::Agree);
             let (parts, mine) = split(parts);
             let spread = state.team().agree(mine)?.spread_all(parts);
-            // An error of one rank alone is one of all in this call.
+            // Makes an error of one rank an error of all within this call.
             state.team().agree(spread)?;
             Ok(())
         })

@@ -1,21 +1,21 @@
 //! Deferred headers: text that must not reach the file before the bytes that follow it.
 //!
-//! A job may be killed at any moment. Then any part of what several ranks were writing may be missing, and
-//! reads as zeros. So the header of a large section, and the first text of a region of small ones, is held
-//! back until the ranks agree that everything after it is in the file, or until the one rank that writes it
-//! knows; without the header, no reader takes the rest for sections. A rank that is alone writes everything
-//! in order, so what is missing is missing at the end.
+//! If a job is killed while several ranks write, any part of what they were writing may be missing, and reads
+//! as zeros. So the header of a large section, and the first bytes of a region of small ones, are deferred
+//! until the ranks agree that everything after them is in the file, or until the one rank that writes it
+//! knows. Without its header, no reader takes the rest for a section. A rank that writes alone writes
+//! everything in order, so that only the end can be missing.
 
 use super::team::Team;
 use scda_base::error::Result;
 use scda_storage::ParallelFile;
 
-/// The longest text that is held: the header of a section and two counts.
+/// The longest deferred text: a section header with two counts.
 const MOST_BYTES: usize = 128;
-/// So much of a region is held: enough that the rest cannot be taken for a section.
+/// How much of a region is deferred: enough that the rest cannot be taken for a section.
 const REGION_BYTES: usize = 32;
 
-/// Text that this rank holds back.
+/// Text that this rank must still write.
 #[derive(Default)]
 pub struct DeferredHeaders {
     texts: Vec<Text>,
@@ -30,7 +30,7 @@ struct Text {
 }
 
 impl DeferredHeaders {
-    /// Holds back this text, of at most 128 bytes.
+    /// Defers this text of at most 128 bytes.
     pub fn hold(&mut self, offset: u64, text: &[u8]) {
         if !text.is_empty() {
             let mut bytes = [0; MOST_BYTES];
@@ -39,7 +39,7 @@ impl DeferredHeaders {
         }
     }
 
-    /// Writes a region of the file, and holds back its first text, unless this rank is alone.
+    /// Writes a region of the file, and defers its first bytes, unless this rank is alone.
     pub fn write_but_the_first(
         &mut self,
         team: &Team,
@@ -55,19 +55,19 @@ impl DeferredHeaders {
         file.write_at(offset + first.len() as u64, &[rest])
     }
 
-    /// Whether nothing is released: what was written may not be in the file, because a thread writes it.
+    /// Whether nothing may be written yet, because a thread may still be writing the bytes after it.
     #[inline]
     pub fn is_waiting(&self) -> bool {
         self.is_waiting
     }
 
-    /// From now on, what was written may not be in the file; or all of it is there.
+    /// Sets whether a thread may still be writing the bytes after it.
     pub fn wait(&mut self, is_waiting: bool) {
         self.is_waiting = is_waiting;
     }
 
-    /// Writes what was held back, in its order; to be called after an agreement that the bytes after it are in
-    /// the file, or where this rank has written all of them. An error is kept for the next agreement.
+    /// Writes the deferred text in order. Called after an agreement that the bytes after it are in the file,
+    /// or if this rank has written all of them. An error is deferred to the next agreement.
     pub fn release(&mut self, team: &mut Team, file: &mut dyn ParallelFile) {
         if self.is_waiting {
             return;
@@ -79,7 +79,7 @@ impl DeferredHeaders {
         }
     }
 
-    /// Whether this rank could not write what it held back.
+    /// Whether this rank has failed to write deferred text.
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }

@@ -12,20 +12,20 @@ use scda_codec::{ElementDecoder, ElementEncoder};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Less than this is not worth a thread.
+/// Fewer bytes than this are not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 18;
 
-/// A chunk of encoded elements ends at this length.
+/// A buffer of encoded elements is full at this length.
 pub const CHUNK_BYTES: usize = 1 << 20;
 
-/// Encoded elements: their sizes, and their bytes in chunks, in order.
+/// Encoded elements: their sizes, and their bytes in several buffers, in order.
 #[derive(Default)]
 pub struct EncodedElements {
     pub sizes: Vec<u64>,
     pub chunks: Vec<EncodedBytes>,
 }
 
-/// Encoded bytes, in memory that may have others, too.
+/// Encoded bytes, within memory that may hold others as well.
 pub struct EncodedBytes {
     pub memory: Arc<Vec<u8>>,
     pub range: Range<usize>,
@@ -45,12 +45,12 @@ impl From<Vec<u8>> for EncodedBytes {
 }
 
 impl EncodedElements {
-    /// All encoded bytes.
+    /// The number of encoded bytes.
     pub fn bytes(&self) -> u64 {
         self.chunks.iter().map(|chunk| chunk.range.len() as u64).sum()
     }
 
-    /// Adds what follows.
+    /// Appends further elements.
     pub fn append(&mut self, more: Self) -> Result<()> {
         if self.sizes.is_empty() {
             self.sizes = more.sizes;
@@ -64,7 +64,7 @@ impl EncodedElements {
     }
 }
 
-/// Encoders made once and used for all sections of a file.
+/// Encoders, which are made once and used for all sections of a file.
 #[derive(Default)]
 pub struct Encoders(Vec<ElementEncoder>);
 
@@ -101,7 +101,7 @@ impl Encoders {
         self.0.first_mut().ok_or_else(|| Error::new(ErrorKind::Internal, "no encoder was made"))
     }
 
-    /// Makes encoders for `threads` threads.
+    /// Makes encoders until there are `threads` of them.
     fn make(&mut self, params: &WriteOptions, threads: usize) -> Result<()> {
         while self.0.len() < threads {
             self.0.push(ElementEncoder::new(params.encoder, params.level, params.line_break)?);
@@ -110,11 +110,11 @@ impl Encoders {
     }
 }
 
-/// Runs the jobs, each on a thread of its own if enough threads can be started, and returns their results in order.
+/// Runs the jobs on threads, one for each job if they can be started, and returns the results in order.
 pub fn on_threads<T: Send>(jobs: Vec<impl FnOnce() -> Result<T> + Send>) -> Vec<Result<T>> {
     let count = jobs.len();
     if count <= 1 {
-        // No thread is needed, nor what the standard library keeps of this one.
+        // A single job needs no thread.
         return jobs.into_iter().map(catch).collect();
     }
     let jobs = Mutex::new(jobs.into_iter().enumerate());
@@ -132,7 +132,7 @@ pub fn on_threads<T: Send>(jobs: Vec<impl FnOnce() -> Result<T> + Send>) -> Vec<
         for helper in helpers {
             match helper.join() {
                 Ok(more) => done.extend(more),
-                // It caught the panics of its jobs.
+                // The jobs' own panics are caught within the thread.
                 Err(_) => done.push((count, Err(Error::new(ErrorKind::Internal, "a thread panicked")))),
             }
         }
@@ -142,7 +142,7 @@ pub fn on_threads<T: Send>(jobs: Vec<impl FnOnce() -> Result<T> + Send>) -> Vec<
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// An encoded element, where it begins in the file, and the memory that it is decoded into.
+/// An encoded element, its offset in the file, and the memory for its decoded bytes.
 pub struct DecodeJob<'a> {
     pub text: &'a [u8],
     pub at: u64,
@@ -150,7 +150,7 @@ pub struct DecodeJob<'a> {
 }
 
 impl DecodeJob<'_> {
-    /// The bytes that are worked on.
+    /// The bytes that decoding it touches.
     fn bytes(&self) -> u64 {
         (self.text.len() + self.memory.len()) as u64
     }
@@ -160,19 +160,19 @@ impl DecodeJob<'_> {
     }
 }
 
-/// Decoders made once and used for all sections of a file.
+/// Decoders, which are made once and used for all sections of a file.
 pub struct Decoders {
     decoders: Vec<ElementDecoder>,
     strict: bool,
 }
 
 impl Decoders {
-    /// As [`ElementDecoder::new`].
+    /// Like [`ElementDecoder::new`].
     pub fn new(strict: bool) -> Self {
         Self { decoders: Vec::new(), strict }
     }
 
-    /// Decodes elements on at most `threads` threads. The error is that of the first bad element,
+    /// Decodes elements on at most `threads` threads. The error is that of the first invalid element,
     /// whatever the number of threads.
     pub fn decode(&mut self, threads: usize, mut jobs: Vec<DecodeJob<'_>>) -> Result<()> {
         let bytes: u64 = jobs.iter().map(DecodeJob::bytes).sum();
@@ -195,7 +195,7 @@ impl Decoders {
         catch(|| job.run(&mut self.decoders[0]))
     }
 
-    /// Makes decoders for `threads` threads.
+    /// Makes decoders until there are `threads` of them.
     fn make(&mut self, threads: usize) -> Result<()> {
         let more = threads.saturating_sub(self.decoders.len());
         reserve(&mut self.decoders, more)?;
@@ -206,14 +206,14 @@ impl Decoders {
     }
 }
 
-/// The first element of a range, and where its bytes begin in contiguous data.
+/// The first element of a range, and the offset of its bytes in contiguous data.
 #[derive(Clone, Copy)]
 struct RangeStart {
     index: usize,
     offset: usize,
 }
 
-/// Cuts elements of `total` bytes into at most `ranges` ranges of about the same number of bytes.
+/// Divides elements of `total` bytes into at most `ranges` ranges of nearly equal size.
 fn cuts(sizes: impl ExactSizeIterator<Item = u64>, total: u64, ranges: usize) -> Vec<RangeStart> {
     let at = |index, offset| RangeStart { index, offset: to_usize(offset) };
     let end = at(sizes.len(), total);
@@ -249,14 +249,14 @@ fn encode_range(
         interrupt.check()?;
         let element = match source {
             Source::Contiguous(data) => {
-                // The memory was checked: each size fits it.
+                // The memory was checked, so each size fits it.
                 let size = to_usize(sizes.size(index));
                 offset += size;
                 &data[offset - size..offset]
             }
             Source::Indirect(elements) => elements.element(index),
         };
-        // Chunks, so that nothing has to be copied when there are more.
+        // Starting another buffer saves copying the first when it grows.
         if chunk.len() >= CHUNK_BYTES {
             encoded.chunks.push(std::mem::take(&mut chunk).into());
             reserve(&mut chunk, CHUNK_BYTES + CHUNK_BYTES / 8)?;

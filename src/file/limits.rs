@@ -1,37 +1,38 @@
-//! The sizes at which work on datasets is divided.
+//! The sizes that decide how work on datasets is divided.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The sizes at which work on datasets is divided: how much memory a step takes, and from where on a faster way pays. The file does not
-/// depend on them. All ranks pass the same.
+/// The sizes that decide how work on datasets is divided: how much memory a step takes, and from which size
+/// on a faster way pays. They do not affect the file. The same on all ranks.
 ///
-/// The defaults are what programs need. Tests pass small ones, so that few data take every way that many do.
+/// Programs need only the defaults. Tests pass small sizes, so that little data exercise every way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Items that lie scattered in memory are gathered from it, and scattered to it, by this number of bytes: they stay in the
-    /// processor's cache.
+    /// Items that are scattered in memory are gathered and scattered this many bytes at a time, to stay in
+    /// the processor's cache.
     pub gathered_bytes: u64,
-    /// The same of several datasets that take turns, together with the memory around their items. Each has a sixteenth at least, since
-    /// less would take too many system calls.
+    /// The same for several datasets that take turns, together with the memory around their items. Each
+    /// dataset gets at least a sixteenth, because smaller steps would take too many system calls.
     pub turn_bytes: u64,
-    /// The bytes of the chunks of which a rank gets the parts in one exchange.
+    /// The bytes of the chunks whose parts a rank receives in one exchange.
     pub exchange_bytes: u64,
-    /// If no rank passes more bytes of chunks than this, it does not matter which rank compresses how many.
+    /// Chunks are not balanced between ranks if no rank passes more bytes of them than this.
     pub balanced_bytes: u64,
-    /// Datasets are compressed together as long as their arrays have no more bytes in all, for each rank.
+    /// Datasets are compressed together as long as their arrays have no more bytes in all, on each rank.
     pub together_bytes: u64,
-    /// The memory for encoded chunks, unless they are fewer or longer.
+    /// The memory for encoded chunks, unless less is needed or one chunk needs more.
     pub encoded_bytes: u64,
-    /// A dataset that comes as a stream is held in memory if it has no more bytes, else it is read by about this number.
+    /// A dataset that comes as a stream is held in memory if it has at most this many bytes. Otherwise it is
+    /// read in steps of about this size.
     pub streamed_bytes: u64,
-    /// Ranks of a node do not read chunks for one another if the datasets have fewer bytes.
+    /// Ranks of a node decompress chunks for one another only if the datasets have at least this many bytes.
     pub shared_bytes: u64,
-    /// Memory that they share for it is looked for as soon as it would have saved a rank from decompressing this number of bytes.
+    /// The ranks look for shared memory once it would have saved a rank from decompressing this many bytes.
     pub saved_bytes: u64,
-    /// With each of its threads, a rank decompresses this number of bytes for others, but at least one chunk, before these copy them.
+    /// The bytes that a rank decompresses for others, per thread, before these copy them; at least one chunk.
     pub round_bytes: u64,
-    /// The most chunks of which the ranks find out together which of them several want.
+    /// The most chunks in one vote of the ranks on which of them several want.
     pub round_chunks: u64,
 }
 
@@ -54,17 +55,17 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The bytes of whole items that are gathered or scattered at once.
+    /// The bytes of whole items that are gathered or scattered at a time.
     pub(crate) fn gathered(&self, item_bytes: u64) -> u64 {
         (self.gathered_bytes / item_bytes).max(1) * item_bytes
     }
 
-    /// The bytes of each of `datasets` datasets that are gathered or scattered in turns.
+    /// The bytes of each of `datasets` datasets that are gathered or scattered in turn.
     pub(crate) fn turn(&self, datasets: usize) -> u64 {
         (self.turn_bytes / datasets as u64).max(self.turn_bytes / 16)
     }
 
-    /// A value for the comparison that all ranks pass the same.
+    /// A value that is equal on all ranks if all limits are.
     pub(super) fn word(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);

@@ -1,6 +1,6 @@
 //! `Writer` and `Reader`: the collective sequence of the sections of a file.
 //!
-//! Beside `writer` and `reader`, the modules are:
+//! The modules besides `writer` and `reader`:
 //! - opening and closing: `options`, `limits` (the sizes at which work is divided), `open`, `target` (the names of the
 //!   file that is written), `atomic_file`
 //! - ranks: `team` (agreement), `session` (what happens after an error), `collective` (for libraries above)

@@ -4,17 +4,18 @@ use super::team::{Agreed, Failure, NodeTeam, Team, split};
 use scda_base::error::Result;
 use scda_ranks::{Communicator, SharedMemory, share_memory};
 
-/// The ranks of this rank's node, and memory that all of them see.
+/// The ranks of this rank's node, and memory that they share.
 pub struct NodeMemory {
     pub memory: SharedMemory,
-    /// The ranks of the node; `None` if they are all there are.
+    /// The ranks of the node; `None` if there are no others.
     nodes: Option<NodeTeam>,
 }
 
 impl NodeMemory {
-    /// Finds the ranks of each node, and memory for them. `bytes` tells how many bytes, from whether there are several nodes and the
-    /// number of ranks of this one, with what else this rank needs; without a number, which all ranks have or none, there is no memory.
-    /// Collective; `None` on all ranks unless each node has memory.
+    /// Finds the ranks of each node, and shared memory for them. `bytes` returns the size, from whether there
+    /// are several nodes and the number of ranks on this one, together with the result of other preparations
+    /// of this rank; without a size, which must be so on all ranks or none, no memory is shared. `None` on
+    /// all ranks unless each node has memory. Collective.
     pub fn find(
         team: &mut Team,
         bytes: impl FnOnce(bool, usize) -> (Option<usize>, Result<()>),
@@ -34,7 +35,7 @@ impl NodeMemory {
         ranks_of(self.nodes.as_ref(), agreed)
     }
 
-    /// The ranks of the node meet: each sees what the others have put into the memory.
+    /// Synchronizes the ranks of the node: each sees what the others have put into the memory.
     pub fn meet(&self, agreed: &Agreed<'_>) -> Result<()> {
         self.memory.sync();
         let met = self.comm(agreed).allreduce_min(&mut [1]);
@@ -43,7 +44,7 @@ impl NodeMemory {
     }
 }
 
-/// The ranks of this rank's node, which are all if there is only one.
+/// The ranks of this rank's node, or all ranks if there is only one node.
 fn ranks_of<'a>(nodes: Option<&'a NodeTeam>, agreed: &'a Agreed<'_>) -> &'a dyn Communicator {
     nodes.map_or(agreed.comm(), |nodes| nodes.comm(agreed))
 }

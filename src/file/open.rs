@@ -1,8 +1,8 @@
 //! Opens the file of a Writer or Reader, in steps, with an agreement after each.
 //!
-//! The ranks first agree on the arguments. Rank 0 creates or opens the file; then one rank of each other node opens
-//! it, compares its inode, and hands it to the ranks of its node. Everything that can be checked is checked before
-//! `MPI_File_open`, in which a failing rank would leave the others waiting.
+//! The ranks first agree on the arguments. Rank 0 creates or opens the file; then one rank of each other node
+//! opens it, compares its inode, and hands it to the ranks of its node. Everything that can be checked is
+//! checked before `MPI_File_open`, in which one failing rank would leave the others waiting.
 
 mod choice;
 #[cfg(feature = "mpi")]
@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 #[cfg(not(feature = "mpi"))]
 use without_mpi as mpi_io;
 
-/// Opens a file by `open`, if neither the path nor the parameters are wrong on any rank. Collective.
+/// Opens a file with `open`, unless the path or the parameters are wrong on a rank. Collective.
 pub fn if_valid<O: Options, T>(
     comm: Box<dyn Communicator>,
     function: Function,
@@ -56,8 +56,8 @@ pub fn if_valid<O: Options, T>(
     }
 }
 
-/// Creates the file for writing, or empties it, and writes its header at once, so that a failure is an error of
-/// opening. Collective.
+/// Creates the file for writing, or empties it, and writes its header at once, so that a failure is reported
+/// by the call that opens it. Collective.
 pub fn create(
     team: &mut Team,
     path: &Path,
@@ -110,12 +110,13 @@ fn create_on_all(
     }
 }
 
-/// Removes what a file holds, when all ranks have found that file, so that nothing is lost otherwise. Truncating costs, on ext4 a
-/// write-back at close, even where there is nothing to truncate.
+/// Removes the contents of a file once all ranks have found it, so that nothing is lost if they fail earlier.
+/// On ext4, truncating costs a write-back at close even if the file is empty.
 fn empty(team: &mut Team, driver: Driver, file: &mut dyn ParallelFile) -> Result<(), Failure> {
     team.agree(Ok(()))?;
     if driver == Driver::MpiIo {
-        // ROMIO's driver for NFS has each rank truncate the file, and none wait: the header would be lost.
+        // With ROMIO's NFS driver, every rank would truncate the file without waiting for the others, and the
+        // header would be lost.
         let truncated = file.truncate(0);
         team.agree(truncated)?;
     } else if team.rank() == 0 {
@@ -125,7 +126,7 @@ fn empty(team: &mut Team, driver: Driver, file: &mut dyn ParallelFile) -> Result
     Ok(())
 }
 
-/// The file to be written that this rank has open, as the driver has it.
+/// Opens the file, which this rank has open for writing, with the driver.
 fn open_by_driver(
     team: &mut Team,
     choice: &Choice<'_>,
@@ -147,7 +148,7 @@ fn open_by_driver(
     Ok(with_faults(team, &params.tuning, file))
 }
 
-/// Writes the header of a file, and finds its stripes.
+/// Writes the file header, and determines the stripes.
 fn begin(
     team: &mut Team,
     driver: Driver,
@@ -174,20 +175,21 @@ fn begin(
 
 /// Closes a file after an error.
 fn close(team: &mut Team, driver: Driver, file: Box<dyn ParallelFile>, failure: Failure) -> Failure {
-    // With MPI-IO all ranks close it together.
+    // With MPI-IO, closing is collective.
     let failure = if driver == Driver::MpiIo { Failure::Agreed(team.settle(failure)) } else { failure };
     let _ = file.close();
     failure
 }
 
-/// Whether the header of a new file is brought to stable storage before anything follows it: so a file that is to be sealed has all
-/// of its header, or nothing but its header is missing (`Target::check_begun`). A part file is nothing without its seal.
+/// Whether the header of a new file is brought to stable storage before anything follows it. A file to be
+/// sealed needs this, so that its header is either complete or all that was written (`Target::check_begun`).
+/// A part file counts only with its seal.
 fn is_header_synced(params: &WriteOptions) -> bool {
     params.seal && !params.atomic
 }
 
-/// Opens the file for reading: the one that `which` finds for the name as the file system knows it. Tells its size, and what
-/// `examine` finds on rank 0, which gets the file and its size. Collective.
+/// Opens a file for reading: the one that `which` chooses for the name as the file system knows it. Returns
+/// its ends, and the result of `examine`, which rank 0 calls with the file and its size. Collective.
 pub fn open(
     team: &mut Team,
     path: &Path,
@@ -197,7 +199,7 @@ pub fn open(
 ) -> Result<(Box<dyn ParallelFile>, Ends), Failure> {
     let choice = choose(team, path, &mut params.tuning, None)?;
     let real = which(team, choice.real, params)?;
-    // NONBLOCK: opening a pipe would wait for a writer.
+    // Without NONBLOCK, opening a pipe would wait for a writer.
     let open = || {
         if !choice.is_coherent {
             file_system::look_again(&real);
@@ -216,7 +218,7 @@ pub fn open(
     };
     let (ends, mine) = split(found);
     let [bytes, read, sections, first] = ends.words();
-    // Four numbers are shared at most; of a block, few bits count.
+    // At most four numbers can be shared, so two are packed into one: only a few bits of a block matter.
     let words = [bytes, read, sections, block.min(MAX_OFFSET / 1024) * 1024 + first];
     let [bytes, read, sections, packed] = team.share(0, mine.map(|()| words))?;
     let (block, first) = (packed / 1024, packed % 1024);
@@ -232,16 +234,16 @@ pub fn open(
     Ok((file, Ends::of([bytes, read, sections, first], ends.seal)))
 }
 
-/// A file that existed before, open for reading and writing.
+/// An existing file, open for reading and writing.
 pub(crate) struct ExistingFile {
     pub file: Box<dyn ParallelFile>,
     pub target: Target,
     pub size: u64,
 }
 
-/// Opens a file that exists for reading and writing, as it is. With [`WriteOptions::atomic`] that is a copy of it, which
-/// [`Target::complete`] gives its name, and which may be that of an older file: what `which` finds for the name as the file system knows
-/// it. Collective.
+/// Opens an existing file for reading and writing, without changing it. With [`WriteOptions::atomic`] it is a
+/// copy, which [`Target::complete`] gives the name. It may be a copy of an older file: of the one that
+/// `which` chooses for the name as the file system knows it. Collective.
 pub(crate) fn append(
     team: &mut Team,
     path: &Path,
@@ -290,44 +292,45 @@ fn append_on_all(
     Ok((file, size))
 }
 
-/// Where a file ends, in bytes from its beginning.
+/// Where the parts of a file end, in bytes from its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
-    /// The bytes of the file.
+    /// The size of the file.
     pub file: u64,
-    /// Those that are read: up to the last seal, if nothing else is committed.
+    /// The end of the readable part: after the last seal if only committed data are read.
     pub read: u64,
-    /// Where the sections end: from there on there are only seals.
+    /// The end of the sections; only seals follow.
     pub sections: u64,
-    /// Where the first section begins.
+    /// The beginning of the first section.
     pub first: u64,
-    /// Rank 0: the checksum of the seal that ends what is read; 0 if there is none. On other ranks 0.
+    /// On rank 0, the checksum of the seal at the end of the readable part, or 0 if there is none. On other
+    /// ranks 0.
     pub seal: u64,
 }
 
 impl Ends {
-    /// Those of a file that is read as it is.
+    /// For a file that is read completely.
     pub fn all(size: u64) -> Self {
         Self { file: size, read: size, sections: size, first: FILE_HEADER_BYTES as u64, seal: 0 }
     }
 
-    /// For all ranks.
+    /// As words, to be sent to all ranks.
     pub fn words(self) -> [u64; 4] {
         [self.file, self.read, self.sections, self.first]
     }
 
-    /// See [`Self::words`]; `seal` is what this rank knows.
+    /// See [`Self::words`]; `seal` is the value of this rank.
     pub fn of([file, read, sections, first]: [u64; 4], seal: u64) -> Self {
         Self { file, read, sections, first, seal }
     }
 
-    /// An error if what is read ends before `end`.
+    /// Returns an error if the readable part ends before `end`.
     pub fn check(self, what: &str, offset: u64, end: u64) -> Result<()> {
         if end <= self.read { Ok(()) } else { Err(cut_off(what, offset, end, self.read)) }
     }
 }
 
-/// The file ends before `end`.
+/// The error for a file that ends before `end`.
 #[cold]
 pub fn cut_off(what: &str, offset: u64, end: u64, file_size: u64) -> Error {
     Error::short_file(what, end, file_size).at(offset)
@@ -341,10 +344,11 @@ pub fn with_faults(team: &Team, tuning: &Tuning, file: Box<dyn ParallelFile>) ->
     }
 }
 
-/// The file that rank 0 has opened, and on the other ranks the same one: on each node one rank opens it, from which the others get it
-/// (`scda_storage::handover`). On nodes of different file systems the same name is not enough. With the size that rank 0 finds. With
-/// MPI-IO, each rank opens it, before MPI-IO does so by its name: that would wait for a rank that does not see it, and write to as many
-/// files as there are.
+/// Opens the same file as rank 0: one rank of each node opens it, and hands it to the others of its node
+/// (`scda_storage::handover`). Returns also the size that rank 0 finds. The same name does not suffice,
+/// because nodes may have different file systems. With MPI-IO, every rank opens the file this way before
+/// MPI-IO opens it by name: MPI-IO would wait for a rank that does not see the file, and write to several
+/// files if the ranks see different ones.
 fn open_posix(
     team: &mut Team,
     choice: &Choice<'_>,
@@ -357,12 +361,12 @@ fn open_posix(
         _ => mine,
     };
     let is_handed_over = choice.driver != Driver::MpiIo && !team.is_alone();
-    // Ranks in other folders may mean another file: these open it themselves.
+    // Ranks in other working folders may mean another file, so they open it themselves.
     let name = std::path::absolute(choice.real).unwrap_or_default();
     let place = mix_bytes(team.node(), name.as_os_str().as_encoded_bytes());
     let handover = |number| if is_handed_over { Handover::of(number, place) } else { Handover::Alone };
     let number = handover::number();
-    // The others of its node connect to rank 0, which has it open.
+    // The others of its node connect to rank 0, which has the file open.
     let own = first.is_some().then(|| handover(number));
     let words = |file: &PosixFile| {
         let status = file.status()?;
@@ -383,7 +387,7 @@ fn open_posix(
     let mut open = || {
         let patience = if choice.is_coherent || choice.is_one_node { Duration::ZERO } else { NAME_CACHE };
         let file = open_when_seen(patience, &mut open).map_err(|error| match error.kind() {
-            // The job must not take it for missing, and write it anew.
+            // The job must not conclude that the file is missing, and write it anew.
             ErrorKind::NoSuchFile => {
                 Error::new(ErrorKind::BadFile, "open: this rank does not see the file that rank 0 has opened")
             }
@@ -397,8 +401,9 @@ fn open_posix(
         None if handover.takes() => Ok(None),
         None => open().map(Some),
     });
-    // Whoever takes the file has connected by now. And as long as one node alone has it open, the server of NFS may leave whole pages to
-    // that node in spite of its lock (a write delegation): so nothing is written before.
+    // By now, every rank that takes the file from another has connected. As long as only one node has it
+    // open, an NFS server may delegate writing whole pages to that node in spite of its lock (a write
+    // delegation), so nothing is written before this.
     team.agree(mine)?;
     let file = match file {
         Some(file) => {
@@ -410,8 +415,8 @@ fn open_posix(
     Ok((file, size))
 }
 
-/// Takes Lustre's group lock on all ranks, or on none: a rank without it would wait for the others until they close the file. Nobody else
-/// looks into a part file, and waits for them.
+/// Takes Lustre's group lock on all ranks or on none: a rank without it would wait until the others close the
+/// file. A part file is opened by nobody else, who would have to wait.
 fn lock_group(team: &mut Team, file: &PosixFile) -> Result<(), Failure> {
     let is_locked = file.lock_group();
     let mut all = [1 + u64::from(is_locked)];
@@ -422,7 +427,7 @@ fn lock_group(team: &mut Team, file: &PosixFile) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens a file that another node has opened or created. Its name may take this long to be seen here.
+/// Opens a file that another node has opened or created. This node may see its name only after this time.
 fn open_when_seen(patience: Duration, mut open: impl FnMut() -> Result<PosixFile>) -> Result<PosixFile> {
     let (began, mut pause) = (Instant::now(), Duration::from_millis(10));
     loop {
@@ -439,7 +444,7 @@ fn open_when_seen(patience: Duration, mut open: impl FnMut() -> Result<PosixFile
 /// How long NFS may remember that a name was not there: `acdirmax`, by default.
 const NAME_CACHE: Duration = Duration::from_secs(60);
 
-/// The error for an impossible state: no rank had an error, but this one has no file.
+/// The error for an impossible state: no rank reported an error, but this one has no file.
 fn lost() -> Error {
     Error::new(ErrorKind::Internal, "an error of opening was lost")
 }

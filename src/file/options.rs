@@ -12,44 +12,45 @@ use scda_format::padding::LineBreak;
 use scda_storage::Driver;
 use scda_storage::faults::Faults;
 
-/// The largest aggregation buffer: what is gathered from it must fit the counts of MPI.
+/// The largest aggregation buffer: what is gathered from it must fit MPI's counts.
 const MAX_AGGREGATION_BYTES: usize = 64 << 20;
-/// A section of this number of bytes is small for any number of ranks. Measured with `benches`.
+/// A section of at most this size is small for any number of ranks. Measured with `benches`.
 const SMALL_BYTES: usize = 64 << 10;
-/// A section of this number of bytes for each rank is small, too. Measured with `benches`.
+/// A section of at most this size for each rank is small, too. Measured with `benches`.
 const SMALL_BYTES_PER_RANK: usize = 4 << 10;
-/// The most files of one name that are kept.
+/// The most older files that can be kept.
 const MAX_KEPT: u64 = 1000;
-/// The most threads that make sense.
+/// The most threads that are allowed.
 const MAX_THREADS: usize = 1024;
 
 /// Whether a section is compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encode {
-    /// Plain.
+    /// Not compressed.
     #[default]
     None,
     /// Compressed by the convention of the paper's section 3.
     Always,
-    /// Compressed if the whole section gets smaller by it, else plain. The choice depends on the
-    /// data (and the encoder and the level) alone, not on the partition.
+    /// Compressed if that makes the whole section smaller. The choice depends on the data (and the encoder
+    /// and level) alone, not on the partition.
     ///
-    /// A sample at fixed places among the bytes of all elements comes first: a 32nd of the section, at least
-    /// 8 KiB and at most 256 KiB; all of it below 16 KiB. If by counting its bytes and repetitions nearby,
-    /// or else by encoding it, it gets larger by more than a sixteenth, the section is plain and no more
-    /// is tried; so data that cannot be compressed cost little. Noise that comes again only far away may be
-    /// taken for noise. Else all elements are compressed, and the exact size decides. Where elements are
-    /// so small that they can only grow, nothing is tried.
+    /// A sample is tried first, at fixed places among the bytes of all elements: a 32nd of the section, at
+    /// least 8 KiB and at most 256 KiB; below 16 KiB, everything. If the sample grows by more than a
+    /// sixteenth, as estimated from its byte counts and nearby repetitions, or otherwise by encoding it, the
+    /// section is stored uncompressed, and nothing else is tried; so data that cannot be compressed cost
+    /// little. Noise that repeats only at a large distance may count as incompressible. Otherwise all
+    /// elements are compressed, and the exact size decides. Elements too small to become smaller are not
+    /// tried.
     Auto,
 }
 
-/// The greatest number of threads of a rank: the same on all ranks, which the number of one rank need not be. What the ranks do
-/// together depends on this one alone.
+/// The largest number of threads of any rank, the same on all ranks, unlike the number of one rank.
+/// Collective steps depend on this number only.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MostThreads(pub(super) u64);
 
 impl MostThreads {
-    /// For what is not done by threads.
+    /// For steps that use no threads.
     pub const ONE: Self = Self(1);
 
     pub fn get(self) -> u64 {
@@ -57,73 +58,81 @@ impl MostThreads {
     }
 }
 
-/// How a file is accessed, whether it is written or read: speed and memory, not what is in the file. All ranks pass the same, but may have
-/// different numbers of threads.
+/// How a file is accessed for reading or writing: speed and memory, not contents. The same on all ranks,
+/// except for the number of threads.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Tuning {
-    /// The number of threads by which this rank compresses or decompresses the elements of a section; other ranks may have other
-    /// numbers. The file does not depend on it.
+    /// The number of threads with which this rank compresses or decompresses elements. It may differ between
+    /// ranks, and does not affect the file.
     pub threads: usize,
-    /// What the ranks agree on when they open the file.
+    /// The number on which the ranks agree when they open the file.
     pub(crate) most_threads: MostThreads,
-    /// The most bytes of memory for small sections, which are buffered when writing and read ahead when
-    /// reading; at most 64 MiB. Less is used where that is as fast. 0: nothing is buffered.
+    /// The most bytes of memory for small sections, which are buffered in writing and read ahead in reading;
+    /// at most 64 MiB. Less is used where that is as fast. 0: no buffering.
     pub aggregation_bytes: usize,
-    /// For large sections of which a rank has less than a stripe on average: how many ranks of each node write and read for all
-    /// ranks of the node, through memory that these share, each whole stripes. 0: one for each stripe of a node's data, at most
-    /// 8, if the ranks are on several nodes; on one node each rank writes and reads its own. Up to 1024. No effect where the
-    /// ranks of a node do not share memory. Where this is 0, the environment variable `SCDA_WRITERS_PER_NODE` of rank 0 decides if
-    /// it is set.
-    pub writers_per_node: u64,
-    /// The bytes of a stripe: what one server of a parallel file system has of a file before the next one follows, and gives
-    /// locks on. Up to 4 GiB. 0: what Lustre says of the file, elsewhere the block size of the file (`st_blksize`), if it is at least 64
-    /// KiB or `writers_per_node` is given. Where this is 0, the environment variable `SCDA_STRIPE_BYTES` of rank 0 decides if it is
+    /// For large sections of which a rank has less than a stripe on average: the number of ranks of each node
+    /// (aggregators) that write and read whole stripes for all its ranks, through shared memory; at most
+    /// 1024. 0: if the ranks are on several nodes, one for each stripe of a node's data, at most 8; on a
+    /// single node, each rank accesses its own bytes. No effect where the ranks of a node cannot share
+    /// memory. If this is 0, the environment variable `SCDA_WRITERS_PER_NODE` of rank 0 is used instead, if
     /// set.
+    pub writers_per_node: u64,
+    /// The size of a stripe in bytes: the part of a file that one server of a parallel file system stores,
+    /// and locks, before the next server's part follows. At most 4 GiB. 0: on Lustre, the stripe size of the
+    /// file; elsewhere the block size of the file (`st_blksize`), if it is at least 64 KiB or
+    /// `writers_per_node` is given. If this is 0, the environment variable `SCDA_STRIPE_BYTES` of rank 0 is
+    /// used instead, if set.
     pub stripe_bytes: u64,
-    /// On Lustre, the number of stripes of a new file that the POSIX driver writes, at most 2000; a server may have several of them. 0: two
-    /// stripes for each node, of [`Self::stripe_bytes`] or 4 MiB, if the ranks are on several nodes and neither the folder nor the file
-    /// system has a layout that somebody chose. Where Lustre refuses, and elsewhere, the file is as the file system makes it. Where this
-    /// is 0, the environment variable `SCDA_STRIPE_COUNT` of rank 0 decides if it is set.
+    /// On Lustre, the number of stripes of a new file that the POSIX driver writes, at most 2000; a server
+    /// may store several of them. 0: two stripes for each node, of [`Self::stripe_bytes`] or 4 MiB each, if
+    /// the ranks are on several nodes and neither the folder nor the file system has a layout that somebody
+    /// chose. If Lustre refuses, and on other file systems, the file has the file system's default layout. If
+    /// this is 0, the environment variable `SCDA_STRIPE_COUNT` of rank 0 is used instead, if set.
     pub stripe_count: u64,
-    /// How the ranks access the file. With `Auto`, the environment variable `SCDA_IO` (`mpi` or
-    /// `posix`) of rank 0 decides if it is set.
+    /// How the ranks access the file. With `Auto`, the environment variable `SCDA_IO` (`mpi` or `posix`) of
+    /// rank 0 decides, if set.
     pub driver: Driver,
-    /// The most bytes of memory that an operation takes on each rank for what a file asks for that is read, or opened to append, in one
-    /// piece and in all; more is the error `Memory`, which says where. For files of unknown origin, of
-    /// which a few bytes can ask for a chunk, an index or metadata of any size. Caches take a quarter of it at most;
-    /// buffers of some MiB count, memory of the program does not. 0: no limit.
+    /// The most bytes of memory that an operation allocates on each rank on behalf of a file that is read or
+    /// opened to append, for a single object and in all. Exceeding it is the error `Memory`, with the offset.
+    /// Meant for files of unknown origin, in which a few bytes can claim a chunk, an index or metadata of any
+    /// size. Caches take at most a quarter of it; buffers of some MiB count as well, memory of the program
+    /// does not. 0: no limit.
     pub max_memory: u64,
-    /// The ranks agree on arguments and errors in every call, at the cost of one small reduction, and not
-    /// only in calls that synchronize them anyway. The environment variable `SCDA_CHECK=1` of rank 0 turns it on.
+    /// Makes the ranks agree on arguments and errors in every call, at the cost of one small reduction each,
+    /// rather than only in calls that synchronize them anyway. The environment variable `SCDA_CHECK=1` of
+    /// rank 0 turns it on.
     pub check: bool,
-    /// At which sizes the work on datasets is divided.
+    /// The sizes that decide how work on datasets is divided.
     pub limits: Limits,
-    /// Accesses of the file that fail on purpose, to test how a program handles errors.
+    /// Makes accesses of the file fail on purpose, to test how a program handles errors.
     pub faults: Option<Faults>,
-    /// Hints for MPI-IO; with the driver `Auto` they select it.
+    /// Hints for MPI-IO. With the driver `Auto`, they select MPI-IO.
     #[cfg(feature = "mpi")]
     pub hints: scda_storage::mpi_io::Hints,
 }
 
-/// Whether a sealed file with datasets is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies
-/// (docs/hdf5.md): when it is created, it gets room for HDF5's superblock, 448 bytes; later, a view of its datasets.
+/// Whether a sealed file with datasets is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs
+/// can open in place (docs/hdf5.md). A new file then reserves 448 bytes for HDF5's superblock, and later gets
+/// a view of its datasets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hdf5 {
-    /// Closing writes a view of all datasets, also where the file was appended to. A file without room for the superblock gets none.
+    /// Closing writes a view of all datasets, including those of a file that is appended to. A file without
+    /// room for the superblock gets none.
     #[default]
     Close,
-    /// Each commit writes one as well. `Argument` for a new file without [`WriteOptions::seal`], and when appending to a file without room.
+    /// Each commit writes a view, too. `Argument` for a new file without [`WriteOptions::seal`], and when
+    /// appending to a file without room for the superblock.
     Commits,
-    /// A new file has no room. When appending, this is [`Self::Close`] if the file has it.
+    /// A new file reserves no room. When appending to a file that has it, this is [`Self::Close`].
     Never,
 }
 
-/// The choices when a file is created, or opened to append to it. All ranks pass the same.
+/// Options for creating a file, or opening it to append. The same on all ranks.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// What concerns speed and memory alone.
+    /// Options that affect only speed and memory.
     pub tuning: Tuning,
     /// The line breaks of paddings and compressed data.
     pub line_break: LineBreak,
@@ -133,93 +142,103 @@ pub struct WriteOptions {
     pub level: u32,
     /// The file appears under its name only when it is complete, at close.
     pub atomic: bool,
-    /// Closing brings the file to stable storage. `atomic` implies it, unless `later`.
+    /// Closing brings the file to stable storage. Implied by `atomic` without `later`.
     pub sync: bool,
-    /// An atomic file gets its name without being brought to stable storage first, unless `sync`: a job that is
-    /// killed leaves the old file or the new one, but where the system itself stops, the name may belong to an incomplete
-    /// file.
+    /// An atomic file gets its name without being brought to stable storage first, unless `sync` is set. If
+    /// the job is killed, the name belongs to the old file or the new one; after a crash of the system, it
+    /// may belong to an incomplete file.
     pub later: bool,
-    /// An atomic file: how many of the files that had its name before stay, as a code keeps its last checkpoints. When
-    /// the new file is complete and in stable storage, the file that had the name, `state.scda`, becomes
-    /// `state.1.scda`, that one `state.2.scda`, and so on; the oldest one goes. Each of them is a whole file at any moment,
-    /// except where the file system has no hard links. Only whole files are moved and removed: a number whose name belongs to
-    /// anything else, such as a torn file or a folder, is passed over. At most 1000; 0: none stays. Not with `later`.
+    /// For an atomic file: how many of the files that had its name before are kept, as codes keep their last
+    /// checkpoints. When the new file is complete and on stable storage, the file with the name,
+    /// `state.scda`, becomes `state.1.scda`, that one `state.2.scda`, and so on; the oldest one is removed.
+    /// Each of them is a whole file at any moment, except on file systems without hard links. Only whole
+    /// files are renamed and removed: a number whose name belongs to anything else, such as a torn file or a
+    /// folder, is skipped. At most 1000; 0: none is kept. Not with `later`.
     ///
-    /// A link is followed: these files are beside the one that it points to.
+    /// If the name is a link, these files are next to the file that it refers to.
     pub keep: u64,
-    /// Appending to a sealed file: 0: after its last seal. Otherwise the number of sections that stay, wherever the seals are: what follows is
-    /// removed when the file is opened, of an atomic file when it is complete. `Argument` if these are more than the file has, or if the
-    /// last of them belongs to the next one, as the metadata of a dataset do; the file is as it was.
+    /// For appending to a sealed file: the number of sections to keep, wherever its seals are; 0: those up to
+    /// the last seal. The rest is removed when the file is opened, or of an atomic file when it is completed.
+    /// `Argument`, without changing the file, if the file has fewer sections, or if the last of them belongs
+    /// together with the next one, as the metadata of a dataset do.
     ///
-    /// `Argument` where a file is created, too.
+    /// Also `Argument` if a file is created.
     pub append_after: u64,
-    /// Appending to a sealed file: goes on after a step: a dataset that the program writes first in each step, such as its time, and which of its
-    /// records, as for [`Reader::dataset_record`]. What precedes the next record of this name stays, and what follows that is removed, as with
-    /// [`Self::append_after`]. `Argument` if there is no such record. Not together with [`Self::append_after`]. The path of a mesh's group,
-    /// with a slash at its end, stands for its time steps.
+    /// For appending to a sealed file: continues after a step of the program, given by a dataset that the
+    /// program writes first in each step, such as its time, and by a record of it, as for
+    /// [`Reader::dataset_record`]. Everything before the next record of this dataset is kept, and the rest is
+    /// removed, as with [`Self::append_after`]. The path of a mesh's group, with a slash at its end, stands
+    /// for the mesh's time steps. `Argument` if there is no such record, or if [`Self::append_after`] is set
+    /// as well.
     ///
     /// [`Reader::dataset_record`]: crate::Reader::dataset_record
     pub append_record: Option<(String, i64)>,
-    /// After an error, or [`Collective::abandon`](crate::Collective::abandon), bytes that are no section follow
-    /// the sections of a file that is not atomic, so that no reader takes it for complete. A file that has a seal of this
-    /// writer, or was opened to append to it, is cut back instead: to the last seal, or to where it ended before.
+    /// After an error or [`Collective::abandon`](crate::Collective::abandon), bytes that form no section are
+    /// appended to a file that is not atomic, so that no reader takes it for complete. A file with a seal of
+    /// this writer, or one that was opened to append, is truncated instead: to the last seal, or to its
+    /// previous end.
     pub mark_incomplete: bool,
-    /// Closing writes a seal, by which readers know that the file is whole, check it, and find sections by
-    /// name (docs/format.md, "Sealed files"). It takes 256 bytes for each section and 1152 more, of which 448 are for [`Self::hdf5`], and 32
-    /// for each 4096 elements of compressed and variable sections. A sealed file to which sections are appended is sealed again in any case.
+    /// Closing writes a seal, with which readers recognize a complete file, check it, and find sections by
+    /// name (docs/format.md, "Sealed files"). It takes 256 bytes for each section and 1152 more, of which 448
+    /// are for [`Self::hdf5`], and 32 for each 4096 elements of compressed and variable sections. A sealed
+    /// file that is appended to is always sealed again.
     pub seal: bool,
     /// With [`Self::seal`]: whether the file is also an HDF5 file.
     pub hdf5: Hdf5,
-    /// Sections may have the user strings of the compression convention, as copies of the sections of a
-    /// compressed pair have, one by one. Without it they are errors: the file could not be read. With [`Self::seal`] a
-    /// process that writes alone may write both sections of a pair, which get one row of the index; for several ranks they
-    /// are errors.
+    /// Allows user strings of the compression convention, with which the sections of a compressed pair can be
+    /// copied one by one. Otherwise they are errors, because the file might not be readable. With
+    /// [`Self::seal`], only a process that writes alone may use them, and must write both sections of a pair,
+    /// which get one row of the index; on several ranks they are errors.
     pub raw: bool,
-    /// The most bytes of memory of each rank for writing in the background: every call copies what it writes, and a thread
-    /// of the file writes it, which makes no call of MPI. 0: none, every call writes itself. At least 1 MiB otherwise. Not with
-    /// MPI-IO. See [`Writer::commit_begin`](crate::Writer::commit_begin).
+    /// The most bytes of memory on each rank for writing in the background: calls copy their data, which a
+    /// thread of the file writes without calling MPI. 0: every call writes its data itself. Otherwise at
+    /// least 1 MiB. Not with MPI-IO. See [`Writer::commit_begin`](crate::Writer::commit_begin).
     pub background_bytes: u64,
-    /// Writing in the background: the memory that a call of [`bindings`](crate::bindings) is lent stays as it is until what is written
-    /// from it was waited for, so it is not copied.
+    /// With writing in the background: memory that is lent to a call of [`bindings`](crate::bindings) does
+    /// not change until the program has waited for the write, so it is not copied.
     pub lend: bool,
     /// Stops compression from another thread.
     pub interrupt: Interrupt,
-    /// An atomic file with [`Driver::Posix`]: its permissions, less the umask, unless it replaces another file, whose permissions
-    /// it gets then.
+    /// The permissions of an atomic file with [`Driver::Posix`], less the bits of the umask, unless it
+    /// replaces another file, whose permissions it keeps.
     #[doc(hidden)] // for the command and the Python package; with MPI-IO, MPI decides
     pub mode: u32,
 }
 
-/// The choices when a file is opened for reading. All ranks pass the same.
+/// Options for opening a file to read. The same on all ranks.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// What concerns speed and memory alone.
+    /// Options that affect only speed and memory.
     pub tuning: Tuning,
-    /// A file that was created to be sealed: only what its last seal covers, which is all that was committed. What a killed
-    /// job has left after it, or another one writes there now, is as if it were not there ([`Reader::left_out`]
-    /// tells). On by default; off, and with [`Self::raw`], all that is there is read.
+    /// Of a file that was created to be sealed, reads only what its last seal covers, that is, what was
+    /// committed. What a killed job has left after it, or another job is writing there, is ignored
+    /// ([`Reader::left_out`] has its size). On by default. Without it, and with [`Self::raw`], everything is
+    /// read.
     ///
     /// [`Reader::left_out`]: crate::Reader::left_out
     pub to_seal: bool,
-    /// The bytes of each section are compared with the checksum in the index of the file before its header is
-    /// read, by all ranks together; and when the file is opened, those of its header and of the seal at its end. What
-    /// differs is the error `Checksum`, as is a file without a seal at its end. Not together with `raw`.
+    /// The bytes of each section are compared with the checksum in the file's index before its header is
+    /// used, by all ranks together; when the file is opened, so are the file header and the seal at the end.
+    /// A difference is the error `Checksum`, as is a file that does not end with a seal. Not together with
+    /// `raw`.
     pub verify: bool,
-    /// How many of the older files that [`WriteOptions::keep`] keeps may stand in for a file that is missing, or torn or damaged so that
-    /// it has no seal: the first one is read that has one ([`Reader::age`]), up to that seal. So a job restarts from the last whole state.
-    /// At most 1000; 0: none; then a file needs no seal. With `to_seal` only.
+    /// How many of the older files that [`WriteOptions::keep`] keeps may stand in for a file that is missing,
+    /// or has no seal because it is torn or damaged. The newest one with a seal is read ([`Reader::age`]), up
+    /// to that seal, so that a job restarts from the last complete state. At most 1000; 0: none, and the file
+    /// needs no seal. Only with `to_seal`.
     ///
     /// [`Reader::age`]: crate::Reader::age
     pub keep: u64,
-    /// The sections of a seal are shown.
+    /// Shows the sections of seals.
     pub raw: bool,
-    /// An element whose zlib stream RFC 1951 forbids is an error, even if its data can be read. Each
-    /// element is decoded twice, the second time by zlib: this is for checking files.
+    /// An element whose zlib stream violates RFC 1951 is an error even if its data can be decoded. Each
+    /// element is decoded twice, the second time by zlib; this is meant for checking files.
     pub strict: bool,
-    /// The most bytes of decompressed chunks of datasets that each rank keeps, so that boxes that are read one by one, and
-    /// are parts of the same chunks, do not decompress them again. Those that were not used for longest go first. By default
-    /// [`Self::DEFAULT_CACHE_BYTES`]; 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
+    /// The most bytes of decompressed chunks that each rank keeps, so that boxes that are read one by one
+    /// from the same chunks do not decompress them again. The least recently used chunks are dropped first.
+    /// By default [`Self::DEFAULT_CACHE_BYTES`]; 0: none. A call that reads several boxes, or most items of
+    /// its chunks, keeps none.
     pub cache_bytes: u64,
 }
 
@@ -286,14 +305,14 @@ impl Default for ReadOptions {
 pub(super) trait Options {
     fn tuning(&self) -> &Tuning;
 
-    /// An error for what has no meaning.
+    /// Returns an error for invalid options.
     fn validate(&self, function: Function) -> Result<()>;
 
-    /// The values that must be the same on all ranks, for the comparison.
+    /// The values to be compared between the ranks.
     fn words(&self) -> Vec<u64>;
 }
 
-/// An error if a number is not in its range.
+/// Returns an error if a number is not in its range.
 fn check_ranges(numbers: &[(&str, u64, u64, u64)]) -> Result<()> {
     numbers.iter().try_for_each(|&(name, value, least, most)| match value {
         value if (least..=most).contains(&value) => Ok(()),
@@ -391,8 +410,8 @@ impl Options for ReadOptions {
 }
 
 impl WriteOptions {
-    /// The default level of compression: the knee of the curve in `benches/records`. Lower levels give larger
-    /// files for integers; higher ones are much slower and save little.
+    /// The default level of compression, a compromise according to `benches/records`: lower levels give
+    /// larger files for integers; higher ones are much slower and save little.
     pub const DEFAULT_LEVEL: u32 = 2;
 }
 
@@ -405,27 +424,26 @@ impl Tuning {
     /// The default size of the aggregation buffer.
     pub const DEFAULT_AGGREGATION_BYTES: usize = 4 << 20;
 
-    /// The most bytes of a section, or of a part of one, that is buffered to be written with others, and
-    /// read with the headers. The same on all ranks. Beyond it, or beyond some KiB for each rank, an access
-    /// by every rank costs less than copying.
+    /// The largest section, or part of one, that is buffered to be written with others, and read with the
+    /// headers. The same on all ranks. Above it, or above some KiB for each rank, an access by every rank
+    /// costs less than copying.
     pub(super) fn small_bytes(&self, ranks: usize) -> usize {
         (self.aggregation_bytes / 8).min(SMALL_BYTES.max(ranks.saturating_mul(SMALL_BYTES_PER_RANK)))
     }
 
-    /// The bytes of a cache, where memory is limited.
+    /// The size of a cache, reduced if memory is limited.
     pub(super) fn bounded(&self, bytes: u64) -> u64 {
         if self.max_memory == 0 { bytes } else { bytes.min(self.max_memory / 4) }
     }
 
-    /// The bytes of each of the two halves of the memory that the ranks of a node share for small
-    /// sections. More than stays in a cache makes nothing faster: the pages of new memory cost as much
-    /// as writing them to the file.
+    /// The size of each half of the memory that the ranks of a node share for small sections. More than fits
+    /// a processor cache brings nothing: the pages of new memory cost as much as writing them to the file.
     pub(super) fn half_bytes(&self, ranks: usize) -> usize {
         4 * self.small_bytes(ranks)
     }
 
-    /// Takes the block size of the file for the bytes of a stripe, if these were not given. Blocks of a local file system are
-    /// no stripes, unless the user wants writers. The same on all ranks.
+    /// Uses the block size of the file as the stripe size if none was given. Blocks of a local file system
+    /// are not stripes, unless the user requests aggregators. The same on all ranks.
     pub(super) fn find_stripe(&mut self, block_bytes: u64) {
         if self.stripe_bytes == 0 {
             let stripe = if self.writers_per_node > 0 { block_bytes } else { stripes::of_block(block_bytes) };

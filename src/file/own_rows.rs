@@ -1,4 +1,4 @@
-//! Rows of each rank, of a dataset that another version of the program may have written.
+//! Reads each rank's rows of a dataset that another version of the program may have written.
 
 use super::collective::Collective;
 use super::reader::{DatasetHandle, Reader};
@@ -9,12 +9,13 @@ use scda_format::layout::product;
 use scda_ranks::partition::Partition;
 
 impl DatasetHandle {
-    /// Reads a dataset that is distributed along its first dimension, and that another version of the program may have written.
+    /// Reads a dataset that is distributed along its first dimension, and that another version of the program
+    /// may have written.
     ///
-    /// This rank has the next `rows` of its rows, those of lower ranks come before, and all ranks together have all. In memory, each row
-    /// has `components` items of `data_type`, a number, to which those in the file are converted. If the dataset has at most two dimensions and
-    /// another number of components, those that both have are read, and the others keep their values. Returns the number of
-    /// components in the file.
+    /// This rank gets the next `rows` rows after those of lower ranks; all ranks together get all rows. In
+    /// memory, each row has `components` items of `data_type`, a number type, to which the items in the file
+    /// are converted. If the dataset has at most two dimensions and another number of components, those that
+    /// both have are read, and the others keep their values. Returns the number of components in the file.
     ///
     /// ```
     /// # use scda::{DataType, Dataset, IndexBox, ReadOptions, Reader, Solo, WriteOptions, Writer};
@@ -39,8 +40,9 @@ impl DatasetHandle {
     /// ```
     ///
     /// # Errors
-    /// `Argument` if the dataset has another number of rows than all ranks together, or more dimensions and other components, for a type that
-    /// is no number, and for data of another size; `Range` for a number that the type does not have; those of [`Self::read`].
+    /// `Argument` if the ranks together pass another number of rows than the dataset has, if a dataset of
+    /// more than two dimensions has other components, if the type is not a number, or if `data` has another
+    /// size; `Range` for a number that does not fit the type; the errors of [`Self::read`].
     pub fn read_own_rows(
         &self,
         file: &mut Reader,
@@ -77,7 +79,7 @@ impl DatasetHandle {
         Ok(stored)
     }
 
-    /// The number of components, if these rows and components can be read.
+    /// The number of components in the file, after checking that these rows and components can be read.
     fn components(&self, rows: u64, components: u64) -> Result<u64> {
         let name = &self.name;
         let Some((&found, inner)) = self.shape.split_first() else {

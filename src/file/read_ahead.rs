@@ -1,4 +1,5 @@
-//! The read-ahead buffer: the next bytes of the file, the same on all ranks, whether they read them together or separately.
+//! The read-ahead buffer: the next bytes of the file, the same on all ranks, whether they read them together
+//! or separately.
 
 use super::double_buffer::DoubleBuffer;
 use super::options::Tuning;
@@ -9,44 +10,46 @@ use scda_base::numbers::to_usize;
 use scda_storage::ParallelFile;
 use std::ops::Range;
 
-/// The bytes that are read ahead first, when nothing is known of what follows, and up to the end of a page.
+/// The size of the first read, when nothing is known of what follows. It is extended to the end of a page.
 const FIRST_BYTES: u64 = 4096;
-/// The most bytes of what rank 0 has read ahead that it sends to all.
+/// The most bytes of its buffer that rank 0 sends to all.
 const MOST_SENT: u64 = 2 * FIRST_BYTES;
-/// Up to this number of ranks, each reads everything for itself, which takes less time than sending the bytes.
+/// Up to this number of ranks, each reads everything itself, which takes less time than sending the bytes.
 /// Measured with `benches`.
 const NEVER_SHARING: usize = 2;
-/// Up to this number of ranks, each reads for itself until they have read `LONG_WALK` bytes: before, finding
-/// memory to share would cost more than it saves.
+/// Up to this number of ranks, each reads everything itself until `LONG_WALK` bytes were read: before that,
+/// finding shared memory costs more than it saves.
 const SHARING_LATE: usize = 4;
-/// From this number of bytes on, finding shared memory is worth it for up to `SHARING_LATE` ranks. Measured with `benches`.
+/// From this number of bytes on, finding shared memory pays for up to `SHARING_LATE` ranks. Measured with
+/// `benches`.
 const LONG_WALK: u64 = 1 << 20;
-/// Where the ranks read into memory that they share, each reads at least this number of bytes.
+/// When ranks read into shared memory, each reads at least this many bytes.
 const LEAST_BYTES_PER_RANK: u64 = 32 << 10;
 
-/// A range of the file that all ranks have in memory, the same on all.
+/// A range of the file that all ranks have in memory.
 pub struct ReadAheadBuffer {
     /// Offset in the file.
     start: u64,
     length: u64,
     memory: ReadAheadBytes,
-    /// Whether each rank reads for itself what is not in shared memory; else rank 0 does, and sends it to all.
+    /// Whether each rank reads for itself if there is no shared memory; otherwise rank 0 reads, and sends the
+    /// bytes to all.
     reads_alone: bool,
-    /// Whether the ranks may find memory that they share: not if they tried, or are few.
+    /// Whether the ranks may still look for shared memory: not if they have tried, or are few.
     may_share: bool,
-    /// The bytes read until now.
+    /// The number of bytes read so far.
     walked: u64,
     /// The most bytes to read ahead.
     limit: u64,
 }
 
-/// Where the bytes are.
+/// Where the bytes are kept.
 enum ReadAheadBytes {
-    /// On every rank.
+    /// On every rank, in its own memory.
     Own(Vec<u8>),
-    /// In memory that all ranks see.
+    /// In memory that all ranks share.
     Shared(DoubleBuffer),
-    /// On every node, in memory that its ranks see.
+    /// On every node, in memory that its ranks share.
     OnNodes(DoubleBuffer, NodeTeam),
 }
 
@@ -68,7 +71,7 @@ impl ReadAheadBuffer {
         self.start + self.length
     }
 
-    /// Where these bytes of the file are in the window, if it holds all of them.
+    /// Where these bytes of the file are in the buffer, if it has all of them.
     #[inline]
     fn find(&self, offset: u64, length: u64) -> Option<Range<usize>> {
         let start = offset.checked_sub(self.start)?;
@@ -76,13 +79,13 @@ impl ReadAheadBuffer {
         Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     }
 
-    /// These bytes of the file, if the window holds all of them.
+    /// These bytes of the file, if the buffer has all of them.
     #[inline]
     pub fn get(&self, offset: u64, length: u64) -> Option<&[u8]> {
         self.find(offset, length).map(|range| self.bytes(range))
     }
 
-    /// Bytes that the window holds.
+    /// Bytes of the buffer.
     #[inline]
     fn bytes(&self, range: Range<usize>) -> &[u8] {
         match &self.memory {
@@ -91,12 +94,12 @@ impl ReadAheadBuffer {
         }
     }
 
-    /// These bytes of the file, which it must have. Collective: if the window does not hold them, it is
-    /// moved so that it begins with them.
+    /// These bytes of the file, which the file must have. If the buffer does not have all of them, it is
+    /// filled again, beginning with them. Collective.
     ///
-    /// As long as one window follows the other the file is being walked, and they double in size; with more
-    /// than a few ranks the longer ones are read into memory that all see, if there is any. A jump over
-    /// data begins anew with a small window.
+    /// As long as each range follows the previous one, the file is being walked, and the ranges double in
+    /// size. With more than a few ranks, long ones are read into shared memory, if there is any. After a jump
+    /// over data, the size starts small again.
     #[inline(always)]
     pub fn cover(
         &mut self,
@@ -117,7 +120,7 @@ impl ReadAheadBuffer {
         Ok(self.bytes(range))
     }
 
-    /// Reads what the window does not hold.
+    /// Reads what the buffer does not have.
     #[cold]
     fn advance(
         &mut self,
@@ -128,7 +131,7 @@ impl ReadAheadBuffer {
         offset: u64,
         length: u64,
     ) -> Result<(), Failure> {
-        // A step over a padding, or over what is no longer than the window, is no jump.
+        // Skipping a padding, or no more bytes than the buffer has, is not a jump.
         let near = self.end() + self.length;
         let follows = self.length > 0 && (self.start..=near).contains(&offset);
         let ahead = if follows { 2 * self.length } else { first_bytes(offset) };
@@ -146,7 +149,7 @@ impl ReadAheadBuffer {
             ReadAheadBytes::Own(_) => u64::MAX,
         };
         let bytes = bytes.min(room).min(file_size - offset);
-        // Ranks that see different files, or a file that changes, notice it here at the latest.
+        // Here at the latest it is noticed if ranks see different files, or the file changes.
         team.note_counts(Topic::ReadAhead, &[offset, bytes]);
         match &mut self.memory {
             ReadAheadBytes::Shared(turns) => read_together(turns, team, file, offset, bytes)?,
@@ -163,20 +166,22 @@ impl ReadAheadBuffer {
         Ok(())
     }
 
-    /// Makes room for [`Self::receive`]. Whether bytes can be received is the same on all ranks: not into shared memory.
+    /// Prepares for [`Self::receive`]. Returns whether bytes can be received, which is the same on all ranks:
+    /// not into shared memory.
     pub fn expect(&mut self) -> Result<bool> {
         let ReadAheadBytes::Own(own) = &mut self.memory else { return Ok(false) };
         grow(own, to_usize(MOST_SENT))?;
         Ok(true)
     }
 
-    /// What the window has from this offset on, if it is to be sent.
+    /// The bytes of the buffer from this offset on, if they are to be sent.
     pub fn to_send(&self, offset: u64) -> &[u8] {
         let length = self.end().saturating_sub(offset).min(MOST_SENT);
         self.get(offset, length).unwrap_or_default()
     }
 
-    /// Becomes a window of `length` bytes from this offset on, which rank 0 has and sends. Collective, after [`Self::expect`].
+    /// Fills the buffer with `length` bytes from this offset on, which rank 0 has and sends. Collective,
+    /// after [`Self::expect`].
     pub fn receive(&mut self, agreed: &Agreed<'_>, offset: u64, length: u64, sent: &[u8]) -> Result<()> {
         self.length = 0;
         let ReadAheadBytes::Own(own) = &mut self.memory else { return Err(missed()) };
@@ -190,7 +195,7 @@ impl ReadAheadBuffer {
         Ok(())
     }
 
-    /// Looks for memory that all ranks see, or the ranks of each node. Collective.
+    /// Looks for memory that all ranks share, or that the ranks of each node share. Collective.
     fn share(&mut self, team: &mut Team, params: &Tuning) -> Result<(), Failure> {
         let (turns, mine) = split(DoubleBuffer::share(&team.agree(Ok(()))?, params));
         let agreed = team.agree(mine)?;
@@ -210,19 +215,19 @@ impl ReadAheadBuffer {
     }
 }
 
-/// The bytes that are read ahead first: up to the end of a page. Metadata that bring the data of a dataset to a boundary of pages are read
-/// with the header after them, which ends there.
+/// The size of the first read: up to the end of a page. Metadata that align the data of their dataset to a
+/// page are then read together with the next header, which ends there.
 fn first_bytes(offset: u64) -> u64 {
     (offset + FIRST_BYTES).next_multiple_of(FIRST_BYTES) - offset
 }
 
-/// The error if the window does not have the bytes that it covers.
+/// The error if the buffer lacks bytes that it should have.
 #[cold]
 pub fn missed() -> Error {
     Error::new(ErrorKind::Internal, "the window misses what it covers")
 }
 
-/// Reads bytes of the file into the next half of the shared memory, each rank a range of them.
+/// Reads bytes of the file into the next half of the shared memory; each rank reads a range of them.
 fn read_together(
     turns: &mut DoubleBuffer,
     team: &mut Team,
@@ -233,7 +238,7 @@ fn read_together(
     let step = bytes.div_ceil(team.size() as u64).max(LEAST_BYTES_PER_RANK);
     let from = (team.rank() as u64).saturating_mul(step).min(bytes);
     let to = from.saturating_add(step).min(bytes);
-    // At most the bytes of a half.
+    // These fit one half.
     let range = to_usize(from)..to_usize(to);
     let read = if from < to { file.read_at(offset + from, turns.own_next(range)) } else { Ok(()) };
     turns.meet(team, read)?;
@@ -258,7 +263,7 @@ fn read_on_nodes(
         if agreed.comm().rank() == 0 {
             mine = file.read_at(offset, text);
         }
-        // After an error, too: the others wait for it.
+        // Called after an error as well, because the other ranks wait for it.
         mine = mine.and(nodes.broadcast_to_leaders(&agreed, text));
     }
     turns.meet(team, mine)?;
@@ -266,11 +271,11 @@ fn read_on_nodes(
     Ok(())
 }
 
-/// Memory for `bytes` bytes of a window that becomes as long as `walk`.
+/// Memory for `bytes` bytes, when the buffer is to grow to `walk` bytes.
 fn make_room(own: &mut Vec<u8>, bytes: u64, walk: u64) -> Result<&mut [u8]> {
     let bytes = to_usize(bytes);
     if own.len() < bytes {
-        // All memory of the walk at once: the system clears it, and no old contents are copied.
+        // Allocates all memory of the walk at once: the system clears it, and no old contents are copied.
         *own = zeroed(bytes.max(to_usize(walk)))?;
     }
     Ok(&mut own[..bytes])
@@ -284,7 +289,7 @@ fn broadcast(
     offset: u64,
     bytes: u64,
 ) -> Result<(), Failure> {
-    // One byte more tells the others whether rank 0 could read.
+    // The additional byte tells the other ranks whether rank 0 could read.
     let made = resize(own, bytes.saturating_add(1));
     let agreed = team.agree(made)?;
     let Some((failed, text)) = own.split_last_mut() else { return Err(missed().into()) };
@@ -295,7 +300,7 @@ fn broadcast(
         return Ok(());
     }
     team.agree(read)?;
-    // Rank 0 had an error to agree on.
+    // Rank 0 should have had an error to agree on.
     Err(Error::new(ErrorKind::Internal, "an error of reading was lost").into())
 }
 
@@ -305,7 +310,7 @@ mod tests {
     use scda_ranks::run_on_threads;
     use scda_storage::double::Double;
 
-    /// Under Miri and the thread sanitizer it shows that the meetings of the ranks keep them apart, too.
+    /// Run by Miri and the thread sanitizer, it also shows that the ranks are properly synchronized.
     #[test]
     fn all_ranks_see_what_each_has_read() {
         let params = Tuning::default();

@@ -10,30 +10,30 @@ use scda_codec::ElementEncoder;
 use scda_format::COUNT_BYTES;
 use scda_ranks::Partition;
 
-/// The points of a section at which it is tried whether compression makes it smaller. They are points
-/// among the bytes of all elements, so that nothing depends on who has them.
+/// The points of a section at which compression is tried. They are positions among the bytes of all elements,
+/// so that nothing depends on the partition.
 pub struct Sample {
-    /// The bytes of all elements.
+    /// The size of all elements.
     total: u64,
     points: u64,
     /// The most bytes that are tried at a point.
     piece: u64,
-    /// Whether the section is so small that it is better compressed as a whole, unless it is noise.
+    /// Whether the section is so small that all of it is compressed, unless it is noise.
     is_small: bool,
 }
 
-/// Of a section the part in this many is tried, if that is within the bounds.
+/// One in this many bytes of a section is sampled, within the bounds below.
 const SAMPLED_PART: u64 = 32;
 const MIN_SAMPLE_BYTES: u64 = 1 << 13;
 const MAX_SAMPLE_BYTES: u64 = 1 << 18;
-/// Fewer would miss differences between parts of a section; more add nothing.
+/// Fewer points would miss differences between parts of a section; more would add nothing.
 const MIN_POINTS: u64 = 4;
 const MAX_POINTS: u64 = 128;
-/// Larger elements are tried in pieces: shorter pieces compress worse than the element would.
+/// The most bytes of an element that are tried. Shorter samples compress worse than the element would.
 const MAX_PIECE_BYTES: u64 = 1 << 15;
-/// A section is plain if the sample grows by a part in this many.
+/// The section is not compressed if the sample grows by more than one part in this many.
 const CLEARLY: u64 = 16;
-/// Costs are ratios in this unit.
+/// The unit of costs, which are ratios.
 const UNIT: u64 = 1 << 16;
 
 impl Sample {
@@ -53,17 +53,17 @@ impl Sample {
         Some(Self { total, points: (bytes / piece).min(MAX_POINTS), piece, is_small })
     }
 
-    /// The first byte of the section after or at point `k`: somewhere in the `k`th of equal parts, so that no
-    /// period of the data hides from it.
+    /// The first byte of the section at or after point `k`: somewhere in the `k`th of equal parts, so that no
+    /// periodic data escape the sample.
     fn point(&self, k: u64) -> u64 {
-        // A fraction of 2^32: the golden ratio's multiples are spread evenly.
+        // Multiples of the golden ratio, as a fraction of 2^32, are evenly spread.
         let within = (k + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let point = u128::from(self.total) * u128::from(k << 32 | within) / u128::from(self.points << 32);
-        // Below the total.
+        // It is less than the total.
         u64::try_from(point).unwrap_or(u64::MAX)
     }
 
-    /// What is looked at of the elements at those points that are among this rank's bytes, each with the size of its element.
+    /// The sampled bytes at those points that are among this rank's bytes, each with the size of its element.
     fn pieces<'a>(
         &'a self,
         source: Source<'a>,
@@ -71,7 +71,7 @@ impl Sample {
         bytes: Partition,
     ) -> impl Iterator<Item = (&'a [u8], u64)> {
         let points = (0..self.points).filter_map(move |k| self.point(k).checked_sub(bytes.offset));
-        // The element that was looked at last, and where it begins among this rank's bytes.
+        // The previous element, and where it begins among this rank's bytes.
         let (mut index, mut start) = (0, 0);
         points.take_while(move |&point| point < bytes.count).map(move |point| {
             match sizes {
@@ -89,7 +89,7 @@ impl Sample {
             let size = sizes.size(index);
             let length = size.min(self.piece);
             let first = (point - start).min(size - length);
-            // The memory was checked: all fits it.
+            // The memory was checked against the sizes.
             let range = |start: u64| {
                 let start = to_usize(start);
                 start..start.saturating_add(to_usize(length))
@@ -102,15 +102,15 @@ impl Sample {
         })
     }
 
-    /// Whether the sum of the costs at all points says that compression makes the section larger.
+    /// Whether the sum of the costs at all points means that compression makes the section larger.
     pub fn says_larger(&self, costs: u64) -> bool {
         costs > self.points * (UNIT + UNIT / CLEARLY)
     }
 }
 
 impl Encoders {
-    /// The sum of the costs at those points of a sample that are among this rank's bytes: encoded
-    /// bytes for each byte.
+    /// The sum of the costs at those points that are among this rank's bytes; a cost is the number of encoded
+    /// bytes per byte.
     pub fn try_sample(
         &mut self,
         params: &WriteOptions,
@@ -123,9 +123,9 @@ impl Encoders {
             let mut costs = 0;
             for (piece, size) in sample.pieces(source, sizes, bytes) {
                 let length = piece.len() as u64;
-                // Each element takes an entry more than when it is plain.
+                // A compressed element has one size entry more.
                 let entry = COUNT_BYTES as u64 * length / size;
-                // If byte frequencies decide, nothing is encoded.
+                // If byte counts decide, nothing is encoded.
                 let estimate = ElementEncoder::estimate(piece) as u64;
                 let encoded = if estimate + entry > length + length / CLEARLY {
                     estimate
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn entries_count_as_bytes() {
-        // Three bits of each byte are noise: a short element saves less than its entry takes.
+        // Three bits of each byte are noise: a short element saves less than its size entry takes.
         let data: Vec<u8> = noise(1 << 18).iter().map(|byte| byte & 7).collect();
         for (size, is_larger) in [(96, true), (4096, false)] {
             let sizes = vec![size; data.len() / size as usize];

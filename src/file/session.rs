@@ -1,4 +1,4 @@
-//! An open file: operations on all ranks, and what happens when one fails.
+//! An open file: runs operations on all ranks, and closes the file when one fails.
 
 use super::team::{Failure, Team};
 use scda_base::error::{Error, Result};
@@ -7,29 +7,29 @@ use scda_base::memory::AllowanceGuard;
 
 /// The state of a file that is open for writing or reading.
 ///
-/// It ends by closing, which is a collective of its own, by [`Self::abandon`] after an error that all ranks know, or by
-/// [`Self::drop_alone`] where this rank leaves and the others may not. ([`Writer::forget`](crate::Writer::forget) only drops
-/// it: nothing more is written.)
+/// It ends with closing, which is a collective of its own; with [`Self::abandon`] after an error that all
+/// ranks know; or with [`Self::drop_alone`] if this rank leaves without the others.
+/// ([`Writer::forget`](crate::Writer::forget) only drops it: nothing more is written.)
 pub trait SessionState {
     /// The ranks of the file.
     fn team(&mut self) -> &mut Team;
-    /// Whether a process that is forked off may use a copy of it.
+    /// Whether a forked process may use a copy of it.
     fn works_after_fork(&mut self) -> bool;
     /// Whether the ranks agree in every call.
     fn checks_every_call(&self) -> bool;
-    /// An operation begins: what another one has begun is completed. Collective.
+    /// Begins an operation by completing what an earlier one has begun. Collective.
     fn begin(&mut self) -> Result<(), Failure> {
         Ok(())
     }
-    /// Limits the memory of an operation that begins: see [`Tuning::max_memory`](crate::Tuning::max_memory).
+    /// Limits the memory of the operation that begins: see [`Tuning::max_memory`](crate::Tuning::max_memory).
     fn limit_memory(&self) -> Option<AllowanceGuard> {
         None
     }
-    /// Whether the file stays open after an error: then the state is as before the operation that failed.
+    /// Whether the file stays open after an error; then the state is as before the failed operation.
     fn survives(&mut self, failure: &Failure) -> bool;
     /// Closes the file after an error that all ranks know.
     fn abandon(self, error: &Error);
-    /// Leaves the file, because its owner was dropped without closing it: without the other ranks.
+    /// Leaves the file without the other ranks, because its owner was dropped without closing it.
     fn drop_alone(self);
 }
 
@@ -41,7 +41,7 @@ pub trait OpenFile {
     fn session(&mut self) -> &mut Session<Self::State>;
 }
 
-/// An operation that has begun, until [`Session::end`].
+/// An operation, until [`Session::end`].
 #[must_use]
 pub struct Call {
     /// Limits the memory of the operation.
@@ -52,9 +52,9 @@ pub struct Call {
 /// A file that is open until it is closed, or until an operation fails.
 pub struct Session<S: SessionState> {
     state: Option<S>,
-    /// The error that has closed the file.
+    /// The error that closed the file.
     closed_by: Option<Error>,
-    /// The process that opened it.
+    /// The process that opened the file.
     process: Process,
 }
 
@@ -64,7 +64,7 @@ impl<S: SessionState> Drop for Session<S> {
             if self.process.is_this() || state.works_after_fork() {
                 state.drop_alone();
             } else {
-                // What the parent has, such as its locks and threads, is not for this process to give back.
+                // This process must not release what its parent has, such as locks and threads.
                 std::mem::forget(state);
             }
         }
@@ -76,7 +76,7 @@ impl<S: SessionState> Session<S> {
         Self { state: Some(state), closed_by: None, process: Process::this() }
     }
 
-    /// The state, if the file is open and not one of the process that this one was forked off from.
+    /// The state, if the file is open, and was not opened by a process from which this one was forked.
     #[inline(always)]
     fn usable(&mut self) -> Result<&mut S> {
         let state = self.state.as_mut().ok_or_else(closed)?;
@@ -93,17 +93,17 @@ impl<S: SessionState> Session<S> {
         self.state.as_ref()
     }
 
-    /// As [`Self::state`], to change what concerns this rank alone.
+    /// Like [`Self::state`], for changes that concern this rank alone.
     pub fn state_mut(&mut self) -> Option<&mut S> {
         self.state.as_mut()
     }
 
-    /// The error that has closed the file.
+    /// The error that closed the file.
     pub fn closed_by(&self) -> Option<&Error> {
         self.closed_by.as_ref()
     }
 
-    /// Runs an operation of this rank alone. If it fails, the file stays open.
+    /// Runs an operation on this rank alone. If it fails, the file stays open.
     pub fn locally<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T>) -> Result<T> {
         let state = self.usable()?;
         let _limited = state.limit_memory();
@@ -111,7 +111,7 @@ impl<S: SessionState> Session<S> {
         result.map_err(|error| error.in_file(state.team().file_name()))
     }
 
-    /// Runs an operation between [`Self::begin`] and [`Self::end`].
+    /// Runs an operation, as [`Self::begin`] and [`Self::end`] do around it.
     #[inline]
     pub fn operate<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T, Failure>) -> Result<T> {
         let (state, call) = self.begin()?;
@@ -119,14 +119,14 @@ impl<S: SessionState> Session<S> {
         self.end(&call, result)
     }
 
-    /// An operation begins: what the caller does with the state until [`Self::end`].
+    /// Begins an operation. The caller may use the state until [`Self::end`].
     ///
     /// # Errors
-    /// If the file is closed, or what another call has begun fails now.
+    /// If the file is closed, or if what an earlier call has begun fails now.
     #[inline(always)]
     pub fn begin(&mut self) -> Result<(&mut S, Call)> {
         let state = self.usable()?;
-        // A rank that is alone has nobody to wait for with an error of its own, be it from before.
+        // A rank that is alone need not wait to report its own error, even an earlier one.
         let is_alone = state.team().is_alone();
         if is_alone && state.team().has_deferred() {
             let failure = state.team().take_deferred();
@@ -136,11 +136,11 @@ impl<S: SessionState> Session<S> {
         if let Err(failure) = state.begin() {
             return Err(self.failed(failure));
         }
-        // It is there: nothing above takes it out.
+        // `usable` has checked that it is there.
         Ok((self.state.as_mut().ok_or_else(closed)?, call))
     }
 
-    /// An operation ends. If it has failed, all ranks close the file, unless it survives errors.
+    /// Ends an operation. If it failed, all ranks close the file, unless the file survives errors.
     #[inline(always)]
     pub fn end<T>(&mut self, call: &Call, result: Result<T, Failure>) -> Result<T> {
         let Some(state) = &mut self.state else { return Err(closed()) };
@@ -174,7 +174,7 @@ impl<S: SessionState> Session<S> {
         error
     }
 
-    /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.
+    /// Closes the file on all ranks, because of an error that this rank found in an argument.
     pub fn fail(&mut self, error: Error) -> Error {
         match self.usable() {
             Ok(_) => self.abandon(Failure::Mine(error)),
@@ -182,15 +182,15 @@ impl<S: SessionState> Session<S> {
         }
     }
 
-    /// Notes an error of this rank: all ranks fail with it when they next agree. A rank that is alone fails in
-    /// its next operation.
+    /// Records an error of this rank, which all ranks return when they next agree. A rank that is alone
+    /// returns it from its next operation.
     pub fn refuse(&mut self, error: Error) {
         if let Some(state) = &mut self.state {
             state.team().defer(Err(error));
         }
     }
 
-    /// Takes the state out, to close the file.
+    /// Takes the state, to close the file.
     pub fn take(&mut self) -> Result<S> {
         self.usable()?;
         self.state.take().ok_or_else(closed)
@@ -202,7 +202,7 @@ impl<S: SessionState> Session<S> {
     }
 }
 
-/// Which rank this one is, and of how many.
+/// The number of this rank, and the number of ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct ThisRank {
     /// This rank.

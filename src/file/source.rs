@@ -5,7 +5,7 @@ use scda_base::numbers::to_usize;
 use scda_format::layout::{product, sum};
 use std::ops::Range;
 
-/// Elements in memory of their own, to be written.
+/// Elements to be written, each in memory of its own.
 pub trait Elements: Sync {
     /// The number of elements.
     fn count(&self) -> usize;
@@ -22,11 +22,11 @@ impl<T: AsRef<[u8]> + Sync> Elements for Vec<T> {
     }
 }
 
-/// Elements in memory of their own, to be read into.
+/// Memory for elements to be read, each in memory of its own.
 pub trait ElementsMut {
     /// The number of elements.
     fn count(&self) -> usize;
-    /// The memory of one element, of its size in bytes; `None` to skip the element.
+    /// The memory of one element, which has the element's size in bytes; `None` to skip the element.
     fn element_mut(&mut self, index: usize) -> Option<&mut [u8]>;
 }
 
@@ -39,17 +39,17 @@ impl<T: AsMut<[u8]>> ElementsMut for Vec<T> {
     }
 }
 
-/// This rank's data to write.
+/// This rank's data to be written.
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
-    /// One element after the other in one piece of memory.
+    /// Consecutive elements in contiguous memory.
     Contiguous(&'a [u8]),
     /// Each element in memory of its own: the paper's indirect addressing.
     Indirect(&'a dyn Elements),
 }
 
 impl<'a> Source<'a> {
-    /// All data, if they lie in one piece of memory.
+    /// The data, if they are contiguous in memory.
     #[must_use]
     pub fn contiguous(&self) -> &'a [u8] {
         match *self {
@@ -59,11 +59,11 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Memory for this rank's data to read.
+/// Memory for this rank's data to be read.
 pub enum Sink<'a> {
-    /// One element after the other in one piece of memory.
+    /// Consecutive elements in contiguous memory.
     Contiguous(&'a mut [u8]),
-    /// Each element into memory of its own: the paper's indirect addressing.
+    /// Each element in memory of its own: the paper's indirect addressing.
     Indirect(&'a mut dyn ElementsMut),
     /// The data of this rank are not wanted.
     Skip,
@@ -72,11 +72,11 @@ pub enum Sink<'a> {
 /// The sizes of this rank's elements in bytes.
 #[derive(Clone, Copy, Debug)]
 pub enum Sizes<'a> {
-    /// This many elements of the same size each.
+    /// Elements of equal size.
     Fixed {
         /// The number of elements.
         count: u64,
-        /// The bytes of each.
+        /// The size of each in bytes.
         size: u64,
     },
     /// A size for each element.
@@ -88,13 +88,13 @@ impl Sizes<'_> {
     #[must_use]
     pub fn count(&self) -> usize {
         match self {
-            // More elements than can be addressed are caught when the memory is compared.
+            // If there are more elements than can be addressed, comparing the memory reports it.
             Self::Fixed { count, .. } => to_usize(*count),
             Self::Each(sizes) => sizes.len(),
         }
     }
 
-    /// The bytes of an element.
+    /// The size of an element in bytes.
     #[must_use]
     pub fn size(&self, index: usize) -> u64 {
         match self {
@@ -103,13 +103,13 @@ impl Sizes<'_> {
         }
     }
 
-    /// The size of an element for which there is memory.
+    /// The size of an element whose memory exists.
     #[must_use]
     pub fn bytes(&self, index: usize) -> usize {
         to_usize(self.size(index))
     }
 
-    /// All bytes.
+    /// The size of all elements in bytes.
     ///
     /// # Errors
     /// `Range` if their sum exceeds 63 bits.
@@ -133,13 +133,13 @@ fn too_many_bytes() -> Error {
     Error::range("the sum of the sizes of the elements exceeds 63 bits")
 }
 
-/// The memory for all elements has another size.
+/// The error for memory that does not have the size of all elements.
 #[cold]
 fn wrong_length(found: usize, expected: u64) -> Error {
     Error::argument(format!("data: found {found} bytes, expected {expected}"))
 }
 
-/// Elements that lie one after the other: their indices, and their bytes.
+/// Consecutive elements: their indices, and their bytes.
 pub(crate) struct Batch {
     pub elements: Range<usize>,
     pub bytes: u64,
@@ -168,13 +168,13 @@ pub(crate) fn batches(sizes: Sizes<'_>, elements: Range<usize>, most: u64) -> im
     })
 }
 
-/// The memory that belongs to an element is not of its size.
+/// The error for memory that does not have the size of its element.
 #[cold]
 fn mismatch(what: &str, index: usize, found: usize, expected: u64) -> Error {
     Error::argument(format!("{what} {index}: found {found} bytes of memory, expected {expected}"))
 }
 
-/// An error if memory of this length is not for elements of these sizes.
+/// Returns an error if memory of this length does not fit elements of these sizes.
 #[inline(always)]
 fn check_length(found: usize, sizes: Sizes<'_>) -> Result<()> {
     match sizes {
@@ -183,14 +183,14 @@ fn check_length(found: usize, sizes: Sizes<'_>) -> Result<()> {
     }
 }
 
-/// As [`check_length`], by the sum of all sizes.
+/// Like [`check_length`], by summing all sizes.
 #[inline(never)]
 fn check_total(found: usize, sizes: Sizes<'_>) -> Result<()> {
     let expected = sizes.total()?;
     if found as u64 == expected { Ok(()) } else { Err(wrong_length(found, expected)) }
 }
 
-/// An error if the memory of an element is not of its size.
+/// Returns an error if the memory of an element does not have the element's size.
 fn check_elements(elements: &dyn Elements, sizes: Sizes<'_>) -> Result<()> {
     check_count(elements.count(), sizes)?;
     (0..sizes.count()).try_for_each(|index| {
@@ -199,7 +199,7 @@ fn check_elements(elements: &dyn Elements, sizes: Sizes<'_>) -> Result<()> {
     })
 }
 
-/// As [`check_elements`].
+/// Like [`check_elements`].
 fn check_elements_mut(elements: &mut dyn ElementsMut, sizes: Sizes<'_>) -> Result<()> {
     check_count(elements.count(), sizes)?;
     (0..sizes.count()).try_for_each(|index| match elements.element_mut(index) {
@@ -210,7 +210,7 @@ fn check_elements_mut(elements: &mut dyn ElementsMut, sizes: Sizes<'_>) -> Resul
     })
 }
 
-/// An error unless `found` is the number of these sizes.
+/// Returns an error unless `found` is the number of sizes.
 fn check_count(found: usize, sizes: Sizes<'_>) -> Result<()> {
     let expected = sizes.count();
     if found == expected {
@@ -223,7 +223,7 @@ impl<'a> Source<'a> {
     /// No data.
     pub const EMPTY: Source<'static> = Source::Contiguous(&[]);
 
-    /// An error if the memory is not of these sizes.
+    /// Returns an error if the memory does not match these sizes.
     ///
     /// # Errors
     /// `Argument`.
@@ -235,10 +235,10 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Hands out the data in pieces, in order.
+    /// Passes the data to `each` in contiguous parts, in order.
     ///
     /// # Errors
-    /// The first that `each` returns.
+    /// The first error that `each` returns.
     pub(super) fn for_each_run(&self, mut each: impl FnMut(&'a [u8]) -> Result<()>) -> Result<()> {
         match *self {
             Self::Contiguous(data) => each(data),
@@ -261,12 +261,12 @@ impl<'a> Source<'a> {
 }
 
 impl Sink<'_> {
-    /// Whether nothing is wanted.
+    /// Whether the data are to be skipped.
     pub(super) fn is_skip(&self) -> bool {
         matches!(self, Self::Skip)
     }
 
-    /// An error if the memory is not of these sizes.
+    /// Returns an error if the memory does not match these sizes.
     ///
     /// # Errors
     /// `Argument`.
@@ -279,8 +279,8 @@ impl Sink<'_> {
         }
     }
 
-    /// The memory of one element, of `size` bytes at `offset` of this rank's data; `None` to skip it.
-    /// The memory was checked.
+    /// The memory of one element, of `size` bytes at `offset` of this rank's data; `None` to skip it. The
+    /// memory must have been checked.
     pub(super) fn element(&mut self, index: usize, offset: u64, size: u64) -> Option<&mut [u8]> {
         match self {
             Self::Contiguous(data) => {

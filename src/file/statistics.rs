@@ -5,46 +5,47 @@ use scda_base::environment::Environment;
 use scda_base::error::Result;
 use std::time::Duration;
 
-/// What writing or reading took on this rank since the file was opened: where the time goes.
+/// How this rank has spent its time writing or reading, since the file was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Meeting the other ranks to agree, which waits for the slowest.
+    /// Time to agree with the other ranks, including the wait for the slowest one.
     pub agreeing: Duration,
-    /// Bytes that were copied for the thread that writes in the background.
+    /// Bytes that were copied for the background thread.
     pub copied_bytes: u64,
-    /// Copying them.
+    /// Time to copy them.
     pub copying: Duration,
-    /// Waiting for that thread: for room, because [`WriteOptions::background_bytes`](crate::WriteOptions::background_bytes) did not suffice, or
-    /// until all was written.
+    /// Time to wait for that thread: for memory, because
+    /// [`WriteOptions::background_bytes`](crate::WriteOptions::background_bytes) was not enough, or until
+    /// everything was written.
     pub waiting: Duration,
-    /// Bytes that compression has made.
+    /// Bytes that compression has produced.
     pub encoded_bytes: u64,
-    /// Compressing, by the calls.
+    /// Time to compress, within calls.
     pub encoding: Duration,
     /// Bytes that this rank has written to the file.
     pub written_bytes: u64,
-    /// Writing and summing up, by the calls or by the thread.
+    /// Time to write and compute checksums, by calls or by the background thread.
     pub writing: Duration,
-    /// Bringing the file to stable storage, by the calls or by the thread.
+    /// Time to bring the file to stable storage, by calls or by the background thread.
     pub syncing: Duration,
     /// Bytes that this rank has read from the file.
     pub read_bytes: u64,
-    /// Reading them.
+    /// Time to read them.
     pub reading: Duration,
-    /// Bytes that decompression has made.
+    /// Bytes that decompression has produced.
     pub decoded_bytes: u64,
-    /// Decompressing.
+    /// Time to decompress.
     pub decoding: Duration,
 }
 
 impl Statistics {
-    /// Whether a line is wanted for each file.
+    /// Whether a line is printed for each file.
     pub(super) fn are_wanted() -> bool {
         Environment::read().is_ok_and(|environment| environment.statistics == Some(true))
     }
 
-    /// The times of writing, each with its name.
+    /// The times of writing, with their names.
     pub(super) fn of_writing(&self) -> [(&'static str, Duration); 6] {
         let Self { agreeing, copying, waiting, encoding, writing, syncing, .. } = *self;
         let names = ["agree", "copy", "wait", "encode", "write", "sync"];
@@ -52,14 +53,14 @@ impl Statistics {
         names.map(|name| (name, times.next().unwrap_or_default()))
     }
 
-    /// The times of reading, each with its name.
+    /// The times of reading, with their names.
     pub(super) fn of_reading(&self) -> [(&'static str, Duration); 3] {
         [("agree", self.agreeing), ("read", self.reading), ("decode", self.decoding)]
     }
 }
 
-/// Agrees with the others, as a file is closed, and prints the line of the file on rank 0, if that wants one: the most of any rank. Ranks that want no
-/// statistics have none.
+/// Agrees on closing, and prints a line for the file on rank 0 if that wants it, with the maximum of all
+/// ranks. Ranks that want no statistics have none.
 pub(super) fn close<const N: usize>(
     team: &mut Team,
     mine: Result<()>,

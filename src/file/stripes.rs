@@ -8,70 +8,74 @@
 use scda_base::numbers::to_usize;
 use std::ops::Range;
 
-/// The most writers of a node that the library chooses by itself: a few streams use the network of a node, and each has a buffer.
+/// The most aggregators of a node that the library chooses: a few are enough for a node's network, and each
+/// needs a buffer.
 const MOST_WRITERS: u64 = 8;
-/// The most bytes of a buffer of one writer. Longer stripes are written in several steps.
+/// The most bytes in an aggregator's buffer. Longer stripes are written in several steps.
 const MOST_STEP_BYTES: u64 = 4 << 20;
-/// The most bytes of the buffers of all writers of a node.
+/// The most bytes in the buffers of all aggregators of a node.
 const MOST_BYTES: u64 = 32 << 20;
-/// The least bytes of a chunk of streams, a usual stripe of parallel file systems, and the most.
+/// The least and the most bytes of a chunk of streams; the least is a usual stripe of parallel file systems.
 const LEAST_CHUNK_BYTES: u64 = 1 << 20;
 const MOST_CHUNK_BYTES: u64 = 64 << 20;
-/// A step is a multiple of this number of bytes, unless a stripe is shorter.
+/// A step is a multiple of this size, unless a stripe is shorter.
 const PAGE_BYTES: u64 = 4096;
 
-/// The bytes of a chunk of streams that the library chooses: those of a stripe, but at least a usual one, because small chunks are
-/// many calls and many places on a disk, and at most 64 MiB, because readers of the sections pass over what is not filled.
+/// The size that the library chooses for chunks of streams: a stripe, but at least a usual one, because small
+/// chunks mean many calls and many places on a disk, and at most 64 MiB, because readers of the sections must
+/// skip unused bytes.
 ///
-/// How many nodes there are does not count: the same ranks would write other bytes where they are placed otherwise.
+/// It does not depend on the number of nodes: the bytes in the file must not depend on where ranks run.
 pub fn stream_chunk_bytes(stripe: u64) -> u64 {
     stripe.clamp(LEAST_CHUNK_BYTES, MOST_CHUNK_BYTES)
 }
 
-/// Shorter blocks are those of local file systems: the shortest stripe of Lustre.
+/// Shorter blocks are those of local file systems. This is the shortest stripe of Lustre.
 const LEAST_STRIPE_BYTES: u64 = 64 << 10;
 
-/// The bytes of a stripe where blocks have `block_bytes`; 0 if these are those of a local file system.
+/// The stripe size if a file has this block size; 0 if these are blocks of a local file system.
 pub fn of_block(block_bytes: u64) -> u64 {
     if block_bytes < LEAST_STRIPE_BYTES { 0 } else { block_bytes }
 }
 
-/// The writers of a node of `ranks` ranks, each with a piece of `piece` bytes, if these do not write their own.
+/// The number of aggregators of a node with `ranks` ranks, whose parts have `piece` bytes each; `None` if
+/// each rank writes its own.
 pub fn aggregators_of_node(wanted: u64, ranks: usize, piece: u64, stripe: u64) -> Option<usize> {
     let stripes = (ranks as u64).saturating_mul(piece).div_ceil(stripe.max(1));
     are_small(stripe, piece, 1).then(|| writers(wanted, ranks, stripes))
 }
 
-/// Whether `ranks` ranks have pieces of a section so small, on average, that it pays to collect them.
+/// Whether the parts that `ranks` ranks have of a section are so small, on average, that aggregation pays.
 pub fn are_small(stripe: u64, section_bytes: u64, ranks: usize) -> bool {
     section_bytes / (ranks as u64) < stripe
 }
 
-/// The most writers of a node of `ranks` ranks. `wanted` is what the user wants, or 0.
+/// The most aggregators of a node with `ranks` ranks. `wanted` is the number that the user requests, or 0.
 pub fn most_writers(wanted: u64, ranks: usize) -> usize {
     let most = if wanted == 0 { MOST_WRITERS } else { wanted };
     ranks.min(to_usize(most))
 }
 
-/// The writers of a node of `ranks` ranks, which together have `stripes` stripes of a section: unless the user wants another number,
-/// one for each stripe, up to 8.
+/// The number of aggregators of a node with `ranks` ranks that together have `stripes` stripes of a section:
+/// unless the user requests another number, one for each stripe, up to 8.
 pub fn writers(wanted: u64, ranks: usize, stripes: u64) -> usize {
     let needed = if wanted == 0 { stripes } else { wanted };
     most_writers(wanted, ranks).min(to_usize(needed)).max(1)
 }
 
-/// How many bytes a writer writes at once, of a stripe or of a part of it, if a node has at most `most_writers`.
+/// How many bytes an aggregator writes in one step, a stripe or a part of one, if a node has at most
+/// `most_writers`.
 pub fn step_bytes(stripe: u64, most_writers: usize) -> u64 {
     let most = MOST_STEP_BYTES.min(MOST_BYTES / most_writers.max(1) as u64);
     stripe.min((most / PAGE_BYTES * PAGE_BYTES).max(PAGE_BYTES))
 }
 
-/// The pieces of a section that the ranks of one node have: where they lie in the file, in their order.
+/// The runs of a section that the ranks of one node have: their places in the file, in order.
 pub struct NodeRuns<'a> {
     pub pieces: &'a [Range<u64>],
     /// The bytes of a stripe.
     pub stripe: u64,
-    /// The bytes that a writer writes at once.
+    /// The size of a step, which an aggregator writes at a time.
     pub step: u64,
 }
 
@@ -91,7 +95,7 @@ impl NodeRuns<'_> {
         self.runs().map(|run| run.end - run.start).sum()
     }
 
-    /// The stripe of this index among those in which the node has bytes.
+    /// The number of the stripe with this index among those in which the node has bytes.
     fn stripe(&self, mut index: u64) -> Option<u64> {
         for run in self.runs() {
             let length = run.end - run.start;
@@ -103,21 +107,21 @@ impl NodeRuns<'_> {
         None
     }
 
-    /// The steps in which one stripe is written.
+    /// The number of steps in which a stripe is written.
     fn steps(&self) -> u64 {
         self.stripe.div_ceil(self.step)
     }
 
-    /// How many rounds `writers` writers take, each of which writes one step in a round.
+    /// The number of rounds that `writers` aggregators take if each writes one step a round.
     pub fn rounds(&self, writers: usize) -> u64 {
         self.stripes().div_ceil(writers as u64) * self.steps()
     }
 
-    /// What one of the writers writes in a round, as a range of the file; not all bytes of it need be the node's.
+    /// The range of the file that an aggregator writes in a round. It may include bytes of other nodes.
     pub fn part(&self, round: u64, writer: usize, writers: usize) -> Range<u64> {
         let (all, steps) = (self.stripes(), self.steps());
         let most = all.div_ceil(writers as u64);
-        // Each writer has stripes that follow one another.
+        // Each aggregator has consecutive stripes.
         let (first, end) = (most * writer as u64, (most * (writer as u64 + 1)).min(all));
         let index = first.saturating_add(round / steps);
         let stripe = if index < end { self.stripe(index) } else { None };
@@ -127,7 +131,7 @@ impl NodeRuns<'_> {
     }
 }
 
-/// The rank of a writer of a node of `ranks` ranks: the writers are spread over the node.
+/// The rank of an aggregator on a node with `ranks` ranks: aggregators are spread over the node.
 pub fn writer_rank(writer: usize, writers: usize, ranks: usize) -> usize {
     writer * ranks / writers
 }
@@ -138,7 +142,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// What docs/administrators.md says.
+    /// As docs/administrators.md says.
     #[test]
     fn writers_follow_from_piece_stripe_and_node() {
         for (piece, stripe, ranks, expected) in [
@@ -151,19 +155,19 @@ mod tests {
             (MIB, 4 * MIB, 4, Some(1)),
             (MIB, 4 * MIB, 1, Some(1)),
             (10 * MIB, 4 * MIB, 64, None),
-            // A local file system: a block is no longer than the pieces of a large section.
+            // A local file system: a block is not longer than the parts of a large section.
             (4096, 4096, 4, None),
         ] {
             let found = aggregators_of_node(0, ranks, piece, stripe);
             assert_eq!(found, expected, "pieces of {piece} bytes, stripes of {stripe}, {ranks} ranks");
         }
         assert_eq!((writers(3, 64, 1), writers(100, 64, 1), writers(0, 64, 0)), (3, 64, 1));
-        // Blocks of a local file system are no stripes.
+        // Blocks of a local file system are not stripes.
         assert_eq!([4096, 65_535, 65_536, 4 * MIB].map(of_block), [0, 0, 65_536, 4 * MIB]);
         assert_eq!(aggregators_of_node(0, 64, 1, of_block(4096)), None);
     }
 
-    /// What docs/streams.md says.
+    /// As docs/streams.md says.
     #[test]
     fn a_chunk_of_streams_is_a_stripe() {
         for (stripe, expected) in [

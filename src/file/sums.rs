@@ -1,8 +1,8 @@
 //! Computes the checksums of sections from the bytes of this rank as they are written.
 //!
-//! Each rank sums up what it writes of each section: the CRC of each part, shifted by the number of bytes of
-//! the section that follow it. The exclusive or over all ranks is then the CRC of the section, however its
-//! bytes were divided.
+//! Each rank computes the CRC of each of its runs of a section, shifted by the number of bytes of the section
+//! that follow the run. The exclusive or of these over all ranks is the CRC of the section, however its bytes
+//! are divided.
 
 use scda_base::error::Result;
 use scda_base::memory::reserve;
@@ -11,25 +11,27 @@ use scda_format::crc;
 use scda_storage::ParallelFile;
 use scda_storage::queue::Queue;
 
-/// Longer pieces are written and summed up this number of bytes at a time, by one rank and by several. Writing brings them into the
-/// processor's cache, so that summing up takes a fifth of the time: the other way round it would wait for the memory. A second level
-/// of 2 MiB holds 1 MiB and its copy hardly: 256 KiB cost half as much (measured with `benches/seal.rs`). Where several processes
-/// write, each piece waits for the others: shorter ones cost up to a sixth of the time.
+/// Longer data are written and summed in steps of this size: the first if one rank writes, the second if
+/// several do. Writing brings the bytes into the processor's cache, so summing them afterwards takes a fifth
+/// of the time that it takes before. A second-level cache of 2 MiB hardly holds 1 MiB and its copy; steps of
+/// 256 KiB cost half as much (measured with `benches/seal.rs`). If several processes write, every step waits
+/// for the others, so shorter steps cost up to a sixth of the time.
 const CHUNK_BYTES: [usize; 2] = [256 << 10, 1 << 20];
 
-/// A file that sums up what is written to it, if that is wanted.
+/// A file that computes checksums of what is written to it, if they are wanted.
 pub struct SummedFile {
     file: Box<dyn ParallelFile>,
     sums: Option<Sums>,
 }
 
-/// A [`SummedFile`] through a queue, for bytes that belong to no section, or are summed up elsewhere.
+/// A [`SummedFile`] accessed through a queue, for bytes that belong to no section, or whose checksum is
+/// computed elsewhere.
 pub struct UnsummedFile<'a>(pub &'a mut Queue<SummedFile>);
 
-/// The next section ends here.
+/// Ends the next section at this offset.
 ///
 /// # Errors
-/// `Memory`, and those of what was written until now.
+/// `Memory`, and the errors of what was written until now.
 pub fn end_section(queue: &mut Queue<SummedFile>, end: u64) -> Result<()> {
     queue.run(move |file| file.sums().map_or(Ok(()), |sums| sums.end_section(end)))
 }
@@ -37,7 +39,7 @@ pub fn end_section(queue: &mut Queue<SummedFile>, end: u64) -> Result<()> {
 /// Adds the checksum of bytes of the next section that were written as [`UnsummedFile`].
 ///
 /// # Errors
-/// Those of what was written until now.
+/// The errors of what was written until now.
 pub fn add_run(queue: &mut Queue<SummedFile>, run: RunningSum) -> Result<()> {
     queue.run(move |file| {
         file.sums().into_iter().for_each(|sums| sums.add_run(run));
@@ -68,22 +70,22 @@ impl ParallelFile for UnsummedFile<'_> {
 }
 
 impl SummedFile {
-    /// The file; with the offset where the first section begins if checksums are wanted.
+    /// The file, with `sums` if checksums are wanted.
     pub fn new(file: Box<dyn ParallelFile>, sums: Option<Sums>) -> Self {
         Self { file, sums }
     }
 
-    /// The checksums, if they are wanted.
+    /// The sums, if checksums are wanted.
     pub fn sums(&mut self) -> Option<&mut Sums> {
         self.sums.as_mut()
     }
 
-    /// The file itself, for what belongs to no section.
+    /// The file without checksums, for bytes that belong to no section.
     pub fn unsummed(&mut self) -> &mut dyn ParallelFile {
         &mut *self.file
     }
 
-    /// The file itself, for a reader that exchanges it for another while it reads.
+    /// The file itself, for a reader that replaces it while it reads.
     pub fn inner(&mut self) -> &mut Box<dyn ParallelFile> {
         &mut self.file
     }
@@ -134,19 +136,19 @@ impl ParallelFile for SummedFile {
     }
 }
 
-/// What this rank adds to the CRC of each section.
+/// What this rank contributes to the CRC of each section.
 pub struct Sums {
     /// Whether no other rank writes the file.
     is_alone: bool,
-    /// Where the sections end, in their order; their bytes may still be on their way.
+    /// Where each section ends, in order. Their bytes may not be written yet.
     ends: Vec<u64>,
-    /// What this rank adds to the CRC of each of them.
+    /// The contribution of this rank to the CRC of each.
     sums: Vec<u64>,
-    /// Bytes after the last of these sections, of one whose end is not yet known.
+    /// Runs after these sections, in a section whose end is not known yet.
     runs: Vec<RunningSum>,
 }
 
-/// Bytes of a section whose end is not yet known: where they end in the file, and their CRC as far as there.
+/// A run in a section whose end is not known yet: where it ends in the file, and its CRC.
 #[derive(Clone, Copy)]
 pub struct RunningSum {
     pub end: u64,
@@ -154,12 +156,12 @@ pub struct RunningSum {
 }
 
 impl Sums {
-    /// Of no section.
+    /// Without sections.
     pub fn new(is_alone: bool) -> Self {
         Self { is_alone, ends: Vec::new(), sums: Vec::new(), runs: Vec::new() }
     }
 
-    /// Sums up the pieces, which lie one after the other from `offset`.
+    /// Adds runs, which are consecutive in the file from `offset` on.
     pub fn add(&mut self, mut offset: u64, pieces: &[&[u8]]) {
         let mut section = self.ends.partition_point(|&end| end <= offset);
         for piece in pieces {
@@ -180,7 +182,7 @@ impl Sums {
         }
     }
 
-    /// As [`Self::add`], of zeros that are not written, as they are a hole in the file.
+    /// Like [`Self::add`], for zeros that are not written because they are a hole in the file.
     pub fn add_zeros(&mut self, mut offset: u64, mut bytes: u64) {
         let mut section = self.ends.partition_point(|&end| end <= offset);
         while let Some(&end) = self.ends.get(section).filter(|_| bytes > 0) {
@@ -198,12 +200,12 @@ impl Sums {
         }
     }
 
-    /// Bytes of a section whose end is not yet known, which were summed up elsewhere.
+    /// Adds a run in a section whose end is not known yet, with a checksum that was computed elsewhere.
     pub fn add_run(&mut self, run: RunningSum) {
         self.runs.push(run);
     }
 
-    /// Bytes of a section whose end is not yet known.
+    /// Adds bytes of a section whose end is not known yet.
     fn run(&mut self, offset: u64, bytes: &[u8]) {
         match self.runs.iter_mut().find(|run| run.end == offset) {
             Some(run) => {
@@ -214,7 +216,7 @@ impl Sums {
         }
     }
 
-    /// The next section ends here.
+    /// Ends the next section at this offset.
     ///
     /// # Errors
     /// `Memory`.
@@ -227,18 +229,18 @@ impl Sums {
         Ok(())
     }
 
-    /// How many sections there are.
+    /// The number of sections.
     pub fn count(&self) -> usize {
         self.ends.len()
     }
 
-    /// What this rank adds to the CRC of each section, which are forgotten.
+    /// Removes and returns the contribution of this rank to the CRC of each section.
     pub fn take(&mut self) -> Vec<u64> {
         self.ends.clear();
         std::mem::take(&mut self.sums)
     }
 
-    /// A section whose bytes are in the file, with what this rank adds to its CRC.
+    /// Adds a section whose bytes are in the file, with this rank's contribution to its CRC.
     pub fn put(&mut self, end: u64, sum: u64) {
         self.ends.push(end);
         self.sums.push(sum);
@@ -263,9 +265,9 @@ mod tests {
             cuts.sort_unstable();
             let ends: Vec<usize> = ends.into_iter().chain([300]).collect();
             let mut ranks = [Sums::new(false), Sums::new(false)];
-            // Some pieces are written before the end of their section is known, some after.
+            // Some runs are written before the end of their section is known, some after it.
             let pieces: Vec<_> = cuts.windows(2).enumerate().map(|(i, cut)| (i, cut[0]..cut[1])).collect();
-            // Some pieces are holes.
+            // Some runs are holes.
             let is_hole = |i: usize| holes >> i & 1 == 1;
             pieces.iter().filter(|(i, _)| is_hole(*i)).for_each(|(_, piece)| bytes[piece.clone()].fill(0));
             let add = |ranks: &mut [Sums; 2], i: usize, part: std::ops::Range<usize>| {

@@ -1,4 +1,4 @@
-//! The file that is being written: its names, and what happens to them when it is closed.
+//! The file that is being written: its names and locks, and what happens to them when it is closed.
 
 use super::options::WriteOptions;
 use rustix::fs::OFlags;
@@ -19,46 +19,47 @@ use std::path::{Path, PathBuf};
 
 /// Sections end at multiples of this number of bytes.
 const SECTION_BYTES: u64 = 32;
-/// What follows the sections of an incomplete file; no section ends where it ends.
+/// Appended to the sections of an incomplete file. No section ends where it ends.
 const INCOMPLETE: &[u8] = b"incomplete: its writer was stopped\n";
 
-/// The file that is written.
+/// The file that is being written.
 pub struct Target {
-    /// Its name, absolute: the program may change its working folder.
+    /// Its absolute path, because the program may change its working folder.
     path: PathBuf,
-    /// The part file: where an atomic write goes until it is renamed.
+    /// The part file, to which an atomic write goes until it is renamed.
     part: Option<PathBuf>,
-    /// Whether its name is to be brought to stable storage, too; and whether this write has done so.
+    /// Whether the name is to be brought to stable storage as well, and whether that has been done.
     sync: bool,
     is_named: bool,
-    /// Whether that of an atomic write is, without `sync`.
+    /// The same for an atomic write without `sync`.
     sync_part: bool,
     /// Whether what was written is read again.
     is_read: bool,
-    /// How many of the files that had the name before are kept.
+    /// The number of older files with the name that are kept.
     keep: u64,
-    /// The permissions of a new file, less the umask.
+    /// The permissions of a new file, less the bits of the umask.
     mode: u32,
-    /// Rank 0: the file that has the name before.
+    /// On rank 0: the file that had the name before.
     old: Option<Status>,
-    /// Rank 0: which file is written, to find out if it is removed or replaced.
+    /// On rank 0: identifies the file that is written, to notice if it is removed or replaced.
     status: Option<Status>,
-    /// Rank 0: this write has created the part file.
+    /// On rank 0: whether this write has created the part file.
     has_part: bool,
-    /// Rank 0: the part file is a copy of the file that has the name, and needs not replace it while it ends here.
+    /// On rank 0: whether the part file is a copy of the file with the name. It need not replace that file as
+    /// long as it ends at `same_up_to`.
     is_copy: bool,
     same_up_to: Option<u64>,
-    /// Rank 0: the locks of this write that no open file of the ranks has: on the file that the part file is to replace, on the
-    /// part file, and on a file that MPI-IO writes.
+    /// On rank 0: locks without which another program could write: on the file that the part file will
+    /// replace, on the part file, and on a file that MPI-IO writes.
     locks: Vec<PosixFile>,
-    /// Whether these files are locked; else, on file systems that are not coherent between nodes, a file beside them: see
-    /// [`LockFile`].
+    /// Whether these files are locked themselves. On file systems that are not coherent between nodes, a file
+    /// next to them is locked instead: see [`LockFile`].
     is_coherent: bool,
-    /// Rank 0: the lock that is held instead of those on the files.
+    /// On rank 0: the lock that replaces those on the files.
     lock_file: Option<LockFile>,
-    /// Rank 0: the layout of a new file, on Lustre.
+    /// On rank 0: the layout of a new file, on Lustre.
     layout: Option<Layout>,
-    /// Rank 0: the bytes of a block or stripe of the open file.
+    /// On rank 0: the size of a block or stripe of the open file.
     block_bytes: u64,
 }
 
@@ -96,12 +97,12 @@ impl Target {
         }
     }
 
-    /// Rank 0: lets a new file have this layout.
+    /// Sets the layout of a new file, on rank 0.
     pub fn set_layout(&mut self, layout: Option<Layout>) {
         self.layout = layout;
     }
 
-    /// Opens the file for reading as well as writing, if `too`.
+    /// Sets whether the file is opened for reading as well as writing.
     pub fn open_to_read(&mut self, too: bool) {
         self.is_read |= too;
     }
@@ -111,8 +112,9 @@ impl Target {
         self.part.as_deref().unwrap_or(&self.path)
     }
 
-    /// Rank 0: checks that the file may be written and that nobody else writes it, and opens it. A new one is created, with MPI-IO
-    /// by `create`. What an old one holds stays until all ranks have found it.
+    /// On rank 0: checks that the file may be written and that nobody else writes it, and opens it. A new
+    /// file is created, with MPI-IO by `create`. An old file keeps its contents until all ranks have found
+    /// it.
     pub fn prepare(&mut self, driver: Driver, create: impl FnOnce(&Path) -> Result<()>) -> Result<PosixFile> {
         self.begin(driver)?;
         if let Some(part) = self.part.clone() {
@@ -125,7 +127,7 @@ impl Target {
         }
         if driver == Driver::MpiIo && self.old.is_none() {
             match create(&names::target_path(&self.path)) {
-                // Somebody else was faster: then the lock decides.
+                // Another program has created it meanwhile; the lock decides.
                 Err(error) if error.kind() == ErrorKind::FileExists => {}
                 created => created?,
             }
@@ -138,7 +140,7 @@ impl Target {
         }
         let flags = if driver == Driver::MpiIo { OFlags::empty() } else { OFlags::CREATE };
         let mut file = match self.is_read {
-            // The attributes of what is sealed are read if some are set later.
+            // Setting attributes later reads those that are sealed.
             true => PosixFile::open(&self.path, OFlags::RDWR | flags)?,
             false => PosixFile::open(&self.path, flags | OFlags::WRONLY)?,
         };
@@ -149,7 +151,8 @@ impl Target {
         Ok(file)
     }
 
-    /// Rank 0: opens the file that exists, to append to it. An atomic write appends to a copy, which may be that of an older one.
+    /// On rank 0: opens an existing file to append to it. An atomic write appends to a copy, perhaps of an
+    /// older file.
     pub fn prepare_to_append(&mut self, driver: Driver, older: Option<&Path>) -> Result<PosixFile> {
         self.begin(driver)?;
         let mut old = match older {
@@ -169,7 +172,7 @@ impl Target {
             return Ok(old);
         };
         self.clear(&part)?;
-        // The copy is made by POSIX in any case.
+        // The copy is made by POSIX, whatever the driver.
         let mut copy = self.create_part(&part, Driver::Posix, |_| Ok(()))?;
         let bytes = old.status()?.size;
         copy::copy(&mut old, &mut copy, bytes)?;
@@ -180,12 +183,13 @@ impl Target {
         Ok(copy)
     }
 
-    /// The file ends where it ended before it was opened to append: until it gets longer, a copy of it needs not replace it.
+    /// Records that the file ends where it did before it was opened to append. A copy need not replace it
+    /// unless it gets longer.
     pub fn note_same(&mut self, end: u64) {
         self.same_up_to = Some(end).filter(|_| self.is_copy);
     }
 
-    /// Creates the part file, where there is none, and locks it by a descriptor of its own.
+    /// Creates the part file, which must not exist, and locks it through a separate descriptor.
     fn create_part(
         &mut self,
         part: &Path,
@@ -209,20 +213,21 @@ impl Target {
         Ok(file)
     }
 
-    /// The file that has the name, opened and locked.
+    /// Opens and locks the file that has the name.
     fn lock_old(&mut self, flags: OFlags) -> Result<PosixFile> {
         let mut old = PosixFile::open(&self.path, flags | OFlags::NONBLOCK)?.regular()?;
         self.lock_unless_beside(&mut old)?;
         let status = old.status()?;
         if !is_file(&self.path, status.identity)? {
-            // An atomic write that had the lock has replaced it.
+            // An atomic write that held the lock has replaced it.
             return Err(taken());
         }
         self.old = Some(status);
         Ok(old)
     }
 
-    /// Locks the file that is written, which this rank has open; an error if its name has become that of another one.
+    /// Locks the file that is written, which this rank has open. Returns an error if its name now refers to
+    /// another file.
     fn lock(&self, file: &mut PosixFile) -> Result<()> {
         self.lock_unless_beside(file)?;
         match is_file(self.goal(), file.status()?.identity)? {
@@ -231,14 +236,15 @@ impl Target {
         }
     }
 
-    /// Locks a file, unless the lock on the file beside it is held, which is for all of them.
+    /// Locks a file, unless the lock on the file next to it is held, which covers all of them.
     fn lock_unless_beside(&self, file: &mut PosixFile) -> Result<()> {
         if self.lock_file.is_some() { Ok(()) } else { file.lock() }
     }
 
-    /// Removes the part file that a killed job has left. An error if a job still writes it.
+    /// Removes the part file that a killed job has left. Returns an error if a job is still writing it.
     fn clear(&self, part: &Path) -> Result<()> {
-        // The lock is held until the file is removed. What cannot be opened is no part file of ours.
+        // The lock is held until the file is removed. Something that cannot be opened is not one of our part
+        // files.
         let mut left = PosixFile::open(part, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW);
         if let Ok(left) = &mut left {
             self.lock_unless_beside(left)?;
@@ -246,7 +252,7 @@ impl Target {
         file_system::remove_stale(part)
     }
 
-    /// Locks the file that is written by a descriptor of its own.
+    /// Locks the file that is written through a separate descriptor.
     fn lock_goal(&mut self) -> Result<()> {
         let opened = PosixFile::open(self.goal(), OFlags::WRONLY | OFlags::NONBLOCK);
         let mut file = opened.map_err(|error| match error.kind() {
@@ -258,9 +264,9 @@ impl Target {
         Ok(())
     }
 
-    /// Another rank than 0: opens the file. As long as any rank has it open under its name with POSIX, nobody else writes it; a part
-    /// file is nothing without rank 0, which has its lock. It is not read without need: NFS then reads each page before a part of it
-    /// is written.
+    /// Opens the file on ranks other than 0. As long as a rank has it open under its name with POSIX, nobody
+    /// else writes it; a part file is protected by rank 0's lock. It is opened for reading only if needed,
+    /// because NFS would then read each page before writing a part of it.
     pub fn open_again(&self, rank: usize, driver: Driver, is_read: bool) -> Result<PosixFile> {
         if !self.is_coherent {
             file_system::look_again(self.goal());
@@ -281,13 +287,14 @@ impl Target {
         self.status.is_some_and(|status| status.is_regular)
     }
 
-    /// The mode with which a part file is created: nobody who may not open the old file may ever open this one.
+    /// The permissions with which a part file is created: nobody who may not open the old file must ever be
+    /// able to open this one.
     fn first_mode(&self) -> u32 {
         self.old.map_or(self.mode, |old| old.mode & 0o600 | 0o200)
     }
 
-    /// Rank 0: checks that the file may be written, before anything is changed, and that nobody else writes it where that needs a
-    /// lock beside the file.
+    /// On rank 0: checks that the file may be written before anything changes, and that nobody else writes
+    /// it, if that takes a lock next to the file.
     fn begin(&mut self, driver: Driver) -> Result<()> {
         if !self.is_coherent {
             file_system::look_again(&self.path);
@@ -297,11 +304,12 @@ impl Target {
             return Ok(());
         }
         match LockFile::take(&self.path) {
-            // Who may write the file but not its folder has a lock on the file, which MPI-IO would wait for.
+            // A program that may write the file but not its folder locks the file, for which MPI-IO would
+            // wait.
             Err(error) if error.kind() == ErrorKind::Access && driver != Driver::MpiIo => {}
             taken => self.lock_file = Some(taken?),
         }
-        // Who had the lock may have changed what was found.
+        // The previous holder of the lock may have changed what was found.
         self.check()
     }
 
@@ -323,7 +331,8 @@ impl Target {
         self.check_kept()
     }
 
-    /// Checks that the file system has room for the names of the files that are kept: the oldest one has the longest.
+    /// Checks that the file system allows the names of the files to be kept: the oldest one has the longest
+    /// name.
     fn check_kept(&self) -> Result<()> {
         if self.keep == 0 {
             return Ok(());
@@ -336,18 +345,18 @@ impl Target {
         })
     }
 
-    /// Whether each rank can read what another one has written, at once.
+    /// Whether each rank can read at once what another one has written.
     pub fn is_coherent(&self) -> bool {
         self.is_coherent
     }
 
-    /// Rank 0: the bytes of a block or stripe of the file, when it is open.
+    /// On rank 0: the size of a block or stripe of the open file.
     pub fn block_bytes(&self) -> u64 {
         self.block_bytes
     }
 
-    /// Lets go of the file that MPI-IO is to open, so that what was written to it is sent to a server. What rank 0 has locked stays
-    /// open, and locked, until the end.
+    /// Closes the file that MPI-IO is to open, so that its contents are sent to a server. What rank 0 has
+    /// locked stays open and locked until the end.
     pub fn leave_to_mpi_io(&mut self, file: PosixFile) -> Result<()> {
         if file.is_locked() {
             self.locks.push(file);
@@ -356,7 +365,8 @@ impl Target {
         Box::new(file).close()
     }
 
-    /// Rank 0: MPI-IO has opened the file under its name: an error if that is another file's by now.
+    /// On rank 0, after MPI-IO has opened the file by name: returns an error if the name now refers to
+    /// another file.
     pub fn check_name(&self) -> Result<()> {
         match self.is_regular() && self.find()?.is_err() {
             true => Err(taken()),
@@ -364,7 +374,7 @@ impl Target {
         }
     }
 
-    /// Rank 0: the file that is written is open.
+    /// Records, on rank 0, that the file is open.
     fn opened(&mut self, file: &PosixFile) -> Result<()> {
         self.has_part = self.part.is_some();
         let status = file.status()?;
@@ -375,8 +385,8 @@ impl Target {
         }
     }
 
-    /// Rank 0, when all ranks have closed the file: compares its size with what was written, and
-    /// gives an atomic write its name. Of the files that are kept, `counts` tells what they are.
+    /// On rank 0, after all ranks have closed the file: compares its size with what was written, and gives an
+    /// atomic write its name. `counts` decides which of the older files count.
     pub fn complete(&mut self, expected: u64, counts: Counts) -> Result<()> {
         self.finish(expected, counts)?;
         self.unlock();
@@ -414,7 +424,8 @@ impl Target {
         }
     }
 
-    /// What has the name under which the file is written; in words, if that is not this file.
+    /// The file with the name under which this one is written; in words, what is wrong if it is not this
+    /// file.
     fn find(&self) -> Result<std::result::Result<Status, &'static str>> {
         Ok(match file_system::fresh_status(self.goal())? {
             None => Err("the file removed"),
@@ -425,7 +436,8 @@ impl Target {
         })
     }
 
-    /// If there is another file than before under the name that the part file gets: an error if somebody writes it.
+    /// If another file than before has the name that the part file is to get, returns an error if somebody
+    /// writes that file.
     fn lock_successor(&mut self) -> Result<()> {
         let found = file_system::status(&self.path)?;
         let is_known = found.map(|found| found.identity) == self.old.map(|old| old.identity);
@@ -436,7 +448,7 @@ impl Target {
         Ok(())
     }
 
-    /// Rank 0: what was committed has the name of the file: an error if that is another file's now.
+    /// On rank 0, after a commit: returns an error if the name now refers to another file.
     pub fn commit(&mut self) -> Result<()> {
         if self.is_regular()
             && let Err(words) = self.find()?
@@ -447,7 +459,7 @@ impl Target {
         self.sync_name()
     }
 
-    /// Gives the locks back: also those that a process which was forked off has, too.
+    /// Releases the locks, including those that a forked process shares.
     fn unlock(&mut self) {
         for lock in self.locks.drain(..) {
             let _ = Box::new(lock).close();
@@ -455,14 +467,14 @@ impl Target {
         self.lock_file = None;
     }
 
-    /// Rank 0: brings the name of the file to stable storage, once: also that of an old one, which its writer may have left to the
-    /// system. That of an atomic write is brought there when it gets it.
+    /// On rank 0: brings the file's name to stable storage, once. This includes the name of an old file,
+    /// which its writer may not have brought there. An atomic write does so when it gets its name.
     fn sync_name(&mut self) -> Result<()> {
         if self.part.is_some() || self.is_named {
             return Ok(());
         }
         match file_system::sync_folder(&names::target_path(&self.path)) {
-            // Who may not read the folder of an old file cannot sync it.
+            // A program that may not read the folder of an old file cannot sync it.
             Err(error) if error.kind() == ErrorKind::Access && self.old.is_some() => {}
             synced => synced?,
         }
@@ -470,19 +482,19 @@ impl Target {
         Ok(())
     }
 
-    /// Rank 0, when writing failed and all ranks have closed the file: removes an incomplete atomic write; the old
-    /// file stays. Any other file is marked, if that is wanted.
+    /// On rank 0, after writing has failed and all ranks have closed the file: removes an incomplete atomic
+    /// write, while the old file remains. Any other file is marked as incomplete if `mark` is set.
     pub fn give_up(&mut self, mark: bool) {
         self.discard();
         if mark && self.part.is_none() {
-            // The sections in it are right all the same.
+            // The sections in the file are correct even without the mark.
             let _ = self.mark_incomplete();
         }
     }
 
-    /// Lets the file end where no section ends, if it still is the one that was written.
+    /// Makes the file end where no section ends, if it is still the file that was written.
     fn mark_incomplete(&self) -> Result<()> {
-        // Not waiting for somebody to read a pipe of this name.
+        // Without NONBLOCK, a pipe of this name would wait for a reader.
         let mut file = PosixFile::open(&self.path, OFlags::WRONLY | OFlags::NONBLOCK)?;
         let found = file.status()?;
         let is_ours =
@@ -493,7 +505,7 @@ impl Target {
         Box::new(file).close()
     }
 
-    /// When writing failed: removes an incomplete atomic write. The old file stays.
+    /// After writing has failed: removes an incomplete atomic write. The old file remains.
     pub fn discard(&mut self) {
         self.remove_part();
         self.unlock();
@@ -505,17 +517,18 @@ impl Target {
         // Without a status, the step after its creation failed.
         let is_ours = self.status.is_none_or(|status| found.is_some_and(|s| s.identity == status.identity));
         if is_ours {
-            // If it cannot be removed, its name says what it is.
+            // If it cannot be removed, its name shows what it is.
             let _ = file_system::remove_stale(part);
         }
     }
 }
 
-/// Whether the file that was copied keeps its name: it still has that, and begins as the copy does, of which the superblock of HDF5 may
-/// have been renewed. It is brought to stable storage as the copy would be: its writer may have left it to the system.
+/// Whether the file that was copied keeps its name: it must still have it, and begin like the copy, in which
+/// the HDF5 superblock may have been renewed. Brings it to stable storage, as the copy would be, because its
+/// writer may not have done so.
 fn keeps_old(target: &Target, size: u64) -> Result<bool> {
     let old = target.old.map(|old| old.identity);
-    // What cannot be opened any more is replaced.
+    // A file that can no longer be opened is replaced.
     let Ok(mut file) = PosixFile::open(&target.path, OFlags::RDONLY | OFlags::NONBLOCK) else {
         return Ok(false);
     };
@@ -537,11 +550,12 @@ fn keeps_old(target: &Target, size: u64) -> Result<bool> {
     Ok(true)
 }
 
-/// An error if the job that created this file was stopped before all of its header was written: there is nothing to append
-/// to, and the file may be created anew.
+/// Returns an error if the job that created this file was stopped before its whole header was written: there
+/// is nothing to append to, and the file may be created anew.
 fn check_begun(file: &mut PosixFile) -> Result<()> {
     let size = file.status()?.size;
-    // Disks lose no less than 512 bytes: with the rest of a long header, all before it.
+    // Disks write at least 512 bytes at once, so the part of a long header before its last sector may be
+    // missing.
     let may_be_torn = size <= FILE_HEADER_BYTES as u64 || (512..=LONG_HEADER_BYTES).contains(&size);
     if !may_be_torn {
         return Ok(());
@@ -550,7 +564,7 @@ fn check_begun(file: &mut PosixFile) -> Result<()> {
     file.read_at(0, &mut bytes)?;
     let (header, rest) = bytes.split_at(bytes.len().min(FILE_HEADER_BYTES));
     let is_torn = size < FILE_HEADER_BYTES as u64 && begins_as_header(header);
-    // What follows in a longer header may have come to the disk before its beginning.
+    // In a longer header, the end may have reached the disk before the beginning.
     let is_of_header = [LineBreak::Unix, LineBreak::Mime].into_iter().any(|style| {
         let expected = reserved_section(&scda_hdf5::reserved(), style);
         rest.iter().zip(&expected).all(|(&found, expected)| found == 0 || found == *expected)
@@ -566,12 +580,12 @@ fn check_begun(file: &mut PosixFile) -> Result<()> {
     Err(Error::new(ErrorKind::NoSuchFile, words))
 }
 
-/// Whether this is the name of the file of this identity.
+/// Whether this name refers to the file with this identity.
 fn is_file(path: &Path, identity: Identity) -> Result<bool> {
     Ok(file_system::status(path)?.map(|found| found.identity) == Some(identity))
 }
 
-/// The error for a name that another program has removed or taken while the file was opened.
+/// The error for a file whose name another program has removed or taken while it was opened.
 fn taken() -> Error {
     Error::new(ErrorKind::FileInUse, "open: the file was removed or replaced while it was opened")
 }

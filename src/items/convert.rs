@@ -1,4 +1,5 @@
-//! Converts numbers between their types in memory and in the file, and structs with gaps or with fewer members.
+//! Converts numbers between their types in memory and in the file, and structs with gaps or with fewer
+//! members.
 
 use super::copy_row;
 use half::f16;
@@ -8,18 +9,18 @@ use scda_format::dataset::{DataType, Kind, Struct};
 use std::slice;
 use std::sync::Arc;
 
-/// Numbers that are converted before it is seen whether all of them fit.
+/// The number of items that are converted before the result is checked for values that do not fit.
 const BLOCK: usize = 256;
 
-/// How items of one type become those of another. The guide says what they become.
+/// How items of one type are converted to another. The guide specifies the results.
 #[derive(Clone, Debug)]
 pub enum Conversion {
     Numbers(NumberConversion),
-    /// Structs: each part of an item by itself.
+    /// Structs: each part of an item is converted by itself.
     Parts(Arc<[MemberRun]>),
 }
 
-/// Members of a struct that follow one another on both sides: the bytes before them, and what becomes of them.
+/// Members of a struct that are consecutive on both sides: the bytes before them, and how they are converted.
 #[derive(Clone, Copy, Debug)]
 pub struct MemberRun {
     before: (usize, usize),
@@ -28,31 +29,31 @@ pub struct MemberRun {
 
 #[derive(Clone, Copy, Debug)]
 enum How {
-    /// This number of bytes stays as it is.
+    /// This many bytes are copied.
     Stay(usize),
-    /// A byte, which is 0 or 1.
+    /// One byte, which must be 0 or 1.
     Bool,
     ConvertTo(NumberConversion),
 }
 
-/// How numbers of one type become those of another.
+/// How numbers of one type are converted to another.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberConversion {
     row: RowFunction,
-    /// Whether every number has one of the other type.
+    /// Whether every number has a value of the other type.
     always_fits: bool,
     /// Whether one of the types has floating-point numbers.
     has_floats: bool,
-    /// The numbers of an item.
+    /// The number of numbers in an item.
     numbers: usize,
-    /// The bytes of a number before and after.
+    /// The size of a number on each side.
     bytes: (usize, usize),
 }
 
-/// Converts numbers from one stride to another; returns the place of the first that does not fit.
+/// Converts numbers from one stride to another; returns the index of the first that does not fit.
 type RowFunction = unsafe fn((*const u8, isize), (*mut u8, isize), usize) -> Option<usize>;
 
-/// What a number becomes, and whether it fits.
+/// Converts a number, and tells whether it fits.
 trait ConvertTo<T> {
     const ALWAYS_FITS: bool;
     fn convert(self) -> (T, bool);
@@ -87,7 +88,7 @@ macro_rules! impl_convert {
     };
 }
 
-// Integers stay, or do not fit.
+// An integer keeps its value, or does not fit.
 impl_convert!(
     {
         const OLD: (i128, i128) = (from::MIN as i128, from::MAX as i128);
@@ -105,7 +106,7 @@ impl_convert!(true, |number| (number as to, true), i8 i16 i32 i64 u8 u16 u32 u64
 impl_convert!(
     size_of::<from>() == 1,
     |number| {
-        // Exact, unless it is too large by far.
+        // The `f32` is exact, unless the number is far too large in any case.
         let new = f16::from_f32(number as f32);
         (new, new.is_finite())
     },
@@ -120,14 +121,14 @@ impl_convert!(
     false,
     |number| {
         let number = f64::from(number).trunc();
-        // Powers of two, or 0: all of them are exact.
+        // Powers of two, or 0: exact in every type.
         let fits = number >= to::MIN as f64 && number < (to::MAX / 2 + 1) as f64 * 2.0;
         (number as to, fits)
     },
     f16 f32 f64 => [i8 i16 i32 i64 u8 u16 u32 u64]
 );
 
-/// The nearest number, ties to even: in two steps, of which the first rounds to odd.
+/// The nearest number, ties to even. Converts in two steps, of which the first rounds to odd.
 #[allow(clippy::cast_possible_truncation)] // rounding is meant
 fn half(number: impl Into<f64>) -> f16 {
     let number: f64 = number.into();
@@ -137,7 +138,8 @@ fn half(number: impl Into<f64>) -> f16 {
     let near = number as f32;
     let difference = number - f64::from(near);
     let is_even = near.to_bits() & 1 == 0;
-    // The neighbour on the other side of the number is odd. A number beyond the largest `f32` is too large in any case.
+    // If the nearest `f32` is not odd, its neighbour on the other side of the number is. Beyond the largest
+    // `f32`, the number is too large in any case.
     let odd = match difference {
         _ if difference == 0.0 || !is_even || near.is_infinite() => near,
         _ if difference > 0.0 => near.next_up(),
@@ -146,7 +148,7 @@ fn half(number: impl Into<f64>) -> f16 {
     f16::from_f32(odd)
 }
 
-/// The body with the type of a number.
+/// Evaluates the body with the type of a number.
 macro_rules! with_number {
     ($data_type:expr, $number:ident => $body:expr) => {
         match ($data_type.kind(), $data_type.number_bytes()) {
@@ -174,7 +176,7 @@ impl Conversion {
     /// `None` if the types are the same.
     ///
     /// # Errors
-    /// `Argument` if items of the one cannot become items of the other.
+    /// `Argument` if items of one type cannot be converted to the other.
     pub fn new(from: DataType, to: DataType) -> Result<Option<Self>> {
         if from == to {
             return Ok(None);
@@ -187,7 +189,7 @@ impl Conversion {
         Ok(Some(Self::Numbers(NumberConversion::new(from, to)?)))
     }
 
-    /// Whether every item has one of the other type.
+    /// Whether every item has a value of the other type.
     pub fn always_fits(&self) -> bool {
         let fits = |part: &MemberRun| match part.how {
             How::Stay(_) => true,
@@ -200,7 +202,8 @@ impl Conversion {
         }
     }
 
-    /// Whether it computes with floating-point numbers: then [`Self::row`] belongs in the [default environment](scda_base::floats::in_default).
+    /// Whether it computes with floating-point numbers, so that [`Self::row`] must run in the [default
+    /// environment](scda_base::floats::in_default).
     pub fn has_floats(&self) -> bool {
         let has_floats = |part: &MemberRun| matches!(part.how, How::ConvertTo(numbers) if numbers.has_floats);
         match self {
@@ -209,11 +212,11 @@ impl Conversion {
         }
     }
 
-    /// Converts items from one stride to another; returns the place of the first that does not fit. What stands in its place, and in those
-    /// after it, is not specified.
+    /// Converts items from one stride to another; returns the index of the first that does not fit. This item
+    /// and the following ones then have unspecified contents.
     ///
     /// # Safety
-    /// All of them may be read and written there, and none that is read is written.
+    /// All items may be read and written there, and none that is read is written.
     #[allow(unsafe_code)]
     pub unsafe fn row(&self, from: (*const u8, isize), to: (*mut u8, isize), items: usize) -> Option<usize> {
         let parts = match self {
@@ -221,7 +224,7 @@ impl Conversion {
             Self::Numbers(numbers) => return unsafe { numbers.row(from, to, items) },
             Self::Parts(parts) => parts,
         };
-        // Few items at once, so that they stay in the processor's cache.
+        // Few items at a time, so that they stay in the processor's cache.
         (0..items).step_by(BLOCK).find_map(|done| {
             let now = (items - done).min(BLOCK);
             let (from_first, to_first) = (
@@ -253,7 +256,8 @@ impl Conversion {
     }
 }
 
-/// Finds for each member of the new struct the one of the old struct of this name; each struct comes with the bytes before it.
+/// Finds, for each member of the new struct, the member of the same name in the old one. Each struct comes
+/// with the bytes before it.
 fn find_parts(
     (old, before): (Struct, u64),
     (new, at): (Struct, u64),
@@ -275,7 +279,7 @@ fn find_parts(
             (from, to) if from == to => How::Stay(to_usize(to.item_bytes())),
             (from, to) => How::ConvertTo(NumberConversion::new(from, to)?),
         };
-        // Bytes that follow one another on both sides are copied together.
+        // Bytes that are consecutive on both sides are copied together.
         if let (How::Stay(more), Some(MemberRun { before: first, how: How::Stay(bytes) })) =
             (how, parts.last_mut())
             && (first.0 + *bytes, first.1 + *bytes) == before
@@ -303,10 +307,10 @@ impl NumberConversion {
         Ok(Self { row, always_fits, has_floats, numbers, bytes: bytes.into() })
     }
 
-    /// As [`Conversion::row`].
+    /// See [`Conversion::row`].
     ///
     /// # Safety
-    /// As of [`Conversion::row`].
+    /// That of [`Conversion::row`].
     #[allow(unsafe_code)]
     unsafe fn row(&self, from: (*const u8, isize), to: (*mut u8, isize), items: usize) -> Option<usize> {
         let (old, new) = (self.bytes.0.cast_signed(), self.bytes.1.cast_signed());
@@ -315,21 +319,21 @@ impl NumberConversion {
             return unsafe { (self.row)(from, to, items) };
         }
         if (from.1, to.1) == (2 * old, 2 * new) {
-            // SAFETY: as the caller promises: the numbers of the items follow one another.
+            // SAFETY: as the caller promises: the numbers of the items are consecutive.
             return unsafe { (self.row)((from.0, old), (to.0, new), 2 * items) }.map(|place| place / 2);
         }
         (0..items.cast_signed()).find_map(|n| {
             let (from, to) = (from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1));
-            // SAFETY: as the caller promises, of both numbers of this item.
+            // SAFETY: as the caller promises, for both numbers of this item.
             unsafe { (self.row)((from, old), (to, new), 2) }.map(|_| n.cast_unsigned())
         })
     }
 }
 
-/// As [`RowFunction`].
+/// See [`RowFunction`].
 ///
 /// # Safety
-/// As of [`Conversion::row`].
+/// That of [`Conversion::row`].
 #[allow(unsafe_code)]
 unsafe fn convert_row<Old: Copy + ConvertTo<New>, New: Copy>(
     from: (*const u8, isize),
@@ -343,7 +347,7 @@ unsafe fn convert_row<Old: Copy + ConvertTo<New>, New: Copy>(
         let from = (from.0.wrapping_offset(done.cast_signed() * from.1), from.1);
         let to = (to.0.wrapping_offset(done.cast_signed() * to.1), to.1);
         let fits = if is_packed {
-            // SAFETY: the items lie one after the other on both sides, and as packed structs they have no alignment.
+            // SAFETY: the items are consecutive on both sides, and as packed structs they have no alignment.
             let old = unsafe { slice::from_raw_parts(from.0.cast::<Unaligned<Old>>(), now) };
             // SAFETY: as above; none that is read is written.
             let new = unsafe { slice::from_raw_parts_mut(to.0.cast::<Unaligned<New>>(), now) };
@@ -375,7 +379,7 @@ unsafe fn convert_row<Old: Copy + ConvertTo<New>, New: Copy>(
     None
 }
 
-/// A number that may lie anywhere.
+/// A number without alignment.
 #[derive(Clone, Copy)]
 #[repr(C, packed)]
 struct Unaligned<T>(T);

@@ -1,7 +1,8 @@
-//! The items of a box in the user's memory: each dimension has its own stride.
+//! The items of a box in the user's memory, with a stride for each dimension.
 //!
-//! Codes with ghost layers, interleaved variables or structs need no copy for it: what is written is gathered, and what is read
-//! is scattered, a part at a time, between this memory and a buffer in which the items lie in C order.
+//! Codes with ghost layers, interleaved variables or structs need not copy their data first: items are
+//! gathered for writing, and scattered after reading, some at a time, through a buffer in which they are in C
+//! order.
 
 mod convert;
 mod places;
@@ -19,8 +20,8 @@ use scda_format::dataset::DataType;
 use std::marker::PhantomData;
 use std::slice;
 
-/// Where the items of a box lie in memory, to be written: in C order, or with a stride of its own for each dimension, in the machine's byte
-/// order, as items of the dataset's type or of [another](Self::of_type).
+/// Where the items of a box that is written are in memory: in C order, or with a stride for each dimension.
+/// They have the machine's byte order, and the type of the dataset or [another one](Self::of_type).
 ///
 /// ```
 /// use scda::{Data, DataType, Dataset, Memory, WriteOptions, IndexBox, Solo, Writer};
@@ -43,20 +44,20 @@ pub struct Memory<'a> {
     room: MemoryBounds,
     strides: Option<&'a [i64]>,
     shape: Option<&'a [u64]>,
-    /// That of the items in memory; `None`: that of the dataset.
+    /// The type of the items in memory; `None` if it is that of the dataset.
     data_type: Option<DataType>,
     memory: PhantomData<&'a [u8]>,
 }
 
-/// Where the items of a box go to that is read: as [`Memory`].
+/// Where the items of a box that is read go: like [`Memory`].
 #[derive(Debug)]
 pub struct MemoryMut<'a> {
-    /// Its pointer was made of one that may write.
+    /// Made from a pointer through which memory may be written.
     memory: Memory<'a>,
     alone: PhantomData<&'a mut [u8]>,
 }
 
-/// The items of boxes, to be written.
+/// The items of boxes to be written.
 #[derive(Clone, Copy, Debug)]
 pub enum Data<'a> {
     /// One box after the other, each in C order.
@@ -86,19 +87,19 @@ impl<'a, T: AsMut<[u8]> + ?Sized> From<&'a mut T> for DataMut<'a> {
     }
 }
 
-/// The bytes of items to convert that are swapped at once.
+/// The number of bytes that are swapped at a time before conversion.
 const SWAPPED_BYTES: usize = 4096;
 
-/// Which items lie in the memory.
+/// Which memory the items may use.
 #[derive(Clone, Copy, Debug)]
 enum MemoryBounds {
-    /// Those in `all` bytes, of which `before` are before the first item.
+    /// `all` bytes, of which `before` precede the first item.
     Bytes { before: usize, all: usize },
-    /// All: the caller that gave the address promises it.
+    /// Any: the caller that passed the address guarantees it.
     Promised,
 }
 
-/// The items of a box in memory.
+/// The items of a box in memory, to be read from there.
 #[derive(Clone, Debug)]
 pub(crate) struct Items<'a> {
     first: *const u8,
@@ -107,25 +108,25 @@ pub(crate) struct Items<'a> {
     memory: PhantomData<&'a [u8]>,
 }
 
-/// Memory for the items of a box.
+/// Memory for the items of a box, to be written there.
 #[derive(Debug)]
 pub(crate) struct ItemsMut<'a> {
     items: Items<'a>,
-    /// The first item that was scattered and has no number of the type in memory.
+    /// The first item scattered so far whose value does not fit the type in memory.
     misfit: Option<u64>,
     alone: PhantomData<&'a mut [u8]>,
 }
 
-/// The items of a box as they are in the file.
+/// The items of a box as stored in the file.
 #[derive(Clone, Debug)]
 struct InFile {
     item_bytes: usize,
     data_type: DataType,
-    /// Between the types in memory and in the file, if they are not the same.
+    /// The conversion between the types in memory and in the file, if they differ.
     conversion: Option<Conversion>,
 }
 
-// SAFETY: Memory reads only, as `&[u8]`, for which it stands.
+// SAFETY: `Memory` is only read through, like the `&[u8]` that it represents.
 #[allow(unsafe_code)]
 unsafe impl Send for Memory<'_> {}
 // SAFETY: as above.
@@ -139,14 +140,14 @@ unsafe impl Send for Items<'_> {}
 unsafe impl Sync for Items<'_> {}
 
 impl<'a> Memory<'a> {
-    /// The items lie in C order, and are all of `data`.
+    /// Items in C order that fill `data`.
     #[must_use]
     pub fn packed(data: &'a [u8]) -> Self {
         Self::within(data, 0, None)
     }
 
-    /// The first item lies at byte `first` of `data`, and the next one of each dimension its stride in bytes further, which may be
-    /// negative or 0.
+    /// Items of which the first is at byte `first` of `data`. In each dimension, the next item is the stride
+    /// further, in bytes; it may be negative or 0.
     #[must_use]
     pub fn strided(data: &'a [u8], first: usize, strides: &'a [i64]) -> Self {
         Self::within(data, first, Some(strides))
@@ -161,25 +162,27 @@ impl<'a> Memory<'a> {
         Self { first, room, strides, shape: None, data_type: None, memory: PhantomData }
     }
 
-    /// The first item lies at an address. Without strides they lie in C order.
+    /// Items of which the first is at an address. Without strides they are in C order.
     ///
     /// # Safety
-    /// All items of the box for which this is used may be read for the lifetime, and nobody changes them.
+    /// All items of the box for which this is used may be read during the lifetime, and nobody changes them.
     #[allow(unsafe_code)]
     pub unsafe fn at(first: *const u8, strides: Option<&'a [i64]>) -> Self {
         Self::new(first, MemoryBounds::Promised, strides)
     }
 
-    /// The items lie as those of an array of this shape, which has as many, and a stride for each of its dimensions: such as the
-    /// cells of a patch, which are one dimension of a dataset with all cells.
+    /// The items of the box are those of an array with this shape, which has as many items and a stride for
+    /// each of its dimensions. An example is a patch whose cells are part of the only dimension of a dataset
+    /// of all cells.
     #[must_use]
     pub fn shaped(self, shape: &'a [u64]) -> Self {
         Self { shape: Some(shape), ..self }
     }
 
-    /// In memory, the items have this type, and are converted to that of the dataset when they are written: integers and floating-point
-    /// numbers to one another, or complex numbers. Floating-point numbers become the nearest one, integers stay, and of floating-point numbers that
-    /// become integers the integer part is taken. `Range` is the error for a number that does not fit.
+    /// The items have this type in memory, and are converted to that of the dataset when they are written:
+    /// integers and floating-point numbers to one another, or complex numbers to one another. Conversion to
+    /// floating-point numbers rounds to the nearest one; conversion of these to integers truncates. A number
+    /// that does not fit is the error `Range`.
     ///
     /// ```
     /// # use scda::{Data, DataType, Dataset, Memory, WriteOptions, IndexBox, Solo, Writer};
@@ -198,16 +201,16 @@ impl<'a> Memory<'a> {
         Self { data_type: Some(data_type), ..self }
     }
 
-    /// The items of a box with this number of indices in each dimension, which have this type in the file.
+    /// The items of a box with these counts, which have this type in the file.
     ///
     /// # Errors
-    /// `Argument` for NULL, strides of another number, items outside of the memory, and types that cannot be converted; `Range` for what no
-    /// memory holds.
+    /// `Argument` for NULL, a wrong number of strides, items outside the memory, and types that cannot be
+    /// converted; `Range` for sizes that no memory has.
     pub(crate) fn items(&self, count: &[u64], in_file: DataType) -> Result<Items<'a>> {
         self.items_by(count, in_file, Conversion::new)
     }
 
-    /// The items, with what converts between the types in memory and in the file.
+    /// The items, and the conversion between the types in memory and in the file.
     fn items_by(
         &self,
         count: &[u64],
@@ -223,14 +226,14 @@ impl<'a> Memory<'a> {
 }
 
 impl<'a> MemoryMut<'a> {
-    /// The items go to all of `data`, in C order.
+    /// Items in C order that will fill `data`.
     #[must_use]
     pub fn packed(data: &'a mut [u8]) -> Self {
         Self::within(data, 0, None)
     }
 
-    /// The first item goes to byte `first` of `data`, and the next one of each dimension its stride in bytes further, which may be
-    /// negative.
+    /// Items of which the first goes to byte `first` of `data`. In each dimension, the next item is the
+    /// stride further, in bytes; it may be negative.
     #[must_use]
     pub fn strided(data: &'a mut [u8], first: usize, strides: &'a [i64]) -> Self {
         Self::within(data, first, Some(strides))
@@ -245,31 +248,33 @@ impl<'a> MemoryMut<'a> {
         Self { memory, alone: PhantomData }
     }
 
-    /// The first item goes to an address. Without strides they lie in C order.
+    /// Items of which the first goes to an address. Without strides they are in C order.
     ///
     /// # Safety
-    /// All items of the box for which this is used may be written for the lifetime, and nobody else reads or writes them.
+    /// All items of the box for which this is used may be written during the lifetime, and nobody else reads
+    /// or writes them.
     #[allow(unsafe_code)]
     pub unsafe fn at(first: *mut u8, strides: Option<&'a [i64]>) -> Self {
         Self::of(Memory::new(first, MemoryBounds::Promised, strides))
     }
 
-    /// As [`Memory::shaped`].
+    /// Like [`Memory::shaped`].
     #[must_use]
     pub fn shaped(self, shape: &'a [u64]) -> Self {
         Self::of(self.memory.shaped(shape))
     }
 
-    /// In memory, the items get this type, to which they are converted from that of the dataset, as by [`Memory::of_type`].
+    /// The items have this type in memory, to which they are converted from that of the dataset, as by
+    /// [`Memory::of_type`].
     #[must_use]
     pub fn of_type(self, data_type: DataType) -> Self {
         Self::of(self.memory.of_type(data_type))
     }
 
-    /// As [`Memory::items`].
+    /// Like [`Memory::items`].
     ///
     /// # Errors
-    /// Also `Argument` for items that lie on one another.
+    /// Also `Argument` for items that overlap.
     pub(crate) fn items(self, count: &[u64], in_file: DataType) -> Result<ItemsMut<'a>> {
         let items = self.memory.items_by(count, in_file, |memory, file| Conversion::new(file, memory))?;
         items.places.check_distinct()?;
@@ -282,7 +287,7 @@ impl InFile {
         Self { item_bytes: to_usize(data_type.item_bytes()), data_type, conversion }
     }
 
-    /// Whether the items are the same bytes in memory and in the file.
+    /// Whether the items have the same bytes in memory as in the file.
     fn is_in_memory(&self, places: &Places) -> bool {
         self.conversion.is_none() && places.is_packed()
     }
@@ -294,7 +299,7 @@ impl MemoryBounds {
             Self::Promised if address == 0 && places.items() > 0 => {
                 Err(Error::argument(format!("data of a box: NULL for {} items", places.items())))
             }
-            // No memory is larger than the addresses.
+            // No memory is larger than the address space.
             Self::Promised => places.check(address, usize::MAX),
             Self::Bytes { all, .. } if !is_strided && all as u64 != places.bytes() => {
                 Err(Error::argument(format!("data: found {all} bytes, expected {}", places.bytes())))
@@ -305,36 +310,36 @@ impl MemoryBounds {
 }
 
 impl<'a> Items<'a> {
-    /// Their bytes in the file.
+    /// Their size in the file, in bytes.
     pub fn bytes(&self) -> u64 {
         self.places.items() * self.in_file.item_bytes as u64
     }
 
-    /// Whether there may be a number that none of the type in the file is for: [`Self::gather`] tells.
+    /// Whether some value may not fit the type in the file; [`Self::gather`] finds out.
     pub fn may_misfit(&self) -> bool {
         self.in_file.conversion.as_ref().is_some_and(|conversion| !conversion.always_fits())
     }
 
-    /// The items, if they lie one after the other as they are in the file.
+    /// The memory of the items, if it has the same bytes as the file.
     #[allow(unsafe_code)]
     pub fn packed(&self) -> Option<&'a [u8]> {
         if self.bytes() == 0 {
             return Some(&[]);
         }
-        // SAFETY: all items were checked to lie in memory that may be read for the lifetime, or this was promised; they follow one
-        // another.
+        // SAFETY: all items were checked to be in memory that may be read during the lifetime, or this was
+        // promised; they are consecutive.
         self.in_file
             .is_in_memory(&self.places)
             .then(|| unsafe { slice::from_raw_parts(self.first, to_usize(self.bytes())) })
     }
 
-    /// As [`Self::gather`], from a byte of the file on.
+    /// Like [`Self::gather`], beginning at a byte of the file.
     pub fn gather_bytes(&self, start: u64, out: &mut [u8]) -> Option<u64> {
         self.gather(start / self.in_file.item_bytes as u64, out)
     }
 
-    /// Copies items from one on, in C order, as many as `out` has room for, in the type of the file. The box has them. Returns the first one
-    /// that has no number of this type.
+    /// Copies items in C order from item `number` on, as many as fit `out`, in the type of the file. The box
+    /// must have them. Returns the first one that does not fit this type.
     pub fn gather(&self, number: u64, out: &mut [u8]) -> Option<u64> {
         match &self.in_file.conversion {
             Some(conversion) if conversion.has_floats() => in_default(|| self.gather_rows(number, out)),
@@ -365,44 +370,47 @@ impl<'a> Items<'a> {
 }
 
 impl ItemsMut<'_> {
-    /// The items, to be read. All of them were written.
+    /// The items, for reading. All of them must have been written.
     pub fn as_items(&self) -> &Items<'_> {
         &self.items
     }
 
-    /// Their bytes in the file.
+    /// Their size in the file, in bytes.
     pub fn bytes(&self) -> u64 {
         self.items.bytes()
     }
 
-    /// Whether they have another type in memory. Then they have the byte order of the machine as soon as they are scattered.
+    /// Whether they have another type in memory. They then have the machine's byte order once they are
+    /// scattered.
     pub fn are_converted(&self) -> bool {
         self.items.in_file.conversion.is_some()
     }
 
-    /// The first item that was scattered, of those that have no number of the type in memory.
+    /// The first item scattered so far whose value does not fit the type in memory.
     pub fn misfit(&self) -> Option<u64> {
         self.misfit
     }
 
-    /// Whether they lie one after the other as they are in the file.
+    /// Whether they have the same bytes in memory as in the file.
     pub fn are_packed(&self) -> bool {
         self.items.in_file.is_in_memory(&self.items.places)
     }
 
-    /// The memory of all items, if they lie one after the other as they are in the file.
+    /// The memory of all items, if it has the same bytes as the file.
     #[allow(unsafe_code)]
     pub fn packed(&mut self) -> Option<&mut [u8]> {
         if self.bytes() == 0 {
             return Some(&mut []);
         }
         let bytes = to_usize(self.bytes());
-        // SAFETY: all items were checked to lie in memory that may be written, or this was promised; they follow one another.
+        // SAFETY: all items were checked to be in memory that may be written, or this was promised; they are
+        // consecutive.
         self.are_packed().then(|| unsafe { slice::from_raw_parts_mut(self.items.first.cast_mut(), bytes) })
     }
 
-    /// Copies items to their places, from one on, in C order, as many as `data` has. The box has them. Items that are converted may be
-    /// swapped: their numbers in `data` have the byte order of another machine.
+    /// Copies the items in `data` to their places, in C order from item `number` on. The box must have them.
+    /// With `is_swapped`, the numbers in `data` have the byte order of another machine; only items that are
+    /// converted may have it.
     pub fn scatter(&mut self, number: u64, data: &[u8], is_swapped: bool) {
         let item = self.items.in_file.item_bytes;
         if is_swapped && self.are_converted() {
@@ -448,11 +456,11 @@ impl ItemsMut<'_> {
 /// Copies items of `item_bytes` bytes from one stride to another.
 ///
 /// # Safety
-/// All of them may be read and written there, and none that is read is written.
+/// All items may be read and written there, and none that is read is written.
 #[allow(unsafe_code)]
 unsafe fn copy_row(from: (*const u8, isize), to: (*mut u8, isize), items: usize, item_bytes: usize) {
     if (from.1, to.1) == (item_bytes.cast_signed(), item_bytes.cast_signed()) {
-        // SAFETY: the items lie one after the other on both sides.
+        // SAFETY: the items are consecutive on both sides.
         return unsafe { from.0.copy_to_nonoverlapping(to.0, items * item_bytes) };
     }
     match item_bytes {
@@ -476,10 +484,10 @@ unsafe fn copy_row(from: (*const u8, isize), to: (*mut u8, isize), items: usize,
     }
 }
 
-/// As [`copy_row`], for items of the size of T, which has no alignment.
+/// Like [`copy_row`], for items of the size of T, which has no alignment.
 ///
 /// # Safety
-/// As of [`copy_row`].
+/// That of [`copy_row`].
 #[inline(always)]
 #[allow(unsafe_code)]
 unsafe fn copy_each<T: Copy>(from: (*const u8, isize), to: (*mut u8, isize), items: usize) {

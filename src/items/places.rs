@@ -4,24 +4,24 @@ use scda_base::error::{Error, Result};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::{MAX_DIMENSIONS, items, too_many};
 
-/// Where the items of a box are, counted from the first one.
+/// Where the items of a box are in memory, counted from the first one.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
-    /// Of the items in memory.
+    /// The numbers of indices in memory.
     count: Vec<u64>,
     item_bytes: usize,
-    /// Dimensions in which more than one index is left after joining those that one stride can describe: number of indices, and the
-    /// bytes from one to the next. The last one varies fastest.
+    /// The dimensions with more than one index, after joining those that one stride can describe: the number
+    /// of indices, and the bytes from one to the next. The last one varies fastest.
     steps: Vec<(usize, isize)>,
 }
 
-/// Items that follow one another in C order and lie at one stride: where the first is, and how many.
+/// Consecutive items, in C order, with one stride: where the first is, and how many.
 pub(super) struct StridedRow {
     pub(super) place: isize,
     pub(super) items: usize,
 }
 
-/// The numbers of indices in memory of the items of a box.
+/// The shape in memory of a box with these counts: `shape` if it is given, otherwise `count`.
 pub(crate) fn in_memory<'a>(shape: Option<&'a [u64]>, count: &'a [u64]) -> Result<&'a [u64]> {
     let Some(shape) = shape else { return Ok(count) };
     if shape.len() > MAX_DIMENSIONS || items(shape) != items(count) {
@@ -71,7 +71,7 @@ impl Places {
         self.items() * self.item_bytes as u64
     }
 
-    /// Whether the items lie one after the other.
+    /// Whether the items are consecutive in memory.
     pub(super) fn is_packed(&self) -> bool {
         match &*self.steps {
             [] => true,
@@ -80,7 +80,7 @@ impl Places {
         }
     }
 
-    /// The first and the last byte that belong to items, counted from the first item; the last one is not included.
+    /// The bytes that the items occupy, as a range counted from the first item.
     pub(super) fn extent(&self) -> (isize, isize) {
         let (mut least, mut most) = (0, 0);
         for &(n, step) in &self.steps {
@@ -90,7 +90,8 @@ impl Places {
         (least, most + self.item_bytes.cast_signed())
     }
 
-    /// An error unless all items lie in memory of `room` bytes, in which the first one is at byte `first`.
+    /// Returns an error unless all items are in memory of `room` bytes, in which the first one is at byte
+    /// `first`.
     pub(super) fn check(&self, first: usize, room: usize) -> Result<()> {
         if self.items() == 0 {
             return Ok(());
@@ -108,7 +109,7 @@ impl Places {
         )))
     }
 
-    /// An error for a stride of less than an item, as 0: not all items could be read there.
+    /// Returns an error if a stride is shorter than an item, or 0, so that not all items could be read there.
     pub(super) fn check_distinct(&self) -> Result<()> {
         if self.steps.iter().all(|&(_, step)| step.unsigned_abs() >= self.item_bytes) || self.items() < 2 {
             return Ok(());
@@ -120,7 +121,8 @@ impl Places {
         Err(Error::argument(words))
     }
 
-    /// Hands out items from one on, in C order, as rows of one stride: with each the number of items before it.
+    /// Passes `items` items, in C order from item `number` on, to `each` as rows of one stride, with the
+    /// number of items before each row.
     #[inline]
     pub(super) fn rows(&self, number: u64, items: usize, mut each: impl FnMut(StridedRow, usize)) {
         let Some((&(inner, step), outer)) = self.steps.split_last() else {

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// The places of items, in C order, one by one.
+/// The offsets of items, in C order, computed one by one.
 fn naive(count: &[u64], strides: &[i64]) -> Vec<i64> {
     let all: u64 = count.iter().product();
     let place = |n: u64| {
@@ -17,7 +17,7 @@ fn naive(count: &[u64], strides: &[i64]) -> Vec<i64> {
     (0..all).map(place).collect()
 }
 
-/// A box in memory: counts, strides in items, which may be negative, and the bytes of an item.
+/// A box in memory: counts; strides in items, which may be negative; and the size of an item.
 fn boxes() -> impl Strategy<Value = (Vec<u64>, Vec<i64>, usize)> {
     let dimensions = prop::collection::vec((0_u64..5, 0_i64..4, any::<bool>()), 0..5);
     (dimensions, prop::sample::select(vec![1_usize, 2, 3, 4, 8, 16, 24])).prop_map(|(dimensions, item)| {
@@ -40,7 +40,7 @@ proptest! {
         let bytes: Vec<u8> = (0..most - least).map(|n| (n * 7 + n / 251) as u8).collect();
         let first = -least as usize;
         let memory = Memory::strided(&bytes, first, &strides);
-        // As one dimension of all of them, or of a dataset of as many dimensions.
+        // As one dimension of all items, or as a dataset with the same dimensions.
         let data_type = DataType::Raw(item as u32);
         let items = if start % 2 == 0 {
             memory.items(&count, data_type).unwrap()
@@ -58,7 +58,7 @@ proptest! {
         if let Some(packed) = items.packed() {
             prop_assert_eq!(&packed[start as usize * item..], &expected[..]);
         }
-        // Back, and nothing else is touched.
+        // Scattered back, without touching anything else.
         let mut back = vec![0xEE; bytes.len()];
         MemoryMut::strided(&mut back, first, &strides).items(&count, DataType::Raw(item as u32)).unwrap().scatter(start, &found, false);
         let mut should = vec![0xEE; bytes.len()];

@@ -1,4 +1,4 @@
-//! How a file is opened: by which driver, on which file system.
+//! Chooses how a file is opened: the driver, according to parameters, environment and file system.
 
 use super::mpi_io;
 use crate::file::options::{MostThreads, Tuning, WriteOptions};
@@ -15,13 +15,13 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Whether a file can be opened with MPI-IO.
+/// Whether a file can be opened with MPI-IO, and why.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MpiIo {
     /// There is no MPI.
     Absent,
     There,
-    /// Hints ask for it.
+    /// Hints request it.
     AskedFor,
 }
 
@@ -42,31 +42,31 @@ impl MpiIo {
 /// How a file is opened.
 pub(super) struct Choice<'a> {
     pub driver: Driver,
-    /// Whether every rank finds its file system coherent between nodes, and the environment does not deny it. Where it only says so,
-    /// locks and names are still those of another one.
+    /// Whether every rank finds its file system coherent between nodes, and the environment does not deny it.
+    /// If only the environment says so, locks and names are still those of a file system that is not.
     pub is_coherent: bool,
     /// Whether all ranks are on one node.
     pub is_one_node: bool,
-    /// Whether several nodes write by POSIX where that is right with a lock on each of them alone.
+    /// Whether several nodes write by POSIX on a file system that needs a lock of each node for this.
     pub needs_locks: bool,
-    /// Whether every rank finds Lustre, which POSIX is to write.
+    /// Whether every rank finds Lustre, and POSIX is to write.
     is_lustre: bool,
-    /// Rank 0: the number of stripes of a new file that the environment asks for; 0: none.
+    /// On rank 0: the number of stripes for a new file according to the environment; 0: none given.
     stripe_count: u64,
-    /// What this rank finds.
+    /// The file system that this rank finds.
     pub system: Option<FileSystem>,
-    /// Whether the file is written.
+    /// Whether the file is opened to write.
     writes: bool,
-    /// Its name as the file system knows it.
+    /// The path as the file system knows it.
     pub real: &'a Path,
-    /// What the program has put before it for ROMIO.
+    /// The prefix that the program has put before it for ROMIO.
     pub prefix: &'a OsStr,
 }
 
-/// The driver that is used: rank 0 decides, and where it leaves that to the file system, every rank must
-/// find it coherent. Rank 0 also decides whether the ranks agree in every call, and on stripes and their writers. With it the
-/// ranks agree for the first time, on what is to be opened, and find the greatest number of their threads. A file that is written has memory
-/// for doing so in the background.
+/// Chooses the driver. Rank 0 decides; where it leaves the choice to the file system, every rank must find it
+/// coherent. Rank 0 also decides whether the ranks agree in every call, and on stripes and aggregators. This
+/// is the first agreement of the ranks, on what is to be opened; it also finds the largest number of threads.
+/// A file to be written also has memory for writing in the background.
 pub(super) fn choose<'a>(
     team: &mut Team,
     path: &'a Path,
@@ -76,7 +76,7 @@ pub(super) fn choose<'a>(
     let (writes, asked) = (background.is_some(), background.as_deref().copied().unwrap_or(0));
     let threads = FINE - tuning.threads as u64;
     let mut words = [FINE; MOST_WORDS];
-    // A malformed variable is an error on a rank that is not asked, too.
+    // A malformed variable is an error on other ranks as well.
     let environment = Environment::read();
     let stripe_count = environment.as_ref().map_or(0, |environment| environment.stripe_count);
     let mine = if team.rank() == 0 {
@@ -98,7 +98,7 @@ pub(super) fn choose<'a>(
     let node = team.node() & FINE;
     words[5..].copy_from_slice(&[threads, node, FINE - node]);
     let system = FileSystem::of(path).or_else(|_| FileSystem::of(names::without_romio_prefix(path)));
-    // Where no folder is, no driver opens a file: the error is that of opening it.
+    // Without a folder, no driver can open a file; opening it reports the error.
     words[4] = match &system {
         Ok(system) if system.name == Some(file_system::LUSTRE) => LUSTRE,
         Ok(system) if system.is_coherent => COHERENT,
@@ -130,7 +130,7 @@ pub(super) fn choose<'a>(
     }
     let is_asked = driver == 1;
     let driver = if is_posix { Driver::Posix } else { Driver::MpiIo };
-    // A program that asks for MPI-IO means by a name what MPI-IO does. No other name has a prefix.
+    // A program that requests MPI-IO uses names as MPI-IO does. Other names have no prefix.
     let real = if driver == Driver::MpiIo && is_asked { mpi_io::real_path(path) } else { path };
     let prefix = names::romio_prefix(path, real);
     let is_lustre = sharing == LUSTRE && is_posix;
@@ -150,27 +150,28 @@ pub(super) fn choose<'a>(
     })
 }
 
-/// What all ranks find of the file system, in the words of their agreement: the least counts.
+/// What the ranks find about the file system, as words of which the agreement takes the minimum.
 const BY_LOCKS: u64 = 1;
 const COHERENT: u64 = 2;
 const LUSTRE: u64 = 3;
 
-/// What POSIX does when all ranks write to a file.
+/// What happens when all ranks write to a file by POSIX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Posix {
-    /// It writes what it is told to.
+    /// Exactly the bytes written by a rank change.
     Exact,
-    /// It does so as long as each node has a lock.
+    /// The same as long as each node holds a lock.
     WithLocks,
-    /// Nodes overwrite each other's bytes in a page.
+    /// Nodes overwrite each other's bytes within a page.
     WholePages,
 }
 
 impl Posix {
-    /// `sharing` is what all ranks find; `said` is what the environment says: 0, 1, or 2 for nothing.
+    /// `sharing` is the minimum over all ranks; `said` is the setting in the environment: 0, 1, or 2 for
+    /// none.
     fn of(sharing: u64, said: u64, is_one_node: bool) -> Self {
         match (sharing, said) {
-            // One node has one cache.
+            // A single node has a single cache.
             _ if is_one_node => Self::Exact,
             (_, 1) | (COHERENT.., 2) => Self::Exact,
             (BY_LOCKS, _) => Self::WithLocks,
@@ -179,7 +180,8 @@ impl Posix {
     }
 }
 
-/// The error where ranks on several nodes would write by POSIX, and each node writes whole pages, with what it knows of them.
+/// The error if ranks on several nodes would write whole pages by POSIX, with what is known about the file
+/// system.
 fn writes_whole_pages(system: Option<FileSystem>) -> Error {
     let name = system.and_then(|system| system.name).unwrap_or("a file system of an unknown kind");
     Error::argument(format!(
@@ -192,18 +194,18 @@ fn writes_whole_pages(system: Option<FileSystem>) -> Error {
 struct DriverChoice {
     /// `Auto` if the file system decides.
     driver: Driver,
-    /// What is said of the file system.
+    /// Whether the environment says that the file system is coherent.
     is_coherent: Option<bool>,
     /// Whether the ranks agree in every call.
     check: bool,
-    /// The writers of a node.
+    /// The number of aggregators of a node.
     writers: u64,
     stripe_bytes: u64,
     /// Memory for writing in the background.
     background_bytes: u64,
 }
 
-/// What is wanted by parameters, or else by the environment of rank 0.
+/// What the parameters request, or otherwise the environment of rank 0.
 fn wanted(
     (tuning, background_bytes): (&Tuning, u64),
     environment: &Environment,
@@ -233,18 +235,19 @@ fn wanted(
     })
 }
 
-/// The inode of a file. Devices have none to compare.
+/// The inode of a file; 0 for a device, which is not compared.
 pub(super) fn inode(status: &Status) -> u64 {
     if status.is_regular { status.identity.inode } else { 0 }
 }
 
 impl Choice<'_> {
-    /// The name by which the file is written: as the program has it, which may be shorter than the absolute path of a part file.
+    /// The path by which the file is written: as the program passed it, which may be shorter than the
+    /// absolute path of a part file.
     pub fn name_to_write(&self, params: &WriteOptions, target: &Target) -> PathBuf {
         if params.atomic { target.goal() } else { self.real }.to_owned()
     }
 
-    /// On Lustre, the number of nodes that write the file; 0 elsewhere.
+    /// On Lustre, the number of nodes that write the file; elsewhere 0.
     pub fn nodes_on_lustre(&self, team: &mut Team) -> Result<u64, Failure> {
         if !self.is_lustre {
             return Ok(0);
@@ -254,14 +257,14 @@ impl Choice<'_> {
         Ok(nodes.len() as u64)
     }
 
-    /// Rank 0: the layout of a new file.
+    /// On rank 0: the layout of a new file.
     pub fn layout(&self, team: &Team, nodes: u64, tuning: &Tuning) -> Option<Layout> {
         let count = if tuning.stripe_count == 0 { self.stripe_count } else { tuning.stripe_count };
         let wanted = LayoutRequest { count, bytes: tuning.stripe_bytes };
         if self.is_lustre && team.rank() == 0 { lustre::layout_for(self.real, nodes, wanted) } else { None }
     }
 
-    /// Checks before anything is changed that MPI-IO, if it is used, can take a name.
+    /// Before anything changes, checks that MPI-IO, if it is used, can take a name.
     pub fn check_name(&self, team: &Team, name: &Path) -> Result<()> {
         match self.driver {
             Driver::MpiIo => mpi_io::check_name(name, self.prefix, team.size()),
@@ -269,9 +272,10 @@ impl Choice<'_> {
         }
     }
 
-    /// What makes equal inodes of a file system of one node different files: the node, and the device.
+    /// What distinguishes files of equal inodes on file systems that belong to one node: the node and the
+    /// device.
     pub fn owner(&self, status: &Status) -> u64 {
-        // Nodes with overlays of the same image find the same files in them, unless these are written.
+        // Nodes with overlays of the same image find the same files in them, unless the files are written.
         let is_own =
             |system: FileSystem| system.is_of_one_node && (self.writes || system.name != Some("overlay"));
         match status.is_regular && self.system.is_some_and(is_own) {

@@ -12,7 +12,7 @@ use std::path::Path;
 
 pub use scda_storage::mpi_io::Access;
 
-/// The name in the file system of what MPI-IO would open.
+/// The path in the file system of the file that MPI-IO would open.
 pub fn real_path(path: &Path) -> &Path {
     let real = without_romio_prefix(path);
     if real != path && is_romio() { real } else { path }
@@ -28,7 +28,8 @@ pub fn create(path: &Path, prefix: &OsStr, params: &Tuning) -> Result<()> {
     MpiFile::create(&MpiName::new(path, prefix, 1)?, &complete(params.hints)?)
 }
 
-/// Opens with MPI-IO, where every rank is known to find what it needs. `opened` is called where the file is open.
+/// Opens a file with MPI-IO, after every rank has found what it needs. `opened` is called once the file is
+/// open.
 pub fn open(
     team: &mut Team,
     path: &Path,
@@ -37,7 +38,8 @@ pub fn open(
     access: Access,
     opened: impl FnOnce() -> Result<()>,
 ) -> Result<Box<dyn ParallelFile>, Failure> {
-    // All ranks have their hints and a name, or none opens: in ROMIO, ranks whose hints differ wait for each other.
+    // Either all ranks have their hints and a name, or none opens the file: in ROMIO, ranks with different
+    // hints wait for each other.
     let name = MpiName::new(path, prefix, team.size());
     let (known, mine) = split(name.and_then(|name| Ok(Some((name, complete(params.hints)?)))));
     team.agree(mine)?;
@@ -45,7 +47,7 @@ pub fn open(
     let (file, mine) = MpiFile::open(team.as_mpi(), &name, access, &hints);
     let mine = if file.is_some() { mine.and(opened()) } else { mine };
     if let Err(failure) = team.agree(mine) {
-        // Closing is collective, so only a file that is open on all ranks is closed.
+        // Closing is collective, so the file is closed only if it is open on all ranks.
         if team.after_error().all(file.is_some())
             && let Some(file) = file
         {

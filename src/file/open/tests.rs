@@ -1,4 +1,4 @@
-//! Files are opened, created and appended to, on one rank and on several.
+//! Tests of opening, creating and appending to files, on one rank and on several.
 
 use super::*;
 use scda_ranks::machine::pretended::MACHINE;
@@ -14,7 +14,7 @@ fn params(atomic: bool) -> WriteOptions {
     WriteOptions { atomic, tuning, ..WriteOptions::default() }
 }
 
-/// Opens on one rank.
+/// Opens a file to append, on one rank.
 fn append_alone(path: &Path, params: &WriteOptions) -> Result<ExistingFile> {
     let mut all = run_on_threads(1, |comm| {
         let mut team = team(comm, path);
@@ -72,7 +72,7 @@ fn only_a_regular_file_that_exists_is_appended_to() {
     }
 }
 
-/// What two ranks on different machines get, of which the file system is taken for this.
+/// The errors of two ranks on different machines whose file system appears to be this one.
 fn from_two_machines(open: impl Fn(&mut Team) -> Result<()> + Sync) -> Vec<ErrorKind> {
     run_on_threads(2, |comm| {
         MACHINE.set(Some(comm.rank() as u64));
@@ -83,7 +83,7 @@ fn from_two_machines(open: impl Fn(&mut Team) -> Result<()> + Sync) -> Vec<Error
 
 #[test]
 fn two_machines_have_no_local_file_in_common() {
-    // Not an overlay, as a container has, of which nodes may have copies to read.
+    // Not an overlay, as in a container, of which nodes may have copies to read.
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let path = folder.path().join("f");
     std::fs::write(&path, "old").unwrap();
@@ -127,7 +127,7 @@ fn a_name_that_comes_later_is_waited_for() {
         open()
     });
     assert!(opened.is_ok() && tries == 3);
-    // Any other error is told at once.
+    // Any other error is returned at once.
     let folder = open_when_seen(patience, || PosixFile::open(folder.path(), OFlags::RDONLY));
     assert_eq!(folder.err().unwrap().kind(), ErrorKind::BadFile);
 }
@@ -143,13 +143,13 @@ fn two_do_not_append_at_once() {
         for other in [false, true] {
             assert_eq!(kind(append_alone(&link, &params(other))), ErrorKind::FileInUse);
         }
-        // The first one is not disturbed.
+        // The first writer is not disturbed.
         assert!(target.goal().exists());
         file.close().unwrap();
         target.complete(3, |_, _| true).unwrap();
         drop(target);
     }
-    // Nor after an error that leaves the file as it is.
+    // The same after an error that leaves the file unchanged.
     let ExistingFile { file, mut target, .. } = append_alone(&link, &params(true)).unwrap();
     file.close().unwrap();
     target.discard();

@@ -2,13 +2,14 @@
 //!
 //! Every exchange in the library begins with [`Team::agree`], one small reduction that has the same form
 //! everywhere. So a rank that fails early, or calls another function, meets the others in a reduction that
-//! they all understand, and none hangs: all return the same error and close the file. [`Team::note`] records
-//! the arguments that must be the same on all ranks; the same reduction compares them, at no extra cost.
+//! all of them understand, and no rank hangs: all return the same error and close the file. [`Team::note`]
+//! records the arguments that must be the same on all ranks; the same reduction compares them at no extra
+//! cost.
 //!
 //! Only [`Agreed`], which an agreement returns, gives access to the collectives, including those of a node
 //! ([`NodeTeam`]); so all ranks are at the same point of the program when they call one. The collective
 //! functions of a [`ParallelFile`](scda_storage::ParallelFile) (`truncate`, `sync`, `close`) do not require
-//! it: calling them only after an agreement is a convention.
+//! it: that they are called only after an agreement is a convention.
 
 mod agreed;
 #[cfg(test)]
@@ -42,16 +43,17 @@ impl From<Error> for Failure {
     }
 }
 
-/// The longest error message that travels between ranks, in bytes.
+/// The longest error message that is sent between ranks, in bytes.
 const MESSAGE_BYTES: usize = 1024;
-/// The bytes before it: the offset of the error, or that there is none.
+/// The bytes before it, which hold the offset of the error, if it has one.
 const OFFSET_BYTES: usize = size_of::<u64>();
 const NO_OFFSET: u64 = u64::MAX;
-/// No error, in the reduction. MPICH 4.0 compares as if the numbers had signs: no greater number can be.
+/// The word for no error. It must be the largest one, and MPICH 4.0 compares words as signed numbers.
 pub const FINE: u64 = u64::MAX >> 1;
-/// The numbers of a reduction: the error, and for each topic and the calls the least and the greatest.
+/// The words of each reduction: the error, and for each topic and the number of calls, the minimum and the
+/// maximum.
 const OWN_WORDS: usize = 1 + 2 * Topic::COUNT + 2;
-/// The most numbers that are reduced with them. All are always sent: a rank that has an error meets the others
+/// The most words of the caller. All are always sent, so that a rank with an error can meet the others
 /// wherever they are.
 pub const MOST_WORDS: usize = 8;
 
@@ -61,31 +63,32 @@ pub struct Team {
     rank: usize,
     size: usize,
     file_name: String,
-    /// A running hash of what this rank called, for each topic.
+    /// For each topic, a running hash of this rank's arguments.
     trace: [u64; Topic::COUNT],
-    /// The number of functions that this rank called.
+    /// The number of functions that this rank has called.
     calls: u64,
-    /// The first error that only this rank knows, for the next agreement.
+    /// The first error that only this rank knows, kept for the next agreement.
     deferred: Option<Error>,
     /// What this rank has completed since the ranks last agreed.
     journal: Journal,
-    /// Whether a collective left no result: this rank no longer knows where the others are.
+    /// Whether a collective has failed without a result, so that this rank no longer knows where the others
+    /// are.
     is_lost: bool,
     /// How long this rank has taken part in agreements.
     agreeing: Duration,
-    /// The function that was called last.
+    /// The last function called.
     called: Option<Function>,
-    /// What tells that this rank waits for the others.
+    /// Reports when this rank waits long for the others.
     watch: Option<Watch>,
 }
 
-/// What this rank has completed since the ranks last agreed: how much of it all ranks have in common is found
-/// out only after an error.
+/// What this rank has completed since the ranks last agreed. How much of it all ranks have in common is
+/// determined only after an error.
 #[derive(Default)]
 struct Journal {
-    /// Up to here all ranks had the same when they last agreed.
+    /// The offset up to which all ranks had the same when they last agreed.
     agreed: u64,
-    /// What was completed since: a hash of all that was called until then, and where it ends in the file.
+    /// For each completion since then: a hash of all calls before it, and the offset at which it ends.
     marks: Vec<(u64, u64)>,
 }
 
@@ -107,7 +110,7 @@ impl Team {
         }
     }
 
-    /// From now on, `tell` is told when this rank waits long for the others.
+    /// Reports long waits for other ranks through `tell` from now on.
     pub fn tell_waits(&mut self, tell: fn(&str)) {
         if !self.is_alone() {
             self.watch = Watch::start(tell);
@@ -119,12 +122,12 @@ impl Team {
         &self.file_name
     }
 
-    /// The file has this name.
+    /// Changes the name of the file.
     pub fn rename(&mut self, path: &Path) {
         self.file_name = quote_path(path);
     }
 
-    /// This rank, for what it does without the others.
+    /// A team of this rank alone, for work without the others.
     pub fn alone(&self) -> Self {
         Self::new(Box::new(Solo), &self.file_name)
     }
@@ -151,20 +154,20 @@ impl Team {
         self.comm.node()
     }
 
-    /// The MPI communicator of the ranks, for MPI-IO, whose calls have agreements of their own.
+    /// The MPI communicator of the ranks, for MPI-IO, whose calls have their own agreements.
     #[cfg(feature = "mpi")]
     pub fn as_mpi(&self) -> Option<&scda_ranks::mpi::Mpi> {
         self.comm.as_mpi()
     }
 
-    /// Notes that this rank called a function.
+    /// Records that this rank called a function.
     pub fn note_call(&mut self, function: Function) {
         self.note(Topic::Function, function as u64);
         self.calls += 1;
         self.called = Some(function);
     }
 
-    /// Notes a value that must be the same on all ranks.
+    /// Records a value that must be the same on all ranks.
     #[inline]
     pub fn note(&mut self, topic: Topic, value: u64) {
         if !self.is_alone() {
@@ -173,7 +176,7 @@ impl Team {
         }
     }
 
-    /// Notes bytes that must be the same on all ranks.
+    /// Records bytes that must be the same on all ranks.
     #[inline]
     pub fn note_bytes(&mut self, topic: Topic, bytes: &[u8]) {
         if !self.is_alone() {
@@ -182,7 +185,7 @@ impl Team {
         }
     }
 
-    /// Notes numbers that must be the same on all ranks.
+    /// Records numbers that must be the same on all ranks.
     #[inline]
     pub fn note_counts(&mut self, topic: Topic, counts: &[u64]) {
         if !self.is_alone() {
@@ -191,7 +194,8 @@ impl Team {
         }
     }
 
-    /// Notes the counts of all ranks, which must be the same on all ranks, and returns the partition that they say.
+    /// Records the counts of all ranks, which must be the same on all ranks, and returns the partition that
+    /// they describe.
     #[inline(always)]
     pub fn note_partition(&mut self, topic: Topic, counts: &[u64]) -> Result<Partition> {
         if self.is_alone() {
@@ -201,10 +205,10 @@ impl Team {
         }
     }
 
-    /// As [`Self::note_partition`], for more than one rank. Many counts are read once, both to hash them and to add them up.
+    /// Like [`Self::note_partition`], for more than one rank. Hashes and adds up the counts in one pass.
     #[inline(never)]
     fn note_partition_of_several(&mut self, topic: Topic, counts: &[u64]) -> Result<Partition> {
-        // As hash_of_counts, in the same loop as the sum.
+        // The hash of `hash_of_counts`, computed in the same loop as the sum.
         let mut hash = known_hash(counts).unwrap_or(counts.len() as u64);
         if counts.len() <= FEW && !is_known(counts) {
             hash = mix_all(hash, counts);
@@ -215,13 +219,13 @@ impl Team {
             hash = mixed;
             sums
         });
-        // All ranks pass counts, or all a partition: who has counts knows more, and exchanges less.
+        // Either all ranks pass counts, or all pass a partition; the hashes of the two differ.
         self.note(topic, if known { !hash } else { hash });
         part
     }
 
-    /// Notes the rank that has the data of a section without partition, and tells whether it is this
-    /// one. An error if it is none.
+    /// Records the rank that has the data of a section without partition, and returns whether it is this one.
+    /// Returns an error if there is no such rank.
     #[inline]
     pub fn check_root(&mut self, root: usize) -> Result<bool> {
         self.note(Topic::Root, root as u64);
@@ -244,8 +248,8 @@ impl Team {
         self.deferred.get_or_insert(error);
     }
 
-    /// The value, if this rank has no error; else `instead`, and the error is kept for the next
-    /// agreement. A rank that is alone returns it at once.
+    /// The value, if this rank has no error; otherwise `instead`, and the error is deferred to the next
+    /// agreement. A rank that is alone returns the error at once.
     #[inline(always)]
     pub fn tolerate<T>(&mut self, result: Result<T>, instead: T) -> Result<T, Failure> {
         match result {
@@ -258,7 +262,7 @@ impl Team {
         }
     }
 
-    /// The error that this rank keeps, if it is alone.
+    /// Removes and returns the deferred error, for a rank that is alone.
     #[cold]
     pub fn take_deferred(&mut self) -> Failure {
         match self.agree(Ok(())) {
@@ -267,21 +271,21 @@ impl Team {
         }
     }
 
-    /// Whether this rank keeps an error for the next agreement.
+    /// Whether this rank has deferred an error.
     #[inline]
     pub fn has_deferred(&self) -> bool {
         self.deferred.is_some()
     }
 
-    /// Tells all ranks whether any has an error: one small reduction. If one has, or the ranks disagree on what they
-    /// noted, all get the same error.
+    /// Tells all ranks whether any of them has an error, by one small reduction. If one has, or if the ranks
+    /// disagree on what they recorded, all get the same error.
     #[inline]
     pub fn agree(&mut self, mine: Result<()>) -> Result<Agreed<'_>, Failure> {
         self.agree_with(mine, &mut [])
     }
 
-    /// As [`Self::agree`]; on the way each of these numbers, at most [`FINE`], becomes its least over all
-    /// ranks.
+    /// Like [`Self::agree`]; in addition, each of these numbers, at most [`FINE`], is replaced by its minimum
+    /// over all ranks.
     #[inline]
     pub fn agree_with(&mut self, mine: Result<()>, least: &mut [u64]) -> Result<Agreed<'_>, Failure> {
         self.defer(mine);
@@ -291,15 +295,15 @@ impl Team {
         Ok(Agreed(self))
     }
 
-    /// As [`Self::agree`], before a step that cannot be undone: that all ranks are well is then known on all of them, so
-    /// an error that MPI reports beside this result is no reason to fail after the step.
+    /// Like [`Self::agree`], before a step that cannot be undone. The result tells all ranks that no rank has
+    /// an error, so an error that MPI reports along with it must not make this rank fail after the step.
     pub fn agree_finally(&mut self, mine: Result<()>) -> Result<(), Failure> {
         self.agree(mine)?;
         self.deferred = None;
         Ok(())
     }
 
-    /// The reduction.
+    /// The reduction of an agreement.
     #[cold]
     fn reduce(&mut self, least: &mut [u64]) -> Result<(), Failure> {
         let mine = self.deferred.take().map(|error| error.in_file(&self.file_name));
@@ -322,12 +326,12 @@ impl Team {
         drop(waiting);
         if let Err(error) = reduced {
             if words[0] == 0 {
-                // Without a result there is nothing to go by, and nobody to tell.
+                // Without a result, this rank cannot continue, and cannot tell the others.
                 self.is_lost = true;
                 return Err(Failure::Agreed(error));
             }
-            // This rank has the result that the others have: it goes on with them, and reports its error at the next
-            // agreement.
+            // This rank has the same result as the others: it continues with them, and reports its error at
+            // the next agreement.
             self.defer(Err(error));
         }
         let (words, more) = words.split_at(OWN_WORDS);
@@ -339,9 +343,9 @@ impl Team {
             let error = mine.unwrap_or_else(|| Error::new(kind, "")).on_rank(winner).with_kind(kind);
             return Err(Failure::Agreed(share_error(&*self.comm, winner, &error)));
         }
-        // The least value and the complement of the greatest are complements if all are the same.
+        // If all values are the same, the minimum and that of the complements are complements of each other.
         let differs: Vec<bool> = words[1..].chunks_exact(2).map(|pair| pair[0] != !pair[1]).collect();
-        // Ranks that made different numbers of calls have parted earlier, over something else.
+        // Ranks with different numbers of calls have diverged earlier, over something else.
         let parted = differs[Topic::COUNT];
         let named = (usize::from(parted)..Topic::COUNT).find(|&topic| differs[topic]);
         let named = named.or(differs.contains(&true).then_some(Topic::Function as usize));
@@ -350,7 +354,7 @@ impl Team {
                 self.journal.clear();
                 Ok(())
             }
-            // Rank 0 speaks for all: even the file name may be what they disagree on.
+            // Rank 0 speaks for all, because the ranks may even disagree on the file name.
             Some(topic) => {
                 let error = Error::argument(format!("the ranks disagree on {}", Topic::NAMES[topic]));
                 Err(Failure::Agreed(share_error(&*self.comm, 0, &error.in_file(&self.file_name))))
@@ -358,19 +362,19 @@ impl Team {
         }
     }
 
-    /// A failure that all ranks know, from one that perhaps only this rank knows.
+    /// Makes a failure that perhaps only this rank knows known to all ranks.
     pub fn settle(&mut self, failure: Failure) -> Error {
         match failure {
             Failure::Agreed(error) => error,
             Failure::Mine(error) => match self.agree(Err(error)) {
                 Err(Failure::Agreed(error) | Failure::Mine(error)) => error,
-                // The agreement had an error to share.
+                // The agreement should have returned an error.
                 Ok(_) => Error::new(ErrorKind::Internal, "an error was lost"),
             },
         }
     }
 
-    /// The values that the rank `root` has, on all ranks, unless a rank has an error. Those of other ranks are
+    /// The values that rank `root` passes, on all ranks, unless a rank has an error. Those of other ranks are
     /// ignored.
     pub fn share<const N: usize>(
         &mut self,
@@ -380,7 +384,7 @@ impl Team {
         self.share_agreed(root, values).map(|(_, values)| values)
     }
 
-    /// As [`Self::share`]; the ranks go on with a collective.
+    /// Like [`Self::share`], before another collective.
     pub fn share_agreed<const N: usize>(
         &mut self,
         root: usize,
@@ -398,21 +402,21 @@ impl Team {
     pub fn gather(&mut self, number: Result<u64>) -> Result<Vec<u64>, Failure> {
         let (number, mine) = split(number);
         let (all, mine) = split(self.agree(mine)?.comm().allgather(number));
-        // An error of one rank alone is one of all in this call.
+        // Makes an error of one rank an error of all within this call.
         self.agree(mine)?;
         Ok(all)
     }
 
-    /// What this rank has, if every rank has one; `None` on all ranks otherwise. What is not returned is dropped after the
-    /// agreement: memory that ranks share is freed by all of them together.
+    /// The value of this rank, if every rank has one; otherwise `None` on all ranks. A value that is not
+    /// returned is dropped after the agreement, because all ranks together free shared memory.
     pub fn if_all_have<T>(&mut self, found: Option<T>, mine: Result<()>) -> Result<Option<T>, Failure> {
         let mut least = [u64::from(found.is_some())];
         self.agree_with(mine, &mut least)?;
         Ok(found.filter(|_| least == [1]))
     }
 
-    /// Notes that this rank has completed something that ends at this offset of the file. What it called for
-    /// that is compared only if an error comes before the ranks next agree.
+    /// Records that this rank has completed something that ends at this offset of the file. The calls that
+    /// led to it are compared only if an error occurs before the ranks next agree.
     #[inline]
     pub fn mark(&mut self, end: u64) {
         if !self.is_alone() {
@@ -425,53 +429,52 @@ impl Team {
         AfterError(self)
     }
 
-    /// Whether this rank no longer knows where the others are: it cannot take part in anything collective.
+    /// Whether this rank no longer knows where the others are, so that it cannot take part in any collective.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
 }
 
-/// The ranks after an error that all of them know, wherever in the program each has met it.
+/// The ranks after an error that all of them know, wherever in the program each rank is.
 pub struct AfterError<'a>(&'a mut Team);
 
 impl<'a> AfterError<'a> {
-    /// From now on they agree again, as if they had called the same until now. `false` on
-    /// all of them if one no longer knows where the others are.
+    /// Lets the ranks agree again, as if they had made the same calls. Returns false on all ranks if one no
+    /// longer knows where the others are.
     pub fn begin(&mut self) -> bool {
         (self.0.trace, self.0.calls) = ([0; Topic::COUNT], 0);
         self.all(true)
     }
 
-    /// Access to the collectives, for what comes before the file is closed. All ranks
-    /// must reach them.
+    /// Gives access to the collectives for steps before the file is closed. All ranks must reach them.
     pub fn agreed(self) -> Agreed<'a> {
         Agreed(self.0)
     }
 
-    /// Whether this is so on all ranks.
+    /// Whether `mine` is true on all ranks.
     pub fn all(&mut self, mine: bool) -> bool {
         let mut words = [1 + u64::from(mine)];
         self.least(&mut words).is_some() && words[0] == 2
     }
 
-    /// Each of these numbers becomes its least over all ranks; not all are
-    /// 0. `None` if this rank no longer knows where the others are.
+    /// Replaces each of these numbers by its minimum over all ranks. Not all may be 0. `None` if this rank no
+    /// longer knows where the others are.
     fn least(&mut self, words: &mut [u64]) -> Option<()> {
         if self.0.is_lost || self.0.is_alone() {
             return (!self.0.is_lost).then_some(());
         }
-        // Where there is a result, the other ranks have it, too, and go on.
+        // If there is a result, the other ranks have it, too, and continue.
         self.0.is_lost = self.0.comm.allreduce_min(words).is_err() && words.iter().all(|&word| word == 0);
         (!self.0.is_lost).then_some(())
     }
 
-    /// Where in the file ends what all of them have completed in the same
-    /// way. `None` if the ranks cannot find out.
+    /// The end of what all ranks have completed in the same way, as an offset in the file. `None` if the
+    /// ranks cannot determine it.
     pub fn common_end(&mut self) -> Option<u64> {
         let mut common = [1 + self.0.journal.marks.len() as u64];
         self.least(&mut common)?;
         let (mut same, mut more) = (0, usize::try_from(common[0]).ok()?);
-        // Ranks that have parted do not come together again: the marks that all have in common come first.
+        // Ranks that have diverged stay so, so the marks that all have in common come first.
         while more - same > 1 {
             let middle = usize::midpoint(same, more);
             let hash = self.0.journal.marks[middle - 1].0;
@@ -484,7 +487,7 @@ impl<'a> AfterError<'a> {
 }
 
 impl Journal {
-    /// All ranks agree: they have all of it in common.
+    /// Called when all ranks agree: what they completed is the same.
     fn clear(&mut self) {
         if let Some(&(_, end)) = self.marks.last() {
             self.agreed = end;
@@ -493,11 +496,12 @@ impl Journal {
     }
 }
 
-/// The partition in which this rank has `count` elements. All ranks meet.
+/// The partition in which this rank has `count` elements. Collective.
 pub fn partition_of(team: &mut Team, count: u64) -> Result<PartitionTable, Failure> {
     let (rank, size) = (team.rank, team.size);
     let agreed = team.agree(Ok(()))?;
-    // Both, even if the first one fails: the other ranks go on to the second. Halves, so that no sum wraps.
+    // Both sums are computed even if the first one fails, because the other ranks go on to the second. Halves
+    // are summed separately, so that no sum wraps.
     let part = agreed.spread(count);
     let term = term_of_count(count, rank, size);
     let mut terms = [term & 0xffff_ffff, term >> 32];
@@ -511,14 +515,14 @@ pub fn partition_of(team: &mut Team, count: u64) -> Result<PartitionTable, Failu
 /// One hash of everything that this rank has called.
 fn whole_trace(team: &Team) -> u64 {
     if team.deferred.is_some() {
-        // What this rank could not do it has in common with none.
+        // A rank that has failed has nothing in common with the others.
         return mix(u64::MAX, team.rank as u64);
     }
     let turned = |(turn, &hash): (u32, &u64)| hash.rotate_left(5 * turn);
     (0..).zip(&team.trace).map(turned).fold(team.calls, u64::wrapping_add)
 }
 
-/// What is said when this rank waits long for the others.
+/// The message for a long wait for the others.
 fn words_of_wait(team: &Team) -> String {
     let call = team.called.map_or("Open".into(), |function| format!("{function:?}"));
     format!(
@@ -531,7 +535,7 @@ fn words_of_wait(team: &Team) -> String {
     )
 }
 
-/// The error of one rank, with its words and offset, on all ranks.
+/// Sends the error of one rank, with its message and offset, to all ranks.
 fn share_error(comm: &dyn Communicator, from: usize, error: &Error) -> Error {
     let mut bytes = [0; OFFSET_BYTES + MESSAGE_BYTES];
     let (offset, message) = bytes.split_at_mut(OFFSET_BYTES);
@@ -539,7 +543,7 @@ fn share_error(comm: &dyn Communicator, from: usize, error: &Error) -> Error {
     let text = error.to_string();
     let n = text.len().min(MESSAGE_BYTES);
     message[..n].copy_from_slice(&text.as_bytes()[..n]);
-    // If even this fails, the ranks still have the code.
+    // If even this fails, the ranks still have the error code.
     let _ = comm.broadcast(&mut bytes, from);
     let (offset, message) = bytes.split_first_chunk().unwrap_or((&[0xff; OFFSET_BYTES], &[]));
     let offset = Some(u64::from_le_bytes(*offset)).filter(|&offset| offset != NO_OFFSET);
@@ -548,7 +552,7 @@ fn share_error(comm: &dyn Communicator, from: usize, error: &Error) -> Error {
     Error::shared(error.kind(), words, error.rank(), offset)
 }
 
-/// No rank has this number.
+/// The error for a rank number that does not exist.
 #[cold]
 fn no_rank(root: usize, size: usize) -> Error {
     Error::argument(format!("root: found {root}, expected a rank below {size}"))
@@ -559,7 +563,7 @@ fn halves(value: u64) -> [u64; 2] {
     [value >> 32, value & u64::from(u32::MAX)]
 }
 
-/// A value for this rank to go on with, and its error for the others.
+/// Splits a result into a value with which this rank can continue, and its error for the next agreement.
 pub fn split<T: Default>(result: Result<T>) -> (T, Result<()>) {
     match result {
         Ok(value) => (value, Ok(())),

@@ -59,7 +59,7 @@ fn ranks_that_wait_in_different_files_say_so() {
                     team.note_call(Function::Close);
                     team
                 });
-                // Rank 1 comes to the second file when rank 0 has said that it waits there.
+                // Rank 1 comes to the second file after rank 0 has reported that it waits there.
                 assert!(teams[0].agree(Ok(())).is_ok());
                 while teams[0].rank() == 1 && !is_told(0, "b") {
                     std::thread::yield_now();
@@ -113,7 +113,7 @@ fn many_counts_are_compared_and_added_up_in_every_call() {
             counts.reverse();
         }
         if rank == 13 {
-            // For most ranks the same partition.
+            // Most ranks have the same partition.
             counts.swap(2, 3);
         }
         team.note_partition(Topic::Counts, &counts).unwrap();

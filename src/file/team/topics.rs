@@ -1,6 +1,6 @@
 //! Names of the arguments that must be the same on all ranks.
 
-/// What must be the same on all ranks. The order decides which disagreement is named.
+/// Arguments that must be the same on all ranks. If several differ, the first in this order is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
     Function,
@@ -33,7 +33,7 @@ impl Topic {
     pub(super) const COUNT: usize = Self::NAMES.len();
 }
 
-/// The functions, of which all ranks must call the same.
+/// Collective functions: all ranks must call the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     Create,

@@ -5,10 +5,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A wait that is longer is told.
+/// Waits longer than this are reported.
 pub const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 5000 });
 
-/// A thread that tells of long waits.
+/// A thread that reports long waits.
 pub struct Watch {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -22,16 +22,16 @@ struct Shared {
 
 #[derive(Default)]
 struct Wait {
-    /// Since when this rank waits, and what is to be said of it, until it is.
+    /// When the current wait began, and its message until it is reported.
     begun: Option<(Instant, String)>,
     is_over: bool,
 }
 
-/// As long as it lives, this rank waits.
+/// This rank waits as long as the guard lives.
 pub struct WaitGuard<'a>(&'a Shared);
 
 impl Watch {
-    /// `None` if there is no thread for it.
+    /// `None` if the thread cannot be started.
     pub fn start(tell: fn(&str)) -> Option<Self> {
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
@@ -39,7 +39,7 @@ impl Watch {
         Some(Self { shared, thread: Some(thread.ok()?) })
     }
 
-    /// This rank begins to wait.
+    /// Begins a wait.
     pub fn begin(&self, words: String) -> WaitGuard<'_> {
         self.shared.lock().begun = Some((Instant::now(), words));
         self.shared.changed.notify_one();
