@@ -13,13 +13,13 @@
 //! | `SCDA_STATISTICS` | 0 or 1 | all | 1: rank 0 prints a line for each file that is closed |
 //! | `SCDA_NODE_RANKS` | 0 or more | all | so many consecutive ranks count as a node, to try several on one machine; 0: real nodes |
 //!
-//! Every rank reads all of them when it opens a file: a value that none may have is an error of all ranks, whichever rank has it.
+//! Every rank reads all variables when it opens a file. An invalid value on any rank is an error on all.
 
 use crate::error::{Error, Result};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 
-/// The names of all of them.
+/// The names of all variables.
 pub const NAMES: [&str; 10] = [
     "SCDA_IO",
     "SCDA_COHERENT",
@@ -33,25 +33,26 @@ pub const NAMES: [&str; 10] = [
     "SCDA_NODE_RANKS",
 ];
 
-/// The most writers of a node that make sense.
+/// The most aggregators of a node that are allowed.
 pub const MAX_WRITERS: u64 = 1024;
-/// The longest stripe: file systems count its bytes with 32 bits.
+/// The longest stripe: file systems count its bytes in 32 bits.
 pub const MAX_STRIPE_BYTES: u64 = 1 << 32;
 /// The most stripes of a file on Lustre.
 pub const MAX_STRIPES: u64 = 2000;
 /// The least memory for writing in the background.
 pub const LEAST_BACKGROUND_BYTES: u64 = 1 << 20;
 
-/// What `SCDA_IO` may name.
+/// The values of `SCDA_IO`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Io {
     /// MPI-IO.
     Mpi,
-    /// The calls of POSIX.
+    /// POSIX.
     Posix,
 }
 
-/// What the environment of this process says. Without a variable, its number is 0, and the rest `None`.
+/// The settings in the environment of this process. Without its variable, a number is 0, and any other
+/// setting `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     /// `SCDA_IO`.
@@ -80,7 +81,7 @@ impl Environment {
     /// Reads all variables.
     ///
     /// # Errors
-    /// `Argument`, with the name of the variable, for a value that it may not have.
+    /// `Argument`, with the name of the variable, for an invalid value.
     pub fn read() -> Result<Self> {
         Self::of(|name| std::env::var_os(name))
     }

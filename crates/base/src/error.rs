@@ -1,46 +1,46 @@
-//! The one error type of the crate, and the stable integer codes of the C interface.
+//! The library's only error type, and the stable integer codes of the C interface.
 
 use std::fmt::{self, Write as _};
 use std::io;
 use std::path::Path;
 
-/// What went wrong, by who can mend it: one kind for each stable code of the C interface.
+/// What went wrong, classified by who can fix it: one kind for each stable code of the C interface.
 ///
-/// The first five carry the numbers that the authors' own library gives them.
+/// The first five have the numbers that the format's authors use in their own library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The bytes are not an scda file or a section of one. The file is damaged or something else.
+    /// The bytes are not an scda file or a section of one. The file is damaged, or of another format.
     Format,
-    /// A function was called where the order of calls forbids it. Mend the program.
+    /// A function was called out of order. Fix the program.
     Usage,
     /// A compressed section does not follow the compression convention. The file is damaged.
     Decode,
-    /// An argument has no legal meaning, or the ranks disagree on one. Mend the program.
+    /// An argument is invalid, or the ranks disagree on one. Fix the program.
     Argument,
-    /// The file ends before its sections do. It was cut, or is still being written.
+    /// The file ends before its sections do. It was truncated, or is still being written.
     ShortFile,
-    /// An scda file of a version that this library does not know.
+    /// An scda file of a version that this library does not support.
     UnsupportedVersion,
-    /// No section follows. Not an error of the file: reading is complete.
+    /// No section follows: reading is complete. Not an error of the file.
     EndOfFile,
     /// A count, a product or a sum does not fit 63 bits.
     Range,
     /// Memory could not be allocated.
     Memory,
-    /// A bug of this library. Please report it.
+    /// A bug in this library. Please report it.
     Internal,
     /// A call to MPI other than file access failed.
     Mpi,
-    /// The bytes of a sealed file differ from what its seal says. The file is damaged.
+    /// The bytes of a sealed file differ from its checksums. The file is damaged.
     Checksum,
     /// The file or a folder of its path does not exist.
     NoSuchFile,
     /// Permission denied.
     Access,
-    /// The device is full, or the file may not grow further.
+    /// The device is full, or the file must not become larger.
     NoSpace,
-    /// A quota is used up.
+    /// A quota is exceeded.
     Quota,
     /// The file system is read-only.
     ReadOnly,
@@ -48,7 +48,7 @@ pub enum ErrorKind {
     FileExists,
     /// The name is not usable: a folder, too long, or not a file at all.
     BadFile,
-    /// Somebody else uses the file.
+    /// Another program or job uses the file.
     FileInUse,
     /// The file system or this build does not support the operation.
     Unsupported,
@@ -89,25 +89,24 @@ impl ErrorKind {
         Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or(15009, |(_, code, _)| *code)
     }
 
-    /// The kind that has this code.
+    /// The kind with this code.
     #[must_use]
     pub fn from_code(code: i32) -> Option<Self> {
         Self::ALL.iter().find(|(_, c, _)| *c == code).map(|(kind, ..)| *kind)
     }
 
-    /// One line of text.
+    /// A text of one line.
     #[must_use]
     pub fn text(self) -> &'static str {
         Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or("", |(.., text)| *text)
     }
 
-    /// Whether the bytes of the file are the cause: it was cut, or is damaged.
+    /// Whether the contents of the file are the cause: it is truncated or damaged.
     pub fn is_of_file(self) -> bool {
         matches!(self, Self::Format | Self::Decode | Self::ShortFile | Self::Range | Self::Checksum)
     }
 
-    /// Whether the cause is in the file system, in MPI, or in this library: what was not yet written may not
-    /// be written at all.
+    /// Whether the cause is the file system, MPI, or this library, so that data not written yet may be lost.
     pub fn is_of_system(self) -> bool {
         match self {
             Self::Format
@@ -135,7 +134,7 @@ impl ErrorKind {
         }
     }
 
-    /// The class of the system error whose words are in a text.
+    /// The kind of a system error whose message is in a text.
     pub fn of_text(text: &str) -> Self {
         let named = [libc::ENOSPC, libc::EFBIG, libc::EDQUOT, libc::EROFS, libc::EACCES, libc::ENOENT];
         let is_in_text = |errno: &i32| {
@@ -145,12 +144,13 @@ impl ErrorKind {
         Self::of_errno(named.into_iter().find(is_in_text))
     }
 
-    /// The class of a system error, the same for every driver.
+    /// The kind of a system error, the same for every driver.
     fn of_errno(errno: Option<i32>) -> Self {
         match errno {
             Some(libc::ENOENT | libc::ENOTDIR) => Self::NoSuchFile,
             Some(libc::EACCES | libc::EPERM) => Self::Access,
-            // EFBIG: RLIMIT_FSIZE or the largest file of the file system, a device full for this file.
+            // EFBIG: the file exceeds RLIMIT_FSIZE or the limit of its file system, so for this file the
+            // device is full.
             Some(libc::ENOSPC | libc::EFBIG) => Self::NoSpace,
             Some(libc::EDQUOT) => Self::Quota,
             Some(libc::EROFS) => Self::ReadOnly,
@@ -166,7 +166,7 @@ impl ErrorKind {
     }
 }
 
-/// An error, with the file, the byte offset, and what was found and expected, where they are known.
+/// An error, with the file, the offset, and what was found and expected, as far as they are known.
 #[derive(Debug)]
 pub struct Error(Box<Detail>);
 
@@ -177,16 +177,16 @@ struct Detail {
     offset: Option<u64>,
     file: Option<String>,
     rank: Option<usize>,
-    /// Whether the message has file, offset and rank already: those of another rank.
+    /// Whether the message already has file, offset and rank, because it comes from another rank.
     is_shared: bool,
     source: Option<io::Error>,
 }
 
-/// The result of nearly everything here.
+/// The result type of nearly everything here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of a kind, with what happened in words.
+    /// An error of a kind, with a description.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Detail {
             kind,
@@ -199,18 +199,18 @@ impl Error {
         }))
     }
 
-    /// A message between ranks that failed, in words: for those who implement a `Communicator`.
+    /// A failed exchange between ranks, for implementations of a `Communicator`.
     #[must_use]
     pub fn communication(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Mpi, message)
     }
 
-    /// An argument without a legal meaning.
+    /// An invalid argument.
     pub fn argument(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Argument, message)
     }
 
-    /// A call that the order of calls forbids.
+    /// A call out of order.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, message)
     }
@@ -220,12 +220,12 @@ impl Error {
         Self::new(ErrorKind::Range, message)
     }
 
-    /// Memory for `bytes` could not be had.
+    /// `bytes` bytes of memory could not be allocated.
     pub fn memory(bytes: usize) -> Self {
         Self::new(ErrorKind::Memory, format!("cannot allocate {bytes} bytes"))
     }
 
-    /// A failed system call, named by what it was for.
+    /// A failed system call, with its purpose.
     pub fn io(what: &str, source: impl Into<io::Error>) -> Self {
         let source = source.into();
         let mut error = Self::new(ErrorKind::of_errno(source.raw_os_error()), format!("{what}: {source}"));
@@ -233,7 +233,7 @@ impl Error {
         error
     }
 
-    /// The file ends at `size` although bytes up to `end` must be there.
+    /// The file ends at `size`, although it should have bytes up to `end`.
     pub fn short_file(what: &str, end: u64, size: u64) -> Self {
         Self::new(
             ErrorKind::ShortFile,
@@ -241,56 +241,57 @@ impl Error {
         )
     }
 
-    /// The same error, at a byte offset of the file. An offset that is known already stays.
+    /// Adds the byte offset in the file, unless one is known already.
     #[must_use]
     pub fn at(mut self, offset: u64) -> Self {
         self.0.offset.get_or_insert(offset);
         self
     }
 
-    /// The same error of something that begins at this offset of the file: one that is known counts from there.
+    /// Adds the offset of the object that the error is about: an offset that is known already counts from
+    /// there.
     #[must_use]
     pub fn further(mut self, offset: u64) -> Self {
         self.0.offset = Some(offset + self.0.offset.unwrap_or(0));
         self
     }
 
-    /// The same error, met while this was written.
+    /// Adds what was being written when the error occurred.
     #[must_use]
     pub fn of(mut self, title: &str) -> Self {
         self.0.message = format!("{title}: {}", self.0.message);
         self
     }
 
-    /// The same error, that made this request fail.
+    /// Adds the request that failed because of this error.
     #[must_use]
     pub fn of_request(mut self, request: &str) -> Self {
         self.0.message = format!("{} ({request})", self.0.message);
         self
     }
 
-    /// The same error, of the file of this name. A name that is known already stays.
+    /// Adds the name of the file, unless one is known already.
     #[must_use]
     pub fn in_file(mut self, file: &str) -> Self {
         self.0.file.get_or_insert_with(|| file.to_owned());
         self
     }
 
-    /// The same error, seen by this rank.
+    /// Adds the rank on which the error occurred.
     #[must_use]
     pub fn on_rank(mut self, rank: usize) -> Self {
         self.0.rank.get_or_insert(rank);
         self
     }
 
-    /// The same words under another kind: a bad header inside a compressed pair is a decode error.
+    /// Changes the kind: a bad header inside a compressed pair is a decode error, for example.
     #[must_use]
     pub fn with_kind(mut self, kind: ErrorKind) -> Self {
         self.0.kind = kind;
         self
     }
 
-    /// The same error once more, for who asks again.
+    /// A copy of the error.
     pub fn again(&self) -> Self {
         let Detail { kind, ref message, offset, ref file, rank, is_shared, .. } = *self.0;
         let (message, file) = (message.clone(), file.clone());
@@ -309,27 +310,27 @@ impl Error {
         self.kind().code()
     }
 
-    /// The rank on which it came up; `None` if it is one of all ranks.
+    /// The rank on which it occurred; `None` if it is an error of all ranks.
     #[must_use]
     pub fn rank(&self) -> Option<usize> {
         self.0.rank
     }
 
-    /// An error that was shared by the rank on which it came up, with its whole message.
+    /// An error received from the rank on which it occurred, with its whole message.
     pub fn shared(kind: ErrorKind, message: String, rank: Option<usize>, offset: Option<u64>) -> Self {
         let mut error = Self::new(kind, message);
         (error.0.rank, error.0.offset, error.0.is_shared) = (rank, offset, true);
         error
     }
 
-    /// The byte of the file at which it was noticed.
+    /// The offset in the file at which it was noticed.
     #[must_use]
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
     }
 }
 
-/// Names in messages may come from strangers' files: so nothing of a message is written as it is that [`is_unseen`].
+/// Messages may contain names from untrusted files, so characters that [`is_unseen`] are escaped.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let detail = &self.0;
@@ -356,7 +357,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// Whether a character does something to a terminal other than appearing: control characters, and those that change
+/// Whether a character affects a terminal other than by appearing: control characters, and those that change
 /// the direction of text.
 #[must_use]
 pub fn is_unseen(c: char) -> bool {
@@ -365,7 +366,7 @@ pub fn is_unseen(c: char) -> bool {
     c.is_control() || changes_direction
 }
 
-/// Writes text in one line, with the bytes of what [`is_unseen`] in escapes.
+/// Writes text on one line, and escapes the bytes of characters that [`is_unseen`].
 pub struct EscapedText<W>(pub W);
 
 impl<W: fmt::Write> fmt::Write for EscapedText<W> {
@@ -380,14 +381,15 @@ impl<W: fmt::Write> fmt::Write for EscapedText<W> {
     }
 }
 
-/// Bytes of a file as text for a message: at most 40 of them, escaped.
+/// Bytes of a file as text for a message, escaped, at most 40 of them.
 pub fn quote(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(40)];
     let dots = if shown.len() < bytes.len() { "..." } else { "" };
     format!("\"{}\"{dots}", shown.escape_ascii())
 }
 
-/// A file name as text for a message: in one line, and of a long one the end, which tells more.
+/// A file name as text for a message, on one line. Of a long name only the end is shown, because it tells
+/// more.
 pub fn quote_path(path: &Path) -> String {
     const MOST: usize = 300;
     let text = path.to_string_lossy();
@@ -431,7 +433,7 @@ mod tests {
         assert!(long.starts_with("...é") && long.ends_with("é/end") && long.len() < 310, "{long}");
     }
 
-    /// Names of strangers' files stand in messages.
+    /// Messages may contain names from untrusted files.
     #[test]
     fn nothing_unseen_is_in_a_message() {
         let name = "d\u{9b}31m\u{202e}é\u{1b}[2J\n";

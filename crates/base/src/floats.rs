@@ -4,24 +4,24 @@
 
 use std::hint::black_box;
 
-/// Does work in the default floating-point environment, in which nothing traps, and gives the program's back as it was, with its
-/// exception flags: what the work raises does not show.
+/// Runs `work` in the default floating-point environment, in which nothing traps, and then restores the
+/// program's environment with its exception flags: exceptions that `work` raises are not visible.
 ///
-/// All that computes with floating-point numbers, compares them, parses or prints them is done in here. To copy them needs no
-/// environment.
+/// Everything that computes with floating-point numbers, or compares, parses or prints them, must run in
+/// here. Copying them needs no environment.
 pub fn in_default<T>(work: impl FnOnce() -> T) -> T {
     let (mut work, mut result) = (Some(work), None);
     let mut run = || result = work.take().map(|work| work());
     let theirs = Environment::replace();
-    // By an address that the compiler does not know: it moves computations, which for it have no effect but their result, over anything
-    // else that it sees through.
+    // Called through an address that the compiler cannot see: it assumes that computations have no effect but
+    // their result, and would move them past anything that it can see through.
     black_box(&mut run as &mut dyn FnMut())();
     drop(theirs);
     let Some(result) = result else { unreachable!("the work was done") };
     result
 }
 
-/// The environment of the program, which comes back when this is dropped.
+/// The program's environment, which is restored on drop.
 struct Environment(platform::Environment);
 
 impl Environment {
@@ -36,7 +36,8 @@ impl Drop for Environment {
     }
 }
 
-/// MXCSR. The x87 unit, which has a control word of its own, is for `long double`, with which nothing here computes.
+/// MXCSR. The x87 unit has a control word of its own, but is used only for `long double`, with which nothing
+/// here computes.
 #[cfg(all(any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")), not(miri)))]
 #[allow(unsafe_code)]
 mod platform {
@@ -44,9 +45,9 @@ mod platform {
 
     pub type Environment = u32;
 
-    /// Rounds to nearest, traps nothing, flushes nothing.
+    /// Rounds to nearest, traps nothing, flushes nothing to zero.
     const DEFAULT: u32 = 0x1f80;
-    /// The exceptions that were raised.
+    /// The exception flags.
     const FLAGS: u32 = 0x3f;
 
     pub fn replace() -> Environment {
@@ -58,7 +59,7 @@ mod platform {
     }
 
     pub fn restore(environment: &Environment) {
-        // To load the register takes longer than to compare it.
+        // Loading the register takes longer than comparing it.
         if get() != *environment {
             set(*environment);
         }
@@ -72,12 +73,13 @@ mod platform {
     }
 
     pub fn set(value: u32) {
-        // SAFETY: the value is the default, or one that the register had; so it has no bit that the processor does not know.
+        // SAFETY: the value is the default, or one that the register had, so the processor supports all its
+        // bits.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack, readonly)) };
     }
 }
 
-/// FPCR, whose default is 0, and FPSR with the flags.
+/// FPCR, whose default is 0, and FPSR with the exception flags.
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 #[allow(unsafe_code)]
 mod platform {
@@ -85,7 +87,7 @@ mod platform {
 
     pub type Environment = (u64, u64);
 
-    /// Rounds to nearest, traps nothing, flushes nothing.
+    /// Rounds to nearest, traps nothing, flushes nothing to zero.
     const DEFAULT: u64 = 0;
 
     pub fn replace() -> Environment {
@@ -119,7 +121,7 @@ mod platform {
     }
 }
 
-/// By the C library, which does not know of modes beyond those of C, such as flushing on ARM with 32 bits.
+/// The C library, which does not know modes outside the C standard, such as flushing to zero on 32-bit ARM.
 #[cfg(not(any(
     target_arch = "x86_64",
     all(target_arch = "x86", target_feature = "sse2"),
@@ -130,10 +132,10 @@ mod platform {
 mod platform {
     use std::ffi::c_int;
 
-    /// As `fenv_t`, which takes fewer bytes on every system.
+    /// `fenv_t`, which is smaller on every system.
     pub type Environment = [u64; 32];
 
-    /// To the nearest: 0 on all systems that Rust has.
+    /// To nearest: 0 on all systems that Rust supports.
     const FE_TONEAREST: c_int = 0;
 
     unsafe extern "C" {
@@ -146,18 +148,18 @@ mod platform {
         let mut found = [0; 32];
         // SAFETY: the variable has room for what is stored there.
         unsafe { feholdexcept(&raw mut found) };
-        // SAFETY: every mode may be set.
+        // SAFETY: every rounding mode may be set.
         unsafe { fesetround(FE_TONEAREST) };
         found
     }
 
     pub fn restore(environment: &Environment) {
-        // SAFETY: `feholdexcept` stored it.
+        // SAFETY: `feholdexcept` has stored it.
         unsafe { fesetenv(environment) };
     }
 }
 
-/// Miri has the default environment alone.
+/// Miri has only the default environment.
 #[cfg(miri)]
 mod platform {
     pub type Environment = ();
@@ -171,10 +173,11 @@ mod platform {
 mod tests {
     use super::*;
 
-    /// The modes of a program: rounding up, down, to zero; denormal numbers are zero and become zero; every exception traps.
+    /// The modes of a program: rounding up, down, or to zero; flushing denormal numbers to zero; trapping
+    /// every exception.
     const MODES: [u32; 5] = [0x5f80, 0x3f80, 0x7f80, 0x9fc0, 0x0000];
 
-    /// Runs a test in a mode, and the default one after it.
+    /// Runs a test in a mode, and then restores the default.
     fn in_mode<T>(mode: u32, work: impl FnOnce() -> T) -> T {
         let _mine = Environment::replace();
         platform::set(mode);
@@ -183,7 +186,7 @@ mod tests {
         result
     }
 
-    /// What depends on the mode, and raises most exceptions.
+    /// Computations that depend on the mode and raise most exceptions.
     fn compute() -> [u64; 6] {
         let [tenth, tiny, zero, huge] = black_box([0.1_f64, 1e-310, 0.0, 1e308]);
         [tenth * 3.0, tiny * 2.0, tiny / 3.0, zero / black_box(zero), tenth / zero, huge * huge]
@@ -194,14 +197,14 @@ mod tests {
     fn the_work_has_the_default_environment_and_the_program_keeps_its_own() {
         let expected = compute();
         for mode in MODES {
-            // An exception that the program raised stays to be seen.
+            // An exception that the program has raised remains visible.
             for flags in [0, 0x04, 0x3f] {
                 let (found, after) = in_mode(mode | flags, || (in_default(compute), platform::get()));
                 assert_eq!(found, expected, "{mode:x}");
                 assert_eq!(after, mode | flags, "{mode:x}");
             }
         }
-        // Without the guard, the modes are seen: this test can fail.
+        // Without the guard, the modes have an effect: this test can fail.
         for mode in &MODES[..4] {
             assert_ne!(in_mode(*mode, compute), expected, "{mode:x}");
         }

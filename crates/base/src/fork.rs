@@ -3,16 +3,16 @@
 //! forever, and their work is never finished.
 //!
 //! So a fork waits until no thread is changing [global](Global) state, and a file that belongs to the parent
-//! is recognised by the [number of forks](Process) before it was opened.
+//! is recognized by the [number of forks](Process) before it was opened.
 
 use crate::error::{Error, Result};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The forks by which this process came from the first one that used the library.
+/// The number of forks between this process and the first one that used the library.
 static FORKS: AtomicU32 = AtomicU32::new(0);
-/// Whoever uses something global has this, and a fork.
+/// Held while something global is used, and during a fork.
 static GATE: Mutex<()> = Mutex::new(());
 
 thread_local! {
@@ -36,18 +36,19 @@ extern "C" fn after_in_child() {
     after();
 }
 
-/// From now on, forks are noticed.
+/// Counts forks from now on.
 #[allow(unsafe_code)]
 fn watch() {
     static IS_WATCHING: AtomicBool = AtomicBool::new(false);
     if !IS_WATCHING.swap(true, Relaxed) {
-        // SAFETY: the functions have the type that is called, and do nothing that is not allowed in a process that was just forked
-        // off: they lock, count and unlock. Without memory for them, which the result would tell, forks are not noticed.
+        // SAFETY: the functions have the type that is called, and do only what is allowed in a forked
+        // process: they lock, count and unlock. If there is no memory for them, as the result would say,
+        // forks are not counted.
         unsafe { libc::pthread_atfork(Some(before), Some(after), Some(after_in_child)) };
     }
 }
 
-/// What all threads share, one at a time. It is whole in a process that is forked off, and not locked.
+/// A value that all threads share, used by one at a time. In a forked process it is intact and not locked.
 pub struct Global<T>(Mutex<T>);
 
 impl<T> Global<T> {
@@ -56,7 +57,7 @@ impl<T> Global<T> {
         Self(Mutex::new(value))
     }
 
-    /// Uses it. `body` uses nothing else that is global.
+    /// Calls `body` with the value. `body` must not use anything else that is global.
     pub fn with<R>(&self, body: impl FnOnce(&mut T) -> R) -> R {
         watch();
         let _gate = pass_gate();
@@ -64,24 +65,24 @@ impl<T> Global<T> {
     }
 }
 
-/// A process, as against those that it forks off.
+/// Identifies a process among those that it forks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process(u32);
 
 impl Process {
-    /// This one.
+    /// The current process.
     pub fn this() -> Self {
         watch();
         Self(FORKS.load(Relaxed))
     }
 
-    /// Whether this is the process that runs.
+    /// Whether this is the current process.
     #[inline]
     pub fn is_this(self) -> bool {
         self.0 == FORKS.load(Relaxed)
     }
 
-    /// An error if this process was forked off from that one.
+    /// Returns an error if the current process was forked from this one.
     ///
     /// # Errors
     /// `Usage`.
@@ -91,7 +92,7 @@ impl Process {
     }
 }
 
-/// Whether this process was not forked off from one that has used the library.
+/// Whether the current process was not forked from one that has used the library.
 pub fn is_in_first_process() -> bool {
     watch();
     FORKS.load(Relaxed) == 0

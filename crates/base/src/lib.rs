@@ -1,5 +1,6 @@
-//! What all crates of libscda share: the error type with its stable codes, fallible allocation, environment variables, panics as
-//! errors, the floating-point environment, process-wide state, and integer conversions.
+//! What all crates of libscda share: the error type with its stable codes, fallible allocation, environment
+//! variables, turning panics into errors, the floating-point environment, process-wide state, and integer
+//! conversions.
 #![cfg_attr(test, allow(clippy::cast_possible_truncation))] // test data
 
 pub mod environment;

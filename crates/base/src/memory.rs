@@ -2,7 +2,7 @@
 //! it becomes an error on which the ranks agree.
 //!
 //! Every allocation whose size depends on data goes through this module; small allocations of a known size do
-//! not. So the memory that a file can claim is limited here, for a whole operation ([`limited`]).
+//! not. So this module can limit the memory that a file claims, for a whole operation ([`limited`]).
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::numbers::to_usize;
@@ -12,18 +12,18 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What an operation may allocate, on all of its threads: see `Tuning::max_memory`.
+/// The memory that an operation may allocate, on all of its threads: see `Tuning::max_memory`.
 #[derive(Clone)]
 pub struct Allowance {
     limit: Arc<Limit>,
-    /// What was taken in the innermost [block](temporary) of this thread and its helpers.
+    /// The bytes allocated in the innermost [block](temporary) of this thread and its helpers.
     taken: Arc<AtomicU64>,
 }
 
 struct Limit {
     most: u64,
     left: AtomicU64,
-    /// Where in the file the operation reads.
+    /// The offset in the file at which the operation reads.
     at: u64,
 }
 
@@ -31,7 +31,7 @@ thread_local! {
     static ALLOWANCE: RefCell<Option<Allowance>> = const { RefCell::new(None) };
 }
 
-/// As long as it lives, this thread has an allowance, or none.
+/// Sets the allowance of this thread, or none, as long as it lives.
 pub struct AllowanceGuard(Option<Allowance>);
 
 impl Drop for AllowanceGuard {
@@ -40,7 +40,8 @@ impl Drop for AllowanceGuard {
     }
 }
 
-/// Limits what an operation allocates on this thread and its helpers, while it reads at this offset of a file. 0: no limit.
+/// Limits what an operation allocates on this thread and its helper threads, while it reads at this offset of
+/// a file. 0: no limit.
 #[inline]
 pub fn limited(most: u64, at: u64) -> Option<AllowanceGuard> {
     if most == 0 { None } else { Some(limit(most, at)) }
@@ -52,20 +53,20 @@ fn limit(most: u64, at: u64) -> AllowanceGuard {
     share(Some(Allowance { limit, taken: Arc::default() }))
 }
 
-/// The allowance of this thread, for its helpers.
+/// The allowance of this thread, for its helper threads.
 pub fn allowance() -> Option<Allowance> {
     ALLOWANCE.with_borrow(Clone::clone)
 }
 
-/// Gives this thread the allowance of the one that it helps.
+/// Gives this thread the allowance of the thread that it helps.
 pub fn share(allowance: Option<Allowance>) -> AllowanceGuard {
     AllowanceGuard(ALLOWANCE.replace(allowance))
 }
 
-/// As long as it lives, allocations are of what is freed when it ends, and are given back to the allowance then.
+/// Returns the memory that was allocated during its lifetime to the allowance when it is dropped.
 pub struct TemporaryGuard(Option<(Allowance, AllowanceGuard)>);
 
-/// What this thread and the helpers that it calls allocate from now on is freed in this block.
+/// Begins a block: what this thread and the helpers that it calls allocate from now on is freed by its end.
 pub fn temporary() -> TemporaryGuard {
     TemporaryGuard(allowance().map(|outer| {
         let block = Allowance { taken: Arc::default(), ..outer };
@@ -90,7 +91,8 @@ pub fn check(bytes: u64) -> Result<()> {
     allow(bytes, bytes).map(drop)
 }
 
-/// Takes bytes of the allowance: those that are wished, or else those that are needed. Whether it gave the wish.
+/// Takes bytes from the allowance: `wish` if it allows, otherwise `need`. Returns whether it granted the
+/// wish.
 fn allow(wish: usize, need: usize) -> Result<bool> {
     ALLOWANCE.with_borrow(|allowance| {
         let Some(Allowance { limit, taken }) = allowance else { return Ok(true) };
@@ -114,7 +116,7 @@ fn allow(wish: usize, need: usize) -> Result<bool> {
     })
 }
 
-/// Makes room for this many further items.
+/// Reserves memory for this many further items.
 ///
 /// # Errors
 /// `Memory`.
@@ -123,11 +125,11 @@ pub fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<()> {
     if more <= items.capacity() - items.len() { Ok(()) } else { enlarge(items, more) }
 }
 
-/// As [`reserve`], beyond what there is.
+/// Like [`reserve`], when more memory is needed.
 fn enlarge<T>(items: &mut Vec<T>, more: usize) -> Result<()> {
     let needed = items.len().saturating_add(more);
     let bytes = |items: usize| items.saturating_mul(size_of::<T>());
-    // A vector at least doubles, unless there is no room for that.
+    // A vector at least doubles its capacity, unless the allowance does not permit that.
     let need = needed - items.capacity();
     let reserved = match allow(bytes(need.max(items.capacity())), bytes(need))? {
         true => items.try_reserve(more),
@@ -139,24 +141,25 @@ fn enlarge<T>(items: &mut Vec<T>, more: usize) -> Result<()> {
     Ok(())
 }
 
-/// Asks the system for large pages in long memory: to get it page by page may take longer than to compress what goes there.
+/// Asks the system for large pages in long buffers: getting them page by page may take longer than
+/// compressing what goes there.
 #[cfg(all(target_os = "linux", not(miri)))]
 #[allow(unsafe_code)]
 fn ask_for_large_pages<T>(items: &Vec<T>) {
-    /// Memory of this length holds a large page, wherever it begins.
+    /// Memory of this length contains a large page, wherever it begins.
     const LONG_BYTES: usize = 4 << 20;
-    /// A multiple of what a page has on any system.
+    /// A multiple of the page size on any system.
     const PAGES_BYTES: usize = 64 << 10;
     let bytes = items.capacity().saturating_mul(size_of::<T>());
     if bytes >= LONG_BYTES {
         let before = items.as_ptr().addr() % PAGES_BYTES;
         let start = items.as_ptr().cast_mut().cast::<libc::c_void>().wrapping_byte_sub(before);
-        // SAFETY: the advice changes the contents of no memory. Where the system does not take it, all is as before.
+        // SAFETY: the advice changes no contents. If the system rejects it, nothing changes.
         unsafe { libc::madvise(start, before + bytes, libc::MADV_HUGEPAGE) };
     }
 }
 
-/// As [`reserve`], for a count from a file or from the user.
+/// Like [`reserve`], for a count from a file or from the user.
 ///
 /// # Errors
 /// `Memory`.
@@ -188,8 +191,8 @@ pub fn grow<T: Clone + Default>(buffer: &mut Vec<T>, length: usize) -> Result<()
     Ok(())
 }
 
-/// Bytes that are 0. Pages that are never used cost nothing, because the system clears a page when it is first touched; no
-/// safe function that can fail has this advantage.
+/// Zeroed bytes. Pages that are never used cost nothing, because the system clears a page when it is first
+/// touched; no safe function that can fail does the same.
 ///
 /// # Errors
 /// `Memory`.
@@ -203,7 +206,7 @@ fn layout_of(bytes: usize) -> Result<Layout> {
     Layout::array::<u8>(bytes).map_err(|_| cannot_allocate::<u8>(bytes))
 }
 
-/// The bytes of [`zeroed`], which are allowed.
+/// Allocates the bytes of [`zeroed`], which the allowance permits.
 #[allow(unsafe_code)]
 fn allocate_zeroed(layout: Layout) -> Result<Vec<u8>> {
     let bytes = layout.size();
@@ -215,13 +218,13 @@ fn allocate_zeroed(layout: Layout) -> Result<Vec<u8>> {
     if memory.is_null() {
         return Err(cannot_allocate::<u8>(bytes));
     }
-    // SAFETY: the global allocator, which is that of vectors, has just given this memory with the layout of `bytes`
-    // bytes; all of them are initialised.
+    // SAFETY: the global allocator, which vectors use as well, has just returned this memory with the layout
+    // of `bytes` bytes, all of them initialised.
     Ok(unsafe { Vec::from_raw_parts(memory, bytes, bytes) })
 }
 
-/// Makes a buffer at least this long, of new bytes that are 0 if it is shorter. As those of [`zeroed`], they cost nothing until they
-/// are used.
+/// Makes a buffer at least this long. If it is shorter, it is replaced by zeroed bytes, which like those of
+/// [`zeroed`] cost nothing until they are used.
 ///
 /// # Errors
 /// `Memory`.
@@ -266,9 +269,10 @@ fn cannot_allocate<T>(items: usize) -> Error {
     Error::memory(items.saturating_mul(size_of::<T>()))
 }
 
-/// Makes the state of a compressor or decompressor, less than 1 MiB, by code that panics if it cannot allocate.
+/// Creates the state of a compressor or decompressor, of less than 1 MiB, with code that panics if it cannot
+/// allocate.
 ///
-/// The memory is first allocated and freed again as a trial: to panic needs memory, too.
+/// The memory is first allocated and freed again to test for it, because a panic needs memory, too.
 ///
 /// # Errors
 /// `Memory`.
@@ -316,13 +320,13 @@ mod tests {
                 let _temporary = temporary();
                 resize::<u64>(&mut Vec::new(), 50).unwrap();
             }
-            // Twice as much does not fit, but what is needed does.
+            // Doubling does not fit, but what is needed does.
             resize::<u8>(&mut kept, 1000).unwrap();
             assert_eq!(kept.capacity(), 1000);
             let expected = "byte 77: the file asks for 8 bytes of memory, beside 1000 in the same call, \
                             more than max_memory, 1000";
             assert_eq!(words(reserve(&mut Vec::<u64>::new(), 1)), expected);
-            // Also on another thread; what another operation may is another thing.
+            // Also on another thread. Another operation has its own allowance.
             let allowance = allowance();
             std::thread::scope(|scope| {
                 scope.spawn(|| assert!(zeroed(1).is_ok()));
@@ -349,7 +353,7 @@ mod tests {
         zeroed(100).unwrap();
         let inside = allowance();
         std::thread::scope(|scope| {
-            // A thread that keeps what it takes, one that helps in the block, and one with a block of its own.
+            // A thread that keeps its memory, one that helps in the block, and one with a block of its own.
             let on_thread = |allowance, bytes, is_temporary: bool| {
                 scope.spawn(move || {
                     let _limited = share(allowance);

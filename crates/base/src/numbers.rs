@@ -1,6 +1,6 @@
 //! Conversions between the number types of files, memory and MPI, and sums of sizes that fit a file.
 
-/// The largest offset or size of a file: 63 bits, as `off_t` and `MPI_Offset` have.
+/// The largest offset or size of a file: 63 bits, as in `off_t` and `MPI_Offset`.
 pub const MAX_OFFSET: u64 = i64::MAX as u64;
 
 /// `a * b` if it fits 63 bits.
@@ -17,15 +17,17 @@ pub fn sum(a: u64, b: u64) -> Option<u64> {
 
 /// A number of bytes or elements as a `usize`.
 ///
-/// For numbers that are known to fit, because they describe something in memory or were compared with a bound: one
-/// documented place instead of many casts that could truncate. If a number does not fit after all, on a machine of 32
-/// bits, the result is the greatest `usize`; no slice or allocation has that length, so it cannot pass for a small number.
+/// For numbers that are known to fit, because they describe something in memory or were compared with a
+/// bound. This is one documented place instead of many casts that could truncate. If a number does not fit
+/// after all, on a 32-bit machine, the result is the largest `usize`; no slice or allocation has that length,
+/// so it cannot be mistaken for a small number.
 #[inline]
 pub fn to_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// 2 to a power from -1074 to 1023. Exact on all machines, which Rust promises neither of `powi` nor of `exp2`.
+/// 2 to a power from -1074 to 1023. Exact on all machines, which Rust guarantees neither for `powi` nor for
+/// `exp2`.
 pub fn power_of_two(power: i32) -> f64 {
     match power {
         -1022.. => f64::from_bits(u64::from((power + 1023).cast_unsigned()) << 52),

@@ -10,13 +10,14 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 
 thread_local! {
-    /// How many calls of [`catch`] this thread is in.
+    /// The number of nested calls of [`catch`] on this thread.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// Where its last panic in such a call was.
+    /// The location of its last panic in such a call.
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Does work of this rank alone. After an error, what it worked on is not used again.
+/// Runs work of this rank alone, and turns a panic into an error. After an error, what it worked on must not
+/// be used again.
 ///
 /// # Errors
 /// Those of the work; `Internal` if it panics.
@@ -33,32 +34,32 @@ pub fn catch<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// Sets a panic hook, for this process, that is silent while a thread is in [`catch`]. All other panics go to the hook that the program
-/// has set before.
+/// Sets a panic hook for this process that is silent while a thread is in [`catch`]. All other panics go to
+/// the hook that the program had set.
 #[cold]
 fn hook(is_hooked: &AtomicBool) {
     static ONCE: Once = Once::new();
-    // Such a thread may not set it. The next one does.
+    // A panicking thread may not set the hook. The next one will.
     if std::thread::panicking() {
         return;
     }
     ONCE.call_once(|| {
         let theirs = take_hook();
         set_hook(Box::new(move |panic| {
-            // A thread that is about to end is in no call.
+            // A thread that is about to end is not in a call.
             if DEPTH.try_with(|depth| depth.get() > 0).unwrap_or(false) { note(panic) } else { theirs(panic) }
         }));
         is_hooked.store(true, Release);
     });
 }
 
-/// Keeps the place of a panic, if there is memory for it.
+/// Stores the location of a panic, if there is memory for it.
 fn note(panic: &PanicHookInfo<'_>) {
     let Some(location) = panic.location() else { return };
     let _ = PLACE.try_with(|place| {
         let mut place = place.borrow_mut();
         place.clear();
-        // Room for two numbers, too.
+        // Including two numbers.
         if place.try_reserve(location.file().len() + 24).is_ok() {
             let _ = write!(place, "{location}");
         }

@@ -1,4 +1,4 @@
-//! Requests to stop: signals and a deadline, remembered until the program asks for them.
+//! Requests to stop: signals and a deadline, recorded until the program asks for them.
 
 use crate::error::{Error, Result};
 use std::ffi::{c_int, c_void};
@@ -8,23 +8,24 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-/// Whether one of the signals has come.
+/// Whether one of the signals has arrived.
 static NOTED: AtomicBool = AtomicBool::new(false);
-/// The deadline, in nanoseconds after [`START`]; the greatest number if there is none.
+/// The deadline, in nanoseconds after [`START`]; the largest number if there is none.
 static DEADLINE: AtomicU64 = AtomicU64::new(u64::MAX);
 static START: OnceLock<Instant> = OnceLock::new();
 
-/// The numbers of signals are less than this.
+/// All signal numbers are less than this.
 const SIGNALS: usize = 65;
-/// The program may set a handler after ours that calls ours, and watch again: so ours comes several times in the chain, each time as another
-/// function, which knows what it has to call. As one function, it would call itself without end.
+/// A program may set a handler after ours that calls ours, and then watch the signal again, so our handler
+/// can be in the chain several times. Each time it is a different function that knows what to call; a single
+/// function would call itself without end.
 const LEVELS: usize = 4;
-/// What each of them calls, and whether that takes three arguments.
+/// The handler that each level calls, and whether it takes three arguments.
 static BEFORE: [[AtomicUsize; SIGNALS]; LEVELS] =
     [const { [const { AtomicUsize::new(NOTHING) }; SIGNALS] }; LEVELS];
 static TAKES_INFO: [[AtomicBool; SIGNALS]; LEVELS] =
     [const { [const { AtomicBool::new(false) }; SIGNALS] }; LEVELS];
-/// It does not handle this signal. No function is at this address, which is that of `SIG_ERR`.
+/// The signal is not handled at this level. No function has this address, which is that of `SIG_ERR`.
 const NOTHING: usize = usize::MAX;
 static NOTES: [Long; LEVELS] = [note::<0>, note::<1>, note::<2>, note::<3>];
 
@@ -32,7 +33,8 @@ static NOTES: [Long; LEVELS] = [note::<0>, note::<1>, note::<2>, note::<3>];
 type Short = extern "C" fn(c_int);
 type Long = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// Notes a signal, and calls the handler of the program, if it had one. It does nothing else: a signal may come in the middle of anything.
+/// Records a signal, and calls the program's handler, if it had one. It does nothing else, because a signal
+/// may interrupt anything.
 #[allow(unsafe_code)]
 extern "C" fn note<const LEVEL: usize>(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     NOTED.store(true, SeqCst);
@@ -45,30 +47,32 @@ extern "C" fn note<const LEVEL: usize>(signal: c_int, info: *mut libc::siginfo_t
         return;
     }
     if takes_info.load(SeqCst) {
-        // SAFETY: `sigaction` said that this is a handler with three arguments.
+        // SAFETY: `sigaction` reported that this is a handler with three arguments.
         let before: Long = unsafe { std::mem::transmute(before) };
         before(signal, info, context);
     } else {
-        // SAFETY: likewise with one argument.
+        // SAFETY: likewise, with one argument.
         let before: Short = unsafe { std::mem::transmute(before) };
         before(signal);
     }
 }
 
-/// From now on, this signal is noted, and no longer ends the process. A handler that the program has for it is called, too.
+/// From now on, this signal is recorded instead of ending the process. A handler that the program has for it
+/// is called as well.
 ///
 /// # Errors
-/// `Argument` for a signal that has no handler, such as `SIGKILL`, and if the program has set too many handlers, each after a call of this.
+/// `Argument` for a signal that cannot be handled, such as `SIGKILL`, and if the program has set too many
+/// handlers, each followed by another call of this function.
 #[allow(unsafe_code)]
 pub fn watch_signal(signal: c_int) -> Result<()> {
     let wrong = || Error::argument(format!("signal {signal}: it cannot be handled"));
     let number = usize::try_from(signal).ok().filter(|&number| number < SIGNALS).ok_or_else(wrong)?;
     let mut before = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: it fills what the pointer leads to.
+    // SAFETY: it fills the struct that the pointer refers to.
     if unsafe { libc::sigaction(signal, null_mut(), before.as_mut_ptr()) } != 0 {
         return Err(wrong());
     }
-    // SAFETY: it was filled, and before that it was all zeros.
+    // SAFETY: it was filled, and was all zeros before.
     let mut action = unsafe { before.assume_init() };
     let handler = action.sa_sigaction;
     if NOTES.iter().any(|&note| note as usize == handler) {
@@ -80,20 +84,20 @@ pub fn watch_signal(signal: c_int) -> Result<()> {
             "signal {signal}: the program has set more than {LEVELS} handlers, each after watching it"
         ))
     })?;
-    // The signal may come as soon as it is handled.
+    // The signal may arrive as soon as it is handled.
     TAKES_INFO[level][number].store(action.sa_flags & libc::SA_SIGINFO != 0, SeqCst);
     BEFORE[level][number].store(handler, SeqCst);
     action.sa_sigaction = NOTES[level] as usize;
     action.sa_flags =
         action.sa_flags & (libc::SA_ONSTACK | libc::SA_NODEFER) | libc::SA_SIGINFO | libc::SA_RESTART;
-    // SAFETY: the handler does only what a handler may do.
+    // SAFETY: the handler does only what is allowed in a handler.
     match unsafe { libc::sigaction(signal, &raw const action, null_mut()) } {
         0 => Ok(()),
         _ => Err(wrong()),
     }
 }
 
-/// From now on, a stop counts as requested when this time is over; `None`: not by the time.
+/// From now on, a stop is also requested once this time is over; `None` removes the deadline.
 pub fn watch_deadline(after: Option<Duration>) {
     let start = *START.get_or_init(Instant::now);
     let deadline = after.and_then(|after| start.elapsed().checked_add(after));
@@ -101,7 +105,7 @@ pub fn watch_deadline(after: Option<Duration>) {
     DEADLINE.store(nanos.unwrap_or(u64::MAX), SeqCst);
 }
 
-/// Whether this process was asked to stop, by a signal or by the time.
+/// Whether this process was asked to stop, by a signal or by the deadline.
 #[must_use]
 pub fn is_noted() -> bool {
     let is_over = || {
@@ -123,16 +127,16 @@ mod tests {
         CALLS.fetch_add(1, SeqCst);
     }
 
-    /// As programs chain handlers: calls the one that it replaced.
+    /// Chains like programs do: calls the handler that it replaced.
     #[allow(unsafe_code)]
     extern "C" fn chained(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         CALLS.fetch_add(100, SeqCst);
-        // SAFETY: it replaced one with three arguments.
+        // SAFETY: it replaced a handler with three arguments.
         let next: Long = unsafe { std::mem::transmute(NEXT.load(SeqCst)) };
         next(signal, info, context);
     }
 
-    /// In one test: both change what is global.
+    /// One test, because both change global state.
     #[test]
     #[allow(unsafe_code)]
     fn signals_and_deadlines_are_noted_and_the_handler_of_the_program_stays() {
@@ -143,7 +147,7 @@ mod tests {
         assert!(is_noted());
         watch_deadline(None);
         assert!(!is_noted());
-        // SAFETY: the handler adds to a number.
+        // SAFETY: the handler only adds to a number.
         unsafe { libc::signal(libc::SIGUSR1, of_program as *const () as usize) };
         for _ in 0..2 {
             watch_signal(libc::SIGUSR1).unwrap();
@@ -156,8 +160,8 @@ mod tests {
         // SAFETY: likewise.
         assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
         assert_eq!(CALLS.load(SeqCst), 1);
-        // A handler that is set after ours, calls ours, and is watched again: each is called once.
-        // SAFETY: a struct of integers, in which zeros are valid.
+        // A handler is set after ours, calls ours, and is watched again: each must be called once.
+        // SAFETY: a struct of integers, for which zeros are valid.
         let mut action = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
         let mut replaced = action;
         action.sa_sigaction = chained as *const () as usize;
@@ -171,7 +175,7 @@ mod tests {
             assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
         }
         assert_eq!(CALLS.load(SeqCst), 1 + 2 * 101);
-        // Handlers that replace ours, again and again, need no more levels than there are handlers.
+        // Handlers that replace ours again and again need no more levels than there are handlers.
         for handler in [of_program as *const () as usize, libc::SIG_IGN, libc::SIG_DFL].repeat(3) {
             // SAFETY: as above.
             unsafe { libc::signal(libc::SIGUSR2, handler) };

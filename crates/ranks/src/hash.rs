@@ -2,14 +2,14 @@
 //!
 //! The hashes always differ if the counts of elements differ on one rank only, or if up to 2^40 elements
 //! moved between two of up to 2^20 ranks. Otherwise they collide with a probability of about 2^-64, unless
-//! somebody constructs the arguments.
+//! somebody constructs the arguments to that end.
 
-/// One step of a running hash: of two sequences that differ in one value, the hashes differ.
+/// One step of a running hash. The hashes of two sequences that differ in one value always differ.
 pub fn mix(hash: u64, value: u64) -> u64 {
     hash.wrapping_mul(FACTOR).wrapping_add(value)
 }
 
-/// Odd, so that no difference is lost; one less is twice an odd number, so that no exchange is.
+/// Odd, so that no difference is lost. One less is twice an odd number, so that no exchange is lost.
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C17;
 
 /// The steps of [`mix`] for a few numbers.
@@ -20,16 +20,16 @@ pub fn mix_all(hash: u64, values: &[u64]) -> u64 {
 /// A sum of many numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WrappingSum {
-    /// Modulo 2^64.
+    /// The sum modulo 2^64.
     pub sum: u64,
-    /// The bits that any of the numbers has.
+    /// The bitwise or of the numbers.
     pub bits: u64,
 }
 
-/// As [`mix_all`], for many numbers; with their sum.
+/// Like [`mix_all`], for many numbers; also returns their sum.
 #[inline(never)]
 pub fn mix_and_sum(hash: u64, values: &[u64]) -> (u64, WrappingSum) {
-    // Every fourth value is hashed by itself, so that no step waits for the three before it.
+    // Every fourth value is hashed separately, so that no step waits for the three before it.
     const FOURTH: u64 = FACTOR.wrapping_pow(4);
     let (fours, rest) = values.as_chunks::<4>();
     let start = ([0, 0, 0, hash], 0_u64, 0);
@@ -44,23 +44,23 @@ pub fn mix_and_sum(hash: u64, values: &[u64]) -> (u64, WrappingSum) {
     })
 }
 
-/// What the count of a rank adds to [`hash_of_counts`](super::partition::hash_of_counts), which begins with `first_term`: so the ranks can sum it up, none
-/// of them with all counts.
+/// The contribution of a rank's count to [`hash_of_counts`](super::partition::hash_of_counts). The hash is
+/// the sum of these and of `first_term`, so ranks can compute it without knowing all counts.
 pub fn term_of_count(count: u64, rank: usize, size: usize) -> u64 {
     count.wrapping_mul(power(size.saturating_sub(rank + 1)))
 }
 
-/// What [`hash_of_counts`](super::partition::hash_of_counts) of `size` counts of 0 is.
+/// The value of [`hash_of_counts`](super::partition::hash_of_counts) for `size` counts of 0.
 pub fn first_term(size: usize) -> u64 {
     (size as u64).wrapping_mul(power(size))
 }
 
 fn power(exponent: usize) -> u64 {
-    // Factors repeat after 2^62 at most, and there are fewer ranks.
+    // Powers of the factor repeat after at most 2^62 steps, and there are fewer ranks.
     FACTOR.wrapping_pow(u32::try_from(exponent).unwrap_or(0))
 }
 
-/// A step of [`mix`] for the length, and one for each eight bytes.
+/// A step of [`mix`] for the length, and one for every eight bytes.
 #[inline(never)]
 pub fn mix_bytes(hash: u64, bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks();
@@ -98,7 +98,8 @@ mod tests {
     #[test]
     fn no_move_of_elements_is_lost() {
         for log in 0..20 {
-            // Moving n elements between ranks that are this far apart changes the hash by an odd multiple of n times this.
+            // Moving n elements between ranks at this distance changes the hash by an odd multiple of n times
+            // this.
             let change = FACTOR.wrapping_pow(1 << log).wrapping_sub(1);
             assert!(change.trailing_zeros() + 40 < 64, "2^{log} ranks apart");
         }

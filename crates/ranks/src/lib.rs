@@ -1,4 +1,4 @@
-//! Ranks: which elements they own, and how they communicate.
+//! Ranks: how elements are distributed over them, and how they communicate.
 #![cfg_attr(test, allow(clippy::cast_possible_truncation))] // test data
 
 pub mod hash;
@@ -29,32 +29,32 @@ use scda_base::error::Result;
 use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
 
-/// Values that rank 0 has gathered at the same time.
+/// The most values that rank 0 gathers at a time.
 const GATHERED_VALUES: usize = 1 << 20;
 
-/// What [`Communicator::alltoallv`] sends at the same time, where it is made of broadcasts.
+/// The most bytes that [`Communicator::alltoallv`] sends at a time if it is made of broadcasts.
 const BROADCAST_BYTES: usize = 1 << 14;
 
-/// The few collectives that the library needs, on values of 64 bits and on bytes.
+/// The few collectives that the library needs, on 64-bit values and on bytes.
 ///
-/// Every function but [`rank`](Self::rank) and [`size`](Self::size) is collective: all ranks call
-/// it in the same order. All arguments that are not said to differ have the same length everywhere.
+/// Every function except [`rank`](Self::rank) and [`size`](Self::size) is collective: all ranks call it in
+/// the same order. Arguments have the same length on all ranks, unless stated otherwise.
 pub trait Communicator: Send {
     /// This rank, from 0.
     fn rank(&self) -> usize;
     /// The number of ranks.
     fn size(&self) -> usize;
-    /// Replaces each value by its least over all ranks. Not all of them are 0. Values from 2^63 on may be
-    /// taken for negative, by all ranks alike: MPICH 4.0 does.
+    /// Replaces each value by its minimum over all ranks. Not all minima may be 0. Values from 2^63 on may be
+    /// taken as negative, by all ranks alike; MPICH 4.0 does so.
     ///
     /// # Errors
-    /// `Mpi`, as for all functions of this trait. The values are then 0 if there is no result; else they are
-    /// the result, and this rank alone may have an error: the others go on.
+    /// `Mpi`, as for all functions of this trait. If there is no result, all values are then 0. Otherwise
+    /// they are the result, and possibly only this rank has an error, while the others continue.
     fn allreduce_min(&self, values: &mut [u64]) -> Result<()>;
-    /// Replaces each value by its sum over all ranks. Not all of them are 0.
+    /// Replaces each value by its sum over all ranks. Not all sums may be 0.
     ///
     /// # Errors
-    /// `Mpi`; the values are then as after [`allreduce_min`](Self::allreduce_min).
+    /// `Mpi`; the values are then like those after [`allreduce_min`](Self::allreduce_min).
     fn allreduce_sum(&self, values: &mut [u64]) -> Result<()>;
     /// Replaces each value by its sum over the ranks below this one.
     ///
@@ -66,24 +66,24 @@ pub trait Communicator: Send {
     /// # Errors
     /// `Mpi`.
     fn allgather(&self, value: u64) -> Result<Vec<u64>>;
-    /// Sends `bytes` from `root` to all.
+    /// Sends `bytes` from `root` to all ranks.
     ///
     /// # Errors
     /// `Mpi`.
     fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()>;
-    /// Fills `all`, on rank 0, with the bytes of all ranks in their order; their lengths may differ.
-    /// On other ranks it becomes empty.
+    /// On rank 0, fills `all` with the bytes of all ranks in their order; their lengths may differ. On other
+    /// ranks `all` becomes empty.
     ///
     /// # Errors
     /// `Mpi`.
     fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()>;
-    /// On rank 0, replaces each value by the exclusive or of those of all ranks. On other ranks the values are
-    /// meaningless afterwards.
+    /// On rank 0, replaces each value by the exclusive or over all ranks. On other ranks the values become
+    /// meaningless.
     ///
     /// # Errors
     /// `Mpi`.
     fn reduce_xor(&self, values: &mut [u64]) -> Result<()> {
-        // Few at once, so that rank 0 needs little memory for those of all ranks.
+        // In small steps, so that rank 0 needs little memory for the values of all ranks.
         let step = (GATHERED_VALUES / self.size()).max(1);
         let (mut sent, mut all) = (Vec::new(), Vec::new());
         let mut result = Ok(());
@@ -93,7 +93,7 @@ pub trait Communicator: Send {
             if room.is_ok() {
                 sent.extend(part.iter().flat_map(|value| value.to_ne_bytes()));
             }
-            // The other ranks go on to this exchange, and to the next part.
+            // The other ranks continue with this exchange, and with the next step.
             result = result.and(room).and(self.gather(&sent, &mut all));
             if self.rank() == 0 {
                 part.fill(0);
@@ -104,14 +104,14 @@ pub trait Communicator: Send {
         }
         result
     }
-    /// Sends to each rank its part of `sent`, and fills `received` with what the ranks send to this one; both in the order
-    /// of the ranks. `sent_bytes` and `received_bytes` are the lengths of these parts, which sender and receiver both
-    /// know.
+    /// Sends each rank its part of `sent`, and fills `received` with the parts that the ranks send to this
+    /// one, both in the order of the ranks. `sent_bytes` and `received_bytes` are the lengths of these parts,
+    /// which sender and receiver both know.
     ///
-    /// An implementation may leave this out: then each rank sends to all what it has for any.
+    /// By default, each rank broadcasts everything that it sends.
     ///
     /// # Errors
-    /// `Mpi`. What is received has no meaning then; the others may go on.
+    /// `Mpi`. The received bytes are then meaningless; the other ranks may continue.
     fn alltoallv(
         &self,
         sent: &[u8],
@@ -122,7 +122,7 @@ pub trait Communicator: Send {
         let mut message = [0; BROADCAST_BYTES];
         let (mut filled, mut result) = (0, Ok(()));
         for (root, &expected) in received_bytes.iter().enumerate() {
-            // Where this rank's part begins in what the root sends, and where all of it ends.
+            // Where this rank's part begins in what the root sends, and where everything ends.
             let (mut start, mut end) = (0, 0);
             for first in (0..self.size()).step_by(BROADCAST_BYTES / 8) {
                 let ranks = first..self.size().min(first + BROADCAST_BYTES / 8);
@@ -149,7 +149,7 @@ pub trait Communicator: Send {
                 if root == self.rank() {
                     message.copy_from_slice(&sent[first..last]);
                 }
-                // The other ranks go on to the next message.
+                // The other ranks continue with the next message.
                 result = result.and(self.broadcast(message, root));
                 let (from, to) = (start.clamp(first, last), (start + expected).clamp(first, last));
                 if from < to {
@@ -159,24 +159,25 @@ pub trait Communicator: Send {
         }
         result
     }
-    /// Sends to each rank its part of `sent`, and fills `received` with what the ranks send to this one; both in the order of the ranks,
-    /// all parts of the same length.
+    /// Sends each rank its part of `sent`, and fills `received` with the parts that the ranks send to this
+    /// one, both in the order of the ranks. All parts have the same length.
     ///
-    /// An implementation may leave this out: then it is [`alltoallv`](Self::alltoallv).
+    /// By default, this calls [`alltoallv`](Self::alltoallv).
     ///
     /// # Errors
-    /// `Mpi`. What is received has no meaning then; the others may go on.
+    /// `Mpi`. The received bytes are then meaningless; the other ranks may continue.
     fn alltoall(&self, sent: &[u8], received: &mut [u8]) -> Result<()> {
         let equal = vec![sent.len() / self.size(); self.size()];
         self.alltoallv(sent, &equal, received, &equal)
     }
-    /// Memory of `bytes` bytes that all ranks share; `None` on all ranks if there is none, as between nodes. Small
-    /// sections are buffered in it, for writing and for reading; without it they are sent as messages.
+    /// Memory of `bytes` bytes that all ranks share; `None` on all ranks if they cannot share memory, for
+    /// example between nodes. Small sections are buffered in it for writing and reading; without it they are
+    /// sent as messages.
     ///
     /// # Safety
-    /// Only two may call it: this library, which divides the bytes among the ranks so that none writes where
-    /// another reads; and an implementation of this function for a communicator with the same ranks, each with
-    /// the same number, which returns the result as it is and keeps nothing of it.
+    /// There are only two permitted callers: this library, which divides the bytes among the ranks so that
+    /// none writes where another reads; and an implementation of this function for a communicator with the
+    /// same ranks and numbers, which returns the result unchanged and keeps nothing of it.
     ///
     /// # Errors
     /// `Mpi`.
@@ -185,21 +186,21 @@ pub trait Communicator: Send {
         let _ = bytes;
         Ok(None)
     }
-    /// The nodes that the ranks are on: exchanges then go through one rank of each. `None` on all ranks if they are on one node,
-    /// or each is on its own, or that is not known.
+    /// The nodes of the ranks, so that exchanges between nodes can go through one rank of each. `None` on all
+    /// ranks if they are on one node, if each has its own, or if that is unknown.
     ///
     /// # Errors
     /// `Mpi`.
     fn nodes(&self) -> Result<Option<Nodes>> {
         Ok(None)
     }
-    /// A number of the node that this rank is on. Not collective. Ranks with the same one share the caches of one kernel; ranks
-    /// with different ones are on several nodes.
+    /// A number that identifies this rank's node. Ranks with the same number share the caches of one kernel;
+    /// ranks with different numbers are on different nodes. Not collective.
     #[doc(hidden)]
     fn node(&self) -> u64 {
         machine()
     }
-    /// The MPI communicator under this one, for MPI-IO.
+    /// The underlying MPI communicator, for MPI-IO.
     #[cfg(feature = "mpi")]
     #[doc(hidden)]
     fn as_mpi(&self) -> Option<&mpi::Mpi> {

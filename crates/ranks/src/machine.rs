@@ -3,8 +3,8 @@
 use super::hash::mix_all;
 use std::sync::OnceLock;
 
-/// A number that differs between machines, from one start of the kernel to the next: processes with the same one see files through
-/// the same caches, also from different containers.
+/// A number that identifies the machine, from one start of the kernel to the next. Processes with the same
+/// number access files through the same caches, even from different containers.
 pub fn machine() -> u64 {
     #[cfg(any(test, feature = "doubles"))]
     if let Some(machine) = pretended::MACHINE.get() {
@@ -13,19 +13,19 @@ pub fn machine() -> u64 {
     static FOUND: OnceLock<u64> = OnceLock::new();
     *FOUND.get_or_init(|| {
         let boot = std::fs::read("/proc/sys/kernel/random/boot_id");
-        // Systems other than Linux: the name of the host.
+        // On systems other than Linux, the name of the host.
         let bytes = boot.unwrap_or_else(|_| rustix::system::uname().nodename().to_bytes().to_vec());
         bytes.iter().fold(0, |hash, &byte| mix_all(hash, &[u64::from(byte) + 1]))
     })
 }
 
-/// For tests: machines that are threads.
+/// For tests: threads that act as separate machines.
 #[cfg(any(test, feature = "doubles"))]
 pub mod pretended {
     use std::cell::Cell;
 
     thread_local! {
-        /// What a rank that is this thread takes for its machine.
+        /// The machine number of the rank on this thread.
         pub static MACHINE: Cell<Option<u64>> = const { Cell::new(None) };
     }
 }

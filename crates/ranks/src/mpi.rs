@@ -19,9 +19,9 @@ use scda_base::memory::resize;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
-/// A private duplicate of the user's communicator, whose errors are returned.
+/// A private duplicate of the user's communicator, with errors returned.
 ///
-/// It must be made, used and dropped while MPI is initialised.
+/// It must be created, used and dropped while MPI is initialised.
 #[derive(Debug)]
 pub struct Mpi {
     comm: sys::Handle,
@@ -30,26 +30,26 @@ pub struct Mpi {
     /// Whether it is freed when it is dropped.
     is_own: bool,
     longest_message: usize,
-    /// Nothing of MPI is called in a process that was forked off from this one.
+    /// The process that created it: a forked process makes no MPI calls.
     process: Process,
-    /// What keeps MPI running, if it is one of a session. Ended after it is freed.
+    /// The session that keeps MPI running, if there is one. It ends after the communicator is freed.
     #[allow(dead_code)] // it is dropped
     session: Option<session::Session>,
 }
 
-// SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
-// library uses none from two threads at once.
+// SAFETY: MPI lets any thread use a handle, within the level of thread support that the program requested,
+// and the library uses none from two threads at once.
 unsafe impl Send for Mpi {}
 
-/// The text that MPI has for an error code.
+/// MPI's text for an error code.
 pub fn mpi_message(code: c_int) -> String {
     let mut text = [0_u8; 4096]; // larger than any MPI_MAX_ERROR_STRING
     let mut length: c_int = 0;
-    // SAFETY: the buffer is large enough for any text; MPI takes any code, known or not.
+    // SAFETY: the buffer is large enough for any text; MPI accepts any code, known or not.
     let status = unsafe { sys::MPI_Error_string(code, text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
     match usize::try_from(length) {
         Ok(length) if succeeded(status) && length <= text.len() => {
-            // In one line.
+            // Joins the lines.
             String::from_utf8_lossy(&text[..length]).replace('\n', " ")
         }
         _ => format!("MPI error {code}"),
@@ -61,7 +61,7 @@ pub fn succeeded(code: c_int) -> bool {
     code == process::SUCCESS
 }
 
-/// An error if an MPI function, other than of file access, did not succeed.
+/// Returns an error if an MPI function, other than one of file access, failed.
 fn check(call: &str, code: c_int) -> Result<()> {
     if succeeded(code) {
         return Ok(());
@@ -69,29 +69,30 @@ fn check(call: &str, code: c_int) -> Result<()> {
     Err(Error::new(ErrorKind::Mpi, format!("{call}: {}", mpi_message(code))))
 }
 
-/// The values that are reduced at once, from a copy on the stack.
+/// The most values that are reduced at a time, from a copy on the stack.
 const REDUCED_VALUES: usize = 1 << 12;
 
-/// A length as MPI counts it. The library sends nothing longer than its bounded buffers.
+/// A length as MPI's type. The library sends nothing longer than its bounded buffers.
 fn count(length: usize) -> Result<c_int> {
     c_int::try_from(length).map_err(|_| {
         Error::new(ErrorKind::Internal, format!("message of {length} items is too long for MPI"))
     })
 }
 
-/// A length or rank that MPI has given. Only what has no meaning is negative: 0.
+/// A length or rank returned by MPI. Only an undefined value can be negative; it becomes 0.
 pub fn from_mpi(number: c_int) -> usize {
     usize::try_from(number).unwrap_or(0)
 }
 
-/// Whether MPI runs: nothing else may be called otherwise.
+/// Whether MPI is running: otherwise nothing else may be called.
 pub fn is_running() -> bool {
     session::is_open() || state() == State::Initialized
 }
 
-/// Calls what needs an MPI that runs, to make a handle of Fortran's number for it; `None` if it does not run.
+/// Calls `make` while MPI is running, to convert one of Fortran's handles; `None` if MPI cannot run.
 pub fn of_fortran<T>(make: impl FnOnce() -> T) -> Option<T> {
-    // Numbers that are handles need no MPI. Open MPI ends a program that asks it without one that runs.
+    // Numbers that are handles need no conversion. Open MPI ends a program that calls it while it is not
+    // running.
     let session =
         if is_running() || sys::handles_are_ints() { None } else { Some(session::Session::open()?) };
     let made = make();
@@ -99,10 +100,10 @@ pub fn of_fortran<T>(make: impl FnOnce() -> T) -> Option<T> {
     Some(made)
 }
 
-/// What the program has done with MPI.
+/// Whether the program has initialised MPI.
 #[derive(PartialEq)]
 enum State {
-    /// Nothing, or it has sessions.
+    /// Not at all, or only by sessions.
     Untouched,
     Initialized,
     Finalized,
@@ -112,7 +113,7 @@ fn state() -> State {
     let (mut initialized, mut finalized) = (0, 0);
     // SAFETY: both functions may be called at any time, and write one int.
     let status = unsafe { sys::MPI_Initialized(&raw mut initialized) };
-    // SAFETY: this one, too.
+    // SAFETY: as above.
     let status = status | unsafe { sys::MPI_Finalized(&raw mut finalized) };
     match (initialized, finalized) {
         _ if !succeeded(status) => State::Finalized,
@@ -122,7 +123,8 @@ fn state() -> State {
     }
 }
 
-/// As long as it is kept, MPI runs, whose communicator this is: one of a session if the program has not initialised MPI.
+/// Makes sure that the MPI of this communicator keeps running as long as the result exists: opens a session
+/// if the program has not initialised MPI.
 ///
 /// # Errors
 /// `Usage` if MPI does not run.
@@ -137,13 +139,13 @@ fn keep_running(comm: sys::Handle) -> Result<Option<session::Session>> {
     session.map(Some).ok_or_else(missing)
 }
 
-/// An error if MPI is finalised: it ends the program that calls it then.
+/// Returns an error if MPI is finalised: a call would then end the program.
 fn check_running() -> Result<()> {
     if is_running() { Ok(()) } else { Err(Error::usage("MPI is finalised already")) }
 }
 
 impl Mpi {
-    /// What the MPI library that the program runs with says of itself; `None` if it does not. Not collective.
+    /// The version text of the program's MPI library; `None` if it has none. Not collective.
     #[must_use]
     pub fn library_version() -> Option<String> {
         process::library_version()
@@ -154,7 +156,7 @@ impl Mpi {
     /// # Errors
     /// `Usage` if MPI is not running, `Mpi`.
     pub fn world() -> Result<Self> {
-        // SAFETY: whatever MPI there is has this communicator, as long as it runs, as is checked there.
+        // SAFETY: every MPI has this communicator while it is running, which is checked there.
         unsafe { Self::duplicate(sys::comm_world()) }
     }
 
@@ -184,47 +186,49 @@ impl Mpi {
         if copy == comm || copy == sys::comm_null() {
             check("MPI_Comm_dup", status)?;
         }
-        // From here on the other ranks have their duplicates and wait for this one: an error that it can do without
-        // must not keep it away.
+        // From here on, the other ranks have their duplicates and wait for this one, so an error that this
+        // rank can ignore must not keep it away.
         let this = Self::unknown(copy, true, session);
         // SAFETY: MPI has just made this duplicate, and the caller of this function promised that `comm` is valid.
         unsafe { this.known(comm) }
     }
 
-    /// The communicator that has this number in Fortran, which is what `MPI_Comm_c2f` gives: itself, as a caller has it that duplicates by
-    /// itself, and frees it. From then on its errors are returned, not fatal.
+    /// The communicator with this number in Fortran, as `MPI_Comm_c2f` returns it: not a duplicate. For a
+    /// caller that duplicates and frees communicators itself. From now on its errors are returned, rather
+    /// than fatal.
     ///
     /// # Errors
     /// `Usage` if MPI is not running, `Mpi`.
     ///
     /// # Safety
-    /// The program's MPI has a communicator of this number, and keeps it until this is dropped. Nobody else sends anything in it while this is
-    /// used.
+    /// The program's MPI has a communicator with this number, and keeps it until this is dropped. Nobody else
+    /// sends anything in it while this is used.
     pub unsafe fn of_fortran(number: c_int) -> Result<Self> {
         sys::check()?;
-        // SAFETY: MPI runs; and the caller's promise.
+        // SAFETY: MPI is running; the rest is the caller's promise.
         let comm = of_fortran(|| unsafe { sys::comm_of_fortran(number) }).unwrap_or(sys::comm_null());
         let session = keep_running(comm)?;
         let this = Self::unknown(comm, false, session);
-        // SAFETY: the caller promised that both, which are one, are valid.
+        // SAFETY: the caller promised that the communicator is valid; it is passed twice.
         unsafe { this.known(comm) }
     }
 
-    /// Sends at most this number of bytes to another rank in one message, at least 1 and at most 2³⁰, which is the default. All ranks pass
-    /// the same.
+    /// Sets the most bytes of one message to another rank: from 1 to 2³⁰, the default. All ranks pass the
+    /// same.
     #[must_use]
     pub fn with_longest_message(mut self, bytes: usize) -> Self {
         self.longest_message = bytes.clamp(1, LONGEST_MESSAGE);
         self
     }
 
-    /// With neither its rank nor the number of ranks.
+    /// Without its rank and the number of ranks.
     fn unknown(comm: sys::Handle, is_own: bool, session: Option<session::Session>) -> Self {
         let longest_message = LONGEST_MESSAGE;
         Self { comm, rank: 0, size: 1, is_own, longest_message, process: Process::this(), session }
     }
 
-    /// With its rank and the number of ranks, which are those of `other`, too, and with its errors returned.
+    /// Determines its rank and the number of ranks, which are those of `other`, too, and makes its errors
+    /// return.
     ///
     /// # Safety
     /// Both are valid.
@@ -244,17 +248,17 @@ impl Mpi {
         Ok(self)
     }
 
-    /// The handle, for MPI-IO.
+    /// The handle of the communicator, for MPI-IO.
     pub fn handle(&self) -> sys::Handle {
         self.comm
     }
 
-    /// Reduces the values of all ranks. After an error they are zero if MPI left no result.
+    /// Reduces the values of all ranks. They are zero after an error if MPI left no result.
     fn allreduce(&self, values: &mut [u64], op: sys::Handle) -> Result<()> {
         let sent = values.to_vec();
         let first = allreduce_once(self.comm, &sent, values, op);
         if first.is_err() && is_running() && values.iter().all(|&value| value == 0) {
-            // MPI turned this rank away, and the others are still waiting for it.
+            // MPI refused this rank's call, and the others are still waiting for it.
             let _ = allreduce_once(self.comm, &sent, values, op);
         }
         first
@@ -279,14 +283,14 @@ fn allreduce_once(comm: sys::Handle, sent: &[u64], values: &mut [u64], op: sys::
     check("MPI_Allreduce", status)
 }
 
-/// The most bytes of a message between two ranks: MPI counts them with 31 bits.
+/// The most bytes of a message between two ranks: MPI counts them in 31 bits.
 const LONGEST_MESSAGE: usize = 1 << 30;
 
 fn no_parts() -> Error {
     Error::new(ErrorKind::Internal, "alltoallv: the lengths are not those of the data")
 }
 
-/// Sends to one rank while it receives from another; either may be left out.
+/// Sends to one rank while receiving from another; either may be left out.
 fn exchange(
     comm: sys::Handle,
     to: usize,
@@ -299,8 +303,8 @@ fn exchange(
     let (to, from) = (count(to)?, count(from)?);
     let status = match (sent, received) {
         (Some(sent), Some(received)) => {
-            // SAFETY: `comm` is the duplicate that only `drop` frees; both buffers have as many bytes as are
-            // said, and do not overlap.
+            // SAFETY: `comm` is the duplicate that only `drop` frees; both buffers have the lengths that are
+            // passed, and do not overlap.
             unsafe {
                 sys::MPI_Sendrecv(
                     sent.as_ptr().cast::<c_void>(),
@@ -341,10 +345,10 @@ fn exchange(
     check("exchanging data between two ranks", status)
 }
 
-/// For a program of this library's own: initialises MPI.
+/// Initialises MPI, for programs that belong to this library.
 ///
 /// # Errors
-/// The program has no MPI that is known, or it does not start.
+/// The program has no known MPI, or MPI does not start.
 pub fn initialize() -> Result<()> {
     sys::check()?;
     let (mut argc, mut argv) = (0, null_mut());
@@ -352,19 +356,19 @@ pub fn initialize() -> Result<()> {
     check("starting MPI", unsafe { sys::MPI_Init(&raw mut argc, &raw mut argv) })
 }
 
-/// Finalises what [`initialize`] has initialised, if nothing of it is in use.
+/// Finalises what [`initialize`] has initialised, unless it is still in use.
 pub fn finalize() {
     if is_running() {
-        // SAFETY: MPI runs; what holds a communicator asks whether it still does.
+        // SAFETY: MPI is running; every owner of a communicator checks whether it still is.
         let _ = unsafe { sys::MPI_Finalize() };
     }
 }
 
 impl Drop for Mpi {
     fn drop(&mut self) {
-        // Freeing takes all ranks, which one that panics cannot promise.
+        // Freeing is collective, which a panicking rank cannot rely on.
         if self.is_own && self.process.is_this() && is_running() && !std::thread::panicking() {
-            // SAFETY: the library had MPI make this communicator, and nothing uses it after this.
+            // SAFETY: MPI created this communicator for the library, and nothing uses it after this.
             let _ = unsafe { sys::MPI_Comm_free(&raw mut self.comm) };
         }
     }
@@ -407,7 +411,7 @@ impl Communicator for Mpi {
                     self.comm,
                 )
             };
-            // The other ranks go on to the next part.
+            // The other ranks continue with the next step.
             result = result.and(check("MPI_Reduce", status));
         }
         result
@@ -456,12 +460,12 @@ impl Communicator for Mpi {
 
     fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
         check_running()?;
-        // The pointer of an empty slice may equal MPI_IN_PLACE. All ranks pass as many bytes.
+        // The pointer of an empty slice may equal MPI_IN_PLACE. All ranks pass the same length.
         if bytes.is_empty() {
             return Ok(());
         }
-        // SAFETY: `self.comm` is the duplicate that only `drop` frees; the buffer has as many bytes as are
-        // said.
+        // SAFETY: `self.comm` is the duplicate that only `drop` frees; the buffer has the length that is
+        // passed.
         let status = unsafe {
             sys::MPI_Bcast(
                 bytes.as_mut_ptr().cast::<c_void>(),
@@ -492,7 +496,7 @@ impl Communicator for Mpi {
                 self.comm,
             )
         };
-        // Even after an error: the other ranks go on to the second half.
+        // Called even after an error, because the other ranks continue with the second half.
         let lengths_known = check("MPI_Gather", status);
         let mut starts: Vec<c_int> = Vec::with_capacity(lengths.len());
         let mut end: c_int = 0;
@@ -501,7 +505,8 @@ impl Communicator for Mpi {
             starts.push(end);
             end = end.saturating_add(*length); // bounded by the aggregation buffer, far below
         }
-        // The others send in any case: what there is no memory for goes to a byte that nobody reads.
+        // The other ranks send in any case: without memory, their bytes go to a single byte that nobody
+        // reads.
         let allocated = resize(all, from_mpi(end) as u64);
         let mut sink = [0_u8];
         let mut overlapping = None;
@@ -534,8 +539,9 @@ impl Communicator for Mpi {
         lengths_known.and(check("MPI_Gatherv", status))
     }
 
-    /// Each rank exchanges with one other after the next, and only where there is something to send: the processes of a
-    /// simulation mostly have neighbours. `MPI_Alltoallv` has neither room for lengths nor for offsets beyond 31 bits.
+    /// Each rank exchanges with one other rank after the next, and only if there is something to send,
+    /// because the processes of a simulation mostly exchange with neighbours. `MPI_Alltoallv` limits lengths
+    /// and offsets to 31 bits.
     fn alltoallv(
         &self,
         sent: &[u8],
@@ -564,7 +570,7 @@ impl Communicator for Mpi {
         for distance in 1..self.size {
             let to = (self.rank + distance) % self.size;
             let from = (self.rank + self.size - distance) % self.size;
-            // The parts before and after are those of the ranks before and after.
+            // The parts before and after belong to the ranks before and after.
             let start = if to == 0 { 0 } else { sent_end };
             sent_end = start + sent_bytes[to];
             let end = if from + 1 == self.size { received.len() } else { received_start };
@@ -576,14 +582,14 @@ impl Communicator for Mpi {
                 if sending.is_none() && receiving.is_none() {
                     break;
                 }
-                // The other ranks go on to the next one.
+                // The other ranks continue with the next one.
                 result = result.and(exchange(self.comm, to, sending, from, receiving));
             }
         }
         result
     }
 
-    /// MPI sends so few bytes in about log P messages of each rank.
+    /// MPI sends short parts in about log P messages per rank.
     fn alltoall(&self, sent: &[u8], received: &mut [u8]) -> Result<()> {
         check_running()?;
         if !sent.len().is_multiple_of(self.size) || received.len() != sent.len() {
@@ -593,8 +599,8 @@ impl Communicator for Mpi {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: `self.comm` is the duplicate that only `drop` frees; both buffers have these bytes for each of its ranks, and do not
-        // overlap.
+        // SAFETY: `self.comm` is the duplicate that only `drop` frees; both buffers have this many bytes for
+        // each of its ranks, and do not overlap.
         let status = unsafe {
             sys::MPI_Alltoall(
                 sent.as_ptr().cast::<c_void>(),
@@ -627,7 +633,7 @@ impl Communicator for Mpi {
     }
 }
 
-/// A type of bytes that all lie at the same place: any number of them is received into one byte.
+/// A type of bytes that all have the same address: any number of them can be received into one byte.
 struct OverlappingType(sys::Handle);
 
 impl OverlappingType {
@@ -648,7 +654,7 @@ impl OverlappingType {
 
 impl Drop for OverlappingType {
     fn drop(&mut self) {
-        // SAFETY: the type is ours and is not used after this.
+        // SAFETY: this object owns the type, which is not used after this.
         let _ = unsafe { sys::MPI_Type_free(&raw mut self.0) };
     }
 }

@@ -1,16 +1,16 @@
-//! The nodes of a machine: exchanges in two levels, so that few messages leave a node.
+//! The nodes of a machine: exchanges in two levels, so that few messages are sent between nodes.
 
 use super::Communicator;
 use scda_base::error::Result;
 
-/// The ranks of several nodes, as one of them sees them. The leader of a node is its lowest rank, so rank 0 is
-/// one.
+/// The ranks of several nodes, as seen by one of them. The leader of a node is its lowest rank, so rank 0 is
+/// a leader.
 pub struct Nodes {
     /// The ranks of this rank's node, in their order.
     node: Box<dyn Communicator>,
-    /// The leaders of all nodes, in their order; only on these ranks.
+    /// The leaders of all nodes, in their order; present only on leaders.
     leaders: Option<Box<dyn Communicator>>,
-    /// A leader: what its node sends.
+    /// On a leader: the bytes received from its node.
     relayed: Vec<u8>,
 }
 
@@ -25,14 +25,14 @@ impl std::fmt::Debug for Nodes {
 }
 
 impl Nodes {
-    /// The ranks of this rank's node, and on its lowest rank the leaders of all nodes; both in the order of all
-    /// ranks.
+    /// From the ranks of this rank's node and, on its lowest rank, the leaders of all nodes, both in the
+    /// order of all ranks.
     #[must_use]
     pub fn new(node: Box<dyn Communicator>, leaders: Option<Box<dyn Communicator>>) -> Self {
         Self { node, leaders, relayed: Vec::new() }
     }
 
-    /// What it was made of.
+    /// The communicators that it was made from.
     #[must_use]
     pub fn into_parts(self) -> (Box<dyn Communicator>, Option<Box<dyn Communicator>>) {
         (self.node, self.leaders)
@@ -43,8 +43,9 @@ impl Nodes {
         &*self.node
     }
 
-    /// As [`Communicator::gather`] of all ranks, but for the order: each node's bytes follow those of the nodes
-    /// before, as their leaders are ordered. A leader that cannot pass on what its node sends passes on `lost`.
+    /// Like [`Communicator::gather`] of all ranks, but in another order: the bytes of each node follow those
+    /// of the previous one, in the order of their leaders. A leader that cannot pass on the bytes of its node
+    /// sends `lost`.
     ///
     /// # Errors
     /// Those of [`Communicator::gather`].
@@ -54,11 +55,11 @@ impl Nodes {
             all.clear();
             return relayed;
         };
-        // The other leaders go on in any case.
+        // The other leaders continue in any case.
         leaders.gather(if relayed.is_ok() { &self.relayed } else { lost }, all).and(relayed)
     }
 
-    /// Sends `bytes` from rank 0 to all leaders. Other ranks have no part in it.
+    /// Sends `bytes` from rank 0 to all leaders. Other ranks do nothing.
     ///
     /// # Errors
     /// Those of [`Communicator::broadcast`].
@@ -113,7 +114,7 @@ mod tests {
         let all = run_on(ThreadComm::on_nodes(&[0, 1, 1]), |comm| {
             let mut nodes = comm.nodes().unwrap().unwrap();
             if comm.rank() == 2 {
-                // It is elsewhere, so its leader cannot gather.
+                // The rank is elsewhere, so its leader cannot gather.
                 assert!(nodes.node().allreduce_sum(&mut [1]).is_err());
                 return Vec::new();
             }

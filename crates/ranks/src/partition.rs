@@ -8,16 +8,16 @@ use std::ops::Deref;
 /// A consecutive range of something that is distributed over the ranks: elements or bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Partition {
-    /// What the ranks below this one have in all: C_p of the paper.
+    /// The sum of the counts of lower ranks: C_p of the paper.
     pub offset: u64,
-    /// What this rank has: N_p.
+    /// The count of this rank: N_p.
     pub count: u64,
-    /// What all ranks have: N.
+    /// The sum of all counts: N.
     pub total: u64,
 }
 
 impl Partition {
-    /// This rank's part, given the counts of all ranks.
+    /// This rank's part, from the counts of all ranks.
     ///
     /// # Errors
     /// `Argument` if there is not one count for each rank, `Range` if their sum exceeds 63 bits.
@@ -26,7 +26,7 @@ impl Partition {
         Self::summed(counts, rank, size, wrapping_sum)
     }
 
-    /// As [`Self::new`]. If there are many counts, `sum` gets all of them, in their order, in two pieces.
+    /// Like [`Self::new`]. If there are many counts, passes all of them to `sum`, in order and in two parts.
     ///
     /// # Errors
     /// As of [`Self::new`].
@@ -44,7 +44,7 @@ impl Partition {
             return Err(miscounted(counts.len(), size));
         }
         if let [count] = *counts {
-            // All is on the one rank.
+            // Everything is on the only rank.
             let total = numbers::sum(0, count).ok_or_else(too_large)?;
             return Ok(Self { offset: 0, count, total });
         }
@@ -59,24 +59,24 @@ impl Partition {
         Ok(Self { offset, count: counts[rank], total })
     }
 
-    /// Whether this rank owns the first of all.
+    /// Whether this rank has the first element.
     #[must_use]
     pub fn is_first(&self) -> bool {
         self.count > 0 && self.offset == 0
     }
 
-    /// Whether this rank owns the last of all.
+    /// Whether this rank has the last element.
     #[must_use]
     pub fn is_last(&self) -> bool {
         self.count > 0 && self.offset + self.count == self.total
     }
 }
 
-/// A partition that was made once, in place of the counts of all ranks: it stands wherever these do, and a call with it takes
-/// the same time on any number of ranks. It holds this rank's part of the partition, and the hash of all counts by which the ranks compare
-/// what they pass. All ranks pass a partition, or all the counts.
+/// A partition that is made once and replaces the counts of all ranks: a call that gets it takes the same
+/// time on any number of ranks. It holds this rank's part of the partition, and a hash of all counts, with
+/// which the ranks compare their arguments. Either all ranks pass a partition, or all pass the counts.
 ///
-/// As a slice of numbers, it begins with one that exceeds 63 bits, which is no count.
+/// As a slice of numbers, it begins with a number of more than 63 bits, which cannot be a count.
 ///
 /// ```
 /// use scda::{Collective, Encode, PartitionTable, Solo, Source, WriteOptions, Writer};
@@ -92,7 +92,8 @@ impl Partition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartitionTable([u64; KNOWN_WORDS]);
 
-/// The numbers of a [`PartitionTable`]: the mark, ranks, this rank, offset, count, total, hash of the counts, and a hash of these.
+/// The numbers of a [`PartitionTable`]: mark, number of ranks, this rank, offset, count, total, hash of the
+/// counts, and a hash of all these.
 pub const KNOWN_WORDS: usize = 8;
 /// The first of them.
 const MARK: u64 = u64::from_be_bytes(*b"\xffscdapar");
@@ -107,7 +108,7 @@ impl PartitionTable {
         Ok(Self::from_part(part, hash_of_counts(counts), rank, size))
     }
 
-    /// The partition of which this rank has `part`, when the hash of all counts is known.
+    /// The partition in which this rank has `part`, with the hash of all counts.
     pub fn from_part(part: Partition, hash: u64, rank: usize, size: usize) -> Self {
         let Partition { offset, count, total } = part;
         let mut words = [MARK, size as u64, rank as u64, offset, count, total, hash, 0];
@@ -115,14 +116,14 @@ impl PartitionTable {
         Self(words)
     }
 
-    /// None: what stands for it is refused.
+    /// An invalid partition, which calls refuse.
     pub fn none() -> Self {
         let mut words = [0; KNOWN_WORDS];
         words[0] = MARK;
         Self(words)
     }
 
-    /// As the numbers say, which are looked at where they are used.
+    /// From its numbers, which are checked where they are used.
     pub fn from_words(words: [u64; KNOWN_WORDS]) -> Self {
         Self(words)
     }
@@ -132,19 +133,19 @@ impl PartitionTable {
         self.0
     }
 
-    /// How many elements the ranks below this one have.
+    /// The number of elements on lower ranks.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.0[3]
     }
 
-    /// How many elements this rank has.
+    /// The number of elements on this rank.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0[4]
     }
 
-    /// How many elements all ranks have.
+    /// The number of elements on all ranks.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0[5]
@@ -158,28 +159,28 @@ impl Deref for PartitionTable {
     }
 }
 
-/// Whether these are the numbers of a [`PartitionTable`], not counts.
+/// Whether these are the numbers of a [`PartitionTable`], rather than counts.
 #[inline(always)]
 pub fn is_known(counts: &[u64]) -> bool {
     counts.first() == Some(&MARK)
 }
 
-/// The count of this rank, by the numbers of a [`PartitionTable`].
+/// The count of this rank, from the numbers of a [`PartitionTable`].
 pub fn known_count(counts: &[u64]) -> Option<u64> {
     if is_known(counts) { counts.get(4).copied() } else { None }
 }
 
-/// The hash of the counts for which these numbers of a [`PartitionTable`] stand.
+/// The hash of the counts that these numbers of a [`PartitionTable`] represent.
 pub fn known_hash(counts: &[u64]) -> Option<u64> {
     if is_known(counts) { counts.get(6).copied() } else { None }
 }
 
-/// The hash of the counts of all ranks: that of their number and of each.
+/// The hash of the counts of all ranks, which covers their number and each count.
 pub fn hash_of_counts(counts: &[u64]) -> u64 {
     known_hash(counts).unwrap_or_else(|| mix_and_sum(counts.len() as u64, counts).0)
 }
 
-/// This rank's part, by the numbers of a [`PartitionTable`].
+/// This rank's part, from the numbers of a [`PartitionTable`].
 #[cold]
 fn from_known(words: &[u64], rank: usize, size: usize) -> Result<Partition> {
     let &[_, of_size, of_rank, offset, count, total, _, check] = words else {
@@ -200,23 +201,23 @@ fn not_made() -> Error {
     Error::argument("partition: it was not made, or with an error")
 }
 
-/// Up to this number of counts are added one by one.
+/// Up to this many counts are added one by one.
 pub const FEW: usize = 16;
 
-/// The sums of the counts below a rank, and of all, if they fit 63 bits.
+/// The sums of the counts of lower ranks, and of all, if they fit 63 bits.
 #[inline(never)]
 fn sums_of_many(
     below: &[u64],
     others: &[u64],
     mut sum: impl FnMut(&[u64]) -> WrappingSum,
 ) -> Option<(u64, u64)> {
-    // Both sums first: `sum` gets all counts.
+    // Both sums are computed first, because `sum` must get all counts.
     let (below_sum, others_sum) = (sum(below), sum(others));
     let offset = total(below, below_sum)?;
     Some((offset, numbers::sum(offset, total(others, others_sum)?)?))
 }
 
-/// The sum of counts. Without a check in it, the loop takes several counts at once.
+/// The sum of counts. Without a check in the loop, the compiler vectorizes it.
 fn wrapping_sum(counts: &[u64]) -> WrappingSum {
     let start = WrappingSum { sum: 0, bits: 0 };
     counts.iter().fold(start, |WrappingSum { sum, bits }, &count| WrappingSum {
@@ -227,7 +228,7 @@ fn wrapping_sum(counts: &[u64]) -> WrappingSum {
 
 /// The sum of counts, if it fits 63 bits.
 fn total(counts: &[u64], WrappingSum { sum, bits }: WrappingSum) -> Option<u64> {
-    // Wherever the sum can wrap, it is not used.
+    // The sum is not used if it may have wrapped.
     if bits <= numbers::MAX_OFFSET / counts.len().max(1) as u64 {
         return Some(sum);
     }
@@ -296,7 +297,7 @@ mod tests {
                     assert_eq!(Partition::new(&counts, rank, size).unwrap_err().kind(), ErrorKind::Range);
                 }
             }
-            // The sum of 64 bits is a small one.
+            // The sum wraps 64 bits to a small number.
             let mut counts = vec![0; size];
             counts[..2].fill(1 << 63);
             assert_eq!(Partition::new(&counts, 0, size).unwrap_err().kind(), ErrorKind::Range);
@@ -316,7 +317,7 @@ mod tests {
                 );
                 assert_eq!(known_hash(&known), Some(hash_of_counts(counts)));
                 assert_eq!(hash_of_counts(&known), hash_of_counts(counts));
-                // Of another rank, of other ranks, and one that something was written to.
+                // Of another rank, of another number of ranks, and with one number changed.
                 Partition::new(&known, rank + 1, counts.len()).unwrap_err();
                 Partition::new(&known, rank, counts.len() + 1).unwrap_err();
                 for word in 1..KNOWN_WORDS {

@@ -7,8 +7,8 @@ use scda_base::error::Result;
 impl Mpi {
     /// Duplicates a communicator of the crate `mpi` 0.8 (rsmpi). Collective over it.
     ///
-    /// The duplicate does not need the original. It needs MPI: close the file, or drop it, before the
-    /// `Universe` is dropped, which finalizes MPI. Whatever is called later returns a `Usage` error.
+    /// The duplicate is independent of the original, but needs MPI: close or drop the file before the
+    /// `Universe` is dropped, which finalizes MPI. Later calls return a `Usage` error.
     ///
     /// ```no_run
     /// use scda::{Mpi, WriteOptions, Writer};
@@ -22,7 +22,8 @@ impl Mpi {
     /// # Errors
     /// `Usage` if MPI is not running, `Argument` for intercommunicators, `Mpi`.
     pub fn new(comm: &impl Communicator) -> Result<Self> {
-        // SAFETY: rsmpi has valid handles only, which live as long as what it lends. That MPI is running is checked there.
+        // SAFETY: rsmpi has only valid handles, which live as long as what it lends. `duplicate` checks that
+        // MPI is running.
         unsafe { Self::duplicate(comm.as_raw().0) }
     }
 }

@@ -9,24 +9,24 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-/// Memory that all ranks of a communicator see, zero at first.
+/// Memory that all ranks of a communicator share, initially zero.
 ///
-/// Between two meetings of the ranks (any collective), a byte is either written by one rank and read
-/// by no other, or read by any: who makes use of the memory keeps to that, and calls `sync`
-/// before and after the meeting. It is dropped by all ranks together.
+/// Between two synchronizations of the ranks (any collective), a byte is either written by one rank and read
+/// by no other, or read by any. The users of the memory ensure this, and call `sync` before and after the
+/// collective. All ranks drop it together.
 pub struct SharedMemory {
     base: NonNull<u8>,
     bytes: usize,
     keeper: Box<dyn Keeper>,
 }
 
-/// What the memory belongs to; gives it back when it is dropped.
+/// The owner of the memory, which frees it when dropped.
 pub trait Keeper: Send {
     /// Makes this rank's bytes visible to the others, and theirs to this one.
     fn sync(&self);
 }
 
-// SAFETY: memory is not tied to a thread, and `Keeper` requires `Send` of what keeps it.
+// SAFETY: memory is not tied to a thread, and `Keeper` requires `Send` of its owner.
 unsafe impl Send for SharedMemory {}
 
 impl std::fmt::Debug for SharedMemory {
@@ -36,19 +36,18 @@ impl std::fmt::Debug for SharedMemory {
 }
 
 impl SharedMemory {
-    /// Wraps memory that has `bytes` bytes at `base` until the keeper is dropped.
+    /// Wraps memory of `bytes` bytes at `base`, which exists until the keeper is dropped.
     ///
     /// # Safety
-    /// The memory is initialised, valid for reading and writing, and reached only by the ranks that
-    /// share it.
+    /// The memory is initialised, may be read and written, and is accessed only by the ranks that share it.
     pub unsafe fn from_raw(base: NonNull<u8>, bytes: usize, keeper: Box<dyn Keeper>) -> Self {
         Self { base, bytes, keeper }
     }
 
-    /// The memory of an allocation, of one process or of ranks that are threads.
+    /// The memory of an allocation, for one process or for ranks that are threads.
     pub fn from_allocation(allocation: &Arc<Allocation>) -> Self {
         let memory = allocation.0.get();
-        // SAFETY: the pointer is that of a live allocation; nothing is read through it.
+        // SAFETY: the pointer belongs to a live allocation; nothing is read through it.
         let slice = unsafe { &raw mut **memory };
         // SAFETY: the allocation is initialised, lives as long as the keeper, and is used through
         // `SharedMemory` alone.
@@ -61,13 +60,13 @@ impl SharedMemory {
         }
     }
 
-    /// How many bytes there are.
+    /// The size in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes that no rank writes at present.
+    /// Bytes that no rank is writing.
     ///
     /// # Panics
     /// If the range is beyond the memory.
@@ -80,7 +79,7 @@ impl SharedMemory {
         }
     }
 
-    /// Bytes that are this rank's alone at present.
+    /// Bytes that only this rank is using.
     ///
     /// # Panics
     /// If the range is beyond the memory.
@@ -92,34 +91,34 @@ impl SharedMemory {
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().wrapping_add(range.start), range.len()) }
     }
 
-    /// Makes this rank's bytes visible to the others, and theirs to this one: to be called before and
-    /// after the collective by which the ranks meet.
+    /// Makes this rank's bytes visible to the others, and theirs to this one. Called before and after the
+    /// collective that synchronizes the ranks.
     pub fn sync(&self) {
         self.keeper.sync();
     }
 }
 
-/// Memory of `bytes` bytes that all ranks see, by [`Communicator::share_memory`]. Those who use it divide the bytes
-/// among the ranks.
+/// Memory of `bytes` bytes that all ranks share, from [`Communicator::share_memory`]. Its users divide the
+/// bytes among the ranks.
 ///
 /// # Errors
 /// Those of [`Communicator::share_memory`].
 pub fn share_memory(comm: &dyn Communicator, bytes: usize) -> Result<Option<SharedMemory>> {
-    // SAFETY: this is the library: each rank writes its own bytes only, and `SharedMemory::sync` and a meeting of
-    // all ranks stand between writing and reading (`file::turns`).
+    // SAFETY: this is the library: each rank writes only its own bytes, and between writing and reading there
+    // are `SharedMemory::sync` and a synchronization of all ranks (`file::turns`).
     unsafe { comm.share_memory(bytes) }
 }
 
 /// Memory from the heap, for one process and for ranks that are threads.
 pub struct Allocation(UnsafeCell<Box<[u8]>>);
 
-// SAFETY: reached through `SharedMemory` alone, whose users divide the bytes among the ranks.
+// SAFETY: accessed only through `SharedMemory`, whose users divide the bytes among the ranks.
 unsafe impl Sync for Allocation {}
 // SAFETY: a box of bytes is `Send`, and the cell adds nothing to it.
 unsafe impl Send for Allocation {}
 
 impl Allocation {
-    /// Zeroed memory, if there is any.
+    /// Zeroed memory, or `None` if there is none.
     pub fn new(bytes: usize) -> Option<Arc<Self>> {
         let memory = zeroed(bytes).ok()?;
         Some(Arc::new(Self(UnsafeCell::new(memory.into_boxed_slice()))))
@@ -153,7 +152,7 @@ mod tests {
         assert_eq!((alone.bytes(), alone.get(1..3)), (3, [0_u8; 2].as_slice()));
     }
 
-    /// What the checks of scripts/sanitize.sh must see, if they see anything.
+    /// A race that scripts/sanitize.sh must detect, to show that its checks work.
     #[test]
     #[ignore = "a deliberate error"]
     fn a_deliberate_race() {

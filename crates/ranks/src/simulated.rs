@@ -1,9 +1,9 @@
 //! Many simulated ranks in one process: a communicator that counts their exchanges.
 //!
-//! Each rank runs its whole program before the next one begins, from the highest to rank 0, so that rank 0
-//! and the leader of each node find what was sent to them. Where all ranks pass the same value, a reduction
-//! needs no other rank. What the ranks of a node put into shared memory stays there, so in a second run each
-//! of them sees what the others put there in the first.
+//! Each rank runs its whole program before the next one begins, from the highest rank down to rank 0, so that
+//! rank 0 and the leader of each node find the messages that were sent to them. A reduction needs no other
+//! ranks if all pass the same value. What the ranks of a node write to shared memory stays there, so in a
+//! second run each of them sees what the others wrote in the first.
 
 use super::shared::Allocation;
 use super::{Communicator, Nodes, SharedMemory};
@@ -11,44 +11,44 @@ use scda_base::error::Result;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-/// All ranks, those of a node, and the leaders of the nodes.
+/// The levels of communicators: all ranks, the ranks of a node, and the leaders of nodes.
 pub const LEVELS: usize = 3;
 
-/// What one rank has exchanged on one level.
+/// The exchanges of one rank on one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExchangeCounts {
-    /// Reductions that it has taken part in.
+    /// Reductions that the rank took part in.
     pub reductions: u64,
-    /// Messages that it has sent in gathers.
+    /// Messages that it sent in gathers.
     pub sent: u64,
-    /// The bytes of the messages that it has sent.
+    /// The bytes of these messages.
     pub sent_bytes: u64,
-    /// Messages that it has received in gathers.
+    /// Messages that it received in gathers.
     pub received: u64,
-    /// The bytes of these.
+    /// The bytes of these messages.
     pub received_bytes: u64,
 }
 
-/// The messages of one rank to the first of one communicator.
+/// The messages to the first rank of a communicator, by sender.
 type Mailbox = HashMap<(usize, usize), VecDeque<Vec<u8>>>;
 
-/// A machine with nodes of the same number of ranks; the last one may have fewer.
+/// A machine whose nodes have the same number of ranks, except that the last one may have fewer.
 pub struct Machine {
     ranks: usize,
     node_ranks: usize,
-    /// By the first rank of the communicator and its level, and the rank in it.
+    /// By the first rank of the communicator and its level, and by the sender's rank in it.
     mail: Mutex<Mailbox>,
-    /// The memory of the node whose ranks run at present.
+    /// The memory of the node whose ranks are running.
     memory: Mutex<Option<Arc<Allocation>>>,
 }
 
 impl Machine {
-    /// A machine of this number of ranks, with so many on each node.
+    /// A machine with this many ranks, `node_ranks` on each node.
     pub fn new(ranks: usize, node_ranks: usize) -> Arc<Self> {
         Arc::new(Self { ranks, node_ranks, mail: Mutex::default(), memory: Mutex::default() })
     }
 
-    /// Runs a program `times` times on each rank, and returns what each has exchanged in the last run.
+    /// Runs a program `times` times on each rank, and returns each rank's exchanges of the last run.
     pub fn run(
         self: &Arc<Self>,
         times: usize,
@@ -86,7 +86,7 @@ pub struct SimulatedRank {
     level: usize,
     rank: usize,
     size: usize,
-    /// The rank of the machine that is the first of this communicator.
+    /// The machine's rank that is the first of this communicator.
     first: usize,
 }
 

@@ -9,7 +9,7 @@ use scda_base::numbers::to_usize;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A rank that does not arrive within this time is lost, and its peers get an error.
+/// A rank that does not arrive within this time is lost, and the others get an error.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A communicator whose ranks are threads of one process.
@@ -17,9 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct ThreadComm {
     rank: usize,
     meeting: Arc<Meeting>,
-    /// The number of its node.
+    /// The number of the rank's node.
     node: usize,
-    /// The ranks of its node, and on the lowest of them those of all nodes.
+    /// The ranks of its node and, on the lowest of them, the lowest ranks of all nodes.
     nodes: Option<(Box<Self>, Option<Box<Self>>)>,
 }
 
@@ -29,18 +29,18 @@ impl std::fmt::Debug for ThreadComm {
     }
 }
 
-/// Where the ranks exchange: each leaves a message, the last one to arrive hands all of them out.
+/// Where the ranks exchange messages: each leaves one, and the last one to arrive delivers them.
 struct Meeting {
     size: usize,
     state: Mutex<Arrivals>,
     all_arrived: Condvar,
-    /// Memory on its way from rank 0 to the others.
+    /// Memory that rank 0 hands to the others.
     handed_over: Mutex<Option<Arc<Allocation>>>,
 }
 
-/// What all ranks left, by rank: the name of the collective and the message.
+/// The messages of all ranks, by rank, each with the name of its collective.
 type Delivery = Arc<Vec<(&'static str, Vec<u8>)>>;
-/// In place of the collective's name: the rank has no memory for its message.
+/// Replaces the name of the collective if a rank has no memory for its message.
 const NO_MEMORY: &str = "no memory";
 
 #[derive(Debug, Default)]
@@ -64,8 +64,8 @@ impl ThreadComm {
         (0..size).map(|rank| Self { rank, meeting: Arc::clone(&meeting), node: 0, nodes: None }).collect()
     }
 
-    /// The communicators of ranks on several nodes, as a cluster has them: the number of each rank's node. Only the ranks of a node
-    /// share memory.
+    /// The communicators of ranks on several nodes, like those of a cluster. `nodes` has the node number of
+    /// each rank. Only the ranks of a node share memory.
     #[must_use]
     pub fn on_nodes(nodes: &[usize]) -> Vec<Self> {
         let leader = |&node: &usize| nodes.iter().position(|&other| other == node);
@@ -93,8 +93,8 @@ impl ThreadComm {
 
     /// Leaves `message` and returns those of all ranks.
     ///
-    /// Ranks that meet in different collectives, which in MPI would hang or corrupt, get an error. So do all if
-    /// one has no memory for its message.
+    /// Ranks that call different collectives, which would hang or corrupt data in MPI, get an error. All
+    /// ranks get one if a rank has no memory for its message.
     fn exchange(&self, what: &'static str, message: Result<Vec<u8>>) -> Result<Delivery> {
         let meeting = &*self.meeting;
         let (what_is_left, message) = message.map_or((NO_MEMORY, Vec::new()), |message| (what, message));
@@ -198,7 +198,7 @@ impl Communicator for ThreadComm {
         received: &mut [u8],
         received_bytes: &[usize],
     ) -> Result<()> {
-        // The lengths come first, so that each rank finds its part.
+        // The lengths come first, so that each rank can find its part.
         let mut message = Vec::new();
         let room = reserve(&mut message, size_of_val(sent_bytes) + sent.len());
         let message = room.map(|()| {
@@ -235,7 +235,7 @@ impl Communicator for ThreadComm {
         }
         self.exchange("share_memory", Ok(Vec::new()))?;
         let memory = slot().as_ref().map(SharedMemory::from_allocation);
-        // Nobody looks into the slot any more when it is next filled.
+        // When the slot is next filled, no rank uses it any more.
         self.exchange("share_memory", Ok(Vec::new()))?;
         Ok(memory)
     }
@@ -252,7 +252,7 @@ impl Communicator for ThreadComm {
     }
 }
 
-/// Runs `program` on `size` ranks, each a thread, and returns what each rank returned.
+/// Runs `program` on `size` ranks, each a thread, and returns the result of each rank.
 ///
 /// ```
 /// use scda::Communicator;
@@ -269,7 +269,7 @@ pub fn run_on_threads<T: Send>(size: usize, program: impl Fn(ThreadComm) -> T + 
     run_on(ThreadComm::new(size), program)
 }
 
-/// Runs `program` on these ranks, each a thread, and returns what each rank returned.
+/// Runs `program` on these ranks, each a thread, and returns the result of each rank.
 ///
 /// # Panics
 /// If `program` panics on a rank.
@@ -317,7 +317,7 @@ mod tests {
         }
     }
 
-    /// A communicator that has only what one must have.
+    /// A communicator with only the required functions.
     struct Least(ThreadComm);
 
     impl Communicator for Least {
@@ -349,7 +349,8 @@ mod tests {
 
     #[test]
     fn each_rank_gets_its_part() {
-        // What rank `from` sends to rank `to`; some send nothing, and some more than one message has.
+        // The bytes that rank `from` sends to rank `to`: sometimes none, and sometimes more than fit one
+        // message.
         let part = |from: usize, to: usize| {
             let length = [0, 1, 40_000, 7][(from * 3 + to) % 4];
             (0..length).map(|i| (i * 7 + from * 16 + to) as u8).collect::<Vec<u8>>()

@@ -1,5 +1,5 @@
-//! Calls a function when the program calls `MPI_Finalize`: MPI first deletes the attributes of `MPI_COMM_SELF`, and can still be
-//! used then.
+//! Calls a function when the program calls `MPI_Finalize`: MPI first deletes the attributes of
+//! `MPI_COMM_SELF`, while it can still be used.
 
 use super::{process, succeeded, sys};
 use scda_base::panics::catch;
@@ -9,26 +9,26 @@ use std::sync::OnceLock;
 
 static WORK: OnceLock<fn()> = OnceLock::new();
 
-/// Has this done in `MPI_Finalize`. The first call counts. Without an attribute, or with sessions in place of `MPI_Init`, nothing is
-/// done then.
+/// Calls `work` within `MPI_Finalize`. Only the first call has an effect. Without support for attributes, or
+/// with sessions instead of `MPI_Init`, `work` is not called.
 pub fn at_finalize(work: fn()) {
     if super::state() != super::State::Initialized {
         return;
     }
     WORK.get_or_init(|| {
         let mut key: c_int = 0;
-        // SAFETY: both functions have the types that MPI calls, and the key may be written.
+        // SAFETY: both functions have the types that MPI calls, and the key is writable.
         let made = unsafe { sys::MPI_Comm_create_keyval(no_copy, delete, &raw mut key, null_mut()) };
         if succeeded(made) {
             let comm = sys::comm_self();
-            // SAFETY: a valid communicator, and the key that was made; the value is not used.
+            // SAFETY: a valid communicator, and the key just created; the value is not used.
             let _ = unsafe { sys::MPI_Comm_set_attr(comm, key, null_mut()) };
         }
         work
     });
 }
 
-/// A duplicate does not get the attribute.
+/// Keeps duplicates from getting the attribute.
 unsafe extern "C" fn no_copy(
     _: sys::Handle,
     _: c_int,
@@ -37,7 +37,7 @@ unsafe extern "C" fn no_copy(
     _: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: MPI passes a flag that may be written.
+    // SAFETY: MPI passes a writable flag.
     unsafe { flag.write(0) };
     process::SUCCESS
 }

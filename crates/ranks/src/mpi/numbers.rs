@@ -8,7 +8,7 @@ use std::ptr::without_provenance_mut;
 /// `MPI_UNDEFINED`.
 pub const UNDEFINED: c_int = -32766;
 
-/// A number of each family.
+/// A constant of MPI, with its number in each family.
 #[derive(Clone, Copy)]
 pub struct FamilyNumbers {
     open_mpi: c_int,
@@ -21,7 +21,7 @@ const fn numbers(open_mpi: c_int, mpich: c_int, standard: c_int) -> FamilyNumber
 }
 
 impl FamilyNumbers {
-    /// That of this family.
+    /// The number in this family.
     pub const fn of(&self, family: Family) -> c_int {
         match family {
             Family::OpenMpi => self.open_mpi,
@@ -30,7 +30,7 @@ impl FamilyNumbers {
         }
     }
 
-    /// That of the program's MPI.
+    /// The number in the program's MPI.
     pub fn get(&self) -> c_int {
         self.of(family().unwrap_or(Family::OpenMpi))
     }
@@ -42,7 +42,7 @@ macro_rules! named {
             #[doc = concat!("`MPI_", stringify!($name), "`.")]
             pub const $name: FamilyNumbers = numbers($($number),*);
         )*
-        /// All of these, by name.
+        /// All of these constants, by name.
         #[cfg(test)]
         pub const NAMED: &[(&str, FamilyNumbers)] = &[$((concat!("MPI_", stringify!($name)), $name)),*];
     };
@@ -58,7 +58,7 @@ named! {
     ERR_INTERN: 17, 16, 17;
 }
 
-/// The address that `MPI_STATUS_IGNORE` is.
+/// The address of `MPI_STATUS_IGNORE`.
 pub const STATUS_IGNORE: FamilyNumbers = numbers(0, 1, 0);
 
 /// `MPI_STATUS_IGNORE`.
@@ -66,7 +66,7 @@ pub fn status_ignore() -> *mut MpiStatus {
     without_provenance_mut(STATUS_IGNORE.get().unsigned_abs() as usize)
 }
 
-/// The error classes of MPI: of access to files, of memory, and `MPI_ERR_OTHER`.
+/// The MPI error classes of file access and of memory, and `MPI_ERR_OTHER`.
 pub const CLASSES: [(ErrorKind, FamilyNumbers); 12] = [
     (ErrorKind::NoSuchFile, numbers(42, 37, 42)),
     (ErrorKind::Access, numbers(20, 20, 20)),
@@ -82,12 +82,12 @@ pub const CLASSES: [(ErrorKind, FamilyNumbers); 12] = [
     (ErrorKind::Mpi, numbers(16, 15, 16)),
 ];
 
-/// The error class of a kind of errors, if MPI has one.
+/// The error class for a kind of error, if MPI has one.
 pub fn class_of(kind: ErrorKind) -> Option<c_int> {
     CLASSES.iter().find(|(known, _)| *known == kind).map(|(_, numbers)| numbers.get())
 }
 
-/// The kind of errors of a class, if it is known.
+/// The kind of error for a class, if it is known.
 pub fn kind_of(class: c_int) -> Option<ErrorKind> {
     CLASSES.iter().find(|(_, numbers)| numbers.get() == class).map(|(kind, _)| *kind)
 }

@@ -7,10 +7,10 @@ use std::ptr::NonNull;
 
 /// `MPI_SUCCESS`.
 pub const SUCCESS: c_int = 0;
-/// What the functions return where there is no MPI.
+/// Returned by all functions if there is no MPI.
 pub const NO_MPI: c_int = -1;
 
-/// What an MPI says of itself, at any time.
+/// The version text of an MPI, which it returns at any time.
 pub(super) fn version(process: &Process) -> Option<String> {
     let found = process.find(c"MPI_Get_library_version")?;
     // SAFETY: MPI has a function of this name and type.
@@ -28,25 +28,27 @@ pub(super) fn version(process: &Process) -> Option<String> {
 /// `MPI_MAX_LIBRARY_VERSION_STRING` of MPICH, the longest.
 const VERSION_BYTES: usize = 8192;
 
-/// What the MPI library that the program runs with says of itself, if it does.
+/// The version text of the program's MPI library, if it has one.
 pub fn library_version() -> Option<String> {
     version(&Process::of(c"MPI_Initialized")?)
 }
 
-/// For a program of this library's own: loads an MPI as if the program were linked with it, since MPIs load parts of theirs that
-/// look for it there. False if there is none of this name; without a folder, it is looked for where the system has libraries.
+/// Loads an MPI library, for programs that belong to this library, with global symbols as if the program were
+/// linked with it, because some MPIs load components that look for symbols there. Returns false if there is
+/// no such library. A name without a folder is searched for in the system's places.
 pub fn load_library(library: &Path) -> bool {
     let Ok(name) = CString::new(library.as_os_str().as_bytes()) else { return false };
-    // SAFETY: a C string. What a library runs when it is loaded is its own affair, as for a program that is linked with it.
+    // SAFETY: a C string. The code that a library runs when it is loaded is as trusted as in a program linked
+    // with it.
     !unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_GLOBAL) }.is_null()
 }
 
-/// Where in the process MPI's functions are: a handle of the dynamic linker.
+/// Where MPI's functions are found in the process: a handle of the dynamic linker.
 pub(super) struct Process(*mut c_void);
 
 impl Process {
-    /// Where a symbol is: wherever the program finds it, so that what stands before MPI (a profiler) stands before it here;
-    /// or in a library that was loaded for others alone, as Python does it with mpi4py.
+    /// Where a symbol is: where the program itself finds it, so that a profiler in front of MPI is used here,
+    /// too; or in a library that was loaded with local symbols, as Python loads mpi4py's.
     pub(super) fn of(name: &CStr) -> Option<Self> {
         let default = Self(libc::RTLD_DEFAULT);
         if default.find(name).is_some() {
@@ -56,7 +58,8 @@ impl Process {
         // SAFETY: the function has the type that is called, and gets the list, which outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut loaded).cast::<c_void>()) };
         loaded.iter().find_map(|path| {
-            // SAFETY: a C string. What is loaded already is not loaded, and nothing of it is run; it stays loaded.
+            // SAFETY: a C string. Only a library that is already loaded is found, so no code runs; it stays
+            // loaded.
             let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
             let library = Self(NonNull::new(handle)?.as_ptr());
             library.find(name).map(|_| library)
@@ -69,11 +72,11 @@ impl Process {
     }
 }
 
-/// Notes the name of a loaded library that may be, or bring, an MPI.
+/// Records the name of a loaded library that may be an MPI or refer to one.
 unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: usize, loaded: *mut c_void) -> c_int {
-    // SAFETY: `dl_iterate_phdr` passes what it is called for.
+    // SAFETY: `dl_iterate_phdr` passes a valid struct.
     let name = unsafe { (*info).dlpi_name };
-    // SAFETY: and the list that it was given, which nothing else uses meanwhile.
+    // SAFETY: it also passes the list that it was given, which nothing else uses meanwhile.
     let loaded = unsafe { &mut *loaded.cast::<Vec<CString>>() };
     if !name.is_null() {
         // SAFETY: not NULL, so the name of a library is a C string.

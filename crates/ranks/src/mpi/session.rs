@@ -1,21 +1,21 @@
-//! Communicators of MPI sessions (MPI 4), for which nobody calls `MPI_Init`.
+//! MPI sessions (MPI 4), with which programs can use MPI without `MPI_Init`.
 
 use super::{succeeded, sys};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether there is a session of ours: then MPI runs.
+/// Whether this library has an open session, so that MPI is running.
 pub fn is_open() -> bool {
     OPEN.load(Relaxed) > 0
 }
 
-/// A session of ours beside that of the program: MPI runs as long as it is open, even if the program ends its own first.
+/// A session of this library. It keeps MPI running even if the program ends its own sessions first.
 #[derive(Debug)]
 pub struct Session(sys::Handle);
 
-// SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
-// library uses none from two threads at once.
+// SAFETY: MPI lets any thread use a handle, within the level of thread support that the program requested,
+// and the library uses none from two threads at once.
 unsafe impl Send for Session {}
 
 impl Session {
@@ -35,7 +35,8 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         OPEN.fetch_sub(1, Relaxed);
-        // SAFETY: MPI made this session for us, and what was derived for us from those of the program is freed.
+        // SAFETY: MPI created this session for the library, and everything that the library derived from
+        // communicators of the program's sessions has been freed.
         let _ = unsafe { sys::session_finalize(&raw mut self.0) };
     }
 }

@@ -1,4 +1,4 @@
-//! Shared memory of the ranks of a node, and leaders that exchange messages between nodes.
+//! Shared memory of the ranks of a node, and communicators of nodes and of their leaders.
 
 use super::{Mpi, from_mpi, is_running, numbers, succeeded, sys};
 use crate::hash::mix;
@@ -12,50 +12,51 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{Ordering, fence};
 
-/// What the environment says. Opening a file has refused one that is malformed.
+/// The environment. A malformed variable was reported when the file was opened.
 fn environment() -> Environment {
     Environment::read().unwrap_or_default()
 }
 
-/// How many ranks make a node, if the environment says.
+/// The number of ranks of a node, if the environment sets it.
 fn node_ranks() -> Option<usize> {
     Some(to_usize(environment().node_ranks)).filter(|&ranks| ranks > 0)
 }
 
-/// What a rank has of a communicator that MPI derives from another one.
+/// The result of deriving a communicator from another one, on this rank.
 enum DerivedComm {
-    /// The rank asked for none.
+    /// The rank requested none.
     Unwanted,
-    /// MPI made none.
+    /// MPI returned none.
     Missing,
-    /// Freeing it, as dropping it does, takes all its ranks.
+    /// A communicator, whose drop is collective because it frees it.
     Made {
         comm: Mpi,
-        /// MPI had no error on this rank.
+        /// True if MPI reported no error on this rank.
         is_sound: bool,
     },
 }
 
-/// A derived communicator after all ranks have compared what they have. All ranks know the same of it, but for `mine`.
+/// A derived communicator after all ranks have compared their results. Except for `mine`, it is the same on
+/// all ranks.
 struct Derivation {
-    /// Each rank that wants one has it, and it serves them all.
+    /// True if every rank that wants the communicator has it, and it works for all of them.
     is_there: bool,
-    /// That of this rank, if it wants one.
+    /// The communicator of this rank, if it wants one.
     mine: Option<Mpi>,
-    /// The further condition holds on all ranks.
+    /// True if the additional condition holds on all ranks.
     condition: bool,
 }
 
 impl Mpi {
-    /// As [`Communicator::share_memory`]. If MPI fails on the way there is no memory to share, and all ranks go on without
-    /// it.
+    /// See [`Communicator::share_memory`]. If MPI fails, there is no shared memory, and all ranks continue
+    /// without it.
     ///
     /// # Safety
-    /// As there.
+    /// That of [`Communicator::share_memory`].
     pub(super) unsafe fn share(&self, bytes: usize) -> Result<Option<SharedMemory>> {
         if self.size == 1 {
-            // Nobody else is to see it: that needs no window.
-            // SAFETY: the caller's promise for the one rank that there is.
+            // SAFETY: the caller's promise for the only rank, which needs no window to share memory with
+            // itself.
             return unsafe { Solo.share_memory(bytes) };
         }
         let may_share = environment().shared_memory != Some(false);
@@ -64,7 +65,7 @@ impl Mpi {
         if self.all([is_one_node && may_share && !is_divided])? == [false] {
             return Ok(None);
         }
-        // Open MPI computes which part of its folder is free.
+        // In Open MPI, this computes with floating-point numbers (the free part of its folder).
         let window = in_default(|| self.allocate_shared(bytes));
         let base = window.as_ref().and_then(|window| window.base(bytes));
         let [all_have_one, all_can_use_it] = self.all([window.is_some(), base.is_some()])?;
@@ -76,7 +77,7 @@ impl Mpi {
             }
             (window, _) => {
                 if !all_have_one {
-                    // Not freed: that takes all ranks.
+                    // Leaked, because freeing is collective.
                     std::mem::forget(window);
                 }
                 Ok(None)
@@ -84,12 +85,12 @@ impl Mpi {
         }
     }
 
-    /// As [`Communicator::node`].
+    /// See [`Communicator::node`].
     pub(super) fn number_of_node(&self) -> u64 {
         mix(machine(), node_ranks().map_or(0, |ranks| self.rank / ranks) as u64)
     }
 
-    /// As [`Communicator::nodes`]. If MPI fails on the way, the ranks go on as if they knew nothing of nodes.
+    /// See [`Communicator::nodes`]. If MPI fails, the ranks continue as if nothing were known about nodes.
     pub(super) fn find_nodes(&self) -> Result<Option<Nodes>> {
         let ranks = node_ranks();
         let Derivation { mine: Some(mut node), condition: is_divided, .. } =
@@ -115,13 +116,14 @@ impl Mpi {
         Ok((1 < nodes && nodes < ranks).then(|| Nodes::new(Box::new(node), leaders)))
     }
 
-    /// Compares what the ranks have of a derived communicator, and whether a condition holds on all of them. Collective.
+    /// Compares the ranks' results of deriving a communicator, and whether a condition holds on all of them.
+    /// Collective.
     fn agree_on(&self, mine: DerivedComm, condition: bool) -> Result<Derivation> {
         let has_it = !matches!(mine, DerivedComm::Missing);
         let is_sound = !matches!(mine, DerivedComm::Made { is_sound: false, .. });
         let [all_have_one, all_are_sound, condition] = self.all([has_it, is_sound, condition])?;
         if !all_have_one {
-            // Not freed: that takes all ranks.
+            // Leaked, because freeing is collective.
             std::mem::forget(mine);
             return Ok(Derivation { is_there: false, mine: None, condition });
         }
@@ -132,7 +134,7 @@ impl Mpi {
         Ok(Derivation { is_there: all_are_sound, mine, condition })
     }
 
-    /// Whether each of these holds on all ranks. An error only if no rank has the result.
+    /// Whether each of these holds on all ranks. Fails only if no rank has the result.
     fn all<const N: usize>(&self, mine: [bool; N]) -> Result<[bool; N]> {
         let mut values = mine.map(|mine| 1 + u64::from(mine));
         let reduced = self.allreduce_min(&mut values);
@@ -151,7 +153,8 @@ impl Mpi {
         })
     }
 
-    /// The ranks that pass the same number, in their order; those that pass none want no communicator. Collective.
+    /// The ranks that pass the same number, in their order; ranks that pass none want no communicator.
+    /// Collective.
     fn split(&self, number: Option<usize>) -> DerivedComm {
         let none = numbers::UNDEFINED;
         let color = number.map_or(Ok(none), c_int::try_from).unwrap_or(c_int::MAX);
@@ -163,7 +166,7 @@ impl Mpi {
         match (number, derived) {
             (None, DerivedComm::Missing) => DerivedComm::Unwanted,
             (None, unasked) => {
-                // Not freed: that takes all its ranks.
+                // Leaked, because freeing is collective.
                 std::mem::forget(unasked);
                 DerivedComm::Missing
             }
@@ -171,19 +174,19 @@ impl Mpi {
         }
     }
 
-    /// A communicator that this call makes of `self.comm`.
+    /// A communicator that `make` derives from `self.comm`.
     fn derive(&self, make: impl FnOnce(*mut sys::Handle) -> c_int) -> DerivedComm {
         let mut new = self.comm;
         let made = make(&raw mut new);
         if new == self.comm || new == sys::comm_null() {
             return DerivedComm::Missing;
         }
-        // SAFETY: MPI has just made this communicator.
+        // SAFETY: MPI has just created this communicator.
         let _ = unsafe { sys::MPI_Comm_set_errhandler(new, sys::errors_return()) };
         let (mut rank, mut size) = (0, 0);
-        // SAFETY: MPI has just made this communicator; writes one int.
+        // SAFETY: MPI has just created this communicator; writes one int.
         let ranked = unsafe { sys::MPI_Comm_rank(new, &raw mut rank) };
-        // SAFETY: MPI has just made this communicator; writes one int.
+        // SAFETY: MPI has just created this communicator; writes one int.
         let sized = unsafe { sys::MPI_Comm_size(new, &raw mut size) };
         let is_sound = [made, ranked, sized].into_iter().all(succeeded);
         let mut comm = Self::unknown(new, true, None);
@@ -191,7 +194,7 @@ impl Mpi {
         DerivedComm::Made { comm, is_sound }
     }
 
-    /// A window of memory on rank 0; `None` if MPI has none to give.
+    /// A window of memory on rank 0; `None` if MPI provides none.
     fn allocate_shared(&self, bytes: usize) -> Option<SharedWindow> {
         let own = if self.rank == 0 { isize::try_from(bytes).ok()? } else { 0 };
         let mut window = SharedWindow { handle: sys::win_null(), is_locked: false, is_sound: false };
@@ -211,11 +214,11 @@ impl Mpi {
             std::mem::forget(window);
             return None;
         }
-        // SAFETY: MPI has just made this window.
+        // SAFETY: MPI has just created this window.
         let _ = unsafe { sys::MPI_Win_set_errhandler(window.handle, sys::errors_return()) };
         // The epoch lasts as long as the window.
         let mode = numbers::MODE_NOCHECK.get();
-        // SAFETY: MPI has just made this window.
+        // SAFETY: MPI has just created this window.
         let locked = unsafe { sys::MPI_Win_lock_all(mode, window.handle) };
         window.is_locked = succeeded(locked);
         window.is_sound = succeeded(status);
@@ -227,20 +230,21 @@ impl Mpi {
 struct SharedWindow {
     handle: sys::Handle,
     is_locked: bool,
-    /// MPI had no error when it made it.
+    /// True if MPI reported no error when it created the window.
     is_sound: bool,
 }
 
-// SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
-// library uses none from two threads at once.
+// SAFETY: MPI lets any thread use a handle, within the level of thread support that the program requested,
+// and the library uses none from two threads at once.
 unsafe impl Send for SharedWindow {}
 
 impl SharedWindow {
-    /// The memory of rank 0, if it can be reached and has `bytes` bytes.
+    /// The memory of rank 0, if it is accessible and has `bytes` bytes.
     fn base(&self, bytes: usize) -> Option<NonNull<u8>> {
         let (mut length, mut unit): (isize, c_int) = (0, 0);
         let mut base: *mut c_void = null_mut();
-        // SAFETY: a `SharedWindow` holds a window that MPI made and only its drop frees; writes a length, an int and a pointer.
+        // SAFETY: a `SharedWindow` holds a window that MPI created and only its drop frees; writes a length,
+        // an int and a pointer.
         let status = unsafe {
             sys::MPI_Win_shared_query(
                 self.handle,
@@ -259,23 +263,23 @@ impl SharedWindow {
 impl Keeper for SharedWindow {
     fn sync(&self) {
         fence(Ordering::SeqCst);
-        // SAFETY: a `SharedWindow` holds a window that MPI made and only its drop frees. It is locked, as `base` has checked,
-        // and this can fail only for one that is not.
+        // SAFETY: a `SharedWindow` holds a window that MPI created and only its drop frees. It is locked, as
+        // `base` has checked, and the call can fail only for one that is not.
         let _ = unsafe { sys::MPI_Win_sync(self.handle) };
     }
 }
 
 impl Drop for SharedWindow {
     fn drop(&mut self) {
-        // Freeing waits for all ranks, which one that panics cannot promise.
+        // Freeing waits for all ranks, which a panicking rank cannot rely on.
         if std::thread::panicking() || !is_running() {
             return;
         }
         if self.is_locked {
-            // SAFETY: MPI made this window, and it is locked.
+            // SAFETY: MPI created this window, and it is locked.
             let _ = unsafe { sys::MPI_Win_unlock_all(self.handle) };
         }
-        // SAFETY: `allocate_shared` had MPI make this window, and nothing uses it after this.
+        // SAFETY: MPI created this window in `allocate_shared`, and nothing uses it after this.
         let _ = unsafe { sys::MPI_Win_free(&raw mut self.handle) };
     }
 }

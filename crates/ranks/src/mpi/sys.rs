@@ -1,5 +1,5 @@
-//! The functions and constants of the MPI library that the program runs with, found by name in the running
-//! process. So one build serves every MPI library, and needs none.
+//! The functions and constants of the program's MPI library, found by name in the running process. So one
+//! build works with every MPI library, and needs none.
 //!
 //! Three families of binary interfaces are known: Open MPI's; MPICH's, which its relatives share
 //! (<https://www.mpich.org/abi/>); and the standard one of MPI 5. They differ in how they represent handles
@@ -12,45 +12,46 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{NonNull, null_mut, without_provenance_mut};
 use std::sync::OnceLock;
 
-/// A family of MPI libraries with one binary interface.
+/// A family of MPI libraries with a common binary interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// Open MPI: handles are addresses.
     OpenMpi,
     /// MPICH, Intel MPI, MVAPICH, Cray MPICH: handles are ints.
     Mpich,
-    /// Any MPI by the ABI of MPI 5, as `libmpi_abi`: handles are addresses, those of constants small numbers.
+    /// Any MPI with the ABI of MPI 5, such as `libmpi_abi`: handles are addresses, and those of constants are
+    /// small numbers.
     Standard,
 }
 
-/// A communicator, info object, datatype, operation, error handler or window of MPI, as C has it: an address, or an int in the
-/// first bytes.
+/// A communicator, info object, datatype, operation, error handler or window of MPI, in C's representation:
+/// an address, or an int in the first bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct Handle(*mut c_void);
 
-// SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
-// library uses none from two threads at once.
+// SAFETY: MPI lets any thread use a handle, within the level of thread support that the program requested,
+// and the library uses none from two threads at once.
 unsafe impl Send for Handle {}
 // SAFETY: as above; a shared reference only copies the handle.
 unsafe impl Sync for Handle {}
 
 impl Handle {
-    /// No handle of any family.
+    /// Not a handle in any family.
     pub const NONE: Self = Self(null_mut());
 
     const fn of_int(int: c_int) -> Self {
-        // An int is passed with its sign extended, which some machines ask for.
+        // An int is passed with its sign extended, which some machines require.
         Self(without_provenance_mut((int as isize).cast_unsigned()))
     }
 
-    /// The int that it is, if handles are ints.
+    /// The int, if handles are ints.
     pub fn as_int(self) -> c_int {
         let [a, b, c, d, ..] = self.0.addr().to_ne_bytes();
         c_int::from_ne_bytes([a, b, c, d])
     }
 
-    /// As it is passed and compared: of an int, no more than its bytes count.
+    /// The handle as it is passed and compared: of an int, only its own bytes count.
     fn tidy(self) -> Self {
         if handles_are_ints() { Self::of_int(self.as_int()) } else { self }
     }
@@ -61,7 +62,7 @@ pub fn family() -> Option<Family> {
     mpi().map(|mpi| mpi.family)
 }
 
-/// Whether the program's MPI has ints for handles.
+/// Whether handles are ints in the program's MPI.
 pub fn handles_are_ints() -> bool {
     family() == Some(Family::Mpich)
 }
@@ -86,7 +87,7 @@ impl From<c_int> for Handle {
     }
 }
 
-/// An argument as C gets it.
+/// An argument in C's representation.
 trait CArgument {
     fn passed(self) -> Self;
 }
@@ -201,10 +202,10 @@ macro_rules! functions {
             }
         }
         $(
-            /// The function of MPI.
+            /// The MPI function of this name.
             ///
             /// # Safety
-            /// As in MPI.
+            /// As for the MPI function.
             #[allow(non_snake_case, clippy::too_many_arguments)]
             pub unsafe fn $name($($argument: $type),*) -> c_int {
                 match mpi() {
@@ -273,7 +274,7 @@ functions! {
     fn MPI_File_sync(file: File);
 }
 
-/// Makes a handle of Fortran's number for it.
+/// Converts the number of a handle in Fortran to the handle.
 type FromFortran = unsafe extern "C" fn(c_int) -> Handle;
 
 /// `MPI_Session_init`.
@@ -284,7 +285,7 @@ type SessionFinalize = unsafe extern "C" fn(*mut Handle) -> c_int;
 /// Begins a session.
 ///
 /// # Safety
-/// As in MPI.
+/// As for the MPI function.
 pub unsafe fn session_init(new: *mut Handle) -> c_int {
     match mpi().and_then(|mpi| mpi.sessions) {
         // SAFETY: the caller's promise.
@@ -296,7 +297,7 @@ pub unsafe fn session_init(new: *mut Handle) -> c_int {
 /// Ends a session.
 ///
 /// # Safety
-/// As in MPI.
+/// As for the MPI function.
 pub unsafe fn session_finalize(session: *mut Handle) -> c_int {
     match mpi().and_then(|mpi| mpi.sessions) {
         // SAFETY: the caller's promise.
@@ -312,13 +313,14 @@ struct RunningMpi {
     functions: Functions,
     /// `MPI_FILE_NULL`.
     file_null: File,
-    /// What makes a communicator and an info object of Fortran's numbers; if none, the numbers are the handles.
+    /// The functions that convert Fortran's numbers to a communicator and an info object; if none, the
+    /// numbers are the handles.
     from_fortran: Option<[FromFortran; 2]>,
-    /// What begins and ends a session, since MPI 4.
+    /// The functions that begin and end a session, since MPI 4.
     sessions: Option<(SessionInit, SessionFinalize)>,
 }
 
-// SAFETY: it has addresses of functions and constants only.
+// SAFETY: it holds only addresses of functions and constants.
 unsafe impl Send for RunningMpi {}
 // SAFETY: as above.
 unsafe impl Sync for RunningMpi {}
@@ -354,10 +356,10 @@ pub unsafe fn info_of_fortran(number: c_int) -> Handle {
 
 static FOUND: OnceLock<RunningMpi> = OnceLock::new();
 
-/// The MPI of the program, as soon as there is one: it may be loaded later.
+/// The program's MPI, once there is one; it may be loaded later.
 ///
-/// A process that was forked off does not look for it here, but where it passes a communicator ([`check`]): another thread may have
-/// had the lock of the dynamic linker.
+/// A forked process does not look for it here, but only when it passes a communicator ([`check`]): another
+/// thread may have held the lock of the dynamic linker.
 fn mpi() -> Option<&'static RunningMpi> {
     if FOUND.get().is_none() && fork::is_in_first_process() {
         let _ = check();
@@ -365,7 +367,7 @@ fn mpi() -> Option<&'static RunningMpi> {
     FOUND.get()
 }
 
-/// An error that says why, if the program has no MPI that is known.
+/// Returns an error with the reason if the program has no known MPI.
 ///
 /// # Errors
 /// `Mpi`.
@@ -388,8 +390,8 @@ fn find(process: &Process) -> Result<RunningMpi> {
     } else if has_standard_abi(process) {
         Family::Standard
     } else {
-        // MPICH's relatives share its handles, and say so in their own words.
-        // One that does not tell is taken for MPICH: an error of one rank alone would leave the others waiting.
+        // MPICH's relatives use its handles, but have version texts of their own. An MPI without version text
+        // is taken for MPICH, because an error on one rank alone would leave the others waiting.
         let version = version(process).unwrap_or_else(|| "MPICH".to_owned());
         if !["MPICH", "MVAPICH", "Intel", "CRAY"].iter().any(|name| version.contains(name)) {
             let version = version.lines().next().unwrap_or_default();
@@ -422,7 +424,7 @@ fn find(process: &Process) -> Result<RunningMpi> {
         symbol(c"MPI_Session_init").zip(symbol(c"MPI_Session_finalize")).map(|(init, finalize)| {
             // SAFETY: MPI has a function of this name and type, with handles of the family.
             let init = unsafe { std::mem::transmute::<NonNull<c_void>, SessionInit>(init) };
-            // SAFETY: and one of this name.
+            // SAFETY: as above.
             (init, unsafe { std::mem::transmute::<NonNull<c_void>, SessionFinalize>(finalize) })
         });
     Ok(RunningMpi {
@@ -438,7 +440,8 @@ fn find(process: &Process) -> Result<RunningMpi> {
 /// `MPI_FILE_NULL` of the standard ABI.
 const FILE_NULL: usize = 0x118;
 
-/// Whether the functions are those of MPI 5's ABI. An MPI 5 may have two libraries; that with an interface of its own has -1 for a version.
+/// Whether the functions have MPI 5's ABI. An MPI 5 may have two libraries; the one with an interface of its
+/// own reports -1 as its ABI version.
 fn has_standard_abi(process: &Process) -> bool {
     let Some(found) = process.find(c"MPI_Abi_get_version") else { return false };
     // SAFETY: MPI has a function of this name and type.
@@ -476,7 +479,7 @@ mod tests {
         }
     }
 
-    /// Whether a compiler wrapper takes a program; `None` if there is no such wrapper of this family.
+    /// Whether a compiler wrapper compiles a program; `None` if there is no such wrapper of this family.
     fn compiles(wrapper: &str, family: &str, text: &str) -> Option<bool> {
         let folder = tempfile::tempdir().unwrap();
         let check = |text: String| {
@@ -542,7 +545,7 @@ mod tests {
         }
     }
 
-    /// The name in C of what a function of this module returns.
+    /// The name in C of the value that a function of this module returns.
     fn c_name(name: &str) -> String {
         let name = match name {
             "uint8" | "int32" | "uint64" => format!("{name}_T"),

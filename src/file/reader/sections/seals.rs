@@ -67,7 +67,7 @@ impl<'a> SealReader<'a> {
 
     /// The group of seals of this number, counted from the end of the file; `None` if there are fewer.
     pub fn group_of_seals(&mut self, number: usize) -> Result<Option<SealGroup>> {
-        self.chain.piece(self.input.file(), number)
+        self.chain.group(self.input.file(), number)
     }
 
     /// The names of the sections that a group of seals covers.
@@ -84,10 +84,10 @@ impl<'a> SealReader<'a> {
     /// is right.
     pub fn scan_names(
         &mut self,
-        piece: &SealGroup,
+        group: &SealGroup,
         each: impl FnMut(&[u8], u64) -> Result<()>,
     ) -> Result<bool> {
-        self.chain.scan_names(self.input.file(), piece, each)
+        self.chain.scan_names(self.input.file(), group, each)
     }
 
     /// Whether the checksum of a seal's index has been verified.
