@@ -30,7 +30,7 @@ const FIRST_BYTES: u64 = 16 << 10;
 /// Seals that others have written.
 struct Older {
     chain: Chain,
-    /// How many of its pieces are among the seals, and of how many the names are there, from the end of the file on.
+    /// How many of its groups are among the seals, and of how many the names are there, from the end of the file on.
     seals: usize,
     names: usize,
 }
@@ -131,8 +131,8 @@ impl Names {
         let (mut number, mut count) = (0, self.count);
         while count.is_none() {
             let Some(older) = &mut self.older else { break };
-            let piece = older.chain.piece(file, number)?;
-            let last = piece.map_or(Some(0), |piece| piece.table.map(|table| table.end.seal));
+            let group = older.chain.group(file, number)?;
+            let last = group.map_or(Some(0), |group| group.table.map(|table| table.end.seal));
             count = last.map(|last| last + number as u64);
             number += 1;
         }
@@ -148,10 +148,10 @@ impl Names {
             }
             let Some(older) = &mut self.older else { return Ok(None) };
             let mut seals = Vec::new();
-            match older.chain.piece(file, older.seals)? {
-                Some(piece) => {
-                    let links = &older.chain.links()[piece.from_end..];
-                    seals.extend(links.iter().take(to_usize(piece.seals)).rev());
+            match older.chain.group(file, older.seals)? {
+                Some(group) => {
+                    let links = &older.chain.links()[group.from_end..];
+                    seals.extend(links.iter().take(to_usize(group.seals)).rev());
                 }
                 // It is asked once only: then the file begins.
                 None if self.seals.first() == Some(&SealRow::default()) => return Ok(None),
@@ -167,17 +167,17 @@ impl Names {
     fn reach(&mut self, file: &mut dyn ParallelFile, section: u64) -> Result<()> {
         while self.first > section {
             let Some(older) = &mut self.older else { break };
-            let Some(piece) = older.chain.piece(file, older.names)? else { break };
+            let Some(group) = older.chain.group(file, older.names)? else { break };
             let mut names = older.chain.names(file, older.names)?;
             names.sort_unstable_by_key(|name| name.number);
-            if !names.iter().map(|name| name.number).eq(piece.first..self.first) {
+            if !names.iter().map(|name| name.number).eq(group.first..self.first) {
                 let words = "table of names: its numbers differ from those of its sections";
-                return Err(Error::new(ErrorKind::Checksum, words).at(piece.sealed.names));
+                return Err(Error::new(ErrorKind::Checksum, words).at(group.sealed.names));
             }
             older.names += 1;
             reserve(&mut self.names, names.len())?;
             self.names.splice(..0, names);
-            self.first = piece.first;
+            self.first = group.first;
         }
         Ok(())
     }

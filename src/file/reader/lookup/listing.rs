@@ -76,9 +76,9 @@ impl Lookup<'_> {
         let (mut hashes, mut users) = (Vec::new(), HashMap::new());
         let count = self.count_sections()?;
         resize(&mut hashes, count)?;
-        for piece in 0.. {
-            let Some(piece) = self.sections.seals().group_of_seals(piece)? else { break };
-            let is_right = self.sections.seals().scan_names(&piece, |user, number| {
+        for number in 0.. {
+            let Some(group) = self.sections.seals().group_of_seals(number)? else { break };
+            let is_right = self.sections.seals().scan_names(&group, |user, number| {
                 let hash = crc::of(user);
                 let place = usize::try_from(number).ok().and_then(|number| hashes.get_mut(number));
                 place.into_iter().for_each(|place| *place = hash);
@@ -92,7 +92,7 @@ impl Lookup<'_> {
                     "index",
                     "another checksum",
                     "that of its seal",
-                    piece.sealed.seal.index,
+                    group.sealed.seal.index,
                 ));
             }
         }
