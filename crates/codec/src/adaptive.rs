@@ -13,12 +13,12 @@ use scda_base::memory::make;
 
 /// Up to this length, clearing libdeflate's tables costs more than its speed saves.
 const SHORT_BYTES: usize = 256;
-/// Up to this length, finding out whether repetitions pay takes longer than looking for them.
+/// Up to this length, testing whether repetitions pay takes longer than looking for them.
 const PROBED_BYTES: usize = 16384;
-/// The bytes of a block whose bytes are only counted.
+/// The size of a block whose bytes are only counted.
 const BLOCK_BYTES: usize = 1 << 15;
 
-/// Up to this length, planes are compressed one by one, too, where repetitions pay.
+/// Up to this length, planes are also compressed one by one if repetitions pay.
 const SHORT_PLANES: usize = 4096;
 /// Shorter planes are not worth blocks of their own.
 const MIN_PLANE_BYTES: usize = 1 << 10;
@@ -33,17 +33,17 @@ fn failed(error: CompressionError) -> Error {
     Error::new(ErrorKind::Internal, format!("compressing: {error}"))
 }
 
-/// The levels of libdeflate for planes, by the level, with those that [`shortest`] tries, too.
+/// The levels of libdeflate for planes, by level, including those that [`shortest`] also tries.
 const LEVELS_OF_PLANES: [&[i32]; 10] =
     [&[0], &[1], &[2, 1], &[3, 2, 1], &[4, 2, 1], &[5, 2], &[6, 5], &[7, 5], &[8, 5], &[9, 5]];
 /// From this level on, the other ways are always tried.
 const SLOW_LEVEL: u32 = 8;
 
-/// An encoder of one level. Its output depends on the level and the data alone.
+/// An encoder of one level. Its output depends only on the level and the data.
 pub struct AdaptiveEncoder {
     level: u32,
     libdeflate: Compressor,
-    /// For planes; made when it is needed.
+    /// For planes; created when needed.
     of_planes: Vec<Compressor>,
     matcher: Matcher,
     blocks: Blocks,
@@ -62,14 +62,14 @@ impl AdaptiveEncoder {
         })
     }
 
-    /// The room that [`Self::compress`] needs for `n` bytes in `planes` planes.
+    /// The size of the buffer that [`Self::compress`] needs for `n` bytes in `planes` planes.
     pub fn bound(&mut self, n: usize, planes: usize) -> usize {
-        // A block is never longer than when it is stored.
+        // A block is never longer than a stored one.
         let stored = 2 + n + 6 * (n / BLOCK_BYTES + 1) + 4 + BitWriter::SLACK;
         let libdeflate = self.libdeflate.zlib_compress_bound(n);
         match planes {
             0..=1 => stored.max(libdeflate),
-            // The blocks of planes, which end early, and what libdeflate adds to the bytes of the others.
+            // The blocks of planes, which end early, and what libdeflate adds to the rest.
             _ => stored + 6 * planes.min(n / MIN_PLANE_BYTES) + 5 + (libdeflate - n) + 16,
         }
     }
@@ -104,9 +104,9 @@ impl AdaptiveEncoder {
         Ok(writer.length())
     }
 
-    /// As [`Self::compress`], of planes that are long. Up to the first one in which repetitions pay, each is written in
-    /// blocks of its own: as one byte that is repeated, or without repetitions. The rest is left to libdeflate, if it is
-    /// not too short for that.
+    /// Like [`Self::compress`], for long planes. Up to the first plane in which repetitions pay, each is
+    /// written in blocks of its own: as one repeated byte, or without repetitions. The rest is left to
+    /// libdeflate, unless it is too short for that.
     fn compress_planes(&mut self, data: &[u8], planes: usize, out: &mut [u8]) -> Result<usize> {
         let plane_bytes = data.len() / planes;
         if self.of_planes.is_empty() {
@@ -115,7 +115,7 @@ impl AdaptiveEncoder {
         }
         out[..2].copy_from_slice(&self.header());
         let mut writer = BitWriter::new(out, 2);
-        // What follows the last plane is a part of it.
+        // The bytes after the last plane belong to it.
         let at = |plane: usize| if plane == planes { data.len() } else { plane * plane_bytes };
         let (blocks, matcher) = (&mut self.blocks, &mut self.matcher);
         let mut done = 0;
@@ -145,7 +145,8 @@ impl AdaptiveEncoder {
             writer.end_of_part();
             let start = writer.length();
             let ways = &mut self.of_planes;
-            // The slowest ones find what is far apart, and may lose more by it than a quick one costs.
+            // The slowest levels find distant repetitions, which may cost more bytes than a quick search
+            // would.
             let enough = if self.level >= SLOW_LEVEL { usize::MAX } else { rest.len() / MOST_SHORTENED };
             start
                 + shortest(ways.len(), enough, &mut out[start..], |way, out| {
@@ -156,7 +157,8 @@ impl AdaptiveEncoder {
         Ok(length + 4)
     }
 
-    /// The header of the stream: a window of 32 KiB and the class of the level; divisible by 31, as RFC 1950 wants.
+    /// The header of the stream: a window of 32 KiB and the class of the level, divisible by 31 as RFC 1950
+    /// requires.
     fn header(&self) -> [u8; 2] {
         match self.level {
             0..=1 => [0x78, 0x01],

@@ -11,19 +11,19 @@ const BREAK_BYTES: usize = 2;
 /// A full line with its break.
 const FULL_LINE: usize = LINE_CHARS + BREAK_BYTES;
 
-/// Bytes that `n` bytes become.
+/// The encoded size of `n` bytes.
 pub fn encoded_bytes(n: usize) -> usize {
     let chars = n.div_ceil(3) * 4;
     chars + chars.div_ceil(LINE_CHARS) * BREAK_BYTES
 }
 
-/// Where in the encoded `text` of an element the first line break begins that is not this one.
+/// Where, in the encoded `text` of an element, the first line break begins that differs from `line_break`.
 pub fn other_line_break(text: &[u8], line_break: [u8; BREAK_BYTES]) -> Option<usize> {
     let mut breaks = (FULL_LINE..text.len()).step_by(FULL_LINE).chain([text.len()]);
     breaks.find(|&end| !text[..end].ends_with(&line_break)).map(|end| end.saturating_sub(BREAK_BYTES))
 }
 
-/// Encodes `data` into `out`, which has [`encoded_bytes`] of it.
+/// Encodes `data` into `out`, which has the size that [`encoded_bytes`] returns.
 pub fn encode(data: &[u8], line_break: [u8; BREAK_BYTES], out: &mut [u8]) {
     debug_assert_eq!(out.len(), encoded_bytes(data.len()));
     for (bytes, line) in data.chunks(LINE_BYTES).zip(out.chunks_mut(FULL_LINE)) {
@@ -33,18 +33,18 @@ pub fn encode(data: &[u8], line_break: [u8; BREAK_BYTES], out: &mut [u8]) {
     }
 }
 
-/// The room that [`decode`] needs for `text_bytes` bytes of text.
+/// The size of the buffer that [`decode`] needs for `text_bytes` bytes of text.
 pub fn decoded_room(text_bytes: usize) -> usize {
     text_bytes.div_ceil(FULL_LINE) * LINE_BYTES
 }
 
-/// Decodes lines of `text` to the start of `out`, of [`decoded_room`] bytes, and returns how many bytes
-/// that gave. The line breaks may be any two bytes. `None` if the text is not of the form.
+/// Decodes lines of `text` to the start of `out`, of [`decoded_room`] bytes, and returns the number of
+/// decoded bytes. Line breaks may be any two bytes. `None` if the text is malformed.
 pub fn decode(text: &[u8], out: &mut [u8]) -> Option<usize> {
     let mut filled = 0;
     for line in text.chunks(FULL_LINE) {
         let chars = &line[..line.len().checked_sub(BREAK_BYTES)?];
-        // Only the last line, and thus the last bytes, may be fewer.
+        // Only the last line may be shorter.
         if filled % LINE_BYTES != 0 || chars.is_empty() {
             return None;
         }

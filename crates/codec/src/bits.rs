@@ -1,10 +1,10 @@
-//! Undoes Blosc's bit shuffle, which stores the first bits of all items, then the second ones, and so on.
+//! Undoes Blosc's bit shuffle, which stores the first bits of all items, then the second bits, and so on.
 
-/// Groups of items that are sorted at once: a byte for each bit.
+/// The items that are unshuffled together: a byte for each bit.
 const GROUP: usize = 8;
 
-/// Fills `out` with items of `item_bytes` bytes. Unless their number is a multiple of 8, they are as they were; and so are bytes
-/// after the last whole item.
+/// Unshuffles items of `item_bytes` bytes into `out`. If their number is not a multiple of 8, they were not
+/// shuffled; nor were bytes after the last whole item.
 pub fn unshuffle(data: &[u8], item_bytes: usize, out: &mut [u8]) {
     let items = data.len() / item_bytes;
     if !items.is_multiple_of(GROUP) {
@@ -27,7 +27,7 @@ pub fn unshuffle(data: &[u8], item_bytes: usize, out: &mut [u8]) {
     }
 }
 
-/// Turns 8 bytes of 8 bits about their diagonal.
+/// Transposes a matrix of 8 by 8 bits.
 fn transposed(mut x: u64) -> u64 {
     for (shift, mask) in
         [(7, 0x00AA_00AA_00AA_00AA), (14, 0x0000_CCCC_0000_CCCC), (28, 0x0000_0000_F0F0_F0F0)]
@@ -50,7 +50,7 @@ mod tests {
         }
     }
 
-    /// One bit after the other.
+    /// The same, bit by bit.
     fn naive(data: &[u8], item_bytes: usize) -> Vec<u8> {
         let items = data.len() / item_bytes;
         let mut out = data.to_vec();
@@ -68,7 +68,7 @@ mod tests {
         fn bits_are_sorted_back(
             data in prop::collection::vec(any::<u8>(), 0..600), item_bytes in 1..20_usize, groups in 0..4_usize,
         ) {
-            // Whole groups of items and some bytes, and any number.
+            // Whole groups of items and some bytes, and any number of bytes.
             let whole = groups * GROUP * item_bytes + data.len() % item_bytes;
             for n in [whole.min(data.len()), data.len()] {
                 let mut out = vec![1; n];

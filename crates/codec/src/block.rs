@@ -1,24 +1,27 @@
-//! Blocks of a deflate stream: stored, with the fixed code, or with a code of their own, whichever is
-//! the shortest (RFC 1951, sections 3.2.4 to 3.2.7).
+//! Writes blocks of a deflate stream: stored, with the fixed code, or with a code of their own, whichever is
+//! shortest (RFC 1951, sections 3.2.4 to 3.2.7).
 //!
-//! **Algorithm.** The symbols of a block are counted ([`SymbolCounts`]). From the counts follow the exact length of the block
-//! with the fixed code, the exact length when stored, and a lower estimate of its length with a code of its own: the
-//! entropy, and the description of the code, estimated from the symbols used and the gaps between them. Only if the
-//! estimate is the least is the code built ([`super::huffman`]) and its exact length compared.
+//! **Algorithm.** The symbols of a block are counted ([`SymbolCounts`]). The counts give the exact length of
+//! the block with the fixed code, its exact length when stored, and a lower estimate of its length with a
+//! code of its own: the entropy, and the description of the code, estimated from the symbols used and the
+//! gaps between them. Only if the estimate is the least is the code built ([`super::huffman`]) and its exact
+//! length compared.
 //!
-//! **Why not a library.** zlib and libdeflate do not write blocks of tokens that others have chosen. zlib builds three codes
-//! for each block (literals, distances, the description) before it compares, which short elements hardly ever reward. `fast 6` encodes noisy doubles in elements of
-//! 64 bytes 4.8 times as fast as zlib's `compress2 6`, and 64 KiB of them 11 times, where only bytes are counted
-//! ([`Blocks::write_literals`]), to the same size within 1 % (`benches/records/codec-2026-11-20.md`). See
-//! [`super::matches`] for zlib-rs and zlib-ng.
+//! **Why not a library.** zlib and libdeflate cannot write blocks of tokens that others have chosen. zlib
+//! builds three codes for each block (literals, distances, the description) before it compares, which short
+//! elements hardly ever reward. `fast 6` encodes noisy doubles in elements of 64 bytes 4.8 times as fast as
+//! zlib's `compress2 6`, and in elements of 64 KiB, where bytes are only counted
+//! ([`Blocks::write_literals`]), 11 times as fast, to the same size within 1 %
+//! (`benches/records/codec-2026-11-20.md`). [`super::matches`] discusses zlib-rs and zlib-ng.
 //!
 //! **Trade-offs.**
-//! - One block for a short element, one for each 32 KiB of bytes that are only counted: no search for better
-//!   borders, which data of one kind do not reward.
-//! - A stored block wins if it is at most four bytes, or a 128th, longer: it is decoded ten times as fast.
-//! - Words of literals and lengths have at most 14 bits, not 15, so that four literals, or a repetition, fit the room between two flushes of the
-//!   [`BitWriter`].
-//! - Only integers decide, so that the bytes are the same on every machine.
+//! - One block for a short element, one for each 32 KiB of bytes that are only counted: there is no search
+//!   for better borders, which homogeneous data do not reward.
+//! - A stored block wins if it is at most four bytes, or a 128th, longer, because it is decoded ten times as
+//!   fast.
+//! - Code words of literals and lengths have at most 14 bits, not 15, so that four literals, or a repetition,
+//!   fit between two flushes of the [`BitWriter`].
+//! - Decisions use only integers, so that the bytes are the same on every machine.
 #![allow(clippy::cast_possible_truncation)] // as in the alphabets
 
 use super::huffman::{BitWriter, FRACTION, Word, code_lengths, code_words, entropy, used};
@@ -33,10 +36,11 @@ const MAX_BLOCK_BYTES: usize = 65_535;
 const LITERALS: usize = 288;
 const DISTANCES: usize = 30;
 const END_OF_BLOCK: usize = 256;
-/// Longest words: with these, a repetition fits the room of a [`BitWriter`], and four literals.
+/// The longest code words, with which a repetition, or four literals, fit between two flushes of a
+/// [`BitWriter`].
 const LONGEST_LITERAL: usize = 14;
 const LONGEST_DISTANCE: usize = 15;
-/// The code of the code lengths.
+/// The number of symbols in the code of code lengths.
 const PRECODE: usize = 19;
 const LONGEST_PRECODE: usize = 7;
 const PRECODE_ORDER: [usize; PRECODE] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
@@ -67,7 +71,7 @@ impl Token {
         !self.is_match()
     }
 
-    /// The literal, or the length and the distance.
+    /// The literal, or the length and distance.
     #[cfg(test)]
     pub fn parts(self) -> Result<u8, (usize, usize)> {
         if self.is_match() {
@@ -77,18 +81,18 @@ impl Token {
         }
     }
 
-    /// The literal, or the length less 3.
+    /// The literal, or the length minus 3.
     fn index(self) -> usize {
         usize::from(if self.is_match() { (self.0 >> 15) as u8 } else { self.0 as u8 })
     }
 
-    /// The distance less 1.
+    /// The distance minus 1.
     fn distance(self) -> u32 {
         self.0 & 0x7fff
     }
 }
 
-/// The symbols of lengths, by length less 3: symbol, extra bits, the least length of the symbol less 3.
+/// The symbols of lengths, by length minus 3: symbol, extra bits, and the least length of the symbol minus 3.
 const LENGTH_SYMBOLS: [(u16, u8, u8); 256] = {
     let mut table = [(0, 0, 0); 256];
     let mut i = 0;
@@ -101,8 +105,7 @@ const LENGTH_SYMBOLS: [(u16, u8, u8); 256] = {
     table
 };
 
-/// Which symbol a number has in an alphabet that doubles its steps every `parts` symbols, and its
-/// extra bits.
+/// The symbol of a number, in an alphabet that doubles its steps every `parts` symbols, and its extra bits.
 const fn split_in_parts(number: u32, parts: u32) -> (u32, u32) {
     if number < 2 * parts {
         return (number, 0);
@@ -111,13 +114,13 @@ const fn split_in_parts(number: u32, parts: u32) -> (u32, u32) {
     (extra * parts + (number >> extra), extra)
 }
 
-/// The symbol of a distance less 1, and its extra bits.
+/// The symbol of a distance minus 1, and its extra bits.
 fn distance_symbol(distance: u32) -> (usize, u32) {
     let (symbol, extra) = split_in_parts(distance, 2);
     (symbol as usize, extra)
 }
 
-/// The lengths of the fixed code.
+/// The code lengths of the fixed code.
 const FIXED_LENGTHS: [u8; LITERALS] = {
     let mut lengths = [8; LITERALS];
     let mut i = 144;
@@ -145,12 +148,12 @@ impl Code {
 pub struct SymbolCounts {
     literals: [u32; LITERALS],
     distances: [u32; DISTANCES],
-    /// The extra bits of all repetitions.
+    /// The number of extra bits of all repetitions.
     extra_bits: u64,
 }
 
 impl SymbolCounts {
-    /// Those of tokens.
+    /// Counts the symbols of tokens.
     pub fn of_tokens(tokens: &[Token]) -> Self {
         let mut this = Self { literals: [0; LITERALS], distances: [0; DISTANCES], extra_bits: 0 };
         for &token in tokens {
@@ -168,7 +171,7 @@ impl SymbolCounts {
         this
     }
 
-    /// Those of bytes without repetitions.
+    /// Counts bytes as literals.
     pub fn of_bytes(data: &[u8]) -> Self {
         let mut this = Self { literals: [0; LITERALS], distances: [0; DISTANCES], extra_bits: 0 };
         this.literals[..256].copy_from_slice(&histogram(data));
@@ -176,7 +179,7 @@ impl SymbolCounts {
         this
     }
 
-    /// The bits that the tokens take in a code of these lengths.
+    /// The number of bits of the tokens with these code lengths.
     fn bits(&self, literals: &[u8], distances: &[u8]) -> u64 {
         // At most 2^16 tokens of less than 2^4 bits.
         let sum = |frequencies: &[u32], lengths: &[u8]| -> u32 {
@@ -187,7 +190,7 @@ impl SymbolCounts {
             + self.extra_bits
     }
 
-    /// About the bits of the tokens in a code of their own, without its description.
+    /// The approximate number of bits of the tokens with a code of their own, without its description.
     pub fn code_bits(&self) -> u64 {
         let least = |frequencies: &[u32]| {
             let tokens: u32 = frequencies.iter().sum();
@@ -196,13 +199,13 @@ impl SymbolCounts {
         least(&self.literals) + least(&self.distances) + self.extra_bits
     }
 
-    /// A lower estimate of the bits of a block with a code of its own: the entropy, and the code's description,
-    /// estimated from the symbols used and the gaps between them.
+    /// A lower estimate of the bits of a block with a code of its own: the entropy, and the description of
+    /// the code, estimated from the symbols used and the gaps between them.
     fn least_dynamic_bits(&self) -> u64 {
         let mut half_bits = 58;
         let mut next = 0;
         for (symbol, _) in used(&self.literals) {
-            // A length takes a bit or two; a run of zeros its code and its extra bits.
+            // A length takes a bit or two, a run of zeros its code and its extra bits.
             half_bits += match symbol - next {
                 0 => 3,
                 1 | 2 => 5,
@@ -217,7 +220,7 @@ impl SymbolCounts {
 
 /// How often each byte occurs.
 pub fn histogram(data: &[u8]) -> [u32; 256] {
-    // Four tables, so that equal bytes in a row do not wait for one another's sum.
+    // Four tables, so that runs of equal bytes do not wait for each other's sum.
     let mut counts = [[0_u32; 256]; 4];
     let (fours, rest) = data.as_chunks::<4>();
     for four in fours {
@@ -279,7 +282,7 @@ impl DynamicCode {
     }
 
     fn describe(&mut self) {
-        // The description is of both alphabets in one.
+        // The description covers both alphabets together.
         let mut all = [0; LITERALS + DISTANCES];
         all[..self.literals].copy_from_slice(&self.lengths[..self.literals]);
         let count = self.literals + self.distances;
@@ -322,7 +325,7 @@ impl DynamicCode {
         out.add((self.distances - 1) as u32, 5);
         out.add((self.precode_count - 4) as u32, 4);
         out.flush();
-        // As many as there is room for between two flushes.
+        // As many as fit between two flushes.
         for symbols in PRECODE_ORDER[..self.precode_count].chunks(16) {
             for &symbol in symbols {
                 out.add(u32::from(self.precode[symbol]), 3);
@@ -342,7 +345,7 @@ impl DynamicCode {
     }
 }
 
-/// Writes blocks, with memory made once.
+/// Writes blocks, reusing its memory.
 pub struct Blocks {
     fixed: Code,
     dynamic: Code,
@@ -360,7 +363,7 @@ impl Blocks {
     pub fn write_tokens(&mut self, data: &[u8], tokens: &[Token], last: bool, out: &mut BitWriter<'_>) {
         let statistics = SymbolCounts::of_tokens(tokens);
         if let Some(code) = self.begin(&statistics, data, last, out) {
-            // Literals since the last flush: there is room for four.
+            // The number of literals since the last flush: four fit.
             let mut literals = 0;
             for &token in tokens {
                 if token.is_literal() {
@@ -411,7 +414,7 @@ impl Blocks {
         }
     }
 
-    /// Writes the head of a block and returns its code; or all of it, if it is stored.
+    /// Writes the beginning of a block and returns its code; or the whole block, if it is stored.
     fn begin(
         &mut self,
         statistics: &SymbolCounts,
@@ -422,7 +425,8 @@ impl Blocks {
         debug_assert!(data.len() <= MAX_BLOCK_BYTES);
         let head = u32::from(last);
         let padding = (out.bits_beyond_bytes() + 3).next_multiple_of(8) - out.bits_beyond_bytes() - 3;
-        // Stored data are decoded so much faster that they may be four bytes, or a 128th, longer; less for a few bytes.
+        // Stored data are decoded so much faster that they may be four bytes, or a 128th, longer; fewer for
+        // short blocks.
         let stored = u64::from(padding) + 32 + 8 * data.len() as u64;
         let stored = stored - (stored / 128).max(32.min(data.len() as u64 / 2));
         let fixed = statistics.bits(&FIXED_LENGTHS, &[5; DISTANCES]);

@@ -1,6 +1,6 @@
-//! Blosc 1 frames: bytes that are shuffled and compressed, block by block. We write a single block of one
-//! stream, so the bytes do not depend on the number of threads, and read frames of other writers with all
-//! their options.
+//! Blosc 1 frames: bytes that are shuffled and compressed in blocks. The encoder writes a single block with
+//! one stream, so that the bytes do not depend on the number of threads. The decoder reads frames of other
+//! writers with all their options.
 //!
 //! | bytes | what |
 //! | --- | --- |
@@ -28,9 +28,9 @@ use zstd::zstd_safe::{CCtx, CParameter, DCtx, compress_bound, get_error_name};
 const HEADER: usize = 16;
 /// The bytes before the stream of a frame of one block.
 const BEFORE_STREAM: usize = HEADER + 8;
-/// The largest block that other readers take.
+/// The largest block that other readers accept.
 const MOST_BLOCK_BYTES: usize = (i32::MAX as usize - 4 * 255) / 3;
-/// A block is stored as it is unless compression saves at least one byte in this number.
+/// A block is stored unless compression saves at least one byte in this number.
 const LEAST_GAIN: usize = 128;
 /// Blocks are split into a stream for each byte of an item if these have no more bytes than this, …
 const MOST_SPLITS: usize = 16;
@@ -57,7 +57,7 @@ impl Flags {
     }
 }
 
-/// The levels of zstd that stand for levels 1 to 9, with those that [`shortest`] tries, too.
+/// The levels of zstd for levels 1 to 9, including those that [`shortest`] also tries.
 const ZSTD_LEVELS: [&[i32]; 9] = [
     &[1],
     &[2, 1],
@@ -70,7 +70,7 @@ const ZSTD_LEVELS: [&[i32]; 9] = [
     &[19, 7, 2, 1],
 ];
 
-/// How frames are made.
+/// The parameters of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blosc {
     /// [`BloscCompressor::Zstd`] or [`BloscCompressor::Lz4`].
@@ -89,7 +89,7 @@ enum Compressor {
     Lz4(Box<Lz4>),
 }
 
-/// What zstd returns where it cannot allocate.
+/// The result of zstd if it cannot allocate.
 const NO_MEMORY: usize = (ZSTD_ErrorCode::ZSTD_error_memory_allocation as usize).wrapping_neg();
 
 #[cold]
@@ -105,7 +105,7 @@ fn failed(code: usize) -> Error {
     Error::new(ErrorKind::Internal, format!("compressing: {}", get_error_name(code)))
 }
 
-/// Makes frames one after the other, with memory that is used again.
+/// Makes frames, reusing its memory.
 pub struct BloscEncoder {
     made: Blosc,
     compressor: Compressor,
@@ -125,7 +125,7 @@ impl BloscEncoder {
                     Error::argument(format!("level: found {}, expected 0 to 9", made.level))
                 })?;
                 let mut context = CCtx::try_create().ok_or_else(no_memory)?;
-                // The checksum is of what was compressed, and every reader of frames compares it.
+                // The checksum covers the compressed data, and every reader of frames verifies it.
                 context.set_parameter(CParameter::ChecksumFlag(true)).map_err(failed)?;
                 Compressor::Zstd(context, levels)
             }
@@ -173,7 +173,7 @@ impl BloscEncoder {
         Ok(out.len() - start)
     }
 
-    /// Compresses into the memory for the stream, and returns its length; `None`: it saves too little.
+    /// Compresses into `self.stream`, and returns the length; `None` if that saves too little.
     fn compress(&mut self, data: &[u8]) -> Result<Option<usize>> {
         let n = data.len();
         // A stream of more bytes than this is not used.
@@ -193,7 +193,7 @@ impl BloscEncoder {
         let length = match &mut self.compressor {
             Compressor::StoredDataset => return Ok(None),
             Compressor::Zstd(context, levels) => {
-                // With less room zstd takes slower ways.
+                // With a smaller buffer, zstd uses slower code.
                 grow(&mut self.stream, compress_bound(n))?;
                 shortest(levels.len(), n / MOST_SHORTENED, &mut self.stream[..], |way, stream| {
                     context.set_parameter(CParameter::CompressionLevel(levels[way])).map_err(failed)?;
@@ -206,7 +206,7 @@ impl BloscEncoder {
     }
 }
 
-/// Reads frames, with memory that is used again.
+/// Reads frames, reusing its memory.
 #[derive(Default)]
 pub struct BloscDecoder {
     zstd: Option<DCtx<'static>>,
@@ -214,7 +214,7 @@ pub struct BloscDecoder {
     block: Vec<u8>,
 }
 
-/// The header of a frame, compared with its length.
+/// The header of a frame, after comparing it with the frame's length.
 struct Header {
     flags: Flags,
     item_bytes: usize,
@@ -250,7 +250,7 @@ impl Header {
         Ok(found)
     }
 
-    /// How many streams a block of `block` bytes has.
+    /// The number of streams in a block of `block` bytes.
     fn streams(&self, block: usize) -> usize {
         let splits = !self.flags.has(Flags::NOT_SPLIT)
             && self.item_bytes <= MOST_SPLITS
@@ -260,8 +260,8 @@ impl Header {
     }
 }
 
-/// Whether `n` bytes can come out of `encoded` bytes, in a frame of Zstandard or of Blosc, of whose compressors it makes most of a byte:
-/// a block of 4 bytes says of 128 KiB that they are equal.
+/// Whether `encoded` bytes can decode to `n` bytes, in a frame of Zstandard or of Blosc. Of Blosc's
+/// compressors, zstd has the highest ratio: a block of 4 bytes can stand for 128 KiB of equal bytes.
 #[must_use]
 pub fn can_expand_by_zstd(encoded: u64, n: u64) -> bool {
     n >> 15 <= encoded
@@ -273,7 +273,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 impl BloscDecoder {
-    /// How many bytes of data a frame says that it has. The error is what was found instead.
+    /// The size of the data according to a frame. The error is what was found instead.
     pub fn data_bytes(frame: &[u8]) -> Result<u64, String> {
         let bytes = Header::parse(frame)?.bytes as u64;
         if bytes > MAX_CHUNK_BYTES || !can_expand_by_zstd(frame.len() as u64, bytes) {
@@ -282,7 +282,7 @@ impl BloscDecoder {
         Ok(bytes)
     }
 
-    /// Fills `out` with the data of a frame. The inner error is what was found instead.
+    /// Decodes a frame into `out`. The inner error is what was found instead.
     ///
     /// # Errors
     /// `Memory`.
@@ -329,7 +329,7 @@ impl BloscDecoder {
             renew(&mut taken, n)?;
         }
         let (format, streams) = (flags.0 >> Flags::FORMAT, header.streams(n));
-        // A block of split streams has a whole number of items.
+        // Split streams are possible only for a whole number of items.
         let stream_bytes = if n.is_multiple_of(streams) { n / streams } else { 0 };
         let to = if is_shuffled { &mut taken[..n] } else { &mut *out };
         for part in to.chunks_mut(stream_bytes.max(1)) {
@@ -391,7 +391,7 @@ impl BloscDecoder {
     }
 }
 
-/// Fills `out` with the data of a Zstandard frame. The inner error is what was found instead.
+/// Decodes a Zstandard frame into `out`. The inner error is what was found instead.
 ///
 /// # Errors
 /// `Memory`.

@@ -1,14 +1,15 @@
 //! Decoder of BloscLZ, Blosc's own compressor.
 //!
-//! A stream is a sequence of instructions, each with a control byte. If the byte is at most 31, one more byte
-//! than that follows as literals. Otherwise its upper three bits are the length of a match, and its lower
-//! five, with the next byte, are the distance to where the match begins. The first control byte has only its
+//! A stream is a sequence of instructions, each beginning with a control byte. If that is at most 31, it is
+//! followed by literals, one more than its value. Otherwise its upper three bits are the length of a match,
+//! and its lower five bits with the next byte are the distance back to the match. The first control byte uses
+//! only its lower five bits.
 //! lower five bits.
 
-/// How far back a match begins at most, unless it says in 16 bits how much further.
+/// The largest distance of a match, unless 16 further bits extend it.
 const NEAR: usize = 8191;
 
-/// Decodes a stream into `out`, and returns how many bytes it has. The error is what was found instead.
+/// Decodes a stream into `out`, and returns the number of decoded bytes. The error is what was found instead.
 pub fn decode(stream: &[u8], out: &mut [u8]) -> Result<usize, String> {
     let (mut input, mut written) = (stream, 0);
     let next = |input: &mut &[u8]| {
@@ -58,7 +59,7 @@ pub fn decode(stream: &[u8], out: &mut [u8]) -> Result<usize, String> {
     }
 }
 
-/// Copies bytes that may reach into those that are copied.
+/// Copies bytes; the source may overlap the destination.
 fn copy_match(out: &mut [u8], from: usize, to: usize, length: usize) {
     if to - from >= length {
         out.copy_within(from..from + length, to);

@@ -22,11 +22,11 @@ use zstd::zstd_safe::DCtx;
 /// How chunks are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkCodec {
-    /// The bytes of the items that are shuffled before; 1: nothing is.
+    /// The size of the items that are shuffled first; 1: no shuffle.
     pub item_bytes: usize,
-    /// What is done with the bytes then.
+    /// How the bytes are then compressed.
     pub method: Method,
-    /// What is done with the numbers first.
+    /// How the numbers are rounded before anything else, if they are.
     pub rounder: Option<ItemRounder>,
 }
 
@@ -44,32 +44,32 @@ pub enum Method {
 }
 
 impl ChunkCodec {
-    /// That of a dataset in chunks; without a level of its own, zlib and text have this one.
+    /// The codec of a dataset in chunks. zlib and text chunks without a level of their own use `level`.
     pub fn of(dataset: &Dataset, encoder: Encoder, level: u32, line_break: LineBreak) -> Self {
         let codecs = Codecs::of(dataset, level);
         let item_bytes = shuffled_items(&codecs).unwrap_or(1);
         let level = dataset.level.unwrap_or(level);
         let method = match codecs.compressor() {
             Some(Step::Blosc { compressor, level, shuffle, item_bytes, .. }) => {
-                // No larger ones are shuffled.
+                // Larger items are not shuffled.
                 let item_bytes = u8::try_from(item_bytes).unwrap_or(1);
                 Method::Blosc(Blosc { compressor, level, shuffle, item_bytes })
             }
             Some(Step::Pcodec { level }) => Method::Pcodec(dataset.data_type, level),
-            // This library writes no streams of gzip and no bare ones of Zstandard.
+            // This library does not write gzip streams or bare Zstandard streams.
             Some(Step::Zlib { .. } | Step::Gzip { .. } | Step::Zstd { .. }) => Method::Zlib(encoder, level),
             None | Some(Step::Shuffle(_) | Step::Crc32c) => Method::Text(encoder, level, line_break),
         };
         Self { item_bytes, method, rounder: ItemRounder::of(dataset) }
     }
 
-    /// Whether chunks are elements of the compression convention.
+    /// Whether chunks are stored as elements of the compression convention.
     pub fn is_text(self) -> bool {
         matches!(self.method, Method::Text(..))
     }
 }
 
-/// Encodes chunks one after the other, with state made once.
+/// Encodes chunks, reusing its state.
 pub struct ChunkEncoder {
     codec: ChunkCodec,
     state: State,
@@ -101,12 +101,12 @@ impl ChunkEncoder {
         Ok(Self { codec, state, rounded: Vec::new(), shuffled: Vec::new(), stream: Vec::new() })
     }
 
-    /// How it encodes.
+    /// The codec.
     pub fn codec(&self) -> ChunkCodec {
         self.codec
     }
 
-    /// Appends the encoded chunk to `out` and returns how many bytes that was.
+    /// Appends the encoded chunk to `out`, and returns its size.
     ///
     /// # Errors
     /// `Memory`.
@@ -141,10 +141,10 @@ impl ChunkEncoder {
     }
 }
 
-/// The bytes of a CRC.
+/// The size of a CRC.
 const CRC_BYTES: usize = 4;
 
-/// Whether `bytes` encoded bytes can be a chunk of `chunk_bytes` bytes.
+/// Whether a chunk of `chunk_bytes` bytes can have `bytes` encoded bytes.
 pub fn can_be_chunk(codecs: &Codecs, bytes: u64, chunk_bytes: u64) -> bool {
     let crc = if codecs.steps.contains(&Step::Crc32c) { CRC_BYTES } else { 0 };
     let Some(without) = bytes.checked_sub(crc as u64) else { return false };
@@ -159,31 +159,32 @@ pub fn can_be_chunk(codecs: &Codecs, bytes: u64, chunk_bytes: u64) -> bool {
                 Step::Zstd { .. } | Step::Blosc { .. } => can_expand_by_zstd(without, chunk_bytes),
                 _ => pcodec::can_expand(without, chunk_bytes),
             };
-            // Those that others write may be a little longer than what they compress, in pieces of any size.
+            // Other writers may compress in blocks of any size, and add a few bytes to data that cannot be
+            // compressed.
             can_expand && without <= chunk_bytes.saturating_mul(2).saturating_add(1 << 16)
         }
     }
 }
 
-/// Undoes the steps, with memory that is used again.
+/// Decodes chunks, reusing its memory.
 pub struct ChunkDecoder {
     strict: bool,
     inflater: Option<Box<Inflater>>,
     zstd: Option<DCtx<'static>>,
     blosc: BloscDecoder,
-    /// The encoded chunk, and the zeros after it.
+    /// The encoded chunk, with zeros after it.
     stream: Vec<u8>,
     shuffled: Vec<u8>,
 }
 
 impl ChunkDecoder {
-    /// `strict`: as `Inflater::new`.
+    /// `strict`: see `Inflater::new`.
     pub fn new(strict: bool) -> Self {
         let (stream, shuffled) = (Vec::new(), Vec::new());
         Self { strict, inflater: None, zstd: None, blosc: BloscDecoder::default(), stream, shuffled }
     }
 
-    /// Memory into which an encoded chunk of `bytes` bytes is to be read.
+    /// The buffer into which an encoded chunk of `bytes` bytes is to be read.
     ///
     /// # Errors
     /// `Memory`.
@@ -194,10 +195,10 @@ impl ChunkDecoder {
         Ok(&mut self.stream[..bytes])
     }
 
-    /// Decodes the chunk of `bytes` encoded bytes that was read, of items of this type.
+    /// Decodes the chunk of `bytes` encoded bytes that was read into the buffer, of items of this type.
     ///
     /// # Errors
-    /// `Decode` if it is not one of as many bytes as `out` has; `Memory`.
+    /// `Decode` if it does not decode to the length of `out`; `Memory`.
     pub fn decode(&mut self, bytes: u64, codecs: &Codecs, data_type: DataType, out: &mut [u8]) -> Result<()> {
         let mut n = to_usize(bytes);
         if codecs.steps.contains(&Step::Crc32c) {
@@ -215,10 +216,11 @@ impl ChunkDecoder {
         Ok(())
     }
 
-    /// Decodes the chunk of `bytes` encoded bytes that was read, of items of variable length: its length is not known before.
+    /// Decodes the chunk of `bytes` encoded bytes that was read into the buffer, of items of variable length.
+    /// Its decoded length is not known before.
     ///
     /// # Errors
-    /// `Decode` if it is damaged, or has more than a chunk may have; `Memory`.
+    /// `Decode` if it is damaged, or larger than a chunk may be; `Memory`.
     pub fn decode_any(&mut self, bytes: u64, codecs: &Codecs) -> Result<Vec<u8>> {
         let mut n = to_usize(bytes);
         if codecs.steps.contains(&Step::Crc32c) {
@@ -230,7 +232,7 @@ impl ChunkDecoder {
             Some(Step::Blosc { .. }) => {
                 let length =
                     BloscDecoder::data_bytes(stream).map_err(|what| bad(format!("Blosc frame: {what}")))?;
-                // What a frame that lies has no data for costs nothing.
+                // A false length costs nothing, because pages without data are never used.
                 let mut out = zeroed(to_usize(length))?;
                 self.blosc.decode(stream, &mut out)?.map_err(|what| bad(format!("Blosc frame: {what}")))?;
                 out
@@ -301,7 +303,8 @@ impl ChunkDecoder {
         done.map_err(bad)
     }
 
-    /// Sorts the bytes back that `read` puts into memory: all that is to be done where encoded chunks are as long as chunks.
+    /// Unshuffles the bytes that `read` provides, which is all decoding if encoded chunks have the length of
+    /// chunks.
     ///
     /// # Errors
     /// Those of `read`; `Memory`.
@@ -320,7 +323,7 @@ impl ChunkDecoder {
     }
 }
 
-/// All data of a stream, at most `most` bytes.
+/// All data of a stream, which must have at most `most` bytes.
 fn read_all(mut from: impl Read, most: u64, what: &str) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut piece = [0; 1 << 14];
@@ -337,7 +340,7 @@ fn read_all(mut from: impl Read, most: u64, what: &str) -> Result<Vec<u8>> {
     }
 }
 
-/// An error for bytes after a stream.
+/// Returns an error if bytes follow the stream.
 fn all_read(rest: &[u8]) -> Result<()> {
     match rest.len() {
         0 => Ok(()),
@@ -349,7 +352,7 @@ fn bad(what: String) -> Error {
     Error::new(ErrorKind::Decode, what)
 }
 
-/// The bytes of the items whose bytes were shuffled by a step of its own.
+/// The size of the items that a separate step has shuffled.
 fn shuffled_items(codecs: &Codecs) -> Option<usize> {
     codecs.steps.iter().find_map(|step| match step {
         Step::Shuffle(size) => Some(to_usize(*size)),
@@ -357,7 +360,8 @@ fn shuffled_items(codecs: &Codecs) -> Option<usize> {
     })
 }
 
-/// The number of bytes before the CRC-32C that they must have. The error is what was found instead.
+/// Verifies the CRC-32C at the end of the bytes, and returns the number of bytes before it. The error is what
+/// was found instead.
 fn check_crc(bytes: &[u8]) -> Result<usize, String> {
     let Some((data, found)) = bytes.split_last_chunk::<CRC_BYTES>() else {
         return Err(format!("found {} bytes, expected a checksum of {CRC_BYTES}", bytes.len()));
@@ -370,7 +374,7 @@ fn check_crc(bytes: &[u8]) -> Result<usize, String> {
     }
 }
 
-/// Turns the bytes of each number around.
+/// Reverses the bytes of each number.
 pub fn swap(data: &mut [u8], number_bytes: u64) {
     match number_bytes {
         2 => data.as_chunks_mut::<2>().0.iter_mut().for_each(|number| number.reverse()),
@@ -380,7 +384,7 @@ pub fn swap(data: &mut [u8], number_bytes: u64) {
     }
 }
 
-/// Turns the bytes of each number of items of a type around.
+/// Reverses the bytes of each number in items of this type.
 pub fn swap_items(data: &mut [u8], data_type: DataType) {
     let DataType::Struct(_) = data_type else { return swap(data, data_type.number_bytes()) };
     for item in data.chunks_exact_mut(to_usize(data_type.item_bytes())) {
@@ -397,7 +401,7 @@ mod tests {
     use proptest::prelude::*;
     use scda_format::dataset::Struct;
 
-    /// Planes of every nature.
+    /// Planes of every kind.
     fn plane(nature: u8, items: usize) -> Vec<u8> {
         let noise =
             |i: usize| ((i as u32).wrapping_mul(0x9E37_79B1) ^ 0x55AA_1234).wrapping_mul(0x85EB_CA6B) >> 24;
@@ -423,7 +427,7 @@ mod tests {
             let planes: Vec<Vec<u8>> = natures.iter().map(|&nature| plane(nature, items)).collect();
             let item_bytes = planes.len();
             let mut data: Vec<u8> = (0..items).flat_map(|i| planes.iter().map(move |plane| plane[i])).collect();
-            // Bytes that are no whole item.
+            // Bytes that do not form a whole item.
             data.resize(data.len() + more % item_bytes, 9);
             let codec = ChunkCodec { item_bytes, method: Method::Zlib(Encoder::Fast, level), rounder: None };
             let mut out = Vec::new();
@@ -433,7 +437,7 @@ mod tests {
             let mut found = vec![0; data.len()];
             unshuffle(&sorted, item_bytes, &mut found);
             prop_assert!(found == data);
-            // Each plane of one byte takes next to nothing.
+            // Each plane of one repeated byte takes almost nothing.
             if level > 0 && natures.iter().all(|&nature| nature == 0) {
                 prop_assert!(out.len() < 100 + data.len() / 100);
             }
@@ -485,11 +489,11 @@ mod tests {
         assert_eq!(data[..4], [6, 1, 2, 0]);
     }
 
-    /// What the decoder says of a chunk: of a known number of bytes, and of an unknown one.
+    /// The results of the decoder for a chunk, with a known and an unknown number of bytes.
     fn told(steps: &[Step], chunk: &[u8], n: usize) -> [Result<Vec<u8>, String>; 2] {
         let codecs = Codecs { big_endian: false, steps: steps.to_vec() };
         let mut decoder = ChunkDecoder::new(false);
-        // What was there before leaves no trace.
+        // Earlier contents must not affect the result.
         let before = decoder.stream(200).unwrap();
         assert_eq!(before.len(), 200);
         before.fill(9);

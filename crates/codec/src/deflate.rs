@@ -10,15 +10,15 @@ use scda_base::numbers::to_usize;
 /// Which library compresses. Whatever the encoder, any zlib stream is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encoder {
-    /// The method fits the element: libdeflate for long elements that have repetitions, a coder of this library for
-    /// short ones and for those that have none. One to thirteen times as fast as zlib at the same level, at about the
-    /// same size.
-    /// The bytes depend on the data, on the level, and on the versions of this library and of libdeflate,
-    /// which is built in.
+    /// Chooses a method for each element: libdeflate for long elements with repetitions, an encoder of this
+    /// library for short ones and for those without repetitions. One to thirteen times as fast as zlib at the
+    /// same level, at about the same size.
+    /// The bytes depend on the data, the level, and the versions of this library and of libdeflate, which is
+    /// built in.
     #[default]
     Fast,
-    /// zlib: the stream is that of zlib's `compress2` at the same level, so that files agree
-    /// with those of other implementations.
+    /// zlib: the stream is that of zlib's `compress2` at the same level, so that files agree with those of
+    /// other implementations.
     Zlib,
 }
 
@@ -27,17 +27,17 @@ fn failed(what: &str) -> Error {
     Error::new(ErrorKind::Internal, format!("compressing: {what}"))
 }
 
-/// The most bytes passed to zlib in one call, whose counts are 32 bits.
+/// The most bytes passed to zlib in one call, which counts them in 32 bits.
 const ZLIB_STEP: usize = 1 << 30;
 
-/// A compressor of one kind and level, used again for every element.
+/// A compressor of one kind and level, reused for all elements.
 pub enum Deflater {
     Fast(Box<AdaptiveEncoder>),
     Zlib(Compress),
 }
 
 impl Deflater {
-    /// A compressor of `level` 0 to 9.
+    /// A compressor for levels 0 to 9.
     ///
     /// # Errors
     /// `Argument` for another level, `Memory`.
@@ -53,8 +53,8 @@ impl Deflater {
         })
     }
 
-    /// The room that [`Self::compress`] needs for `n` bytes in `planes` planes. For zlib it is `compressBound`, whose
-    /// value takes part in the stream of level 0.
+    /// The size of the buffer that [`Self::compress`] needs for `n` bytes in `planes` planes. For zlib it is
+    /// `compressBound`, on which the stream of level 0 depends.
     pub fn bound(&mut self, n: usize, planes: usize) -> usize {
         match self {
             Self::Fast(adaptive) => adaptive.bound(n, planes),
@@ -62,8 +62,8 @@ impl Deflater {
         }
     }
 
-    /// Writes the stream of `data` to the start of `out`, of [`Self::bound`] bytes; returns its length. Shuffled numbers
-    /// have more than one plane of bytes.
+    /// Writes the stream of `data` to the start of `out`, of [`Self::bound`] bytes; returns its length.
+    /// Shuffled numbers have more than one plane of bytes.
     pub fn compress(&mut self, data: &[u8], planes: usize, out: &mut [u8]) -> Result<usize> {
         match self {
             Self::Fast(adaptive) => adaptive.compress(data, planes, out),
@@ -80,7 +80,7 @@ impl Deflater {
                     let status = stream
                         .compress(step, &mut out[length..], flush)
                         .map_err(|e| failed(&e.to_string()))?;
-                    // Both are at most the lengths of slices.
+                    // Both are at most the length of a slice.
                     input = &input[to_usize(stream.total_in() - before.0)..];
                     length += to_usize(stream.total_out() - before.1);
                     match status {

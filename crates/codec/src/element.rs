@@ -8,50 +8,50 @@ use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::grow;
 use scda_format::padding::LineBreak;
 
-/// The size in 8 bytes and the letter `z` before the stream.
+/// The bytes before the stream: the size in 8 bytes and the letter `z`.
 const PREFIX_BYTES: usize = 9;
 const STREAM_MARK: u8 = b'z';
 
 /// The fewest bytes of an encoded element: its size, the mark and an empty stream of 8 bytes.
 pub const MIN_ENCODED_BYTES: u64 = 26;
 
-/// Whether `n` bytes can come out of `encoded` encoded bytes: deflate repeats at most 258 bytes in 2
-/// bits, and base64 does not shrink. Says early that a size is a lie, before anybody allocates it.
+/// Whether an element of `n` bytes can have `encoded` bytes when encoded: deflate repeats at most 258 bytes
+/// in 2 bits, and base64 does not shrink. Detects a false size before memory is allocated for it.
 #[must_use]
 pub fn can_expand(encoded: u64, n: u64) -> bool {
     n / 1032 <= encoded
 }
 
-/// The most bytes that an element of `n` bytes may take when encoded: what bounds the memory for
-/// decoding. Data that cannot be compressed take 1.37 times `n`.
+/// The most bytes that an element of `n` bytes may have when encoded, which bounds the memory for decoding.
+/// Data that cannot be compressed take 1.37 times `n`.
 #[must_use]
 pub fn max_encoded_bytes(n: u64) -> u64 {
     n.saturating_mul(2).saturating_add(1 << 16)
 }
 
-/// The bytes of scratch memory that are kept from one element to the next.
+/// The most scratch memory that is kept between elements.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// Gives the memory of a large element back.
+/// Frees the memory of a large element.
 fn trim(buffer: &mut Vec<u8>) {
     if buffer.len() > KEPT_BYTES {
         *buffer = Vec::new();
     }
 }
 
-/// Where in an encoded element, or in whole lines of one, the first line break begins that is not of this
+/// Where, in an encoded element or in whole lines of one, the first line break begins that does not have this
 /// style.
 #[must_use]
 pub fn other_line_break(text: &[u8], style: LineBreak) -> Option<usize> {
     base64::other_line_break(text, style.in_base64())
 }
 
-/// Compresses elements one after the other, with state made once.
+/// Compresses elements, reusing its state.
 pub struct ElementEncoder {
     deflater: Deflater,
     line_break: [u8; 2],
     stream: Vec<u8>,
-    /// The planes of bytes that elements have: more than one if they are shuffled numbers.
+    /// The planes of bytes in an element: more than one for shuffled numbers.
     planes: usize,
 }
 
@@ -63,13 +63,13 @@ impl ElementEncoder {
         Ok(Self { deflater: Deflater::new(encoder, level)?, line_break, stream: Vec::new(), planes: 1 })
     }
 
-    /// For elements of `planes` planes of bytes.
+    /// Sets the number of planes of bytes in an element.
     #[must_use]
     pub fn of_planes(self, planes: usize) -> Self {
         Self { planes, ..self }
     }
 
-    /// Appends the encoded element to `out` and returns how many bytes that was.
+    /// Appends the encoded element to `out`, and returns its size.
     ///
     /// # Errors
     /// `Memory`.
@@ -83,13 +83,13 @@ impl ElementEncoder {
         Ok(encoded)
     }
 
-    /// A low estimate of the bytes of an encoded element, without encoding it.
+    /// A low estimate of the size of an encoded element, without encoding it.
     #[must_use]
     pub fn estimate(data: &[u8]) -> usize {
         base64::encoded_bytes(PREFIX_BYTES + least_bytes(data))
     }
 
-    /// The bytes of the encoded element.
+    /// The size of the encoded element.
     ///
     /// # Errors
     /// `Memory`.
@@ -97,7 +97,7 @@ impl ElementEncoder {
         self.compress(data).map(base64::encoded_bytes)
     }
 
-    /// Makes what is to be written in base64, and returns how many bytes it has.
+    /// Prepares the bytes to be written in base64, and returns their number.
     fn compress(&mut self, data: &[u8]) -> Result<usize> {
         let bound = self.deflater.bound(data.len(), self.planes);
         grow(&mut self.stream, PREFIX_BYTES + bound)?;
@@ -108,14 +108,14 @@ impl ElementEncoder {
     }
 }
 
-/// Decompresses elements one after the other, with state made once.
+/// Decompresses elements, reusing its state.
 pub struct ElementDecoder {
     inflater: Inflater,
     stream: Vec<u8>,
 }
 
 impl ElementDecoder {
-    /// `strict`: as `Inflater::new`.
+    /// `strict`: see `Inflater::new`.
     ///
     /// # Errors
     /// `Memory`.
@@ -123,11 +123,10 @@ impl ElementDecoder {
         Ok(Self { inflater: Inflater::new(strict)?, stream: Vec::new() })
     }
 
-    /// Decodes `text` into `out`, which has the size that the file's metadata say.
+    /// Decodes `text` into `out`, which has the size given by the file's metadata.
     ///
     /// # Errors
-    /// `Decode`: base64, the size, the mark, the stream or its checksum is wrong. The contents of
-    /// `out` are then unspecified.
+    /// `Decode`: base64, size, mark, stream or checksum is wrong. The contents of `out` are then unspecified.
     pub fn decode(&mut self, text: &[u8], out: &mut [u8]) -> Result<()> {
         let bad = |message: String| Error::new(ErrorKind::Decode, message);
         let expected = out.len() as u64;

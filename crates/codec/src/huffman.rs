@@ -1,17 +1,17 @@
-//! Huffman codes of bounded length, and the bits they are written as (RFC 1951, section 3.2).
+//! Huffman codes of bounded length, and writing their bits (RFC 1951, section 3.2).
 #![allow(clippy::cast_possible_truncation)] // alphabets of fewer than 2^9 symbols, words of fewer than 2^4 bits
 
 /// Writes bits from the lowest of each byte upwards.
 pub struct BitWriter<'a> {
     out: &'a mut [u8],
-    /// Whole bytes that are written.
+    /// The number of whole bytes written.
     length: usize,
     bits: u64,
     count: u32,
 }
 
 impl<'a> BitWriter<'a> {
-    /// The bytes that `out` must have beyond the end of what is written.
+    /// The bytes that `out` must have after the end of what is written.
     pub const SLACK: usize = 8;
 
     /// Writes to `out` from byte `length` on.
@@ -19,21 +19,21 @@ impl<'a> BitWriter<'a> {
         Self { out, length, bits: 0, count: 0 }
     }
 
-    /// Adds the `count` low bits of `bits`, whose others are zero. Between two calls of
-    /// [`Self::flush`] there is room for 56.
+    /// Appends the low `count` bits of `bits`, whose other bits are zero. At most 56 bits may be appended
+    /// between two calls of [`Self::flush`].
     #[inline]
     pub fn add(&mut self, bits: u32, count: u32) {
         self.bits |= u64::from(bits) << self.count;
         self.count += count;
     }
 
-    /// Adds a code word.
+    /// Appends a code word.
     #[inline]
     pub fn code(&mut self, word: Word) {
         self.add(u32::from(word.bits), u32::from(word.length));
     }
 
-    /// Writes whole bytes out.
+    /// Writes the whole bytes.
     #[inline]
     pub fn flush(&mut self) {
         self.out[self.length..self.length + 8].copy_from_slice(&self.bits.to_le_bytes());
@@ -43,14 +43,14 @@ impl<'a> BitWriter<'a> {
         self.count %= 8;
     }
 
-    /// Ends at a byte, between two blocks: by an empty block that is stored.
+    /// Ends at a byte boundary, between two blocks, by an empty stored block.
     pub fn end_of_part(&mut self) {
         self.add(0, 3);
         self.align();
         self.bytes(&[0, 0, 0xff, 0xff]);
     }
 
-    /// Ends the stream after a block that is not its last: by an empty one, of the fixed code.
+    /// Ends the stream after a block that was not marked as the last, by an empty block with the fixed code.
     pub fn end_of_stream(&mut self) {
         self.add(1 | 1 << 1, 3 + 7);
         self.align();
@@ -62,25 +62,25 @@ impl<'a> BitWriter<'a> {
         self.flush();
     }
 
-    /// Copies bytes; the writer is at the boundary of one.
+    /// Copies bytes, at a byte boundary.
     pub fn bytes(&mut self, bytes: &[u8]) {
         debug_assert_eq!(self.count, 0);
         self.out[self.length..self.length + bytes.len()].copy_from_slice(bytes);
         self.length += bytes.len();
     }
 
-    /// The bits of the last byte that are used.
+    /// The number of bits used of the last byte.
     pub fn bits_beyond_bytes(&self) -> u32 {
         self.count
     }
 
-    /// The bytes that are written, from the beginning of the memory.
+    /// The number of bytes in the buffer, from its beginning.
     pub fn length(&self) -> usize {
         self.length
     }
 }
 
-/// The code word of a symbol: its bits in the order of writing, and their number.
+/// The code word of a symbol: its bits in writing order, and their number.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Word {
     pub bits: u16,
@@ -89,7 +89,7 @@ pub struct Word {
 
 /// The most symbols of an alphabet.
 const MAX_SYMBOLS: usize = 288;
-/// No code word is longer.
+/// The longest code word.
 const MAX_LENGTH: usize = 15;
 
 /// The symbols with a frequency, or a length, other than 0.
@@ -113,10 +113,11 @@ struct Leaf {
     symbol: u16,
 }
 
-/// Up to this number of leaves are sorted by comparing them.
+/// Up to this many leaves are sorted by comparison.
 const FEW_LEAVES: usize = 64;
 
-/// Sorts by frequency; equal ones stay in the order of the symbols. Many byte by byte, from the lowest.
+/// Sorts by frequency; equal ones stay in the order of symbols. Many are sorted byte by byte, beginning with
+/// the lowest.
 fn sort(leaves: &mut [Leaf]) {
     if leaves.len() <= FEW_LEAVES {
         leaves.sort_unstable_by_key(|leaf| u64::from(leaf.frequency) << 16 | u64::from(leaf.symbol));
@@ -126,7 +127,7 @@ fn sort(leaves: &mut [Leaf]) {
     let mut other = [Leaf::default(); MAX_SYMBOLS];
     for shift in (0..32).step_by(8).take_while(|&shift| all >> shift > 0) {
         let digit = |leaf: &Leaf| usize::from((leaf.frequency >> shift) as u8);
-        // No digit has a higher bit than all together.
+        // No digit has a bit higher than those of all combined.
         let digits = usize::from((all >> shift) as u8 | 1).next_power_of_two();
         let mut starts = [0_u16; 257];
         for leaf in leaves.iter() {
@@ -144,8 +145,8 @@ fn sort(leaves: &mut [Leaf]) {
     }
 }
 
-/// Finds the lengths, at most `longest`, of an optimal code for symbols of these frequencies, and 0
-/// for those that do not occur. At least two symbols get a code word, as some decoders want.
+/// Finds the lengths, at most `longest`, of an optimal code for symbols with these frequencies, and 0 for
+/// unused ones. At least two symbols get a code word, as some decoders require.
 pub fn code_lengths(frequencies: &[u32], longest: usize, lengths: &mut [u8]) {
     lengths.fill(0);
     let mut leaves = [Leaf::default(); MAX_SYMBOLS];
@@ -174,8 +175,8 @@ pub fn code_lengths(frequencies: &[u32], longest: usize, lengths: &mut [u8]) {
     }
 }
 
-/// How many words of each length an optimal code has, by two queues: the leaves by frequency, and the
-/// inner nodes, which arise in that order.
+/// How many words of each length an optimal code has. Uses two queues: the leaves by frequency, and the inner
+/// nodes, which are created in that order.
 fn length_counts(leaves: &[Leaf]) -> [u16; MAX_SYMBOLS] {
     let n = leaves.len();
     let mut weights = [0_u32; MAX_SYMBOLS];
@@ -195,7 +196,7 @@ fn length_counts(leaves: &[Leaf]) -> [u16; MAX_SYMBOLS] {
             }
         }
     }
-    // From the root, which is the last.
+    // Starting from the root, which is the last node.
     let mut depths = [0_u16; MAX_SYMBOLS];
     for node in (0..n - 2).rev() {
         depths[node] = depths[usize::from(parents[node])] + 1;
@@ -207,7 +208,7 @@ fn length_counts(leaves: &[Leaf]) -> [u16; MAX_SYMBOLS] {
     counts
 }
 
-/// Makes a code of these counts of lengths complete again with no word longer than `longest`.
+/// Makes a code with these counts of lengths complete again, with no word longer than `longest`.
 fn shorten(counts: &mut [u16; MAX_SYMBOLS], longest: usize) {
     let (short, long) = counts.split_at_mut(longest + 1);
     let too_long: u16 = long.iter().sum();
@@ -215,11 +216,11 @@ fn shorten(counts: &mut [u16; MAX_SYMBOLS], longest: usize) {
         return;
     }
     short[longest] += too_long;
-    // In units of the longest word, the code may take this.
+    // The space of the code, in units of the longest word.
     let room = 1_usize << longest;
     let mut taken: usize = (1..=longest).map(|length| usize::from(short[length]) << (longest - length)).sum();
     while taken > room {
-        // A word becomes longer by one bit, and makes room for one of the longest beside it.
+        // One word becomes one bit longer, which makes room for one of the longest next to it.
         let Some(length) = (1..longest).rev().find(|&length| short[length] > 0) else { return };
         short[length] -= 1;
         short[length + 1] += 2;
@@ -228,7 +229,7 @@ fn shorten(counts: &mut [u16; MAX_SYMBOLS], longest: usize) {
     }
 }
 
-/// The canonical code of these lengths. Other words are left as they are.
+/// The canonical code with these lengths. Words of unused symbols are not changed.
 pub fn code_words(lengths: &[u8], words: &mut [Word]) {
     let mut counts = [0_u16; MAX_LENGTH + 1];
     for &length in lengths {
@@ -237,7 +238,7 @@ pub fn code_words(lengths: &[u8], words: &mut [Word]) {
     counts[0] = 0;
     let mut next = [0_u16; MAX_LENGTH + 1];
     for length in 1..=MAX_LENGTH {
-        // The first word of a length follows the last one of the length before.
+        // The first word of a length follows the last one of the previous length.
         next[length] = next[length - 1].wrapping_add(counts[length - 1]) << 1;
     }
     for (symbol, length) in used(lengths) {
@@ -250,8 +251,8 @@ pub fn code_words(lengths: &[u8], words: &mut [Word]) {
 /// Fractional bits of logarithms and of costs.
 pub const FRACTION: u32 = 8;
 
-/// The logarithms of 1 + i / 256 to base 2, in units of 1 / 256. By integers alone: the same on
-/// every machine.
+/// The logarithms of 1 + i / 256 to base 2, in units of 1 / 256. Computed from integers, so that they are the
+/// same on every machine.
 const LOG2: [u16; 256] = {
     let mut table = [0; 256];
     let mut i = 0;
@@ -279,7 +280,7 @@ fn log2(x: u32) -> u64 {
     u64::from(whole << FRACTION) + u64::from(LOG2[usize::from(mantissa as u8)])
 }
 
-/// The entropy of symbols of these frequencies, in units of 1 / 256 bit: no code takes less.
+/// The entropy of symbols with these frequencies, in units of 1 / 256 bit, a lower bound for any code.
 pub fn entropy(frequencies: &[u32]) -> u64 {
     let (mut total, mut parts) = (0, 0);
     for (_, frequency) in used(frequencies) {

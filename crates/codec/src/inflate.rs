@@ -1,4 +1,4 @@
-//! zlib streams (RFC 1950) into memory of their size.
+//! Decompresses zlib streams (RFC 1950) into memory of known size.
 
 use flate2::{Decompress, FlushDecompress, Status};
 use libdeflater::{DecompressionError, Decompressor};
@@ -6,28 +6,28 @@ use scda_base::error::Result;
 use scda_base::memory::make;
 use scda_base::numbers::to_usize;
 
-/// Zeros after a stream: libdeflate decodes byte by byte when it is nearer than this to its end. Measured with
-/// `benches`.
+/// Zeros after a stream: libdeflate decodes byte by byte when it is nearer than this to the end. Measured
+/// with `benches`.
 pub const ZEROS: usize = 64;
-/// Room after data of up to [`ROOM_UP_TO`] bytes: libdeflate decodes byte by byte when it is nearer than this to their
-/// end. Measured with `benches`.
+/// Memory after data of up to [`ROOM_UP_TO`] bytes: libdeflate decodes byte by byte when it is nearer than
+/// this to their end. Measured with `benches`.
 const ROOM: usize = 320;
-/// Longer data get no room after them. Measured with `benches`.
+/// Longer data get no memory after them. Measured with `benches`.
 const ROOM_UP_TO: usize = 8192;
 
-/// Decompresses streams one after the other, with state made once.
+/// Decompresses streams, reusing its state.
 pub struct Inflater {
     inflater: Decompressor,
-    /// zlib, if each stream is to pass both decoders.
+    /// zlib, if both decoders must accept each stream.
     zlib: Option<Decompress>,
-    /// Short data, with room after them.
+    /// A buffer for short data, with additional memory after them.
     short: [u8; ROOM_UP_TO + ROOM],
 }
 
 impl Inflater {
-    /// With `strict`, zlib must accept each stream, too. libdeflate also decodes streams that RFC 1951 forbids,
-    /// with symbols or codes that are none, as long as the size and the checksum are right; zlib refuses them,
-    /// as the readers of other implementations do.
+    /// With `strict`, zlib must accept each stream, too. libdeflate also decodes streams that RFC 1951
+    /// forbids, with undefined symbols or codes, as long as the size and the checksum are right; zlib rejects
+    /// them, as readers of other implementations do.
     ///
     /// # Errors
     /// `Memory`.
@@ -37,14 +37,14 @@ impl Inflater {
         Ok(Self { inflater, zlib, short: [0; ROOM_UP_TO + ROOM] })
     }
 
-    /// Decompresses a gzip stream (RFC 1952) of one member, and fills `out`. The error is what was found instead.
+    /// Decompresses a gzip stream (RFC 1952) of one member into `out`. The error is what was found instead.
     pub fn gunzip(&mut self, stream: &[u8], out: &mut [u8]) -> Result<(), String> {
         let n = out.len();
         let found = self.inflater.gzip_decompress(stream, out).map_err(|error| error.to_string())?;
         if found != n {
             return Err(format!("found data of {found} bytes, expected {n}"));
         }
-        // As for zlib streams. After the checksum stands the length, in 4 bytes.
+        // As for zlib streams. The length, in 4 bytes, follows the checksum.
         let (before, checksum) = (&stream[..stream.len().saturating_sub(4)], libdeflater::crc32(out));
         if !before.ends_with(&checksum.to_le_bytes()) {
             return Err(format!("found more after its end, where its checksum {checksum:08x} is expected"));
@@ -52,7 +52,8 @@ impl Inflater {
         Ok(())
     }
 
-    /// Decompresses a zlib stream, which [`ZEROS`] zeros follow, and fills `out`. The error is what was found instead.
+    /// Decompresses a zlib stream, which is followed by [`ZEROS`] zeros, into `out`. The error is what was
+    /// found instead.
     pub fn inflate(&mut self, with_zeros: &[u8], out: &mut [u8]) -> Result<(), String> {
         let stream = &with_zeros[..with_zeros.len().saturating_sub(ZEROS)];
         let n = out.len();
@@ -63,8 +64,9 @@ impl Inflater {
             }
             None => fill(&mut self.inflater, with_zeros, out, n)?,
         }
-        // libdeflate does not say where the stream ended, but its checksum must be its last bytes. Only a checksum of 0
-        // could be missing, replaced by the zeros: then the stream is decoded once more without them.
+        // libdeflate does not report where the stream ended, but its last bytes must be the checksum. Only a
+        // checksum of 0 could be missing, replaced by the zeros: then the stream is decoded again without
+        // them.
         let checksum = libdeflater::adler32(out);
         if checksum == 0 {
             fill(&mut self.inflater, stream, out, n)?;
@@ -76,15 +78,15 @@ impl Inflater {
     }
 }
 
-/// Decompresses a zlib stream by zlib into memory of its size. The error is what was found instead.
+/// Decompresses a zlib stream with zlib into memory of its size. The error is what was found instead.
 fn check_strictly(zlib: &mut Decompress, stream: &[u8], out: &mut [u8]) -> Result<(), String> {
     zlib.reset(true);
     loop {
-        // Both are at most the lengths of slices.
+        // Both are at most the length of a slice.
         let [read, written] = [zlib.total_in(), zlib.total_out()].map(to_usize);
         match zlib.decompress(&stream[read..], &mut out[written..], FlushDecompress::Finish) {
             Ok(Status::StreamEnd) => break,
-            // No call takes more than 4 GiB.
+            // A call handles at most 4 GiB.
             Ok(_) if (zlib.total_in(), zlib.total_out()) > (read as u64, written as u64) => {}
             Ok(_) => return Err("zlib finds no end".to_owned()),
             Err(error) => {
@@ -106,8 +108,8 @@ fn check_strictly(zlib: &mut Decompress, stream: &[u8], out: &mut [u8]) -> Resul
     ))
 }
 
-/// Decompresses a zlib stream that has `expected` bytes into memory of no fewer. The error is what was found
-/// instead.
+/// Decompresses a zlib stream of `expected` bytes into memory of at least this size. The error is what was
+/// found instead.
 fn fill(
     inflater: &mut Decompressor,
     stream: &[u8],

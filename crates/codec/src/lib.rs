@@ -33,11 +33,12 @@ use scda_base::memory::copy;
 use scda_format::header::SectionType;
 pub use scda_format::{ARRAY_CONVENTION, BLOCK_CONVENTION, MAX_LEVEL, VARRAY_CONVENTION};
 
-/// What is compressed to one byte in this number, or less, is little but repetitions: levels then order no sizes, and all are quick.
+/// Data that shrink to one byte in this number, or less, are mostly repetitions: the order of levels then
+/// says nothing about sizes, and all are quick.
 const MOST_SHORTENED: usize = 32;
 
-/// Compresses, each way into the same memory: by way 0, and if `enough` bytes or fewer are left, also by the other ones. Returns the
-/// length of the shortest, which is there then; of equal ones, of the first.
+/// Compresses in several ways into the same memory: in way 0, and, if the result has at most `enough` bytes,
+/// also in the others. Leaves the shortest result there, the first one of equal ones, and returns its length.
 fn shortest<O: AsMut<[u8]> + ?Sized>(
     ways: usize,
     enough: usize,
@@ -60,8 +61,8 @@ fn shortest<O: AsMut<[u8]> + ?Sized>(
     Ok(kept.len())
 }
 
-/// The type of the compressed section that begins with a section of this type and user string, if it is the first of a
-/// pair.
+/// The type of the compressed section that begins with a section of this type and user string; `None` if it
+/// is not the first of a pair.
 #[inline(always)]
 pub fn compressed_type(first: SectionType, user: &[u8]) -> Option<SectionType> {
     match (first, user) {
@@ -72,7 +73,7 @@ pub fn compressed_type(first: SectionType, user: &[u8]) -> Option<SectionType> {
     }
 }
 
-/// The type of the second section of the pair for a compressed one.
+/// The type of the second section of the pair for a compressed section.
 pub fn second_type(compressed: SectionType) -> SectionType {
     if compressed == SectionType::Block { SectionType::Block } else { SectionType::Varray }
 }

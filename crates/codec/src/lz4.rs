@@ -1,10 +1,10 @@
-//! Encoder of LZ4 blocks. The LZ4 libraries read words of the machine's size and byte order, so their output
-//! depends on the machine; the bytes of a file must not. Decoding uses liblz4.
+//! An encoder of LZ4 blocks. The output of the LZ4 libraries depends on the word size and byte order of the
+//! machine, but the bytes of a file must not. Decoding uses liblz4.
 //!
 //! A block is a sequence of literals and matches. The upper four bits of a token are the number of literals,
-//! the lower four the length of the match less 4; 15 means that more bytes of the length follow, the last of
-//! them less than 255. Two bytes after the literals give the distance to the beginning of the match. The last
-//! five bytes of a block are literals, and no match begins within its last twelve.
+//! the lower four the length of the match minus 4; 15 means that more bytes of the length follow, the last of
+//! which is less than 255. Two bytes after the literals are the distance back to the match. The last five
+//! bytes of a block are literals, and no match begins within its last twelve.
 
 use super::{MOST_SHORTENED, shortest};
 use lz4::block::decompress_to_buffer;
@@ -15,26 +15,26 @@ use scda_base::numbers::to_usize;
 const HASH_BITS: u32 = 14;
 /// The shortest match.
 const LEAST: usize = 4;
-/// How far back a match may begin.
+/// The largest distance of a match.
 const FAR: usize = 65_535;
-/// The bytes at the end of a block in which no match begins, and in which none ends.
+/// The bytes at the end of a block in which no match may begin, and in which none may end.
 const NO_MATCH: usize = 12;
 const LITERALS: usize = 5;
 
-/// How matches are looked for at levels 1 to 9. `patience`: after 2^`patience` bytes without a match, every second place
-/// is tried, then every third one. `depth`: how many earlier places of the same hash are compared.
+/// How levels 1 to 9 search for matches. `patience`: after 2^`patience` bytes without a match, every second
+/// position is tried, then every third. `depth`: how many earlier positions with the same hash are compared.
 #[derive(Clone, Copy)]
 struct Search {
     patience: u32,
     depth: u32,
 }
 
-/// The quick search, which may be the better one where the data repeat at a distance.
+/// A quick search, which may be better for data that repeat at a distance.
 const QUICK: Search = Search { patience: 9, depth: 1 };
 const fn thorough(patience: u32, depth: u32) -> [Search; 2] {
     [Search { patience, depth }, QUICK]
 }
-/// How levels 1 to 9 search, with what [`shortest`] tries, too.
+/// The searches of levels 1 to 9, including those that [`shortest`] also tries.
 const LEVELS: [&[Search]; 9] = [
     &[Search { patience: 6, depth: 1 }],
     &[Search { patience: 7, depth: 1 }],
@@ -47,14 +47,14 @@ const LEVELS: [&[Search]; 9] = [
     &thorough(16, 384),
 ];
 
-/// Compresses blocks one after the other, with memory that is used again.
+/// Compresses blocks, reusing its memory.
 pub struct Lz4 {
     searches: &'static [Search],
-    /// That of now.
+    /// The current search.
     search: Search,
-    /// The last place of each hash.
+    /// The last position with each hash.
     last: Vec<u32>,
-    /// Where the hash of each of the last places was before: how far back, 0 for nowhere.
+    /// For each recent position, how far back its hash occurred before; 0 if it did not.
     before: Vec<u16>,
 }
 
@@ -80,7 +80,8 @@ impl Lz4 {
         Ok(Self { searches, search: QUICK, last, before })
     }
 
-    /// Puts the block of `data`, of less than 2 GiB, into `out`, which grows as needed, and returns its length.
+    /// Compresses `data`, of less than 2 GiB, to the start of `out`, which grows as needed, and returns the
+    /// length.
     ///
     /// # Errors
     /// `Memory`.
@@ -95,7 +96,8 @@ impl Lz4 {
         })
     }
 
-    /// `DEEP`: the depth is more than 1. The compiler makes faster code of the other search if it knows that.
+    /// `DEEP` is true if the depth is more than 1. Knowing it, the compiler makes faster code for the other
+    /// search.
     fn encode_once<const DEEP: bool>(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<usize> {
         out.clear();
         reserve(out, data.len() + data.len() / 255 + 16)?;
@@ -110,7 +112,7 @@ impl Lz4 {
                 continue;
             };
             if DEEP {
-                // A longer match at the next place is worth a literal.
+                // A longer match at the next position is worth a literal.
                 while found.at + 1 < end
                     && let Some(next) = self.find::<DEEP>(data, found.at + 1, done)
                     && next.length > found.length + 1
@@ -128,7 +130,8 @@ impl Lz4 {
         Ok(out.len())
     }
 
-    /// The longest match at a place, reaching back to `done` at most, among those that are looked at; the place is remembered.
+    /// The longest match among the candidates for a position, extended back at most to `done`. Stores the
+    /// position.
     #[inline(always)]
     fn find<const DEEP: bool>(&mut self, data: &[u8], at: usize, done: usize) -> Option<Lz4Match> {
         let mut from = self.insert::<DEEP>(data, at);
@@ -159,7 +162,7 @@ impl Lz4 {
         })
     }
 
-    /// Remembers a place, and returns the last one of the same hash.
+    /// Stores a position, and returns the last one with the same hash.
     #[inline(always)]
     fn insert<const DEEP: bool>(&mut self, data: &[u8], at: usize) -> usize {
         let entry = &mut self.last[hash(data, at)];
@@ -172,7 +175,7 @@ impl Lz4 {
         from
     }
 
-    /// Remembers places that a match covers: all of them, or one near its end.
+    /// Stores positions that a match covers: all of them, or one near its end.
     fn insert_within<const DEEP: bool>(&mut self, data: &[u8], found: Lz4Match, end: usize) {
         let after = (found.at + found.length).min(end);
         if DEEP {
@@ -183,26 +186,26 @@ impl Lz4 {
     }
 }
 
-/// Four bytes.
+/// Four bytes as a number.
 #[inline(always)]
 fn word(data: &[u8], at: usize) -> u32 {
     data[at..].first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Eight bytes.
+/// Eight bytes as a number.
 #[inline(always)]
 fn long_word(data: &[u8], at: usize) -> u64 {
     data[at..].first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// A number for the five bytes at a place that has eight.
+/// A hash of the five bytes at a position that is followed by at least eight.
 #[inline(always)]
 fn hash(data: &[u8], at: usize) -> usize {
     const PRIME: u64 = 889_523_592_379;
     to_usize((long_word(data, at) << 24).wrapping_mul(PRIME) >> (u64::BITS - HASH_BITS))
 }
 
-/// How many bytes from two places on are the same, up to `end` for the second.
+/// The length of the common bytes at two positions, up to `end` for the second.
 #[inline(always)]
 fn same(data: &[u8], mut from: usize, mut at: usize, end: usize) -> usize {
     let start = at;
@@ -222,7 +225,7 @@ fn same(data: &[u8], mut from: usize, mut at: usize, end: usize) -> usize {
     at - start
 }
 
-/// The half of a token for a length, and the bytes that follow if it is 15.
+/// The half of a token for a length; appends the further bytes if it is 15.
 fn put_rest(mut length: usize, out: &mut Vec<u8>) {
     if length < 15 {
         return;
@@ -253,8 +256,8 @@ fn last_literals(literals: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(literals);
 }
 
-/// Puts the data of a block into `out`, and returns how many bytes they are. The error is what was found instead. To liblz4, a match
-/// that begins 0 bytes back, as the format forbids, is one of zeros.
+/// Decodes a block into `out`, and returns the number of bytes. The error is what was found instead. liblz4
+/// decodes a match at distance 0, which the format forbids, as zeros.
 pub fn decode(block: &[u8], out: &mut [u8]) -> Result<usize, String> {
     let n = out.len();
     let (Ok(room), Ok(_)) = (i32::try_from(n), i32::try_from(block.len())) else {
@@ -269,7 +272,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a block stands for, as the rules of the format say, those of its end among them.
+    /// What a block decodes to by the rules of the format, including those for its end.
     fn plain(mut block: &[u8], total: usize) -> Vec<u8> {
         fn taken<'a>(block: &mut &'a [u8], n: usize) -> &'a [u8] {
             let (first, rest) = block.split_at(n);
@@ -337,13 +340,13 @@ mod tests {
             (&[0x10], 99),
             (&[0xf0], 99),
             (&[0xf0, 255], 99),
-            // A block that ends after the distance of a match, within its length, or after it.
+            // A block that ends after the distance of a match, within the match length, or after it.
             (&[0x10, 7, 1], 99),
             (&[0x1f, 7, 1, 0], 99),
             (&[0x10, 7, 1, 0], 99),
-            // A match that begins before the data.
+            // A match before the beginning of the data.
             (&[0x10, 7, 2, 0, 0x50, 1, 2, 3, 4, 5], 99),
-            // More data than there is room for: of literals, of a match.
+            // More data than fit: literals, or a match.
             (&[0x60, 1, 2, 3, 4, 5, 6], 5),
             (&[0x1f, 7, 1, 0, 200, 0x50, 1, 2, 3, 4, 5], 200),
         ] {

@@ -1,59 +1,62 @@
 //! Finds repetitions (LZ77) in elements of up to 32 KiB, without clearing tables for each element.
 //!
-//! **Why not a library.** Every element is a stream of its own. zlib and libdeflate clear 64 to 200 KiB of tables before
-//! each stream; zlib-rs does the same, and so does zlib-ng, which was not measured. In elements of 64 bytes this coder is 1.7
-//! to 4.6 times as fast as libdeflate (`benches/records/libdeflate-2026-11-24.md`) and 3.5 times as fast as zlib
-//! (`benches/records/zlib-rs-2026-11-22.md`). Longer ones go to libdeflate (`super::adaptive`).
+//! **Why not a library.** Every element is a stream of its own. zlib and libdeflate clear 64 to 200 KiB of
+//! tables before each stream; so do zlib-rs and zlib-ng, the latter not measured. In elements of 64 bytes,
+//! this encoder is 1.7 to 4.6 times as fast as libdeflate (`benches/records/libdeflate-2026-11-24.md`) and
+//! 3.5 times as fast as zlib (`benches/records/zlib-rs-2026-11-22.md`). Longer elements go to libdeflate
+//! (`super::adaptive`).
 //!
-//! **Algorithm.** Two hash tables hold the last place of each three and each four bytes, and a chain links the
-//! earlier places of the same four. At each byte, [`Matcher::find`] follows the chain over a number of places that
-//! depends on the level ([`Effort`]), and takes the repetition that is worth most: a longer one, or a nearer one
-//! ([`Match::merit`]). At levels 4 to 9 it also tries the next byte before it takes a short repetition (lazy matching).
-//! The result is a list of [`Token`]s, for which [`super::block`] makes the code.
+//! **Algorithm.** Two hash tables hold the last position of each sequence of three and four bytes, and a
+//! chain links the earlier positions of the same four. At each byte, [`Matcher::find`] follows the chain over
+//! a number of positions that depends on the level ([`Effort`]), and takes the most valuable repetition:
+//! longer and nearer ones are better ([`Match::merit`]). Levels 4 to 9 also try the next byte before they
+//! take a short repetition (lazy matching). The result is a list of [`Token`]s, for which [`super::block`]
+//! makes the code.
 //!
-//! Positions are counted over all elements (`base`). An entry below the element's first position is left over
-//! from an earlier element and is ignored, so nothing is cleared until the count nears 2^32.
+//! Positions are counted over all elements (`base`). A table entry below the element's first position comes
+//! from an earlier element and is ignored, so nothing is cleared until the count approaches 2^32.
 //!
 //! **Trade-offs.**
-//! - The hash tables are small (48 KiB in all; the chain takes 4 bytes for each byte of the element), so that they stay in
-//!   the cache.
-//! - Where nothing repeats, the matcher skips up to 7 bytes at a time, but still notes them. A repetition that is found
-//!   later is extended backwards over them.
-//! - A repetition that takes about as many bits as its bytes would as literals is not taken. The literals' bits are
-//!   estimated from the entropy of the whole element.
+//! - The hash tables are small (48 KiB in all; the chain takes 4 bytes for each byte of the element), so that
+//!   they stay in the cache.
+//! - Where nothing repeats, the matcher skips up to 7 bytes at a time, but still stores them. A repetition
+//!   that is found later is extended backwards over them.
+//! - A repetition that takes about as many bits as its bytes would as literals is not taken. The bits of
+//!   literals are estimated from the entropy of the whole element.
 
 use super::block::{MAX_MATCH, MIN_MATCH, Token, histogram};
 use super::huffman::{FRACTION, entropy, used};
 use scda_base::error::Result;
 use scda_base::memory::{reserve, zeros};
 
-/// The longest element. Its distances are those of deflate.
+/// The longest element. Its distances fit deflate's.
 pub const MAX_BYTES: usize = 1 << 15;
 
 const HASH3_BITS: u32 = 12;
 const HASH4_BITS: u32 = 13;
 
-/// After this number of literals without a repetition one byte is skipped, after twice as many two.
+/// After this many literals without a repetition, one byte is skipped; after twice as many, two.
 const PATIENCE: usize = 64;
 /// The most bytes that are skipped.
 const MAX_SKIP: usize = 7;
-/// Of a repetition longer than this not every place is noted.
+/// Within a longer repetition, not every position is stored.
 const LONG_MATCH: usize = 64;
 
 /// How much work a level spends.
 #[derive(Clone, Copy)]
 struct Effort {
-    /// How many earlier places with the same four bytes are compared in an element that has few different bytes.
+    /// How many earlier positions with the same four bytes are compared in an element with few different
+    /// bytes.
     places_in_text: u32,
-    /// The same in an element that has many: its best repetitions are near.
+    /// The same for an element with many: its best repetitions are near.
     places_in_numbers: u32,
-    /// A repetition of this length is taken at once.
+    /// A repetition of at least this length is taken at once.
     good: usize,
     /// Whether the next byte is tried before a shorter repetition is taken.
     lazy: bool,
 }
 
-/// The first four bytes at a place, and the last places before it with the same ones. 0: none.
+/// The first four bytes at a position, and the last earlier positions with the same ones. 0: none.
 struct HashEntry {
     word: u32,
     last3: u32,
@@ -74,16 +77,16 @@ impl Effort {
     }
 }
 
-/// Finds repetitions. Its tables hold places that are counted over all elements, so that a place in an earlier
-/// element is recognised.
+/// Finds repetitions. Its tables hold positions counted over all elements, so that a position in an earlier
+/// element is recognized.
 pub struct Matcher {
     effort: Effort,
-    /// The last place of three bytes, and of four.
+    /// The last position of each three bytes, and of each four.
     last3: Box<[u32; 1 << HASH3_BITS]>,
     last4: Box<[u32; 1 << HASH4_BITS]>,
-    /// For each byte of the element, the place before with the same four bytes.
+    /// For each byte of the element, the previous position with the same four bytes.
     before: Box<[u32; MAX_BYTES]>,
-    /// The place of the element's first byte.
+    /// The position of the element's first byte.
     base: u32,
     tokens: Vec<Token>,
 }
@@ -95,7 +98,7 @@ struct Match {
 }
 
 impl Match {
-    /// How much it is worth: one byte more outweighs a distance sixteen times as long.
+    /// Its value: one more byte outweighs a distance sixteen times as long.
     fn merit(self) -> usize {
         4 * self.length + 15 - self.distance.max(1).ilog2() as usize
     }
@@ -108,11 +111,11 @@ fn word4(data: &[u8], at: usize) -> Option<u32> {
 
 #[inline]
 fn slot(word: u32, bits: u32) -> usize {
-    // A factor whose products spread well in their high bits.
+    // A factor whose products are well distributed in their high bits.
     (word.wrapping_mul(0x9E37_79B1) >> (32 - bits)) as usize
 }
 
-/// How many bytes from `a` and from `b` on are the same, at most `most`.
+/// The length of the common bytes at `a` and at `b`, at most `most`.
 fn common(data: &[u8], a: usize, b: usize, most: usize) -> usize {
     let (a, b) = (&data[a..a + most], &data[b..b + most]);
     let ((a8, a1), (b8, b1)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
@@ -128,7 +131,7 @@ fn common(data: &[u8], a: usize, b: usize, most: usize) -> usize {
 /// What is known of an element's literals.
 #[derive(Clone, Copy)]
 struct Literals {
-    /// The average bits of one, estimated, in units of 1 / 256.
+    /// The estimated average bits of one, in units of 1 / 256.
     bits: u64,
     /// Whether a repetition of three bytes can be shorter than the bytes.
     threes: bool,
@@ -136,19 +139,19 @@ struct Literals {
     few: bool,
 }
 
-/// No more different bytes than this are few.
+/// The most different bytes that count as few.
 const FEW_VALUES: usize = 100;
 
 impl Literals {
     fn new(data: &[u8]) -> Self {
-        // Few bytes do not pay for a code of their own.
+        // Short elements do not pay for a code of their own.
         if data.len() < 256 {
             return Self { bits: 8 << FRACTION, threes: true, few: true };
         }
         let histogram = histogram(data);
         let bits = entropy(&histogram) / data.len() as u64;
         let few = used(&histogram).count() <= FEW_VALUES;
-        // Where all bytes occur, three that come again do so by chance, and far away.
+        // If all bytes occur, three bytes repeat only by chance, and far away.
         Self { bits, threes: 2 * bits < 13 << FRACTION, few }
     }
 }
@@ -157,7 +160,7 @@ impl Matcher {
     /// # Errors
     /// `Memory`.
     pub fn new(level: u32) -> Result<Self> {
-        // Elements of any length find room: see [`Self::tokens`].
+        // Elements of any length fit: see [`Self::tokens`].
         let mut tokens = Vec::new();
         reserve(&mut tokens, MAX_BYTES)?;
         Ok(Self {
@@ -187,7 +190,8 @@ impl Matcher {
         while at < data.len() {
             let mut found = self.find(data, at, MIN_MATCH - 1, literals);
             if found.length == 0 {
-                // The longer nothing was found, the fewer places are tried; but all can be found.
+                // The longer nothing is found, the fewer positions are tried; but every position can be
+                // found.
                 let end = (at + 1 + (misses / PATIENCE).min(MAX_SKIP)).min(data.len());
                 misses += end - at;
                 for place in at + 1..end {
@@ -207,15 +211,15 @@ impl Matcher {
                 at += 1;
                 found = other;
             }
-            // Where it began, and the next byte if that was tried, are noted.
+            // Its first position, and the next byte if that was tried, are already stored.
             let tried = is_lazy && found.length < self.effort.good;
             let end = at + found.length;
-            // Of long runs not every place is worth noting.
+            // Within long repetitions, not every position is worth storing.
             let step = if found.length > LONG_MATCH { 8 } else { 1 };
             for place in (at + 1 + usize::from(tried)..end).step_by(step) {
                 self.note(data, place, literals.threes);
             }
-            // Skipped bytes may have been a part of it.
+            // Skipped bytes may belong to it.
             if misses >= PATIENCE {
                 while found.length < MAX_MATCH
                     && at > found.distance
@@ -234,7 +238,8 @@ impl Matcher {
         &self.tokens
     }
 
-    /// Notes the bytes at a place; `None` at the end, where there are fewer. `threes`: also the first three of them.
+    /// Stores the bytes at a position; `None` at the end, where there are too few. With `threes`, also stores
+    /// the first three of them.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn note(&mut self, data: &[u8], at: usize, threes: bool) -> Option<HashEntry> {
@@ -249,7 +254,7 @@ impl Matcher {
         Some(HashEntry { word, last3, last4 })
     }
 
-    /// The best repetition at a place that is longer than `least` and shorter than its literals.
+    /// The best repetition at a position that is longer than `least` and takes fewer bits than its literals.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn find(&mut self, data: &[u8], at: usize, least: usize, literals: Literals) -> Match {
@@ -278,7 +283,7 @@ impl Matcher {
             let earlier = (place - base) as usize;
             left -= 1;
             place = self.before[earlier % MAX_BYTES];
-            // The byte that would make it longer is the most likely to differ.
+            // The byte that would make the match longer is the most likely to differ.
             if best.length < most && data[earlier + best.length] == data[at + best.length] {
                 let length = common(data, earlier, at, most);
                 let other = Match { length, distance: at - earlier };
@@ -293,8 +298,8 @@ impl Matcher {
         if best.distance == 0 {
             return Match::default();
         }
-        // A length and a distance take about 12 bits and those of the distance; short distances, which
-        // records have, come often and take fewer.
+        // A length and a distance take about 12 bits plus those of the distance; the short distances of
+        // records are frequent and take fewer.
         let extra = u64::from((best.distance as u32).ilog2().saturating_sub(1));
         let bits = (12 + extra).min(8 + 2 * extra);
         if best.length < 6 && best.length as u64 * literals.bits <= bits << FRACTION {
@@ -359,7 +364,7 @@ mod tests {
             for (most, mut data) in elements {
                 data.iter_mut().for_each(|byte| *byte %= most);
                 prop_assert_eq!(expand(matcher.tokens(&data)), &data[..]);
-                // What came before leaves no trace.
+                // Earlier elements must not affect the result.
                 let count = matcher.tokens(&data).len();
                 prop_assert_eq!(Matcher::new(level).unwrap().tokens(&data).len(), count);
             }

@@ -1,4 +1,4 @@
-//! Encodes and decodes numbers as files of Pcodec ("standalone"), by the crate `pco`.
+//! Encodes and decodes numbers as standalone files of Pcodec, with the crate `pco`.
 
 use half::f16;
 use pco::data_types::Number;
@@ -31,7 +31,7 @@ macro_rules! with_number {
     };
 }
 
-/// Appends the file of numbers in little-endian order to `out`, and returns how many bytes that was.
+/// Appends the Pcodec file of numbers in little-endian order to `out`, and returns its size.
 ///
 /// # Errors
 /// `Memory`.
@@ -49,7 +49,8 @@ fn encode_numbers<T: Number, const N: usize>(
     from_bytes: fn([u8; N]) -> T,
     _: fn(T) -> [u8; N],
 ) -> Result<()> {
-    // The crate ends the process where it cannot allocate: so room for what it works on is asked for first.
+    // The crate ends the process if it cannot allocate, so memory of the size that it needs is requested
+    // first.
     reserve(&mut Vec::<u8>::new(), data.len().saturating_mul(6))?;
     let mut numbers = Vec::new();
     reserve(&mut numbers, data.len() / N)?;
@@ -64,7 +65,7 @@ fn encode_numbers<T: Number, const N: usize>(
     catch(|| in_default(compress))
 }
 
-/// Fills `out` with numbers in little-endian order. The inner error is what was found instead.
+/// Decodes a Pcodec file into `out`, in little-endian order. The inner error is what was found instead.
 ///
 /// # Errors
 /// `Memory`.
@@ -72,13 +73,13 @@ pub fn decode(file: &[u8], data_type: DataType, out: &mut [u8]) -> Result<Result
     with_number!(data_type, decode_numbers(file, out))
 }
 
-/// Whether `n` bytes of numbers can come out of `encoded` bytes: a few bytes can say of 2^24 numbers, of at most 8 bytes, that they are
-/// equal, but a file has more than 4 bytes for them.
+/// Whether `n` bytes of numbers can be encoded in `encoded` bytes: a few bytes can stand for 2^24 equal
+/// numbers of at most 8 bytes, and a file has more than 4 bytes for them.
 pub fn can_expand(encoded: u64, n: u64) -> bool {
     n >> 25 <= encoded
 }
 
-/// The numbers that are decoded at once: a multiple of what the crate decodes at once.
+/// The numbers that are decoded at a time: a multiple of the crate's batch.
 const PIECE: usize = 64 * FULL_BATCH_N;
 
 fn decode_numbers<T: Number + Default, const N: usize>(
@@ -92,7 +93,8 @@ fn decode_numbers<T: Number + Default, const N: usize>(
     catch(|| Ok(in_default(|| fill(file, out.as_chunks_mut().0, &mut piece, to_bytes))))
 }
 
-/// Decodes all of a file, which must have as many numbers and end there: nothing is touched that it has no data for.
+/// Decodes a whole file, which must have as many numbers as `out`, and end there. Memory for which it has no
+/// data is not touched.
 fn fill<T: Number, const N: usize>(
     file: &[u8],
     out: &mut [[u8; N]],
@@ -136,7 +138,7 @@ mod tests {
 
     #[test]
     fn numbers_come_back_and_others_are_told() {
-        // More than one chunk of the crate has.
+        // More than one chunk of the crate.
         let numbers: Vec<u8> =
             (0..300_000_u32).flat_map(|i| (i.wrapping_mul(i) % 1009).to_le_bytes()).collect();
         for (data_type, number_bytes) in [(DataType::Uint32, 4), (DataType::Float32, 4), (DataType::Int16, 2)]

@@ -5,30 +5,30 @@ use super::block::{SymbolCounts, histogram};
 use super::huffman::{FRACTION, entropy};
 use super::matches::Matcher;
 
-/// Repetitions near one another are looked for in pieces of this length.
+/// Nearby repetitions are searched for in samples of this length.
 const PIECE_BYTES: usize = 2048;
-/// One piece for this number of bytes, within these bounds.
+/// One sample for this number of bytes, within the bounds below.
 const BYTES_PER_PIECE: usize = 1 << 15;
 const MIN_PIECES: usize = 2;
 const MAX_PIECES: usize = 16;
 
-/// Repetitions far from one another are found by words of this length.
+/// Distant repetitions are found by words of this length.
 const WORD_BYTES: usize = 8;
-/// One word in 2^6 is remembered. Its hash decides, so that the same word is chosen again where it is repeated.
+/// One word in 2^6 is stored. Its hash decides, so that the same word is chosen again where it repeats.
 const CHOSEN_BITS: u32 = 6;
 const TABLE_BITS: u32 = 11;
-/// The longest distance of deflate.
+/// The largest distance of deflate.
 const WINDOW: usize = 1 << 15;
-/// At most this much is searched for words, evenly spread in stretches of four windows.
+/// The most bytes that are searched for words, evenly spread in stretches of four windows.
 const MAX_SEARCHED: usize = 1 << 20;
 
-/// Whether repetitions make a stream of `data` shorter by more than a hundredth. Depends on the data
-/// alone.
+/// Whether repetitions make a stream of `data` shorter by more than a hundredth. Depends only on the data.
 pub fn repetitions_pay(data: &[u8], matcher: &mut Matcher) -> bool {
     pays_nearby(data, matcher) || pays_far(data)
 }
 
-/// Whether it pays to look for repetitions in a piece of a plane of bytes, at most [`super::matches::MAX_BYTES`].
+/// Whether it pays to search for repetitions in a part of a plane of at most [`super::matches::MAX_BYTES`]
+/// bytes.
 pub fn pays(piece: &[u8], matcher: &mut Matcher) -> bool {
     let bits = entropy(&histogram(piece)) >> FRACTION;
     let bytes = piece.len() as u64;
@@ -37,7 +37,7 @@ pub fn pays(piece: &[u8], matcher: &mut Matcher) -> bool {
     }
     let sample = &piece[(piece.len() - SAMPLE_BYTES) / 2..][..SAMPLE_BYTES];
     if bits > MANY_BITS * bytes / 32 {
-        // Noise, unless it comes again as it was.
+        // Noise, unless it repeats exactly.
         return repeated_bytes(sample) > SAMPLE_BYTES / 64 || pays_far(piece);
     }
     let with = SymbolCounts::of_tokens(matcher.tokens(sample)).code_bits();
@@ -45,19 +45,19 @@ pub fn pays(piece: &[u8], matcher: &mut Matcher) -> bool {
     with + without / 64 < without
 }
 
-/// The bytes of a piece that are tried.
+/// The number of bytes that are sampled.
 const SAMPLE_BYTES: usize = 1024;
 /// With fewer bits a byte, bytes repeat so often that repetitions pay.
 const FEW_BITS: u64 = 4;
-/// With more bits for 32 bytes, they are noise.
+/// With more bits for 32 bytes, the data are noise.
 const MANY_BITS: u64 = 250;
 
-/// In stretches of this length every four bytes are remembered, so that repetitions of them are found.
+/// In stretches of this length, every four bytes are stored, so that their repetitions are found.
 const STRETCH_BYTES: usize = 4096;
 const STRETCHES: usize = 4;
 const STRETCH_TABLE_BITS: u32 = 13;
 
-/// A low estimate of the bytes of a stream of `data`: their entropy, less all bytes that are repeated.
+/// A low estimate of the size of a stream of `data`: their entropy, without all repeated bytes.
 pub fn least_bytes(data: &[u8]) -> usize {
     let counted = (entropy(&histogram(data)) >> FRACTION) as usize / 8;
     if data.len() <= STRETCH_BYTES {
@@ -120,7 +120,7 @@ fn pays_far(data: &[u8]) -> bool {
     found > chosen / 64
 }
 
-/// Pieces of this length, or all that there is, spread evenly over the data.
+/// Samples of this length, evenly spread over the data, or all data if they are fewer.
 fn evenly(data: &[u8], pieces: usize, length: usize) -> impl Iterator<Item = &[u8]> {
     let length = length.min(data.len());
     let room = (data.len() - length) as u128;

@@ -1,4 +1,4 @@
-//! Rounding: sets those trailing bits of floating-point numbers to zero that the error bound allows, so that
+//! Rounding: sets as many trailing bits of floating-point numbers to zero as the error bounds allow, so that
 //! they compress well.
 
 use scda_base::numbers::to_usize;
@@ -13,12 +13,12 @@ const MOST_ITEM_BYTES: usize = 16;
 pub struct ItemRounder {
     rounding: Rounding,
     data_type: DataType,
-    /// The item that stays as it is, because it says that there is no number.
+    /// The fill value, which is not changed because it means that there is no number.
     fill: [u8; MOST_ITEM_BYTES],
 }
 
 impl ItemRounder {
-    /// That of a dataset, if it is rounded.
+    /// The rounder of a dataset, if it is rounded.
     pub fn of(dataset: &Dataset) -> Option<Self> {
         let rounding = Rounding::of(dataset)?;
         let item = dataset.fill_item();
@@ -47,13 +47,13 @@ impl ItemRounder {
         }
     }
 
-    /// Rounds a number with these numbers of bits of significand (without the leading one) and exponent, to the nearest with as few
-    /// bits as the bounds allow.
+    /// Rounds a number with this many bits of significand (without the leading one) and of exponent to the
+    /// nearest number that has as few bits as the bounds allow.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // an exponent has at most 11 bits
     fn number<const SIGNIFICAND: u32, const EXPONENT: u32>(&self, number: u64) -> u64 {
         let sign = number & 1 << (SIGNIFICAND + EXPONENT);
-        // As an integer, in the order of the absolute values.
+        // As an integer, in the order of absolute values.
         let value = number ^ sign;
         let infinity = (1 << (SIGNIFICAND + EXPONENT)) - (1 << SIGNIFICAND);
         if value >= infinity || value == 0 {
@@ -62,7 +62,7 @@ impl ItemRounder {
         let exponent = (value >> SIGNIFICAND) as u32;
         let mut dropped = SIGNIFICAND + 2;
         if let Some(kept) = self.rounding.kept_bits {
-            // What has no leading one at its place has its own further after.
+            // Subnormal numbers have their leading one further to the right.
             let significant = if exponent > 0 { SIGNIFICAND } else { value.ilog2() };
             dropped = significant.saturating_sub(kept);
         }
@@ -82,7 +82,7 @@ impl ItemRounder {
             dropped if dropped == SIGNIFICAND + 1 => u64::from(exponent + 1) << SIGNIFICAND,
             _ => 0,
         };
-        // What would become infinite stays.
+        // A number that would become infinite is not changed.
         if rounded >= infinity { number } else { sign | rounded }
     }
 }
@@ -102,8 +102,8 @@ mod tests {
         ItemRounder::of(&dataset)
     }
 
-    /// Whether the bounds are kept. Numbers of at most 53 bits whose difference is one, too: it is exact, but for those that
-    /// are far from each other, which no bound allows.
+    /// Whether the bounds are kept. The difference of two numbers of at most 53 bits is exact, except if they
+    /// are so far apart that no bound allows it.
     fn is_kept(before: f64, after: f64, relative: f64, absolute: f64) -> bool {
         if !before.is_finite() {
             return before.to_bits() == after.to_bits();
@@ -150,7 +150,7 @@ mod tests {
                 with.round(&mut data);
                 let (before, after) = (f64::from_bits(bits), f64::from_le_bytes(data));
                 prop_assert!(is_kept(before, after, relative, absolute), "{before:e} {after:e} {relative} {absolute}");
-                // Again it stays.
+                // Rounding again changes nothing.
                 let once = data;
                 with.round(&mut data);
                 prop_assert_eq!(once, data);
@@ -208,7 +208,7 @@ mod tests {
         let mut data = [fill, 9999.9_f32.to_le_bytes()].concat();
         with.round(&mut data);
         assert_eq!(data, [fill, 10240_f32.to_le_bytes()].concat());
-        // Of complex numbers, both parts.
+        // Both parts of complex numbers are rounded.
         let item = [1.01_f32.to_le_bytes(), 2.02_f32.to_le_bytes()].concat();
         let with = rounded(DataType::Complex64, 0.1, 0.0, &item).unwrap();
         let mut data = [&item[..], &item[..4], &item[..4]].concat();

@@ -1,27 +1,28 @@
-//! Byte shuffle: stores the first bytes of all items, then the second ones, and so on. Numbers that are close to one another share
+//! Byte shuffle: stores the first bytes of all items, then the second bytes, and so on. Similar numbers share
 //! their first or last bytes, which then follow one another.
 //!
-//! These are the bytes of `numcodecs.shuffle` and of HDF5's shuffle filter. Bytes after the last whole item stay
-//! where they are.
+//! The result is that of `numcodecs.shuffle` and of HDF5's shuffle filter. Bytes after the last whole item
+//! are not moved.
 //!
-//! **Algorithm.** Items are sorted in groups of 16, by vector instructions that interleave two rows of 16 bytes. Interleaving
-//! the first half of a sequence of n bytes with the second moves the byte at i to 2 i modulo n − 1. Byte b of item i, of W bytes
-//! each, is at i W + b of the 16 W bytes of a group. Four times this takes it to 16 (i W + b), which is 16 b + i
-//! modulo 16 W − 1: the group is sorted. The opposite is to interleave log2 W times, if W is a power of two. So items of
-//! other sizes, and of more than 8 bytes, are cut into pieces of such a size W; the last piece overlaps the one before it if
-//! it must. The pieces are collected for a block of items, and each piece of the block is sorted like items of W bytes.
+//! **Algorithm.** Items are shuffled in groups of 16, by vector instructions that interleave two rows of 16
+//! bytes. Interleaving the first half of a sequence of n bytes with the second moves the byte at i to 2 i
+//! modulo n − 1. Byte b of item i, of W bytes each, is at i W + b of the 16 W bytes of a group. Four
+//! interleavings move it to 16 (i W + b), which is 16 b + i modulo 16 W − 1: the group is shuffled. If W is a
+//! power of two, log2 W interleavings do the opposite. Items of other sizes, and of more than 8 bytes, are
+//! divided into pieces of such a size W; the last piece overlaps the previous one if necessary. The pieces
+//! are collected for a block of items, and each piece of the block is shuffled like items of W bytes.
 
 use std::array::from_fn;
 use wide::u8x16;
 
-/// The items that are sorted at once, one for each byte of a row.
+/// The items that are shuffled together, one for each byte of a row.
 const GROUP_ITEMS: usize = 16;
-/// The items of which one piece after the other is sorted: the planes of items of 16 bytes may lie so in memory that a cache
-/// does not hold a line of each, so lines are to be filled before others are begun.
+/// The items in a block, in which one piece after the other is shuffled. A cache may not hold a line of each
+/// plane of 16-byte items, so lines are filled before others are begun.
 const BLOCK_ITEMS: usize = 128;
 
-/// Sorts `data`, items of `item_bytes` bytes, into `out`, which has the same length. The size of an item is a file's claim: it
-/// may be any number, and leads no loop if there is no whole item.
+/// Shuffles `data`, items of `item_bytes` bytes, into `out`, which has the same length. The item size may
+/// come from a file: it may be any number, and no loop depends on it if there is no whole item.
 pub fn shuffle(data: &[u8], item_bytes: usize, out: &mut [u8]) {
     if item_bytes <= 1 || item_bytes > data.len() {
         return out.copy_from_slice(data);
@@ -73,13 +74,13 @@ pub fn unshuffle(data: &[u8], item_bytes: usize, out: &mut [u8]) {
     items.into_remainder().copy_from_slice(&data[count * item_bytes..]);
 }
 
-/// Where the pieces of W bytes begin in an item of no fewer.
+/// The offsets of pieces of W bytes in an item of at least that size.
 fn pieces_of<const W: usize>(item_bytes: usize) -> impl Iterator<Item = usize> {
     let last = item_bytes - W;
     (0..last).step_by(W).chain([last])
 }
 
-/// Sorts whole groups of the `count` items. The compiler makes faster code of blocks whose length it knows.
+/// Shuffles whole groups of the `count` items. The compiler makes faster code for blocks of known length.
 #[inline(always)]
 fn shuffle_groups<const W: usize>(groups: &[u8], item_bytes: usize, out: &mut [u8], count: usize) {
     let mut blocks = groups.chunks_exact(BLOCK_ITEMS * item_bytes);
@@ -91,7 +92,7 @@ fn shuffle_groups<const W: usize>(groups: &[u8], item_bytes: usize, out: &mut [u
     shuffle_block::<W>(blocks.remainder(), item_bytes, out, count, done);
 }
 
-/// Sorts a block, or less, from item `at` on.
+/// Shuffles a block, or a shorter one, from item `at` on.
 #[inline(always)]
 fn shuffle_block<const W: usize>(block: &[u8], item_bytes: usize, out: &mut [u8], count: usize, at: usize) {
     if item_bytes == W {
@@ -141,7 +142,7 @@ fn unshuffle_block<const W: usize>(
     }
 }
 
-/// Sorts groups of items of W bytes into W planes of `count` bytes, from byte `at` of these on.
+/// Shuffles groups of items of W bytes into W planes of `count` bytes, from byte `at` of each on.
 #[inline(always)]
 fn sort<const W: usize>(groups: &[u8], planes: &mut [u8], count: usize, at: usize) {
     let groups = groups.as_chunks().0.as_chunks::<W>().0;
@@ -153,7 +154,7 @@ fn sort<const W: usize>(groups: &[u8], planes: &mut [u8], count: usize, at: usiz
     }
 }
 
-/// The opposite.
+/// The opposite of [`sort`].
 #[inline(always)]
 fn sort_back<const W: usize>(planes: &[u8], count: usize, at: usize, groups: &mut [u8]) {
     let groups = groups.as_chunks_mut().0.as_chunks_mut::<W>().0;
@@ -190,7 +191,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One byte after the other.
+    /// The same, byte by byte.
     fn naive(data: &[u8], item_bytes: usize) -> Vec<u8> {
         let count = data.len() / item_bytes;
         let mut out: Vec<u8> =

@@ -1,6 +1,7 @@
-//! Items of variable length in memory.
+//! Items of variable length, as a chunk holds them in memory.
 //!
-//! First stands the number of items, then each with its length before it. Numbers have 4 bytes, the lowest first.
+//! The number of items is followed by each item, with its length before it. Numbers have 4 bytes, the lowest
+//! first.
 
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
@@ -21,7 +22,7 @@ pub fn put_count(out: &mut Vec<u8>, items: u64) -> Result<()> {
 /// Appends an item.
 ///
 /// # Errors
-/// As [`put_count`].
+/// Those of [`put_count`].
 pub fn put(out: &mut Vec<u8>, item: &[u8]) -> Result<()> {
     put_number(out, item.len() as u64, "bytes of an item")?;
     reserve(out, item.len())?;
@@ -37,7 +38,7 @@ fn put_number(out: &mut Vec<u8>, number: u64, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether all `items` items of a chunk are this one.
+/// Whether all `items` items of a chunk equal this one.
 #[must_use]
 pub fn is_all(chunk: &[u8], items: u64, item: &[u8]) -> bool {
     let one = NUMBER + item.len();
@@ -51,7 +52,8 @@ fn number_at(bytes: &[u8], at: usize) -> Option<usize> {
     Some(to_usize(u32::from_le_bytes(*number).into()))
 }
 
-/// Where each of `items` items is in a chunk; texts are UTF-8. The inner error is what was found instead.
+/// The place of each of the `items` items in a chunk; texts must be UTF-8. The inner error is what was found
+/// instead.
 ///
 /// # Errors
 /// `Memory`.
@@ -62,7 +64,7 @@ pub fn parse(chunk: &[u8], items: u64, data_type: DataType) -> Result<Result<Vec
         Some(count) => return Ok(Err(format!("found {count} items, expected {items}"))),
         None => return Ok(Err(format!("found {} bytes, expected the number of items", chunk.len()))),
     }
-    // As many lengths must be there.
+    // There must be as many lengths.
     if items.saturating_mul(NUMBER as u64) > (chunk.len() - NUMBER) as u64 {
         return Ok(Err(format!("found {} bytes, which cannot have {items} items", chunk.len())));
     }

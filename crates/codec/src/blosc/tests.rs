@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// As `data` in tests/vectors/blosc/make.py.
+/// Like `data` in tests/vectors/blosc/make.py.
 fn data(n: usize, seed: u32) -> Vec<u8> {
     let (mut out, mut state) = (Vec::new(), seed);
     let next = |state: &mut u32| {
@@ -66,7 +66,7 @@ fn a_frame_is_stored_unless_it_saves_a_128th() {
     let (n, noise) = (4096, data(20_000, 7));
     let mut stored = Vec::new();
     for zeros in 0..80 {
-        // All but some bytes are noise.
+        // All bytes but a few are noise.
         let noise: Vec<u8> = noise.iter().zip(0..n - zeros).map(|(a, i)| a ^ ((i * i) >> 4) as u8).collect();
         let chunk = [noise, vec![0; zeros]].concat();
         let (mut frame, mut stream) = (Vec::new(), Vec::new());
@@ -99,7 +99,7 @@ proptest! {
         decoder.decode(&frame[6..], &mut out).unwrap().unwrap();
         prop_assert!(out == data);
         prop_assert!(length <= n + HEADER);
-        // Damage is an error, or other data; never more.
+        // Damage gives an error or other data, nothing worse.
         let at = 6 + change.index(length);
         frame[at] ^= 1_u8 << bit;
         let _ = decoder.decode(&frame[6..], &mut out).unwrap();
@@ -131,7 +131,7 @@ fn what_cannot_be_read_is_told() {
     told(|frame| frame[24] = 0, "zstd: ");
 }
 
-/// A frame of `bytes` bytes of data, in one block, with these bytes after its header.
+/// A frame of `bytes` bytes of data in one block, with these bytes after its header.
 fn frame(flags: u8, item_bytes: u8, bytes: usize, rest: &[u8]) -> Vec<u8> {
     let mut frame = vec![2, 1, flags, item_bytes];
     for word in [bytes, bytes, HEADER + rest.len()] {
@@ -142,7 +142,7 @@ fn frame(flags: u8, item_bytes: u8, bytes: usize, rest: &[u8]) -> Vec<u8> {
 
 #[test]
 fn streams_that_are_not_those_of_their_blocks_are_told() {
-    // After the place of the only block, and the length of its stream.
+    // After the offset of the only block, and the length of its stream.
     let block = |stream: &[u8]| {
         let words = [HEADER + 4, stream.len()].map(|word| (word as u32).to_le_bytes());
         [words.as_flattened(), stream].concat()

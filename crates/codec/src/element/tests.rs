@@ -13,7 +13,7 @@ fn decode(text: &[u8], size: usize) -> Result<Vec<u8>> {
     ElementDecoder::new(false).unwrap().decode(text, &mut out).map(|()| out)
 }
 
-/// An element whose stream is `stream`, which says `size`.
+/// An element with this stream, size and mark.
 fn element(size: u64, mark: u8, stream: &[u8]) -> Vec<u8> {
     let raw = [&size.to_be_bytes()[..], &[mark], stream].concat();
     let mut out = vec![0; base64::encoded_bytes(raw.len())];
@@ -49,8 +49,8 @@ fn each_redundant_check_fails_as_a_decode_error() {
         ("found size 32, expected 31", element(n as u64 + 1, b'z', &stream), n),
         ("found size 4611686018427387904, expected 31", element(1 << 62, b'z', &stream), n),
         ("expected 'z' after its size", element(n as u64, b'Z', &stream), n),
-        // A wrong checksum, a cut stream, none, one with a dictionary, of another method, of a larger window, and a header
-        // that fails its check.
+        // A wrong checksum; streams that are truncated, missing, or have a dictionary, another method, a
+        // larger window, or a header that fails its check.
         ("zlib stream: found corrupt data", element(n as u64, b'z', &adler), n),
         ("zlib stream: found corrupt data", element(n as u64, b'z', &stream[..stream.len() - 5]), n),
         ("zlib stream: found corrupt data", element(n as u64, b'z', b""), n),
@@ -99,8 +99,8 @@ fn memory_is_kept_for_the_next_element_unless_it_is_much() {
 
 #[test]
 fn a_stream_that_is_cut_is_an_error_even_if_zeros_are_missing() {
-    // Data whose checksum is 0. Its first sum, 1 and all bytes, is 65521 less 1 before the last byte; until
-    // then zeros take 1 from the second, the sum of the first.
+    // Data whose checksum is 0. Its first sum, 1 plus all bytes, is 65520 before the last byte; until then
+    // zeros subtract 1 from the second sum, that of the first sums.
     let mut zero = [vec![255; 256], vec![239]].concat();
     let second = libdeflater::adler32(&zero) >> 16;
     zero.resize(zero.len() + second as usize, 0);
@@ -132,7 +132,7 @@ fn a_strict_decoder_accepts_what_zlib_accepts_and_another_more() {
     let text = b"a rank, a communicator, a partition; ranks, communicators, partitions. ".repeat(4);
     let mut all = [kinds(300), kinds(700)].concat();
     all.push(("text", text));
-    // The symbol 285, for 258 bytes: a bit makes it 287, which is none.
+    // The symbol 285, for 258 bytes: changing a bit makes it the invalid 287.
     all.extend((1..9).map(|period: u8| ("period", (0..period).cycle().take(1200).collect())));
     for (kind, data) in all {
         for (encoder, level) in [(Encoder::Fast, 2), (Encoder::Zlib, 6)] {
@@ -150,7 +150,7 @@ fn a_strict_decoder_accepts_what_zlib_accepts_and_another_more() {
                 });
                 let zlib = zlib_accepts(&stream, n);
                 assert_eq!(strict.is_ok(), zlib, "{kind}, {encoder:?}, bit {bit}: {strict:?}");
-                // The checksum finds all others.
+                // The checksum detects all others.
                 assert!(any.as_ref().map_or(!zlib, |out| *out == data), "{kind}, {encoder:?}, bit {bit}");
                 let says_so = |error: &String| error.contains("RFC 1951 forbids");
                 assert!(zlib || any.is_err() || strict.as_ref().is_err_and(says_so), "{strict:?}");
@@ -169,7 +169,7 @@ fn a_level_beyond_9_is_an_argument_error() {
     assert!(ElementEncoder::new(Encoder::Fast, 10, LineBreak::Unix).is_err());
 }
 
-/// What takes each of the ways of the adaptive encoder, by name.
+/// Data for each of the adaptive encoder's ways, by name.
 fn kinds(bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
     let mut state = 1_u64;
     let mut random = || {
@@ -177,7 +177,7 @@ fn kinds(bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
         (state >> 48) as u16
     };
     let noise: Vec<u8> = (0..bytes).map(|_| random() as u8).collect();
-    // As the high bytes of numbers that vary in all bits.
+    // Like the high bytes of numbers that vary in all bits.
     let skewed = (0..bytes).map(|i| if i % 8 > 1 { random() as u8 } else { (random() % 5) as u8 });
     vec![
         ("skewed noise", skewed.collect()),
@@ -197,7 +197,7 @@ fn every_way_of_compressing_is_decoded_and_as_short_as_zlibs() {
             for level in [1, 2, 6, 9] {
                 let text = encode(Encoder::Fast, level, LineBreak::Unix, &data);
                 assert_eq!(decode(&text, bytes).unwrap(), data, "{kind} {bytes} {level}");
-                // zlib reads it, too, and so does everybody.
+                // zlib reads it, too, and so can everybody.
                 let mut raw = vec![0; base64::decoded_room(text.len())];
                 let n = base64::decode(&text, &mut raw).unwrap();
                 let mut found = Vec::with_capacity(bytes + 1);
@@ -227,7 +227,8 @@ fn words_that_come_again_nearby_are_found_though_longer_ones_do_not() {
     assert!(fast <= zlib + zlib / 16 && zlib < data.len(), "{fast} {zlib}");
 }
 
-/// Elements that libdeflate takes no part in. If these bytes change, so do those of files that users write: CHANGELOG.md says it.
+/// Elements that libdeflate does not compress. If these bytes change, so do those of users' files, which
+/// CHANGELOG.md must mention.
 #[test]
 fn the_bytes_of_short_elements_and_of_noise_stay() {
     let found = [1, 2, 3, 6, 7, 9].map(|level| {
@@ -260,7 +261,7 @@ fn an_estimate_is_not_more_than_it_takes_and_for_noise_not_much_less() {
     let noise = |bytes: usize| kinds(bytes)[3].1.clone();
     for bytes in [64, 256, 1000, 4096, 30_000] {
         let mut all = kinds(bytes);
-        // Noise that comes again near or far, and values of a dictionary.
+        // Noise that repeats near or far, and values of a dictionary.
         for period in [300, 1500, 2048, 3000, 5000] {
             all.push(("again", noise(period).iter().copied().cycle().take(bytes).collect()));
         }
@@ -274,7 +275,7 @@ fn an_estimate_is_not_more_than_it_takes_and_for_noise_not_much_less() {
         for (kind, data) in all {
             let encoded = encode(Encoder::Fast, 6, LineBreak::Unix, &data).len();
             let estimate = ElementEncoder::estimate(&data);
-            // What it gets wrong by a few percent is not taken for noise.
+            // Data that the estimate gets wrong by a few percent are not taken for noise.
             assert!(estimate <= encoded.max(bytes + bytes / 16), "{kind} {bytes}: {estimate} {encoded}");
             assert!(kind != "noise" || estimate > bytes + bytes / 8, "{bytes}: {estimate}");
         }
@@ -334,7 +335,7 @@ fn compress2(data: &[u8], level: u32) -> Vec<u8> {
     // SAFETY: compressBound has no preconditions.
     let mut length = unsafe { libz_sys::compressBound(data.len() as _) };
     let mut out = vec![0; length as usize];
-    // SAFETY: both buffers are as long as they are said to be.
+    // SAFETY: both buffers have the lengths that are passed.
     let status = unsafe {
         libz_sys::compress2(out.as_mut_ptr(), &mut length, data.as_ptr(), data.len() as _, level as i32)
     };

@@ -12,7 +12,7 @@ use scda_format::dataset::codecs::{Codecs, Step};
 use scda_format::padding::LineBreak;
 use std::io::Read;
 
-/// Calls with each place of the bytes, and the bytes with each other byte there.
+/// Calls with each position of the bytes, and with the bytes that have each other value there.
 fn with_each_byte(bytes: &[u8], mut call: impl FnMut(usize, &[u8])) {
     let mut changed = bytes.to_vec();
     for place in 0..bytes.len() {
@@ -24,7 +24,7 @@ fn with_each_byte(bytes: &[u8], mut call: impl FnMut(usize, &[u8])) {
     }
 }
 
-/// Calls with all sequences of up to `most` of these bytes.
+/// Calls with all sequences of at most `most` of these bytes.
 fn with_all(bytes: &[u8], most: usize, call: &mut impl FnMut(&[u8])) {
     fn longer(made: &mut Vec<u8>, bytes: &[u8], most: usize, call: &mut impl FnMut(&[u8])) {
         call(made);
@@ -39,7 +39,7 @@ fn with_all(bytes: &[u8], most: usize, call: &mut impl FnMut(&[u8])) {
     longer(&mut Vec::new(), bytes, most, call);
 }
 
-/// Frames of the C library: how many bytes of data each has, and the frame.
+/// Frames of the C library, each with the size of its data.
 fn frames() -> Vec<(usize, Vec<u8>)> {
     let all = std::fs::read("../../tests/vectors/blosc/frames.bin").unwrap();
     let (mut rest, mut frames) = (&all[..], Vec::new());
@@ -61,7 +61,7 @@ fn each_byte_of_a_frame_may_have_any_value() {
         with_each_byte(frame, |place, frame| {
             let is_data = decoder.decode(frame, &mut out).unwrap().is_ok();
             assert!(!is_data || BloscDecoder::data_bytes(frame) == Ok(*n as u64));
-            // The version, and how many bytes there are of data and of the frame.
+            // The version, and the sizes of the data and of the frame.
             assert!(!is_data || !matches!(place, 4..8 | 12..16) && (place > 0 || frame[0] == 1));
             *(if is_data { &mut accepted } else { &mut refused }) += 1;
         });
@@ -70,7 +70,7 @@ fn each_byte_of_a_frame_may_have_any_value() {
     assert!([0, 1, 3, 4].iter().all(|&format| formats[format] > 3) && accepted > 1000 && refused > 1000);
 }
 
-/// What a stream of BloscLZ adds to these bytes, as its rules say.
+/// What a stream of BloscLZ appends to these bytes, by the rules of the format.
 fn plain_blosclz(stream: &[u8], mut out: Vec<u8>) -> Option<Vec<u8>> {
     let mut bytes = stream.iter().map(|&byte| usize::from(byte));
     let Some(mut control) = bytes.next() else { return Some(out) };
@@ -106,13 +106,13 @@ fn plain_blosclz(stream: &[u8], mut out: Vec<u8>) -> Option<Vec<u8>> {
     }
 }
 
-/// After a stream that has made some bytes, as its rules say what these are, all short ones mean what the rules say.
+/// After a stream that has produced some bytes, compares the results of all short ones with the rules.
 fn all_streams_are_plain(before: &[u8], bytes: &[u8], most: usize) {
     let (mut accepted, mut refused) = (0, 0);
     let made = plain_blosclz(before, Vec::new()).unwrap();
     with_all(bytes, most, &mut |more| {
         let stream = [before, more].concat();
-        // Room for some more than they are, and for fewer.
+        // Memory for more bytes than there are, and for fewer.
         for room in [made.len() + 40, made.len() + 2] {
             let plain = plain_blosclz(more, made.clone()).filter(|plain| plain.len() <= room);
             let mut out = vec![0; room];
@@ -251,7 +251,7 @@ fn frames_of_snappy_are_read() {
     let (mut decoder, mut out) = (BloscDecoder::default(), vec![0; data.len()]);
     decoder.decode(&frame, &mut out).unwrap().unwrap();
     assert!(out == data);
-    // A stream that says another length, and one that is damaged.
+    // A stream with another length, and a damaged one.
     for (at, byte, expected) in [(24, 1, "found 1"), (frame.len() - 1, 255, "Snappy")] {
         let mut frame = frame.clone();
         frame[at] = byte;
