@@ -1,19 +1,18 @@
-//! System calls and MPI calls that signals may interrupt, or that move fewer bytes than requested.
+//! System calls and MPI calls that signals may interrupt, or that transfer fewer bytes than requested.
 
 use rustix::io::Errno;
 use scda_base::error::{Error, ErrorKind, Result};
 use std::ops::Range;
 
-/// The most bytes of one call: MPI counts with 32 bits, and Linux moves at most 2 GiB less a page.
+/// The most bytes of one call: MPI counts in 32 bits, and Linux transfers at most 2 GiB less a page.
 pub const MAX_CALL_BYTES: usize = 1 << 30;
 
-/// The result of a system call, which is made again as long as a signal interrupts it. An error is named by what
-/// the call is for.
+/// Makes a system call, and repeats it if a signal interrupts it. An error names the purpose of the call.
 pub fn system<T>(what: &str, call: impl FnMut() -> rustix::io::Result<T>) -> Result<T> {
     retry(call).map_err(|e| Error::io(what, e))
 }
 
-/// Makes a system call again as long as a signal interrupts it.
+/// Repeats a system call as long as a signal interrupts it.
 pub fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
     loop {
         match call() {
@@ -23,8 +22,8 @@ pub fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::
     }
 }
 
-/// Fills `buffer` from `offset` with calls of `read`, which returns how many bytes it has read. If it has read
-/// none, `size` tells whether the file ends there.
+/// Fills `buffer` from `offset` on with calls of `read`, which returns the number of bytes read. If that is
+/// 0, `size` tells whether the file ends there.
 pub fn read_all(
     call: &str,
     offset: u64,
@@ -54,8 +53,8 @@ pub fn read_all(
     Ok(())
 }
 
-/// Writes `bytes` at `offset` with calls of `write`, which returns how many bytes it has written. If it has
-/// written none, `full` tells whether the file system has no room for them.
+/// Writes `bytes` at `offset` with calls of `write`, which returns the number of bytes written. If that is 0,
+/// `full` tells whether the file system has no space for them.
 #[cfg(any(test, feature = "mpi"))]
 pub fn write_all(
     call: &str,
@@ -88,7 +87,7 @@ fn next(done: usize, length: usize) -> Range<usize> {
     done..length.min(done.saturating_add(MAX_CALL_BYTES))
 }
 
-/// A count of bytes that a call has moved: no more than it was asked to.
+/// Returns the number of bytes that a call transferred, unless it is more than requested.
 fn checked(call: &str, count: usize, asked: usize) -> Result<usize> {
     if count <= asked {
         return Ok(count);

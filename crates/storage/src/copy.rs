@@ -6,14 +6,15 @@ use super::posix::PosixFile;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::numbers::to_usize;
 
-/// The bytes that are copied at once where the system cannot copy by itself.
+/// The bytes that are copied at a time if the system cannot copy by itself.
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// Copies the `size` bytes of a file into an empty one. Where the file system can, both share their blocks, which takes
-/// no time; else the kernel copies, on some network file systems without a transfer; else this process does.
+/// Copies the `size` bytes of a file to an empty one. If the file system can, both share their blocks, which
+/// takes no time; otherwise the kernel copies, on some network file systems without a transfer; otherwise
+/// this process does.
 ///
 /// # Errors
-/// `FileInUse` if the file has another size in the meantime, and those of the file system.
+/// `FileInUse` if the size of the file changes meanwhile; those of the file system.
 pub fn copy(from: &mut PosixFile, to: &mut PosixFile, size: u64) -> Result<()> {
     if !to.clone_from(from) {
         let done = copy_in_kernel(from, to, size);
@@ -31,7 +32,7 @@ pub fn copy(from: &mut PosixFile, to: &mut PosixFile, size: u64) -> Result<()> {
     Ok(())
 }
 
-/// Copies as many bytes as the kernel copies without an error, and returns how many.
+/// Copies as many bytes as the kernel copies without an error, and returns their number.
 fn copy_in_kernel(from: &PosixFile, to: &PosixFile, size: u64) -> u64 {
     let mut done = 0;
     while done < size {

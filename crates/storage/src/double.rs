@@ -1,4 +1,4 @@
-//! A test double for files: it hands each access to a function.
+//! A test double for files, which passes each access to a function.
 
 use super::ParallelFile;
 use scda_base::error::Result;
@@ -6,14 +6,14 @@ use scda_base::error::Result;
 type WriteHook = dyn FnMut(u64, &[&[u8]]) -> Result<()> + Send;
 type ReadHook = dyn FnMut(u64, &mut [u8]) + Send;
 
-/// A file that is only written, or only read.
+/// A file that is only written or only read.
 pub struct Double {
     write: Box<WriteHook>,
     read: Box<ReadHook>,
 }
 
 impl Double {
-    /// Hands the offset and the pieces of each write to a function.
+    /// Passes the offset and the pieces of each write to a function.
     pub fn written(mut write: impl FnMut(u64, &[&[u8]]) + Send + 'static) -> Self {
         Self::failing(move |offset, pieces| {
             write(offset, pieces);
@@ -21,12 +21,12 @@ impl Double {
         })
     }
 
-    /// As [`Self::written`], with a function that may fail.
+    /// Like [`Self::written`], with a function that may fail.
     pub fn failing(write: impl FnMut(u64, &[&[u8]]) -> Result<()> + Send + 'static) -> Self {
         Self { write: Box::new(write), read: Box::new(|_, _| unreachable!("this file is only written")) }
     }
 
-    /// Has each read answered by a function.
+    /// Lets a function answer each read.
     pub fn read(read: impl FnMut(u64, &mut [u8]) + Send + 'static) -> Self {
         Self { write: Box::new(|_, _| unreachable!("this file is only read")), read: Box::new(read) }
     }

@@ -6,13 +6,13 @@ use scda_base::error::{Error, ErrorKind, Result};
 /// How often accesses fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Faults {
-    /// On average one access out of this many fails on each rank; with 1, every access.
+    /// On average, one access in this many fails on each rank; with 1, every access does.
     pub every: u64,
     /// The seed of the pseudo-random choice. The same seed gives the same faults.
     pub seed: u64,
 }
 
-/// A file of which some accesses fail.
+/// A file some of whose accesses fail.
 pub struct FaultyFile {
     file: Box<dyn ParallelFile>,
     every: u64,
@@ -61,7 +61,7 @@ impl ParallelFile for FaultyFile {
     }
 
     fn sync(&mut self) -> Result<()> {
-        // Collective: the ranks without a fault must not wait for this one.
+        // Sync is collective: ranks without a fault must not wait for this one.
         let fault = self.chance("sync");
         self.file.sync().and(fault)
     }

@@ -1,4 +1,4 @@
-//! Queries of the file system about a file, and operations on its name.
+//! Queries the file system about a file, and operates on its name.
 
 use super::calls::{retry, system};
 use super::descriptors;
@@ -9,12 +9,12 @@ use rustix::io::Errno;
 use scda_base::error::{Error, ErrorKind, Result, quote_path};
 use std::path::Path;
 
-/// What the library needs to know of a file.
+/// What the library needs to know about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// Size in bytes.
     pub size: u64,
-    /// The bytes that the file system likes to access at once: on a parallel one, a stripe or a block.
+    /// The preferred size of an access, in bytes: on a parallel file system, a stripe or a block.
     pub block_bytes: u64,
     /// A regular file: not a device, a pipe or a folder.
     pub is_regular: bool,
@@ -22,20 +22,20 @@ pub struct Status {
     pub is_folder: bool,
     /// A pipe or socket, which cannot be written at offsets.
     pub is_stream: bool,
-    /// Which file it is, under any of its names.
+    /// Identifies the file, whatever its name.
     pub identity: Identity,
     /// Permission bits.
     pub mode: u32,
-    /// User and group.
+    /// User and group IDs.
     pub owner: (u32, u32),
 }
 
-/// What all names of a file share, and no other file has.
+/// Identifies a file under all its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The device that the file is on.
     pub device: u64,
-    /// Its number there.
+    /// The inode number on that device.
     pub inode: u64,
 }
 
@@ -56,7 +56,7 @@ impl Status {
     }
 }
 
-/// What `stat` says of a path; `None` if nothing is there.
+/// The status of the file at a path; `None` if there is nothing.
 ///
 /// # Errors
 /// Those of the file system.
@@ -64,7 +64,7 @@ pub fn status(path: &Path) -> Result<Option<Status>> {
     found("stat", retry(|| rustix::fs::stat(path)))
 }
 
-/// As [`status`], but of a link itself, not of what it points to.
+/// Like [`status`], but of a link itself rather than its target.
 ///
 /// # Errors
 /// Those of the file system.
@@ -72,7 +72,7 @@ pub fn link_status(path: &Path) -> Result<Option<Status>> {
     found("lstat", retry(|| rustix::fs::lstat(path)))
 }
 
-/// What is there, if anything is.
+/// Turns the result of `stat` into a status, or `None` if there is nothing.
 fn found(call: &str, stat: rustix::io::Result<rustix::fs::Stat>) -> Result<Option<Status>> {
     match stat {
         Ok(stat) => Ok(Some(Status::new(&stat))),
@@ -81,27 +81,30 @@ fn found(call: &str, stat: rustix::io::Result<rustix::fs::Stat>) -> Result<Optio
     }
 }
 
-/// The name of Lustre, as [`FileSystem::name`] has it.
+/// The name of Lustre in [`FileSystem::name`].
 pub const LUSTRE: &str = "lustre";
 
-/// The kind of file system that a file is on.
+/// The file system of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSystem {
-    /// Its name, as `mount` has it; `None` if it is not known here.
+    /// Its name, as in `mount`; `None` if it is unknown.
     pub name: Option<&'static str>,
-    /// Whether every node sees at once what another has written, so that every rank may use `pwrite`. That holds for
-    /// file systems of one node and for parallel ones with POSIX semantics, and not for NFS. On an unknown file
-    /// system it is not relied on: [`Driver::Auto`](super::Driver::Auto) chooses MPI-IO there.
+    /// Whether every node sees at once what another one has written, so that every rank may use `pwrite`.
+    /// That holds for file systems of one node and for parallel ones with POSIX semantics, but not for NFS.
+    /// Unknown file systems are assumed not to be coherent: [`Driver::Auto`](super::Driver::Auto) uses MPI-IO
+    /// on them.
     pub is_coherent: bool,
-    /// Whether nodes write exactly the bytes of their programs as long as they have a lock, and see what others have brought to stable
-    /// storage when they look again: NFS. Then POSIX serves several nodes, too.
+    /// Whether nodes that hold a lock write exactly their program's bytes, and see what others have brought
+    /// to stable storage when they look again. This is the case on NFS, where POSIX then works on several
+    /// nodes, too.
     pub is_exact_by_locks: bool,
-    /// Each node has one of its own: what two nodes have under the same name are two files.
+    /// Whether each node has a file system of its own, so that the same name means different files on
+    /// different nodes.
     pub is_of_one_node: bool,
 }
 
 impl FileSystem {
-    /// That of a file, or of the folder where it will be.
+    /// The file system of a file, or of the folder in which it will be.
     ///
     /// # Errors
     /// Those of the file system.
@@ -111,7 +114,7 @@ impl FileSystem {
         found.map(|found| Self::known(&found)).map_err(|error| Error::io("statfs", error))
     }
 
-    /// That of an open file.
+    /// The file system of an open file.
     pub(super) fn of_open(file: impl AsFd) -> rustix::io::Result<Self> {
         retry(|| rustix::fs::fstatfs(file.as_fd())).map(|found| Self::known(&found))
     }
@@ -158,15 +161,15 @@ impl FileSystem {
     }
 }
 
-/// Opens the folder of a file, so that a network file system asks its server for what it remembers of the names there: a file of
-/// another node that this one has looked for in vain is found then, and one that was renamed is not taken for the one that has
-/// its name now.
+/// Opens the folder of a file, so that a network file system asks its server about the names there. Then a
+/// file that another node has created is found, even if this node has looked for it before, and a renamed
+/// file is not mistaken for the one that has its name now.
 pub fn look_again(path: &Path) {
-    // Where that fails, opening the file says why.
+    // If that fails, opening the file reports it.
     let _ = Folder::open(path);
 }
 
-/// The status of a file that is opened anew: only then do network file systems ask their server.
+/// The status of a file, which is opened for it: only then do network file systems ask their server.
 ///
 /// # Errors
 /// Those of the file system.
@@ -174,12 +177,12 @@ pub fn fresh_status(path: &Path) -> Result<Option<Status>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK;
     let opened =
         descriptors::open(path, flags, Mode::empty()).and_then(|file| retry(|| rustix::fs::fstat(&file)));
-    // A file may be written by those who may not read it.
+    // A file may be writable without being readable.
     opened.map_or_else(|_| status(path), |stat| Ok(Some(Status::new(&stat))))
 }
 
-/// Whether the file system, or the limit of this process for the length of files, has no room for these bytes of a
-/// file. `false` where that cannot be told: a quota is not seen.
+/// Whether there is no space for these bytes of a file, in the file system or within the process's limit on
+/// file size. `false` if that is unknown: quotas are not visible.
 #[cfg(feature = "mpi")]
 #[must_use]
 pub fn is_full(path: &Path, bytes: std::ops::Range<u64>) -> bool {
@@ -190,13 +193,13 @@ pub fn is_full(path: &Path, bytes: std::ops::Range<u64>) -> bool {
     free.is_some_and(|free| free < bytes.end - bytes.start) || limit.is_some_and(|limit| limit < bytes.end)
 }
 
-/// Gives a new file the permissions of the old one that it will replace, and its owner and group if the system allows
-/// that. If the group stays another one, it gets no permissions. Only the file of this identity is changed, also if its
-/// name has become a link.
+/// Gives a new file the permissions of the old one that it will replace, and its owner and group if the
+/// system allows. If the group cannot be set, it gets no permissions. Only the file with this identity is
+/// changed, even if its name has become a link.
 ///
 /// # Errors
-/// `FileInUse` if it is another file, and those of the file system, unless the file has these permissions anyhow: not
-/// every file system lets them be set.
+/// `FileInUse` if it is another file; those of the file system, unless the file has these permissions anyway:
+/// some file systems cannot set them.
 pub fn adopt(path: &Path, identity: Identity, old: &Status) -> Result<()> {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = descriptors::open(path, flags, Mode::empty());
@@ -221,13 +224,13 @@ pub fn adopt(path: &Path, identity: Identity, old: &Status) -> Result<()> {
     }
 }
 
-/// The error for a name that now belongs to another file, or to none, while the file is being written.
+/// The error for a file whose name, while it is being written, now belongs to another file or to none.
 pub(super) fn replaced(path: &Path) -> Error {
     Error::new(ErrorKind::FileInUse, format!("{}: it was removed or replaced", quote_path(path)))
 }
 
-/// Checks that a file may be written or, if it does not exist, created in its folder. An error has the system's own
-/// words.
+/// Checks that a file may be written or, if it does not exist, created in its folder. An error has the
+/// system's message.
 ///
 /// # Errors
 /// Those of the file system.
@@ -239,8 +242,8 @@ pub fn check_writable(path: &Path) -> Result<()> {
     system("creating in its folder", || rustix::fs::access(folder(path), needed))
 }
 
-/// Checks that a file that may be written may also be replaced. In a sticky folder such as `/tmp`, a user who owns
-/// neither the file nor the folder cannot rename another file over it.
+/// Checks that a file that may be written may also be replaced. In a sticky folder such as `/tmp`, a user who
+/// owns neither the file nor the folder cannot rename another file over it.
 ///
 /// # Errors
 /// `Access`, and those of the file system.
@@ -259,18 +262,18 @@ pub fn check_replaceable(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes what an earlier job left of an atomic write. Nothing to remove is no error.
+/// Removes what an earlier job has left of an atomic write, if anything.
 ///
 /// # Errors
 /// Those of the file system.
 pub fn remove_stale(part: &Path) -> Result<()> {
     remove(part).map_err(|e| Error::io("removing the remains of an earlier write", e))?;
-    // These are in nobody's way: Open MPI uses and removes them itself, on ranks of the same numbers.
+    // These do no harm: Open MPI uses and removes them itself on ranks with the same numbers.
     let _ = (0..).find(|&rank| !remove(&lock_test(part, rank)).unwrap_or(false));
     Ok(())
 }
 
-/// Removes a file. `false` if there is none.
+/// Removes a file. Returns `false` if there is none.
 ///
 /// # Errors
 /// Those of the file system.
@@ -290,7 +293,7 @@ pub fn sync_folder(path: &Path) -> Result<()> {
     Folder::open(path)?.sync()
 }
 
-/// The folder of a file, to be synced.
+/// The folder of a file, for syncing.
 pub(super) struct Folder(OwnedFd);
 
 impl Folder {
@@ -301,7 +304,7 @@ impl Folder {
 
     pub fn sync(&self) -> Result<()> {
         match retry(|| rustix::fs::fsync(&self.0)) {
-            // Some file systems cannot sync a folder, and have then nothing to sync.
+            // Some file systems cannot sync a folder, but then have nothing to sync.
             Ok(()) | Err(Errno::INVAL) => Ok(()),
             Err(e) => Err(Error::io("syncing the folder", e)),
         }

@@ -1,11 +1,14 @@
-//! A file that one rank of a node opens, and the others get from it: a job then asks a parallel file system once a node, not once a rank.
+//! Lets one rank of a node open a file and hand it to the others, so that a job makes one request to a
+//! parallel file system for each node rather than each rank.
 //!
-//! The ranks of a file know a number that no other job has. Each of them tries to take the name that is made of it, an abstract name of Unix
-//! sockets. The system gives it to one process of a node, which opens the file; the others connect to that one. When all ranks have met, it
-//! sends its descriptor to all that wait. Wherever that fails, a rank opens the file by itself: containers have names of their own, the
-//! queue of those who wait may be full, and a process may die.
+//! The ranks of a file know a number that no other job has, and try to bind a Unix socket to an abstract name
+//! made from it. The system gives the name to one process of a node, which opens the file; the others connect
+//! to it. Once all ranks have synchronized, it sends its descriptor to all that wait. If any of this fails, a
+//! rank opens the file itself: containers have separate names, the queue of waiting ranks may be full, and a
+//! process may die.
 //!
-//! The ranks of a node then have one open file: one lock, and errors of earlier writes that the system tells to one of them alone.
+//! The ranks of a node then share one open file: a single lock, and the errors of earlier writes, which the
+//! system reports to only one of them.
 
 use super::posix::PosixFile;
 use rustix::fd::OwnedFd;
@@ -13,24 +16,24 @@ use rustix::fd::OwnedFd;
 use socket as system;
 use std::hash::{BuildHasher as _, RandomState};
 
-/// A number that no other file has that is being opened.
+/// A number that no other file being opened has.
 pub fn number() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-/// What this rank does.
+/// How this rank opens the file.
 pub enum Handover {
-    /// It opens the file, for itself alone.
+    /// Only for itself.
     Alone,
-    /// It opens the file, and gives it to those who connect to this socket.
+    /// For itself and for those that connect to this socket.
     Gives(OwnedFd),
-    /// It gets the file from this socket.
+    /// By receiving it from this socket.
     Takes(OwnedFd),
 }
 
 impl Handover {
-    /// Finds who opens the file of this number for the ranks that pass the same `place`, which differs between nodes. The ranks must meet
-    /// between this and [`Self::give`] or [`Self::take`].
+    /// Determines who opens the file with this number for the ranks that pass the same `place`, which differs
+    /// between nodes. The ranks must synchronize between this call and [`Self::give`] or [`Self::take`].
     pub fn of(number: u64, place: u64) -> Self {
         system::meet(&format!("scda-{number:016x}-{place:016x}")).unwrap_or(Self::Alone)
     }
@@ -40,14 +43,14 @@ impl Handover {
         matches!(self, Self::Takes(_))
     }
 
-    /// Gives the file, which this rank has opened, to all that wait for it.
+    /// Sends the file, which this rank has opened, to all ranks that wait for it.
     pub fn give(self, file: &PosixFile) {
         if let Self::Gives(listener) = self {
             system::give(&listener, file);
         }
     }
 
-    /// The file that another rank has opened; `None` if it does not come.
+    /// The file that another rank has opened; `None` if it does not arrive.
     pub fn take(self) -> Option<PosixFile> {
         match self {
             Self::Takes(socket) => system::take(&socket).ok().flatten().map(PosixFile::taken),
@@ -56,7 +59,7 @@ impl Handover {
     }
 }
 
-/// Where there are no abstract names, each rank opens the file.
+/// Without abstract names, each rank opens the file.
 #[cfg(not(target_os = "linux"))]
 mod system {
     use super::{Handover, OwnedFd, PosixFile};
@@ -86,9 +89,9 @@ mod socket {
     use std::mem::MaybeUninit;
     use std::time::{Duration, Instant};
 
-    /// The ranks of a node that wait at the same time, if the system lets as many.
+    /// The most ranks of a node that can wait at the same time, if the system allows it.
     const MOST_WAITING: i32 = 4096;
-    /// How long a descriptor is waited for that is sent at once.
+    /// How long to wait for a descriptor, which is sent at once.
     const PATIENCE: Duration = Duration::from_secs(10);
 
     /// `None` if this rank cannot take part.
@@ -110,12 +113,12 @@ mod socket {
     fn connected(address: &SocketAddrUnix) -> Result<OwnedFd> {
         let socket = new_socket(SocketFlags::empty())?;
         set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
-        // Nobody leaves the queue before all ranks have met.
+        // No rank leaves the queue before all ranks have synchronized.
         set_socket_timeout(&socket, Timeout::Send, Some(Duration::from_millis(1)))?;
         let began = Instant::now();
         loop {
             match retry(|| connect(&socket, address)) {
-                // Who has taken the name does not listen yet.
+                // The rank that has the name is not listening yet.
                 Err(Errno::CONNREFUSED) if began.elapsed() < PATIENCE => {
                     std::thread::sleep(Duration::from_micros(100));
                 }
@@ -127,7 +130,7 @@ mod socket {
         }
     }
 
-    /// Whether a process of the same user is at the other end.
+    /// Whether the process at the other end belongs to the same user.
     fn is_trusted(socket: impl AsFd) -> bool {
         socket_peercred(socket).is_ok_and(|peer| peer.uid == rustix::process::geteuid())
     }
@@ -137,7 +140,7 @@ mod socket {
             && let Ok(socket) = descriptors::above_standard(socket)
         {
             if is_trusted(&socket) {
-                // Who does not get it opens the file.
+                // A rank that does not receive it opens the file itself.
                 let _ = send(&socket, file);
             }
         }
@@ -151,7 +154,7 @@ mod socket {
         retry(|| sendmsg(socket, &[IoSlice::new(&[1])], &mut message, SendFlags::NOSIGNAL)).map(drop)
     }
 
-    /// `None` if the other process gives none.
+    /// `None` if the other process sends no file.
     pub fn take(socket: &OwnedFd) -> Result<Option<OwnedFd>> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut message = RecvAncillaryBuffer::new(&mut space);
@@ -192,7 +195,7 @@ mod tests {
             let mut taken = other.take().unwrap();
             assert!(fcntl_getfd(&taken).unwrap().contains(FdFlags::CLOEXEC));
             taken.write_at(0, &[b"abc"]).unwrap();
-            // The lock stays until the rank that has it gives it back.
+            // The lock remains until the rank that holds it releases it.
             Box::new(taken).close().unwrap();
             let mut second = PosixFile::open(&path, OFlags::RDWR).unwrap();
             assert!(second.lock().is_err());
@@ -201,7 +204,7 @@ mod tests {
         Box::new(file).close().unwrap();
     }
 
-    /// Opens a file for its node, until it is killed: a process of the test below.
+    /// Opens a file for its node until it is killed: a process that the test below starts.
     #[test]
     fn a_process_that_opens_the_file() {
         if let Ok(number) = std::env::var("SCDA_NUMBER") {
@@ -233,7 +236,7 @@ mod tests {
         first.wait().unwrap();
         assert!(waiting.into_iter().all(|other| other.join().unwrap()));
         assert!(began.elapsed() < Duration::from_secs(5));
-        // Another rank may open it for the node, and a rank that cannot open it gives nothing.
+        // Another rank may then open it for the node. A rank that cannot open it sends nothing.
         assert!(!Handover::of(number, 0).takes());
         assert!(Handover::Alone.take().is_none());
     }

@@ -1,4 +1,4 @@
-//! Files that all ranks write and read at once, by one of two drivers.
+//! Files that all ranks write and read at the same time, by one of two drivers.
 #![cfg_attr(test, allow(clippy::cast_possible_truncation))] // test data
 
 mod calls;
@@ -28,28 +28,29 @@ pub mod timed;
 
 use scda_base::error::{Error, ErrorKind, Result};
 
-/// How the ranks reach the file. The bytes of the file are the same.
+/// How the ranks access the file. The bytes in the file are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Driver {
-    /// POSIX where all ranks are on one node, on file systems that are known to be coherent between nodes, on NFS, and
-    /// where there is no MPI; MPI-IO on others and when hints are given.
+    /// POSIX if all ranks are on one node, on file systems known to be coherent between nodes, on NFS, and
+    /// without MPI; otherwise, and if hints are given, MPI-IO.
     #[default]
     Auto,
     /// MPI-IO.
     MpiIo,
-    /// `pwrite` and `pread` by every rank.
+    /// `pwrite` and `pread` on every rank.
     Posix,
 }
 
 /// A file that is open on all ranks.
 ///
-/// Reading and writing are independent, not collective. A rank whose access fails then leaves no other waiting, and
-/// its counts are right; collective writes of Open MPI report success on a full disk. The accesses of this library
-/// are contiguous, so that collective buffering would gain nothing. The ranks agree on the outcome afterwards.
+/// Reading and writing are independent, not collective, so that a rank whose access fails leaves no other
+/// waiting, and counts are right; collective writes of Open MPI report success on a full disk. The accesses
+/// of this library are contiguous, so collective buffering would gain nothing. The ranks agree on the result
+/// afterwards.
 ///
-/// A file that is only read has no calls of its own to write, truncate and sync: they are `Internal` errors.
+/// For a file that is only read, writing, truncating and syncing are `Internal` errors by default.
 pub trait ParallelFile: Send {
-    /// Writes the pieces one after the other, beginning at `offset`. It is an error if not all is written.
+    /// Writes consecutive pieces from `offset` on. Writing only a part of them is an error.
     ///
     /// # Errors
     /// Those of the file system.
@@ -57,21 +58,21 @@ pub trait ParallelFile: Send {
         Err(read_only())
     }
 
-    /// Fills `buffer` from `offset`.
+    /// Fills `buffer` from `offset` on.
     ///
     /// # Errors
-    /// `ShortFile` if the file ends before, `Io` if it does not and yet no byte could be read, and those of
-    /// the file system.
+    /// `ShortFile` if the file ends before, `Io` if it does not end and yet no byte could be read, and those
+    /// of the file system.
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()>;
 
-    /// The bytes of the file now. Not collective.
+    /// The current size of the file. Not collective.
     ///
     /// # Errors
     /// Those of the file system.
     fn size(&mut self) -> Result<u64>;
 
-    /// Cuts the file to `length` bytes, which it has at least. Collective: every rank calls it, when none of them
-    /// writes.
+    /// Truncates the file to `length` bytes, at most its size. Collective: every rank calls it, while none of
+    /// them writes.
     ///
     /// # Errors
     /// Those of the file system.
@@ -79,7 +80,7 @@ pub trait ParallelFile: Send {
         Err(read_only())
     }
 
-    /// Brings what was written to stable storage. Collective.
+    /// Brings written data to stable storage. Collective.
     ///
     /// # Errors
     /// Those of the file system.
@@ -87,20 +88,20 @@ pub trait ParallelFile: Send {
         Err(read_only())
     }
 
-    /// Lets this rank read what other nodes have brought to stable storage, where the cache of its own node may hide that. Not
-    /// collective.
+    /// Lets this rank read what other nodes have brought to stable storage, even if the cache of its node
+    /// hides it. Not collective.
     fn look_again(&mut self) {}
 
     /// Closes the file. Collective.
     ///
     /// # Errors
-    /// Those that the file system reports only now.
+    /// Errors that the file system reports only now.
     fn close(self: Box<Self>) -> Result<()> {
         Ok(())
     }
 }
 
-/// The error of what changes a file that is only read.
+/// The error for changing a file that is only read.
 fn read_only() -> Error {
     Error::new(ErrorKind::Internal, "a file that is only read cannot be changed")
 }

@@ -1,5 +1,6 @@
-//! The lock that writers of a file hold. It covers bytes that no file has, so that it never conflicts with
-//! other locks: programs for HDF5 lock whole files by `flock`, and MPI-IO locks the bytes that it writes.
+//! The lock that programs hold while they write a file. It covers bytes beyond any file, so that it never
+//! conflicts with other locks: programs for HDF5 lock whole files with `flock`, and MPI-IO locks the bytes
+//! that it writes.
 //!
 //! Like `flock`, it belongs to the open file description: forked processes share it, closing another
 //! descriptor of the file does not release it, and two writers in one process exclude each other.
@@ -10,7 +11,8 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use scda_base::error::{Error, ErrorKind, Result};
 
-/// What of the lock is taken. A program that begins to write takes all of it; then each of its ranks has a part.
+/// The part of the lock to take. A program that begins to write takes all of it; then each of its ranks holds
+/// a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     /// All of it.
@@ -19,8 +21,9 @@ pub enum Share {
     OfRank(u32),
 }
 
-/// Takes a lock on a file that is open for writing, without waiting, and gives back what else was held of it, if any was (`holds`). Whether
-/// there is a lock: Lustre and NFS have some by their mount options. It is held until [`unlock`], or until nobody has the file open.
+/// Takes a lock on a file that is open for writing, without waiting, and releases other parts that were held
+/// (`holds`). Returns whether there is a lock: Lustre and NFS support them depending on mount options. It is
+/// held until [`unlock`], or until nobody has the file open.
 ///
 /// # Errors
 /// `FileInUse` if another program has it.
@@ -35,7 +38,7 @@ pub fn lock(file: impl AsFd, share: Share, holds: bool) -> Result<bool> {
     }
 }
 
-/// Gives the lock back, also on behalf of processes that were forked off.
+/// Releases the lock, including for forked processes.
 pub fn unlock(file: impl AsFd) {
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     if retry(|| bytes::set(&file, libc::F_UNLCK, 0..bytes::COUNT)).is_ok() {
@@ -44,9 +47,10 @@ pub fn unlock(file: impl AsFd) {
     let _ = retry(|| flock(&file, FlockOperation::Unlock));
 }
 
-/// Takes a lock for reading of a byte that no file has, which any number of programs may have. Linux's NFS writes whole pages where it
-/// takes those for its own, so that two nodes overwrite each other's bytes in a page; while any byte is locked on a node, that node
-/// writes the bytes of the program and no others. A lock for reading is in nobody's way who reads the file, also not of HDF5's `flock`.
+/// Takes a shared lock on a byte beyond any file, which any number of programs may hold. Linux's NFS client
+/// writes whole pages if it considers them its own, so that two nodes would overwrite each other's bytes in a
+/// page; while any byte is locked on a node, that node writes only the bytes of its program. A shared lock
+/// does not disturb readers of the file, including HDF5's `flock`.
 ///
 /// # Errors
 /// `Io` if it is refused.
@@ -62,8 +66,8 @@ pub fn write_exactly(file: impl AsFd) -> Result<()> {
     })
 }
 
-/// Takes such a lock and gives it back: then network file systems ask their server for what has changed. Where it is refused, they ask after
-/// some seconds.
+/// Takes such a lock and releases it, after which network file systems ask their server for changes. If the
+/// lock is refused, they ask after some seconds.
 pub fn ask_server(file: impl AsFd) {
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     for kind in [libc::F_RDLCK, libc::F_UNLCK] {
@@ -88,19 +92,19 @@ fn set(file: impl AsFd, share: Share, holds: bool) -> rustix::io::Result<()> {
     flock(file, how)
 }
 
-/// Locks of bytes that belong to an open file.
+/// Locks on bytes, which belong to an open file.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod bytes {
     use super::{AsFd, Errno, Share};
     use rustix::fd::AsRawFd as _;
     use std::ops::Range;
 
-    /// The first byte of the lock, and how many there are: one for each rank.
+    /// The first byte of the lock, and the number of bytes: one for each rank.
     const FIRST: i64 = 1 << 62;
     pub const COUNT: i64 = 1 << 32;
-    /// A byte before them that nobody has alone.
+    /// A byte before them that is only locked for sharing.
     pub const SHARED: Range<i64> = -1..0;
-    /// Another one.
+    /// Another such byte.
     pub const ASKED: Range<i64> = -2..-1;
 
     pub fn lock(file: impl AsFd, share: Share, holds: bool) -> rustix::io::Result<()> {
@@ -115,7 +119,7 @@ mod bytes {
         Ok(())
     }
 
-    /// Locks these bytes, or gives them back.
+    /// Locks or unlocks these bytes.
     #[allow(unsafe_code, clippy::cast_possible_truncation)] // no safe function has these locks; small numbers
     pub fn set(file: impl AsFd, kind: i32, range: Range<i64>) -> rustix::io::Result<()> {
         let mut lock = libc::flock {
@@ -125,7 +129,7 @@ mod bytes {
             l_len: range.end - range.start,
             l_pid: 0,
         };
-        // SAFETY: the descriptor is open as long as it is borrowed.
+        // SAFETY: the descriptor is open while it is borrowed.
         match unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_OFD_SETLK, &raw mut lock) } {
             -1 => Err(std::io::Error::last_os_error()
                 .raw_os_error()

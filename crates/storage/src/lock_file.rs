@@ -1,7 +1,7 @@
 //! Lock files, for file systems on which the file itself cannot be locked.
 //!
-//! On NFS, `flock` locks all bytes against other nodes: programs for HDF5 that read the file would wait for
-//! the job, and the job for them. So jobs lock another file beside it, which is removed when the lock is
+//! On NFS, `flock` locks all bytes against other nodes, so programs for HDF5 that read the file would wait
+//! for the job, and the job for them. So jobs lock another file next to it, which is removed when the lock is
 //! released.
 
 use super::ParallelFile;
@@ -13,23 +13,23 @@ use scda_base::error::{Error, ErrorKind, Result, quote_path};
 use scda_base::fork::Process;
 use std::path::{Path, PathBuf};
 
-/// How often the lock is tried to be taken while others give it back and remove the file.
+/// How often to try to take the lock while others release it and remove the file.
 const TRIES: usize = 100;
 
 /// A lock that this process holds until this is dropped.
 pub struct LockFile {
     file: Option<PosixFile>,
     path: PathBuf,
-    /// Whose lock it is: a child that was forked off leaves it alone.
+    /// The process that holds the lock: a forked child does not release it.
     process: Process,
 }
 
 impl LockFile {
-    /// Takes the lock of those who write `path`, without waiting. Where the file system has no locks, there is no protection,
-    /// and that is no error.
+    /// Takes the lock of the programs that write `path`, without waiting. On a file system without locks
+    /// there is no protection, which is not an error.
     ///
     /// # Errors
-    /// `FileInUse` if somebody else has it, and those of the file system.
+    /// `FileInUse` if another program holds it; those of the file system.
     pub fn take(path: &Path) -> Result<Self> {
         let path = lock_path(path);
         let named = |error: Error| {
@@ -43,7 +43,7 @@ impl LockFile {
             let opened = PosixFile::open(&path, flags).and_then(PosixFile::regular);
             let mut file = opened.map_err(named)?;
             file.lock()?;
-            // Who had the lock may have removed the file after it was opened here.
+            // The previous holder may have removed the file after it was opened here.
             let mine = file.status().ok().map(|status| status.identity);
             if mine.is_some() && fresh_status(&path)?.map(|status| status.identity) == mine {
                 return Ok(Self { file: Some(file), path, process: Process::this() });
@@ -56,7 +56,7 @@ impl LockFile {
 impl Drop for LockFile {
     fn drop(&mut self) {
         let Some(file) = self.file.take().filter(|_| self.process.is_this()) else { return };
-        // As long as the lock is held, nobody else takes a file of this name for it.
+        // While the lock is held, nobody else uses a file of this name for it.
         let found = link_status(&self.path).ok().flatten().map(|status| status.identity);
         if found.is_some() && found == file.status().ok().map(|status| status.identity) {
             let _ = remove(&self.path);
@@ -81,7 +81,7 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::FileInUse);
         }
         drop(lock);
-        // What a killed job has left is in nobody's way.
+        // A file that a killed job has left does no harm.
         std::fs::write(lock_path(&path), "").unwrap();
         drop(LockFile::take(&path).unwrap());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);

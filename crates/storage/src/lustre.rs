@@ -1,8 +1,10 @@
-//! Lustre from user space: the layout of a new file, the stripes of one that exists, and group locks, by the requests that every client
-//! of Lustre takes. liblustreapi is not needed, and files on other file systems are never asked.
+//! Lustre from user space: the layout of a new file, the stripes of an existing one, and group locks, through
+//! requests that every client of Lustre supports. liblustreapi is not needed, and files on other file systems
+//! are never asked.
 //!
-//! Sources: Lustre's user-space interface (`lustre_user.h`), the manual pages `lfs-setstripe` and `llapi_group_lock`. Each request may
-//! be refused, by an old server, a quota or a user who may not: then the file has the layout of its folder, and ranks lock extents.
+//! Sources: Lustre's user-space interface (`lustre_user.h`), and the manual pages `lfs-setstripe` and
+//! `llapi_group_lock`. Any request may be refused, for example by an old server, because of a quota, or for
+//! lack of permission; then the file has the layout of its folder, and ranks lock extents.
 
 use super::calls::retry;
 use super::descriptors;
@@ -15,7 +17,7 @@ use rustix::ioctl::{IntegerSetter, Opcode, Setter, Updater, ioctl, opcode};
 use scda_base::environment::MAX_STRIPES;
 use std::path::{Path, PathBuf};
 
-/// The file gets no objects before a layout is set, or before it is opened again without this flag.
+/// The file gets no objects until a layout is set, or until it is opened again without this flag.
 const DELAY_CREATE: u32 = 0o100_000_000 | 0x2000 | 0x100; // also O_ASYNC and O_NOCTTY, together
 const SET_STRIPE: Opcode = opcode::write::<libc::c_long>(b'f', 154);
 const GET_STRIPE: Opcode = opcode::write::<libc::c_long>(b'f', 155);
@@ -27,49 +29,51 @@ const MAGIC_V1: u32 = 0x0BD1_0BD0;
 const MAGIC_V3: u32 = 0x0BD3_0BD0;
 const MAGIC_COMPOSITE: u32 = 0x0BD6_0BD0;
 const PATTERN_RAID0: u32 = 1;
-/// One server may have several stripes of a file (from Lustre 2.13 on).
+/// A server may have several stripes of a file (since Lustre 2.13).
 const PATTERN_OVERSTRIPED: u32 = 0x200;
 
-/// The bytes of a layout without the list of its objects, of the header of a composite one, and of an entry in it.
+/// The sizes of a layout without its list of objects, of the header of a composite layout, and of an entry in
+/// it.
 const PLAIN_BYTES: usize = 32;
 const COMPOSITE_BYTES: usize = 32;
 const ENTRY_BYTES: usize = 48;
-/// The most bytes of a layout: those of an extended attribute of Linux.
+/// The largest layout: the limit of Linux's extended attributes.
 const MOST_BYTES: usize = 64 << 10;
 
-/// Stripes are multiples of this number of bytes (`LOV_MIN_STRIPE_SIZE`).
+/// Stripe sizes are multiples of this number of bytes (`LOV_MIN_STRIPE_SIZE`).
 const STRIPE_UNIT: u64 = 64 << 10;
-/// The bytes of a stripe of the layouts that the library chooses.
+/// The stripe size of layouts that the library chooses.
 const STRIPE_BYTES: u64 = 4 << 20;
 
-/// The group of all ranks of a job. What matters is that it is not 0, and the same for all that write one file.
+/// The group of all ranks of a job. It must not be 0, and must be the same for all that write a file.
 const GROUP: usize = 0x5CDA;
 
-/// So many objects for each node that writes: one server is slower than a node (docs/model.md).
+/// The stripes for each node that writes: one server is slower than a node (docs/model.md).
 const STRIPES_PER_NODE: u64 = 2;
 
 /// The layout of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The number of stripes, at most [`MAX_STRIPES`]. Lustre takes fewer if there are not so many servers.
+    /// The number of stripes, at most [`MAX_STRIPES`]. Lustre uses fewer if it has not enough servers.
     pub count: u64,
-    /// The bytes of a stripe; 0: as the file system has them.
+    /// The stripe size in bytes; 0: the default of the file system.
     pub bytes: u64,
-    /// A server may have several of the stripes, if Lustre is new enough.
+    /// Whether a server may have several of the stripes, if Lustre is new enough.
     pub may_overstripe: bool,
 }
 
-/// What a user wants of a new file.
+/// What the user requests for a new file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LayoutRequest {
     /// The number of stripes; 0: the library decides.
     pub count: u64,
-    /// The bytes of a stripe; 0: the library decides.
+    /// The stripe size in bytes; 0: the library decides.
     pub bytes: u64,
 }
 
-/// The layout for a new file that this number of nodes writes. `None`: that of its folder. Only where neither the folder nor the file
-/// system has a layout that somebody chose does the library choose one, for files that several nodes write.
+/// The layout for a new file that this many nodes write; `None`: that of its folder. The library chooses one
+/// only for files that several nodes write, and only if neither the folder nor the file system has a layout
+/// that somebody chose.
 #[must_use]
 pub fn layout_for(path: &Path, nodes: u64, wanted: LayoutRequest) -> Option<Layout> {
     let path = target_path(path);
@@ -78,7 +82,7 @@ pub fn layout_for(path: &Path, nodes: u64, wanted: LayoutRequest) -> Option<Layo
 }
 
 fn choose(nodes: u64, wanted: LayoutRequest, is_chosen: impl FnOnce() -> bool) -> Option<Layout> {
-    // Lustre refuses others.
+    // Lustre rejects other sizes.
     let is_valid = wanted.bytes > 0 && wanted.bytes.is_multiple_of(STRIPE_UNIT) && wanted.bytes < 1 << 32;
     let bytes = if is_valid { wanted.bytes } else { STRIPE_BYTES };
     let (count, may_overstripe) = match wanted.count {
@@ -89,8 +93,9 @@ fn choose(nodes: u64, wanted: LayoutRequest, is_chosen: impl FnOnce() -> bool) -
     Some(Layout { count: count.min(MAX_STRIPES), bytes, may_overstripe })
 }
 
-/// Whether somebody chose the layout that files in this folder get: for the folder; or for the file system, whose default is that of its
-/// uppermost folder, a composite one or one of more stripes than one.
+/// Whether somebody chose the layout for files in this folder: by setting it for the folder, or as the
+/// default of the file system. The latter is that of its root folder, and counts if it is composite or has
+/// more than one stripe.
 fn is_chosen(folder: &Path) -> bool {
     let Some(root) = uppermost(folder) else { return true };
     let found = default_of(&root);
@@ -98,7 +103,7 @@ fn is_chosen(folder: &Path) -> bool {
     is_of_system || root != folder && default_of(folder).is_some()
 }
 
-/// The uppermost folder of the file system that this folder is on.
+/// The root folder of the file system that contains this folder.
 fn uppermost(folder: &Path) -> Option<PathBuf> {
     let folder = std::fs::canonicalize(folder).ok()?;
     let device = |path: &Path| rustix::fs::stat(path).ok().map(|stat| stat.st_dev);
@@ -106,7 +111,7 @@ fn uppermost(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().take_while(|path| device(path) == Some(own)).last().map(Path::to_owned)
 }
 
-/// The layout that was set for new files in a folder. What cannot be read counts as set.
+/// The layout that was set for new files in a folder. If it cannot be read, it counts as set.
 fn default_of(folder: &Path) -> Option<StoredLayout> {
     let unknown = StoredLayout { bytes: 0, count: 0, is_composite: true };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
@@ -117,7 +122,7 @@ fn default_of(folder: &Path) -> Option<StoredLayout> {
     }
 }
 
-/// What is known of a layout.
+/// The known properties of a layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct StoredLayout {
     bytes: u64,
@@ -126,11 +131,11 @@ struct StoredLayout {
 }
 
 impl StoredLayout {
-    /// `None` for a kind that is not known.
+    /// `None` for an unknown kind of layout.
     fn of_bytes(bytes: &[u8]) -> Option<Self> {
         match number(bytes, 0, 4)? {
             magic if magic == u64::from(MAGIC_COMPOSITE) => {
-                // The last component has the end of the file, and so most of a large one.
+                // The last component covers the end of the file, and so most of a large one.
                 let entries = usize::try_from(number(bytes, 14, 2)?).ok()?;
                 let last = COMPOSITE_BYTES + entries.checked_sub(1)? * ENTRY_BYTES;
                 let at = usize::try_from(number(bytes, last + 24, 4)?).ok()?;
@@ -150,7 +155,7 @@ impl StoredLayout {
     }
 }
 
-/// The number of so many bytes at this place, in the byte order of the machine.
+/// The number of `length` bytes at this offset, in the machine's byte order.
 fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
     let found = bytes.get(at..at.checked_add(length)?)?;
     let digit = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
@@ -161,10 +166,11 @@ fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
     })
 }
 
-/// Creates a file that must not exist, also not as a link, with this mode less the umask and, if Lustre takes it, this layout.
+/// Creates a file that must not exist, not even as a link, with this mode less the bits of the umask and, if
+/// Lustre accepts it, this layout.
 ///
 /// # Errors
-/// Those of `open`: after an error there is no new file.
+/// Those of `open`. After an error there is no new file.
 pub(super) fn create_new(path: &Path, mode: Mode, layout: Layout) -> Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW;
     let delayed = OFlags::from_bits_retain(DELAY_CREATE);
@@ -173,7 +179,7 @@ pub(super) fn create_new(path: &Path, mode: Mode, layout: Layout) -> Result<Owne
     if patterns.iter().any(|pattern| set_layout(&file, layout, PATTERN_RAID0 | pattern).is_ok()) {
         return Ok(file);
     }
-    // Opened again, the file gets the layout of its folder.
+    // When it is opened again, the file gets the layout of its folder.
     drop(file);
     descriptors::open(path, flags, Mode::empty())
 }
@@ -186,13 +192,14 @@ fn set_layout(file: &OwnedFd, layout: Layout, pattern: u32) -> Result<()> {
     bytes[24..28].copy_from_slice(&(layout.bytes as u32).to_ne_bytes());
     bytes[28..30].copy_from_slice(&(layout.count as u16).to_ne_bytes());
     bytes[30..].copy_from_slice(&u16::MAX.to_ne_bytes()); // any server comes first
-    // SAFETY: Lustre reads a layout of this kind, which has `PLAIN_BYTES`, at the address that it gets, and writes nothing there.
+    // SAFETY: Lustre reads a layout of this kind, which has `PLAIN_BYTES`, at the address that it gets, and
+    // writes nothing there.
     let request = unsafe { Setter::<SET_STRIPE, _>::new(bytes) };
     // SAFETY: as above.
     unsafe { ioctl(file, request) }
 }
 
-/// `None` for a kind of layout that is not known.
+/// `None` for an unknown kind of layout.
 fn layout_of(file: impl AsFd) -> Result<Option<StoredLayout>> {
     let mut bytes = Box::new([0; MOST_BYTES]);
     bytes[..4].copy_from_slice(&MAGIC_V3.to_ne_bytes()); // also those of pools
@@ -203,26 +210,27 @@ fn layout_of(file: impl AsFd) -> Result<Option<StoredLayout>> {
     Ok(StoredLayout::of_bytes(&*bytes))
 }
 
-/// The bytes of a stripe of an open file. `None` if it is on another file system, or they are not known.
+/// The stripe size of an open file; `None` on other file systems, or if it is unknown.
 pub(super) fn stripe_bytes(file: &OwnedFd) -> Option<u64> {
     let is_lustre = FileSystem::of_open(file).is_ok_and(|system| system.name == Some(LUSTRE));
     let found = if is_lustre { layout_of(file).ok().flatten() } else { None };
     found.map(|found| found.bytes).filter(|bytes| *bytes > 0)
 }
 
-/// Takes the lock of the group, by which ranks that write different bytes do not wait for one another's locks. Everybody else who reads or
-/// writes the file waits until it is given back, at the latest when the file is closed. `false` if it was refused.
+/// Takes the group lock, with which ranks that write different bytes do not wait for each other's locks.
+/// Everybody else who accesses the file waits until it is released, at the latest when the file is closed.
+/// Returns `false` if it is refused.
 pub(super) fn lock_group(file: &OwnedFd) -> bool {
     for_group::<GROUP_LOCK>(file).is_ok()
 }
 
-/// Gives that lock back.
+/// Releases the group lock.
 pub(super) fn unlock_group(file: &OwnedFd) {
     let _ = for_group::<GROUP_UNLOCK>(file);
 }
 
 fn for_group<const REQUEST: Opcode>(file: &OwnedFd) -> Result<()> {
-    // The lock is waited for, and a signal may come meanwhile.
+    // The call waits for the lock, and a signal may interrupt it.
     retry(|| {
         // SAFETY: these requests take a number, and no address.
         let request = unsafe { IntegerSetter::<REQUEST>::new_usize(GROUP) };

@@ -1,9 +1,9 @@
 //! The MPI-IO driver: independent accesses with explicit offsets.
 //!
-//! What to expect of it (measured with Open MPI 4.1 and MPICH): counts have 32 bits, so long accesses go in
-//! steps; Open MPI reports success for accesses that a full device or a signal cut short, so the count decides;
-//! opening for writing does not truncate; Open MPI makes `MPI_File_get_size` collective, so the size is what
-//! `stat` says.
+//! Peculiarities (measured with Open MPI 4.1 and MPICH): counts have 32 bits, so long accesses are divided;
+//! Open MPI reports success for accesses that a full device or a signal cut short, so the count decides;
+//! opening for writing does not truncate; Open MPI makes `MPI_File_get_size` collective, so the size comes
+//! from `stat`.
 
 use super::calls::{read_all, write_all};
 use super::descriptors::DescriptorGuard;
@@ -17,15 +17,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Pieces that together are no longer than this are copied into one call.
+/// Pieces that together have at most this many bytes are copied to be written by one call.
 const COPY_BYTES: usize = 1 << 20;
 
 /// Hints for MPI-IO; by default there are none.
 #[derive(Clone, Copy, Debug)]
 pub struct Hints(sys::Handle);
 
-// SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
-// library uses none from two threads at once.
+// SAFETY: MPI lets any thread use a handle, within the level of thread support that the program requested,
+// and the library uses none from two threads at once.
 unsafe impl Send for Hints {}
 // SAFETY: as above; a shared reference only copies the handle.
 unsafe impl Sync for Hints {}
@@ -46,7 +46,7 @@ impl Hints {
         Self(info.into())
     }
 
-    /// Whether there are none.
+    /// Whether there are no hints.
     #[must_use]
     pub fn is_none(&self) -> bool {
         [MpiHandle::NONE, sys::info_null()].contains(&self.0)
@@ -54,8 +54,8 @@ impl Hints {
 }
 
 impl Hints {
-    /// The hints that MPI-IO says are in effect for a file that exists, by name, when this library opens it with
-    /// no others. Collective over `comm`.
+    /// The hints that MPI-IO reports as in effect, by name, when this library opens an existing file without
+    /// other hints. Collective over `comm`.
     ///
     /// # Errors
     /// Those of the file system and of MPI.
@@ -71,20 +71,20 @@ impl Hints {
     }
 }
 
-/// Hints that hold unless the user sets them. Every access is contiguous, so ROMIO's data sieving gains nothing, and it
-/// locks the file, which some file systems refuse.
+/// Hints that are set unless the user sets them. Every access is contiguous, so ROMIO's data sieving gains
+/// nothing, and it locks the file, which some file systems refuse.
 const DEFAULT_HINTS: [(&CStr, &CStr); 2] = [(c"romio_ds_write", c"disable"), (c"romio_ds_read", c"disable")];
-/// Hints of the same meaning: ROMIO's and the standard's name, and that of Open MPI up to 4.
+/// Hints with the same meaning: the name in ROMIO and the standard, and that in Open MPI up to 4.
 const ALIASES: [[&CStr; 2]; 2] = [[c"striping_unit", c"stripe_size"], [c"striping_factor", c"stripe_width"]];
 /// More than the longest value of a hint.
 const VALUE_BYTES: usize = 4096;
 
-/// The user's hints, completed with those that hold by default.
+/// The user's hints, completed by the defaults.
 pub struct CompleteHints(sys::Handle);
 
 impl Drop for CompleteHints {
     fn drop(&mut self) {
-        // SAFETY: `complete` or `MpiFile::hints` had MPI make this handle for us; nothing uses it after this.
+        // SAFETY: MPI created this handle for `complete` or `MpiFile::hints`; nothing uses it after this.
         let _ = unsafe { sys::MPI_Info_free(&raw mut self.0) };
     }
 }
@@ -99,7 +99,7 @@ pub fn complete(hints: Hints) -> Result<CompleteHints> {
         // SAFETY: writes one handle.
         check("MPI_Info_create", unsafe { sys::MPI_Info_create(&raw mut info) })?;
     } else {
-        // SAFETY: whoever made these hints promised a valid handle (`Hints::from_raw`); writes one handle.
+        // SAFETY: the creator of these hints promised a valid handle (`Hints::from_raw`); writes one handle.
         check("MPI_Info_dup", unsafe { sys::MPI_Info_dup(hints.0, &raw mut info) })?;
     }
     let info = CompleteHints(info);
@@ -122,8 +122,8 @@ pub fn complete(hints: Hints) -> Result<CompleteHints> {
 fn get(info: sys::Handle, key: &CStr) -> Result<Option<CString>> {
     let mut value = [0_u8; VALUE_BYTES];
     let mut is_set = 0;
-    // SAFETY: the handle is that of a `CompleteHints`, which MPI made and only its drop frees; the key is a C string, and
-    // the value has room for the length said and a NUL.
+    // SAFETY: the handle belongs to a `CompleteHints`, which MPI created and only its drop frees; the key is
+    // a C string, and the value has room for the given length and a NUL.
     let status = unsafe {
         sys::MPI_Info_get(
             info,
@@ -139,38 +139,40 @@ fn get(info: sys::Handle, key: &CStr) -> Result<Option<CString>> {
 }
 
 fn set(info: sys::Handle, key: &CStr, value: &CStr) -> Result<()> {
-    // SAFETY: the handle is that of a `CompleteHints`, which MPI made and only its drop frees; both are C strings.
+    // SAFETY: the handle belongs to a `CompleteHints`, which MPI created and only its drop frees; both are C
+    // strings.
     check("MPI_Info_set", unsafe { sys::MPI_Info_set(info, key.as_ptr(), value.as_ptr()) })
 }
 
 /// The purpose of opening a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reading a file that exists.
+    /// Reading an existing file.
     Read,
-    /// Reading and writing a file that exists.
+    /// Reading and writing an existing file.
     ReadWrite,
     /// Creating a file that must not exist.
     Create,
 }
 
-/// The name of a file as MPI-IO takes it, so that it opens this file and no other.
+/// The name of a file in the form with which MPI-IO opens this file and no other.
 pub struct MpiName {
     name: CString,
-    /// Its name in the file system.
+    /// The path of the file in the file system.
     real: PathBuf,
 }
 
 impl MpiName {
-    /// `real` is the name in the file system, `prefix` what the program has put before it to choose a driver of ROMIO, and `ranks`
-    /// how many open it together.
+    /// `real` is the path in the file system, `prefix` what the program has put before it to choose a driver
+    /// of ROMIO, and `ranks` the number of ranks that open it together.
     ///
     /// # Errors
-    /// `Argument` for a name that Open MPI's own MPI-IO cannot take: longer ones overflow its buffers.
+    /// `Argument` for a name that would overflow the buffers of Open MPI's own MPI-IO.
     pub fn new(real: &Path, prefix: &OsStr, ranks: usize) -> Result<Self> {
         let has_colon = real.as_os_str().as_bytes().contains(&b':');
         let prefix = match prefix.as_bytes() {
-            // ROMIO takes what precedes the first colon of any name for one of its drivers. This one stands for the name itself.
+            // ROMIO takes what precedes the first colon of any name for one of its drivers. This prefix
+            // stands for the plain name.
             b"" if has_colon && is_romio() => match file_system::FileSystem::of(real) {
                 Ok(system) if system.name == Some("nfs") => b"nfs:".to_vec(),
                 _ => b"ufs:".to_vec(),
@@ -194,18 +196,19 @@ impl MpiName {
 
 /// Open MPI's own MPI-IO (OMPIO) writes the path, ".locktest.", the number of the rank and NUL into a buffer of 256 bytes.
 const MOST_PATH_BYTES: usize = 256 - 11;
-/// It makes files of its own whose names are this one and up to 24 bytes more.
+/// It creates files of its own, with this name and up to 24 more bytes.
 const MOST_NAME_BYTES: usize = 231;
 
-/// Whether MPI-IO is ROMIO, which removes prefixes from names. Open MPI does not tell which one it uses; so this is tried. Not
-/// collective.
+/// Whether MPI-IO is ROMIO, which removes prefixes from names. Open MPI does not report which one it uses, so
+/// this is tested. Not collective.
 pub fn is_romio() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     *FOUND.get_or_init(|| {
         let mut file = sys::file_null();
         let mode = numbers::MODE_RDONLY.get();
         let _occupied = DescriptorGuard::take();
-        // SAFETY: any MPI has this communicator and this info object; the path is a C string; writes one handle.
+        // SAFETY: every MPI has this communicator and this info object; the path is a C string; writes one
+        // handle.
         let status = unsafe {
             sys::MPI_File_open(
                 sys::comm_self(),
@@ -227,12 +230,12 @@ pub fn is_romio() -> bool {
 /// An MPI file handle of this rank.
 pub struct MpiFile {
     file: sys::File,
-    /// Its name in the file system.
+    /// The path of the file in the file system.
     path: PathBuf,
 }
 
-// SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
-// library uses none from two threads at once.
+// SAFETY: MPI lets any thread use a handle, within the level of thread support that the program requested,
+// and the library uses none from two threads at once.
 unsafe impl Send for MpiFile {}
 
 /// The kind of an MPI error of file access.
@@ -244,7 +247,7 @@ fn kind(code: c_int) -> ErrorKind {
     known.unwrap_or(ErrorKind::Io)
 }
 
-/// An error if MPI is finalised: it ends the program that calls it then.
+/// Returns an error if MPI is finalised: a call would then end the program.
 fn check_running(what: &str) -> Result<()> {
     if is_running() { Ok(()) } else { Err(Error::usage(format!("{what}: MPI is finalised already"))) }
 }
@@ -254,7 +257,7 @@ fn check(call: &str, code: c_int) -> Result<()> {
         return Ok(());
     }
     let message = mpi_message(code);
-    // ROMIO has one class for most failures, but puts the system's words into the text.
+    // ROMIO uses one class for most failures, but its text includes the system's message.
     let kind = match kind(code) {
         ErrorKind::Io => ErrorKind::of_text(&message),
         kind => kind,
@@ -262,7 +265,7 @@ fn check(call: &str, code: c_int) -> Result<()> {
     Err(Error::new(kind, format!("{call}: {message}")))
 }
 
-/// An offset of the file, at most 63 bits, as MPI has it.
+/// A file offset of at most 63 bits as MPI's type.
 fn mpi_offset(offset: u64) -> Result<i64> {
     i64::try_from(offset).map_err(|_| Error::range(format!("offset {offset} exceeds 63 bits")))
 }
@@ -280,18 +283,19 @@ impl MpiFile {
         let Some(comm) = comm else {
             return (None, Err(Error::argument("driver: MPI-IO needs MPI, which is not there")));
         };
-        // `Mpi` holds a handle that MPI made and only its drop frees.
+        // `Mpi` holds a handle that MPI created and only its drop frees.
         Self::open_over(comm.handle(), name, access, hints)
     }
 
-    /// Creates a file, with the hints that only MPI-IO understands. Not collective.
+    /// Creates a file, with hints that only MPI-IO understands. Not collective.
     ///
     /// # Errors
-    /// `FileExists` if there is one of this name, and others of the file system and of MPI.
+    /// `FileExists` if there is one with this name; others of the file system and of MPI.
     pub fn create(name: &MpiName, hints: &CompleteHints) -> Result<()> {
         let (file, created) = Self::open_over(sys::comm_self(), name, Access::Create, hints);
         let created = created.and(file.map_or(Ok(()), |file| Box::new(file).close()));
-        // ROMIO may create the file and then fail to open it. What is there for another reason is `FileExists`, or has bytes.
+        // ROMIO may create the file and then fail to open it. Any other file there gives `FileExists`, or is
+        // not empty.
         if created.as_ref().is_err_and(|error| error.kind() != ErrorKind::FileExists)
             && file_system::link_status(&name.real).is_ok_and(|status| status.is_some_and(|s| s.size == 0))
         {
@@ -315,16 +319,16 @@ impl MpiFile {
         };
         let mut file = sys::file_null();
         let _occupied = DescriptorGuard::take();
-        // SAFETY: the callers' communicator is valid, and `CompleteHints` holds a handle that MPI made and only its drop frees; the
-        // name is a C string; writes one handle.
+        // SAFETY: the callers' communicator is valid, and `CompleteHints` holds a handle that MPI created and
+        // only its drop frees; the name is a C string; writes one handle.
         let status = unsafe { sys::MPI_File_open(comm, name.name.as_ptr(), mode, hints.0, &raw mut file) };
         let opened = check("MPI_File_open", status);
-        // MPICH 5.0.2 leaves NULL by the ABI of MPI 5, which is no handle.
+        // MPICH 5.0.2 leaves NULL with the ABI of MPI 5, which is not a handle.
         if file == sys::file_null() || file.is_null() {
             return (None, opened);
         }
-        // The default for files, unless the program has changed that: if this fails, nothing is lost.
-        // SAFETY: MPI has just opened the file.
+        // SAFETY: MPI has just opened the file. Failure does no harm: this is the default for files, unless
+        // the program has changed it.
         let _ = unsafe { sys::MPI_File_set_errhandler(file, sys::errors_return()) };
         (Some(Self { file, path: name.real.clone() }), opened)
     }
@@ -332,16 +336,18 @@ impl MpiFile {
     /// The hints in effect, by name.
     fn hints(&self) -> Result<Vec<(String, String)>> {
         let mut info = sys::info_null();
-        // SAFETY: an `MpiFile` is open until `close` consumes it; writes one handle, which is ours.
+        // SAFETY: an `MpiFile` is open until `close` consumes it; writes one handle, which this function
+        // owns.
         check("MPI_File_get_info", unsafe { sys::MPI_File_get_info(self.file, &raw mut info) })?;
         let info = CompleteHints(info);
         let mut count = 0;
-        // SAFETY: MPI has just made this handle; writes one int.
+        // SAFETY: MPI has just created this handle; writes one int.
         check("MPI_Info_get_nkeys", unsafe { sys::MPI_Info_get_nkeys(info.0, &raw mut count) })?;
         let mut hints = Vec::new();
         for index in 0..count {
             let mut key = [0_u8; 256]; // MPI_MAX_INFO_KEY is 255 at most, without the NUL of MPICH
-            // SAFETY: MPI made the handle, the index is below the number of keys, and the buffer has room for any key.
+            // SAFETY: MPI created the handle, the index is below the number of keys, and the buffer has room
+            // for any key.
             let status =
                 unsafe { sys::MPI_Info_get_nthkey(info.0, index, key.as_mut_ptr().cast::<c_char>()) };
             check("MPI_Info_get_nthkey", status)?;
@@ -375,17 +381,17 @@ impl MpiFile {
     }
 }
 
-/// How many bytes an access moved.
+/// The number of bytes that an access transferred.
 fn moved(status: &MaybeUninit<sys::MpiStatus>) -> Result<usize> {
     let mut count: c_int = 0;
     // SAFETY: the status was zeroed, and then written by MPI; writes one int.
     let code = unsafe { sys::MPI_Get_count(status.as_ptr(), sys::uint8(), &raw mut count) };
     check("MPI_Get_count", code)?;
-    // MPI_UNDEFINED, which is negative, tells of nothing that has moved.
+    // MPI_UNDEFINED, which is negative, means that nothing was transferred.
     Ok(from_mpi(count))
 }
 
-/// A length of at most 2^30 as MPI has it. A greater one would be cut short, and never run beyond the buffer.
+/// A length of at most 2^30 as MPI's type. A greater one would be cut, and so never exceed the buffer.
 fn int(length: usize) -> c_int {
     c_int::try_from(length).unwrap_or(c_int::MAX)
 }
@@ -448,7 +454,7 @@ impl ParallelFile for MpiFile {
 
     fn close(mut self: Box<Self>) -> Result<()> {
         check_running("close")?;
-        // SAFETY: an `MpiFile` is open until here, where it is consumed.
+        // SAFETY: an `MpiFile` is open until it is consumed here.
         check("MPI_File_close", unsafe { sys::MPI_File_close(&raw mut self.file) })
     }
 }

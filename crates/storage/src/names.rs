@@ -1,23 +1,23 @@
-//! The names of a file: its own, and the one it has while it is incomplete.
+//! The names of a file: its own, the one while it is incomplete, and those of older files.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The end of the name that a file has while an atomic write of it is incomplete: see [`part_path`].
+/// The suffix of a file's name while an atomic write of it is incomplete: see [`part_path`].
 pub const PART_SUFFIX: &str = ".scda-part";
-/// The end of the name of an older file that has yet to get the name that is meant for it: see [`waiting_path`].
+/// The suffix of an older file's name while it waits for its numbered name: see [`waiting_path`].
 const WAITING_SUFFIX: &str = ".scda-kept";
-/// The end of the name of the file that stands for the lock of another one: see [`lock_path`].
+/// The suffix of the file that represents the lock of another one: see [`lock_path`].
 const LOCK_SUFFIX: &str = ".scda-lock";
 /// The longest name that file systems allow in a folder.
 const MAX_NAME_BYTES: usize = 255;
 
-/// The most links to follow from one name, as many as Linux follows.
+/// The most links to follow from one name, the same number as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// The file that an atomic write of `path` replaces: if `path` is a link, what the link points to, whether that
-/// exists or not.
+/// The file that an atomic write of `path` replaces: if `path` is a link, its target, whether that exists or
+/// not.
 #[must_use]
 pub fn target_path(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
@@ -30,21 +30,22 @@ pub fn target_path(path: &Path) -> PathBuf {
     path
 }
 
-/// Where an atomic write of `path` (`WriteOptions::atomic`) goes until it is complete: a file
-/// in the folder of [`target_path`], whose name has [`PART_SUFFIX`]. An interrupted write leaves it, and the next
+/// Where an atomic write of `path` (`WriteOptions::atomic`) goes until it is complete: a file in the folder
+/// of [`target_path`] whose name ends with [`PART_SUFFIX`]. An interrupted write leaves it, and the next
 /// write of `path` removes it.
 #[must_use]
 pub fn part_path(path: &Path) -> PathBuf {
     with_suffix(&target_path(path), PART_SUFFIX)
 }
 
-/// The file that jobs which write `path` lock where they cannot lock that file itself: beside [`target_path`].
+/// The file that jobs lock to write `path` if they cannot lock that file itself: it is next to
+/// [`target_path`].
 pub fn lock_path(path: &Path) -> PathBuf {
     with_suffix(&target_path(path), LOCK_SUFFIX)
 }
 
-/// The name with a suffix. Of a name that leaves no room for the suffix, this is the beginning and a hash, which
-/// tells it from other names with this beginning.
+/// The name with a suffix. If a name leaves no room for the suffix, the result is its beginning and a hash,
+/// which distinguishes it from other names with this beginning.
 #[must_use]
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default();
@@ -60,7 +61,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     });
     let end = format!("-{hash:016x}{suffix}");
     let mut kept = MAX_NAME_BYTES - end.len();
-    // Not in the middle of a character.
+    // Not within a character.
     while bytes[kept] & 0xC0 == 0x80 && kept > 0 {
         kept -= 1;
     }
@@ -69,8 +70,8 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(part)
 }
 
-/// The name under which the file is kept that had the name of `path` `age` writes ago: `state.1.scda` for
-/// `state.scda`, which itself is that of age 0.
+/// The name of the file that had the name `path` `age` writes ago: `state.1.scda` for `state.scda`, which
+/// itself has age 0.
 #[must_use]
 pub fn kept_path(path: &Path, age: u64) -> PathBuf {
     if age == 0 {
@@ -85,14 +86,15 @@ pub fn kept_path(path: &Path, age: u64) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Where an older file is until it gets the name [`kept_path`], while the file that has that name gets the next one.
+/// Where an older file is until it gets its name [`kept_path`], while the file with that name gets the next
+/// one.
 #[must_use]
 pub fn waiting_path(kept: &Path) -> PathBuf {
     with_suffix(kept, WAITING_SUFFIX)
 }
 
-/// As [`kept_path`] of the file that an atomic write of `path` replaces ([`target_path`]). A prefix for ROMIO stays if the file system knows
-/// the name as `real`, without it.
+/// Like [`kept_path`], for the file that an atomic write of `path` replaces ([`target_path`]). A prefix for
+/// ROMIO is kept if the file system knows the name as `real`, without it.
 pub fn kept_target_path(path: &Path, real: &Path, age: u64) -> PathBuf {
     if age == 0 {
         return path.to_owned();
@@ -102,8 +104,8 @@ pub fn kept_target_path(path: &Path, real: &Path, age: u64) -> PathBuf {
     kept.into()
 }
 
-/// What Open MPI's MPI-IO creates and removes on a rank while it opens a part, to see whether files can be locked. A
-/// job that is killed at this moment leaves it.
+/// The file that Open MPI's MPI-IO creates and removes on a rank while it opens a part, to see whether files
+/// can be locked. A job that is killed at this moment leaves it.
 pub fn lock_test(part: &Path, rank: u32) -> PathBuf {
     let mut name = OsString::from(part);
     name.push(format!(".locktest.{rank}"));
@@ -119,8 +121,8 @@ pub fn folder(path: &Path) -> &Path {
     }
 }
 
-/// The name without a prefix that chooses a driver of ROMIO (`ufs:`), in any case, as ROMIO takes it. It is the same name if there
-/// is none.
+/// The name without a prefix that chooses a driver of ROMIO (`ufs:`, in upper or lower case, as in ROMIO).
+/// Without a prefix, it is the same name.
 #[must_use]
 pub fn without_romio_prefix(path: &Path) -> &Path {
     const PREFIXES: [&str; 9] =

@@ -1,4 +1,4 @@
-//! The POSIX driver: `pwrite` and `pread` by every rank.
+//! The POSIX driver: `pwrite` and `pread` on every rank.
 
 use super::ParallelFile;
 use super::calls::{MAX_CALL_BYTES, read_all, retry, system};
@@ -13,10 +13,10 @@ use scda_base::error::{Error, ErrorKind, Result};
 use std::io::IoSlice;
 use std::path::Path;
 
-/// The most pieces of one system call, well below `IOV_MAX`.
+/// The most pieces in one system call, well below `IOV_MAX`.
 const MAX_PIECES: usize = 64;
 
-/// The bytes of a stripe of a file, on Lustre; else those of a block.
+/// The stripe size of a file on Lustre; elsewhere the block size.
 ///
 /// # Errors
 /// Those of the file system.
@@ -24,32 +24,32 @@ pub fn block_bytes(path: &Path) -> Result<u64> {
     PosixFile::open(path, OFlags::RDONLY | OFlags::NONBLOCK)?.block_bytes()
 }
 
-/// What the cache of the node has of a file that other nodes write.
+/// What this node's cache has of a file that other nodes write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cache {
-    /// What they have written.
+    /// What the others have written.
     Coherent,
     /// What was there when it was read.
     Apart,
-    /// As `Apart`, and this node writes at the same time as they do.
+    /// Like `Apart`, and this node writes at the same time as others.
     Exact,
 }
 
 /// A file descriptor of this rank.
 pub struct PosixFile {
     file: OwnedFd,
-    /// Whether another rank of the node has opened it, and has the locks of both.
+    /// Whether another rank of the node has opened it, and holds the locks for both.
     is_taken: bool,
     is_locked: bool,
     cache: Cache,
     /// Whether this rank has written to it.
     is_changed: bool,
-    /// What was found when it was opened, if it was looked at.
+    /// The status when the file was opened, if it was queried.
     first_status: Option<Status>,
 }
 
 impl PosixFile {
-    /// Opens `path` with these flags; a new file gets the mode 0666 less the umask.
+    /// Opens `path` with these flags. A new file gets the permissions 0666 less the bits of the umask.
     ///
     /// # Errors
     /// Those of `open`, and `BadFile` for a folder.
@@ -63,11 +63,11 @@ impl PosixFile {
         Ok(this)
     }
 
-    /// Creates a file that must not exist, also not as a link, with this mode less the umask, for reading and writing. On Lustre, it
-    /// gets this layout, if Lustre takes it.
+    /// Creates a file that must not exist, not even as a link, for reading and writing, with this mode less
+    /// the bits of the umask. On Lustre, it gets this layout if Lustre accepts it.
     ///
     /// # Errors
-    /// Those of `open`: after an error there is no new file.
+    /// Those of `open`. After an error there is no new file.
     pub fn create_new(path: &Path, mode: u32, layout: Option<Layout>) -> Result<Self> {
         let Some(layout) = layout else {
             return Self::open_with_mode(
@@ -96,16 +96,18 @@ impl PosixFile {
         Self { is_taken: true, ..Self::of(file) }
     }
 
-    /// Says that the file is on NFS, whose nodes do not see at once what another one writes: [`ParallelFile::look_again`] asks the server.
-    /// What a job that was killed has left in the cache is dropped.
+    /// Tells that the file is on NFS, whose nodes do not see at once what other nodes write;
+    /// [`ParallelFile::look_again`] then asks the server. Drops what a killed job has left in the cache.
     pub fn cache_apart(&mut self) {
         self.cache = Cache::Apart;
         self.drop_cache();
     }
 
-    /// Lets this node write exactly the bytes of the program to a file that other nodes write at the same time, not whole pages, until all
-    /// its ranks have closed the file. It is a regular one, open for reading, too. This node then keeps nothing in its cache across [`ParallelFile::sync`] and
-    /// [`ParallelFile::close`]: NFS takes what other nodes wrote before for unchanged if this one has written, too.
+    /// Makes this node write exactly the program's bytes, rather than whole pages, to a file that other nodes
+    /// write at the same time, until all its ranks have closed the file. It must be a regular file that is
+    /// open for reading, too. This node then keeps nothing in its cache after [`ParallelFile::sync`] and
+    /// [`ParallelFile::close`]: if this node has written, NFS assumes that earlier data of other nodes are
+    /// unchanged.
     ///
     /// # Errors
     /// `Io` if there are no locks.
@@ -114,13 +116,13 @@ impl PosixFile {
         if self.is_taken { Ok(()) } else { lock::write_exactly(&self.file) }
     }
 
-    /// Drops what the cache of the node has of the file, but for what is still to be written.
+    /// Drops what the node's cache has of the file, except for what is not written yet.
     fn drop_cache(&self) {
         #[cfg(target_os = "linux")]
         let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed);
     }
 
-    /// This file, if it is one whose size can be relied on.
+    /// Returns the file if it is a regular one, whose size can be relied on.
     ///
     /// # Errors
     /// `BadFile` for a device or pipe.
@@ -131,20 +133,20 @@ impl PosixFile {
         Err(Error::new(ErrorKind::BadFile, "a device or pipe, not a file"))
     }
 
-    /// Takes the lock of the program that writes this file, without waiting. It is held until the file is closed. A file system without
-    /// locks does not give it: then there is no protection, and that is no error.
+    /// Takes the lock of the program that writes this file, without waiting. It is held until the file is
+    /// closed. A file system without locks gives no protection, which is not an error.
     ///
     /// # Errors
-    /// `FileInUse` if another program has it.
+    /// `FileInUse` if another program holds it.
     pub fn lock(&mut self) -> Result<()> {
         self.lock_as(Share::All)
     }
 
-    /// Shares the lock with the other ranks: first the one that has it, then each of the others. So it is held as long as
-    /// any rank lives.
+    /// Shares the lock with the other ranks: first the one that holds it calls this, then each of the others.
+    /// So it is held as long as any rank lives.
     ///
     /// # Errors
-    /// As those of [`Self::lock`].
+    /// Those of [`Self::lock`].
     pub fn share_lock(&mut self, rank: usize) -> Result<()> {
         self.lock_as(Share::OfRank(u32::try_from(rank).unwrap_or(u32::MAX)))
     }
@@ -155,7 +157,7 @@ impl PosixFile {
         }
     }
 
-    /// Whether this process has the lock.
+    /// Whether this process holds the lock.
     pub fn is_locked(&self) -> bool {
         self.is_locked
     }
@@ -164,13 +166,14 @@ impl PosixFile {
         if lock::lock(&self.file, share, self.is_locked)? {
             self.is_locked = true;
         } else {
-            // Nobody waits for a lock that could not be shared.
+            // A lock that could not be shared must not block others.
             self.unlock();
         }
         Ok(())
     }
 
-    /// Lets this file, which is empty, share all blocks of another one. `false` where that cannot be.
+    /// Makes this file, which is empty, share all blocks of another one. Returns `false` if that is
+    /// impossible.
     pub(super) fn clone_from(&self, from: &Self) -> bool {
         #[cfg(target_os = "linux")]
         return retry(|| rustix::fs::ioctl_ficlone(&self.file, &from.file)).is_ok();
@@ -178,8 +181,8 @@ impl PosixFile {
         return false;
     }
 
-    /// Copies up to `bytes` bytes at `offset` of another file to the same place, and returns how many. `None` where the
-    /// kernel cannot.
+    /// Copies up to `bytes` bytes at `offset` of another file to the same place, and returns their number;
+    /// `None` if the kernel cannot.
     pub(super) fn copy_range_from(&self, from: &Self, offset: u64, bytes: usize) -> Option<usize> {
         #[cfg(target_os = "linux")]
         return retry(|| {
@@ -191,7 +194,7 @@ impl PosixFile {
         return None;
     }
 
-    /// As [`ParallelFile::read_at`], which may be called by several threads.
+    /// Like [`ParallelFile::read_at`], but may be called by several threads.
     ///
     /// # Errors
     /// Those of `pread`, and `ShortFile`.
@@ -201,7 +204,7 @@ impl PosixFile {
         read_all("pread", offset, buffer, read, || Ok(self.status()?.size))
     }
 
-    /// The bytes of a stripe, on Lustre; else those of a block.
+    /// The stripe size on Lustre; elsewhere the block size.
     ///
     /// # Errors
     /// Those of the file system.
@@ -209,22 +212,22 @@ impl PosixFile {
         Ok(lustre::stripe_bytes(&self.file).unwrap_or(self.status()?.block_bytes))
     }
 
-    /// Takes Lustre's lock of the group of ranks that write this file, or leaves that to the rank that has opened it for this one: see
-    /// [`lustre`]. `false` if it was refused.
+    /// Takes Lustre's group lock for the ranks that write this file, unless another rank has opened it for
+    /// this one and does so: see [`lustre`]. Returns `false` if it is refused.
     #[must_use]
     pub fn lock_group(&self) -> bool {
         self.is_taken || lustre::lock_group(&self.file)
     }
 
-    /// Gives that lock back.
+    /// Releases the group lock.
     pub fn unlock_group(&self) {
         if !self.is_taken {
             lustre::unlock_group(&self.file);
         }
     }
 
-    /// What `fstat` said when the file was opened: asking a parallel file system once more costs a request, and each rank asks. Its size may
-    /// have changed.
+    /// The status when the file was opened, which saves each rank a request to a parallel file system. The
+    /// size may have changed.
     ///
     /// # Errors
     /// Those of the file system.
@@ -232,7 +235,7 @@ impl PosixFile {
         self.first_status.map_or_else(|| self.status(), Ok)
     }
 
-    /// What `fstat` says.
+    /// The current status, from `fstat`.
     ///
     /// # Errors
     /// Those of the file system.
@@ -311,18 +314,20 @@ impl ParallelFile for PosixFile {
         }
     }
 
-    /// Network file systems report at close what they could not write; dropping the descriptor would hide that.
+    /// Network file systems report at close what they could not write. Dropping the descriptor would hide
+    /// that.
     ///
-    /// An interrupted close is not called again: the descriptor is gone, also after an error, and its number may
-    /// already be that of another thread's file. It is an error, because it may have interrupted writing.
+    /// An interrupted close is not repeated: the descriptor is gone even after an error, and its number may
+    /// already belong to another thread's file. The interruption is an error, because it may have interrupted
+    /// writing.
     #[allow(unsafe_code)] // no safe function returns what `close` does
     fn close(mut self: Box<Self>) -> Result<()> {
-        // A process that was forked off may have the descriptor, too, and would keep the lock.
+        // A forked process may have the descriptor, too, and would keep the lock.
         self.unlock();
-        // Closing writes all that is left there in any case.
+        // Closing writes the rest in any case.
         let synced = if self.cache == Cache::Exact && self.is_changed { self.sync() } else { Ok(()) };
-        // SAFETY: `into_raw_fd` gives up the descriptor that this file owned, so it is open, and nothing uses or
-        // closes it after this.
+        // SAFETY: `into_raw_fd` gives up the descriptor that this file owned, so it is open, and nothing uses
+        // or closes it after this.
         match unsafe { libc::close(self.file.into_raw_fd()) } {
             0 => synced,
             _ => synced.and(Err(Error::io("close", std::io::Error::last_os_error()))),
@@ -379,7 +384,7 @@ mod tests {
             file.write_exactly().unwrap();
             file.write_at(0, &[b"abc"]).unwrap();
         }
-        // As HDF5 does that reads, and as those who begin to write.
+        // Like HDF5 when it reads, and like a program that begins to write.
         let other = open(&path);
         rustix::fs::flock(&other, rustix::fs::FlockOperation::NonBlockingLockShared).unwrap();
         let mut writer = open(&path);
@@ -392,7 +397,7 @@ mod tests {
             assert_eq!(&found, b"abc");
             Box::new(file).close().unwrap();
         }
-        // A lock for reading needs a file that is read.
+        // A shared lock requires a file that is open for reading.
         let mut unread = PosixFile::open(&path, OFlags::WRONLY).unwrap();
         assert_eq!(unread.write_exactly().unwrap_err().kind(), ErrorKind::Io);
     }

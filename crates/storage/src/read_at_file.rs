@@ -1,26 +1,25 @@
-//! A file that this system does not have: anything that can be read at offsets.
+//! Files outside the file system: anything that can be read at offsets.
 
 use super::ParallelFile;
 use scda_base::error::{Error, ErrorKind, Result};
 use std::io;
 
-/// Bytes that can be read at offsets, such as an object in a store that is reached over a network, for
-/// `Reader::open_at`.
+/// Bytes that can be read at offsets, such as an object in a store on the network, for `Reader::open_at`.
 pub trait ReadAt: Send {
-    /// The number of bytes now.
+    /// The current number of bytes.
     ///
     /// # Errors
     /// Any.
     fn size(&mut self) -> io::Result<u64>;
 
-    /// Fills `buffer` from `offset`.
+    /// Fills `buffer` from `offset` on.
     ///
     /// # Errors
-    /// `UnexpectedEof` if the bytes end before, and any others.
+    /// `UnexpectedEof` if the bytes end before; any others.
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 }
 
-/// Nothing, in the place of a file that somebody else has.
+/// A placeholder for a file that somebody else has.
 impl ReadAt for io::Empty {
     fn size(&mut self) -> io::Result<u64> {
         Ok(0)
@@ -31,7 +30,7 @@ impl ReadAt for io::Empty {
     }
 }
 
-/// What is read instead of a file, by one rank alone.
+/// Bytes that one rank alone reads instead of a file.
 pub struct ReadAtFile<T>(pub T);
 
 impl<T: ReadAt> ParallelFile for ReadAtFile<T> {

@@ -1,9 +1,9 @@
-//! Earlier files of a name, which stay under numbered names: `state.1.scda` and `state.2.scda` for `state.scda`.
+//! Keeps earlier files with a name under numbered names: `state.1.scda` and `state.2.scda` for `state.scda`.
 //!
-//! Only whole files are moved and removed. A name that belongs to anything else, such as a torn file, a text
-//! or a folder, is skipped, and the next number is used. At any moment, each of these names that had a whole
-//! file has one, and no two have the same one: before a name gives up its file, that file also gets the
-//! [`waiting_path`] of the next name. There the next job finds what a killed job has left, and moves it on.
+//! Only whole files are renamed and removed. A name that belongs to anything else, such as a torn file, a
+//! text or a folder, is skipped, and the next number is used. At any moment, each name that had a whole file
+//! has one, and no two have the same file: before a name gives up its file, that file also gets the
+//! [`waiting_path`] of the next name. The next job finds there what a killed job has left, and moves it on.
 
 use super::calls::{retry, system};
 use super::file_system::{Folder, Identity, link_status, remove, replaced};
@@ -15,16 +15,16 @@ use std::path::{Path, PathBuf};
 /// Whether a file counts: the newest one (`true`) if a job can restart from it, an older one if it is whole.
 pub type Counts = fn(&Path, bool) -> bool;
 
-/// The names of the files that are kept.
+/// The names of the files to keep.
 pub struct FileSeries {
-    /// That of the newest one first.
+    /// The names, the newest first.
     names: Vec<PathBuf>,
-    /// Whether the file that has the first name stays.
+    /// Whether the file with the first name is kept.
     keeps_newest: bool,
 }
 
 impl FileSeries {
-    /// That of `path`, with `keep` older files.
+    /// The series of `path`, with `keep` older files.
     ///
     /// # Errors
     /// Those of the file system.
@@ -44,11 +44,12 @@ impl FileSeries {
         Ok(Self { names, keeps_newest })
     }
 
-    /// Lets `replace` give the first name to another file; those that had the names get the next ones. The oldest one goes, if all names
-    /// had one.
+    /// Lets `replace` give the first name to another file, and gives the next name to each file that had one.
+    /// The oldest file is removed if all names had one.
     ///
     /// # Errors
-    /// Those of `replace` and of the file system. What could not be moved moves when this is called next.
+    /// Those of `replace` and of the file system. Files that could not be renamed are renamed by the next
+    /// call.
     pub fn rotate(&self, replace: impl FnOnce() -> Result<()>) -> Result<()> {
         for number in (1..self.names.len()).rev() {
             self.resume(number)?;
@@ -60,18 +61,19 @@ impl FileSeries {
         self.move_on(1)
     }
 
-    /// Moves on what a job that was stopped has left for the name of this number.
+    /// Moves on what a stopped job has left for the name with this number.
     fn resume(&self, number: usize) -> Result<()> {
         let waiting = waiting_path(&self.names[number]);
         match link_status(&waiting)? {
-            // The name before has not given it up.
+            // The previous name still has the file.
             Some(found) if is_it(&self.names[number - 1], found.identity)? => remove_name(&waiting),
             Some(_) => self.move_on(number),
             None => Ok(()),
         }
     }
 
-    /// Gives the name of this number to the file that waits for it, and the next names to those that had it.
+    /// Gives the name with this number to the file that waits for it, and the next names to those that had
+    /// it.
     fn move_on(&self, number: usize) -> Result<()> {
         for (name, next) in (number..self.names.len()).map(|at| (&self.names[at], self.names.get(at + 1))) {
             let waiting = waiting_path(name);
@@ -89,33 +91,33 @@ impl FileSeries {
     }
 }
 
-/// Renames the finished part over the first name of the series, and with `sync` syncs the folder, so that a crash leaves one file or the
-/// other. The part must still be the file of this identity.
+/// Renames the finished part file to the first name of the series. With `sync`, also syncs the folder, so
+/// that a crash leaves one file or the other. The part must still be the file with this identity.
 ///
 /// # Errors
-/// `FileInUse` if another job has taken the part's place, and those of the file system.
+/// `FileInUse` if another job has replaced the part; those of the file system.
 pub fn commit(part: &Path, series: &FileSeries, identity: Identity, sync: bool) -> Result<()> {
     let path = &series.names[0];
     if !is_it(part, identity)? {
         return Err(replaced(part));
     }
-    // What can fail is tried while the old file still stands.
+    // Steps that can fail are done while the old file is still in place.
     let folder = if sync { Some(Folder::open(path)?) } else { None };
     series.rotate(|| match system("rename", || rustix::fs::rename(part, path)) {
-        // A network file system may report an error of what it has done: its answer was lost, and when it was asked
-        // again there was nothing left to rename.
+        // A network file system may report an error although it renamed the file: the answer was lost, and
+        // when the request was repeated, there was nothing left to rename.
         Err(_) if is_it(path, identity).unwrap_or(false) => Ok(()),
         renamed => renamed,
     })?;
     folder.map_or(Ok(()), |folder| folder.sync())
 }
 
-/// Whether the name is free, or that of a file that counts.
+/// Whether the name is unused, or belongs to a file that counts.
 fn is_ours(name: &Path, counts: impl FnOnce(&Path) -> bool) -> Result<bool> {
     Ok(link_status(name)?.is_none_or(|found| found.is_regular && counts(name)))
 }
 
-/// Whether this is the name of the file of this identity.
+/// Whether this name refers to the file with this identity.
 fn is_it(name: &Path, identity: Identity) -> Result<bool> {
     Ok(link_status(name)?.is_some_and(|found| found.identity == identity))
 }
@@ -124,7 +126,7 @@ fn remove_name(name: &Path) -> Result<()> {
     remove(name).map(drop).map_err(|e| Error::io("removing a name of an older file", e))
 }
 
-/// Gives a file another name, too; where the file system has no hard links, in place of its own.
+/// Gives a file a second name; on file systems without hard links, renames it.
 fn name_too(name: &Path, other: &Path) -> Result<()> {
     match retry(|| rustix::fs::link(name, other)) {
         Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {
@@ -149,7 +151,7 @@ mod tests {
     struct Folder(tempfile::TempDir);
 
     impl Folder {
-        /// With files of these texts: the first one is the newest. An empty text is no file.
+        /// A folder with files of these texts, the newest first. An empty text means no file.
         fn with(texts: &[&str]) -> Self {
             let this = Self(tempfile::tempdir().unwrap());
             for (age, text) in (0..).zip(texts).filter(|(_, text)| !text.is_empty()) {
@@ -214,7 +216,7 @@ mod tests {
         ["b", "c", "d"].iter().for_each(|text| folder.write(text, 1).unwrap());
         folder.expect(&[("", "d"), (".3", "c")]);
         assert!(std::fs::read_link(kept_path(&folder.path(), 2)).is_ok());
-        // A job can restart from the newest one, though more follows.
+        // A job can restart from the newest one, although more follows.
         let folder = Folder::with(&["restart", "a", "b"]);
         folder.write("c", 2).unwrap();
         folder.expect(&[("", "c"), (".1", "restart"), (".2", "a")]);
@@ -222,7 +224,7 @@ mod tests {
         folder.expect(&[("", "d"), (".1", "restart"), (".2", "c"), (".3", "a")]);
     }
 
-    /// Does the first steps of a rotation, where the file system has hard links or none.
+    /// Executes the first steps of a rotation, on a file system with or without hard links.
     fn begin(folder: &Folder, text: &str, steps: usize, has_links: bool) {
         let (part, at) = (folder.0.path().join("part"), |age| kept_path(&folder.path(), age));
         std::fs::write(&part, text).unwrap();
@@ -249,7 +251,7 @@ mod tests {
             for steps in 0..=5 {
                 let folder = Folder::with(&["c", "b", "a"]);
                 begin(&folder, "d", steps, has_links);
-                // Each name has a whole file, and no two the same.
+                // Each name has a whole file, and no two have the same.
                 let mut found: Vec<_> =
                     ["", ".1", ".2"].into_iter().filter_map(|name| folder.all().remove(name)).collect();
                 found.sort();

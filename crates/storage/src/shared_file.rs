@@ -8,7 +8,8 @@ use scda_base::error::{Result, quote_path};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A file that is open for reading, once for all its clones: for `Reader::open_at`. It is closed with the last of them.
+/// A file that is opened for reading once for all its clones, for `Reader::open_at`. It is closed with the
+/// last of them.
 #[derive(Clone)]
 pub struct SharedFile(Arc<PosixFile>);
 
@@ -16,9 +17,9 @@ impl SharedFile {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// Those of the file system, and `BadFile` for what is no file: a folder, a device or a pipe.
+    /// Those of the file system; `BadFile` for a folder, device or pipe.
     pub fn open(path: &Path) -> Result<Self> {
-        // NONBLOCK: opening a pipe would wait for a writer.
+        // Without NONBLOCK, opening a pipe would wait for a writer.
         let file = PosixFile::open(path, OFlags::RDONLY | OFlags::NONBLOCK).and_then(PosixFile::regular);
         file.map(|file| Self(Arc::new(file))).map_err(|error| error.in_file(&quote_path(path)))
     }

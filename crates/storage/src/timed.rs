@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// What was read from a file, and how long that took.
+/// The bytes read from a file, and the time this took.
 #[derive(Clone, Default)]
 pub struct ReadStatistics(Arc<Counts>);
 
@@ -17,30 +17,30 @@ struct Counts {
 }
 
 impl ReadStatistics {
-    /// The bytes, and the time.
+    /// The number of bytes and the time so far.
     pub fn so_far(&self) -> (u64, Duration) {
         (self.0.bytes.load(Relaxed), Duration::from_nanos(self.0.nanoseconds.load(Relaxed)))
     }
 }
 
-/// A file of which reads are counted.
+/// A file whose reads are counted.
 pub struct TimedFile {
     file: Box<dyn ParallelFile>,
     reads: ReadStatistics,
 }
 
 impl TimedFile {
-    /// The file; its reads are counted in `reads`.
+    /// Counts the reads of `file` in `reads`.
     pub fn new(file: Box<dyn ParallelFile>, reads: ReadStatistics) -> Self {
         Self { file, reads }
     }
 
-    /// Counts what is read from another file, and gives back the one of before.
+    /// Counts the reads of another file from now on, and returns the previous one.
     pub fn exchange(&mut self, file: &mut Box<dyn ParallelFile>) {
         std::mem::swap(&mut self.file, file);
     }
 
-    /// The file, of which no more is counted.
+    /// The file; its reads are no longer counted.
     pub fn into_inner(self) -> Box<dyn ParallelFile> {
         self.file
     }

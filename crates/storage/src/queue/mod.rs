@@ -1,9 +1,8 @@
 //! A queue of writes: the one place that decides when a write happens.
 //!
-//! Without memory for the queue, every write is executed by the call that makes it. With memory, the bytes
-//! are copied, and a thread of the file writes them in the order of the calls. The thread uses nothing but
-//! the file, and no MPI. After the first error it writes nothing more; the next call reports the error, and
-//! so does [`Queue::settle`].
+//! Without memory for the queue, the call that makes a write executes it. With memory, the bytes are copied,
+//! and a thread writes them in the order of the calls. The thread uses only the file, and no MPI. After the
+//! first error it writes nothing more; the next call reports the error, and so does [`Queue::settle`].
 
 mod thread;
 
@@ -16,46 +15,46 @@ use super::lent_memory::LentMemory;
 use scda_base::error::{Error, Result};
 use std::time::{Duration, Instant};
 
-/// What is shorter is copied, even from memory that is lent.
+/// Shorter pieces are copied, even from lent memory.
 const LEAST_LENT_BYTES: usize = 64 << 10;
 
-/// How a job writes its bytes.
+/// The function with which a job writes its bytes.
 pub type Write<F> = fn(&mut F, u64, &[&[u8]]) -> Result<()>;
 
-/// What is written from an offset on is called in messages, by the labels of what follows there.
+/// Makes a name for messages about data at an offset, from the labels of what begins at or after it.
 pub type Title = fn(&mut dyn Iterator<Item = &[u8]>) -> Option<String>;
 
-/// What the writes of this rank took.
+/// The times that the writes of this rank have taken.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
-    /// The bytes that were copied for the thread.
+    /// The number of bytes copied for the thread.
     pub copied_bytes: u64,
-    /// How long copying took.
+    /// The time to copy them.
     pub copying: Duration,
-    /// Waiting for the thread: for room, or until it has written everything.
+    /// The time waited for the thread: for memory, or until it has written everything.
     pub waiting: Duration,
-    /// The bytes that were written, by the calls or by the thread.
+    /// The number of bytes written, by calls or by the thread.
     pub written_bytes: u64,
-    /// How long writing took.
+    /// The time to write them.
     pub writing: Duration,
-    /// Bringing what was written to stable storage.
+    /// The time to bring them to stable storage.
     pub syncing: Duration,
 }
 
-/// A file whose writes are executed in their order: at once, or by a thread.
+/// A file whose writes are executed in order: at once, or by a thread.
 pub struct Queue<F: ParallelFile + 'static> {
     /// The file, unless the thread has it.
     here: Option<F>,
     thread: Option<Background<F>>,
-    /// What the program lends for the call that is running.
+    /// Memory that the program lends for the current call.
     lent: Option<LentMemory>,
     changes: u64,
     times: Times,
 }
 
 impl<F: ParallelFile + 'static> Queue<F> {
-    /// The file, with this memory for writing it by a thread; with 0 bytes there is none. A thread that cannot be had is an
-    /// error of the first write.
+    /// The file, with this much memory for writing it by a thread; 0: without a thread. If the thread cannot
+    /// be started, the first write returns the error.
     pub fn new(file: F, background_bytes: u64, title: Title) -> Self {
         let thread = (background_bytes > 0).then(|| Background::start(background_bytes, title));
         Self { here: Some(file), thread, lent: None, changes: 0, times: Times::default() }
@@ -67,17 +66,17 @@ impl<F: ParallelFile + 'static> Queue<F> {
         self.thread.is_some()
     }
 
-    /// What is written from this memory is not copied, until another one or none is lent.
+    /// Sets the lent memory: what is written from it is not copied.
     pub fn lend(&mut self, lent: Option<LentMemory>) {
         self.lent = lent;
     }
 
-    /// A number that grows with whatever is changed.
+    /// A number that grows with every change of the file.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// The times of all calls until now. Not collective.
+    /// The times of all calls so far. Not collective.
     pub fn times(&self) -> Times {
         let mut times = self.times;
         if let Some(by_thread) = self.thread.as_ref().and_then(Background::times) {
@@ -88,7 +87,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
         times
     }
 
-    /// What is written from this offset on has this user string, for errors of the thread.
+    /// Sets the user string of what is written from this offset on, for errors of the thread.
     #[cold]
     pub fn label(&mut self, offset: u64, label: &[u8]) {
         if let Some(thread) = &mut self.thread {
@@ -96,16 +95,16 @@ impl<F: ParallelFile + 'static> Queue<F> {
         }
     }
 
-    /// Whether all is written, or never will be, as far as this rank knows without waiting.
+    /// Whether everything is written, or never will be, as far as this rank knows without waiting.
     pub fn is_settled(&self) -> bool {
         let Some(thread) = &self.thread else { return true };
         self.here.is_some() || thread.is_idle()
     }
 
-    /// Waits until all is written. The file is back then.
+    /// Waits until everything is written, and the thread has returned the file.
     ///
     /// # Errors
-    /// The first one of the thread, each time.
+    /// The first error of the thread, each time.
     pub fn settle(&mut self) -> Result<()> {
         let Some(thread) = &mut self.thread else { return Ok(()) };
         if self.here.is_none() {
@@ -116,7 +115,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
         thread.check()
     }
 
-    /// The file itself, when all is written.
+    /// The file itself, once everything is written.
     ///
     /// # Errors
     /// As [`Self::settle`].
@@ -126,16 +125,16 @@ impl<F: ParallelFile + 'static> Queue<F> {
         self.here.as_mut().ok_or_else(gone)
     }
 
-    /// As [`Self::now`], whatever the thread could not write. `None` in a process that was forked off.
+    /// Like [`Self::now`], even if the thread failed to write something. `None` in a forked process.
     fn after_all(&mut self) -> Option<&mut F> {
         let _ = self.settle();
         self.here.as_mut()
     }
 
-    /// Does something with the file, in its turn.
+    /// Runs `job` with the file, after all earlier writes.
     ///
     /// # Errors
-    /// Those of `job`, or of the thread until now: the error of a job that is executed later is told later.
+    /// Those of `job`, and of the thread so far. The error of a job that runs later is reported later.
     pub fn run(&mut self, job: impl FnOnce(&mut F) -> Result<()> + Send + 'static) -> Result<()> {
         self.changes += 1;
         if self.is_settled() {
@@ -147,22 +146,24 @@ impl<F: ParallelFile + 'static> Queue<F> {
         }
     }
 
-    /// Memory that may be [reserved](Self::reserve) in all, so that writing still finds room beside it. The same on all ranks.
+    /// The most memory that may be [reserved](Self::reserve) in all, so that writes still have memory left.
+    /// The same on all ranks.
     pub fn most_reserved(&self) -> u64 {
         self.thread.as_ref().map_or(0, |thread| thread.most() / 2)
     }
 
-    /// Waits until there is room for `bytes` bytes beside those of all jobs, and takes it until [`Self::release`].
+    /// Waits until there is memory for `bytes` bytes besides those of all jobs, and takes it until
+    /// [`Self::release`].
     ///
     /// # Errors
-    /// Those of the thread until now.
+    /// Those of the thread so far.
     pub fn reserve(&mut self, bytes: u64) -> Result<()> {
         let Some(thread) = &self.thread else { return Ok(()) };
         thread.reserve(bytes, &mut self.times.waiting)
     }
 
-    /// Lets the thread begin no job until [`Self::go_on`], or until something waits for it: so that a thread without a core of its
-    /// own takes no time from a call that copies.
+    /// Keeps the thread from beginning a job until [`Self::go_on`], or until something waits for it, so that
+    /// a thread without a core of its own takes no time from a call that copies.
     pub fn hold(&mut self) {
         if let Some(thread) = &self.thread {
             thread.hold();
@@ -176,17 +177,18 @@ impl<F: ParallelFile + 'static> Queue<F> {
         }
     }
 
-    /// `bytes` bytes are no longer [reserved](Self::reserve).
+    /// Releases `bytes` bytes of [reserved](Self::reserve) memory.
     pub fn release(&mut self, bytes: u64) {
         if let Some(thread) = &self.thread {
             thread.release(bytes);
         }
     }
 
-    /// Something that the thread does in its turn, in memory that was [reserved](Self::reserve): nothing of the file changes.
+    /// Runs `work` on the thread, after all earlier jobs, in [reserved](Self::reserve) memory. It does not
+    /// use the file.
     ///
     /// # Errors
-    /// Those of the thread until now.
+    /// Those of the thread so far.
     pub fn work(&mut self, work: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
         match &mut self.thread {
             Some(thread) => thread.push(&mut self.here, Job::Run(Box::new(|_| work()))),
@@ -194,22 +196,22 @@ impl<F: ParallelFile + 'static> Queue<F> {
         }
     }
 
-    /// `bytes` bytes were copied since `began` for the thread, elsewhere.
+    /// Counts `bytes` bytes that were copied for the thread elsewhere, since `began`.
     pub fn note_copied(&mut self, bytes: u64, began: Instant) {
         self.times.copied_bytes += bytes;
         self.times.copying += began.elapsed();
     }
 
-    /// This piece as a part of the memory that is lent, if it is one and is not short.
+    /// The part of the lent memory that this piece is, if it is one and is not short.
     pub fn lent(&self, piece: &[u8]) -> Option<LentMemory> {
         part_of(self.lent, piece)
     }
 
-    /// Brings what is written until then to stable storage, if a thread does it: so that the sync that is waited for has
-    /// less to do.
+    /// With a thread, brings what was written so far to stable storage, so that the sync for which the
+    /// program waits has less to do.
     ///
     /// # Errors
-    /// Those of the thread until now.
+    /// Those of the thread so far.
     pub fn sync_ahead(&mut self) -> Result<()> {
         match &mut self.thread {
             Some(thread) => thread.push(&mut self.here, Job::Sync),
@@ -217,10 +219,10 @@ impl<F: ParallelFile + 'static> Queue<F> {
         }
     }
 
-    /// Writes as `write` does: now, or a copy of the pieces later.
+    /// Writes with `write`: now, or a copy of the pieces later.
     ///
     /// # Errors
-    /// Those of `write`, `Memory`, and those of the thread until now.
+    /// Those of `write`, `Memory`, and those of the thread so far.
     pub fn write_by(&mut self, offset: u64, pieces: &[&[u8]], write: Write<F>) -> Result<()> {
         self.changes += 1;
         let bytes = pieces.iter().map(|piece| piece.len()).sum::<usize>() as u64;
@@ -273,7 +275,7 @@ impl<F: ParallelFile + 'static> ParallelFile for Queue<F> {
     }
 
     fn sync(&mut self) -> Result<()> {
-        // Collective: a rank whose thread has failed takes part.
+        // Sync is collective: a rank whose thread has failed takes part.
         let settled = self.settle();
         let began = Instant::now();
         let synced = self.here.as_mut().map_or(Ok(()), ParallelFile::sync);
@@ -294,7 +296,7 @@ impl<F: ParallelFile + 'static> ParallelFile for Queue<F> {
     }
 }
 
-/// A piece as a part of memory that is lent, if it is one and is not short.
+/// The part of lent memory that a piece is, if it is one and is not short.
 fn part_of(lent: Option<LentMemory>, piece: &[u8]) -> Option<LentMemory> {
     lent.filter(|_| piece.len() >= LEAST_LENT_BYTES)?.part(piece)
 }

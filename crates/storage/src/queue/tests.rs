@@ -36,7 +36,7 @@ fn bytes_are_written_in_the_order_of_the_calls_and_the_memory_is_bounded() {
     let (small, large) = (vec![1; 3], vec![2; 600 << 10]);
     queue.write_at(0, &[&small, &large]).unwrap();
     assert!(!queue.is_settled());
-    // The thread has written nothing yet, and a second copy finds no room.
+    // The thread has written nothing yet, and there is no memory for a second copy.
     let most = queue.thread.as_ref().unwrap().held_bytes();
     assert!((large.len() as u64..=LEAST_BACKGROUND_BYTES).contains(&most), "{most}");
     for _ in 0..10 {
@@ -99,7 +99,7 @@ fn memory_that_is_lent_is_not_copied() {
     let mut queue = Queue::new(file, LEAST_BACKGROUND_BYTES, title);
     let (lent, other) = (vec![1; 3 << 20], vec![2; 2 * LEAST_LENT_BYTES]);
     let (first, rest) = lent.split_at(LEAST_LENT_BYTES - 1);
-    // SAFETY: it lives longer than the queue.
+    // SAFETY: the memory outlives the queue.
     queue.lend(Some(unsafe { LentMemory::new(&lent) }));
     queue.write_at(3, &[b"head", rest, first, &other, b"tail"]).unwrap();
     queue.lend(None);
@@ -137,7 +137,7 @@ fn memory_that_is_reserved_is_not_given_to_jobs_and_waits_for_them() {
     let bytes = |queue: &Queue<_>| queue.thread.as_ref().unwrap().held_bytes();
     assert!((half + (200 << 10)..=LEAST_BACKGROUND_BYTES).contains(&bytes(&queue)));
     (0..2).for_each(|_| go.send(()).unwrap());
-    // There is no room for both until the first is written.
+    // There is no memory for both until the first is written.
     queue.write_at(0, &[&piece, &piece]).unwrap();
     (0..2).for_each(|_| go.send(()).unwrap());
     let (done, is_done) = channel();
@@ -157,7 +157,7 @@ fn a_thread_that_is_held_begins_nothing_until_something_waits_for_it() {
         Queue::go_on,
         |queue| queue.settle().unwrap(),
         |queue| {
-            // There is no room before the job is done.
+            // There is no memory before the job is done.
             queue.reserve(LEAST_BACKGROUND_BYTES).unwrap();
             queue.release(LEAST_BACKGROUND_BYTES);
         },

@@ -13,28 +13,30 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The bytes of the pieces that are copied and written one by one: the thread begins when the first one is there.
+/// The most bytes of the pieces that are copied and written one by one, so that the thread begins after the
+/// first piece.
 const MOST_PIECE_BYTES: u64 = 1 << 20;
-/// What a job takes beside its bytes.
+/// The memory that a job takes besides its bytes.
 const JOB_BYTES: u64 = 128;
-/// The most labels that are kept, of the last sections: the text before data may be held back until more is written.
+/// The most labels kept, those of the last sections. A deferred header may be written after many later
+/// sections.
 const MOST_LABELS: usize = 4096;
-/// The bytes of a label, those of a user string.
+/// The size of a label, which is a user string.
 const LABEL_BYTES: usize = 58;
 
-/// Something that is done with the file in its turn.
+/// Something to do with the file, after all earlier jobs.
 type Task<F> = Box<dyn FnOnce(&mut F) -> Result<()> + Send>;
 
-/// The thread, and what it shares with the calls.
+/// The thread, and what it shares with the callers.
 pub(super) struct Background<F> {
     shared: Arc<Shared<F>>,
     handle: Option<JoinHandle<()>>,
-    /// A process that was forked off has no such thread.
+    /// The process that started it: a forked process has no such thread.
     process: Process,
-    /// The most bytes of memory, and those of a piece.
+    /// The most bytes of memory, and the size of a piece.
     most: u64,
     piece: usize,
-    /// Why there is no thread.
+    /// The error if the thread could not be started.
     failed: Option<Error>,
     /// The user strings of what is written from these offsets on.
     labels: Vec<(u64, [u8; LABEL_BYTES], usize)>,
@@ -43,9 +45,9 @@ pub(super) struct Background<F> {
 
 struct Shared<F> {
     state: Mutex<Jobs<F>>,
-    /// There is a job, or the end.
+    /// Signals a job, or the end.
     wake: Condvar,
-    /// A job is done.
+    /// Signals that a job is done.
     done: Condvar,
 }
 
@@ -53,13 +55,13 @@ struct Jobs<F> {
     /// The file, while the thread may use it and executes no job.
     file: Option<F>,
     jobs: VecDeque<Job<F>>,
-    /// The bytes of all jobs, also of the one that is executed, and of the buffers that are free.
+    /// The bytes of all jobs, including the one being executed, and of free buffers.
     bytes: u64,
-    /// Buffers for pieces of this length.
+    /// Free buffers of the size of a piece.
     free: Vec<Vec<u8>>,
     piece: usize,
     failed: Option<Error>,
-    /// The thread begins no job before the call that is running has copied its data, or waits.
+    /// Whether the thread must not begin a job until the current call has copied its data, or waits.
     is_held: bool,
     is_over: bool,
     times: Times,
@@ -73,7 +75,7 @@ pub(super) enum Job<F> {
 }
 
 impl<F> Job<F> {
-    /// The memory that it takes.
+    /// The memory that the job takes.
     fn bytes(&self) -> u64 {
         match self {
             Self::Write(_, buffer, _) => cost(buffer),
@@ -108,14 +110,14 @@ impl<F: ParallelFile + 'static> Background<F> {
         Self { shared, handle, process: Process::this(), most, piece, failed, labels: Vec::new(), title }
     }
 
-    /// What the thread took until now; `None` in a process that was forked off.
+    /// The times of the thread so far; `None` in a forked process.
     pub fn times(&self) -> Option<Times> {
         self.is_mine().then(|| self.shared.lock().times)
     }
 
-    /// What is written from this offset on has this user string.
+    /// Sets the user string of what is written from this offset on.
     pub fn label(&mut self, offset: u64, label: &[u8]) {
-        // After a call that was refused, the next one begins where that did.
+        // After a refused call, the next one begins at the same offset.
         self.labels.truncate(self.labels.partition_point(|&(start, ..)| start < offset));
         if self.labels.len() == MOST_LABELS {
             self.labels.drain(..MOST_LABELS / 2);
@@ -127,7 +129,7 @@ impl<F: ParallelFile + 'static> Background<F> {
         }
     }
 
-    /// Whether the thread has nothing to do, or there is none in this process.
+    /// Whether the thread has nothing to do, or does not exist in this process.
     pub fn is_idle(&self) -> bool {
         !self.is_mine() || self.shared.lock().is_idle()
     }
@@ -135,7 +137,7 @@ impl<F: ParallelFile + 'static> Background<F> {
     /// Waits until the thread has nothing to do, and takes the file from it.
     ///
     /// # Errors
-    /// `Usage` in a process that was forked off.
+    /// `Usage` in a forked process.
     pub fn wait(&self) -> Result<Option<F>> {
         self.process.check()?;
         let mut state = self.shared.lock();
@@ -151,7 +153,7 @@ impl<F: ParallelFile + 'static> Background<F> {
         self.most
     }
 
-    /// See [`Queue::reserve`](super::Queue::reserve). Adds how long it waited.
+    /// See [`Queue::reserve`](super::Queue::reserve). Adds the time it waited to `waited`.
     pub fn reserve(&self, bytes: u64, waited: &mut Duration) -> Result<()> {
         self.check()?;
         self.when(waited, |state| state.has_room(bytes, self.most).then(|| state.bytes += bytes));
@@ -179,7 +181,7 @@ impl<F: ParallelFile + 'static> Background<F> {
         }
     }
 
-    /// The bytes of memory that are taken.
+    /// The bytes of memory in use.
     #[cfg(test)]
     pub fn held_bytes(&self) -> u64 {
         self.shared.lock().bytes
@@ -189,7 +191,7 @@ impl<F: ParallelFile + 'static> Background<F> {
         self.process.is_this()
     }
 
-    /// The error of the thread, with what was written where it failed.
+    /// Returns the error of the thread, with the name of what it was writing.
     pub fn check(&self) -> Result<()> {
         self.process.check()?;
         if let Some(error) = &self.failed {
@@ -210,7 +212,7 @@ impl<F: ParallelFile + 'static> Background<F> {
         }
     }
 
-    /// Gives a job to the thread, and the file.
+    /// Passes a job and the file to the thread.
     pub fn push(&self, here: &mut Option<F>, job: Job<F>) -> Result<()> {
         self.check()?;
         let mut state = self.shared.lock();
@@ -228,7 +230,7 @@ impl<F: ParallelFile + 'static> Background<F> {
         Ok(())
     }
 
-    /// Copies the pieces into jobs, as there is room. Returns how long that was waited for.
+    /// Copies the pieces into jobs as memory becomes available. Returns the time that it waited.
     pub fn copy(
         &self,
         here: &mut Option<F>,
@@ -258,9 +260,9 @@ impl<F: ParallelFile + 'static> Background<F> {
         Ok(waited)
     }
 
-    /// An empty buffer with room for `length` bytes, when the memory suffices for it.
+    /// An empty buffer with room for `length` bytes, once there is enough memory.
     fn buffer(&self, length: usize, waited: &mut Duration) -> Result<Vec<u8>> {
-        // What is nearly a piece gets the memory of one, which serves again.
+        // A buffer for nearly a piece gets the size of a piece, so that it can be reused.
         let room = if length > self.piece / 2 { self.piece } else { length };
         let free = self.when(waited, |state| {
             let free = if room == self.piece { state.take_free() } else { None };
@@ -274,7 +276,7 @@ impl<F: ParallelFile + 'static> Background<F> {
         Ok(buffer)
     }
 
-    /// What `ready` returns, as soon as it returns something: now, or after a job. Adds how long that was waited for.
+    /// Calls `ready` now and after each job, until it returns a value. Adds the time it waited to `waited`.
     fn when<T>(&self, waited: &mut Duration, mut ready: impl FnMut(&mut Jobs<F>) -> Option<T>) -> T {
         let (mut state, mut began) = (self.shared.lock(), None);
         loop {
@@ -289,13 +291,13 @@ impl<F: ParallelFile + 'static> Background<F> {
     }
 }
 
-/// The memory that a job with this buffer takes.
+/// The memory of a job with this buffer.
 fn cost(buffer: &Vec<u8>) -> u64 {
     buffer.capacity() as u64 + JOB_BYTES
 }
 
 impl<F> Background<F> {
-    /// The thread ends with the job that it executes.
+    /// Ends the thread after the job that it is executing.
     pub fn end(&self) {
         self.shared.lock().is_over = true;
         self.shared.wake.notify_one();
@@ -305,7 +307,7 @@ impl<F> Background<F> {
 impl<F> Drop for Background<F> {
     fn drop(&mut self) {
         if !self.process.is_this() {
-            // The lock may be that of the thread, which this process does not have.
+            // The thread, which this process does not have, may have held the lock.
             std::mem::forget((Arc::clone(&self.shared), self.handle.take()));
             return;
         }
@@ -317,19 +319,19 @@ impl<F> Drop for Background<F> {
 }
 
 impl<F> Jobs<F> {
-    /// Whether the thread has nothing to do. It has the file then.
+    /// Whether the thread has nothing to do; it then has the file.
     fn is_idle(&self) -> bool {
         self.jobs.is_empty() && self.file.is_some()
     }
 
-    /// A buffer that is free.
+    /// Removes and returns a free buffer.
     fn take_free(&mut self) -> Option<Vec<u8>> {
         let buffer = self.free.pop()?;
         self.bytes -= cost(&buffer);
         Some(buffer)
     }
 
-    /// Whether there is room for `more` bytes within `most` bytes, perhaps after giving back free buffers.
+    /// Whether `more` bytes fit within `most` bytes, perhaps after freeing unused buffers.
     fn has_room(&mut self, more: u64, most: u64) -> bool {
         while self.bytes + more > most && self.take_free().is_some() {}
         self.bytes == 0 || self.bytes + more <= most
@@ -341,7 +343,7 @@ impl<F> Shared<F> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The thread is not held from now on.
+    /// Lets the thread begin jobs again.
     fn go_on(&self, state: &mut Jobs<F>) {
         if std::mem::take(&mut state.is_held) {
             self.wake.notify_one();
@@ -350,11 +352,12 @@ impl<F> Shared<F> {
 }
 
 impl<F: ParallelFile> Shared<F> {
-    /// The thread: executes one job after the other, until the end. What is left then is not written.
+    /// The thread's loop: executes one job after the other until the end. The remaining jobs are not
+    /// executed.
     fn work(&self) {
         let mut state = self.lock();
         while !state.is_over {
-            // A job comes with the file.
+            // A job comes together with the file.
             let Jobs { jobs, file, is_held, .. } = &mut *state;
             let next = if *is_held { None } else { jobs.pop_front() };
             let next = next.and_then(|job| Some((job, file.take()?)));
