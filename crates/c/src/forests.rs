@@ -625,7 +625,7 @@ pub unsafe extern "C" fn scda_forest_read(
             let finest = level(c.finest, 0)?;
             let distribution = match c.partition.optional(ranks + 1, "partition")? {
                 _ if c.stored_partition != 0 => Distribution::Stored,
-                Some(given) => Distribution::Given(given),
+                Some(first) => Distribution::Explicit(first),
                 None => Distribution::Uniform,
             };
             let (dimension, unit) = (c.mesh()?.dimension, level(c.unit, finest)?);

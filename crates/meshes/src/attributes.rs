@@ -1,4 +1,4 @@
-//! Attributes of the groups and datasets of meshes.
+//! Reads and adds attributes of the groups and datasets of meshes.
 
 use crate::checksum::{Checksum, MESH};
 use scda_format::dataset::json::{compact, members};
@@ -11,20 +11,21 @@ pub fn value(attributes: &str, key: &str) -> Option<String> {
     members.iter().find(|member| member.key == key).map(|member| compact(member.text))
 }
 
-/// The whole number that an attribute is; of larger ones the largest.
+/// The value of an attribute that is a whole number; if it is too large, the largest one.
 #[must_use]
 pub fn whole_number(attributes: &str, key: &str) -> Option<u64> {
     let value = value(attributes, key)?;
     value.bytes().all(|byte| byte.is_ascii_digit()).then(|| value.parse().unwrap_or(u64::MAX))
 }
 
-/// The text that an attribute is.
+/// The value of an attribute that is a text.
 #[must_use]
 pub fn text(attributes: &str, key: &str) -> Option<String> {
     serde_json::from_str(&value(attributes, key)?).ok()
 }
 
-/// The mesh that the attributes of a dataset name: `None` if they name none, or what stands there.
+/// The mesh that the attributes of a dataset refer to; `None` if there is none, or if the value is not a
+/// checksum.
 #[must_use]
 pub fn mesh(attributes: &str) -> Option<String> {
     let value = value(attributes, MESH)?;
@@ -34,8 +35,8 @@ pub fn mesh(attributes: &str) -> Option<String> {
     })
 }
 
-/// Attributes with that of a mesh: in place of the one that they have, or as the first one. What is no JSON object stays; the error of
-/// writing it says so.
+/// The attributes with a reference to the mesh, which replaces an existing one. Attributes that are not a
+/// JSON object are returned unchanged; writing them reports the error.
 pub(crate) fn with_mesh(attributes: &str, checksum: Checksum) -> String {
     let Ok(members) = members(attributes.as_bytes()) else { return attributes.to_owned() };
     let mesh = format!("\"{checksum}\"");

@@ -2,12 +2,12 @@
 
 use crate::MeshError;
 
-/// How many points a cell of a shape of VTK has.
+/// The number of points of a cell, by VTK shape.
 enum PointCount {
     Of(u64),
-    /// Chains, strips, polygons, sets of points, and shapes of Lagrange and Bézier.
+    /// Any number: chains, strips, polygons, sets of points, and Lagrange and Bézier shapes.
     Any,
-    /// No shape that its points describe.
+    /// Not a shape that is described by points.
     None,
 }
 
@@ -37,7 +37,7 @@ fn points_of(shape: u8) -> PointCount {
     })
 }
 
-/// The cells of a mesh, checked one after the other.
+/// Checks the cells of a mesh one after the other.
 #[derive(Clone, Debug)]
 pub struct CellChecker {
     next: u64,
@@ -46,10 +46,10 @@ pub struct CellChecker {
 }
 
 impl CellChecker {
-    /// Those from a cell on, whose points begin with number `begin` of the `all` points of all cells.
+    /// Begins with cell `first`, whose points begin at number `begin` of the `all` points of all cells.
     ///
     /// # Errors
-    /// What is wrong with the first offset.
+    /// If the first offset is wrong.
     pub fn new(first: u64, begin: i64, all: u64) -> Result<Self, MeshError> {
         if first == 0 && begin != 0 {
             return Err(MeshError::new("cell_offsets", format!("number 0: found {begin}, expected 0")));
@@ -60,7 +60,7 @@ impl CellChecker {
     /// Adds the next cell, whose points end before number `end`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If the cell is wrong.
     pub fn add(&mut self, shape: u8, end: i64) -> Result<(), MeshError> {
         let &mut Self { next: cell, begin, all } = self;
         if end < begin || end > all {
@@ -91,7 +91,7 @@ impl CellChecker {
     /// Requires that the last cell ends with the last point.
     ///
     /// # Errors
-    /// It does not.
+    /// If it does not.
     pub fn end(&self) -> Result<(), MeshError> {
         let &Self { next, begin, all } = self;
         if begin == all {
@@ -102,10 +102,10 @@ impl CellChecker {
     }
 }
 
-/// Requires that number `at` of the points of all cells is one of the `points` of the mesh.
+/// Requires that entry `at` in the points of all cells, `found`, is one of the `points` points of the mesh.
 ///
 /// # Errors
-/// It is not.
+/// If it is not.
 pub fn check_point(at: u64, found: i64, points: u64) -> Result<(), MeshError> {
     if u64::try_from(found).is_ok_and(|found| found < points) {
         return Ok(());

@@ -1,17 +1,17 @@
-//! The checksum of a mesh, by which fields and particles name the mesh that they belong to.
+//! The checksum of a mesh, with which fields and particles refer to the mesh that they belong to.
 
 use scda::{Collective, Partition, Result};
 use std::fmt;
 
-/// The attribute of a mesh and of what belongs to it.
+/// The attribute with the checksum, of a mesh and of what belongs to it.
 pub const MESH: &str = "scda_mesh";
 
-/// The checksum of a mesh. As text, it is what the attribute has.
+/// The checksum of a mesh. Its text form is the value of the attribute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checksum(pub u64);
 
 impl Checksum {
-    /// With what one more quadrant or patch adds.
+    /// Adds the contribution of a quadrant or patch.
     #[must_use]
     pub const fn and(self, term: u64) -> Self {
         Self(self.0.wrapping_add(term))
@@ -24,7 +24,8 @@ impl fmt::Display for Checksum {
     }
 }
 
-/// The function h of docs/forest.md: what the quadrant with this number adds to the checksum of its mesh.
+/// The function h of docs/forest.md: the contribution of the quadrant with this number to the checksum of its
+/// mesh.
 #[must_use]
 pub const fn term(number: u64, tree: u64, level: u64) -> u64 {
     let place = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -44,17 +45,17 @@ pub fn of_quadrants(level: &[u8], offsets: &[i64]) -> Checksum {
     })
 }
 
-/// The bits of a number, each of which changes half of the others.
+/// Mixes the bits of a number, so that each of them changes about half of the others.
 pub(crate) const fn mixed(v: u64) -> u64 {
     let v = (v ^ v >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
     let v = (v ^ v >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
     v ^ v >> 32
 }
 
-/// The checksum of a mesh of which each rank has added its part.
+/// The checksum of a mesh, from the contribution of each rank.
 ///
 /// # Errors
-/// Those of [`Collective::spread`].
+/// The errors of [`Collective::spread`].
 pub(crate) fn of_all(file: &mut impl Collective, own: Checksum) -> Result<Checksum> {
     let halves = [own.0 >> 32, own.0 & u64::from(u32::MAX)];
     let mut parts = halves.map(|count| Partition { count, ..Partition::default() });

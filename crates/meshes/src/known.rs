@@ -1,4 +1,4 @@
-//! The meshes of a file that is being written, so that fields of another mesh are refused.
+//! Notes on the meshes of a file that is being written, so that fields of another mesh are refused.
 
 use crate::attributes;
 use crate::checksum::Checksum;
@@ -6,33 +6,34 @@ use crate::names::part_name;
 use scda::{Collective, ReadOptions, Reader, Result, Solo, Writer};
 use std::collections::BTreeMap;
 
-/// What is known of the groups of a file that is open for writing, by their names. Keep it with the file.
+/// Notes on the groups of a file that is open for writing, by their names. Keep them together with the file.
 pub type MeshNotes = BTreeMap<String, GroupNotes>;
 
-/// What is known of a group. The same on all ranks.
+/// Notes on a group. The same on all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct GroupNotes {
     /// Whether the attributes of the group are in the file.
     pub(crate) has_group: bool,
-    /// Whether the file that is appended to was looked into.
+    /// Whether the existing part of a file that is appended to has been read.
     is_looked: bool,
-    /// The last mesh in the file, if there is one: its quadrants, elements or patches, and its checksum.
+    /// The last mesh in the file, if there is one: the number of its quadrants, elements or patches, and its
+    /// checksum.
     pub(crate) mesh: Option<(u64, Checksum)>,
-    /// Whether the time step has fields of this mesh.
+    /// Whether the current time step has fields of this mesh.
     pub(crate) has_fields: bool,
-    /// The numbers of particles and cells that were written last.
+    /// The numbers of particles and cells that were last written.
     pub(crate) written: Option<(u64, u64)>,
-    /// A number that changes with the connectivity of a forest, of the one that was written last.
+    /// A hash of the last connectivity of a forest that was written.
     pub(crate) connectivity: Option<u64>,
 }
 
-/// The note of a group.
+/// The notes on a group.
 pub(crate) fn known<'a>(notes: &'a mut MeshNotes, group: &str) -> &'a mut GroupNotes {
     notes.entry(group.to_owned()).or_default()
 }
 
-/// Looks once into a file that is appended to, as it was then, for the attributes of a group and for its last mesh, which begins with the
-/// dataset `first`. What cannot be read is not known.
+/// Reads, once, the attributes of a group and its last mesh from a file that is appended to. The mesh begins
+/// with the dataset `first`. Something that cannot be read counts as unknown.
 pub(crate) fn look(
     file: &mut Writer,
     known: &mut GroupNotes,

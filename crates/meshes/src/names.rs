@@ -3,33 +3,33 @@
 
 use scda::{Error, Result, USER_STRING_BYTES};
 
-/// The attribute of a group that is a forest.
+/// The attribute that marks a group as a forest.
 pub const FOREST: &str = "scda_forest";
-/// The attribute of a group that is a mesh of points and cells.
+/// The attribute that marks a group as a mesh of points and cells.
 pub const CELLS: &str = "scda_cells";
-/// The attribute of a group that is a mesh of patches.
+/// The attribute that marks a group as a mesh of patches.
 pub const PATCHES: &str = "scda_patches";
-/// The attribute of a group of particles.
+/// The attribute that marks a group as particles.
 pub const PARTICLES: &str = "scda_particles";
-/// The attribute of a group of particles that names the mesh whose cells they are in.
+/// The attribute of a group of particles that names the mesh of their cells.
 pub const OF_MESH: &str = "mesh";
 /// The dataset that begins a time step.
 pub const TIME: &str = "time";
-/// The mesh of a forest. The first one begins it.
+/// The datasets of a forest's mesh, which begins with the first one.
 pub const FOREST_PARTS: [&str; 3] = ["coordinates", "level", "tree_offsets"];
-/// The mesh of a forest of other shapes.
+/// The datasets of the mesh of a forest of any shapes.
 pub const SHAPED_PARTS: [&str; 5] = ["coordinates", "level", "type", "position", "tree_offsets"];
-/// What the trees of such a forest have beside those of another forest.
+/// The additional datasets for the trees of such a forest.
 pub const SHAPED_TREE_PARTS: [&str; 2] = ["tree_shape", "tree_vertices"];
-/// How the mesh before it was distributed; not every one has it.
+/// The partition of the mesh before it; optional.
 pub const PARTITION: &str = "partition";
-/// A mesh of points and cells.
+/// The datasets of a mesh of points and cells.
 pub const CELL_PARTS: [&str; 4] = ["points", "cell_points", "cell_offsets", "cell_types"];
-/// A mesh of patches.
+/// The datasets of a mesh of patches.
 pub const PATCH_PARTS: [&str; 5] = ["boxes", "level", "ratio", "domain", "geometry"];
-/// The dataset that says which particles are in which cell.
+/// The dataset that assigns particles to cells.
 pub const OFFSETS: &str = "offsets";
-/// The connectivity of a forest. The first one begins it.
+/// The datasets of a forest's connectivity, which begins with the first one.
 pub const CONNECTIVITY_PARTS: [&str; 13] = [
     "tree_to_tree",
     "tree_to_face",
@@ -45,9 +45,9 @@ pub const CONNECTIVITY_PARTS: [&str; 13] = [
     "corner_to_corner",
     "tree_attributes",
 ];
-/// The bytes that a program keeps for each quadrant of a forest.
+/// The bytes that a program stores for each quadrant of a forest.
 pub const DATA: &str = "data";
-/// The attribute of a group that says how many dimensions a mesh has.
+/// The attribute of a group with the number of dimensions of its mesh.
 pub const DIMENSION: &str = "dimension";
 
 /// The name of a dataset of a group.

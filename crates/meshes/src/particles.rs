@@ -12,25 +12,26 @@ use scda::{
 use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
 
-/// The group of particles whose name is not said.
+/// The group of particles if no name is given.
 pub const GROUP: &str = "particles";
 
-/// The most particles: all numbers of a file are below 2^63, with room for sums.
+/// The most particles: all numbers in a file are below 2^63, with room for sums.
 const MOST: u64 = 1 << 60;
 
-/// What a rank has of the cells whose particles are written.
+/// A rank's part of the cells whose particles are written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OwnCells<'a> {
-    /// Of each cell of this rank: the number of its particles. In memory, they follow those of the cell before.
+    /// For each cell of this rank, the number of its particles, which follow those of the previous cell in
+    /// memory.
     pub counts: &'a [i64],
-    /// The number of each cell among those of all ranks. `None`: they follow one another, in the order of the ranks. On all ranks, or
-    /// on none; a rank without cells need not say it.
+    /// The number of each cell among those of all ranks; `None` if they are consecutive, in the order of the
+    /// ranks. Set on all ranks or on none, except that a rank without cells need not set it.
     pub number: Option<&'a [u64]>,
-    /// Without cells on any rank: the number of particles of this rank.
+    /// If no rank has cells: the number of particles of this rank.
     pub without_cells: u64,
 }
 
-/// Which particles a rank has of those of all ranks.
+/// A rank's part of the particles of all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Particles {
     /// The number of particles of this rank.
@@ -39,20 +40,20 @@ pub struct Particles {
     pub particles: u64,
     /// The number of cells of all ranks; 1 if there are none.
     pub all_cells: u64,
-    /// The number of the first particle of this rank, unless cells have numbers.
+    /// The number of this rank's first particle, unless cells have numbers.
     pub first: u64,
-    /// The number of the first cell of this rank, unless cells have numbers.
+    /// The number of this rank's first cell, unless cells have numbers.
     pub first_cell: u64,
-    /// After reading: the particles of each cell of this rank.
+    /// After reading: the number of particles of each cell of this rank.
     pub counts: Vec<i64>,
-    /// Of cells with numbers, the first particle of each of this rank, and their number.
+    /// If cells have numbers: the first particle and the number of particles of each cell of this rank.
     begins: Option<Vec<(u64, u64)>>,
 }
 
-/// Requires that the particles of a cell can be those from `begin` to `end`, of `all`, if this is known.
+/// Requires that the particles of a cell can be those from `begin` to `end`, of `all` if that is known.
 ///
 /// # Errors
-/// What is wrong.
+/// If they cannot.
 pub fn check_cell(cell: u64, begin: i64, end: i64, all: Option<u64>) -> Result<(), MeshError> {
     let is_within = all.is_none_or(|all| end.unsigned_abs() <= all);
     if begin >= 0 && end >= begin && is_within && (cell > 0 || begin == 0) {
@@ -69,29 +70,29 @@ pub fn check_cell(cell: u64, begin: i64, end: i64, all: Option<u64>) -> Result<(
 /// Requires that offsets have at least one cell.
 ///
 /// # Errors
-/// What is wrong.
+/// If they do not.
 pub fn check_count(numbers: u64) -> Result<(), MeshError> {
     let words = || format!("found {numbers} numbers, expected at least 2");
     if numbers < 2 { Err(MeshError::new(OFFSETS, words())) } else { Ok(()) }
 }
 
-/// Requires of the offsets of all cells that they can be true.
+/// Requires that the offsets of all cells are consistent.
 ///
 /// # Errors
-/// What is wrong.
+/// If they are not.
 pub fn check_offsets(offsets: &[i64]) -> Result<(), MeshError> {
     let mut cells = (0..).zip(offsets.windows(2));
     cells.try_for_each(|(cell, ends)| check_cell(cell, ends[0], ends[1], None))
 }
 
-/// Writes how many particles each cell has, and before the first time the attributes of the group. Their fields follow. `mesh` is the group
-/// of the mesh whose cells these are.
+/// Writes the number of particles of each cell, and the first time, also the attributes of the group. Their
+/// fields follow. `mesh` is the group of the mesh to which the cells belong.
 ///
-/// With numbers, all ranks learn the counts of all cells.
+/// If cells have numbers, all ranks receive the counts of all cells.
 ///
 /// # Errors
-/// `Argument` for wrong counts or numbers; `Usage` if the last mesh in the group `mesh` has another number of cells; `Range`, `Memory`; and those
-/// of [`Writer::dataset`].
+/// `Argument` for wrong counts or numbers; `Usage` if the last mesh in the group `mesh` has another number of
+/// cells; `Range`; `Memory`; and those of [`Writer::dataset`].
 pub fn write(
     file: &mut Writer,
     notes: &mut MeshNotes,
@@ -160,7 +161,7 @@ pub fn write(
     Ok(particles)
 }
 
-/// The particles of all cells of a rank.
+/// The number of particles in all cells of a rank.
 fn sum(counts: &[i64]) -> Result<u64> {
     (0..).zip(counts).try_fold(0_u64, |all, (cell, &count)| {
         let all =
@@ -169,7 +170,7 @@ fn sum(counts: &[i64]) -> Result<u64> {
     })
 }
 
-/// Requires that the mesh whose cells have particles has as many, if that is known.
+/// Requires that the mesh to which the cells belong has the same number of cells, if that is known.
 fn check_mesh(file: &mut Writer, notes: &mut MeshNotes, mesh: Option<&str>, all_cells: u64) -> Result<()> {
     let Some(of) = mesh else { return Ok(()) };
     for (kind, first) in [(FOREST, FOREST_PARTS[0]), (PATCHES, PATCH_PARTS[0])] {
@@ -187,7 +188,7 @@ fn check_mesh(file: &mut Writer, notes: &mut MeshNotes, mesh: Option<&str>, all_
     }
 }
 
-/// The number and the count of each cell of this rank, for the others.
+/// The number and the count of each cell of this rank, to be sent to the others.
 fn pairs(numbers: &[u64], counts: &[i64]) -> Result<Vec<u8>> {
     if numbers.len() != counts.len() {
         let (found, expected) = (numbers.len(), counts.len());
@@ -211,7 +212,7 @@ fn by_number(pairs: &[u8], all_cells: u64) -> Result<Vec<i64>> {
         let (number, count) = pair.split_at(8);
         let [number, count] = [number, count].map(|bytes| bytes.first_chunk().copied().unwrap_or_default());
         let (number, count) = (u64::from_ne_bytes(number), i64::from_ne_bytes(count));
-        // As many numbers as cells: if one stands twice, another is missing.
+        // There are as many numbers as cells, so if one occurs twice, another is missing.
         match offsets.get_mut(to_usize(number)).filter(|found| number < all_cells && **found == -1) {
             Some(place) => *place = count,
             None => {
@@ -229,7 +230,7 @@ fn by_number(pairs: &[u8], all_cells: u64) -> Result<Vec<i64>> {
     Ok(offsets)
 }
 
-/// Where the particles of the cells of this rank begin, by the offsets of all.
+/// Determines where the particles of this rank's cells begin, from the offsets of all cells.
 fn begins(particles: &mut Particles, numbers: &[u64], counts: &[i64], all: &[i64]) -> Result<()> {
     let mut begins = Vec::new();
     reserve(&mut begins, numbers.len())?;
@@ -239,7 +240,7 @@ fn begins(particles: &mut Particles, numbers: &[u64], counts: &[i64], all: &[i64
     Ok(())
 }
 
-/// The offsets of the cells of this rank; on the last rank also the end of all.
+/// The offsets of this rank's cells; on the last rank also the end of all.
 fn offsets_of(particles: &Particles, counts: &[i64], without_cells: bool, is_last: bool) -> Result<Vec<i64>> {
     let mut offsets = Vec::new();
     reserve(&mut offsets, counts.len() + 2)?;
@@ -257,11 +258,12 @@ fn offsets_of(particles: &Particles, counts: &[i64], without_cells: bool, is_las
     Ok(offsets)
 }
 
-/// Writes a field of the particles that were written last: a column, or structs. Of the dataset, the name is that in the group, and its first
-/// number of indices is not looked at.
+/// Writes a field of the particles that were written last: a column, or structs. `dataset` has the field's
+/// name within the group; the first number of indices in its shape is ignored.
 ///
 /// # Errors
-/// `Usage` if the particles are not those that were written last, `Argument`, `Memory`, and those of [`Writer::dataset`].
+/// `Usage` if the particles are not those written last; `Argument`; `Memory`; and those of
+/// [`Writer::dataset`].
 pub fn write_field(
     file: &mut Writer,
     notes: &mut MeshNotes,
@@ -300,7 +302,7 @@ fn split<'a>(mut bytes: &'a [u8], regions: &[IndexBox], data_type: DataType) -> 
     Ok(parts)
 }
 
-/// The number of bytes of each box, which are all of `bytes`.
+/// The size of each box in bytes. Returns an error unless they add up to `bytes`.
 fn lengths(bytes: usize, regions: &[IndexBox], data_type: DataType) -> Result<Vec<usize>> {
     let mut lengths = Vec::new();
     reserve(&mut lengths, regions.len())?;
@@ -318,14 +320,15 @@ fn lengths(bytes: usize, regions: &[IndexBox], data_type: DataType) -> Result<Ve
 
 /// Reads how many particles each cell has, and distributes them.
 ///
-/// `cells`: how many cells this rank has, those of its part of a mesh that is read already; `None`, on all ranks: each gets cells that
-/// follow one another, with about as many particles as any other; of one cell, or none, about as many particles. `number`: the
-/// numbers of these cells, which may be any, also those of another rank; `None`: they follow one another, in the order of the
-/// ranks, and are all of them. `step`: 0 is the first one, -1 the last one.
+/// `cells` is the number of cells of this rank, for a mesh that has been read already. With `None`, on all
+/// ranks, each rank gets consecutive cells with about the same number of particles; if there is one cell, or
+/// none, about the same number of particles. `number` has the numbers of these cells, which may be any,
+/// including those of other ranks; with `None`, the cells are consecutive, in the order of the ranks, and all
+/// of them. `step`: 0 is the first one, -1 the last one.
 ///
 /// # Errors
-/// `Format` if the file has no such particles, or offsets that cannot be true; `Argument` if there is no such step, or if the file has
-/// another number of cells; `Memory`; and those of [`scda::DatasetHandle::read`].
+/// `Format` if the file has no such particles, or inconsistent offsets; `Argument` if there is no such step,
+/// or if the file has another number of cells; `Memory`; and those of [`scda::DatasetHandle::read`].
 pub fn read(
     file: &mut Reader,
     group: &str,
@@ -393,7 +396,7 @@ pub fn read(
     own_part(file, (group, &dataset), found, &own, numbered.total > 0)
 }
 
-/// The particles and cells of all ranks, by the last two offsets.
+/// The particles and cells of all ranks, from the last two offsets.
 fn whole(file: &mut Reader, group: &str, dataset: &DatasetHandle) -> Result<Particles> {
     let wrong = |wrong: MeshError| wrong.error(ErrorKind::Format, group);
     let numbers = dataset.shape[0];
@@ -408,18 +411,18 @@ fn whole(file: &mut Reader, group: &str, dataset: &DatasetHandle) -> Result<Part
     Ok(Particles { particles, all_cells: last + 1, ..Particles::default() })
 }
 
-/// How many offsets are read at once: each part is checked before the next one takes memory.
+/// The most offsets that are read at once: each part is checked before memory for the next one is allocated.
 const AT_ONCE: u64 = 1 << 20;
 
-/// The first cell of this rank, and the one of the next rank, such that each has about as many particles and cells. At first each rank
-/// reads the offsets of as many cells as any other.
+/// The first cell of this rank and of the next one, so that each rank has about the same number of particles
+/// and cells. Each rank reads the offsets of an equal share of cells first.
 fn shares(file: &mut Reader, group: &str, all: &Particles, dataset: &DatasetHandle) -> Result<[u64; 2]> {
     let (rank, size) = (file.rank() as u64, file.size() as u64);
     let each = all.all_cells / size;
     let (first, most) = (each * rank, all.all_cells - each * (size - 1));
     let own = if rank + 1 == size { most } else { each };
     let share = (all.particles + all.all_cells) / size + 1;
-    // The first cell of each rank whose share begins among these cells.
+    // The first cells of the ranks whose share begins among these cells.
     let mut starts: Vec<[u64; 2]> = Vec::new();
     let mut before = None;
     let mut at = 0;
@@ -457,7 +460,7 @@ fn shares(file: &mut Reader, group: &str, all: &Particles, dataset: &DatasetHand
     ])
 }
 
-/// The particles of the cells of this rank: some from each of these cells on.
+/// The particles in the cells of this rank.
 fn own_part(
     file: &mut Reader,
     (group, dataset): (&str, &DatasetHandle),
@@ -499,12 +502,12 @@ fn own_part(
     Ok(found)
 }
 
-/// Reads a field of the particles of this rank. Of the dataset, name and shape count, but not the first number of indices; its items are
-/// converted to the type of those in memory.
+/// Reads a field of the particles of this rank. Of `dataset`, name and shape count, except for the first
+/// number of indices. Items are converted to their type in memory.
 ///
 /// # Errors
-/// `Format` if the step has no such field, or one of another shape; `Argument` for values that cannot be converted; `Memory`; and those
-/// of [`scda::DatasetHandle::read`].
+/// `Format` if the step has no such field, or one of another shape; `Argument` for values that cannot be
+/// converted; `Memory`; and those of [`scda::DatasetHandle::read`].
 pub fn read_field(
     file: &mut Reader,
     group: &str,
@@ -545,7 +548,7 @@ pub fn read_field(
 }
 
 impl Particles {
-    /// Those of this rank, in a dataset of this shape: as few boxes as there are gaps between them.
+    /// The particles of this rank in a dataset of this shape, in as few boxes as possible.
     fn regions(&self, shape: &[u64]) -> Result<Vec<IndexBox>> {
         let own = [(self.first, self.n)];
         let rows = self.begins.as_deref().unwrap_or(&own);

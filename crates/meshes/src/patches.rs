@@ -14,24 +14,25 @@ use scda::{
 use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
 
-/// The group of patches whose name is not said.
+/// The group of patches if no name is given.
 pub const GROUP: &str = "patches";
 
 /// The most cells of all patches.
 const MOST: u64 = 1 << 60;
-/// The most levels in a file: a damaged number shall cost no memory.
+/// The most levels in a file, so that a damaged number costs no memory.
 const MOST_LEVELS: u64 = 1000;
 
-/// What the patches of a mesh lie in: its levels and its domain. The same on all ranks.
+/// The levels and the domain of a mesh of patches. The same on all ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
     /// The number of axes: d, 1 to 3.
     pub dimension: usize,
-    /// For each level and axis: the cells that lie side by side in one of the level before; 1 for level 0.
+    /// For each level and axis: the number of cells side by side in one cell of the previous level; 1 for
+    /// level 0.
     pub ratio: Vec<i32>,
-    /// The first cell on each axis, then the number of cells on each axis, in cells of level 0.
+    /// The first cell on each axis, followed by the number of cells on each axis, in cells of level 0.
     pub domain: Vec<i64>,
-    /// The least coordinate of the domain on each axis, then the size of a cell of level 0 on each axis.
+    /// The lower bound of the domain on each axis, followed by the size of a cell of level 0 on each axis.
     pub geometry: Vec<f64>,
 }
 
@@ -42,10 +43,10 @@ impl Frame {
         self.ratio.len().checked_div(self.dimension).unwrap_or(0)
     }
 
-    /// Requires that levels, ratios, domain and geometry can be true.
+    /// Requires that levels, ratios, domain and geometry are consistent.
     ///
     /// # Errors
-    /// What is wrong.
+    /// If they are not.
     pub fn check(&self) -> Result<(), MeshError> {
         let (d, levels) = (self.dimension, self.levels());
         if !(1..=3).contains(&d) || levels == 0 || self.ratio.len() != levels * d {
@@ -73,7 +74,8 @@ impl Frame {
                 let words = format!("axis {axis}: found {cells} cells from {first} on, expected some");
                 return Err(MeshError::new("domain", words));
             }
-            // By its bits, which the floating-point environment of the program does not change: from the least number to infinity.
+            // Compares bits, from the smallest positive number up to infinity, because the program's
+            // floating-point environment does not affect them.
             let size = self.geometry[d + axis].to_bits();
             if size == 0 || size > f64::INFINITY.to_bits() {
                 let words = format!(
@@ -86,10 +88,11 @@ impl Frame {
         Ok(())
     }
 
-    /// The cells of a patch, which must lie in the domain. `cells` has its first cell on each axis, then the number of its cells.
+    /// The number of cells of a patch, which must be within the domain. `cells` has its first cell on each
+    /// axis, followed by its number of cells.
     ///
     /// # Errors
-    /// What is wrong.
+    /// If it is wrong.
     fn patch(&self, number: u64, level: usize, cells: &[i64]) -> Result<u64, MeshError> {
         let d = self.dimension;
         let mut all = 1_u64;
@@ -112,14 +115,14 @@ impl Frame {
         Ok(all)
     }
 
-    /// The cell of level 0 in which a cell of a level lies.
+    /// The cell of level 0 that contains a cell of a level.
     fn coarse(&self, level: usize, axis: usize, cell: i64) -> Option<i64> {
         let ratios = self.ratio[axis..].iter().step_by(self.dimension).skip(1).take(level);
         ratios.copied().try_fold(cell, |cell, ratio| cell.checked_div_euclid(ratio.into()))
     }
 }
 
-/// The patches of a mesh, checked one after the other.
+/// Checks the patches of a mesh one after the other.
 #[derive(Clone, Debug)]
 pub struct PatchChecker<'a> {
     frame: &'a Frame,
@@ -127,12 +130,12 @@ pub struct PatchChecker<'a> {
     level: i32,
     /// The cells of the patches so far.
     pub cells: u64,
-    /// What the patches so far add to the checksum.
+    /// The contribution of the patches so far to the checksum.
     pub checksum: Checksum,
 }
 
 impl<'a> PatchChecker<'a> {
-    /// Those from number `first` on.
+    /// Begins with patch `first`.
     #[must_use]
     pub fn new(frame: &'a Frame, first: u64) -> Self {
         Self { frame, next: first, level: 0, cells: 0, checksum: Checksum::default() }
@@ -141,7 +144,7 @@ impl<'a> PatchChecker<'a> {
     /// Adds the next patch. Returns the number of its cells.
     ///
     /// # Errors
-    /// What is wrong.
+    /// If it is wrong.
     pub fn add(&mut self, level: i32, cells: &[i64]) -> Result<u64, MeshError> {
         let number = self.next;
         let (least, most) = (self.level, self.frame.levels() - 1);
@@ -166,13 +169,13 @@ impl<'a> PatchChecker<'a> {
     /// Requires that there is a patch.
     ///
     /// # Errors
-    /// There is none.
+    /// If there is none.
     pub fn end(&self) -> Result<(), MeshError> {
         if self.next == 0 { Err(MeshError::new("boxes", "there are no patches")) } else { Ok(()) }
     }
 }
 
-/// Requires that patches stand level by level.
+/// Requires that patches are ordered by level.
 fn check_order(number: u64, before: i32, level: i32) -> Result<(), MeshError> {
     if level >= before {
         return Ok(());
@@ -182,7 +185,7 @@ fn check_order(number: u64, before: i32, level: i32) -> Result<(), MeshError> {
     Err(MeshError::new("level", words))
 }
 
-/// What a patch adds to the checksum of the mesh.
+/// The contribution of a patch to the checksum of the mesh.
 fn term_of(number: u64, level: i32, cells: &[i64]) -> u64 {
     let begin = term(number, 0, i64::from(level).cast_unsigned());
     cells.iter().fold(begin, |value, n| term(value, 0, n.cast_unsigned()))
@@ -191,47 +194,47 @@ fn term_of(number: u64, level: i32, cells: &[i64]) -> u64 {
 /// The patches of a rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OwnPatches<'a> {
-    /// Of each patch: its level.
+    /// The level of each patch.
     pub level: &'a [i32],
-    /// Of each patch: its first cell on each axis, then its number of cells on each axis.
+    /// For each patch: its first cell on each axis, followed by its number of cells on each axis.
     pub boxes: &'a [i64],
-    /// Of each patch: its number among those of all ranks. `None`: they follow one another, in the order of the ranks. On all ranks,
-    /// or on none; a rank without patches need not say it.
+    /// The number of each patch among those of all ranks; `None` if they are consecutive, in the order of the
+    /// ranks. Set on all ranks or on none, except that a rank without patches need not set it.
     pub number: Option<&'a [u64]>,
 }
 
-/// A mesh of patches, of which this rank knows its own, or all.
+/// A mesh of patches, of which this rank knows its own patches, or all.
 #[derive(Clone, Debug, Default)]
 pub struct Patches {
-    /// What they lie in.
+    /// Its levels and its domain.
     pub frame: Frame,
     /// The number of patches of all ranks.
     pub patches: u64,
     /// The number of cells of all patches.
     pub cells: u64,
-    /// The number of the first patch of this rank, unless they have numbers.
+    /// The number of this rank's first patch, unless patches have numbers.
     pub first: u64,
     /// The number of patches of this rank.
     pub n: u64,
-    /// The level of each patch that is known: of all, or without numbers and before reading, of those of this rank.
+    /// The levels of the known patches: of all, or without numbers and before reading, of this rank's.
     pub level: Vec<i32>,
-    /// The boxes of these.
+    /// The boxes of the known patches.
     pub boxes: Vec<i64>,
-    /// Where the cells of these begin in the fields.
+    /// Where the cells of the known patches begin in the fields.
     offset: Vec<u64>,
-    /// Whether these are all patches.
+    /// Whether all patches are known.
     pub knows_all: bool,
     checksum: Checksum,
 }
 
 impl Patches {
-    /// Where the patch with this number stands in what is known.
+    /// The index of the patch with this number among the known ones.
     fn place(&self, number: u64) -> Option<usize> {
         let begin = if self.knows_all { 0 } else { self.first };
         number.checked_sub(begin).map(to_usize).filter(|&place| place < self.level.len())
     }
 
-    /// The level and the box of a patch of the mesh, if they are known.
+    /// The level and box of a patch, if they are known.
     #[must_use]
     pub fn patch(&self, number: u64) -> Option<(i32, &[i64])> {
         let place = self.place(number)?;
@@ -239,7 +242,8 @@ impl Patches {
         Some((self.level[place], &self.boxes[words * place..words * (place + 1)]))
     }
 
-    /// Checks what is known, from the patch with number `first` on, and finds where its cells begin, after `begin` cells.
+    /// Checks the known patches, from number `first` on, and determines where their cells begin, after
+    /// `begin` cells.
     fn take(&mut self, first: u64, begin: u64) -> Result<Result<(), MeshError>> {
         self.offset.clear();
         reserve(&mut self.offset, self.level.len())?;
@@ -255,7 +259,7 @@ impl Patches {
     }
 }
 
-/// As bytes in memory.
+/// The bytes of numbers in memory.
 fn bytes<T: Copy, const N: usize>(
     numbers: &[T],
     of: fn(T) -> [u8; N],
@@ -265,11 +269,11 @@ fn bytes<T: Copy, const N: usize>(
 
 /// Writes a mesh of patches, and before the first one the attributes of its group.
 ///
-/// With numbers, all ranks learn all patches, some 60 bytes for each of them.
+/// If patches have numbers, all ranks receive all patches, about 60 bytes for each.
 ///
 /// # Errors
-/// `Argument` for patches outside of the domain, not level by level, or with wrong numbers; `Range`; `Memory`; and those of
-/// [`Writer::dataset`]. That two patches have a cell in common is not noticed; `scda check` notices it.
+/// `Argument` for patches outside the domain, not ordered by level, or with wrong numbers; `Range`; `Memory`;
+/// and those of [`Writer::dataset`]. Overlapping patches are not detected here, but by `scda check`.
 pub fn write(
     file: &mut Writer,
     notes: &mut MeshNotes,
@@ -325,7 +329,7 @@ pub fn write(
     Ok(mesh)
 }
 
-/// The patches of this rank, one after the other after those of the ranks below.
+/// Adds the patches of this rank, which follow those of lower ranks.
 fn own_part(file: &mut Writer, group: &str, mesh: &mut Patches, own: OwnPatches<'_>) -> Result<()> {
     let argument = |wrong: MeshError| wrong.error(ErrorKind::Argument, group);
     let room = reserve(&mut mesh.level, own.level.len()).and(reserve(&mut mesh.boxes, own.boxes.len()));
@@ -335,7 +339,7 @@ fn own_part(file: &mut Writer, group: &str, mesh: &mut Patches, own: OwnPatches<
         mesh.take(mesh.first, 0)?.map_err(argument)
     });
     file.agree_on(taken)?;
-    // The levels begin where those of the ranks before end.
+    // The levels must begin where those of the previous ranks end.
     let ends = own.level.first().zip(own.level.last());
     let ends = ends.map(|(first, last)| [first.to_ne_bytes(), last.to_ne_bytes()]);
     let begin = mesh.first.to_ne_bytes();
@@ -363,7 +367,7 @@ fn own_part(file: &mut Writer, group: &str, mesh: &mut Patches, own: OwnPatches<
     Ok(())
 }
 
-/// Number, level and box of each patch of this rank, for the others.
+/// The number, level and box of each patch of this rank, to be sent to the others.
 fn words_of(frame: &Frame, own: &OwnPatches<'_>) -> Result<Vec<u8>> {
     let (numbers, words) = (own.number.unwrap_or_default(), 2 * frame.dimension);
     let mut all = Vec::new();
@@ -376,7 +380,7 @@ fn words_of(frame: &Frame, own: &OwnPatches<'_>) -> Result<Vec<u8>> {
     Ok(all)
 }
 
-/// Puts all patches in order.
+/// Sorts all patches by number.
 fn by_number(mesh: &mut Patches, gathered: &[u8]) -> Result<()> {
     let (words, patches) = (2 * mesh.frame.dimension, mesh.patches);
     resize(&mut mesh.level, patches)?;
@@ -405,7 +409,7 @@ fn mesh_parts(group: &str, mesh: &Patches, own: OwnPatches<'_>, is_first: bool) 
         Some(numbers) if mesh.knows_all => Rows::Numbered(numbers),
         _ => Rows::From(mesh.first, own.level.len() as u64),
     };
-    // What is the same on all ranks, the first one writes.
+    // Data that are the same on all ranks are written by rank 0.
     let of_first = |rows: u64| Rows::From(0, if is_first { rows } else { 0 });
     let ratio = if is_first { &*frame.ratio } else { &[] };
     let domain = if is_first { &*frame.domain } else { &[] };
@@ -433,35 +437,36 @@ fn mesh_parts(group: &str, mesh: &Patches, own: OwnPatches<'_>, is_first: bool) 
     ])
 }
 
-/// Where the cells of a patch lie in memory, in which they have ghost layers around them, and x varies fastest.
+/// Where the cells of a patch are in memory, surrounded by layers of ghost cells, with x varying fastest.
 #[derive(Clone, Debug)]
 pub struct PatchMemory {
-    /// In bytes, from the first number of the first cell or ghost cell to the first number of the first cell.
+    /// The distance in bytes from the first number of the first cell, or ghost cell, to the first number of
+    /// the first cell proper.
     pub first: usize,
-    /// The numbers of cells, x last, and of components.
+    /// The numbers of cells, x last, and then of components.
     pub shape: Vec<u64>,
-    /// The bytes from one to the next of each.
+    /// The distance in bytes from one to the next in each of these dimensions.
     pub strides: Vec<i64>,
 }
 
-/// How a field lies in the memory of each patch.
+/// The layout of a field in the memory of each patch.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldMemory {
     /// The type of its numbers.
     pub data_type: DataType,
-    /// How many numbers a cell has; they follow one another.
+    /// The number of consecutive numbers in a cell.
     pub components: u64,
-    /// The layers of ghost cells on both ends of each axis.
+    /// The layers of ghost cells at both ends of each axis.
     pub ghost: u64,
-    /// The bytes from a cell to the next one on x. 0: those of its numbers.
+    /// The distance in bytes from one cell to the next along x; 0: the size of its numbers.
     pub cell_bytes: u64,
 }
 
 impl Patches {
-    /// Where a field lies in the memory of a patch of the mesh.
+    /// Where a field is in the memory of a patch.
     ///
     /// # Errors
-    /// `Argument` if there is no such patch, or no such memory.
+    /// `Argument` if there is no such patch, or if the layout is impossible.
     pub fn memory(&self, number: u64, field: FieldMemory) -> Result<PatchMemory> {
         let (_, cells) = self.patch(number).ok_or_else(|| {
             Error::argument(format!("a patch has number {number}; there are {}", self.patches))
@@ -504,7 +509,7 @@ impl Patches {
         Ok(regions)
     }
 
-    /// A field in a group, as a dataset. A scalar has one dimension, what has several components another one.
+    /// The dataset of a field in a group. A scalar has one dimension; several components add another one.
     fn field(&self, group: &str, what: &Dataset, components: u64) -> Result<Dataset> {
         let shape = if components == 1 { vec![0] } else { vec![0, components] };
         let mut what = what.clone();
@@ -513,21 +518,21 @@ impl Patches {
     }
 }
 
-/// A field of patches: what it is in the file, how many components it has, and the memory of each patch of this rank.
+/// A field of patches: its dataset, its number of components, and the memory of each patch of this rank.
 pub struct Field<'a, M> {
-    /// Its name without the group, its type and layout; its shape is not looked at.
+    /// Its name within the group, its type and layout; its shape is ignored.
     pub dataset: &'a Dataset,
-    /// How many numbers a cell has. 1: a scalar.
+    /// The number of numbers in a cell; 1: a scalar.
     pub components: u64,
     /// The memory of each patch.
     pub memory: Vec<M>,
 }
 
-/// Writes fields of the patches with these numbers, in one call. The mesh is the last one that was written to the group, on this file or,
-/// by an earlier job, on the file that is appended to.
+/// Writes fields of the patches with these numbers, in one call. The mesh is the last one in the group:
+/// written by this program or, in a file that is appended to, by an earlier one.
 ///
 /// # Errors
-/// `Usage` if the mesh is not the last one that was written, `Argument`, `Memory`, and those of [`Writer::datasets`].
+/// `Usage` if the mesh is not the last one written; `Argument`; `Memory`; and those of [`Writer::datasets`].
 pub fn write_fields(
     file: &mut Writer,
     notes: &mut MeshNotes,
@@ -561,12 +566,13 @@ pub fn write_fields(
     file.datasets(&all.collect::<Vec<_>>())
 }
 
-/// Reads a mesh of patches, and gives each rank a share of them: patches that follow one another, of about as many cells on each rank. All
-/// ranks receive all patches, some 60 bytes for each. `step`: 0 is the first one, -1 the last one.
+/// Reads a mesh of patches, and assigns consecutive patches to each rank, with about the same number of
+/// cells. All ranks receive all patches, about 60 bytes for each. `step`: 0 is the first one, -1 the last
+/// one.
 ///
 /// # Errors
-/// `Format` if the file has no such mesh, or one that is none; `Argument` if there is no such step; `Memory`; and those of
-/// [`scda::DatasetHandle::read`].
+/// `Format` if the file has no such mesh, or an invalid one; `Argument` if there is no such step; `Memory`;
+/// and those of [`scda::DatasetHandle::read`].
 pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     let format = |wrong: MeshError| wrong.error(ErrorKind::Format, group);
     let name = part_name(group, "geometry").and_then(|_| part_name(group, PATCH_PARTS[0]));
@@ -630,7 +636,7 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
         }
     });
     let mut mesh = file.agree_on(taken)?;
-    // A patch goes to the rank in whose share its middle lies.
+    // A patch goes to the rank whose share contains its middle.
     let (rank, share) = (file.rank() as u64, mesh.cells / file.size() as u64 + 1);
     let ends = mesh.offset.iter().skip(1).copied().chain([mesh.cells]);
     let owners = mesh.offset.iter().zip(ends).map(|(&begin, end)| u64::midpoint(begin, end) / share);
@@ -643,12 +649,12 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     Ok(mesh)
 }
 
-/// Reads fields of the patches with these numbers, which may be any, into their memory: ghost cells, and what lies between the values
-/// of a field, stay as they are.
+/// Reads fields of the patches with these numbers, which may be any, into their memory. Ghost cells, and
+/// bytes between the values of a field, are not changed.
 ///
 /// # Errors
-/// `Format` if the step has no such field, or one of another mesh; `Argument` for another type or shape; `Memory`; and those of
-/// [`Reader::read_datasets`].
+/// `Format` if the step has no such field, or one of another mesh; `Argument` for another type or shape;
+/// `Memory`; and those of [`Reader::read_datasets`].
 pub fn read_fields(
     file: &mut Reader,
     group: &str,

@@ -1,14 +1,15 @@
-//! Reading the datasets of a mesh that all ranks need.
+//! Reads the datasets of a mesh that all ranks need.
 
 use scda::{Collective, DatasetHandle, IndexBox, Reader, Result};
 use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
 
-/// How many bytes are read at once.
+/// The bytes that are read at a time.
 const AT_ONCE: u64 = 1 << 24;
 
-/// The numbers of a dataset on all ranks, of which rank 0 reads the file. They come in pieces, each of which `check` looks at before more
-/// memory is asked for, so that a damaged number costs none: it gets all numbers so far, and how many it has seen already.
+/// The numbers of a dataset on all ranks; rank 0 reads the file. They arrive in parts. Before memory for the
+/// next part is allocated, `check` is called with all numbers so far and the count of those that it has
+/// checked before, so that a damaged number costs no memory.
 pub(crate) fn read_all<T, const N: usize>(
     file: &mut Reader,
     dataset: &DatasetHandle,

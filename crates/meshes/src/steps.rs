@@ -11,8 +11,8 @@ use scda::{
 };
 use std::ops::Range;
 
-/// Begins a time step: what is written next belongs to it, up to the next call. The time of rank 0 is written, with its unit if there is
-/// one.
+/// Begins a time step, to which everything belongs that is written until the next call. Writes the time of
+/// rank 0, with its unit if there is one.
 ///
 /// # Errors
 /// `Argument`, and those of [`Writer::dataset`].
@@ -37,7 +37,8 @@ pub fn write_time(
     Ok(())
 }
 
-/// The name of the dataset whose records begin the time steps of a group: its own times, or of particles without times those of their mesh.
+/// The name of the dataset whose records begin the time steps of a group: its own times, or for particles
+/// without times, those of their mesh.
 ///
 /// # Errors
 /// `Argument` for a name that is too long, and those of [`Reader::find`] and [`Reader::group`].
@@ -49,11 +50,12 @@ pub fn times_of(file: &mut Reader, group: &str) -> Result<String> {
     }
     let attributes = file.group(group)?.map(|group| group.attributes).unwrap_or_default();
     let mesh = attributes::value(&attributes, PARTICLES).and_then(|_| attributes::text(&attributes, OF_MESH));
-    // A name that no group can have is that of no mesh.
+    // A name that no group can have refers to no mesh.
     Ok(mesh.and_then(|mesh| part_name(&mesh, TIME).ok()).unwrap_or(name))
 }
 
-/// The number of time steps. Without times, a mesh or particles are one step, and a group without them has none.
+/// The number of time steps. Without times, a mesh or particles are a single step, and any other group has
+/// none.
 ///
 /// # Errors
 /// Those of [`times_of`] and [`Reader::find`].
@@ -74,7 +76,8 @@ pub fn count(file: &mut Reader, group: &str) -> Result<u64> {
 /// The time of a step: 0 is the first one, -1 the last one.
 ///
 /// # Errors
-/// `Format` if the file has no such time or it is no time, and those of [`Reader::dataset_record`] and [`DatasetHandle::read`].
+/// `Format` if the file has no such time, or an invalid one; those of [`Reader::dataset_record`] and
+/// [`DatasetHandle::read`].
 pub fn read_time(file: &mut Reader, group: &str, step: i64) -> Result<f64> {
     let name = times_of(file, group)?;
     let time = open(file, &name, step, DataType::Float64, &[])?;
@@ -83,7 +86,8 @@ pub fn read_time(file: &mut Reader, group: &str, step: i64) -> Result<f64> {
     Ok(f64::from_ne_bytes(bytes))
 }
 
-/// The sections of a step of a group: 0 is the first one, -1 the last one. Without times, a file has one step.
+/// The sections of a step of a group: 0 is the first one, -1 the last one. Without times, all sections are a
+/// single step.
 ///
 /// # Errors
 /// `Argument` if there is no such step; those of [`Reader::find`].
@@ -101,7 +105,7 @@ pub fn sections(file: &mut Reader, group: &str, step: i64) -> Result<Range<u64>>
     file.agree_on(Err(Error::argument(words)))
 }
 
-/// How many records of this name there are before a section.
+/// The number of records of this name before a section.
 fn records_before(file: &mut Reader, name: &str, end: u64) -> Result<u64> {
     let mut is_before = |record: u64| -> Result<bool> {
         let found = file.find(name.as_bytes(), i64::try_from(record).unwrap_or(i64::MAX))?;
@@ -110,7 +114,7 @@ fn records_before(file: &mut Reader, name: &str, end: u64) -> Result<u64> {
     if !is_before(0)? {
         return Ok(0);
     }
-    // The records before `least` are, that of `most` is not.
+    // The records before `least` are before the section, that of `most` is not.
     let (mut least, mut most) = (1, 1);
     while is_before(most)? {
         (least, most) = (most + 1, 2 * most + 1);
@@ -126,7 +130,7 @@ fn records_before(file: &mut Reader, name: &str, end: u64) -> Result<u64> {
     Ok(least)
 }
 
-/// The last record of a name in some sections.
+/// The last record of a name within some sections.
 ///
 /// # Errors
 /// Those of [`Reader::find`].
@@ -143,7 +147,7 @@ pub fn last(file: &mut Reader, name: &str, sections: &Range<u64>) -> Result<Opti
     Ok(section.filter(|&section| section >= sections.start).map(|_| record))
 }
 
-/// The last record of a name in some sections, which must be there. `step` is what messages call them.
+/// The last record of a name within some sections, which must exist. `step` is the number in messages.
 pub(crate) fn need(file: &mut Reader, name: &str, sections: &Range<u64>, step: i64) -> Result<i64> {
     if let Some(record) = last(file, name, sections)? {
         return Ok(record);
@@ -153,7 +157,7 @@ pub(crate) fn need(file: &mut Reader, name: &str, sections: &Range<u64>, step: i
     file.agree_on(Err(Error::new(ErrorKind::Format, words)))
 }
 
-/// The dataset of a field of a step, and its record. `None` if the step has no such field.
+/// The name of the dataset of a field of a step, and its record; `None` if the step has no such field.
 ///
 /// # Errors
 /// `Argument` if there is no such step; those of [`Reader::find`].
@@ -164,7 +168,8 @@ pub fn field(file: &mut Reader, group: &str, step: i64, name: Result<&str>) -> R
     Ok(last(file, &name, &of_step)?.map(|record| (name, record)))
 }
 
-/// Finds a record of a dataset, which must be there, with this type and these numbers of indices; `None`: any.
+/// Opens a record of a dataset, which must exist and have this type and shape; a number of indices of `None`
+/// may be any.
 pub(crate) fn open(
     file: &mut Reader,
     name: &str,
@@ -191,11 +196,11 @@ pub(crate) fn open(
         }
         Ok(dataset)
     });
-    // The same on all ranks.
+    // The check has the same result on all ranks.
     checked.or_else(|words| file.agree_on(Err(Error::new(ErrorKind::Format, words))))
 }
 
-/// The attributes of a group, which must have `kind` with this version.
+/// The attributes of a group, which must include `kind` with this version.
 pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) -> Result<String> {
     let found = file.group(group)?.map(|group| group.attributes);
     let what = match kind {
@@ -225,7 +230,7 @@ pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) ->
     file.agree_on(Err(error))
 }
 
-/// The numbers of some rows of a dataset, whose rows have `columns` numbers of 8 bytes.
+/// Reads numbers of 8 bytes from some rows of a dataset, whose rows have `columns` of them.
 pub(crate) fn read_rows(
     file: &mut Reader,
     dataset: &DatasetHandle,

@@ -1,29 +1,29 @@
-//! Writing the datasets of a mesh.
+//! Writes the datasets of a mesh.
 
 use crate::known::GroupNotes;
 use crate::names::part_name;
 use scda::{DataType, Dataset, Error, IndexBox, Result, Writer};
 use scda_base::memory::reserve;
 
-/// Items that follow one another in memory, in the machine's byte order, and their type there.
+/// Consecutive items in memory, in the machine's byte order, and their type there.
 #[derive(Clone, Copy, Debug)]
 pub struct Items<'a> {
     /// Their bytes.
     pub bytes: &'a [u8],
-    /// Their type in memory; that of the dataset may be another one.
+    /// Their type in memory, which may differ from that of the dataset.
     pub data_type: DataType,
 }
 
-/// Room for items, as [`Items`].
+/// Memory for items: see [`Items`].
 #[derive(Debug)]
 pub struct ItemsMut<'a> {
     /// Their bytes.
     pub bytes: &'a mut [u8],
-    /// Their type in memory; that of the dataset may be another one.
+    /// Their type in memory, which may differ from that of the dataset.
     pub data_type: DataType,
 }
 
-/// A dataset of a mesh, of which each rank has some rows.
+/// A dataset of a mesh; each rank has some rows of it.
 pub(crate) struct Part {
     dataset: Dataset,
     regions: Vec<IndexBox>,
@@ -32,14 +32,14 @@ pub(crate) struct Part {
 
 /// Rows of this rank.
 pub(crate) enum Rows<'a> {
-    /// So many from one on.
+    /// A number of rows (the second number), from a row (the first number) on.
     From(u64, u64),
     /// Those with these numbers.
     Numbered(&'a [u64]),
 }
 
 impl Part {
-    /// Its numbers are those of this rank's rows.
+    /// From the numbers in this rank's rows.
     pub fn new<const N: usize>(
         (group, part): (&str, &str),
         data_type: DataType,
@@ -67,13 +67,13 @@ impl Part {
         Ok(Self { dataset, regions, bytes })
     }
 
-    /// With attributes.
+    /// Adds attributes.
     pub fn attributes(mut self, attributes: &str) -> Self {
         attributes.clone_into(&mut self.dataset.attributes);
         self
     }
 
-    /// With a name of its first dimension.
+    /// Names the first dimension.
     pub fn dimension(mut self, name: &str) -> Self {
         self.dataset.dimension_names = vec![None; self.dataset.shape.len()];
         self.dataset.dimension_names[0] = Some(name.to_owned());
@@ -87,7 +87,7 @@ pub(crate) fn write_parts(file: &mut Writer, parts: &[Part]) -> Result<()> {
     file.datasets(&all.collect::<Vec<_>>())
 }
 
-/// Writes the attributes of a group, unless they are there.
+/// Writes the attributes of a group, unless the file has them.
 pub(crate) fn write_group(
     file: &mut Writer,
     known: &mut GroupNotes,
@@ -101,7 +101,8 @@ pub(crate) fn write_group(
     Ok(())
 }
 
-/// A field of a mesh in a group, in whose `fields` it gets its name, and `rows` as its first number of indices.
+/// The dataset of a field in a group: its name is in the group's `fields`, and its first number of indices is
+/// `rows`.
 pub(crate) fn field(group: &str, dataset: &Dataset, rows: u64, dimension: Option<&str>) -> Result<Dataset> {
     let mut field = dataset.clone();
     if field.extends {

@@ -80,7 +80,7 @@ fn read(comm: ThreadComm, path: &Path) -> Result<()> {
     let (rank, size) = (file.rank(), file.size());
     let mut last = vec![0; size];
     last.push(5);
-    for distribution in [Distribution::Uniform, Distribution::Given(&last)] {
+    for distribution in [Distribution::Uniform, Distribution::Explicit(&last)] {
         let found = read::read(&mut file, GROUP, 0, &wanted(distribution))?;
         let own = found.first_quadrant[rank] as usize..found.first_quadrant[rank + 1] as usize;
         let packed = QUADRANTS[own.clone()].iter().flat_map(|(_, level, [x, y])| [*x, *y, i32::from(*level)]);
@@ -106,7 +106,7 @@ fn read(comm: ThreadComm, path: &Path) -> Result<()> {
     }
     assert_eq!(steps::field(&mut file, GROUP, 0, Ok("level"))?, None);
     let short = vec![0; size + 1];
-    let refused = read::read(&mut file, GROUP, 0, &wanted(Distribution::Given(&short))).unwrap_err();
+    let refused = read::read(&mut file, GROUP, 0, &wanted(Distribution::Explicit(&short))).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Argument);
     Ok(())
 }

@@ -38,6 +38,7 @@ impl Reader {
     /// walked, starting from the last one that was walked before. A row of the index is compared with its
     /// neighbours and with the section's header before it is used.
     ///
+    /// # Errors
     /// `Argument` if the file has fewer sections; `Checksum`, at the offset of the row, if a row of the index
     /// does not match its section; those of [`Self::sections`].
     pub fn seek_section(&mut self, number: u64) -> Result<()> {

@@ -1,10 +1,10 @@
-//! Where the elements of trees are: their corners in the tree and in space, and the cells that they make.
+//! Where the elements of trees are: their corners in the tree and in space, and the cells that they form.
 
 use super::shapes::{BITS, TreeShape};
 use scda::Result;
 use scda_base::memory::reserve;
 
-/// The edge of a tree, in the units of coordinates.
+/// The edge length of a tree, in units of coordinates.
 pub const TREE_EDGE: f64 = 1_073_741_824.0;
 
 const CUBE: [[i64; 3]; 8] =
@@ -14,7 +14,7 @@ const PRISMS: [[[i64; 3]; 6]; 2] = [
     [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1]],
     [[0, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]],
 ];
-/// From the first corner to the last one along the axes in each order.
+/// Paths from the first corner to the last one, along the axes in each order.
 const TETRAHEDRA: [[[i64; 3]; 4]; 6] = [
     [[0, 0, 0], [1, 0, 0], [1, 0, 1], [1, 1, 1]],
     [[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 1]],
@@ -28,8 +28,8 @@ const PYRAMIDS: [[[i64; 3]; 5]; 2] = [
     [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, -1]],
 ];
 
-/// In which order VTK goes around the corners of a cell, by its number of the shape; of cells with two triangles or a tip also the
-/// order that makes the volume positive where the first one does not.
+/// The order of corners in VTK, by the VTK number of the shape. The second order gives cells with two
+/// triangles, or with a tip, a positive volume if the first one does not.
 const VTK_ORDERS: [(u8, &[usize], &[usize]); 7] = [
     (3, &[0, 1], &[0, 1]),
     (5, &[0, 1, 2], &[0, 1, 2]),
@@ -41,8 +41,9 @@ const VTK_ORDERS: [(u8, &[usize], &[usize]); 7] = [
 ];
 
 impl TreeShape {
-    /// The corners of an element of this type, as multiples of its edge from corner 0, in the order of docs/t8code.md; those of the tree
-    /// itself are those of type [`Self::root`]. `None` if there is no such type.
+    /// The corners of an element of this type, as multiples of its edge from corner 0, in the order of
+    /// docs/t8code.md; `None` if there is no such type. The corners of the tree itself are those of type
+    /// [`Self::root`].
     #[must_use]
     pub fn corners(self, dimension: usize, kind: i64) -> Option<&'static [[i64; 3]]> {
         let kind = usize::try_from(kind).ok()?;
@@ -61,13 +62,13 @@ impl TreeShape {
         if self == Self::Pyramid { 6 } else { 0 }
     }
 
-    /// The shape of an element of this type.
+    /// The shape of an element with this type.
     #[must_use]
     pub fn of_element(self, kind: i64) -> Self {
         if self == Self::Pyramid && kind < 6 { Self::Tetrahedron } else { self }
     }
 
-    /// The number that VTK has for this shape.
+    /// The VTK number of this shape.
     #[must_use]
     pub fn number(self, dimension: usize) -> u8 {
         match self {
@@ -79,8 +80,8 @@ impl TreeShape {
         }
     }
 
-    /// Where a tree with these corners puts a point of it, whose coordinates are from 0 to 1. The corners are 2, 4 or 8, as many as the tree
-    /// has axes; of a shape that has fewer, the first ones count.
+    /// Maps a point of a tree, with coordinates from 0 to 1, to space. `tree` has the corners of the tree: 2,
+    /// 4 or 8, depending on the number of axes. Shapes with fewer corners use the first ones.
     #[must_use]
     pub fn place(self, tree: &[[f64; 3]], [x, y, z]: [f64; 3]) -> [f64; 3] {
         let weighted = |weights: &[f64]| {
@@ -103,7 +104,7 @@ impl TreeShape {
     }
 }
 
-/// A point between 2, 4 or 8 corners, linear in each coordinate: as p4est has it.
+/// Interpolates between 2, 4 or 8 corners, linearly in each coordinate, as p4est does.
 fn between(tree: &[[f64; 3]], at: [f64; 3]) -> [f64; 3] {
     let mut points = [[0.0; 3]; 8];
     points[..tree.len()].copy_from_slice(tree);
@@ -117,47 +118,48 @@ fn between(tree: &[[f64; 3]], at: [f64; 3]) -> [f64; 3] {
     points[0]
 }
 
-/// Elements or quadrants that follow one another, as the datasets of a mesh have them. They have been checked.
+/// Consecutive elements or quadrants, as in the datasets of a mesh. They have been checked.
 #[derive(Clone, Copy, Debug)]
 pub struct ElementArrays<'a> {
     /// The number of axes.
     pub dimension: usize,
-    /// Where the elements of each tree begin, and where they end.
+    /// Where the elements of each tree begin and end.
     pub tree_offsets: &'a [i64],
     /// The shape of each tree; `None`: squares or cubes.
     pub tree_shape: Option<&'a [u8]>,
-    /// Three coordinates of each of the 2^`dimension` corners of each tree.
+    /// Three coordinates for each of the 2^`dimension` corners of each tree.
     pub tree_corners: &'a [f64],
     /// The number of the first of these elements.
     pub first: u64,
-    /// The first corner of each.
+    /// The first corner of each element.
     pub coordinates: &'a [i32],
-    /// The level of each.
+    /// The level of each element.
     pub level: &'a [u8],
-    /// The type of each; `None` of squares or cubes.
+    /// The type of each element; `None` for squares or cubes.
     pub kind: Option<&'a [u8]>,
 }
 
-/// Cells, one for each element.
+/// Cells in space, one for each element.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
-    /// Points in space.
+    /// The points.
     pub points: Vec<[f64; 3]>,
-    /// The points of the cells, one cell after the other.
+    /// The points of each cell, one cell after the other.
     pub corners: Vec<i64>,
-    /// How many points each cell has.
+    /// The number of points of each cell.
     pub widths: Vec<u8>,
-    /// The shape of each cell, by the numbers of VTK.
+    /// The VTK shape of each cell.
     pub shapes: Vec<u8>,
 }
 
-/// A corner of an element: the number of its tree, and z, y and x, in 32 bits each, so that one comparison tells two apart.
+/// A corner of an element: the number of its tree, and z, y and x in 32 bits each, so that a single
+/// comparison suffices.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Node(u128);
 
 impl Node {
     fn new(tree: usize, at: [i64; 3]) -> Self {
-        // The elements have been checked: coordinates are from 0 to 2^30.
+        // The elements have been checked, so coordinates are between 0 and 2^30.
         let of = |coordinate: i64| u128::from(coordinate.unsigned_abs() & 0xffff_ffff);
         Self((tree as u128) << 96 | of(at[2]) << 64 | of(at[1]) << 32 | of(at[0]))
     }
@@ -166,15 +168,16 @@ impl Node {
         usize::try_from(self.0 >> 96).unwrap_or(0)
     }
 
-    /// The coordinates, as parts of the edge of the tree.
+    /// The coordinates, as fractions of the tree's edge.
     fn at(self) -> [f64; 3] {
         let bits = [self.0, self.0 >> 32, self.0 >> 64];
         bits.map(|bits| f64::from(u32::try_from(bits & 0xffff_ffff).unwrap_or(0)) / f64::from(1_u32 << BITS))
     }
 }
 
-/// The cells of elements. Those that touch share their points if they are in one tree, unless `apart`; a hanging node is a point of the
-/// smaller cells only. The corners of a cell are in the order of docs/t8code.md: x fastest, of squares and cubes.
+/// The cells of elements. Cells of one tree that touch share their points, unless `apart` is set; a hanging
+/// node is a point of the smaller cells only. Corners are in the order of docs/t8code.md; for squares and
+/// cubes, x varies fastest.
 ///
 /// # Errors
 /// `Memory`.
@@ -224,7 +227,7 @@ pub fn cells(elements: &ElementArrays<'_>, apart: bool) -> Result<Cells> {
     Ok(found)
 }
 
-/// The different nodes in order, and the number of each among them.
+/// Sorts the nodes without duplicates into `different`, and finds the index of each node there.
 fn number_nodes(nodes: &[Node], different: &mut Vec<Node>, numbers: &mut Vec<i64>) -> Result<()> {
     let mut order = Vec::new();
     reserve(&mut order, nodes.len())?;
@@ -241,7 +244,7 @@ fn number_nodes(nodes: &[Node], different: &mut Vec<Node>, numbers: &mut Vec<i64
 }
 
 impl Cells {
-    /// Puts the corners of each cell into the order that VTK has.
+    /// Changes the corners of each cell to VTK's order.
     pub fn order_for_vtk(&mut self) {
         let mut begin = 0;
         for (&width, shape) in self.widths.iter().zip(&self.shapes) {
@@ -253,7 +256,8 @@ impl Cells {
             let mut own = [0; 8];
             own[..corners.len()].copy_from_slice(corners);
             let is_left = right != left && {
-                // Three corners around the first one; the third is away from the plane of the others.
+                // The triple product of the edges to three corners around the first one, of which the third
+                // is not in the plane of the others.
                 let far = if *shape == 14 { 4 } else { 3 };
                 let point = |at: usize| self.points[usize::try_from(own[at]).unwrap_or(0)];
                 let around = [1, 2, far].map(|at| [0, 1, 2].map(|axis| point(at)[axis] - point(0)[axis]));

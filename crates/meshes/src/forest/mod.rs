@@ -13,21 +13,21 @@ use crate::checksum::{Checksum, MESH};
 use crate::names::part_name;
 use scda::{Collective, Dataset, Error, ErrorKind, IndexBox, Reader, Result};
 
-/// The group of a forest whose name is not said.
+/// The group of a forest if no name is given.
 pub const GROUP: &str = "forest";
 
-/// The mesh of a forest, and what of it a rank has.
+/// The mesh of a forest, and a rank's part of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Forest<'a> {
-    /// The number of axes: 2 or 3; of any shapes, also 1.
+    /// The number of axes: 2 or 3, or 1 in a forest of any shapes.
     pub dimension: usize,
-    /// Whether it is one of any shapes.
+    /// Whether the forest has any shapes (docs/t8code.md).
     pub shapes: bool,
     /// The number of trees.
     pub trees: u64,
-    /// Of any shapes: the first tree of this rank that no lower rank has.
+    /// With any shapes: the first tree of this rank that no lower rank has.
     pub first_tree: u64,
-    /// Of any shapes: the number of these trees.
+    /// With any shapes: the number of these trees.
     pub own_trees: u64,
     /// The number of quadrants of all ranks.
     pub quadrants: u64,
@@ -37,12 +37,13 @@ pub struct Forest<'a> {
     pub n: u64,
     /// The checksum of the mesh, of all ranks.
     pub checksum: Checksum,
-    /// How the functions that the program calls begin, for messages: `scda_p4est`. Empty: it calls `scda_forest_write`.
+    /// The prefix of the functions that the program calls, for messages, such as `scda_p4est`. Empty if it
+    /// calls `scda_forest_write`.
     pub functions: &'a str,
 }
 
 impl Forest<'_> {
-    /// What messages call a function that writes.
+    /// The name of a writing function in messages.
     fn call(&self, what: &str) -> String {
         if self.functions.is_empty() {
             "scda_forest_write".to_owned()
@@ -51,12 +52,12 @@ impl Forest<'_> {
         }
     }
 
-    /// What messages and dimensions call a quadrant.
+    /// The word for a quadrant in messages and dimension names.
     fn element(&self) -> &'static str {
         if self.shapes { "element" } else { "quadrant" }
     }
 
-    /// Of any shapes: how many offsets of trees this rank has, with the end of all after the last tree.
+    /// With any shapes: the number of tree offsets on this rank; after the last tree, this includes the end.
     fn own_offsets(&self) -> u64 {
         let has_last = self.own_trees > 0 && self.first_tree + self.own_trees == self.trees;
         self.own_trees + u64::from(has_last)
@@ -72,7 +73,7 @@ impl Forest<'_> {
         rows(shape, self.first, self.n)
     }
 
-    /// Requires of a dataset that names a mesh that it names this one, `whose` in words.
+    /// Requires that a dataset that refers to a mesh refers to this one. `whose` describes it in messages.
     fn expect(&self, file: &mut Reader, dataset: &Dataset, whose: &str) -> Result<()> {
         match attributes::mesh(&dataset.attributes).filter(|found| *found != self.checksum.to_string()) {
             Some(found) => {
@@ -93,12 +94,12 @@ fn rows(shape: &[u64], first: u64, n: u64) -> Vec<IndexBox> {
     if n == 0 { Vec::new() } else { vec![region] }
 }
 
-/// The name of the dataset of a field.
+/// The name of a field's dataset.
 fn field_name(group: &str, name: &str) -> Result<String> {
     part_name(group, &format!("fields/{name}"))
 }
 
-/// The numbers of values that the quadrants of this rank have, as they lie in memory. Returns their sum.
+/// The sum of this rank's counts of values per quadrant, passed as bytes in memory.
 fn sum(forest: &Forest<'_>, counts: &[u8]) -> Result<u64> {
     let element = forest.element();
     let counts = counts.as_chunks().0.iter().map(|count| i64::from_ne_bytes(*count));
@@ -109,7 +110,7 @@ fn sum(forest: &Forest<'_>, counts: &[u8]) -> Result<u64> {
     })
 }
 
-/// What is wrong in a file.
+/// Makes an error of the file's contents.
 fn format(group: &str) -> impl Fn(MeshError) -> Error + '_ {
     move |wrong| wrong.error(ErrorKind::Format, group)
 }

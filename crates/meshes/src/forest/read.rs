@@ -1,4 +1,4 @@
-//! Reading a forest and its fields: what is read is checked before it is used.
+//! Reads a forest and its fields. Everything is checked before it is used.
 
 use super::rules::{
     MAX_LEVEL, MOST_ATTRIBUTES, QuadrantCheck, SharedKind, check_bounds, check_faces, check_partition,
@@ -16,30 +16,31 @@ use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
 use std::ops::Range;
 
-/// How many quadrants are read at once: each part is checked before the next one takes memory.
+/// The most quadrants that are read at once: each part is checked before memory for the next one is
+/// allocated.
 const AT_ONCE: u64 = 1 << 20;
 
 /// Which quadrants each rank gets.
 #[derive(Clone, Copy, Debug)]
 pub enum Distribution<'a> {
-    /// As many as the others, or one more.
+    /// An equal share, give or take one.
     Uniform,
-    /// Those that it had when the file was written by as many ranks.
+    /// Those that it had when the same number of ranks wrote the file.
     Stored,
-    /// Those from the number of its rank up to the number after that. The same on all ranks.
-    Given(&'a [i64]),
+    /// For rank p, those from the p-th number up to the next one. The same on all ranks.
+    Explicit(&'a [i64]),
 }
 
-/// What a program can have.
+/// What a program requests, and what it can represent.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadRequest<'a> {
     /// The number of axes: 2 or 3.
     pub dimension: usize,
-    /// The finest level that quadrants can have.
+    /// The finest level of quadrants.
     pub finest: u8,
     /// Coordinates are in units of 2^-`unit` of the edge of a tree.
     pub unit: u8,
-    /// The bytes to be read for each quadrant, those of [`DATA`]; 0: none.
+    /// The number of bytes to read for each quadrant, from [`DATA`]; 0: none.
     pub data_bytes: u32,
     /// Which quadrants each rank gets.
     pub distribution: Distribution<'a>,
@@ -50,15 +51,15 @@ pub struct ReadRequest<'a> {
 pub struct SharedEntities {
     /// The number of each edge (corner) of each tree, or -1.
     pub tree_to: Vec<i32>,
-    /// Where the entries of each begin, and where they end. Empty if there are none.
+    /// Where the entries of each begin and end. Empty if there are none.
     pub offsets: Vec<i32>,
     /// The tree of each entry.
     pub to_tree: Vec<i32>,
-    /// Which edge (corner) of that tree it is.
+    /// The edge (corner) of that tree.
     pub to_code: Vec<i8>,
 }
 
-/// How trees are joined and where they are.
+/// How trees are connected, and where they are.
 #[derive(Clone, Debug, Default)]
 pub struct Connectivity {
     /// The tree across each face.
@@ -67,15 +68,15 @@ pub struct Connectivity {
     pub tree_to_face: Vec<i8>,
     /// Three coordinates of each vertex; empty without geometry.
     pub vertices: Vec<f64>,
-    /// The vertices of the corners of each tree.
+    /// The vertices at the corners of each tree.
     pub tree_to_vertex: Vec<i32>,
-    /// Edges, of cubes.
+    /// Shared edges of cubes.
     pub edges: SharedEntities,
-    /// Corners.
+    /// Shared corners.
     pub corners: SharedEntities,
-    /// The bytes of each tree for the program.
+    /// The number of bytes that the program stores for each tree.
     pub attribute_bytes: u32,
-    /// Those of all trees.
+    /// These bytes of all trees.
     pub attributes: Vec<u8>,
 }
 
@@ -86,26 +87,27 @@ pub struct StoredForest {
     pub trees: u64,
     /// The number of quadrants of all ranks.
     pub quadrants: u64,
-    /// The first quadrant of each rank, and the number of all.
+    /// The first quadrant of each rank, followed by the number of all.
     pub first_quadrant: Vec<i64>,
-    /// Where the quadrants of each tree begin, and where they end.
+    /// Where the quadrants of each tree begin and end.
     pub tree_offsets: Vec<i64>,
-    /// Of each quadrant of this rank: its coordinates in the units that were asked for, and its level.
+    /// For each quadrant of this rank: its coordinates in the requested unit, and its level.
     pub packed: Vec<i32>,
-    /// The bytes of each quadrant of this rank, if they were asked for.
+    /// The bytes of each quadrant of this rank, if requested.
     pub data: Vec<u8>,
     /// The checksum of the mesh.
     pub checksum: Checksum,
-    /// How the trees are joined.
+    /// How the trees are connected.
     pub connectivity: Connectivity,
 }
 
 /// Reads the mesh of a step, its connectivity, and the bytes of quadrants. `step`: 0 is the first one, -1 the last one.
 ///
 /// # Errors
-/// `Format` if the file has no such forest, or one that is none by docs/forest.md; `Unsupported` for a later version, finer levels, and data of a machine
-/// with another order of bytes; `Range` for more trees or quadrants than 32 bits count; `Argument` if there is no such step or for a partition that does
-/// not fit; `Memory`; those of [`DatasetHandle::read`].
+/// `Format` if the file has no such forest, or one that violates docs/forest.md; `Unsupported` for a later
+/// version, finer levels, and data of a machine with another byte order; `Range` for more trees or quadrants
+/// than 32 bits can count; `Argument` if there is no such step, or for a partition that does not fit;
+/// `Memory`; those of [`DatasetHandle::read`].
 pub fn read(file: &mut Reader, group: &str, step: i64, wanted: &ReadRequest<'_>) -> Result<StoredForest> {
     file.agree_on(part_name(group, "corner_to_corner").map(drop))?;
     let attributes = attributes_of(file, group, FOREST, 1)?;
@@ -153,7 +155,7 @@ fn read_mesh<const D: usize>(
     let levels = open(file, &part("level")?, record, DataType::Uint8, &[Some(quadrants)])?;
     let offsets = open(file, &part("tree_offsets")?, record, DataType::Int64, &[None])?;
     let trees = offsets.shape[0].saturating_sub(1);
-    // What 32 bits count of the trees: faces, edges and corners.
+    // Faces, edges and corners of trees must be countable in 32 bits.
     let most_trees = u64::from(i32::MAX.unsigned_abs()) / if D == 3 { 12 } else { 4 };
     let counted = if trees == 0 || quadrants == 0 {
         let numbers = offsets.shape[0];
@@ -181,7 +183,7 @@ fn read_mesh<const D: usize>(
     Ok(found)
 }
 
-/// The first quadrant of each rank, and the number of all.
+/// The first quadrant of each rank, followed by the number of all.
 fn distribute(
     file: &mut Reader,
     group: &str,
@@ -202,7 +204,7 @@ fn distribute(
         for rank in 0..=size {
             let begin = match (&stored, distribution) {
                 (Some(stored), _) => stored.get(to_usize(rank.unsigned_abs())).copied(),
-                (None, Distribution::Given(given)) => given.get(to_usize(rank.unsigned_abs())).copied(),
+                (None, Distribution::Explicit(begins)) => begins.get(to_usize(rank.unsigned_abs())).copied(),
                 (None, _) => Some(all / size * rank + all % size * rank / size),
             };
             let before = first.last().copied().unwrap_or(0);
@@ -229,7 +231,7 @@ fn distribute(
     file.agree_on(made)
 }
 
-/// The partition of a mesh, which must be one of as many ranks.
+/// The stored partition of a mesh, which must be for the same number of ranks.
 fn stored_partition(file: &mut Reader, group: &str, record: i64, quadrants: u64) -> Result<Vec<i64>> {
     let ranks = file.size() as u64;
     let mesh = file.find(part_name(group, "coordinates")?.as_bytes(), record)?.unwrap_or(0);
@@ -258,7 +260,7 @@ fn stored_partition(file: &mut Reader, group: &str, record: i64, quadrants: u64)
     })
 }
 
-/// Reads the quadrants of this rank, in pieces.
+/// Reads the quadrants of this rank, in parts.
 fn read_quadrants<const D: usize>(
     file: &mut Reader,
     group: &str,
@@ -275,7 +277,7 @@ fn read_quadrants<const D: usize>(
     for done in (0..most).step_by(to_usize(AT_ONCE)) {
         let begin = (own.start + done).min(own.end);
         let end = (begin + AT_ONCE).min(own.end);
-        // One quadrant more, before the first one.
+        // Includes the quadrant before the first one.
         let from = begin - u64::from(end > begin && begin > 0);
         let room = resize(&mut corners, (end - from) * 4 * D as u64)
             .and_then(|()| resize(&mut own_levels, end - from))
@@ -291,7 +293,8 @@ fn read_quadrants<const D: usize>(
     Ok(())
 }
 
-/// Checks quadrants from number `from` on, and unpacks those from `begin` on. Returns what these add to the checksum.
+/// Checks quadrants from number `from` on, and unpacks those from `begin` on. Returns the contribution of the
+/// latter to the checksum.
 fn unpack<const D: usize>(
     group: &str,
     (corners, levels): (&[u8], &[u8]),
@@ -355,7 +358,7 @@ fn read_data(
     Ok(data)
 }
 
-/// A connectivity of a file: the sections from its `tree_to_tree` to the next one.
+/// A connectivity in a file: the sections from its `tree_to_tree` to the next one.
 struct ConnectivitySections<'a> {
     group: &'a str,
     dimension: usize,
@@ -364,7 +367,7 @@ struct ConnectivitySections<'a> {
 }
 
 impl ConnectivitySections<'_> {
-    /// Finds a dataset of the connectivity, if it is there, of at most so many rows.
+    /// Finds a dataset of the connectivity, if it is there, with at most this many rows.
     fn open(
         &self,
         file: &mut Reader,
@@ -384,7 +387,7 @@ impl ConnectivitySections<'_> {
         Ok(Some(dataset))
     }
 
-    /// Reads the numbers of such a dataset, each from `least` to `most`.
+    /// Reads the numbers of such a dataset, each between `least` and `most`.
     fn numbers<T: Copy + Into<i64>, const N: usize>(
         &self,
         file: &mut Reader,
@@ -401,7 +404,7 @@ impl ConnectivitySections<'_> {
         })
     }
 
-    /// Something that must be there is not.
+    /// The error for a required part that is missing.
     fn missing<T>(&self, file: &mut Reader, part: &'static str) -> Result<T> {
         let words = format!("there is no dataset {}/{part} after tree_to_tree", self.group);
         file.agree_on(Err(Error::new(ErrorKind::Format, words)))
@@ -442,7 +445,7 @@ impl ConnectivitySections<'_> {
         Ok(c)
     }
 
-    /// Reads the bytes of trees, of which any number may be in an item.
+    /// Reads the bytes of trees; an item may have any number of them.
     fn attributes(&self, file: &mut Reader, c: &mut Connectivity) -> Result<()> {
         let name = part_name(self.group, "tree_attributes")?;
         let Some(record) = last(file, &name, &self.sections)? else { return Ok(()) };
@@ -498,20 +501,20 @@ impl ConnectivitySections<'_> {
     }
 }
 
-/// What a field must be, for its values to have a place in the memory of the program.
+/// The required type and shape of a field, so that its values fit the program's memory.
 pub struct FieldType<'a> {
     /// Whether its type is right.
     pub is_type: &'a dyn Fn(DataType) -> bool,
-    /// What messages call that type.
+    /// The name of the type in messages.
     pub type_name: &'a str,
-    /// How many items a row has; if the type does not say how many bytes an item has, how many bytes.
+    /// The number of items in a row; with `in_bytes`, the number of bytes.
     pub components: u64,
-    /// Whether these are bytes.
+    /// Whether `components` counts bytes, because the type does not determine the size of an item.
     pub in_bytes: bool,
 }
 
 impl FieldType<'static> {
-    /// The counts of a ragged field.
+    /// The type of the counts of a ragged field.
     const COUNTS: Self = FieldType {
         is_type: &|found| found == DataType::Int64,
         type_name: "int64",
@@ -520,7 +523,8 @@ impl FieldType<'static> {
     };
 }
 
-/// Finds a field of a step, whose mesh must be that of the forest. `ending` is `:count` or nothing, `all` the number of rows that it must have.
+/// Finds a field of a step, which must refer to the mesh of the forest. `ending` is `:count` or empty, `all`
+/// the required number of rows.
 fn find(
     file: &mut Reader,
     (group, step): (&str, i64),
@@ -558,10 +562,11 @@ fn find(
     file.agree_on(Err(Error::new(ErrorKind::Format, format!("dataset {name} has {words}"))))
 }
 
-/// Finds a field of a step, for the quadrants of this rank: the dataset and their rows.
+/// Finds a field of a step, for the quadrants of this rank. Returns the dataset and this rank's rows.
 ///
 /// # Errors
-/// `Format` if there is no such field, or one of another type, shape or mesh; `Argument`; those of [`Reader::dataset_record`].
+/// `Format` if there is no such field, or it has another type, shape or mesh; `Argument`; those of
+/// [`Reader::dataset_record`].
 pub fn field(
     file: &mut Reader,
     (group, step): (&str, i64),
@@ -575,7 +580,7 @@ pub fn field(
     Ok((dataset, regions))
 }
 
-/// The part of this rank in the values of all.
+/// This rank's part of the values of all ranks.
 fn spread(
     file: &mut Reader,
     forest: &Forest<'_>,
@@ -589,10 +594,11 @@ fn spread(
     Ok(parts[0])
 }
 
-/// Reads how many values each quadrant of this rank has, as they lie in memory. All of all ranks are as many as the values in the file.
+/// Reads the number of values of each quadrant of this rank, as bytes in memory. The sum over all ranks must
+/// match the values in the file.
 ///
 /// # Errors
-/// Those of [`field`] and [`DatasetHandle::read`]; `Format` for counts that are not those of the values.
+/// Those of [`field`] and [`DatasetHandle::read`]; `Format` for counts that do not match the values.
 pub fn counts(
     file: &mut Reader,
     (group, step): (&str, i64),
@@ -620,10 +626,11 @@ pub fn counts(
     file.agree_on(Err(Error::new(ErrorKind::Format, words)))
 }
 
-/// Finds a field with a number of values of its own for each quadrant: the dataset, and the values of this rank, whose `counts` [`counts()`] has read.
+/// Finds a ragged field, which has a number of values of its own for each quadrant. Returns the dataset and
+/// this rank's rows, from `counts` as read by [`counts()`].
 ///
 /// # Errors
-/// Those of [`field`]; `Range` for counts that are negative or have a sum that is too large.
+/// Those of [`field`]; `Range` for counts that are negative or whose sum is too large.
 pub fn ragged(
     file: &mut Reader,
     (group, step): (&str, i64),

@@ -1,16 +1,16 @@
-//! What must hold of the arrays of a forest.
+//! The rules for the arrays of a forest.
 
 use crate::MeshError;
 use crate::checksum::term;
 
-/// The finest level: coordinates are in units of 2^-30 of the edge of a tree.
+/// The finest level: coordinates are in units of 2^-30 of a tree's edge.
 pub const MAX_LEVEL: u8 = 30;
-/// The most bytes of the attributes of all trees: every rank has them.
+/// The most bytes in the attributes of all trees, because every rank has them.
 pub const MOST_ATTRIBUTES: u64 = 1 << 28;
-/// More ranks than any machine has: a damaged number shall cost no time.
+/// More ranks than any machine has, so that a damaged number costs no time.
 pub const MOST_RANKS: u64 = 1 << 24;
 
-/// The most vertices: those that trees can use, and some that may be unused.
+/// The most vertices: those that trees can use, and some unused ones.
 #[must_use]
 pub const fn most_vertices(trees: u64, dimension: usize) -> u64 {
     trees.saturating_mul(1 << dimension).saturating_add(1 << 20)
@@ -19,7 +19,7 @@ pub const fn most_vertices(trees: u64, dimension: usize) -> u64 {
 /// Requires that the offsets of trees begin with 0, grow, and end with the number of quadrants.
 ///
 /// # Errors
-/// Number `at` of the offsets, `found`, does not follow `before`.
+/// If number `at` of the offsets, `found`, must not follow `before`.
 pub fn check_tree_offset(
     at: u64,
     before: i64,
@@ -41,10 +41,10 @@ pub fn check_tree_offset(
     Err(MeshError::new("tree_offsets", words))
 }
 
-/// As [`check_tree_offset`], of the offsets from number `first` on, of which `before` precedes them.
+/// Like [`check_tree_offset`], for the offsets from number `first` on, which `before` precedes.
 ///
 /// # Errors
-/// One of them does not follow the one before.
+/// If one of them must not follow the previous one.
 pub fn check_tree_offsets(
     offsets: &[i64],
     first: u64,
@@ -59,10 +59,11 @@ pub fn check_tree_offsets(
     Ok(())
 }
 
-/// Requires that numbers are from `least` to `most`, of rows of `columns` numbers from row `first` on.
+/// Requires that numbers are between `least` and `most`. They are rows of `columns` numbers, from row `first`
+/// on.
 ///
 /// # Errors
-/// One of them is not.
+/// If one of them is not.
 pub fn check_bounds(
     part: &'static str,
     numbers: &[impl Copy + Into<i64>],
@@ -78,7 +79,7 @@ pub fn check_bounds(
 /// Requires that a partition begins with 0, never decreases, and ends with the number of quadrants.
 ///
 /// # Errors
-/// That of rank `at` of `ranks`, `found`, does not follow `before`.
+/// If number `found`, of rank `at` of `ranks`, must not follow `before`.
 pub fn check_partition(
     at: u64,
     ranks: u64,
@@ -95,7 +96,7 @@ pub fn check_partition(
     Err(MeshError::new("partition", format!("number {at}: found {found}, expected {least} to {most}")))
 }
 
-/// The quadrants of one tree, one after the other.
+/// The consecutive quadrants of one tree.
 #[derive(Clone, Debug)]
 pub struct TreeCurve {
     dimension: usize,
@@ -110,7 +111,7 @@ impl TreeCurve {
         Self { dimension, next: Some([0; 3]) }
     }
 
-    /// A tree up to a quadrant, which it has.
+    /// A tree that is filled up to and including a quadrant.
     #[must_use]
     pub fn after(corner: &[i32], level: u8) -> Self {
         let mut next = [0; 3];
@@ -121,7 +122,7 @@ impl TreeCurve {
     /// Adds a quadrant.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// If it is wrong; the error says why.
     #[inline]
     pub fn add(&mut self, corner: &[i32], level: u8) -> Result<(), MeshError> {
         let Some(next) = self.next.filter(|next| {
@@ -160,7 +161,7 @@ impl TreeCurve {
     /// Requires that the tree is full after its last quadrant.
     ///
     /// # Errors
-    /// It is not.
+    /// If it is not.
     pub fn end(&self, quadrant: u64, tree: u64) -> Result<(), MeshError> {
         if self.is_full() {
             return Ok(());
@@ -192,7 +193,8 @@ fn after(mut corner: [u32; 3], level: u8, dimension: usize) -> Option<[u32; 3]> 
     None
 }
 
-/// The quadrants of a mesh, checked one after the other: those of a tree fill it, in the order of the curve.
+/// Checks the quadrants of a mesh one after the other: those of a tree must fill it, in the order of the
+/// curve.
 #[derive(Clone, Debug)]
 pub struct QuadrantCheck {
     number: u64,
@@ -201,7 +203,8 @@ pub struct QuadrantCheck {
 }
 
 impl QuadrantCheck {
-    /// From quadrant `first` on, in trees with these offsets; `before` are the corner and the level of the one that precedes it.
+    /// Begins with quadrant `first`, in trees with these offsets; `before` has the corner and level of the
+    /// previous one.
     #[must_use]
     pub fn new(dimension: usize, offsets: &[i64], first: u64, before: Option<(&[i32], u8)>) -> Self {
         let begin = i64::try_from(first).unwrap_or(i64::MAX);
@@ -211,10 +214,10 @@ impl QuadrantCheck {
         Self { number: first, tree, curve }
     }
 
-    /// Adds the next quadrant. Returns what it adds to the checksum.
+    /// Adds the next quadrant. Returns its contribution to the checksum.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If it is wrong.
     #[inline]
     pub fn add(&mut self, offsets: &[i64], corner: &[i32], level: u8) -> Result<u64, MeshError> {
         let number = i64::try_from(self.number).unwrap_or(i64::MAX);
@@ -245,10 +248,10 @@ fn place(number: impl Into<i64>) -> usize {
     usize::try_from(number.into()).unwrap_or(usize::MAX)
 }
 
-/// Requires that the faces of trees are joined in pairs. The numbers are in their bounds.
+/// Requires that the faces of trees are connected in pairs. The numbers must be within their bounds.
 ///
 /// # Errors
-/// A face does not lead back.
+/// If a face does not lead back.
 pub fn check_faces(
     dimension: usize,
     to_tree: &[impl Copy + Into<i64>],
@@ -268,16 +271,16 @@ pub fn check_faces(
     Ok(())
 }
 
-/// What several trees share.
+/// A kind of entity that several trees share.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedKind {
     /// `edge` or `corner`.
     pub what: &'static str,
-    /// The datasets: those of each tree, the offsets, the trees of the entries, and their codes.
+    /// Its datasets: the number for each tree, the offsets, the trees of the entries, and their codes.
     pub parts: [&'static str; 4],
-    /// How many of them a tree has.
+    /// The number of such entities of a tree.
     pub each: u64,
-    /// How many numbers stand for one of a tree, with its direction.
+    /// The number of codes for those of one tree, including directions.
     pub codes: u64,
 }
 
@@ -300,7 +303,7 @@ impl SharedKind {
     /// Requires that offsets begin with 0, never decrease, and end with the number of entries.
     ///
     /// # Errors
-    /// They do not.
+    /// If they do not.
     pub fn check_offsets(&self, offsets: &[impl Copy + Into<i64>], entries: u64) -> Result<(), MeshError> {
         let rows = offsets.len() as u64;
         if rows == 0 {
@@ -315,10 +318,11 @@ impl SharedKind {
         Ok(())
     }
 
-    /// Requires that an offset, of which all `rows` are checked in their order, does not stand before the one `before` it.
+    /// Checks one of `rows` offsets, which are checked in order: it must not be less than the previous one,
+    /// `before`.
     ///
     /// # Errors
-    /// It does, or is not 0 as the first one, or not the number of entries as the last one.
+    /// If it is less, if the first one is not 0, or if the last one is not the number of entries.
     pub fn check_offset(
         &self,
         (row, rows): (u64, u64),
@@ -341,11 +345,12 @@ impl SharedKind {
         Ok(())
     }
 
-    /// Requires that each edge (corner) with a number stands under this number, at most once in each direction, and nothing else. The numbers are
-    /// in their bounds, and the offsets checked. `seen` is room for a byte for each of `tree_to`, all 0.
+    /// Requires that each edge (corner) of a tree with a number has an entry under this number, at most once
+    /// in each direction, and that there are no other entries. The numbers must be within their bounds, and
+    /// the offsets checked. `seen` has a byte, initially 0, for each number in `tree_to`.
     ///
     /// # Errors
-    /// What stands where it should not, or does not stand where it should.
+    /// If an entry is wrong or missing.
     pub fn check(
         &self,
         tree_to: &[impl Copy + Into<i64>],

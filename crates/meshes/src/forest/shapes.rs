@@ -1,4 +1,4 @@
-//! Forests of any shapes (docs/t8code.md): their trees and elements.
+//! Forests of any shapes (docs/t8code.md): the rules for their trees and elements, and reading them.
 
 use super::{format, rows};
 use crate::checksum::{Checksum, MESH, of_all, term};
@@ -9,10 +9,10 @@ use scda::{Collective, DataType, DatasetHandle, Error, ErrorKind, IndexBox, Read
 use scda_base::memory::{reserve, resize};
 use std::ops::Range;
 
-/// Coordinates are in units of 2^-30 of the edge of a tree.
+/// Coordinates are in units of 2^-30 of a tree's edge.
 pub(crate) const BITS: u32 = 30;
 
-/// The finest level, of which positions count elements.
+/// The finest level; positions count elements of this level.
 #[must_use]
 pub const fn finest(dimension: usize) -> u32 {
     if dimension == 3 { 21 } else { BITS }
@@ -23,18 +23,18 @@ pub const fn finest(dimension: usize) -> u32 {
 pub enum TreeShape {
     /// A line, a quadrilateral or a hexahedron.
     Box,
-    /// The half of a quadrilateral.
+    /// One of two triangles of a quadrilateral.
     Triangle,
-    /// A sixth of a hexahedron.
+    /// One of six tetrahedra of a hexahedron.
     Tetrahedron,
-    /// The half of a hexahedron.
+    /// One of two prisms of a hexahedron.
     Prism,
-    /// A third of a hexahedron.
+    /// One of three pyramids of a hexahedron.
     Pyramid,
 }
 
 impl TreeShape {
-    /// That of a number of VTK, and its faces. `None` if no tree of this dimension has it.
+    /// The shape with a VTK number, and its number of faces; `None` if no tree of this dimension can have it.
     #[must_use]
     pub fn new(number: u8, dimension: usize) -> Option<(Self, u64)> {
         Some(match (number, dimension) {
@@ -60,7 +60,8 @@ impl TreeShape {
             }
     }
 
-    /// How many elements of the finest level an element of this type and level has, or the tree itself, at level 0.
+    /// The number of elements of the finest level in an element of this type and level. The tree itself has
+    /// level 0.
     fn size(self, dimension: usize, kind: i64, level: u32) -> u128 {
         let depth = finest(dimension) - level;
         match self {
@@ -70,7 +71,7 @@ impl TreeShape {
     }
 }
 
-/// The position of a square or cube: the bits of its coordinates in turn, those of x lowest.
+/// The position of a square or cube: the interleaved bits of its coordinates, those of x lowest.
 fn morton(corner: [i64; 3], dimension: usize) -> u128 {
     let mut index = 0;
     for bit in 0..finest(dimension) {
@@ -82,21 +83,21 @@ fn morton(corner: [i64; 3], dimension: usize) -> u128 {
     index
 }
 
-/// An element of a tree, in a mesh that is checked from element to element.
+/// An element of a tree, for checking.
 #[derive(Clone, Copy, Debug)]
 pub struct Element {
-    /// Its first corner; 0 on axes that there are not.
+    /// Its first corner; 0 on missing axes.
     pub corner: [i64; 3],
     /// Its level.
     pub level: i64,
     /// Its type.
     pub kind: i64,
-    /// How many finest elements of the tree are before it.
+    /// The number of finest elements of the tree before it.
     pub position: u64,
 }
 
 impl Element {
-    /// Of what the datasets of a mesh say of it.
+    /// From the datasets of a mesh.
     #[must_use]
     pub fn new(coordinates: &[i32], level: u8, kind: u8, position: u64) -> Self {
         let mut corner = [0; 3];
@@ -104,10 +105,10 @@ impl Element {
         Self { corner, level: level.into(), kind: kind.into(), position }
     }
 
-    /// Compares an element with its tree and with the end of the one before it, and returns its own end.
+    /// Checks an element against its tree and the end of the previous element, and returns its own end.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If it is wrong.
     pub fn check(&self, shape: TreeShape, dimension: usize, begin: u128) -> Result<u128, MeshError> {
         let wrong = |part: usize, words| Err(MeshError::new(SHAPED_PARTS[part], words));
         let position = u128::from(self.position);
@@ -142,30 +143,30 @@ impl Element {
     }
 }
 
-/// The elements of a mesh, checked one after the other: each lies in its tree, after the one before it.
+/// Checks the elements of a mesh one after the other: each must be in its tree, after the previous one.
 #[derive(Clone, Debug)]
 pub struct ElementCheck {
     dimension: usize,
     number: u64,
     first_tree: u64,
-    /// The tree, counted from the first one.
+    /// The index of the tree, from the first one.
     at: usize,
-    /// Where the element before ends; `None` if that is not known.
+    /// The end of the previous element; `None` if it is unknown.
     end: Option<u128>,
 }
 
 impl ElementCheck {
-    /// From number `first` on, which is in tree `first_tree`.
+    /// Begins with element `first`, which is in tree `first_tree`.
     #[must_use]
     pub fn new(dimension: usize, first: u64, first_tree: u64) -> Self {
         Self { dimension, number: first, first_tree, at: 0, end: (first == 0).then_some(0) }
     }
 
-    /// Adds the next element. `offsets` say where the elements of each tree from the first one on begin and end, `shapes` which shape
-    /// each of these trees has. Returns what it adds to the checksum.
+    /// Adds the next element. `offsets` has the beginning and end of the elements of each tree from the first
+    /// one on, `shapes` the shapes of these trees. Returns the element's contribution to the checksum.
     ///
     /// # Errors
-    /// What is wrong with it, or with the shape of its tree.
+    /// If it, or the shape of its tree, is wrong.
     pub fn add(&mut self, offsets: &[i64], shapes: &[u8], element: &Element) -> Result<u64, MeshError> {
         let number = self.number;
         if offsets.get(self.at + 1).is_some_and(|offset| offset.unsigned_abs() <= number) {
@@ -185,7 +186,7 @@ impl ElementCheck {
     }
 }
 
-/// A forest of any shapes of a step of a file.
+/// The forest of any shapes in a step of a file.
 #[derive(Clone, Debug)]
 pub struct Shapes {
     group: String,
@@ -198,7 +199,7 @@ pub struct Shapes {
     pub trees: u64,
 }
 
-/// Some trees that follow one another.
+/// Consecutive trees.
 #[derive(Clone, Debug, Default)]
 pub struct Trees {
     /// The tree across each face, or -1.
@@ -211,7 +212,7 @@ pub struct Trees {
     pub vertices: Vec<f64>,
 }
 
-/// Elements of a rank, with the one before and the one after them.
+/// The elements of a rank, with the one before and the one after them.
 #[derive(Clone, Debug, Default)]
 pub struct Elements {
     /// The number of elements of all ranks.
@@ -220,17 +221,17 @@ pub struct Elements {
     pub first: u64,
     /// The number of elements of this rank.
     pub n: u64,
-    /// 1 if there is one before them in what follows.
+    /// 1 if the arrays begin with the element before them, otherwise 0.
     pub before: u64,
-    /// 1 if there is one after them.
+    /// 1 if the arrays end with the element after them, otherwise 0.
     pub after: u64,
-    /// The tree of the first of these rows.
+    /// The tree of the first row of the arrays.
     pub first_tree: u64,
-    /// Where the elements of each tree of the rows begin, and where they end.
+    /// Where the elements of each tree of the rows begin and end.
     pub tree_offsets: Vec<i64>,
     /// The shapes of these trees.
     pub tree_shape: Vec<u8>,
-    /// The first corner of each, `dimension` numbers.
+    /// The first corner of each row, `dimension` numbers.
     pub coordinates: Vec<i32>,
     /// The level of each.
     pub level: Vec<u8>,
@@ -265,7 +266,8 @@ impl Shapes {
     /// Finds the forest of a step.
     ///
     /// # Errors
-    /// `Format` if there is none; `Unsupported` for another version; `Argument` if there is no such step; those of [`Reader::find`].
+    /// `Format` if there is none; `Unsupported` for another version; `Argument` if there is no such step;
+    /// those of [`Reader::find`].
     pub fn find(file: &mut Reader, group: &str, step: i64) -> Result<Self> {
         file.agree_on(part_name(group, "tree_vertices").map(drop))?;
         let attributes = attributes_of(file, group, FOREST, 2)?;
@@ -283,7 +285,7 @@ impl Shapes {
         Ok(found)
     }
 
-    /// The last dataset of this name up to the end of the step.
+    /// The last dataset of this name before the end of the step.
     fn open(
         &self,
         file: &mut Reader,
@@ -317,7 +319,7 @@ impl Shapes {
             shape: read_rows(file, &shape, &shapes, u8::from_ne_bytes)?,
             vertices: Vec::new(),
         };
-        // Those of these trees follow them.
+        // The vertices of these trees follow their `tree_to_tree`.
         let begin = part_name(&self.group, "tree_to_tree")?;
         let record = need(file, &begin, &self.up_to, self.step)?;
         let begin = file.find(begin.as_bytes(), record)?.unwrap_or(0);
@@ -333,7 +335,8 @@ impl Shapes {
     /// Reads an equal share of the elements, with the one before and the one after them, and their trees.
     ///
     /// # Errors
-    /// `Format` for elements that are none by docs/t8code.md; `Range` for more than 32 bits count; `Memory`; those of [`DatasetHandle::read`].
+    /// `Format` for elements that violate docs/t8code.md; `Range` for more than 32 bits can count; `Memory`;
+    /// those of [`DatasetHandle::read`].
     pub fn elements(&self, file: &mut Reader) -> Result<Elements> {
         let (group, d) = (&*self.group, self.dimension);
         let name = part_name(group, "coordinates")?;
@@ -395,7 +398,7 @@ impl Shapes {
         }
     }
 
-    /// The tree of an element, found by bisection: as many calls on all ranks.
+    /// The tree of an element, found by bisection, with the same number of calls on all ranks.
     fn tree_of(&self, file: &mut Reader, offsets: &DatasetHandle, element: u64) -> Result<u64> {
         let (mut below, mut size) = (0, self.trees); // it is one of `size` trees from `below` on
         while size > 1 {
@@ -428,7 +431,8 @@ impl Shapes {
         found.first_tree = self.tree_of(file, offsets, begin)?;
         let last = self.tree_of(file, offsets, end.saturating_sub(1).max(begin))?;
         let count = if end > begin && last >= found.first_tree { last - found.first_tree + 1 } else { 0 };
-        // Not as many elements as trees: the file shall not say how much memory is taken.
+        // Bounded by the number of elements, because the number of trees in the file must not determine the
+        // memory.
         let few = match count > end - begin {
             true => wrong(format!("found {count} trees for {} elements", end - begin)),
             false => Ok(()),
@@ -452,7 +456,7 @@ impl Shapes {
         file.agree_on(checked)
     }
 
-    /// Checks the rows from number `begin` on. Returns what those of this rank add to the checksum.
+    /// Checks the rows from number `begin` on. Returns this rank's contribution to the checksum.
     fn check(&self, begin: u64, found: &Elements) -> Result<Checksum, MeshError> {
         let mut check = ElementCheck::new(self.dimension, begin, found.first_tree);
         let mut sum = Checksum::default();
@@ -479,7 +483,7 @@ mod tests {
 
     #[test]
     fn the_children_of_a_pyramid_fill_it() {
-        // Those of t8code, in its order: type, and corner 0 in halves.
+        // Elements of t8code, in its order: type, and corner 0 in halves.
         let shape = TreeShape::Pyramid;
         let size = |kind| shape.size(3, kind, 1);
         assert_eq!(6 * size(6) + 4 * size(0), shape.size(3, 6, 0));

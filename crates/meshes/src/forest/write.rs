@@ -1,4 +1,4 @@
-//! Writing a forest and its fields.
+//! Writes a forest and its fields.
 
 use super::rules::{MOST_ATTRIBUTES, SharedKind, most_vertices};
 use super::{Forest, field_name, rows, sum};
@@ -12,16 +12,16 @@ use scda::{Collective, DataType, Dataset, Encode, Error, IndexBox, Layout, Parti
 use scda_base::numbers::to_usize;
 use serde_json::Value;
 
-/// The connectivity, in the parts of a forest to write.
+/// The part of a forest that is its connectivity.
 pub const CONNECTIVITY: u32 = 1;
-/// The mesh, likewise.
+/// The part of a forest that is its mesh.
 pub const MESH_PARTS: u32 = 2;
-/// The bytes that the program keeps for each quadrant, likewise.
+/// The part of a forest that is the program's bytes for each quadrant.
 pub const DATA: u32 = 4;
-/// Which rank has which quadrants, likewise.
+/// The part of a forest that is the partition of its quadrants.
 pub const PARTITION: u32 = 8;
 
-/// Edges or corners that trees share, each as it lies in memory; empty if there are none.
+/// Edges or corners that trees share, as bytes in memory; empty if there are none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SharedEntities<'a> {
     /// Their number.
@@ -32,33 +32,34 @@ pub struct SharedEntities<'a> {
     pub arrays: [&'a [u8]; 4],
 }
 
-/// How trees are joined and where they are, as it lies in memory. All ranks have all of it.
+/// How trees are connected and where they are, as bytes in memory. All ranks have all of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Connectivity<'a> {
     /// `int32`, of any shapes `int64`: the tree across each face.
     pub tree_to_tree: &'a [u8],
     /// `int8`: the face of that tree.
     pub tree_to_face: &'a [u8],
-    /// Of any shapes: `uint8`: the shape of each tree. As the other arrays of trees then, of the trees of this rank.
+    /// With any shapes: `uint8`: the shape of each tree. The other arrays of trees then hold the trees of
+    /// this rank as well.
     pub tree_shape: &'a [u8],
     /// The number of vertices.
     pub count: u64,
-    /// `float64`: three coordinates of each vertex; of any shapes, of each corner of each tree, or nothing.
+    /// `float64`: three coordinates of each vertex; with any shapes, of each corner of each tree, or empty.
     pub vertices: &'a [u8],
-    /// `int32`: the vertices of the corners of each tree.
+    /// `int32`: the vertices at the corners of each tree.
     pub tree_to_vertex: &'a [u8],
-    /// Edges, of cubes.
+    /// Shared edges of cubes.
     pub edges: SharedEntities<'a>,
-    /// Corners.
+    /// Shared corners.
     pub corners: SharedEntities<'a>,
-    /// The bytes of each tree for the program.
+    /// The number of bytes that the program stores for each tree.
     pub attribute_bytes: u32,
-    /// Those of all trees.
+    /// These bytes of all trees.
     pub attributes: &'a [u8],
 }
 
 impl<'a> Connectivity<'a> {
-    /// A number that changes with the connectivity.
+    /// A hash of the connectivity.
     #[must_use]
     pub fn hash(&self) -> u64 {
         let arrays = [self.tree_to_tree, self.tree_to_face, self.vertices, self.tree_to_vertex];
@@ -66,7 +67,7 @@ impl<'a> Connectivity<'a> {
         arrays.iter().chain(shared).chain([&self.attributes]).fold(0, |hash, array| hash_of(hash, array))
     }
 
-    /// Likewise of any shapes: what the trees of this rank, from a number on, add to it.
+    /// The same with any shapes: the contribution of this rank's trees.
     fn hash_of_trees(&self, forest: &Forest<'_>) -> u64 {
         let row = |array: &'a [u8], tree: u64| {
             let bytes = array.len().checked_div(to_usize(forest.own_trees)).unwrap_or(0);
@@ -80,7 +81,7 @@ impl<'a> Connectivity<'a> {
     }
 }
 
-/// A number that changes with an array, after others.
+/// Continues a hash with an array.
 fn hash_of(hash: u64, array: &[u8]) -> u64 {
     let (words, rest) = array.as_chunks();
     let words = words.iter().map(|word| u64::from_ne_bytes(*word));
@@ -92,31 +93,31 @@ fn hash_of(hash: u64, array: &[u8]) -> u64 {
     mixed(hash.wrapping_add(array.len() as u64 + 1))
 }
 
-/// What of a forest is written, as it lies in memory.
+/// The parts of a forest to write, as bytes in memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrays<'a> {
     /// `int32`: the corner of each quadrant of this rank.
     pub coordinates: &'a [u8],
-    /// `uint8`: its level.
+    /// `uint8`: the level of each quadrant.
     pub level: &'a [u8],
-    /// Of any shapes: `uint8`: the type of each element of this rank.
+    /// With any shapes: `uint8`: the type of each element of this rank.
     pub kind: &'a [u8],
-    /// Of any shapes: `uint64`: its position.
+    /// With any shapes: `uint64`: the position of each element.
     pub position: &'a [u8],
-    /// `int64`: where the quadrants of each tree begin, and where they end. Used on rank 0; of any shapes, those of the trees of this rank, and
-    /// the end of all after the last tree.
+    /// `int64`: where the quadrants of each tree begin and end. Used on rank 0. With any shapes: those of
+    /// this rank's trees, and the end of all after the last tree.
     pub tree_offsets: &'a [u8],
-    /// How many bytes the program keeps for each quadrant.
+    /// The number of bytes that the program stores for each quadrant.
     pub data_bytes: u32,
-    /// Those of the quadrants of this rank.
+    /// These bytes of the quadrants of this rank.
     pub data: &'a [u8],
-    /// `int64`: the first quadrant of each rank, and the number of all. Used on rank 0.
+    /// `int64`: the first quadrant of each rank, followed by the number of all. Used on rank 0.
     pub partition: &'a [u8],
-    /// How the trees are joined.
+    /// How the trees are connected.
     pub connectivity: Connectivity<'a>,
 }
 
-/// Datasets of a forest, of each of which this rank has some rows.
+/// Datasets of a forest; this rank has some rows of each.
 struct Columns<'a> {
     group: &'a str,
     is_first: bool,
@@ -124,7 +125,7 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// A dataset of which this rank has `own` rows.
+    /// Adds a dataset of which this rank has `own` rows.
     fn push(
         &mut self,
         (name, data_type): (&str, DataType),
@@ -142,7 +143,7 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// A dataset that all ranks have, and the first one writes.
+    /// Adds a dataset that all ranks have, and rank 0 writes.
     fn of_first(
         &mut self,
         name: (&str, DataType),
@@ -200,7 +201,7 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// The trees of a forest of any shapes, of which each rank has some.
+    /// Adds the trees of a forest of any shapes, of which each rank has some.
     fn trees(&mut self, forest: &Forest<'_>, c: &Connectivity<'a>, has_vertices: bool) -> Result<()> {
         let (trees, d) = (forest.trees, forest.dimension);
         let (of_faces, own) = ([trees, 2 * d as u64], (forest.first_tree, forest.own_trees));
@@ -254,7 +255,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Writes the text `about this file`, for people who have nothing but the file.
+/// Writes the section `about this file`, which explains the file to a reader without documentation.
 ///
 /// # Errors
 /// Those of [`Writer::block`].
@@ -263,15 +264,15 @@ pub fn write_about(file: &mut Writer) -> Result<()> {
     file.block(b"about this file", 0, text.len() as u64, Some(text), Encode::None)
 }
 
-/// How this machine orders the bytes of numbers.
+/// The byte order of this machine.
 pub(super) const fn byte_order() -> &'static str {
     if cfg!(target_endian = "big") { "big" } else { "little" }
 }
 
-/// Writes the attributes by which a group is known as a forest, and others: a JSON object.
+/// Writes the attributes that mark a group as a forest, and `attributes`, a JSON object.
 ///
 /// # Errors
-/// `Argument` for another dimension, or what is no object; those of [`Writer::group`].
+/// `Argument` for another dimension, or attributes that are not an object; those of [`Writer::group`].
 pub fn write_group(
     file: &mut Writer,
     notes: &mut MeshNotes,
@@ -292,7 +293,7 @@ pub fn write_group(
     Ok(())
 }
 
-/// What is known of a group, whose attributes are in the file.
+/// The notes on a group, after making sure that its attributes are in the file.
 fn begin<'a>(
     file: &mut Writer,
     notes: &'a mut MeshNotes,
@@ -306,7 +307,7 @@ fn begin<'a>(
     Ok(known(notes, group))
 }
 
-/// A number that changes with the connectivity, and of any shapes whether all trees have vertices.
+/// A hash of the connectivity; with any shapes, also whether all trees have vertices.
 fn summary(file: &mut Writer, forest: &Forest<'_>, arrays: &Result<Arrays<'_>>) -> Result<(u64, bool)> {
     let own = arrays.as_ref().map(|arrays| arrays.connectivity).map_err(Error::again);
     if !forest.shapes {
@@ -327,12 +328,13 @@ fn summary(file: &mut Writer, forest: &Forest<'_>, arrays: &Result<Arrays<'_>>) 
     Ok(((high << 32).wrapping_add(low), lack == 0))
 }
 
-/// Writes `parts` of a forest: a sum of [`CONNECTIVITY`], [`MESH_PARTS`], [`DATA`] and [`PARTITION`]. Before the first ones it writes the attributes of
-/// the group.
+/// Writes `parts` of a forest: a sum of [`CONNECTIVITY`], [`MESH_PARTS`], [`DATA`] and [`PARTITION`]. The
+/// first call also writes the attributes of the group.
 ///
 /// # Errors
-/// `Usage` for another mesh in a step that has fields, and for data of another mesh than the last one; `Range` for more vertices, or bytes of trees,
-/// than docs/forest.md has; `Argument`; and those of [`Writer::datasets`].
+/// `Usage` for another mesh in a step that has fields, and for data of another mesh than the last one;
+/// `Range` for more vertices, or bytes of trees, than docs/forest.md allows; `Argument`; and those of
+/// [`Writer::datasets`].
 pub fn write(
     file: &mut Writer,
     notes: &mut MeshNotes,
@@ -398,8 +400,8 @@ pub fn write(
     Ok(())
 }
 
-/// Begins a time step: writes the attributes of the group, the time, and the connectivity, as far as the file does not have them. Returns whether it
-/// does not have the mesh, which is then to be written.
+/// Begins a time step: writes the attributes of the group, the time, and the connectivity, unless the file
+/// has them already. Returns true if the file does not have the mesh, which must then be written.
 ///
 /// # Errors
 /// Those of [`write()`] and [`write_time`].
@@ -423,7 +425,7 @@ pub fn write_step(
     Ok(known(notes, group).mesh != Some((forest.quadrants, forest.checksum)))
 }
 
-/// Before something of the quadrants is written: their mesh must be the last one that was written.
+/// Checks, before something that belongs to quadrants is written, that their mesh is the last one written.
 fn belong(
     file: &mut Writer,
     known: &mut GroupNotes,
@@ -454,11 +456,11 @@ fn belong(
     file.agree_on(Err(Error::usage(words)))
 }
 
-/// Before a field is written: the dataset that it becomes, and the rows of this rank. Of `what`, the name is that in the group, and the first number
-/// of indices is not looked at.
+/// Prepares writing a field: the dataset to write, and the rows of this rank. `what` has the field's name
+/// within the group; the first number of indices in its shape is ignored.
 ///
 /// # Errors
-/// `Usage` if the mesh is not the last one that was written; `Argument`.
+/// `Usage` if the mesh is not the last one written; `Argument`.
 pub fn field(
     file: &mut Writer,
     notes: &mut MeshNotes,
@@ -475,11 +477,12 @@ pub fn field(
     Ok((dataset, regions))
 }
 
-/// Before a field with a number of values of its own for each quadrant is written: the datasets of the counts and of the values, and the rows of this
-/// rank. `counts` are those of its quadrants, as they lie in memory.
+/// Prepares writing a ragged field, which has a number of values of its own for each quadrant: the datasets
+/// of the counts and of the values, and the rows of this rank. `counts` has those of its quadrants, as bytes
+/// in memory.
 ///
 /// # Errors
-/// Those of [`field`]; `Range` for counts that are negative or have a sum that is too large.
+/// Those of [`field`]; `Range` for counts that are negative or whose sum is too large.
 pub fn ragged(
     file: &mut Writer,
     notes: &mut MeshNotes,
