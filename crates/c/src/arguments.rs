@@ -8,28 +8,28 @@ use scda_base::error::{Error, Result};
 use scda_ranks::partition::{is_known, known_count};
 use std::ffi::c_int;
 
-/// What a call does with such arguments.
+/// Checks arguments that must be the same on all ranks.
 pub trait Arguments: BindingCalls {
-    /// A value, or failure on all ranks.
+    /// The value; an error fails on all ranks.
     #[inline]
     fn require<T>(&mut self, value: Result<T>) -> Result<T> {
         value.map_err(|error| self.fail(error))
     }
 
-    /// The root of a section without a partition.
+    /// Checks the root of a section without a partition.
     #[inline]
     fn root(&mut self, root: c_int) -> Result<Root> {
         let rank = self.require(usize::try_from(root).map_err(|_| no_rank(root)))?;
         Ok(Root { rank, is_here: self.ranks().rank == rank })
     }
 
-    /// A user string to write.
+    /// Checks a user string to be written.
     #[inline]
     fn user_string<'a>(&mut self, userstr: UserText<'a>, len: Option<&usize>) -> Result<&'a [u8]> {
         self.require(userstr.bytes(len))
     }
 
-    /// The counts of all ranks, and that of this one.
+    /// Checks the counts of all ranks; returns also that of this rank.
     #[inline]
     fn counts<'a>(&mut self, nq: PerRank<'a>) -> Result<(&'a [u64], u64)> {
         let ThisRank { rank, size } = self.ranks();
@@ -38,7 +38,7 @@ pub trait Arguments: BindingCalls {
         Ok((counts, own.unwrap_or(0)))
     }
 
-    /// The bytes of all ranks; `None` for NULL.
+    /// Checks the bytes of all ranks; `None` for NULL.
     #[inline]
     fn sums<'a>(&mut self, sq: PerRank<'a>) -> Result<Option<&'a [u64]>> {
         let size = self.ranks().size;
@@ -56,7 +56,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// The bytes that this rank has of a section of `all` bytes.
+    /// The bytes that this rank has, if the section has `all` bytes.
     #[inline]
     pub fn own_bytes(self, all: u64) -> u64 {
         if self.is_here { all } else { 0 }

@@ -20,17 +20,20 @@ use serde_json::Value;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 
-/// Reads one attribute of a dataset or group: a number, a text, a bool, or a list of these. For all of them at once, `scda_ffind_dataset` and
-/// `scda_ffind_group` return the JSON text, which `scda_get_attribute` reads.
+/// Reads one attribute of a dataset or group: a number, a text, a bool, or a list of these. To read all of
+/// them at once, use the JSON text that `scda_ffind_dataset` and `scda_ffind_group` return, with
+/// `scda_get_attribute`.
 ///
-/// If there is no such attribute, dataset or group, `*count` becomes 0 and `values` stay as they are: set them to the default before.
+/// If there is no such attribute, dataset or group, `*count` becomes 0 and `values` are not changed: set them
+/// to the default before.
 ///
 /// Collective; `values` may differ between the ranks. All ranks receive the same values.
 ///
 /// @param [in] f          The file, open for reading. Its position does not change.
-/// @param [in] name       The name of the dataset, a C string; or the path of a group, such as "flow", with a slash at its end if a dataset has
-///                        this name, too; or "/" for all of the file.
-/// @param [in] record     Which of the datasets of this name, as for `scda_ffind_dataset`: `SCDA_LAST` is the last. Not looked at for a group.
+/// @param [in] name       The name of the dataset, a C string; or the path of a group, such as "flow", with a
+///                        slash at its end if a dataset also has this name; or "/" for the whole file.
+/// @param [in] record     Which of the datasets of this name, as for `scda_ffind_dataset`: `SCDA_LAST` is the
+///                        last. Ignored for a group.
 /// @param [in] key        The name of the attribute, a C string.
 /// @param [in] type       As for `scda_get_attribute`.
 /// @param [out] values    As for `scda_get_attribute`.
@@ -57,7 +60,7 @@ pub unsafe extern "C" fn scda_fread_attribute(
             None => reader.dataset_record(name, record)?.map(|dataset| dataset.attributes.clone()),
         };
         let attributes = match dataset {
-            // A name without a slash is that of a group only if no dataset has it, with whatever record.
+            // A name without a slash refers to a group only if no dataset has it, in any record.
             None if named_group(name).is_some() || reader.dataset_record(name, SCDA_LAST)?.is_none() => {
                 reader.group(name)?.map(|group| group.attributes)
             }
@@ -70,8 +73,9 @@ pub unsafe extern "C" fn scda_fread_attribute(
     with(f, err, body)
 }
 
-/// Sets one attribute of a dataset or group that is in the file already, to a number, a text, a bool, or a list of these. The other attributes
-/// stay. `scda_fset_attributes` sets several at once, which takes less room in the file, and removes some.
+/// Sets one attribute of an existing dataset or group to a number, a text, a bool, or a list of these. Other
+/// attributes do not change. `scda_fset_attributes` sets several at once, which takes less space in the file,
+/// and can remove some.
 ///
 /// Collective. All ranks pass the same arguments and values.
 ///
@@ -111,15 +115,19 @@ pub unsafe extern "C" fn scda_fset_attribute(
 ///
 /// @param [in] attributes  The JSON object, a C string. NULL: an empty one.
 /// @param [in] key         The name of the attribute, a C string.
-/// @param [in] type        What `values` are: integers or floating-point numbers of any size, `SCDA_TYPE_BOOL`, or `SCDA_TYPE_STRING` for a text.
-/// @param [out] values     Receives the value, or all values of a list. For `SCDA_TYPE_STRING` they are characters: each text with a NUL after
-///                         it. May be NULL: then `*count` alone is set.
-/// @param [in,out] count   In: how many values there is room for; of `SCDA_TYPE_STRING`, how many characters. Out: how many the attribute has, or
-///                         takes with the NULs; 0 if there is none of this name, or an empty list: then `values` are not written. Must not be NULL.
+/// @param [in] type        The type of `values`: integers or floating-point numbers of any size,
+///                         `SCDA_TYPE_BOOL`, or `SCDA_TYPE_STRING` for a text.
+/// @param [out] values     Receives the value, or all values of a list. For `SCDA_TYPE_STRING` they are
+///                         characters: each text is followed by a NUL. May be NULL to set only `*count`.
+/// @param [in,out] count   In: the number of values that fit, or of characters for `SCDA_TYPE_STRING`. Out:
+///                         the number of values of the attribute, or of characters with the NULs; 0 if there
+///                         is no such attribute, or for an empty list; `values` are then not written. Must
+///                         not be NULL.
 /// @param [out] err        The error code: 0 also if there is no such attribute.
 /// @return                 0, or -1 on error.
-/// Errors: `SCDA_ERR_ARG` also for too little room, and for an attribute that is something else than `type` says, such as a number with a
-/// fraction for an integer type; `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_FORMAT` for what is no JSON object.
+/// Errors: `SCDA_ERR_ARG` also if `values` are too small, and for an attribute that does not match `type`,
+/// such as a number with a fraction for an integer type; `SCDA_ERR_RANGE` for a number that does not fit;
+/// `SCDA_ERR_FORMAT` for text that is not a JSON object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_get_attribute(
     attributes: Text<'_>,
@@ -137,20 +145,23 @@ pub unsafe extern "C" fn scda_get_attribute(
     guard(err, -1, body)
 }
 
-/// Sets one attribute in a JSON object, for the `attributes` of a dataset or group that is to be written. The others stay.
+/// Sets one attribute in a JSON object, for the `attributes` of a dataset or group to be written. Other
+/// attributes do not change.
 ///
 /// Not collective.
 ///
 /// @param [in,out] attributes  The JSON object, a C string; "" is an empty one.
-/// @param [in] size            The room in `attributes`, in bytes.
+/// @param [in] size            The size of `attributes`, in bytes.
 /// @param [in] key             The name of the attribute, a C string in UTF-8.
-/// @param [in] type            What `values` are: integers or floating-point numbers of any size, `SCDA_TYPE_BOOL`, or `SCDA_TYPE_STRING`.
-/// @param [in] values          The value, or the values of a list. For `SCDA_TYPE_STRING` C strings in UTF-8, each directly after the NUL of the
-///                             one before. May be NULL if there are none.
-/// @param [in] count           1: a single value; otherwise a list of so many values.
+/// @param [in] type            The type of `values`: integers or floating-point numbers of any size,
+///                             `SCDA_TYPE_BOOL`, or `SCDA_TYPE_STRING`.
+/// @param [in] values          The value, or the values of a list. For `SCDA_TYPE_STRING`, C strings in
+///                             UTF-8, each directly after the NUL of the previous one. May be NULL if there
+///                             are none.
+/// @param [in] count           1: a single value; otherwise the number of values in a list.
 /// @param [out] err            The error code.
-/// @return                     0, or -1 on error: then `attributes` are as they were.
-/// Errors: `SCDA_ERR_ARG` also if the result does not fit, and for what cannot be an attribute.
+/// @return                     0, or -1 on error, in which case `attributes` have not changed.
+/// Errors: `SCDA_ERR_ARG`, also if the result does not fit, and for values that cannot be an attribute.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_set_attribute(
     attributes: Room<'_, c_char>,
@@ -185,7 +196,7 @@ fn type_of_values(code: c_int) -> Result<DataType> {
     })
 }
 
-/// Copies the values of an attribute to C. Without such an attribute there are none.
+/// Copies the values of an attribute to C. A missing attribute has none.
 fn get(
     attributes: &str,
     key: Text<'_>,
@@ -230,7 +241,7 @@ fn get(
             bytes.push(0);
         }
     }
-    // Of texts, characters are counted.
+    // Texts are counted in characters.
     let each = if data_type == DataType::String { 1 } else { to_usize(data_type.item_bytes()) };
     let (has, there_is) = (bytes.len() / each, *count);
     *count = has as u64;
@@ -253,7 +264,7 @@ fn is_whole(number: f64) -> bool {
     number.fract() == 0.0
 }
 
-/// A value as an item of this type, in little-endian order; of a text what C sees of it, all before a NUL.
+/// A value as an item of this type, in little-endian order; of a text, only what precedes a NUL.
 fn item(data_type: DataType, value: &Value) -> Option<Vec<u8>> {
     if let Value::String(text) = value
         && data_type == DataType::String
@@ -261,7 +272,7 @@ fn item(data_type: DataType, value: &Value) -> Option<Vec<u8>> {
         return Some(text.split('\0').next().unwrap_or_default().as_bytes().to_vec());
     }
     fill::of_json(data_type, value).or_else(|| {
-        // 3.0 is the integer 3.
+        // 3.0 counts as the integer 3.
         let number = value.as_f64().filter(|&number| is_whole(number) && number.abs() < 9e15)?;
         #[allow(clippy::cast_possible_truncation)] // it is whole, and has few digits
         let whole = Value::from(number as i64);
@@ -269,14 +280,15 @@ fn item(data_type: DataType, value: &Value) -> Option<Vec<u8>> {
     })
 }
 
-/// Items of the machine's byte order, with the lowest byte first; and back.
+/// Converts items between the machine's byte order and little-endian.
 fn swap_on_big_endian(items: &mut [u8], data_type: DataType) {
     if cfg!(target_endian = "big") {
         swap_items(items, data_type);
     }
 }
 
-/// A number or bool, with its lowest byte first, as JSON. What JSON does not have is a string, and every NaN the same one.
+/// A number or bool in little-endian order as JSON. A number that JSON does not have becomes a string; all
+/// NaNs become the same one.
 fn json_of(data_type: DataType, item: &[u8]) -> Value {
     let is_nan = match item {
         [a, b, c, d] => f32::from_le_bytes([*a, *b, *c, *d]).is_nan(),
@@ -289,14 +301,14 @@ fn json_of(data_type: DataType, item: &[u8]) -> Value {
     }
 }
 
-/// The text of a JSON object with one attribute of these values.
+/// The text of a JSON object with a single attribute.
 fn change(key: Text<'_>, code: c_int, values: Values<'_, c_void>, count: u64) -> Result<String> {
     let (key, data_type) = (key.utf8("key")?, type_of_values(code)?);
     let mut all = Vec::new();
     if data_type == DataType::String {
         let mut at = values.pointer().cast::<c_char>();
         for _ in 0..count {
-            // SAFETY: C passes so many C strings, one directly after the other, or NULL.
+            // SAFETY: C passes this many C strings, one directly after the other, or NULL.
             let text = unsafe { Text::at(at) }.utf8("values")?;
             at = at.wrapping_add(text.len() + 1);
             all.push(Value::from(text));

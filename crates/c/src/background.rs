@@ -12,68 +12,69 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-/// A commit or close that was begun, to be completed by `scda_wait`. Its members are the library's. A request
-/// is waited for once; a copy of it is the same request.
+/// A commit or close that has begun, to be completed by `scda_wait`. Its members belong to the library. A
+/// request is waited for once; a copy of it is the same request.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_request {
-    /// The file. NULL: there is no request.
+    /// The file. NULL: no request.
     pub file: *mut scda_fcontext_t,
-    /// Which commit of the file it is; 0: its close.
+    /// The number of the commit of the file; 0: its close.
     pub number: u64,
 }
 
-/// A commit or close that was begun.
+/// A commit or close that has begun.
 pub type scda_request_t = scda_request;
 
-/// Where the time of this rank went since a file was opened, in seconds, and its bytes.
+/// How this rank has spent its time, in seconds, since a file was opened, and its bytes.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_statistics {
-    /// The size of this struct in bytes, as the program sets it before the call.
+    /// The size of this struct in bytes, which the program sets before the call.
     pub size: usize,
-    /// Meeting the other ranks to agree, which waits for the slowest.
+    /// Time to agree with the other ranks, including the wait for the slowest one.
     pub agree_seconds: f64,
-    /// Bytes that were copied for the thread that writes in the background.
+    /// Bytes that were copied for the background thread.
     pub copied_bytes: u64,
-    /// Copying them.
+    /// Time to copy them.
     pub copy_seconds: f64,
-    /// Waiting for that thread: for room, where `params.background_bytes` did not suffice, or until all was
-    /// written.
+    /// Time to wait for that thread: for memory, because `params.background_bytes` was not enough, or until
+    /// everything was written.
     pub wait_seconds: f64,
-    /// Bytes that compression has made.
+    /// Bytes that compression has produced.
     pub encoded_bytes: u64,
-    /// Compressing, by the calls.
+    /// Time to compress, within calls.
     pub encode_seconds: f64,
     /// Bytes that this rank has written.
     pub written_bytes: u64,
-    /// Writing and summing up, by the calls or by the thread.
+    /// Time to write and compute checksums, by calls or by the background thread.
     pub write_seconds: f64,
-    /// Bringing the file to stable storage, by the calls or by the thread.
+    /// Time to bring the file to stable storage, by calls or by the background thread.
     pub sync_seconds: f64,
     /// Bytes that this rank has read.
     pub read_bytes: u64,
-    /// Reading them.
+    /// Time to read them.
     pub read_seconds: f64,
-    /// Bytes that decompression has made.
+    /// Bytes that decompression has produced.
     pub decoded_bytes: u64,
-    /// Decompressing.
+    /// Time to decompress.
     pub decode_seconds: f64,
 }
 
-/// Where the time of this rank went.
+/// How this rank has spent its time.
 pub type scda_statistics_t = scda_statistics;
 
 versioned!(scda_statistics_t, "statistics", "the program", of_statistics(&Statistics::default()), decode_seconds: f64);
 
 /// No request.
 const NONE: scda_request_t = scda_request_t { file: null_mut(), number: 0 };
-/// That of a call which failed to begin one: waiting for it fails, too.
+/// The request of a call that failed to begin one; waiting for it fails, too.
 const FAILED: scda_request_t = scda_request_t { file: null_mut(), number: u64::MAX };
 
-/// The first half of `scda_fcommit`: returns when all that was written before is copied. The thread of the file
-/// writes it while the program computes; with `params.background_bytes` 0 the calls have written it. The second half,
-/// `scda_wait`, writes headers and seal: only its success says that anything is in stable storage.
+/// The first half of `scda_fcommit`: returns once everything written before is copied. The background thread
+/// writes it while the program computes; if `params.background_bytes` is 0, the calls have written it. The
+/// second half, `scda_wait`, writes headers and the seal: only its success means that the data are on stable
+/// storage.
 ///
 /// The program may write the next sections before it waits. The next collective call on this file then
 /// completes the commit first, and returns its error if it failed.
@@ -84,7 +85,7 @@ const FAILED: scda_request_t = scda_request_t { file: null_mut(), number: u64::M
 /// @param [out] request  The request, for `scda_wait`. NULL: the next call completes it.
 /// @param [out] err      The error code.
 /// @return               `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` for another file; those of all calls until now.
+/// Errors: `SCDA_ERR_USAGE` for any other file; those of all calls so far.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fcommit_begin(
     f: *mut scda_fcontext_t,
@@ -104,16 +105,17 @@ pub unsafe extern "C" fn scda_fcommit_begin(
     f
 }
 
-/// The first half of `scda_fclose`, which also ends the use of `f`: returns when all that was written before is
-/// copied. The second half, `scda_wait`, closes the file: only its success says that every byte is in it.
+/// The first half of `scda_fclose`, which also ends the use of `f`: returns once everything written before is
+/// copied. The second half, `scda_wait`, closes the file: only its success means that every byte is in it.
 ///
 /// Collective.
 ///
-/// @param [in] f         The file. For one that is open for reading, this is only the agreement of the ranks.
+/// @param [in] f         The file. If it is open for reading, the ranks only agree.
 /// @param [out] request  The request, for `scda_wait`. Must not be NULL.
 /// @param [out] err      The error code.
-/// @return               0 if that went well. On error the file is closed.
-/// Errors: `SCDA_ERR_USAGE` while streams are open; `SCDA_ERR_ARG` if `request` is NULL on any rank; those of all calls until now.
+/// @return               0 on success. On error the file is closed.
+/// Errors: `SCDA_ERR_USAGE` while streams are open; `SCDA_ERR_ARG` if `request` is NULL on any rank; those of
+/// all calls so far.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fclose_begin(
     f: *mut scda_fcontext_t,
@@ -137,20 +139,20 @@ pub unsafe extern "C" fn scda_fclose_begin(
     if closed.is_null() { -1 } else { 0 }
 }
 
-/// Whether this rank has written what it has to before `request` can be completed: then `scda_wait` waits only
-/// for the other ranks and for the disk.
+/// Whether this rank has written everything that it must write before `request` can be completed: then
+/// `scda_wait` waits only for the other ranks and for the disk.
 ///
 /// Not collective: no message is sent.
 ///
 /// @param [in] request  The request. NULL and a completed one count as written.
-/// @return              1 if that is so, also after an error, which `scda_wait` returns; 0 otherwise.
+/// @return              1 if it has, or after an error, which `scda_wait` returns; 0 otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_test(request: Option<&scda_request_t>) -> c_int {
     let request = request.copied().unwrap_or(NONE);
     guard(None, 1, || Ok((c_int::from(is_written(request)), Outcome::Success)))
 }
 
-/// Whether nothing of this rank is left to be written before a request can be completed.
+/// Whether this rank has nothing left to write before a request can be completed.
 fn is_written(request: scda_request_t) -> bool {
     let mut is_written = true;
     if !request.file.is_null() {
@@ -167,18 +169,21 @@ fn is_written(request: scda_request_t) -> bool {
     is_written
 }
 
-/// Completes a commit or a close that was begun. When this returns without an error, what `scda_fcommit` or
-/// `scda_fclose` says of its success holds for all that was written before it was begun.
+/// Completes a commit or close that has begun. If this returns without an error, everything that was written
+/// before it began is as safe as after `scda_fcommit` or `scda_fclose`.
 ///
 /// Collective over the ranks of the file.
 ///
-/// @param [in,out] request  The request, which is none then. Must not be NULL. One that is none, because all its members are 0 or because
-///                          it was waited for, is complete: so a loop may wait before it begins its first commit.
+/// @param [in,out] request  The request, which is then no request. Must not be NULL. A struct that is no
+///                          request, because all its members are 0 or because it was waited for, counts as
+///                          complete, so a loop may wait before it begins its first commit.
 /// @param [in,out] err      The error code. After an error the file is closed: its next call returns
-///                          `SCDA_ERR_USAGE`. If the request is none, because the call that was to begin it has failed, the error in `*err` stays, or, if there is none, is `SCDA_ERR_ARG`.
-/// @return                  0 if that went well.
-/// Errors: those of `scda_fcommit` or `scda_fclose`; `SCDA_ERR_USAGE` if an earlier call on the file has returned the
-/// error that closed it, and for a copy of a request that was waited for.
+///                          `SCDA_ERR_USAGE`. If there is no request because the call that should have begun
+///                          it failed, the error in `*err` is not changed, or becomes `SCDA_ERR_ARG` if it is
+///                          0.
+/// @return                  0 on success.
+/// Errors: those of `scda_fcommit` or `scda_fclose`; `SCDA_ERR_USAGE` if an earlier call on the file has
+/// returned the error that closed it, and for a copy of a request that was waited for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_wait(
     request: Option<&mut scda_request_t>,
@@ -209,7 +214,7 @@ fn wait(scda_request_t { file, number }: scda_request_t) -> Result<(c_int, Outco
     }
 }
 
-/// Fails for want of a request: on all ranks, if it can only be that of one file.
+/// Fails because there is no request; on all ranks, if only one file can be meant.
 fn without_request() -> Result<(c_int, Outcome)> {
     let why = || Error::argument("request is NULL");
     #[cfg(feature = "mpi")]
@@ -220,15 +225,15 @@ fn without_request() -> Result<(c_int, Outcome)> {
     Err(why())
 }
 
-/// Where the time of this rank went since the file was opened. With the environment variable
-/// `SCDA_STATISTICS=1`, rank 0 prints a line when a file is closed, with the most of any rank.
+/// How this rank has spent its time since the file was opened. With the environment variable
+/// `SCDA_STATISTICS=1`, rank 0 prints a line with the maximum over all ranks when a file is closed.
 ///
 /// Not collective: no message is sent.
 ///
 /// @param [in] f            The file.
-/// @param [in,out] statistics  The times and bytes; its `size` is set before. Must not be NULL.
+/// @param [in,out] statistics  The times and bytes; the program sets `size` before. Must not be NULL.
 /// @param [out] err         The error code. After an error the file stays open.
-/// @return                  0 if that went well.
+/// @return                  0 on success.
 /// Errors: `SCDA_ERR_USAGE` for a file that is closed, `SCDA_ERR_ARG`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_get_statistics(

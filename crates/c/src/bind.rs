@@ -16,15 +16,15 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-/// Opens a file with the handles of MPI's Fortran interface, as languages have them that know a
-/// communicator by its number.
+/// Opens a file with the handles of MPI's Fortran interface, for languages that have the number of a
+/// communicator.
 ///
-/// Collective, as `scda_fopen_write`, `scda_fopen_read` and `scda_fopen_append`.
+/// Collective, like `scda_fopen_write`, `scda_fopen_read` and `scda_fopen_append`.
 ///
 /// @param [in] comm          The communicator, as `MPI_Comm_c2f` returns it. 0x5cda5e1f (1557814815)
 ///                           is `SCDA_COMM_SELF`, also in the build without MPI.
-/// @param [in] info          Hints, as `MPI_Info_c2f` returns them, instead of `params->info`. NULL:
-///                           those of `params`.
+/// @param [in] info          Hints, as `MPI_Info_c2f` returns them, instead of `params->info`. NULL: those of
+///                           `params`.
 /// @param [in] filename      The path of the file.
 /// @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`. "a": as
 ///                           `scda_fopen_append`. "c": as `scda_fopen_append_or_create`.
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn scda_fopen_f(
     guard(err, null_mut(), body)
 }
 
-/// As `scda_stop_requested`, with the handle of MPI's Fortran interface.
+/// Like `scda_stop_requested`, with the handle of MPI's Fortran interface.
 ///
 /// Collective.
 ///
@@ -90,11 +90,11 @@ pub unsafe extern "C" fn scda_stop_requested_f(comm: c_int, err: Option<&mut May
 
 /// Makes all ranks fail with an error that the caller has found on this rank.
 ///
-/// A binding can check more than C, such as the length of an array. On the rank that has the error it
-/// calls this function, and then the function that it was about to call, with NULL instead of the wrong
-/// argument. All ranks then get the error, with this message, as they get any error that only one rank
-/// can detect: from that call or from a later one, at the latest from `scda_fflush` or `scda_fclose`. Of
-/// several errors the first counts.
+/// A binding can check more than C, such as the length of an array. On the rank with the error, it calls this
+/// function, and then the function that it was about to call, with NULL instead of the wrong argument. All
+/// ranks then get the error, with this message, like any error that only one rank can detect: from that call
+/// or a later one, at the latest from `scda_fflush` or `scda_fclose`. If there are several errors, the first
+/// one counts.
 ///
 /// Not collective.
 ///
@@ -117,17 +117,17 @@ pub unsafe extern "C" fn scda_refuse(
     with(f, err, body)
 }
 
-/// The ranks meet, and all fail with the error of the lowest rank that has one: what a header calls before an exchange of its own, and for an error
-/// that all ranks have found.
+/// Lets the ranks agree on errors: if any rank has one, all fail with that of the lowest one. For headers,
+/// before an exchange of their own, and for errors that all ranks have found.
 ///
-/// Collective; all arguments but `f` may differ between the ranks.
+/// Collective. All arguments except `f` may differ between the ranks.
 ///
 /// @param [in] f     The file, open for writing or reading.
 /// @param [in] code  The error code of this rank, or `SCDA_SUCCESS`.
 /// @param [in] why   Its message, a C string: what was found, and what was expected. Not read for `SCDA_SUCCESS`.
 /// @param [out] err  The error code.
 /// @return           `f`, or NULL on error.
-/// Errors: that of a rank; `SCDA_ERR_ARG` for a code that is none.
+/// Errors: the error of a rank; `SCDA_ERR_ARG` for an unknown code.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fagree(
     f: *mut scda_fcontext_t,
@@ -149,13 +149,14 @@ pub unsafe extern "C" fn scda_fagree(
     with(f, err, body)
 }
 
-/// Leaves a file that this rank cannot go on with, and says so to the others: they get this error from the call that they are in,
-/// or from their next one that meets. What is written is incomplete, as after any error; an atomic write leaves the old file.
+/// Closes a file with which this rank cannot continue, and tells the other ranks: they get this error from
+/// their current call, or from their next one that synchronizes. What is written is incomplete, as after any
+/// error; an atomic write leaves the old file.
 ///
-/// Collective, but the others need not call it.
+/// Collective, but the other ranks need not call it.
 ///
-/// @param [in] f     The file, open for writing or reading. It is closed.
-/// @param [out] err  The error code, with which the other ranks fail, too. Never 0.
+/// @param [in] f     The file, open for writing or reading, which is closed.
+/// @param [out] err  The error code, with which the other ranks fail as well. Never 0.
 /// @return           NULL, as after any error.
 /// Errors: `SCDA_ERR_USAGE`, and any that another rank has at the same time.
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! Boxes of datasets, as C passes them.
+//! Boxes of datasets, in C's representation.
 
 use super::guard;
 use super::memory::{Values, slice, slice_mut};
@@ -16,57 +16,61 @@ use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// A box of a dataset, and where its items lie in memory: in C order (the last index varies fastest), or with a stride of its own for each
-/// dimension, as in an array with ghost layers. Fill it by `scda_box_init`, then set what you need: at least `data`. What it points to
-/// is used only during the call.
+/// A box of a dataset, and where its items are in memory: in C order (the last index varies fastest), or with
+/// a stride for each dimension, as in an array with ghost layers. Fill it by `scda_box_init`, then set what
+/// you need, at least `data`. What it points to is used only during the call.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_box<'a> {
-    /// The size of this struct in bytes, as `scda_box_init` sets it. It may be that of an older or newer version; all boxes of a call have
-    /// the same one.
+    /// The size of this struct in bytes, as `scda_box_init` sets it. It may be that of an older or newer
+    /// version, the same for all boxes of a call.
     pub size: usize,
-    /// The first item, in the machine's byte order, as all others. Writing: not changed. NULL (default): without `stride` the items follow
-    /// those of the box before, if that has no `stride`, either; or there are none.
+    /// The first item. All items have the machine's byte order. Not changed in writing. NULL (default):
+    /// without `stride`, the items follow those of the previous box, if that has no `stride` either; or there
+    /// are none.
     pub data: *mut c_void,
     /// The first index of the box in each dimension. NULL (default): 0.
     pub start: Values<'a, u64>,
     /// The number of indices of the box in each dimension; 0 is allowed. NULL (default): up to the end of the array.
     pub count: Values<'a, u64>,
-    /// The bytes from one index to the next in each dimension, which may be negative; 0 only when writing: then an item is written
-    /// several times. NULL (default): the items lie in C order, without gaps.
+    /// The distance in bytes from one index to the next in each dimension. It may be negative; 0 is allowed
+    /// only in writing, which then writes an item several times. NULL (default): the items are in C order,
+    /// without gaps.
     pub stride: Values<'a, i64>,
-    /// The number of indices in memory in each of `memory_ndims` dimensions, if they are others than in the dataset, such as those of a
-    /// patch whose cells are one dimension of a dataset with all cells. Together as many as `count`, unless that is none. `stride` is
-    /// then for these. NULL (default): as `count`.
+    /// The number of indices in memory in each of `memory_ndims` dimensions, if they differ from the
+    /// dataset's, as for a patch whose cells are part of the only dimension of a dataset of all cells. Their
+    /// product is that of `count`, unless there are no items. `stride` then has these dimensions. NULL
+    /// (default): as `count`.
     pub memory_shape: Values<'a, u64>,
     /// The number of dimensions of `memory_shape`, up to `SCDA_MAX_DIMS`.
     pub memory_ndims: u64,
-    /// The type of the items in memory: `SCDA_TYPE_FLOAT64`, ...; 0 (default): that of the dataset. Integers and floating-point numbers are
-    /// converted to one another, and complex numbers: to the nearest floating-point number; to the integer part. A number that does not fit is
-    /// `SCDA_ERR_RANGE`, and two types that cannot be converted are `SCDA_ERR_ARG`.
+    /// The type of the items in memory: `SCDA_TYPE_FLOAT64`, ...; 0 (default): that of the dataset. Integers
+    /// and floating-point numbers are converted to one another, and complex numbers to one another.
+    /// Conversion to floating-point numbers rounds to the nearest one, conversion to integers truncates. A
+    /// number that does not fit is `SCDA_ERR_RANGE`; types that cannot be converted are `SCDA_ERR_ARG`.
     pub r#type: c_int,
     /// Zero.
     pub reserved: c_int,
-    /// The bytes of an item in memory, as in a dataset. 0 (default) where `type` says it.
+    /// The size of an item in memory, as in a dataset. 0 (default) if `type` determines it.
     pub item_bytes: u64,
-    /// With a `type` of times: their unit, as in a dataset. NULL (default): none.
+    /// If `type` is a type of times, their unit, as in a dataset. NULL (default): none.
     pub unit: Text<'a>,
-    /// With a `type` of structs: their members in memory, as in a dataset. Structs may have gaps; of those that are read, members may be
-    /// left out, and each may have another type than in the file. NULL (default): none.
+    /// If `type` is a struct, its members in memory, as in a dataset. Structs may have gaps. In reading,
+    /// members may be left out, and each may have another type than in the file. NULL (default): none.
     pub members: Values<'a, scda_member_t<'a>>,
 }
 
-/// A box of a dataset, and where its items lie in memory.
+/// A box of a dataset, and where its items are in memory.
 pub type scda_box_t<'a> = scda_box<'a>;
 
 versioned!(scda_box_t<'_>, "box", "scda_box_init", zeros(), members: Values<'_, scda_member_t<'_>>);
 
-/// Fills the box of a program that knows its first `size` bytes with the defaults: what `scda_box_init` calls.
+/// Fills a box with the defaults, for a program that knows its first `size` bytes; `scda_box_init` calls it.
 ///
 /// Not collective.
 ///
 /// @param [out] b    The box. Must not be NULL.
-/// @param [in] size  The size of `*b` where the program was compiled, which it gets as its `size`.
+/// @param [in] size  The size of `*b` when the program was compiled, which is stored in its `size`.
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_box_init_size(b: StructOut<'_, scda_box_t>, size: usize) -> c_int {
@@ -77,18 +81,18 @@ pub unsafe extern "C" fn scda_box_init_size(b: StructOut<'_, scda_box_t>, size: 
 pub(super) struct BoxLists<'a> {
     nboxes: Result<Option<&'a [usize]>>,
     boxes: Result<Cow<'a, [scda_box_t<'a>]>>,
-    /// The first one of the dataset that comes next.
+    /// The first box of the next dataset.
     next: usize,
 }
 
 impl<'a> BoxLists<'a> {
-    /// There are `n` numbers, and as many boxes as these say in all, or `n`.
+    /// `nboxes` has `n` numbers, whose sum is the number of boxes; NULL: one box each.
     pub fn new(n: usize, nboxes: Values<'a, usize>, boxes: Structs<'a, scda_box_t<'a>>) -> Self {
         let nboxes = nboxes.optional(n as u64, "nboxes");
         let all = match &nboxes {
             Ok(Some(numbers)) => numbers.iter().try_fold(0, |all, &n| sum(all, n as u64)),
             Ok(None) => Some(n as u64),
-            // Then nothing is looked at.
+            // An error is returned without reading any box.
             Err(_) => Some(0),
         };
         let all = all.ok_or_else(|| Error::range("nboxes: the sum exceeds 63 bits"));
@@ -96,7 +100,7 @@ impl<'a> BoxLists<'a> {
         Self { nboxes, boxes, next: 0 }
     }
 
-    /// Those of the dataset of this number, which comes next.
+    /// The boxes of the dataset with this number, which must be the next one.
     pub fn next(&mut self, index: usize) -> Result<&[scda_box_t<'a>]> {
         let numbers = self.nboxes.as_ref().map_err(Error::again)?;
         let boxes = self.boxes.as_ref().map_err(Error::again)?;
@@ -106,7 +110,7 @@ impl<'a> BoxLists<'a> {
     }
 }
 
-/// Boxes whose items follow one another in memory.
+/// Boxes whose items are consecutive in memory.
 pub(super) struct PackedBoxes {
     pub regions: Vec<IndexBox>,
     /// The bytes of all items.
@@ -114,7 +118,7 @@ pub(super) struct PackedBoxes {
 }
 
 impl PackedBoxes {
-    /// Boxes of an array, which lie in it, given by a number for each box and dimension.
+    /// Boxes within an array, from one number for each box and dimension.
     pub fn new(
         dataset: &Dataset,
         nboxes: usize,
@@ -139,7 +143,7 @@ impl PackedBoxes {
         Ok(Self { regions, bytes })
     }
 
-    /// These boxes, which lie in the array.
+    /// From these boxes, which are within the array.
     pub fn of(dataset: &Dataset, regions: Vec<IndexBox>) -> Result<Self> {
         let boxes = regions.iter().enumerate();
         let bytes =
@@ -147,7 +151,7 @@ impl PackedBoxes {
         Ok(Self { regions, bytes })
     }
 
-    /// With their items, which have this type in memory.
+    /// The boxes with their items, which have this type in memory.
     pub fn items<'a>(
         self,
         data: Values<'a, c_void>,
@@ -169,7 +173,8 @@ impl PackedBoxes {
     }
 }
 
-/// The bytes of boxes with those of one more, which lies in the array: so nothing is read or written for numbers that are not meant.
+/// Adds the bytes of one more box, after checking that it is within the array, so that wrong numbers cause no
+/// access to memory.
 fn add_bytes(dataset: &Dataset, index: usize, region: &IndexBox, bytes: u64) -> Result<u64> {
     dataset.check_region(index, region)?;
     let more = region.items().ok().and_then(|items| product(items, dataset.data_type.item_bytes()));
@@ -181,15 +186,15 @@ fn exceeds() -> Error {
     Error::range("boxes: the number of their bytes exceeds 63 bits")
 }
 
-/// Boxes of an array, which lie in it, and anywhere in memory.
+/// Boxes within an array, anywhere in memory.
 pub(super) enum CBoxes<'a> {
-    /// Their items follow one another.
+    /// The items are consecutive in memory.
     PackedBoxes { regions: Vec<IndexBox>, data: *mut u8, bytes: u64 },
-    /// Each in a place of its own.
+    /// Each box has memory of its own.
     Apart(Vec<IndexBox>, Vec<BoxMemory<'a>>),
 }
 
-/// Where the items of a box lie, and what they are in memory.
+/// Where the items of a box are, and their type in memory.
 pub(super) struct BoxMemory<'a> {
     data: *mut u8,
     stride: Option<&'a [i64]>,
@@ -205,7 +210,7 @@ impl<'a> BoxMemory<'a> {
     }
 
     fn room(self) -> MemoryMut<'a> {
-        // SAFETY: C passes room for the items of the box, which no other box reaches.
+        // SAFETY: C passes room for the items of the box, which no other box uses.
         let memory = unsafe { MemoryMut::at(self.data, self.stride) }.of_type(self.data_type);
         match self.shape {
             Some(shape) => memory.shaped(shape),
@@ -219,7 +224,7 @@ fn type_in_memory(one: &scda_box_t<'_>, default: DataType) -> Result<DataType> {
     let &scda_box_t { r#type: code, item_bytes, unit, members, .. } = one;
     match code {
         0 => Ok(default),
-        // What is not said is that of the dataset.
+        // A box that does not specify the type uses the dataset's.
         code if code == default.code() && members.is_null() && unit.is_null() && item_bytes == 0 => {
             Ok(default)
         }
@@ -227,7 +232,7 @@ fn type_in_memory(one: &scda_box_t<'_>, default: DataType) -> Result<DataType> {
     }
 }
 
-/// The numbers of indices in memory, if they are others than those of the box.
+/// The shape in memory, if it differs from the box's.
 fn memory_shape<'a>(one: &scda_box_t<'a>) -> Result<Option<&'a [u64]>> {
     if !one.memory_shape.is_null() && one.memory_ndims > MAX_DIMENSIONS as u64 {
         let words =
@@ -253,7 +258,7 @@ impl CItems<'_> {
 }
 
 impl<'a> CBoxes<'a> {
-    /// Boxes whose items have the type `in_memory` where a box names none.
+    /// Boxes whose items have the type `in_memory`, unless a box specifies another one.
     pub fn new(dataset: &Dataset, in_memory: DataType, boxes: &[scda_box_t<'a>]) -> Result<Self> {
         let dimensions = dataset.shape.len() as u64;
         let (mut regions, mut places) = (Vec::new(), Vec::new());
@@ -274,14 +279,14 @@ impl<'a> CBoxes<'a> {
             }
             let data_type = type_in_memory(one, in_memory)?;
             let all = add_bytes(dataset, index, &region, bytes)?;
-            // In memory, an item may have another size.
+            // An item may have another size in memory.
             let own = product(region.items()?, data_type.item_bytes()).ok_or_else(exceeds)?;
             let before = bytes;
             bytes = all;
             let has_items = bytes > before;
             let shape = memory_shape(one)?;
             let strides = shape.map_or(dataset.shape.len(), <[u64]>::len) as u64;
-            // A box without items has no place in memory.
+            // A box without items needs no memory.
             let shape = shape.filter(|_| has_items);
             shape_in_memory(shape, &region.count)
                 .map_err(|error| Error::argument(format!("box {index}: {error}")))?;
@@ -310,7 +315,7 @@ impl<'a> CBoxes<'a> {
         })
     }
 
-    /// With their items.
+    /// The boxes with their items.
     pub fn items(self) -> Result<(Vec<IndexBox>, CItems<'a>)> {
         Ok(match self {
             Self::PackedBoxes { regions, data, bytes } => {
@@ -323,7 +328,7 @@ impl<'a> CBoxes<'a> {
         })
     }
 
-    /// With room for their items.
+    /// The boxes with room for their items.
     pub fn room(self) -> Result<(Vec<IndexBox>, DataMut<'a>)> {
         Ok(match self {
             Self::PackedBoxes { regions, data, bytes } => {

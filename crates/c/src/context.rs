@@ -1,4 +1,4 @@
-//! The open files, by the handles that C holds.
+//! The open files, by the handles that C has.
 
 use super::returned_values::ReturnedValues;
 use super::{CodeOut, Outcome, guard, on_null};
@@ -21,38 +21,38 @@ pub struct scda_fcontext {
 /// A file that is open for writing or reading. Opaque.
 pub type scda_fcontext_t = scda_fcontext;
 
-/// A file that is open.
+/// An open file.
 #[allow(clippy::large_enum_variant)] // it is kept in a box
 pub enum Context {
     /// For writing.
     Writing(Writer),
-    /// For reading, with what was given to C and is valid as long as the file is open.
+    /// For reading, with the values returned to C that are valid while the file is open.
     Reading(Reader, ReturnedValues),
 }
 
-/// A slot for an open file, used by one file after the other; locked while a function works on it.
+/// A slot for an open file, which one file uses after the other; locked while a function works on it.
 #[derive(Default)]
 struct Slot {
-    /// The handle of the file that is here, or was last.
+    /// The handle of the current or last file.
     handle: usize,
     context: Option<Box<Context>>,
-    /// What the caller has noted of the file.
+    /// The caller's notes on the file.
     notes: Notes,
-    /// What is known of its meshes.
+    /// The notes on its meshes.
     meshes: MeshNotes,
-    /// With what the file was closed by a function that does not return NULL then: an error of the next call, too.
+    /// The error with which a function closed the file without returning NULL; the next call returns it, too.
     failure: Option<Error>,
 }
 
-/// Memory that stays where it is as long as a file is open, by keys.
+/// Memory that does not move while a file is open, by keys.
 pub type Notes = BTreeMap<Vec<u8>, Box<[u64]>>;
 
-/// The slots, in blocks of which each has twice as many as the one before. They stay where they are, so
-/// that a file is found without a lock that all files share.
+/// The slots, in blocks of which each is twice as large as the previous one. They do not move, so that a file
+/// can be found without a lock that all files share.
 static SLOTS: [OnceLock<Box<[Mutex<Slot>]>>; 32] = [const { OnceLock::new() }; 32];
-/// The slots of the first block.
+/// The number of slots in the first block.
 const FIRST_BLOCK: usize = 16;
-/// A handle is the number of its slot in these low bits, and how often the slot was used above them.
+/// A handle has the number of its slot in these low bits, and the number of its uses above them.
 const SLOT_BITS: u32 = 24;
 
 /// The slots that no file uses.
@@ -64,30 +64,30 @@ struct FreeSlots {
 
 static FREE: Global<FreeSlots> = Global::new(FreeSlots { numbers: Vec::new(), next: 0 });
 
-/// The handles of the files on which a commit or close was begun, in the order in which that was done last: ranks that have two of
-/// them in common have them in the same order.
+/// The handles of the files on which a commit or close has begun, in the order in which that last happened.
+/// It is the same on all ranks that have the files.
 #[cfg(feature = "mpi")]
 pub static BEGUN: Global<Vec<usize>> = Global::new(Vec::new());
 
-/// What was begun on this file was waited for, or the file is closed.
+/// Called when everything begun on this file was waited for, or when the file is closed.
 #[cfg(feature = "mpi")]
 pub fn forget_begun(f: *const scda_fcontext_t) {
     BEGUN.with(|files| files.retain(|&file| file != f.addr()));
 }
 
-/// The block of a slot by its number, and its index there.
+/// The block and the index there of a slot with this number.
 fn location(number: usize) -> (usize, usize) {
     let block = (number / FIRST_BLOCK + 1).ilog2() as usize;
     (block, number - FIRST_BLOCK * ((1 << block) - 1))
 }
 
-/// The slot that a handle names, if there is one.
+/// The slot of a handle, if there is one.
 fn slot(handle: usize) -> Option<&'static Mutex<Slot>> {
     let (block, index) = location(handle & ((1 << SLOT_BITS) - 1));
     SLOTS.get(block)?.get()?.get(index)
 }
 
-/// Gives a file a handle, which is never given again.
+/// Gives a file a handle, which is never used again.
 pub fn register(context: Context) -> Result<*mut scda_fcontext_t> {
     let (number, slots, index) = FREE.with(|free| {
         let number = free.numbers.pop().unwrap_or_else(|| {
@@ -107,14 +107,15 @@ pub fn register(context: Context) -> Result<*mut scda_fcontext_t> {
     Ok(without_provenance_mut(slot.handle))
 }
 
-/// A file that a function works on. Left without success, it is closed and its handle given up.
+/// A file on which a function works. If it is dropped without success, the file is closed and its handle
+/// becomes invalid.
 struct Lease {
     slot: MutexGuard<'static, Slot>,
     keep: bool,
 }
 
 impl Lease {
-    /// The file of a handle.
+    /// The file with this handle.
     #[inline(always)]
     fn new(f: *const scda_fcontext_t) -> Result<Self> {
         let slot = match slot(f.addr()).ok_or_else(|| not_open(f))?.try_lock() {
@@ -171,21 +172,21 @@ fn in_use() -> Error {
     Error::usage("file context: another thread is using it")
 }
 
-/// What can be seen of a file. `None` if it is not open.
+/// Calls `body` with a file, to inspect it; `None` if it is not open.
 pub fn look<R>(f: *const scda_fcontext_t, body: impl FnOnce(&mut Context) -> R) -> Option<R> {
     let mut lease = Lease::new(f).ok()?;
     lease.keep = true;
     lease.context().ok().map(body)
 }
 
-/// Uses the notes of a file. `None` if it is not open.
+/// Calls `body` with the notes of a file; `None` if it is not open.
 pub fn with_notes<R>(f: *const scda_fcontext_t, body: impl FnOnce(&mut Notes) -> R) -> Option<R> {
     let mut lease = Lease::new(f).ok()?;
     lease.keep = true;
     Some(body(&mut lease.slot.notes))
 }
 
-/// Runs what this rank does without the others. The file stays open, whatever happens. 0 if that went well.
+/// Runs a function on this rank alone. The file stays open, whatever happens. 0 on success.
 pub fn locally(
     f: *mut scda_fcontext_t,
     err: CodeOut<'_>,
@@ -203,14 +204,14 @@ pub fn locally(
     guard(err, -1, run)
 }
 
-/// A file that is open for reading, and a stream of a set that was found.
+/// The file, if it is open for reading, and a stream of a set that was found.
 pub fn read_locally(context: &mut Context, set: u64, task: u64) -> Result<(&mut Reader, &Stream)> {
     let (reader, given) = context.reader_locally()?;
     let stream = given.stream(reader, set, task)?;
     Ok((reader, stream))
 }
 
-/// Runs a function on an open file. On error the file is closed and its handle given up.
+/// Runs a function on an open file. On error the file is closed and its handle becomes invalid.
 #[inline]
 pub fn with<R: Into<Outcome>>(
     f: *mut scda_fcontext_t,
@@ -223,7 +224,8 @@ pub fn with<R: Into<Outcome>>(
     guard(err, null_mut(), || run(f, body))
 }
 
-/// Runs a function on an open file, unguarded. On error the file is closed and its handle given up.
+/// Runs a function on an open file, without catching panics. On error the file is closed and its handle
+/// becomes invalid.
 #[inline]
 pub fn run<R: Into<Outcome>>(
     f: *mut scda_fcontext_t,
@@ -235,7 +237,8 @@ pub fn run<R: Into<Outcome>>(
     Ok((f, outcome.into()))
 }
 
-/// As [`with`], for what returns a value instead of the file. After an error the next call gets the same error.
+/// Like [`with`], for a function that returns a value instead of the file. After an error, the next call
+/// returns the same error.
 pub fn with_value<T>(
     f: *mut scda_fcontext_t,
     err: CodeOut<'_>,
@@ -255,7 +258,7 @@ pub fn with_value<T>(
     guard(err, on_error, run)
 }
 
-/// As [`with`], for a file that is open for writing.
+/// Like [`with`], for a file that is open for writing.
 #[inline]
 pub fn on_writer(
     f: *mut scda_fcontext_t,
@@ -265,7 +268,7 @@ pub fn on_writer(
     with(f, err, |context| body(context.writer()?))
 }
 
-/// As [`on_writer`], with what is known of the meshes of the file.
+/// Like [`on_writer`], with the notes on the meshes of the file.
 pub fn on_meshes(
     f: *mut scda_fcontext_t,
     err: CodeOut<'_>,
@@ -285,7 +288,7 @@ pub fn on_meshes(
     guard(err, null_mut(), run)
 }
 
-/// As [`with`], for a file that is open for reading.
+/// Like [`with`], for a file that is open for reading.
 #[inline]
 pub fn on_reader<R: Into<Outcome>>(
     f: *mut scda_fcontext_t,
@@ -295,7 +298,7 @@ pub fn on_reader<R: Into<Outcome>>(
     with(f, err, |context| body(context.reader()?))
 }
 
-/// Closes a file and gives up its handle. 0 if that went well.
+/// Closes a file and makes its handle invalid. 0 on success.
 pub fn close(f: *mut scda_fcontext_t, err: CodeOut<'_>) -> c_int {
     if f.is_null() {
         return on_null(err, -1);
@@ -303,7 +306,7 @@ pub fn close(f: *mut scda_fcontext_t, err: CodeOut<'_>) -> c_int {
     guard(err, -1, || run_close(f))
 }
 
-/// As [`close`], unguarded.
+/// Like [`close`], without catching panics.
 pub fn run_close(f: *mut scda_fcontext_t) -> Result<(c_int, Outcome)> {
     let context = Lease::new(f)?.slot.context.take();
     match context.map(|context| *context) {
@@ -315,7 +318,7 @@ pub fn run_close(f: *mut scda_fcontext_t) -> Result<(c_int, Outcome)> {
 }
 
 impl Context {
-    /// A file that was opened for reading.
+    /// For a file that was opened for reading.
     pub fn reading(reader: Reader) -> Self {
         Self::Reading(reader, ReturnedValues::default())
     }
@@ -333,7 +336,7 @@ impl Context {
         }
     }
 
-    /// The file, if it is open for reading, for what this rank does without the others.
+    /// The file, if it is open for reading, for work of this rank alone.
     pub fn reader_locally(&mut self) -> Result<(&mut Reader, &mut ReturnedValues)> {
         match self {
             Self::Reading(reader, given) => reader.check_not_closing().map(|()| (reader, given)),
@@ -382,7 +385,7 @@ impl Context {
         self.reader_and_given().map(|(reader, _)| reader)
     }
 
-    /// As [`Self::reader`], with what was given to C.
+    /// Like [`Self::reader`], with the values returned to C.
     #[inline]
     pub fn reader_and_given(&mut self) -> Result<(&mut Reader, &mut ReturnedValues)> {
         match self {

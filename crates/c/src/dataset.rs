@@ -15,107 +15,115 @@ use std::ffi::{c_char, c_int, c_void};
 
 /// The most dimensions of a dataset.
 pub const SCDA_MAX_DIMS: usize = 32;
-/// The room for the name of a dataset and a NUL: a name has at most `SCDA_USER_STRING_BYTES` bytes.
+/// The size of a dataset's name with a NUL: a name has at most `SCDA_USER_STRING_BYTES` bytes.
 pub const SCDA_NAME_BYTES: usize = 64;
 
-/// Chunks are compressed by Zstandard after a byte shuffle, in frames of Blosc: fast, and small. The default.
+/// Chunks are compressed by Zstandard after a byte shuffle, in Blosc frames: fast and small. The default.
 pub const SCDA_CODEC_ZSTD: c_int = 0;
-/// Chunks are compressed by LZ4 after a byte shuffle, in frames of Blosc: faster, and a little larger. For disks that are
-/// faster than Zstandard.
+/// Chunks are compressed by LZ4 after a byte shuffle, in Blosc frames: faster, and a little larger. For disks
+/// that are faster than Zstandard.
 pub const SCDA_CODEC_LZ4: c_int = 1;
-/// Chunks are files of Pcodec: integers of 16 to 64 bits and floating-point numbers get smallest. Other types are compressed as by
-/// `SCDA_CODEC_ZSTD`, by default with level 9. For archives.
+/// Chunks are Pcodec files, which are the smallest for integers of 16 to 64 bits and for floating-point
+/// numbers. Other types are compressed as with `SCDA_CODEC_ZSTD`, by default at level 9. For archives.
 pub const SCDA_CODEC_PCODEC: c_int = 2;
-/// Chunks are zlib streams (RFC 1950) after a byte shuffle: for readers that have zlib and nothing else.
+/// Chunks are zlib streams (RFC 1950) after a byte shuffle, for readers that have only zlib.
 pub const SCDA_CODEC_ZLIB: c_int = 3;
 
-/// What a dataset is: a named array of numbers, of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
-/// `scda_dataset_init`, then set what you need: at least `name`, `type`, `ndims` and `shape`. When
-/// writing, what it points to is used only during the call. When reading, it belongs to the file, and is valid
-/// until the next call of a function that sets such a struct or attributes, or until the file is closed. All else of the struct stays valid
-/// until then: the functions that read a dataset take the struct in which `scda_ffind_dataset` has put it, or a copy.
+/// The description of a dataset: a named array of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
+/// `scda_dataset_init`, then set what you need, at least `name`, `type`, `ndims` and `shape`. In writing,
+/// what it points to is used only during the call. In reading, it belongs to the file, and is valid until the
+/// next call of a function that sets such a struct or attributes, or until the file is closed. The rest of
+/// the struct remains valid: the functions that read a dataset take the struct filled by
+/// `scda_ffind_dataset`, or a copy.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_dataset<'a> {
-    /// The size of this struct in bytes, as `scda_dataset_init` sets it. Needed for reading, too. It may be that of an older or
-    /// newer version; all of a call have the same one.
+    /// The size of this struct in bytes, as `scda_dataset_init` sets it. Needed in reading, too. It may be
+    /// that of an older or newer version, the same for all structs of a call.
     pub size: usize,
-    /// The name: a C string of 1 to 58 bytes of UTF-8, with a slash between the names of groups and its
-    /// own.
+    /// The name: a C string of 1 to 58 bytes of UTF-8, in which slashes separate the names of groups and the
+    /// dataset's own.
     pub name: [c_char; SCDA_NAME_BYTES],
     /// The type of the items: `SCDA_TYPE_FLOAT64`, ...
     pub r#type: c_int,
     /// The number of dimensions; 0 (default) for a single item.
     pub ndims: c_int,
-    /// The bytes of an item. Writing: needed for `SCDA_TYPE_RAW`, `SCDA_TYPE_TEXT`, `SCDA_TYPE_BYTES`, and `SCDA_TYPE_STRUCT`, whose
-    /// `sizeof` it is; of other types it may be 0 (default). Reading: those in the file; 0 if each
-    /// item has its own.
+    /// The size of an item in bytes. Writing: required for `SCDA_TYPE_RAW`, `SCDA_TYPE_TEXT`,
+    /// `SCDA_TYPE_BYTES`, and for `SCDA_TYPE_STRUCT`, whose `sizeof` it is; for other types it may be 0
+    /// (default). Reading: the size in the file; 0 if each item has its own.
     pub item_bytes: u64,
-    /// The number of indices in each dimension, the one that varies fastest last. What follows `ndims`
-    /// numbers is ignored, and 0 after reading.
+    /// The number of indices in each dimension; the last one varies fastest. Only the first `ndims` numbers
+    /// are used; after reading, the others are 0.
     pub shape: [u64; SCDA_MAX_DIMS],
-    /// The shape of a chunk. Writing: 0 in all dimensions (default): the library chooses by type and shape.
-    /// 0 also for `SCDA_ENCODE_NONE`.
+    /// The shape of a chunk. Writing: 0 in all dimensions (default): the library chooses by type and shape. 0
+    /// also for `SCDA_ENCODE_NONE`.
     pub chunk: [u64; SCDA_MAX_DIMS],
     /// Whether to compress: `SCDA_ENCODE_NONE` (default), `SCDA_ENCODE_ALWAYS`, `SCDA_ENCODE_AUTO` or
     /// `SCDA_ENCODE_TEXT`.
     pub encode: c_int,
     /// How chunks are compressed: `SCDA_CODEC_ZSTD` (default), `SCDA_CODEC_LZ4`, `SCDA_CODEC_PCODEC` or
-    /// `SCDA_CODEC_ZLIB`. Text has zlib streams, whatever stands here.
+    /// `SCDA_CODEC_ZLIB`. Ignored for `SCDA_ENCODE_TEXT`, which uses zlib streams.
     pub codec: c_int,
-    /// The level of compression of chunks, 0 to 9; 0 does not compress, but for Pcodec. -1 (default): 1 for Zstandard and LZ4, 8 for Pcodec, that of
-    /// `scda_params_t` for zlib and text; after reading: not known.
+    /// The level of compression of chunks, 0 to 9; 0 does not compress, except with Pcodec. -1 (default): 1
+    /// for Zstandard and LZ4, 8 for Pcodec, that of `scda_params_t` for zlib and text; after reading:
+    /// unknown.
     pub level: c_int,
-    /// 1 (default): the bytes of the items of a chunk are sorted before compression, which makes most
+    /// 1 (default): the bytes of the items of a chunk are shuffled before compression, which makes most
     /// numbers smaller: the first bytes of all items, then the second ones, and so on. 0: they are not.
     pub shuffle: c_int,
-    /// Writing: 1: these are rows that are added to the last dataset of this name in the file, after its own; 0 (default): a dataset. A row is all
-    /// items with one index of the first dimension. `shape` is that of the added rows alone, whose indices begin at 0. Layout, codec and level
-    /// may be others; `type`, `fill_value` and the rest of `shape` are those of the dataset, and no larger error is allowed. `dimension_names`
-    /// and `attributes` are ignored. The file must be a sealed one; readers find all rows as one array, with the next seal. Reading: 0.
+    /// Writing: 1: these are rows to be added at the end of the last dataset of this name in the file; 0
+    /// (default): a dataset. A row consists of all items with one index of the first dimension. `shape` is
+    /// that of the added rows alone, whose indices begin at 0. Layout, codec and level may differ; `type`,
+    /// `fill_value` and the rest of `shape` must be those of the dataset, and no larger error is allowed.
+    /// `dimension_names` and `attributes` are ignored. The file must be a sealed one; after the next seal,
+    /// readers find all rows as one array. Reading: 0.
     pub extends: c_int,
-    /// Writing: how far a number may be from the one that is written, as a part of it: 0 (default: all numbers stay) to less than 1.
-    /// Floating-point and complex numbers in chunks get as many zeros at the end of their bits as this allows, before they are
-    /// compressed; the fill value, infinities and NaN stay. `SCDA_ENCODE_AUTO` may find that plain data are smaller: these stay. An attribute
-    /// of this name with `scda_` before it tells readers. Reading: 0.
+    /// Writing: the largest relative error of a number, at least 0 (default: numbers do not change) and less
+    /// than 1. Floating-point and complex numbers in chunks get as many trailing zero bits as this allows
+    /// before they are compressed; the fill value, infinities and NaN do not change. `SCDA_ENCODE_AUTO` may
+    /// find that uncompressed data are smaller: these do not change. An attribute of this name with the
+    /// prefix `scda_` tells readers. Reading: 0.
     pub max_relative_error: f64,
-    /// Likewise how far at most. With `max_relative_error`, both hold.
+    /// Likewise the largest absolute error. With `max_relative_error`, both bounds hold.
     pub max_absolute_error: f64,
-    /// NULL (default), or a name for each of `ndims` dimensions, NULL for one without a name. C strings in
-    /// UTF-8.
+    /// NULL (default), or a name for each of `ndims` dimensions; NULL for a dimension without a name. C
+    /// strings in UTF-8.
     pub dimension_names: Values<'a, *const c_char>,
-    /// The item that stands where nothing was written, `item_bytes` bytes in the machine's byte order. NULL
-    /// (default): all of its bytes are 0. Of `SCDA_TYPE_STRING` and `SCDA_TYPE_VARIABLE_BYTES` it is a C string. After reading it is aligned for its type, and never NULL.
+    /// The value of items that were never written, `item_bytes` bytes in the machine's byte order. NULL
+    /// (default): all of its bytes are 0. For `SCDA_TYPE_STRING` and `SCDA_TYPE_VARIABLE_BYTES` it is a C
+    /// string. After reading it is aligned for its type, and never NULL.
     pub fill_value: Values<'a, c_void>,
-    /// What else is known of the dataset, such as its units: a JSON object. NULL (default): none. After
-    /// reading it is never NULL, and has no white space between its parts.
+    /// Attributes of the dataset, such as its units: a JSON object. NULL (default): none. After reading it is
+    /// never NULL, and has no white space between its parts.
     pub attributes: Text<'a>,
-    /// After reading: NULL, or what keeps this library from reading the data, such as a codec that it does
-    /// not have: `scda_fread_dataset` is then an error, and all else is known. Writing: ignored.
+    /// After reading: NULL, or the reason why this library cannot read the data, such as an unknown codec:
+    /// `scda_fread_dataset` is then an error, but the description is complete. Writing: ignored.
     pub unsupported: Text<'a>,
-    /// The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`: `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`, `us`, `ns`, `ps`, `fs`,
-    /// `as`, or `generic` for none, with a number before it if it is several, such as `10us`. NULL (default) for other types.
-    /// After reading, it is valid until the file is closed.
+    /// The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`: `Y`, `M`, `W`, `D`, `h`, `m`, `s`,
+    /// `ms`, `us`, `ns`, `ps`, `fs`, `as`, or `generic` for none; multiples have a number before it, such as
+    /// `10us`. NULL (default) for other types. After reading, it is valid until the file is closed.
     pub unit: Text<'a>,
-    /// The members of `SCDA_TYPE_STRUCT`, a list that ends with one whose name is NULL. NULL (default) for other types. After reading it
-    /// describes the struct in the file, and is valid until that is closed.
+    /// The members of `SCDA_TYPE_STRUCT`, a list that ends with a member whose name is NULL. NULL (default)
+    /// for other types. After reading it describes the struct in the file, and is valid until the file is
+    /// closed.
     pub members: Values<'a, scda_member_t<'a>>,
-    /// After `scda_ffind_dataset`: which dataset of the file it is, for `scda_fread_dataset` and others. Writing: ignored.
+    /// After `scda_ffind_dataset`: identifies the dataset in the file, for `scda_fread_dataset` and others.
+    /// Writing: ignored.
     pub number: u64,
 }
 
-/// What a dataset is.
+/// The description of a dataset.
 pub type scda_dataset_t<'a> = scda_dataset<'a>;
 
 versioned!(scda_dataset_t<'_>, "dataset", "scda_dataset_init", empty(), number: u64);
 
-/// Fills the description of a dataset of a program that knows its first `size` bytes with the defaults: what
-/// `scda_dataset_init` calls.
+/// Fills the description of a dataset with the defaults, for a program that knows its first `size` bytes;
+/// `scda_dataset_init` calls it.
 ///
 /// Not collective.
 ///
 /// @param [out] d    The description of a dataset. Must not be NULL.
-/// @param [in] size  The size of `*d` where the program was compiled, which it gets as its `size`.
+/// @param [in] size  The size of `*d` when the program was compiled, which is stored in its `size`.
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_dataset_init_size(d: StructOut<'_, scda_dataset_t>, size: usize) -> c_int {
@@ -133,18 +141,18 @@ const CODECS: [(c_int, Codec); 4] = [
     (SCDA_CODEC_ZLIB, Codec::Zlib),
 ];
 
-/// A dataset that C describes, and the type of its items in memory, where structs may have gaps.
+/// A dataset described by C, and the type of its items in memory, where structs may have gaps.
 pub(super) struct InMemory {
     pub dataset: Dataset,
     pub data_type: DataType,
 }
 
-/// The dataset at a pointer. Whether there can be such a dataset is not looked at.
+/// The dataset at a pointer, without checking whether it is possible.
 pub(super) fn read_dataset(d: StructIn<'_, scda_dataset_t<'_>>) -> Result<InMemory> {
     of_c(&d.read()?)
 }
 
-/// The dataset that C describes.
+/// The dataset described by C.
 pub(super) fn of_c(c: &scda_dataset_t<'_>) -> Result<InMemory> {
     let InMemory { mut dataset, data_type } = array(c)?;
     let dimensions = dataset.shape.len();
@@ -182,7 +190,7 @@ pub(super) fn of_c(c: &scda_dataset_t<'_>) -> Result<InMemory> {
     }
     if !c.fill_value.is_null() {
         let bytes = if data_type.is_variable() {
-            // SAFETY: of such a type, C passes a C string.
+            // SAFETY: C passes a C string for such a type.
             unsafe { Text::at(c.fill_value.pointer().cast()) }.get("fill_value")?.to_bytes().len() as u64
         } else if data_type.is_valid() {
             data_type.item_bytes()
@@ -192,7 +200,7 @@ pub(super) fn of_c(c: &scda_dataset_t<'_>) -> Result<InMemory> {
         let item = c.fill_value.bytes(bytes)?;
         dataset.fill_value = match data_type == dataset.data_type {
             true => copy(item)?,
-            // Without the gaps.
+            // Removes the gaps.
             false => convert_item(item, data_type, dataset.data_type)?,
         };
         if cfg!(target_endian = "big") {
@@ -223,7 +231,7 @@ pub(super) fn array(c: &scda_dataset_t<'_>) -> Result<InMemory> {
     Ok(InMemory { dataset: Dataset::new(name, data_type.in_file()?, &c.shape[..dimensions]), data_type })
 }
 
-/// Attributes.
+/// Checks attributes.
 pub(super) fn json(attributes: Text<'_>) -> Result<String> {
     let text = attributes.utf8("attributes")?;
     let mut owned = String::new();
@@ -232,7 +240,7 @@ pub(super) fn json(attributes: Text<'_>) -> Result<String> {
     Ok(owned)
 }
 
-/// The layout that `encode` asks for, with chunks of this shape; zeros are the choice of the library.
+/// The layout that `encode` requests, with chunks of this shape; zeros mean the choice of the library.
 pub(super) fn layout(code: c_int, chunk: &[u64]) -> Result<Layout> {
     let is_given = chunk.iter().any(|&n| n != 0);
     let shape = is_given.then(|| chunk.to_vec());
@@ -250,14 +258,14 @@ pub(super) fn layout(code: c_int, chunk: &[u64]) -> Result<Layout> {
     }
 }
 
-/// Puts a name where C has room for one.
+/// Copies a name to a buffer of C.
 pub(super) fn put_name(room: &mut [c_char; SCDA_NAME_BYTES], name: &[u8]) {
     for (to, &from) in room.iter_mut().zip(name.iter().take(SCDA_NAME_BYTES - 1)) {
         *to = c_char::from_ne_bytes([from]);
     }
 }
 
-/// Puts the shape where C has room for it: the type, the bytes of an item, and the number of dimensions.
+/// Copies the shape to a buffer of C; returns the type, the size of an item, and the number of dimensions.
 pub(super) fn put_type(dataset: &Dataset, shape: &mut [u64; SCDA_MAX_DIMS]) -> (c_int, u64, c_int) {
     let Dataset { data_type, shape: own, .. } = dataset;
     shape.iter_mut().zip(own).for_each(|(to, from)| *to = *from);
@@ -265,7 +273,7 @@ pub(super) fn put_type(dataset: &Dataset, shape: &mut [u64; SCDA_MAX_DIMS]) -> (
     (data_type.code(), item_bytes, c_int::try_from(own.len()).unwrap_or(0))
 }
 
-/// The dataset as C has it, without what it points to.
+/// The dataset in C's representation, without what it points to.
 pub(super) fn without_pointers<'a>(dataset: &Dataset) -> scda_dataset_t<'a> {
     let mut c = empty();
     put_name(&mut c.name, dataset.name.as_bytes());
@@ -292,7 +300,7 @@ pub(super) fn fill_words(dataset: &Dataset) -> Vec<u64> {
     if cfg!(target_endian = "big") {
         swap_items(&mut item, dataset.data_type);
     }
-    // Those of variable length are C strings.
+    // Items of variable length are C strings.
     let bytes = if dataset.data_type.is_variable() { item.len() + 1 } else { item.len() };
     item.resize(bytes.next_multiple_of(8), 0);
     item.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect()

@@ -25,17 +25,17 @@ pub const SCDA_ERR_EOF: c_int = 15006;
 pub const SCDA_ERR_RANGE: c_int = 15007;
 /// Out of memory.
 pub const SCDA_ERR_MEMORY: c_int = 15008;
-/// A bug in this library. Possibly only one rank knows of it: call `MPI_Abort`, and report the bug.
+/// A bug in this library. Possibly only one rank knows about it: call `MPI_Abort`, and report the bug.
 pub const SCDA_ERR_INTERNAL: c_int = 15009;
 /// A call to MPI failed that does not access a file.
 pub const SCDA_ERR_MPI: c_int = 15010;
-/// The bytes of a sealed file differ from what its seal says: the file is damaged.
+/// The bytes of a sealed file differ from its checksums: the file is damaged.
 pub const SCDA_ERR_CHECKSUM: c_int = 15011;
 /// The file, or a folder of its path, does not exist.
 pub const SCDA_ERR_NO_SUCH_FILE: c_int = 15020;
 /// Permission denied.
 pub const SCDA_ERR_ACCESS: c_int = 15021;
-/// The device is full, or the file may not grow further.
+/// The device is full, or the file must not become larger.
 pub const SCDA_ERR_NO_SPACE: c_int = 15022;
 /// A quota is exhausted.
 pub const SCDA_ERR_QUOTA: c_int = 15023;
@@ -52,7 +52,7 @@ pub const SCDA_ERR_UNSUPPORTED: c_int = 15028;
 /// Any other failure of the file system.
 pub const SCDA_ERR_IO: c_int = 15029;
 
-/// The text of a code, if it is one.
+/// The text for a code, if the code is known.
 fn text(code: c_int) -> Result<&'static str> {
     if code == SCDA_SUCCESS {
         return Ok("success");
@@ -62,16 +62,15 @@ fn text(code: c_int) -> Result<&'static str> {
         .ok_or_else(|| Error::argument(format!("error code: found {code}, which is none")))
 }
 
-/// The text of an error code: one line, without a line break.
+/// The text for an error code: one line, without a line break.
 ///
 /// Not collective.
 ///
 /// @param [in] err      An error code, or `SCDA_SUCCESS`.
 /// @param [out] str     Receives the text and a NUL, truncated if it does not fit. Must not be NULL.
-/// @param [in,out] len  In: the room in `str`, in bytes. Out: the length of the text, without the NUL.
-///                      Must not be NULL.
-/// @return              0; a negative value for wrong arguments, or for an unknown code, whose text is
-///                      empty.
+/// @param [in,out] len  In: the size of `str`, in bytes. Out: the length of the text, without the NUL. Must
+///                      not be NULL.
+/// @return              0; a negative value for wrong arguments, or for an unknown code, whose text is empty.
 /// Spec: A.6.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_ferror_string(
@@ -92,13 +91,13 @@ pub unsafe extern "C" fn scda_ferror_string(
     guard(None, -1, body)
 }
 
-/// The message of the last error of this thread: the file, the byte offset, the rank, and what was found
-/// and expected. For an error of a collective function it is the same on all ranks.
+/// The message of the last error on this thread: the file, the byte offset, the rank, and what was found and
+/// expected. For an error of a collective function it is the same on all ranks.
 ///
 /// Not collective.
 ///
-/// @return  A C string that is valid until the next call of this library by this thread returns; "" if there was no error. Opening a file
-///          of which something is left out leaves such a message, too.
+/// @return  A C string that is valid until this thread's next call of this library returns; "" if there was
+///          no error. Opening a file of which a part is ignored leaves a message, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn scda_last_error_message() -> *const c_char {
     guard(None, c"".as_ptr(), || Ok((last_error(), Outcome::Success)))

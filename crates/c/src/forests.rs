@@ -23,13 +23,13 @@ use scda_meshes::forest::{Forest, rules::MAX_LEVEL};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
-/// A part of a forest that `scda_forest_write` writes: the connectivity.
+/// A part of a forest for `scda_forest_write`: the connectivity.
 pub const SCDA_FOREST_CONNECTIVITY: c_int = 1;
-/// Likewise: the mesh.
+/// A part of a forest: the mesh.
 pub const SCDA_FOREST_MESH_PARTS: c_int = 2;
-/// Likewise: the bytes that the program keeps for each quadrant.
+/// A part of a forest: the bytes that the program stores for each quadrant.
 pub const SCDA_FOREST_DATA: c_int = 4;
-/// Likewise: which rank has which quadrants.
+/// A part of a forest: the partition of its quadrants.
 pub const SCDA_FOREST_PARTITION: c_int = 8;
 
 /// Edges or corners that trees share, in the arrays of `p4est_connectivity_t`.
@@ -40,41 +40,45 @@ pub struct scda_forest_shared<'a> {
     pub count: u64,
     /// The number of each edge (corner) of each tree, or -1.
     pub tree_to: Values<'a, i32>,
-    /// Where the entries of each begin in the next two, and where they end: `count + 1` numbers.
+    /// Where the entries of each begin and end in the next two: `count + 1` numbers.
     pub offsets: Values<'a, i32>,
     /// The tree of each entry.
     pub to_tree: Values<'a, i32>,
-    /// Which edge (corner) of that tree it is.
+    /// The edge (corner) of that tree.
     pub to_code: Values<'a, i8>,
 }
 
 /// Edges or corners that trees share.
 pub type scda_forest_shared_t<'a> = scda_forest_shared<'a>;
 
-/// A forest in arrays: docs/forest.md says what they hold, and of any shapes docs/t8code.md, by which the quadrants are elements. Fill it by `scda_forest_init`; then set what is to be written, or let
-/// `scda_forest_read` fill it. What it points to is used during a call alone. Release what was read by `scda_forest_free`.
+/// A forest as arrays, described in docs/forest.md; for any shapes in docs/t8code.md, where quadrants are
+/// elements. Fill it by `scda_forest_init`; then set what is to be written, or let `scda_forest_read` fill
+/// it. What it points to is used only during a call. Release what was read by `scda_forest_free`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_forest<'a> {
     /// The size of this struct in bytes, as `scda_forest_init` sets it.
     pub size: usize,
-    /// The number of axes: 2 or 3, of any shapes also 1. The same on all ranks, as all that is not of "this rank".
+    /// The number of axes: 2 or 3, for any shapes also 1. Like everything that is not described as of "this
+    /// rank", it is the same on all ranks.
     pub dimension: c_int,
-    /// 0 (default): squares or cubes. 1: any shapes, whose trees the ranks share: each has `own_trees` of them.
+    /// 0 (default): squares or cubes. 1: any shapes, whose trees are distributed: each rank has `own_trees`
+    /// of them.
     pub shapes: c_int,
-    /// Reading: the finest level that the program can have, 0 to 30.
+    /// Reading: the finest level that the program can represent, 0 to 30.
     pub finest: c_int,
-    /// Reading: `packed` has coordinates in units of 2^-`unit` of the edge of a tree, 0 to 30, at least `finest`.
+    /// Reading: `packed` has coordinates in units of 2^-`unit` of a tree's edge; 0 to 30, at least `finest`.
     pub unit: c_int,
-    /// Reading: 1: each rank gets the quadrants that it had when the file was written, by as many ranks; 0: those of `partition`.
+    /// Reading: 1: each rank gets the quadrants that it had when the same number of ranks wrote the file; 0:
+    /// those of `partition`.
     pub stored_partition: c_int,
     /// Zero.
     pub reserved: c_int,
     /// The number of trees.
     pub trees: u64,
-    /// Of any shapes: the first tree of this rank that no lower rank has.
+    /// With any shapes: the first tree of this rank that no lower rank has.
     pub first_tree: u64,
-    /// Of any shapes: the number of these trees.
+    /// With any shapes: the number of these trees.
     pub own_trees: u64,
     /// The number of quadrants of all ranks.
     pub quadrants: u64,
@@ -82,56 +86,62 @@ pub struct scda_forest<'a> {
     pub first: u64,
     /// The number of quadrants of this rank.
     pub n: u64,
-    /// The checksum of the mesh: the sum, modulo 2^64, of what `scda_forest_checksum` returns on the ranks.
+    /// The checksum of the mesh: the sum, modulo 2^64, of the results of `scda_forest_checksum` on the ranks.
     pub checksum: u64,
     /// Writing: the corners of the quadrants of this rank, `dimension` numbers for each.
     pub coordinates: Values<'a, i32>,
     /// Writing: the levels of the quadrants of this rank.
     pub level: Values<'a, u8>,
-    /// Of any shapes: the types of the elements of this rank.
+    /// With any shapes: the types of the elements of this rank.
     pub r#type: Values<'a, u8>,
-    /// Of any shapes: their positions.
+    /// With any shapes: the positions of the elements of this rank.
     pub position: Values<'a, u64>,
-    /// Of any shapes, after reading: 1 if `coordinates`, `level`, `type` and `position` begin with those of the element before the first one of this rank.
+    /// With any shapes, after reading: 1 if `coordinates`, `level`, `type` and `position` begin with the
+    /// element before the first one of this rank.
     pub before: u64,
-    /// Likewise: 1 if they end with those of the element after the last one.
+    /// Likewise: 1 if they end with the element after the last one.
     pub after: u64,
-    /// Where the quadrants of each tree begin, and where they end: `trees + 1` numbers. Of any shapes: those of the trees of this rank; writing: the end of
-    /// all after the last one; after reading: the end of the last one of these trees.
+    /// Where the quadrants of each tree begin and end: `trees + 1` numbers. With any shapes, those of this
+    /// rank's trees; in writing, also the end of all after the last one; after reading, also the end of the
+    /// last one of these trees.
     pub tree_offsets: Values<'a, i64>,
-    /// The first quadrant of each rank, and the number of all. Reading: NULL: each rank gets as many quadrants as the others, or one more.
+    /// The first quadrant of each rank, followed by the number of all. Reading: NULL: an equal share for each
+    /// rank, give or take one.
     pub partition: Values<'a, i64>,
-    /// The number of bytes that the program keeps for each quadrant. Reading: 0: they are not read.
+    /// The number of bytes that the program stores for each quadrant. Reading: 0: they are not read.
     pub data_bytes: u64,
-    /// Those of the quadrants of this rank.
+    /// These bytes of the quadrants of this rank.
     pub data: Values<'a, c_void>,
-    /// After reading: of each quadrant of this rank its coordinates and its level, as p4est_inflate takes them.
+    /// After reading: the coordinates and the level of each quadrant of this rank, in the form of
+    /// p4est_inflate.
     pub packed: Values<'a, i32>,
-    /// The tree across each face of each tree. Not of any shapes.
+    /// The tree across each face of each tree. Not with any shapes.
     pub tree_to_tree: Values<'a, i32>,
-    /// Likewise, of any shapes.
+    /// The tree across each face of each tree, with any shapes.
     pub tree_to_tree64: Values<'a, i64>,
-    /// Of any shapes: the shape of each tree.
+    /// With any shapes: the shape of each tree.
     pub tree_shape: Values<'a, u8>,
     /// The face of that tree, with the orientation.
     pub tree_to_face: Values<'a, i8>,
     /// The number of vertices. 0: the forest has no geometry.
     pub num_vertices: u64,
-    /// Three coordinates of each vertex. Of any shapes, where `num_vertices` is 0: of each corner of each tree; NULL: the forest has no geometry.
+    /// Three coordinates of each vertex. With any shapes, for which `num_vertices` is 0: of each corner of
+    /// each tree; NULL: the forest has no geometry.
     pub vertices: Values<'a, f64>,
-    /// The vertices of the corners of each tree.
+    /// The vertices at the corners of each tree.
     pub tree_to_vertex: Values<'a, i32>,
-    /// Edges, in 3D.
+    /// Shared edges, in 3D.
     pub edges: scda_forest_shared_t<'a>,
-    /// Corners.
+    /// Shared corners.
     pub corners: scda_forest_shared_t<'a>,
-    /// The number of bytes that the program keeps for each tree. May be 0.
+    /// The number of bytes that the program stores for each tree. May be 0.
     pub tree_bytes: u64,
-    /// Those of all trees.
+    /// These bytes of all trees.
     pub tree_data: Values<'a, c_void>,
-    /// How the names of functions begin that messages name, such as `scda_p4est`. NULL (default): they name `scda_forest_write`.
+    /// The prefix of functions in messages, such as `scda_p4est`. NULL (default): messages name
+    /// `scda_forest_write`.
     pub functions: Text<'a>,
-    /// What the library keeps.
+    /// Memory of the library.
     pub kept: *mut c_void,
 }
 
@@ -144,19 +154,20 @@ fn empty<'a>() -> scda_forest_t<'a> {
     scda_forest_t { finest: MAX_LEVEL.into(), unit: MAX_LEVEL.into(), ..zeros() }
 }
 
-/// Fills the forest of a program that knows its first `size` bytes with the defaults: what `scda_forest_init` calls.
+/// Fills a forest with the defaults, for a program that knows its first `size` bytes; `scda_forest_init`
+/// calls it.
 ///
 /// Not collective.
 ///
 /// @param [out] m    The forest. Must not be NULL.
-/// @param [in] size  The size of `*m` where the program was compiled, which it gets as its `size`.
+/// @param [in] size  The size of `*m` when the program was compiled, which is stored in its `size`.
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_init_size(m: StructOut<'_, scda_forest_t>, size: usize) -> c_int {
     guard(None, -1, || m.init(size))
 }
 
-/// Releases what the library keeps for a forest that was read, and fills it with the defaults.
+/// Releases the library's memory for a forest that was read, and fills it with the defaults.
 ///
 /// Not collective.
 ///
@@ -173,7 +184,7 @@ pub unsafe extern "C" fn scda_forest_free(m: StructInOut<'_, scda_forest_t>) -> 
     guard(None, -1, body)
 }
 
-/// What is kept of a forest.
+/// The memory of a forest that was read.
 #[allow(dead_code, clippy::large_enum_variant)] // C points to what it holds, in a box
 enum OwnedForest {
     Forest(StoredForest),
@@ -181,9 +192,10 @@ enum OwnedForest {
     Elements(Elements),
 }
 
-/// What is kept of a forest, which no longer has it.
+/// Removes and returns the memory of a forest.
 fn take(m: &scda_forest_t<'_>) -> Option<Box<OwnedForest>> {
-    // SAFETY: C passes a forest as `scda_forest_init` and the functions here have filled it, and each once.
+    // SAFETY: C passes a forest as `scda_forest_init` and the functions here have filled it, and each one
+    // once.
     (!m.kept.is_null()).then(|| unsafe { Box::from_raw(m.kept.cast::<OwnedForest>()) })
 }
 
@@ -194,26 +206,26 @@ fn bytes<'a, T>(values: Values<'a, T>, count: Option<u64>, name: &str) -> Result
     if values.is_null() && bytes > 0 {
         return Err(Error::argument(format!("{name} is NULL")));
     }
-    // SAFETY: as many values, whose alignment bytes do not need.
+    // SAFETY: the same values as bytes, which need no alignment.
     unsafe { Values::<c_void>::at(values.pointer().cast()) }.bytes(bytes)
 }
 
-/// The bytes of an item.
+/// The size of an item.
 fn u32_of(bytes: u64, name: &str) -> Result<u32> {
     u32::try_from(bytes)
         .map_err(|_| Error::range(format!("{name}: found {bytes}, more than an item can have")))
 }
 
-/// An array that the library keeps, for C; NULL if it has nothing.
+/// An array that the library keeps, for C; NULL if it is empty.
 fn given<'a, T>(values: &[T]) -> Values<'a, T> {
     if values.is_empty() {
         return Values::NULL;
     }
-    // SAFETY: they are kept with the forest.
+    // SAFETY: the values are kept together with the forest.
     unsafe { Values::at(values.as_ptr()) }
 }
 
-/// The group and the forest of a call, and what else it gets.
+/// The group and forest of a call, and its other arguments.
 fn given_forest<'a, T>(
     file: &mut impl Collective,
     group: Text<'a>,
@@ -227,7 +239,7 @@ fn given_forest<'a, T>(
 }
 
 impl<'a> scda_forest_t<'a> {
-    /// What is the same in all calls.
+    /// The mesh, the same for all calls.
     fn mesh(&self) -> Result<Forest<'a>> {
         let (shapes, found) = (self.shapes != 0, self.dimension);
         let least = if shapes { 1 } else { 2 };
@@ -272,7 +284,7 @@ impl<'a> scda_forest_t<'a> {
         Ok(SharedEntities { count, entries, arrays })
     }
 
-    /// The arrays that are written of these parts.
+    /// The arrays of the parts to be written.
     fn arrays(&self, parts: c_int, rank: usize, ranks: usize) -> Result<Arrays<'a>> {
         let has = |part| parts & part != 0;
         let (d, trees, first) = (u64::try_from(self.dimension).unwrap_or(2), self.trees, rank == 0);
@@ -328,7 +340,7 @@ impl<'a> scda_forest_t<'a> {
                 },
                 corners: self.shared(&self.corners, 1 << d, "corners")?,
                 attribute_bytes: u32_of(self.tree_bytes, "tree_bytes")?,
-                // Whether there are too many is looked at before they are.
+                // Their size is checked before they are read.
                 attributes: match product(trees, self.tree_bytes) {
                     Some(all) if all <= scda_meshes::forest::rules::MOST_ATTRIBUTES => {
                         self.tree_data.bytes(all)?
@@ -341,12 +353,12 @@ impl<'a> scda_forest_t<'a> {
         Ok(arrays)
     }
 
-    /// What is kept with it.
+    /// Keeps memory together with the forest.
     fn keep(&mut self, kept: OwnedForest) {
         self.kept = Box::into_raw(Box::new(kept)).cast();
     }
 
-    /// What was read.
+    /// Sets the members for what was read.
     fn set(&mut self, found: StoredForest, rank: usize) {
         let (first, end) = (found.first_quadrant[rank], found.first_quadrant[rank + 1]);
         (self.trees, self.quadrants, self.checksum) = (found.trees, found.quadrants, found.checksum.0);
@@ -366,21 +378,21 @@ impl<'a> scda_forest_t<'a> {
         };
         (self.edges, self.corners) = (shared(&c.edges), shared(&c.corners));
         self.tree_bytes = c.attribute_bytes.into();
-        // SAFETY: they are kept with the forest.
+        // SAFETY: the bytes are kept together with the forest.
         self.tree_data = unsafe { Values::at(c.attributes.as_ptr().cast()) };
         // SAFETY: as above.
         self.data = unsafe { Values::at(found.data.as_ptr().cast()) };
         self.keep(OwnedForest::Forest(found));
     }
 
-    /// Trees that were read.
+    /// Sets the members for trees that were read.
     fn set_trees(&mut self, found: Trees) {
         (self.tree_to_tree64, self.tree_to_face) = (given(&found.to_tree), given(&found.to_face));
         (self.tree_shape, self.vertices) = (given(&found.shape), given(&found.vertices));
         self.keep(OwnedForest::Trees(found));
     }
 
-    /// Elements that were read.
+    /// Sets the members for elements that were read.
     fn set_elements(&mut self, found: Elements) {
         (self.quadrants, self.first, self.n) = (found.all, found.first, found.n);
         (self.before, self.after, self.checksum) = (found.before, found.after, found.checksum.0);
@@ -392,9 +404,10 @@ impl<'a> scda_forest_t<'a> {
     }
 }
 
-/// Writes the text `about this file`: what the format is, where it is described, how compressed data are decoded by hand, and what
-/// units, coordinates and the order of quadrants mean. It is for people who have nothing but the file, so it comes first, right after
-/// `scda_fopen_write`. `scda_p4est_save` writes it. A file that begins with it has a view for HDF5 with `params.hdf5` 0, too.
+/// Writes the section `about this file`, which explains the format, where it is described, how compressed
+/// data are decoded by hand, and the meaning of units, coordinates and the order of quadrants. It is for
+/// readers who have nothing but the file, so it comes first, right after `scda_fopen_write`.
+/// `scda_p4est_save` writes it. A file that begins with it gets an HDF5 view with `params.hdf5` 0, too.
 ///
 /// Collective.
 ///
@@ -410,16 +423,16 @@ pub unsafe extern "C" fn scda_forest_write_about(
     on_writer(f, err, write::write_about)
 }
 
-/// Writes the attributes by which a group is known as a forest, and others. The functions that follow write them without others if this function was not
-/// called before.
+/// Writes the attributes that mark a group as a forest, and others. If this function was not called, the
+/// following ones write these attributes without others.
 ///
 /// Collective.
 ///
 /// @param [in] f           The file, open for writing.
 /// @param [in] group       The name of the forest: a group as `scda_fwrite_group` takes it. NULL: `SCDA_FOREST_GROUP`.
-/// @param [in] m           The forest, of which `dimension` and `shapes` are used.
-/// @param [in] attributes  More attributes, such as a title: a JSON object as a C string in UTF-8, without the keys `scda_forest` and
-///                         `dimension`. NULL: none.
+/// @param [in] m           The forest, of which only `dimension` and `shapes` are used.
+/// @param [in] attributes  Further attributes, such as a title: a JSON object as a C string in UTF-8, without
+///                         the keys `scda_forest` and `dimension`. NULL: none.
 /// @param [out] err        The error code.
 /// @return                 `f`, or NULL on error.
 /// Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_group`.
@@ -439,20 +452,23 @@ pub unsafe extern "C" fn scda_forest_write_attributes(
     on_meshes(f, err, body)
 }
 
-/// Writes parts of a forest, in one call, and before the first ones the attributes of its group. Mesh and connectivity hold up to the next ones in the
-/// file, also for later time steps.
+/// Writes parts of a forest in one call; the first call also writes the attributes of its group. Mesh and
+/// connectivity are valid until the next ones in the file, including later time steps.
 ///
-/// Collective; of `m`, what is of a rank may differ between the ranks. What all ranks have, rank 0 writes.
+/// Collective; members of `m` described as of this rank may differ between the ranks. Rank 0 writes what all
+/// ranks have.
 ///
 /// @param [in] f      The file, open for writing.
 /// @param [in] group  The name of the forest. NULL: `SCDA_FOREST_GROUP`.
 /// @param [in] m      The forest, with the arrays of these parts.
-/// @param [in] parts  Which parts: a sum of `SCDA_FOREST_CONNECTIVITY`, `SCDA_FOREST_MESH_PARTS`, `SCDA_FOREST_DATA`, `SCDA_FOREST_PARTITION`.
+/// @param [in] parts  The parts: a sum of `SCDA_FOREST_CONNECTIVITY`, `SCDA_FOREST_MESH_PARTS`,
+///                    `SCDA_FOREST_DATA` and `SCDA_FOREST_PARTITION`.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` for another mesh in a step that has fields, and for data of another mesh than the last one; `SCDA_ERR_RANGE` for
-/// more vertices, or bytes of trees, than docs/forest.md has; `SCDA_ERR_ARG`; `SCDA_ERR_MEMORY`; and those of `scda_fwrite_datasets`. Whether the
-/// quadrants fill their trees is not looked at: reading and `scda check` do that.
+/// Errors: `SCDA_ERR_USAGE` for another mesh in a step that has fields, and for data of another mesh than the
+/// last one; `SCDA_ERR_RANGE` for more vertices, or bytes of trees, than docs/forest.md allows;
+/// `SCDA_ERR_ARG`; `SCDA_ERR_MEMORY`; and those of `scda_fwrite_datasets`. Whether the quadrants fill their
+/// trees is not checked here, but in reading and by `scda check`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_write(
     f: *mut scda_fcontext_t,
@@ -469,17 +485,19 @@ pub unsafe extern "C" fn scda_forest_write(
     on_meshes(f, err, body)
 }
 
-/// Begins a time step: writes the attributes of the group, the time, and the connectivity, as far as the file does not have them. In a file that
-/// was opened by `scda_fopen_append`, the mesh is compared with the last one in the file; the connectivity is written again.
+/// Begins a time step: writes the attributes of the group, the time, and the connectivity, unless the file
+/// has them already. In a file that was opened by `scda_fopen_append`, the mesh is compared with the last one
+/// in the file; the connectivity is written again.
 ///
-/// Collective; of `m`, what is of a rank may differ between the ranks.
+/// Collective; members of `m` described as of this rank may differ between the ranks.
 ///
 /// @param [in] f        The file, open for writing.
 /// @param [in] group    The name of the forest. NULL: `SCDA_FOREST_GROUP`.
 /// @param [in] m        The forest, with the arrays of the connectivity.
 /// @param [in] time     The time. That of rank 0 is written.
 /// @param [in] units    Its unit, such as `s`. NULL, or an empty C string: none.
-/// @param [out] lacks   1: the last mesh in the file is another one, and this one is to be written next; 0: it is this one.
+/// @param [out] lacks   1: the last mesh in the file is another one, so this one must be written next; 0: it
+///                      is this one.
 /// @param [out] err     The error code.
 /// @return              `f`, or NULL on error.
 /// Errors: those of `scda_forest_write` and `scda_forest_write_time`.
@@ -503,7 +521,7 @@ pub unsafe extern "C" fn scda_forest_write_step(
     on_meshes(f, err, body)
 }
 
-/// Writes items that follow one another in memory.
+/// Writes consecutive items in memory.
 fn write_rows(
     writer: &mut Writer,
     (dataset, regions): &(Dataset, Vec<IndexBox>),
@@ -521,17 +539,20 @@ fn write_rows(
     writer.write(memory, Operation::Dataset { dataset, boxes })
 }
 
-/// Writes a field: as many items for each quadrant. The mesh of the forest must be the last one in the file. The field names it.
+/// Writes a field with the same number of items for each quadrant. The mesh of the forest must be the last
+/// one in the file; the field refers to it.
 ///
-/// Collective; of `m`, what is of a rank may differ between the ranks, and `data`.
+/// Collective; `data`, and members of `m` described as of this rank, may differ between the ranks.
 ///
 /// @param [in] f      The file, open for writing.
 /// @param [in] group  The name of the forest. NULL: `SCDA_FOREST_GROUP`.
 /// @param [in] m      The forest, without its arrays: numbers and checksum.
-/// @param [in] field  Its name without that of the group, and its type; layout, codec, attributes and so on as of any dataset. `shape[0]` and the
-///                    first name of a dimension are set by the library; of a scalar `ndims` may be 0.
+/// @param [in] field  Its name within the group, and its type; layout, codec, attributes and so on are as for
+///                    any dataset. The library sets `shape[0]` and the name of the first dimension; for a
+///                    scalar, `ndims` may be 0.
 /// @param [in] data   The items of the quadrants of this rank. May be NULL if there are none.
-/// @param [in] lend   1: with `params.lend`, this memory stays as it is, as for `scda_fwrite_dataset`; 0: the call copies it.
+/// @param [in] lend   1: with `params.lend`, this memory does not change, as for `scda_fwrite_dataset`; 0:
+///                    the call copies it.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
 /// Errors: `SCDA_ERR_USAGE` if the mesh of the forest is not the last one in the file, `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of
@@ -557,18 +578,20 @@ pub unsafe extern "C" fn scda_forest_write_field(
 
 /// Writes a field with a number of values of its own for each quadrant, such as the coefficients of hp elements.
 ///
-/// Collective; of `m`, what is of a rank may differ between the ranks, `counts` and `data`.
+/// Collective; `counts`, `data`, and members of `m` described as of this rank, may differ between the ranks.
 ///
 /// @param [in] f       The file, open for writing.
 /// @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
 /// @param [in] m       The forest, without its arrays: numbers and checksum.
-/// @param [in] field   As for `scda_forest_write_field`; `ndims` 1 (or 0) if a value is one item. Its name has at most 58 bytes with the name of the
-///                     group, `/fields/` and `:count`.
+/// @param [in] field   As for `scda_forest_write_field`; `ndims` is 1 (or 0) if a value is one item. Its name
+///                     with that of the group, `/fields/` and `:count` may have at most 58 bytes.
 /// @param [in] counts  The number of values of each quadrant of this rank. May be NULL if there are none.
-/// @param [in] data    The values, those of a quadrant after those of the one before. May be NULL if there are none.
+/// @param [in] data    The values, those of each quadrant after those of the previous one. May be NULL if
+///                     there are none.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
-/// Errors: those of `scda_forest_write_field`; `SCDA_ERR_RANGE` for counts that are negative or have a sum that is too large.
+/// Errors: those of `scda_forest_write_field`; `SCDA_ERR_RANGE` for counts that are negative or whose sum is
+/// too large.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_write_ragged(
     f: *mut scda_fcontext_t,
@@ -584,7 +607,7 @@ pub unsafe extern "C" fn scda_forest_write_ragged(
         let InMemory { dataset, data_type } = field;
         let own = bytes(counts, Some(forest.n), "counts");
         let [of_counts, rows] = write::ragged(writer, notes, group, &forest, Ok(&dataset), own)?;
-        // SAFETY: as many numbers, whose bytes are data.
+        // SAFETY: the same numbers as bytes.
         let counts = unsafe { Values::at(counts.pointer().cast()) };
         write_rows(writer, &of_counts, DataType::Int64, counts, true)?;
         write_rows(writer, &rows, data_type, data, true)
@@ -592,20 +615,24 @@ pub unsafe extern "C" fn scda_forest_write_ragged(
     on_meshes(f, err, body)
 }
 
-/// Reads the mesh of a time step, its connectivity and, if `m->data_bytes` is not 0, the bytes that a program keeps for each quadrant.
+/// Reads the mesh of a time step, its connectivity and, if `m->data_bytes` is not 0, the bytes that a program
+/// stores for each quadrant.
 ///
-/// Collective. Of what is not of a rank, all ranks receive all of it.
+/// Collective. All ranks receive everything that is not described as of this rank.
 ///
 /// @param [in] f       The file, open for reading.
 /// @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
 /// @param [in] step    The time step: 0 is the first one, -1 the last one. See `scda_forest_steps`.
-/// @param [in,out] m   The forest: `dimension`, `finest`, `unit`, `stored_partition`, `partition` and `data_bytes` are set by the program. Release it by
-///                     `scda_forest_free`, also after an error.
+/// @param [in,out] m   The forest, in which the program has set `dimension`, `finest`, `unit`,
+///                     `stored_partition`, `partition` and `data_bytes`. Release it by `scda_forest_free`,
+///                     also after an error.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` if the file has no such forest, or one that is none; `SCDA_ERR_UNSUPPORTED` for a later version of the convention, levels
-/// beyond `finest`, and data of a machine with the other byte order; `SCDA_ERR_RANGE` for more trees or quadrants of a rank than 32 bits count;
-/// `SCDA_ERR_ARG` if there is no such step, and for a partition that does not fit; `SCDA_ERR_MEMORY`; and those of `scda_fread_dataset`.
+/// Errors: `SCDA_ERR_FORMAT` if the file has no such forest, or an invalid one; `SCDA_ERR_UNSUPPORTED` for a
+/// later version of the convention, levels beyond `finest`, and data of a machine with the other byte order;
+/// `SCDA_ERR_RANGE` for more trees, or quadrants on a rank, than 32 bits can count; `SCDA_ERR_ARG` if there
+/// is no such step, and for a partition that does not fit; `SCDA_ERR_MEMORY`; and those of
+/// `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_read(
     f: *mut scda_fcontext_t,
@@ -665,7 +692,7 @@ pub unsafe extern "C" fn scda_forest_find_shapes(
     on_reader(f, err, body)
 }
 
-/// Finds a forest of any shapes, reads some of it, and hands it out.
+/// Finds a forest of any shapes, reads parts of it, and returns them to C.
 fn read_shapes(
     reader: &mut Reader,
     group: Text<'_>,
@@ -687,10 +714,10 @@ fn read_shapes(
     m.write(c)
 }
 
-/// Reads trees of a forest of any shapes, the `m->own_trees` from `m->first_tree` on: `tree_to_tree64`, `tree_to_face`, `tree_shape`, and `vertices`, NULL if
-/// the file has none.
+/// Reads trees of a forest of any shapes, `m->own_trees` of them from `m->first_tree` on: `tree_to_tree64`,
+/// `tree_to_face`, `tree_shape`, and `vertices`, which is NULL if the file has none.
 ///
-/// Collective; these two may differ between the ranks.
+/// Collective; `own_trees` and `first_tree` may differ between the ranks.
 ///
 /// @param [in] f       The file, open for reading.
 /// @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
@@ -716,8 +743,9 @@ pub unsafe extern "C" fn scda_forest_read_trees(
     on_reader(f, err, body)
 }
 
-/// Reads elements of a forest of any shapes: each rank gets as many as the others, or one more, with the one before and the one after them, and their trees:
-/// `tree_offsets` and `tree_shape` of `own_trees` trees from `first_tree` on.
+/// Reads elements of a forest of any shapes. Each rank gets an equal share, give or take one, with the one
+/// before and the one after them, and their trees: `tree_offsets` and `tree_shape` of `own_trees` trees from
+/// `first_tree` on.
 ///
 /// Collective.
 ///
@@ -727,8 +755,8 @@ pub unsafe extern "C" fn scda_forest_read_trees(
 /// @param [in,out] m   The forest. Release it by `scda_forest_free`, also after an error.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
-/// Errors: those of `scda_forest_read_trees`; `SCDA_ERR_FORMAT` for elements that are none by docs/t8code.md; `SCDA_ERR_RANGE` for more on a rank than 32 bits
-/// count.
+/// Errors: those of `scda_forest_read_trees`; `SCDA_ERR_FORMAT` for elements that violate docs/t8code.md;
+/// `SCDA_ERR_RANGE` for more on a rank than 32 bits can count.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_read_elements(
     f: *mut scda_fcontext_t,
@@ -746,7 +774,7 @@ pub unsafe extern "C" fn scda_forest_read_elements(
     on_reader(f, err, body)
 }
 
-/// Finds a field of a time step: `scda_fread_dataset` reads any boxes of it.
+/// Finds a field of a time step, of which `scda_fread_dataset` can read any boxes.
 ///
 /// Collective.
 ///
@@ -779,7 +807,7 @@ pub unsafe extern "C" fn scda_forest_find_field(
     with(f, err, body)
 }
 
-/// The type of a field by its number, and what it is for messages.
+/// The type of a field by its number, and its name in messages.
 #[derive(Clone, Copy)]
 struct Type {
     code: c_int,
@@ -794,14 +822,14 @@ impl Type {
         Ok(Self { code, name, in_bytes: bytes_of_type(code) == 0 })
     }
 
-    /// Calls `with` with the type that a field must have.
+    /// Calls `with` with the required type of a field.
     fn wanted<T>(&self, components: u64, with: impl FnOnce(&FieldType<'_>) -> T) -> T {
         let is_type = |found: DataType| found.code() == self.code;
         with(&FieldType { is_type: &is_type, type_name: self.name, components, in_bytes: self.in_bytes })
     }
 }
 
-/// Reads rows that follow one another in memory.
+/// Reads consecutive items into memory.
 fn read_rows(
     reader: &mut Reader,
     (dataset, regions): &(DatasetHandle, Vec<IndexBox>),
@@ -812,23 +840,24 @@ fn read_rows(
     reader.read_dataset_if_valid(dataset, boxes)
 }
 
-/// Reads a field of which type and number of items are known, for the quadrants of this rank.
+/// Reads a field of known type and number of items, for the quadrants of this rank.
 ///
-/// Collective; of `m`, what is of a rank may differ between the ranks, and `data`.
+/// Collective; `data`, and members of `m` described as of this rank, may differ between the ranks.
 ///
 /// @param [in] f           The file, open for reading.
 /// @param [in] group       The name of the forest. NULL: `SCDA_FOREST_GROUP`.
 /// @param [in] step        The time step.
-/// @param [in] m           The forest, without its arrays: numbers and checksum, in any partition. Its mesh must be that of the field.
+/// @param [in] m           The forest, without its arrays: numbers and checksum, in any partition. The field
+///                         must refer to its mesh.
 /// @param [in] name        The name of the field.
-/// @param [in] type        The type that its items must have, such as `SCDA_TYPE_FLOAT64`.
-/// @param [in] components  The number of items that each quadrant must have; of `SCDA_TYPE_RAW`, and other types whose items have any number of bytes,
-///                         the number of bytes.
+/// @param [in] type        The required type of its items, such as `SCDA_TYPE_FLOAT64`.
+/// @param [in] components  The required number of items for each quadrant; for `SCDA_TYPE_RAW`, and other
+///                         types whose items may have any size, the number of bytes.
 /// @param [out] data       Room for the items of the quadrants of this rank. May be NULL if there are none.
 /// @param [out] err        The error code.
 /// @return                 `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another type, shape or mesh; `SCDA_ERR_ARG`; those of `scda_ffind_dataset` and
-/// `scda_fread_dataset`.
+/// Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another type, shape or mesh;
+/// `SCDA_ERR_ARG`; those of `scda_ffind_dataset` and `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_read_field(
     f: *mut scda_fcontext_t,
@@ -851,17 +880,17 @@ pub unsafe extern "C" fn scda_forest_read_field(
     on_reader(f, err, body)
 }
 
-/// Reads how many values each quadrant of this rank has in a field that `scda_forest_write_ragged` has written.
+/// Reads the number of values of each quadrant of this rank in a field written by `scda_forest_write_ragged`.
 ///
-/// Collective; of `m`, what is of a rank may differ between the ranks, and `counts`.
+/// Collective; `counts`, and members of `m` described as of this rank, may differ between the ranks.
 ///
 /// @param [in] f        The file, open for reading.
 /// @param [in] group    The name of the forest. NULL: `SCDA_FOREST_GROUP`.
 /// @param [in] step     The time step.
 /// @param [in] m        As for `scda_forest_read_field`.
 /// @param [in] name     The name of the field.
-/// @param [out] counts  Room for a number for each quadrant of this rank. None is negative, and all of all ranks are as many as the values in the
-///                      file. May be NULL if there are none.
+/// @param [out] counts  Room for a number for each quadrant of this rank. None is negative, and the sum over
+///                      all ranks matches the values in the file. May be NULL if there are none.
 /// @param [out] err     The error code.
 /// @return              `f`, or NULL on error.
 /// Errors: those of `scda_forest_read_field`.
@@ -879,7 +908,7 @@ pub unsafe extern "C" fn scda_forest_read_counts(
         let (group, forest, ()) = given_forest(reader, group, m, |_| Ok(()))?;
         let room = counts.get(forest.n, "counts").map(|counts| {
             let bytes = size_of_val(counts);
-            // SAFETY: as many numbers, whose bytes are data.
+            // SAFETY: the same numbers as bytes.
             unsafe { std::slice::from_raw_parts_mut(counts.as_mut_ptr().cast::<u8>(), bytes) }
         });
         read::counts(reader, (group, step), &forest, name.utf8("name of a field"), room)
@@ -889,7 +918,7 @@ pub unsafe extern "C" fn scda_forest_read_counts(
 
 /// Reads the values of the quadrants of this rank.
 ///
-/// Collective; of `m`, what is of a rank may differ between the ranks, `counts` and `data`.
+/// Collective; `counts`, `data`, and members of `m` described as of this rank, may differ between the ranks.
 ///
 /// @param [in] f           The file, open for reading.
 /// @param [in] group       The name of the forest. NULL: `SCDA_FOREST_GROUP`.
@@ -899,10 +928,11 @@ pub unsafe extern "C" fn scda_forest_read_counts(
 /// @param [in] type        As for `scda_forest_read_field`.
 /// @param [in] components  As for `scda_forest_read_field`, of each value.
 /// @param [in] counts      What `scda_forest_read_counts` has read. May be NULL if there are none.
-/// @param [out] data       Room for as many values as the sum of `counts`. May be NULL if there are none.
+/// @param [out] data       Room for the sum of `counts` values. May be NULL if there are none.
 /// @param [out] err        The error code.
 /// @return                 `f`, or NULL on error.
-/// Errors: those of `scda_forest_read_field`; `SCDA_ERR_RANGE` for counts that are negative or have a sum that is too large.
+/// Errors: those of `scda_forest_read_field`; `SCDA_ERR_RANGE` for counts that are negative or whose sum is
+/// too large.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_read_ragged(
     f: *mut scda_fcontext_t,
@@ -927,16 +957,18 @@ pub unsafe extern "C" fn scda_forest_read_ragged(
     on_reader(f, err, body)
 }
 
-/// What some quadrants add to the checksum of their mesh. The checksum is the sum over all quadrants, modulo 2^64; `MPI_Allreduce` of MPI_UINT64_T
-/// gives it. As 16 hexadecimal digits it is the attribute `scda_mesh` of the mesh and its fields.
+/// The contribution of some quadrants to the checksum of their mesh. The checksum is the sum over all
+/// quadrants, modulo 2^64, which `MPI_Allreduce` of MPI_UINT64_T computes. As 16 hexadecimal digits, it is the
+/// attribute `scda_mesh` of the mesh and its fields.
 ///
 /// Not collective.
 ///
-/// @param [in] tree_offsets  As in the file: the number of the first quadrant of each tree, and after them that of all.
-/// @param [in] first         The number of the first quadrant, of those of all ranks.
-/// @param [in] n             How many quadrants there are.
+/// @param [in] tree_offsets  As in the file: the number of the first quadrant of each tree, followed by the
+///                           number of all.
+/// @param [in] first         The number of the first quadrant, among those of all ranks.
+/// @param [in] n             The number of quadrants.
 /// @param [in] level         Their levels. May be NULL if there are none.
-/// @return                   The sum of what they add.
+/// @return                   The sum of their contributions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_checksum(
     tree_offsets: Values<'_, i64>,

@@ -5,55 +5,59 @@ use super::versioned::{StructInOut, versioned};
 use super::{Outcome, failed_rank, guard};
 use std::ffi::c_int;
 
-/// What is known of a file, and of the last error.
+/// The state of a file, and of the last error.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub struct scda_info {
     /// The size of this struct in bytes, as the program sets it before the call.
     pub size: usize,
-    /// 1 if the file is open, otherwise 0, and so is all that follows, but `at_end` and `failed_rank`.
+    /// 1 if the file is open, otherwise 0; then all other members except `at_end` and `failed_rank` are 0,
+    /// too.
     pub is_open: c_int,
     /// 1 if the file is open for writing, 0 if for reading.
     pub is_writing: c_int,
-    /// Reading: 1 if a seal ends what is read. Writing: 1 if closing writes a seal.
+    /// Reading: 1 if the readable part ends with a seal. Writing: 1 if closing writes a seal.
     pub is_sealed: c_int,
-    /// Reading: 1 if no section follows; 0 if one does, and as long as data of a section are to be read or
-    /// skipped, also if ranges of them were read. Otherwise 1.
+    /// Reading: 0 if a section follows, or while the data of a section remain to be read or skipped, even if
+    /// ranges of them were read. Otherwise 1.
     pub at_end: c_int,
-    /// The rank on which the last error of this thread came up, in the communicator of its file, which may be another
-    /// one; -1 if there was no error, or if it is one of all ranks.
+    /// The rank on which the last error of this thread occurred, in the communicator of its file, which may
+    /// be another file; -1 if there was no error, or if it is an error of all ranks.
     pub failed_rank: c_int,
     /// Zero.
     pub reserved: c_int,
-    /// Where in the file the next section begins, in bytes; while data of a section are to be read, where that section
-    /// begins. 0 while that is not known, because compressed data are still to be written (`params.background_bytes`).
+    /// The offset of the next section in the file, in bytes; while the data of a section remain to be read,
+    /// the offset of that section. 0 while it is unknown because compressed data are still to be written
+    /// (`params.background_bytes`).
     pub position: u64,
-    /// Reading: how many bytes of the file are read: with `params.to_seal` those up to the end of its last seal, if it
-    /// has one. Writing: as `position`.
+    /// Reading: the size of the readable part of the file in bytes: with `params.to_seal`, up to the end of
+    /// its last seal, if it has one. Writing: as `position`.
     pub bytes: u64,
-    /// Reading: how many bytes after these are not read, because a job has written and not committed them. Writing: 0.
+    /// Reading: the number of bytes after that part, which a job has written but not committed. Writing: 0.
     pub unsealed_bytes: u64,
-    /// How many bytes `scda_fopen_append` has removed: what a job that was killed had written after the last seal.
+    /// The number of bytes that `scda_fopen_append` has removed because a killed job had written them after
+    /// the last seal.
     pub rolled_back_bytes: u64,
-    /// Reading with `params.keep`: which file was opened: 0 for that of the name, `state.scda`, 1 for `state.1.scda`, and
-    /// so on.
+    /// Reading with `params.keep`: the file that was opened: 0 for the one with the name, `state.scda`, 1 for
+    /// `state.1.scda`, and so on.
     pub age: u64,
-    /// How many bytes this rank has written to its stream since `scda_fwrite_streams_begin`; 0 if there are no
-    /// streams.
+    /// The number of bytes that this rank has written to its stream since `scda_fwrite_streams_begin`; 0
+    /// without streams.
     pub stream_bytes: u64,
 }
 
-/// What is known of a file.
+/// The state of a file.
 pub type scda_info_t = scda_info;
 
 versioned!(scda_info_t, "info", "the program", scda_info::default(), stream_bytes: u64);
 
-/// Tells what is known of a file, without reading it. `scda_fsections` counts its sections.
+/// Returns the state of a file, without reading it. `scda_fsections` counts its sections.
 ///
-/// Not collective: no message is sent. Apart from `failed_rank` and `stream_bytes`, all ranks receive the same.
+/// Not collective: no message is sent. Except for `failed_rank` and `stream_bytes`, all ranks receive the
+/// same.
 ///
-/// @param [in] f        The file. NULL, and a file that an error has closed, are not open.
-/// @param [in,out] info  What is known; its `size` is set before. Must not be NULL.
+/// @param [in] f        The file. NULL, or a file that an error has closed, counts as not open.
+/// @param [in,out] info  The state; the program sets `size` before. Must not be NULL.
 /// @return              0, or a negative value for wrong arguments.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_get_info(

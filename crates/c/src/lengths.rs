@@ -1,5 +1,5 @@
-//! Checks the lengths of a call's arguments for languages whose arrays know their length; C does not pass
-//! them.
+//! Checks the lengths of a call's arguments, for languages whose arrays know their length; C does not pass
+//! lengths.
 
 use super::context::{Context, locally, scda_fcontext_t};
 use super::memory::Values;
@@ -10,54 +10,55 @@ use scda_ranks::partition::is_known;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-/// A length that is not known.
+/// An unknown length.
 const NO_LENGTH: u64 = u64::MAX;
 
-/// How long the arguments of a call are that reads or writes elements. `UINT64_MAX` stands for what is not known, and for arguments that
-/// the call does not have: it is not looked at.
+/// The lengths of the arguments of a call that reads or writes elements. `UINT64_MAX` means that a length is
+/// unknown, or that the call has no such argument; it is then ignored.
 #[derive(Clone, Copy)]
 #[repr(C)]
 #[allow(non_snake_case)]
 pub struct scda_lengths<'a> {
     /// The size of this struct in bytes, as the caller sets it.
     pub size: usize,
-    /// What is passed as `Nq`.
+    /// The argument `Nq`.
     pub Nq: Values<'a, u64>,
-    /// The entries there are in it.
+    /// The number of entries in it.
     pub Nq_entries: u64,
-    /// With `Nq`, out: the index of the first element of this rank, how many it has, and how many all ranks have. Without, in: the number
-    /// of elements in `n`.
+    /// With `Nq`, out: the index of this rank's first element, the number of its elements, and the number of
+    /// elements on all ranks. Without `Nq`, in: the number of elements in `n`.
     pub first: u64,
     /// See `first`.
     pub n: u64,
     /// See `first`.
     pub total: u64,
-    /// The bytes of each element, where there are no `Ei`.
+    /// The size of each element in bytes, if there is no `Ei`.
     pub E: u64,
-    /// What is passed as `Ei`. NULL: the sizes are to be read.
+    /// The argument `Ei`. NULL: the sizes are to be read.
     pub Ei: Values<'a, u64>,
-    /// The entries there are in it.
+    /// The number of entries in it.
     pub Ei_entries: u64,
-    /// The entries of `Sq`.
+    /// The number of entries in `Sq`.
     pub Sq_entries: u64,
-    /// The bytes of the data or, with `indirect`, the number of pointers.
+    /// The size of the data in bytes or, with `indirect`, the number of pointers.
     pub data: u64,
-    /// If the data are an array, the bytes of its elements: those of a pointer with `indirect`, otherwise `E` is a multiple of it.
+    /// If the data are an array, the size of its elements in bytes: that of a pointer with `indirect`,
+    /// otherwise a divisor of `E`.
     pub unit: u64,
-    /// The number of elements of the data, which is that of this rank.
+    /// The number of elements in the data, which must be that of this rank.
     pub elements: u64,
-    /// 1: there is a pointer to each element.
+    /// 1: the data are pointers to the elements.
     pub indirect: c_int,
-    /// 1: the data have exactly the bytes of the elements.
+    /// 1: the data have exactly the size of the elements.
     pub exactly: c_int,
 }
 
-/// How long the arguments of a call are.
+/// The lengths of the arguments of a call.
 pub type scda_lengths_t<'a> = scda_lengths<'a>;
 
 versioned!(scda_lengths_t<'_>, "lengths", "the binding", UNKNOWN, exactly: c_int);
 
-/// Nothing is known.
+/// All lengths unknown.
 const UNKNOWN: scda_lengths_t<'_> = scda_lengths_t {
     size: size_of::<scda_lengths_t>(),
     Nq: Values::NULL,
@@ -76,8 +77,9 @@ const UNKNOWN: scda_lengths_t<'_> = scda_lengths_t {
     exactly: 0,
 };
 
-/// Compares the lengths of the arguments of the next call with what the call will use. If they are too short on this rank, all
-/// ranks fail, as with `scda_refuse`; the caller then passes NULL in place of `Nq` or of the data, so that nothing is read or written.
+/// Compares the lengths of the arguments of the next call with what the call will use. If they are too short
+/// on this rank, all ranks fail, as with `scda_refuse`; the caller then passes NULL instead of `Nq` or the
+/// data, so that nothing is read or written.
 ///
 /// Not collective. After an error `f` stays open.
 ///
@@ -141,7 +143,7 @@ impl scda_lengths<'_> {
         check_sizes(self.data, Ei.get(n, "Ei")?)
     }
 
-    /// The error for another number of elements.
+    /// The error for a wrong number of elements.
     fn other_elements(&self, has_counts: bool) -> Error {
         let Self { elements, n, E: size, .. } = *self;
         let why = if has_counts { ", as Nq says for this rank" } else { "" };
@@ -152,7 +154,7 @@ impl scda_lengths<'_> {
         Error::argument(format!("data: found {elements} elements{each}, expected {n}{why}{advice}"))
     }
 
-    /// Whether the elements of the data are what the call takes.
+    /// Checks that the elements of the data are what the call takes.
     fn check_unit(&self) -> Result<()> {
         let Self { data, unit, E: size, .. } = *self;
         if unit == NO_LENGTH {
@@ -176,7 +178,8 @@ impl scda_lengths<'_> {
         Ok(())
     }
 
-    /// Whether `n` elements of `E` bytes fit, or are exactly the data. A number of more than 63 bits is left to the call.
+    /// Checks that `n` elements of `E` bytes fit the data, or match them exactly. Numbers of more than 63
+    /// bits are left to the call.
     fn check_bytes(&self, has_counts: bool) -> Result<()> {
         let Self { n, E: size, data, .. } = *self;
         let fits = size == 0 || n <= data / size;
@@ -192,7 +195,7 @@ impl scda_lengths<'_> {
     }
 }
 
-/// An error if there are less entries than expected.
+/// Returns an error if there are fewer entries than expected.
 fn long_enough(what: &str, found: u64, unit: &str, expected: u64, why: &str) -> Result<()> {
     if found >= expected {
         return Ok(());
@@ -200,7 +203,7 @@ fn long_enough(what: &str, found: u64, unit: &str, expected: u64, why: &str) -> 
     Err(Error::argument(format!("{what}: found {found} {unit}, expected {expected}, {why}")))
 }
 
-/// Whether elements of these sizes fit.
+/// Checks that elements of these sizes fit.
 fn check_sizes(data: u64, sizes: &[u64]) -> Result<()> {
     let mut left = data;
     for (index, &size) in sizes.iter().enumerate() {

@@ -1,18 +1,18 @@
 //! The C interface: pointers in, error codes out.
 //!
-//! It offers what the public Rust interface does. In C, more arguments can be wrong on a single rank, such as
-//! a NULL pointer. The functions therefore run the operations of `Writer` and `Reader` with data that may be
-//! an error, which all ranks receive at their next agreement.
+//! It offers the public Rust interface to C. In C, more arguments can be wrong on a single rank, such as a
+//! NULL pointer. The functions therefore run the operations of `Writer` and `Reader` with data that may be an
+//! error, which all ranks receive at their next agreement.
 //!
 //! The body of every function is one call of `guard`, which turns a panic into an error code. A
 //! `scda_fcontext_t *` is a number stored in a pointer and is never dereferenced, so using a context that was
 //! already freed is an error, not undefined behaviour.
 //!
-//! The C caller guarantees what `include/scda.h` says of each argument. The argument's type says it as well,
-//! so that no `unsafe` code is needed to use it: a single value is `Option<&T>`, or `Option<&mut
+//! The C caller guarantees what `include/scda.h` says about each argument. The argument's type says it as
+//! well, so that no `unsafe` code is needed to use it: a single value is `Option<&T>`, or `Option<&mut
 //! MaybeUninit<T>>` for output, with `None` for NULL; lists and data are `Values` and `Room`; the others are
-//! in `pointers`, `versioned` and `mpi_types`. Only `scda.h` says how many values there are, so whoever reads
-//! them passes that number. Elsewhere, comments call such a guarantee what "C passes".
+//! in `pointers`, `versioned` and `mpi_types`. The number of values is stated only in `scda.h`, so the code
+//! that reads them passes it. Elsewhere, comments call such a guarantee what "C passes".
 #![allow(unsafe_code, non_camel_case_types)]
 #![allow(clippy::missing_safety_doc)] // the header says it, in the terms of C
 #![allow(clippy::missing_errors_doc)] // so are the errors; what is public for Rust is for crates/libsc alone
@@ -95,9 +95,9 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
 use std::mem::MaybeUninit;
 
-/// What a function returns by its error code, apart from errors.
+/// The result of a function according to its error code, apart from errors.
 pub enum Outcome {
-    /// The call did what it is for.
+    /// Success.
     Success,
     /// No section follows.
     EndOfFile,
@@ -110,15 +110,15 @@ impl From<()> for Outcome {
 }
 
 thread_local! {
-    /// The message of the last error of this thread, and the rank on which it came up.
+    /// The message of this thread's last error, and the rank on which it occurred.
     static LAST_ERROR: RefCell<(CString, Option<usize>)> = RefCell::default();
 }
 
-/// Where C wants an error code, which need not have a value before; `None` for NULL.
+/// Where C receives an error code, which may be uninitialised before; `None` for NULL.
 pub type CodeOut<'a> = Option<&'a mut MaybeUninit<c_int>>;
 
-/// Runs the body of a C function, sets `*err`, and keeps the message of an error. Returns what the body
-/// returns, or `on_error`.
+/// Runs the body of a C function, sets `*err`, and keeps the message of an error. Returns the result of the
+/// body, or `on_error`.
 pub fn guard<T>(err: CodeOut<'_>, on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> T {
     let (value, code) = caught(on_error, body);
     if let Some(err) = err {
@@ -127,7 +127,7 @@ pub fn guard<T>(err: CodeOut<'_>, on_error: T, body: impl FnOnce() -> Result<(T,
     value
 }
 
-/// As [`guard`]: what is returned, and the error code.
+/// Like [`guard`], but returns the error code as well.
 pub fn caught<T>(on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> (T, c_int) {
     match catch(body) {
         Ok((value, Outcome::Success)) => (value, 0),
@@ -142,8 +142,8 @@ pub fn caught<T>(on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> (T
     }
 }
 
-/// A call on the NULL that a failed call has returned. The error of that call stays in `*err`, and so does its
-/// message; if `*err` holds none, the NULL is an error of this call.
+/// Handles a call on the NULL that a failed call has returned. The error of that call stays in `*err`, and so
+/// does its message; if `*err` has none, the NULL is an error of this call.
 #[cold]
 fn on_null<T>(err: CodeOut<'_>, on_error: T) -> T {
     if has_error(&err) {
@@ -152,28 +152,28 @@ fn on_null<T>(err: CodeOut<'_>, on_error: T) -> T {
     guard(err, on_error, || Err(Error::argument("file context is NULL")))
 }
 
-/// Whether an earlier call has left an error in `*err`, or may have: without an `err`, nobody knows.
+/// Whether an earlier call has left an error in `*err`, or may have done so: without `err`, that is unknown.
 fn has_error(err: &CodeOut<'_>) -> bool {
     err.as_ref().is_none_or(|err| {
-        // SAFETY: C passes an `err` that has a value if the file is NULL, or the request none.
+        // SAFETY: C passes an `err` that has a value if the file is NULL or there is no request.
         let code = unsafe { err.assume_init_read() };
         ErrorKind::from_code(code).is_some_and(|kind| kind != ErrorKind::EndOfFile)
     })
 }
 
-/// Keeps the text of the last error of this thread, and its rank.
+/// Keeps the text of this thread's last error, and its rank.
 fn keep_message(text: &str, rank: Option<usize>) {
     let text = CString::new(text.replace('\0', "\\0")).unwrap_or_default();
-    // A thread that is about to end has no message any more.
+    // A thread that is about to end keeps no message.
     let _ = LAST_ERROR.try_with(|last| *last.borrow_mut() = (text, rank));
 }
 
-/// The text of the last error of this thread.
+/// The text of this thread's last error.
 pub fn last_error() -> *const c_char {
     LAST_ERROR.try_with(|last| last.borrow().0.as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// The rank on which the last error of this thread came up; -1 for one of all ranks, and for none.
+/// The rank on which this thread's last error occurred; -1 for an error of all ranks, or none.
 fn failed_rank() -> c_int {
     let rank = LAST_ERROR.try_with(|last| last.borrow().1).unwrap_or(None);
     rank.and_then(|rank| rank.try_into().ok()).unwrap_or(-1)

@@ -1,6 +1,6 @@
 //! Turns the user's pointers into slices, with every check that can be made.
 //!
-//! [`Values`] and [`Room`] are types of parameters and struct members of exported functions: to C they are
+//! [`Values`] and [`Room`] are types of parameters and struct members of exported functions. In C they are
 //! pointers, like the types of `pointers`.
 
 use scda::bindings::Sizes;
@@ -10,7 +10,8 @@ use std::ffi::{c_char, c_void};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// Values, as many as the documentation of the exported function says, or NULL. Whoever asks for them passes that number.
+/// Values to be read, or NULL. Their number is documented for the exported function; the code that reads them
+/// passes it.
 #[repr(transparent)]
 pub struct Values<'a, T>(*const T, PhantomData<&'a [T]>);
 
@@ -22,16 +23,16 @@ impl<T> Clone for Values<'_, T> {
 
 impl<T> Copy for Values<'_, T> {}
 
-/// As [`Values`], to be written: nobody else uses them.
+/// Like [`Values`], to be written: nobody else uses them.
 #[repr(transparent)]
 pub struct Room<'a, T>(*mut T, PhantomData<&'a mut [T]>);
 
 impl<'a, T> Values<'a, T> {
-    /// None.
+    /// No values.
     pub const NULL: Self = Self(std::ptr::null(), PhantomData);
 
     /// # Safety
-    /// There are such values for the lifetime, unless it is NULL.
+    /// There are such values for the lifetime, unless the pointer is NULL.
     pub unsafe fn at(pointer: *const T) -> Self {
         Self(pointer, PhantomData)
     }
@@ -41,12 +42,12 @@ impl<'a, T> Values<'a, T> {
         self.0.is_null()
     }
 
-    /// As C passes it.
+    /// The pointer as C passes it.
     pub fn pointer(self) -> *const T {
         self.0
     }
 
-    /// The value at a place that the list has.
+    /// The value at an index that the list has.
     pub fn read(self, place: usize) -> T
     where
         T: Copy,
@@ -55,14 +56,14 @@ impl<'a, T> Values<'a, T> {
         unsafe { self.0.wrapping_add(place).read_unaligned() }
     }
 
-    /// `count` values. NULL is an error unless that is 0.
+    /// `count` values. NULL is an error unless `count` is 0.
     #[inline]
     pub fn get(self, count: u64, name: &str) -> Result<&'a [T]> {
         // SAFETY: not NULL, so there are `count`, as the caller of the exported function guarantees.
         unsafe { slice(self.0, count, name) }
     }
 
-    /// As [`Self::get`]; `None` for NULL.
+    /// Like [`Self::get`]; `None` for NULL.
     #[inline]
     pub fn optional(self, count: u64, name: &str) -> Result<Option<&'a [T]>> {
         (!self.is_null()).then(|| self.get(count, name)).transpose()
@@ -75,24 +76,24 @@ impl<'a, T> Room<'a, T> {
         self.0.is_null()
     }
 
-    /// As C passes it.
+    /// The pointer as C passes it.
     pub fn pointer(self) -> *mut T {
         self.0
     }
 
-    /// What is there before it is written.
+    /// The contents before writing.
     pub fn before(&self) -> *const T {
         self.0
     }
 
-    /// Room for `count` values. NULL is an error unless that is 0.
+    /// Room for `count` values. NULL is an error unless `count` is 0.
     #[inline]
     pub fn get(self, count: u64, name: &str) -> Result<&'a mut [T]> {
         // SAFETY: not NULL, so there is room for `count`, as the caller of the exported function guarantees.
         unsafe { slice_mut(self.0, count, name) }
     }
 
-    /// As [`Self::get`]; `None` for NULL.
+    /// Like [`Self::get`]; `None` for NULL.
     #[inline]
     pub fn optional(self, count: u64, name: &str) -> Result<Option<&'a mut [T]>> {
         (!self.is_null()).then(|| self.get(count, name)).transpose()
@@ -116,8 +117,8 @@ impl<'a> Room<'a, c_void> {
 }
 
 impl Room<'_, c_char> {
-    /// Hands out as much of a text as fits into `room` bytes with a NUL after it, and returns how many bytes that is; NULL gets
-    /// nothing.
+    /// Copies as much of a text as fits `room` bytes with a NUL, and returns the number of bytes copied. Does
+    /// nothing for NULL.
     pub fn put_text(&self, text: &[u8], room: usize) -> usize {
         let n = text.len().min(room.saturating_sub(1));
         if room > 0 && !self.is_null() {
@@ -133,25 +134,25 @@ impl Room<'_, c_char> {
 /// `count` values at `pointer`. NULL is an error unless `count` is 0.
 ///
 /// # Safety
-/// If `pointer` is not NULL, `count` values may be read there for the lifetime, which is that of
-/// the C function's call.
+/// If `pointer` is not NULL, `count` values may be read there for the lifetime, which is that of the C
+/// function's call.
 pub unsafe fn slice<'a, T>(pointer: *const T, count: u64, name: &str) -> Result<&'a [T]> {
     let count = checked(pointer, count, name)?;
     // SAFETY: not NULL, aligned, and no longer than memory can be; the caller lets it be read.
     Ok(if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(pointer, count) } })
 }
 
-/// As [`slice`], to be written.
+/// Like [`slice`], for writing.
 ///
 /// # Safety
-/// As [`slice`], and the values may be written and are not used otherwise during the call.
+/// As for [`slice`]; in addition, the values may be written, and are not used otherwise during the call.
 pub unsafe fn slice_mut<'a, T>(pointer: *mut T, count: u64, name: &str) -> Result<&'a mut [T]> {
     let count = checked(pointer, count, name)?;
     // SAFETY: not NULL, aligned, and no longer than memory can be; the caller lets it be written.
     Ok(if count == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(pointer, count) } })
 }
 
-/// How many values there are, if they can be there.
+/// Checks that there can be `count` values; returns their number.
 #[inline]
 fn checked<T>(pointer: *const T, count: u64, name: &str) -> Result<usize> {
     let fits = |&count: &usize| count <= isize::MAX.unsigned_abs() / size_of::<T>();
@@ -164,7 +165,7 @@ fn checked<T>(pointer: *const T, count: u64, name: &str) -> Result<usize> {
     }
 }
 
-/// What a message calls values of a type.
+/// The plural of a type's name in messages.
 fn plural<T>() -> &'static str {
     if size_of::<T>() == 1 { "bytes" } else { "values" }
 }
@@ -184,19 +185,19 @@ fn too_many<T>(count: u64, name: &str) -> Error {
     Error::range(format!("{name}: found {count} {}, more than memory can hold", plural::<T>()))
 }
 
-/// Hands out a value, unless it is not wanted: C passes NULL then.
+/// Stores a value, unless C passes NULL because it does not want it.
 pub fn put<T>(out: Option<&mut MaybeUninit<T>>, value: T) {
     if let Some(out) = out {
         out.write(value);
     }
 }
 
-/// UTF-8 of C.
+/// Text in UTF-8 from C.
 pub fn utf8<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str> {
     std::str::from_utf8(bytes).map_err(|_| Error::argument(format!("{what}: found bytes that are not UTF-8")))
 }
 
-/// Elements at the user's pointers.
+/// Elements that the user's pointers refer to.
 struct Pointers<'a, P> {
     pointers: &'a [P],
     sizes: Sizes<'a>,
@@ -237,8 +238,8 @@ impl ElementsMut for Pointers<'_, *mut u8> {
 }
 
 impl Values<'_, c_void> {
-    /// Calls `with` with the data to write: the elements of these sizes or, if `indirect`, what pointers lead to, one for each
-    /// element.
+    /// Calls `with` with the data to write: elements of these sizes or, if `indirect`, those that pointers
+    /// refer to, one for each element.
     pub(crate) fn with_source<T>(
         self,
         sizes: Result<Sizes<'_>>,
@@ -246,7 +247,7 @@ impl Values<'_, c_void> {
         with: impl FnOnce(Result<Source<'_>>) -> T,
     ) -> T {
         let (sizes, total) = match sizes.and_then(|sizes| Ok((sizes, sizes.total()?))) {
-            // Pointers to nothing need not be there.
+            // Pointers to empty elements may be missing.
             Ok((_, 0)) if !indirect || self.is_null() => return with(Ok(Source::EMPTY)),
             Ok(known) => known,
             Err(error) => return with(Err(error)),
@@ -268,8 +269,8 @@ impl Values<'_, c_void> {
 }
 
 impl Room<'_, c_void> {
-    /// Calls `with` with the memory for data to read, as [`Values::with_source`]. NULL skips all of this rank's
-    /// elements, and with `indirect` a NULL pointer skips one.
+    /// Calls `with` with the memory for data to read, like [`Values::with_source`]. NULL skips all of this
+    /// rank's elements; with `indirect`, a NULL pointer skips one.
     pub(crate) fn with_sink<T>(
         self,
         sizes: Result<Sizes<'_>>,

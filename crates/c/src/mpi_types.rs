@@ -1,4 +1,4 @@
-//! The types of MPI in the interface, or their stand-ins in a build without MPI.
+//! The types of MPI in the interface, or their substitutes in a build without MPI.
 
 use scda::Tuning;
 use scda_base::error::Result;
@@ -11,25 +11,25 @@ use std::marker::PhantomData;
 #[cfg(feature = "mpi")]
 pub use scda_ranks::mpi::{MpiHandle as MPI_Comm, MpiHandle as MPI_Info};
 
-/// The stand-in for a communicator.
+/// The substitute for a communicator.
 #[cfg(not(feature = "mpi"))]
 pub type MPI_Comm = *mut std::ffi::c_void;
-/// The stand-in for hints.
+/// The substitute for hints.
 #[cfg(not(feature = "mpi"))]
 pub type MPI_Info = *mut std::ffi::c_void;
 
-/// The value of `SCDA_COMM_SELF` in Fortran, and of the stand-in; no address and no handle of a real
-/// MPI equals it.
+/// The value of `SCDA_COMM_SELF` in Fortran, and of the substitute. No address and no handle of a real MPI
+/// equals it.
 const SELF: c_int = 0x5cda_5e1f;
 
-/// A valid communicator. For cbindgen it is what it holds.
+/// A valid communicator. For cbindgen it is the handle.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Comm<'a>(MPI_Comm, PhantomData<&'a ()>);
 
 impl Comm<'_> {
     /// # Safety
-    /// It is valid for the lifetime.
+    /// It is valid during the lifetime.
     pub unsafe fn of(comm: MPI_Comm) -> Self {
         Self(comm, PhantomData)
     }
@@ -41,11 +41,11 @@ impl Comm<'_> {
         Ok(Box::new(unsafe { scda_ranks::mpi::Mpi::duplicate(self.0) }?))
     }
 
-    /// The communicator of a file: this process.
+    /// The communicator of a file, which is this process.
     #[cfg(not(feature = "mpi"))]
     #[allow(clippy::cast_possible_truncation)]
     pub fn duplicate(self) -> Result<Box<dyn Communicator>> {
-        // The stand-in is a pointer, but a real mpi.h may have made it an int: only 32 bits are defined.
+        // The substitute is a pointer, but a real mpi.h may have made it an int, so only 32 bits are defined.
         if self.0 as usize as u32 == SELF.cast_unsigned() {
             return Ok(Box::new(scda_ranks::Solo));
         }
@@ -55,7 +55,7 @@ impl Comm<'_> {
     }
 }
 
-/// A communicator that Fortran knows by a number.
+/// A communicator from its number in Fortran.
 ///
 /// # Safety
 /// `comm` is `SCDA_COMM_SELF` of Fortran, or a valid communicator of MPI in Fortran.
@@ -63,13 +63,14 @@ impl Comm<'_> {
 pub unsafe fn comm_of_fortran<'a>(comm: c_int) -> Comm<'a> {
     let comm = match comm {
         SELF => sys::comm_self(),
-        // SAFETY: MPI is running, and the caller has a valid communicator of Fortran. `duplicate` makes an error of none.
+        // SAFETY: MPI is running, and the caller has a valid communicator of Fortran. `duplicate` rejects the
+        // null communicator.
         comm => of_fortran(|| unsafe { sys::comm_of_fortran(comm) }).unwrap_or(sys::comm_null()),
     };
     Comm(comm, PhantomData)
 }
 
-/// The stand-in of the same value.
+/// The substitute with the same value.
 ///
 /// # Safety
 /// None.
@@ -78,7 +79,7 @@ pub unsafe fn comm_of_fortran<'a>(comm: c_int) -> Comm<'a> {
     Comm(std::ptr::without_provenance_mut(comm.cast_unsigned() as usize), PhantomData)
 }
 
-/// Puts the hints that Fortran knows by a number into the parameters.
+/// Stores hints, from their number in Fortran, in the parameters.
 ///
 /// # Safety
 /// `info` is `MPI_INFO_NULL` or valid hints of MPI in Fortran, until the file is open.

@@ -8,19 +8,20 @@ use scda_base::memory::{copy, resize};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// The most bytes of a note.
+/// The largest note in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Memory that is kept with an open file, for headers such as scda_p4est.h. It is filled with zeros when it is first asked for, stays
-/// where it is, and is freed when the file is closed. The library does not look at it.
+/// Memory that belongs to an open file, for headers such as scda_p4est.h. It is zero when it is first
+/// requested, does not move, and is freed when the file is closed. The library does not use it.
 ///
 /// Not collective.
 ///
 /// @param [in] f      The file, open for writing or reading.
-/// @param [in] key    Which note: a C string.
-/// @param [in] bytes  Its size, at most 2^20; the same in each call for this key. 0: the note if it is there.
-/// @return            The note, aligned for numbers of 8 bytes. NULL if the file is not open, another call used another size, the
-///                    note is not there and `bytes` is 0, or there is no memory.
+/// @param [in] key    Identifies the note: a C string.
+/// @param [in] bytes  Its size, at most 2^20; the same in each call for this key. 0: the note, if it exists.
+/// @return            The note, aligned for numbers of 8 bytes. NULL if the file is not open, if another call
+///                    used another size, if the note does not exist and `bytes` is 0, or if there is no
+///                    memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_note(f: *const scda_fcontext_t, key: Text<'_>, bytes: usize) -> *mut c_void {
     let body = || {
@@ -34,7 +35,7 @@ pub unsafe extern "C" fn scda_note(f: *const scda_fcontext_t, key: Text<'_>, byt
     guard(None, null_mut(), body)
 }
 
-/// The note of this key and size.
+/// The note with this key and size.
 fn note(notes: &mut Notes, key: &[u8], bytes: usize) -> Option<*mut u64> {
     let words = bytes.div_ceil(8);
     if bytes > 0 && !notes.contains_key(key) {

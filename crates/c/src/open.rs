@@ -17,9 +17,9 @@ use std::ffi::{CStr, c_int};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-/// The most bytes that a user string can have.
+/// The longest user string in bytes.
 pub const SCDA_USER_STRING_BYTES: usize = 58;
-/// The bytes of data of an inline section.
+/// The size of an inline section's data in bytes.
 pub const SCDA_INLINE_BYTES: usize = 32;
 
 /// The ranks of a file to be opened.
@@ -70,7 +70,7 @@ pub(super) fn open_in_mode(
     let mode = mode.optional().map(CStr::to_bytes);
     match mode {
         Some(b"w") => {
-            // SAFETY: in this mode it has a value.
+            // SAFETY: it has a value in this mode.
             let len = len.map(|len| unsafe { len.assume_init_ref() });
             create(comm, filename, userstr.given(), len, params)
         }
@@ -81,7 +81,7 @@ pub(super) fn open_in_mode(
             let len = len.map(|len| unsafe { len.assume_init_ref() });
             append_or_create(comm, filename, userstr.given(), len, params)
         }
-        // Fails on all ranks, should this one alone have a wrong mode.
+        // All ranks fail, even if only this one has a wrong mode.
         _ => {
             let error = Error::argument("mode: neither \"w\", \"r\", \"a\" nor \"c\"");
             open(comm, filename, userstr, len, Err(error))
@@ -126,15 +126,16 @@ fn say_what_was_removed(writer: &Writer, name: &str) {
     }
 }
 
-/// Gives an open file to C.
+/// Returns an open file to C.
 pub(super) fn hand_out(context: Context) -> Result<(*mut scda_fcontext_t, Outcome)> {
     Ok((register(context)?, Outcome::Success))
 }
 
-/// Opens a file for writing, for reading, or for appending, as the paper has it: the parameters are the defaults, but for
-/// `seal`, which is 0. So a file that is created has the sections that the program writes, and no seal.
+/// Opens a file for writing, for reading, or for appending, as defined in the paper: the parameters are the
+/// defaults, except that `seal` is 0. So a new file has only the sections that the program writes, and no
+/// seal.
 ///
-/// Collective. When reading or appending, `userstr` and `len` may differ between the ranks.
+/// Collective. In reading or appending, `userstr` and `len` may differ between the ranks.
 ///
 /// @param [in] comm          The communicator. The library duplicates it.
 /// @param [in] filename      The path of the file.
@@ -164,18 +165,19 @@ pub unsafe extern "C" fn scda_fopen(
 
 /// Creates a file for writing, or truncates an existing one, and writes its header.
 ///
-/// Two jobs do not write a file at once: while another one creates it or appends to it, this fails with
-/// `SCDA_ERR_FILE_IN_USE` and changes nothing, if the file system has locks; with MPI-IO on network
-/// file systems, only while the other one opens it.
+/// Two jobs cannot write a file at the same time: while another one creates it or appends to it, this fails
+/// with `SCDA_ERR_FILE_IN_USE` and changes nothing, if the file system has locks; with MPI-IO on network file
+/// systems, only while the other one opens it.
 ///
 /// Collective; `info` and `threads` in `params` may differ between the ranks.
 ///
 /// @param [in] comm      The communicator. The library duplicates it.
-/// @param [in] filename  The path of the file, the same file on all ranks. Where the program chooses MPI-IO and this is
-///                       ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Every other name is taken literally.
+/// @param [in] filename  The path of the file, the same file on all ranks. If the program chooses MPI-IO and
+///                       this is ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Any other
+///                       name is taken literally.
 /// @param [in] userstr   The user string of the file.
 /// @param [in] len       Its length, or NULL.
-/// @param [in] params    The parameters. NULL: the defaults; so the file gets a seal.
+/// @param [in] params    The parameters. NULL: the defaults, with which the file gets a seal.
 /// @param [out] err      The error code.
 /// @return               The file, to be closed by `scda_fclose`, or NULL on error.
 /// Errors: `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI is not running, and those of the
@@ -202,8 +204,9 @@ pub unsafe extern "C" fn scda_fopen_write(
 /// Collective; `userstr`, `len`, and `info` and `threads` in `params` may differ between the ranks.
 ///
 /// @param [in] comm      The communicator. The library duplicates it.
-/// @param [in] filename  The path of the file, the same file on all ranks. Where the program chooses MPI-IO and this is
-///                       ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Every other name is taken literally.
+/// @param [in] filename  The path of the file, the same file on all ranks. If the program chooses MPI-IO and
+///                       this is ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Any other
+///                       name is taken literally.
 /// @param [out] userstr  The user string of the file.
 /// @param [out] len      Its length.
 /// @param [in] params    The parameters. NULL: the defaults.

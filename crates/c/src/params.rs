@@ -1,4 +1,4 @@
-//! The parameters of opening a file.
+//! Parameters for opening a file.
 
 use super::guard;
 use super::mpi_types::MPI_Info;
@@ -19,30 +19,33 @@ pub const SCDA_LINEBREAK_UNIX: c_int = 0;
 /// Line breaks "\r\n" in paddings and compressed data.
 pub const SCDA_LINEBREAK_MIME: c_int = 1;
 
-/// The default. libdeflate compresses long elements with repetitions, an encoder of this library the
-/// others.
+/// The default. libdeflate compresses long elements with repetitions, and an encoder of this library
+/// compresses the others.
 pub const SCDA_ENCODER_FAST: c_int = 0;
 /// zlib compresses: the streams are those of its function `compress2`.
 pub const SCDA_ENCODER_ZLIB: c_int = 1;
 
-/// The library chooses. With hints in `info` it uses MPI-IO. Without, it uses POSIX if all ranks are on one node, on file
-/// systems that are known to be coherent between nodes (local ones, Lustre, GPFS, BeeGFS, OCFS2, GFS2), and on NFS; otherwise
-/// MPI-IO. The environment variable `SCDA_IO` of rank 0, `mpi` or `posix`, overrides the choice by file system.
+/// The library chooses. With hints in `info` it uses MPI-IO. Otherwise it uses POSIX if all ranks are on one
+/// node, on file systems known to be coherent between nodes (local ones, Lustre, GPFS, BeeGFS, OCFS2, GFS2),
+/// and on NFS; and MPI-IO on all others. The environment variable `SCDA_IO` of rank 0, `mpi` or `posix`,
+/// overrides the choice by file system.
 pub const SCDA_DRIVER_AUTO: c_int = 0;
 /// MPI-IO. An argument error in a build without MPI.
 pub const SCDA_DRIVER_MPIIO: c_int = 1;
-/// Every rank calls `pwrite` and `pread`. An argument error of writing if the ranks are on several nodes and the file system is
-/// neither NFS nor known to be coherent between them: neighbours in a page would overwrite each other. If yours is coherent,
-/// say so by the environment variable `SCDA_COHERENT=1` of rank 0. On NFS, ranks on several nodes need a mount that grants
-/// locks of bytes (`fcntl`), also local ones: `SCDA_ERR_IO` otherwise.
+/// Every rank calls `pwrite` and `pread`. In writing, this is an argument error if the ranks are on several
+/// nodes and the file system is neither NFS nor known to be coherent between them, because ranks would
+/// overwrite each other's bytes within a page. If yours is coherent, set the environment variable
+/// `SCDA_COHERENT=1` of rank 0. On NFS, ranks on several nodes need a mount that supports locks on bytes
+/// (`fcntl`), at least local ones: `SCDA_ERR_IO` otherwise.
 pub const SCDA_DRIVER_POSIX: c_int = 2;
 
-/// The parameters of opening a file; they agree on all ranks, except `threads`. Fill them by `scda_params_init`, then
-/// change what you need. They are used only during the call that opens the file.
+/// Parameters for opening a file. They must be the same on all ranks, except for `threads`. Fill them by
+/// `scda_params_init`, then change what you need. They are used only during the call that opens the file.
 ///
-/// They have four parts: for every call, from `threads` on; for writing, from `linebreak` on; `keep`, for writing and reading; and
-/// for reading, from `to_seal` on. One struct has them all, so that a program can write and read a file with the same parameters.
-/// Reading leaves those for writing alone. For writing, those for reading must have their defaults: `SCDA_ERR_ARG` otherwise.
+/// There are four parts: for every call, from `threads` on; for writing, from `linebreak` on; `keep`, for
+/// writing and reading; and for reading, from `to_seal` on. They are in one struct, so that a program can
+/// write and read a file with the same parameters. Reading ignores those for writing. In writing, those for
+/// reading must have their defaults: `SCDA_ERR_ARG` otherwise.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_params<'a> {
@@ -50,41 +53,45 @@ pub struct scda_params<'a> {
     pub size: usize,
     /// Every call:
     ///
-    /// The number of threads by which this rank compresses or decompresses the elements of a section, 1
-    /// (default) to 1024; other ranks may have other numbers. The file does not depend on it.
+    /// The number of threads with which this rank compresses or decompresses the elements of a section, 1
+    /// (default) to 1024. It may differ between ranks, and does not affect the file.
     pub threads: c_int,
     /// `SCDA_DRIVER_AUTO` (default), `SCDA_DRIVER_MPIIO` or `SCDA_DRIVER_POSIX`.
     pub driver: c_int,
-    /// Hints for MPI-IO. `MPI_INFO_NULL` (default): none. They remain the caller's. With
-    /// `SCDA_DRIVER_POSIX` they are an argument error; in a build without MPI they are ignored.
+    /// Hints for MPI-IO. `MPI_INFO_NULL` (default): none. They continue to belong to the caller. With
+    /// `SCDA_DRIVER_POSIX` they are an argument error; a build without MPI ignores them.
     pub info: MPI_Info,
-    /// The most memory, in bytes, to buffer small sections when writing and to read them ahead: 4 MiB
-    /// (default), at most 64 MiB. The library uses less where that is as fast. 0: every section is
+    /// The most bytes of memory for small sections, which are buffered in writing and read ahead in reading:
+    /// 4 MiB (default), at most 64 MiB. The library uses less where that is as fast. 0: every section is
     /// written at once.
     pub aggregation_bytes: u64,
-    /// For large sections of which a rank has less than a stripe on average: the number of aggregators, the ranks of
-    /// each node that write and read whole stripes for all ranks of the node, through memory that these share; at
-    /// most 1024. 0 (default): one for each stripe of a node's data, at most 8, if the ranks are on several
-    /// nodes; on one node, each rank writes and reads its own data. No effect where the ranks of a node do not
-    /// share memory. The environment variable `SCDA_WRITERS_PER_NODE` of rank 0 replaces a 0.
+    /// For large sections of which a rank has less than a stripe on average: the number of aggregators, that
+    /// is, ranks of each node that write and read whole stripes for all its ranks, through shared memory; at
+    /// most 1024. 0 (default): if the ranks are on several nodes, one for each stripe of a node's data, at
+    /// most 8; on a single node, each rank accesses its own bytes. No effect if the ranks of a node cannot
+    /// share memory. If this is 0, the environment variable `SCDA_WRITERS_PER_NODE` of rank 0 is used
+    /// instead.
     pub writers_per_node: u64,
-    /// The bytes of a stripe of the file, on which a parallel file system gives locks; at most 4 GiB.
-    /// 0 (default): what Lustre says of the file, elsewhere the block size of the file, if it is at least 64 KiB
-    /// or `writers_per_node` is given. The environment variable `SCDA_STRIPE_BYTES` of rank 0 replaces a 0.
+    /// The size of a stripe of the file in bytes, which a parallel file system locks as a whole; at most 4
+    /// GiB. 0 (default): on Lustre, the stripe size of the file; elsewhere its block size, if it is at least
+    /// 64 KiB or `writers_per_node` is given. If this is 0, the environment variable `SCDA_STRIPE_BYTES` of
+    /// rank 0 is used instead.
     pub stripe_bytes: u64,
-    /// On Lustre, the number of stripes of a new file that the POSIX driver writes, at most 2000; a server may have
-    /// several of them. 0 (default): two for each node, of `stripe_bytes` or 4 MiB, if the ranks are on several nodes
-    /// and neither the folder nor the file system has a layout that somebody chose. Where Lustre refuses, and elsewhere,
-    /// the file is as the file system makes it. The environment variable `SCDA_STRIPE_COUNT` of rank 0 replaces a 0.
+    /// On Lustre, the number of stripes of a new file that the POSIX driver writes, at most 2000; a server
+    /// may store several of them. 0 (default): two for each node, of `stripe_bytes` or 4 MiB each, if the
+    /// ranks are on several nodes and neither the folder nor the file system has a layout that somebody
+    /// chose. If Lustre refuses, and on other file systems, the file has the file system's default layout. If
+    /// this is 0, the environment variable `SCDA_STRIPE_COUNT` of rank 0 is used instead.
     pub stripe_count: u64,
-    /// Reading, and opening to append: the most bytes of memory that a call takes on each rank because of what the file
-    /// says, in one allocation and in all; `SCDA_ERR_MEMORY` if it needs more, with a message that says where. For files of
-    /// unknown origin, in which a few bytes can ask for a chunk, an index or metadata of any size. Caches take at most
-    /// a quarter of it; buffers of a few MiB count, memory of the program does not. 0 (default): no limit.
+    /// Reading, and opening to append: the most bytes of memory that a call allocates on each rank on behalf
+    /// of the file, for a single object and in all; `SCDA_ERR_MEMORY` if it needs more, with a message that
+    /// gives the offset. Meant for files of unknown origin, in which a few bytes can claim a chunk, an index
+    /// or metadata of any size. Caches take at most a quarter of it; buffers of a few MiB count as well,
+    /// memory of the program does not. 0 (default): no limit.
     pub max_memory: u64,
-    /// 1: the ranks agree on errors and compare their arguments in every call, by one small reduction, to
-    /// find mistakes in a program. The environment variable `SCDA_CHECK=1` of rank 0 has the same effect
-    /// in any program. 0 (default): only in calls that synchronize the ranks anyway.
+    /// 1: to find mistakes in a program, the ranks agree on errors and compare their arguments in every call,
+    /// by one small reduction. The environment variable `SCDA_CHECK=1` of rank 0 has the same effect in any
+    /// program. 0 (default): they do so only in calls that synchronize the ranks anyway.
     pub check: c_int,
     /// Writing:
     ///
@@ -94,92 +101,100 @@ pub struct scda_params<'a> {
     pub encoder: c_int,
     /// The level of compression, 0 to 9 (default 2).
     pub level: c_int,
-    /// 1: the file gets its name only when it is complete, at close. Until then it has a name
-    /// beside it that ends in ".scda-part", and an existing file stays as it is. What a killed job
-    /// leaves under that name is replaced by the next job. Implies `sync`, unless that is -1. Links are followed,
-    /// and the permissions of the existing file are kept. 0 (default): the file is written under its name.
+    /// 1: the file gets its name only when it is complete, at close. Until then it is next to that name under
+    /// a name that ends in ".scda-part", and an existing file does not change. What a killed job leaves under
+    /// that name is replaced by the next job. Implies `sync`, unless that is -1. Links are followed, and the
+    /// permissions of an existing file are kept. 0 (default): the file is written under its name.
     pub atomic: c_int,
-    /// 1: closing transfers the file to stable storage. 0 (default): the system does so later, unless
-    /// `atomic` is 1. -1: later, even with `atomic`: a job that is killed leaves the old file or the new
-    /// one, but if the system itself stops, the name may belong to an incomplete file.
+    /// 1: closing brings the file to stable storage. 0 (default): the system does so later, unless `atomic`
+    /// is 1. -1: later, even with `atomic`: if the job is killed, the name belongs to the old file or the new
+    /// one; after a crash of the system, it may belong to an incomplete file.
     pub sync: c_int,
-    /// 1 (default): `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
-    /// their checksums, by which readers know that the file is whole and find each section. Each section
-    /// takes 256 bytes in it. The header of a new file says that the file is to be sealed, and is in stable storage
-    /// when `scda_fopen_write` returns; `scda_fopen_append` removes whatever no seal follows. 0: bare sections: the file
-    /// has what the program writes and no more, unless it has a seal already (`scda_fopen_append`).
+    /// 1 (default): `scda_fclose` and `scda_fcommit` write a seal: a record of all sections with their
+    /// checksums, with which readers recognize a complete file and find each section. Each section takes 256
+    /// bytes in it. The header of a new file says that the file is to be sealed, and is on stable storage
+    /// when `scda_fopen_write` returns; `scda_fopen_append` removes sections that no seal covers. 0: bare
+    /// sections: the file has only what the program writes, unless it has a seal already
+    /// (`scda_fopen_append`).
     pub seal: c_int,
-    /// Whether a file with `seal` and datasets is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open without conversion
-    /// (docs/hdf5.md). 0 (default) or 1: closing it, then and whenever it was appended to, writes a view of its datasets. 2: each commit
-    /// does, too. -1: a new file has no room for that. Where the creator of the file chose -1, closing never writes a view, and 2 is
-    /// `SCDA_ERR_ARG`, as is creating a file with 2 and without `seal`.
+    /// Whether a file with `seal` and datasets is also an HDF5 file, which h5py, h5dump, netCDF-4 and other
+    /// programs open without conversion (docs/hdf5.md). 0 (default) or 1: closing it writes a view of its
+    /// datasets, also after every later append. 2: each commit does so, too. -1: a new file has no room for a
+    /// view. If the creator of the file chose -1, closing never writes a view, and 2 is `SCDA_ERR_ARG`, as is
+    /// creating a file with 2 and without `seal`.
     pub hdf5: c_int,
-    /// Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay, wherever the commits
-    /// were; what follows is removed, at once unless `atomic` is 1. `SCDA_ERR_ARG` if the file has fewer, or if the last of them belongs to
-    /// the next one, as the metadata of a dataset do: the file is as it was. `append_name` needs no numbers of sections.
+    /// For appending to a sealed file: the number of sections to keep, wherever the commits were; 0
+    /// (default): those up to the last seal. The rest is removed, at once unless `atomic` is 1.
+    /// `SCDA_ERR_ARG`, without changing the file, if the file has fewer sections, or if the last of them
+    /// belongs together with the next one, as the metadata of a dataset do. `append_name` needs no numbers of
+    /// sections.
     pub append_after: u64,
-    /// Appending to a sealed file: goes on after a step. NULL (default): after everything that was committed. Otherwise the dataset that the
-    /// program writes first in each step, such as its time, a C string: everything before the record that follows `append_record` of it stays;
-    /// this record and all that follows are removed, wherever the commits were, at once unless `atomic` is 1. Of patches, particles and
-    /// forests, the path of the group with a slash at its end, such as "amr/". Not together with `append_after`. It must stay valid until the
-    /// file is opened.
+    /// For appending to a sealed file: continues after a step. NULL (default): after everything that was
+    /// committed. Otherwise a C string with the name of the dataset that the program writes first in each
+    /// step, such as its time: everything before the record of it that follows `append_record` is kept; this
+    /// record and everything after it are removed, wherever the commits were, at once unless `atomic` is 1.
+    /// For patches, particles and forests, the path of the group with a slash at its end, such as "amr/". Not
+    /// together with `append_after`. The string must remain valid until the file is opened.
     pub append_name: Text<'a>,
-    /// With `append_name`: the step after which the program goes on: 0 is the first record, -1 the last. `SCDA_ERR_ARG` if there is no such
-    /// record: the file is as it was.
+    /// With `append_name`: the step after which the program continues: 0 is the first record, -1 the last.
+    /// `SCDA_ERR_ARG`, without changing the file, if there is no such record.
     pub append_record: i64,
-    /// The most bytes of memory of each rank for writing in the background, at least 1 MiB: calls copy what they
-    /// write, and a thread of the file writes it, which makes no call of MPI. See `scda_fcommit_begin`. An argument
-    /// error where MPI-IO is used. 0 (default): none, every call writes itself. The environment variable
-    /// `SCDA_BACKGROUND_BYTES` of rank 0 replaces a 0, except with MPI-IO.
+    /// The most bytes of memory on each rank for writing in the background, at least 1 MiB: calls copy their
+    /// data, which a thread of the file writes without calling MPI. See `scda_fcommit_begin`. An argument
+    /// error with MPI-IO. 0 (default): every call writes its data itself. If this is 0, the environment
+    /// variable `SCDA_BACKGROUND_BYTES` of rank 0 is used instead, except with MPI-IO.
     pub background_bytes: u64,
-    /// Writing with `background_bytes`: 1: the program promises to neither change nor free the data of a call that writes
-    /// before it has waited for the commit or close that follows, or before `scda_fflush`. Plain data from 64 KiB on
-    /// that are contiguous in memory are then written from there, not copied, and take none of `background_bytes`; not by
-    /// `scda_fwrite_datasets`, nor after compressed datasets whose offsets are not known yet. 0 (default): data may be
-    /// changed as soon as a call returns.
+    /// Writing with `background_bytes`: 1: the program promises neither to change nor to free the data of a
+    /// call that writes until it has waited for the next commit or close, or called `scda_fflush`.
+    /// Uncompressed data of at least 64 KiB that are contiguous in memory are then written from there without
+    /// a copy, and take none of `background_bytes`; this does not apply to `scda_fwrite_datasets`, nor after
+    /// compressed datasets whose offsets are not known yet. 0 (default): data may be changed as soon as a
+    /// call returns.
     pub lend: u64,
     /// Writing and reading:
     ///
-    /// Writing with `atomic`: how many of the files that had this name before stay: when the new file is
-    /// complete and in stable storage, the one that had the name, `state.scda`, becomes `state.1.scda`, that
-    /// one `state.2.scda`, and so on; the oldest is removed. Each of them is a whole file at any moment, except
-    /// where the file system has no hard links. Only whole files are moved and removed: a number whose name belongs to
-    /// anything else is skipped. At most 1000. 0 (default): none stays. Not with `sync` -1.
-    /// A link is followed: these files are in the folder of the file that it points to.
+    /// Writing with `atomic`: how many of the files that had this name before are kept. When the new file is
+    /// complete and on stable storage, the file with the name, `state.scda`, becomes `state.1.scda`, that one
+    /// `state.2.scda`, and so on; the oldest one is removed. Each of them is a whole file at any moment,
+    /// except on file systems without hard links. Only whole files are renamed and removed: a number whose
+    /// name belongs to anything else is skipped. At most 1000. 0 (default): none is kept. Not with `sync` -1.
+    /// If the name is a link, these files are in the folder of the file that it refers to.
     ///
-    /// Reading: how many of them may stand in for a file that is missing, or torn or damaged so that it has no seal: the
-    /// first one is read that has a seal, up to its last one; `scda_get_info` tells its age. So a job restarts from the last
-    /// whole state. `SCDA_ERR_FORMAT` if the file is there and none of them has a seal, otherwise the error of the file. 0
-    /// (default): none; then a file needs no seal. Not with `to_seal` 0.
+    /// Reading: how many of them may stand in for a file that is missing, or has no seal because it is torn
+    /// or damaged. The newest one with a seal is read, up to its last one; `scda_get_info` returns its age.
+    /// So a job restarts from the last complete state. `SCDA_ERR_FORMAT` if the file exists and none of them
+    /// has a seal, otherwise the error of the file. 0 (default): none, and the file needs no seal. Not with
+    /// `to_seal` 0.
     pub keep: u64,
     /// Reading:
     ///
-    /// A file that was created with `seal`: 1 (default): it ends after its last seal, and before the first one
-    /// after its header. What follows was not committed, by a job that was killed or is still writing:
-    /// `scda_get_info` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
-    /// committed meanwhile. 0: all sections that are there are read, as far as they are whole.
+    /// For a file that was created with `seal`: 1 (default): it ends after its last seal, and before the
+    /// first one after its header. What follows has not been committed by a job that was killed or is still
+    /// writing: `scda_get_info` and `scda_last_error_message` report its size, and `scda_frefresh` checks
+    /// whether it has been committed meanwhile. 0: all complete sections are read.
     pub to_seal: c_int,
-    /// 1: all ranks together compare the bytes of each section with its checksum before its header
-    /// is returned; and on opening, those of the file header and of the seal. `SCDA_ERR_CHECKSUM` if they
-    /// differ, or if no seal ends what is read. 0 (default): the bytes of sections are not compared.
+    /// 1: all ranks together compare the bytes of each section with its checksum before its header is
+    /// returned; on opening, they compare those of the file header and the seal. `SCDA_ERR_CHECKSUM` if they
+    /// differ, or if the readable part does not end with a seal. 0 (default): the bytes of sections are not
+    /// compared.
     pub verify: c_int,
-    /// The most bytes of decompressed chunks of datasets that each rank keeps for boxes that are read later:
-    /// 16 MiB (default). 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
+    /// The most bytes of decompressed chunks of datasets that each rank keeps for later boxes: 16 MiB
+    /// (default). 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
     pub cache_bytes: u64,
 }
 
-/// The parameters of opening a file.
+/// Parameters for opening a file.
 pub type scda_params_t<'a> = scda_params<'a>;
 
 versioned!(scda_params_t<'_>, "params", "scda_params_init", defaults(), cache_bytes: u64);
 
-/// Fills the parameters of a program that knows their first `size` bytes with the defaults: what
-/// `scda_params_init` calls.
+/// Fills the parameters with the defaults, for a program that knows their first `size` bytes;
+/// `scda_params_init` calls it.
 ///
 /// Not collective.
 ///
 /// @param [out] params  The parameters. Must not be NULL.
-/// @param [in] size     The size of `*params` where the program was compiled, which it gets as its `size`.
+/// @param [in] size     The size of `*params` when the program was compiled, which is stored in its `size`.
 /// @return              0, or a negative value for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_params_init_size(
@@ -255,12 +270,12 @@ pub(super) struct OpenParams<'a> {
 }
 
 impl<'a> OpenParams<'a> {
-    /// The defaults of the paper's call: no seal.
+    /// The defaults of the paper's call, without a seal.
     pub fn bare() -> Self {
         Self { c: scda_params_t { seal: 0, ..defaults() }, tuning: Tuning::default() }
     }
 
-    /// Those at a pointer; the defaults if it is NULL.
+    /// From the struct at a pointer; the defaults if it is NULL.
     pub fn of(params: StructIn<'_, scda_params_t<'a>>) -> Result<Self> {
         if params.is_null() {
             return Ok(Self { c: defaults(), tuning: Tuning::default() });
@@ -309,7 +324,7 @@ impl<'a> OpenParams<'a> {
         Ok(options)
     }
 
-    /// The part for writing.
+    /// The options for writing.
     fn writing(&self) -> Result<WriteOptions> {
         let c = &self.c;
         let mut options = WriteOptions::default();
@@ -352,7 +367,7 @@ impl<'a> OpenParams<'a> {
     }
 
     pub fn into_reading(self) -> Result<ReadOptions> {
-        // Values that no call takes are errors here, too.
+        // Invalid values for writing are errors here, too.
         self.writing()?;
         let Self { c, tuning } = self;
         let mut options = ReadOptions::default();

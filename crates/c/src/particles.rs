@@ -15,8 +15,9 @@ use scda_meshes::{Items, ItemsMut, MeshNotes};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
-/// Which particles each rank has. Fill it by `scda_particles_init`; then set what `scda_particles_write` needs, or let
-/// `scda_particles_read` fill it. What it points to is used during that call alone. Release it by `scda_particles_free`.
+/// The distribution of particles over the ranks. Fill it by `scda_particles_init`; then set what
+/// `scda_particles_write` needs, or let `scda_particles_read` fill it. What it points to is used only during
+/// that call. Release it by `scda_particles_free`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_particles<'a> {
@@ -24,17 +25,18 @@ pub struct scda_particles<'a> {
     pub size: usize,
     /// The number of cells of this rank: quadrants, patches or others. 0 on all ranks: particles without cells.
     pub cells: u64,
-    /// Of each cell of this rank: the number of its particles. In memory, they follow those of the cell before. After reading, it is valid
-    /// until these particles are read again or freed.
+    /// For each cell of this rank, the number of its particles, which follow those of the previous cell in
+    /// memory. After reading, valid until these particles are read again or freed.
     pub counts: Values<'a, i64>,
-    /// Of each cell of this rank: its number among those of all ranks. NULL: they follow one another, in the order of the ranks. On all
-    /// ranks, or on none; a rank without cells may pass NULL.
+    /// For each cell of this rank, its number among those of all ranks. NULL: they are consecutive, in the
+    /// order of the ranks. NULL on all ranks or on none, except that a rank without cells may pass NULL.
     pub number: Values<'a, u64>,
-    /// Writing: the group of the mesh whose quadrants, patches or cells these are. NULL: of none in the file.
+    /// Writing: the group of the mesh whose quadrants, patches or cells these are. NULL: no mesh in the file.
     pub mesh: Text<'a>,
     /// The number of particles of this rank. Set by the program only to write particles without cells.
     pub n: u64,
-    /// The number of particles of all ranks. Set by `scda_particles_write` and `scda_particles_read`, as what follows.
+    /// The number of particles of all ranks. Set by `scda_particles_write` and `scda_particles_read`, like
+    /// the following members.
     pub particles: u64,
     /// The number of cells of all ranks; 1 if there are none.
     pub all_cells: u64,
@@ -42,28 +44,29 @@ pub struct scda_particles<'a> {
     pub first: u64,
     /// The number of the first cell of this rank, if `number` is NULL.
     pub first_cell: u64,
-    /// What the library keeps.
+    /// Memory of the library.
     pub kept: *mut c_void,
 }
 
-/// Which particles each rank has.
+/// The distribution of particles over the ranks.
 pub type scda_particles_t<'a> = scda_particles<'a>;
 
 versioned!(scda_particles_t<'_>, "particles", "scda_particles_init", zeros(), kept: *mut c_void);
 
-/// Fills the particles of a program that knows their first `size` bytes with the defaults: what `scda_particles_init` calls.
+/// Fills particles with the defaults, for a program that knows their first `size` bytes;
+/// `scda_particles_init` calls it.
 ///
 /// Not collective.
 ///
 /// @param [out] p    The particles. Must not be NULL.
-/// @param [in] size  The size of `*p` where the program was compiled, which it gets as its `size`.
+/// @param [in] size  The size of `*p` when the program was compiled, which is stored in its `size`.
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_particles_init_size(p: StructOut<'_, scda_particles_t>, size: usize) -> c_int {
     guard(None, -1, || p.init(size))
 }
 
-/// Releases what the library keeps for particles, and fills them with the defaults.
+/// Releases the library's memory for particles, and fills them with the defaults.
 ///
 /// Not collective.
 ///
@@ -80,20 +83,21 @@ pub unsafe extern "C" fn scda_particles_free(p: StructInOut<'_, scda_particles_t
     guard(None, -1, body)
 }
 
-/// What is kept of particles, which no longer have it.
+/// Removes and returns the memory of particles.
 fn take(p: &scda_particles_t<'_>) -> Option<Box<Particles>> {
-    // SAFETY: C passes particles as `scda_particles_init` and the functions here have filled them, and each once.
+    // SAFETY: C passes particles as `scda_particles_init` and the functions here have filled them, and each
+    // one once.
     (!p.kept.is_null()).then(|| unsafe { Box::from_raw(p.kept.cast::<Particles>()) })
 }
 
-/// What is kept of particles.
+/// The memory of particles.
 fn kept<'a>(p: StructIn<'a, scda_particles_t<'_>>, words: &str) -> Result<&'a Particles> {
     // SAFETY: as in `take`.
     let kept = unsafe { p.read()?.kept.cast::<Particles>().as_ref() };
     kept.ok_or_else(|| Error::usage(words))
 }
 
-/// Hands out particles that were written or read.
+/// Returns particles that were written or read to C.
 fn give(p: StructInOut<'_, scda_particles_t<'_>>, found: Particles, is_read: bool) -> Result<()> {
     let mut c = p.given().read()?;
     drop(take(&c));
@@ -102,21 +106,21 @@ fn give(p: StructInOut<'_, scda_particles_t<'_>>, found: Particles, is_read: boo
     (c.first, c.first_cell) = (found.first, found.first_cell);
     if is_read {
         c.cells = found.counts.len() as u64;
-        // SAFETY: they are kept with the particles.
+        // SAFETY: the counts are kept together with the particles.
         c.counts = unsafe { Values::at(found.counts.as_ptr()) };
     }
     c.kept = Box::into_raw(found).cast();
     p.write(c)
 }
 
-/// Writes how many particles each cell has, and before the first time the attributes of the group. Their fields follow.
-/// `scda_forest_write_time` with the name of the group begins a time step.
+/// Writes the number of particles of each cell, and the first time, also the attributes of the group. Their
+/// fields follow. `scda_forest_write_time` with the name of the group begins a time step.
 ///
-/// Collective. With `number`, all ranks learn the counts of all cells, 16 bytes for each.
+/// Collective. With `number`, all ranks receive the counts of all cells, 16 bytes for each.
 ///
 /// @param [in] f      The file, open for writing.
 /// @param [in] group  The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
-/// @param [in,out] p  The particles. Receives the numbers of all particles and cells.
+/// @param [in,out] p  The particles. The numbers of all particles and cells are set.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
 /// Errors: `SCDA_ERR_ARG` for wrong counts or numbers; `SCDA_ERR_USAGE` if the last mesh in the group `p->mesh` has another number of cells;
@@ -152,14 +156,14 @@ pub unsafe extern "C" fn scda_particles_write(
 ///
 /// @param [in] f      The file, open for writing.
 /// @param [in] group  The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
-/// @param [in] p      The particles, as of the last `scda_particles_write` to the group.
-/// @param [in] field  Its name without that of the group, and its type; layout, codec, attributes and so on as of any dataset. `shape[0]`
-///                    is set by the library; of a scalar `ndims` may be 0.
+/// @param [in] p      The particles of the last `scda_particles_write` to the group.
+/// @param [in] field  Its name within the group, and its type; layout, codec, attributes and so on are as for
+///                    any dataset. The library sets `shape[0]`; for a scalar, `ndims` may be 0.
 /// @param [in] data   The values of the particles of this rank, cell by cell. May be NULL if there are none.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` if the particles are not those that were written last, `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of
-/// `scda_fwrite_datasets`.
+/// Errors: `SCDA_ERR_USAGE` if the particles are not those written last; `SCDA_ERR_ARG`; `SCDA_ERR_MEMORY`;
+/// and those of `scda_fwrite_datasets`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_particles_write_field(
     f: *mut scda_fcontext_t,
@@ -181,31 +185,32 @@ pub unsafe extern "C" fn scda_particles_write_field(
     on_meshes(f, err, body)
 }
 
-/// The bytes of the values of this rank.
+/// The size of this rank's values.
 fn bytes(dataset: &scda::Dataset, n: u64, item_bytes: u64) -> Result<u64> {
     let items = dataset.shape.iter().skip(1).try_fold(n, |all, &n| product(all, n));
     let bytes = items.and_then(|items| product(items, item_bytes));
     bytes.ok_or_else(|| Error::range(format!("field {}: the number of bytes exceeds 63 bits", dataset.name)))
 }
 
-/// Reads how many particles each cell has, and distributes them: `p->n` particles are those of this rank. Without cells in the file, each
-/// rank has as many particles.
+/// Reads the number of particles of each cell, and distributes the particles: this rank gets `p->n`. If the
+/// file has no cells, each rank gets about the same number of particles.
 ///
-/// Collective; `cells` and `number` may differ between the ranks. Without `number`, a rank reads the offsets of its cells, and at first those
-/// of as many cells as any other rank.
+/// Collective; `cells` and `number` may differ between the ranks. Without `number`, a rank reads the offsets
+/// of its cells, after those of an equal share of cells.
 ///
 /// @param [in] f       The file, open for reading.
 /// @param [in] group   The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
 /// @param [in] step    The time step: 0 is the first one, -1 the last one. See `scda_forest_steps`.
-/// @param [in] cells   How many cells this rank has: those of its part of a mesh that is read already. -1, on all ranks: each gets cells that
-///                     follow one another, with about as many particles as any other.
-/// @param [in] number  The numbers of these cells, which may be any, also those of another rank. NULL: they follow one another, in the
-///                     order of the ranks, and are all of them.
+/// @param [in] cells   The number of cells of this rank, for a mesh that has been read already. -1, on all
+///                     ranks: each rank gets consecutive cells with about the same number of particles.
+/// @param [in] number  The numbers of these cells, which may be any, including those of other ranks. NULL:
+///                     they are consecutive, in the order of the ranks, and all cells.
 /// @param [in,out] p   The particles, filled by `scda_particles_init`. Release them by `scda_particles_free`, also after an error.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` if the file has no such particles, or offsets that cannot be true; `SCDA_ERR_ARG` if there is no such step, or if
-/// the file has another number of cells; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
+/// Errors: `SCDA_ERR_FORMAT` if the file has no such particles, or inconsistent offsets; `SCDA_ERR_ARG` if
+/// there is no such step, or if the file has another number of cells; `SCDA_ERR_MEMORY`; and those of
+/// `scda_fread_datasets`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_particles_read(
     f: *mut scda_fcontext_t,
@@ -238,10 +243,11 @@ pub unsafe extern "C" fn scda_particles_read(
 ///
 /// @param [in] f      The file, open for reading.
 /// @param [in] group  The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
-/// @param [in] step   The time step, as of `scda_particles_read`.
+/// @param [in] step   The time step, as for `scda_particles_read`.
 /// @param [in] p      The particles of this step.
-/// @param [in] field  Its name without that of the group; type, items and members are those in memory, to which the values are converted: of
-///                    structs, some members may be left out. `shape[1]` and so on are those of the file; of a scalar `ndims` may be 0.
+/// @param [in] field  Its name within the group. Type, items and members are those in memory, to which the
+///                    values are converted; members of structs may be left out. `shape[1]` and so on are
+///                    those of the file; for a scalar, `ndims` may be 0.
 /// @param [out] data  Room for the values of `p->n` particles. May be NULL if there are none.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.

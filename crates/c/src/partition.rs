@@ -9,28 +9,28 @@ use scda_ranks::partition::is_known;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-/// The numbers of `scda_partition_t` that stand for the counts of all ranks.
+/// The number of words in `scda_partition_t` that replace the counts of all ranks.
 pub const SCDA_PARTITION_WORDS: usize = 8;
 
-/// How the elements of arrays are distributed over the ranks, made once by `scda_partition_local` or
-/// `scda_partition_counts`. Pass its `Nq` wherever a function takes `Nq`: then the call takes the same time on any number of
-/// ranks, and the program needs no array with a number for each rank. It holds for all files of the communicator, and
-/// needs not be freed.
+/// The distribution of the elements of arrays over the ranks, made once by `scda_partition_local` or
+/// `scda_partition_counts`. Its `Nq` can be passed wherever a function takes `Nq`: the call then takes the
+/// same time on any number of ranks, and the program needs no array with a number for each rank. It is valid
+/// for all files of the communicator, and need not be freed.
 #[derive(Clone, Copy)]
 #[repr(C)]
 #[allow(non_snake_case)]
 pub struct scda_partition {
-    /// Stands for the number of elements on each rank. Its numbers mean something to the library alone.
+    /// Replaces the number of elements on each rank. Only the library interprets these numbers.
     pub Nq: [u64; SCDA_PARTITION_WORDS],
-    /// How many elements the ranks below this one have: the index of the first element of this rank.
+    /// The number of elements on lower ranks, which is the index of this rank's first element.
     pub offset: u64,
-    /// How many elements this rank has.
+    /// The number of elements on this rank.
     pub count: u64,
-    /// How many elements all ranks have.
+    /// The number of elements on all ranks.
     pub total: u64,
 }
 
-/// How the elements of arrays are distributed over the ranks.
+/// The distribution of the elements of arrays over the ranks.
 pub type scda_partition_t = scda_partition;
 
 impl From<PartitionTable> for scda_partition {
@@ -40,16 +40,16 @@ impl From<PartitionTable> for scda_partition {
     }
 }
 
-/// Makes a partition of each rank's own number of elements. The ranks exchange as much on any number of ranks, and none
-/// receives the numbers of all.
+/// Makes a partition from each rank's number of elements. The cost does not depend on the number of ranks,
+/// and no rank receives the numbers of all.
 ///
 /// Collective; `count` may differ between the ranks.
 ///
 /// @param [in] f      The file, open for writing or reading. Its position does not change.
 /// @param [in] count  The number of elements on this rank, which may be 0.
 /// @param [out] err   The error code.
-/// @return            The partition. After an error it is none: it is refused wherever it is passed, and the next call on
-///                    `f` returns NULL and the same error.
+/// @return            The partition. After an error it is invalid: calls refuse it, and the next call on `f`
+///                    returns NULL and the same error.
 /// Errors: `SCDA_ERR_RANGE`.
 /// Spec: A.1.
 #[unsafe(no_mangle)]
@@ -62,14 +62,14 @@ pub unsafe extern "C" fn scda_partition_local(
     with_value(f, err, PartitionTable::none().into(), body)
 }
 
-/// Makes a partition of the numbers of elements on all ranks.
+/// Makes a partition from the numbers of elements on all ranks.
 ///
-/// Collective, but the ranks do not meet in it.
+/// Collective, but the ranks do not synchronize.
 ///
 /// @param [in] f     The file, open for writing or reading. Its position does not change.
 /// @param [in] Nq    The number of elements on each rank. Must not be NULL.
 /// @param [out] err  The error code.
-/// @return           The partition. After an error as that of `scda_partition_local`.
+/// @return           The partition. After an error, as for `scda_partition_local`.
 /// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`.
 /// Spec: A.1.
 #[unsafe(no_mangle)]

@@ -19,34 +19,38 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-/// A mesh of patches. Fill it by `scda_patches_init`; then set what `scda_patches_write_mesh` needs, or let `scda_patches_read_mesh` fill
-/// the rest. What it points to is used during that call alone. Release it by `scda_patches_free`.
+/// A mesh of patches. Fill it by `scda_patches_init`; then set what `scda_patches_write_mesh` needs, or let
+/// `scda_patches_read_mesh` fill the rest. What it points to is used only during that call. Release it by
+/// `scda_patches_free`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_patches<'a> {
     /// The size of this struct in bytes, as `scda_patches_init` sets it.
     pub size: usize,
-    /// The number of axes, 1 to 3: d. The same on all ranks, as the next four.
+    /// The number of axes, 1 to 3: d. The same on all ranks, like the next four members.
     pub dimension: c_int,
     /// The number of levels.
     pub levels: c_int,
-    /// For each level and axis: the cells that lie side by side in one of the level before; 1 for level 0.
+    /// For each level and axis: the number of cells side by side in one cell of the previous level; 1 for
+    /// level 0.
     pub ratio: Values<'a, i32>,
-    /// The first cell on each axis, then the number of cells on each axis, in cells of level 0.
+    /// The first cell on each axis, followed by the number of cells on each axis, in cells of level 0.
     pub domain: Values<'a, i64>,
-    /// The least coordinate of the domain on each axis, then the size of a cell of level 0 on each axis.
+    /// The lower bound of the domain on each axis, followed by the size of a cell of level 0 on each axis.
     pub geometry: Values<'a, f64>,
     /// The number of patches of this rank. May be 0.
     pub n: usize,
-    /// Of each patch of this rank: its level. Not set by the program, as the next one, for patches that it chooses from a mesh that was
-    /// read.
+    /// The level of each patch of this rank. Like the next member, not set by the program for patches that it
+    /// chooses from a mesh that was read.
     pub level: Values<'a, i32>,
-    /// Of each patch of this rank: its first cell on each axis, then its number of cells on each axis.
+    /// For each patch of this rank: its first cell on each axis, followed by its number of cells on each
+    /// axis.
     pub boxes: Values<'a, i64>,
-    /// Of each patch of this rank: its number among those of all ranks. NULL: they follow one another, in the order of the ranks. On all
-    /// ranks, or on none; a rank without patches may pass NULL.
+    /// For each patch of this rank, its number among those of all ranks. NULL: they are consecutive, in the
+    /// order of the ranks. NULL on all ranks or on none, except that a rank without patches may pass NULL.
     pub number: Values<'a, u64>,
-    /// The number of patches of all ranks. Set by `scda_patches_write_mesh` and `scda_patches_read_mesh`, as what follows.
+    /// The number of patches of all ranks. Set by `scda_patches_write_mesh` and `scda_patches_read_mesh`,
+    /// like the following members.
     pub patches: u64,
     /// The number of cells of all patches.
     pub cells: u64,
@@ -54,9 +58,9 @@ pub struct scda_patches<'a> {
     pub first: u64,
     /// The level of each patch of all ranks. NULL if the mesh was written without `number`.
     pub all_level: Values<'a, i32>,
-    /// The boxes of all patches, as `boxes`. NULL likewise.
+    /// The boxes of all patches, like `boxes`. NULL likewise.
     pub all_boxes: Values<'a, i64>,
-    /// What the library keeps.
+    /// Memory of the library.
     pub kept: *mut c_void,
 }
 
@@ -65,27 +69,31 @@ pub type scda_patches_t<'a> = scda_patches<'a>;
 
 versioned!(scda_patches_t<'_>, "mesh of patches", "scda_patches_init", zeros(), kept: *mut c_void);
 
-/// A field of patches: what it is in the file, and where its values lie in memory. Fill it by `scda_patch_field_init`.
+/// A field of patches: its dataset, and where its values are in memory. Fill it by `scda_patch_field_init`.
 ///
-/// In memory, each patch has its cells with `ghost` layers around them on each axis; x varies fastest. So AMReX has each variable in
-/// arrays of their own (`cell_bytes` 0), and FLASH has the variables of a cell side by side (`cell_bytes` the bytes of all of them).
+/// In memory, the cells of each patch are surrounded by `ghost` layers on each axis; x varies fastest. AMReX,
+/// for example, has arrays for each variable (`cell_bytes` 0), while in FLASH the variables of a cell are
+/// side by side (`cell_bytes` is the size of all of them).
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_patch_field<'a> {
     /// The size of this struct in bytes, as `scda_patch_field_init` sets it.
     pub size: usize,
-    /// How many numbers a cell has; they follow one another. 1 (default): a scalar, a dimension less.
+    /// The number of consecutive numbers in a cell. 1 (default): a scalar, whose dataset has one dimension
+    /// fewer.
     pub components: c_int,
-    /// The layers of ghost cells on both ends of each axis.
+    /// The layers of ghost cells at both ends of each axis.
     pub ghost: c_int,
-    /// The bytes from a cell to the next one on x. 0 (default): the numbers of a cell.
+    /// The distance in bytes from one cell to the next along x. 0 (default): the size of a cell's numbers.
     pub cell_bytes: i64,
-    /// 0 (default): `data` has an address for each patch. Otherwise it has that of the first patch of this rank alone, and each other patch
-    /// lies so many bytes after the one before, as in one array of all patches.
+    /// 0 (default): `data` has an address for each patch. Otherwise it has only that of this rank's first
+    /// patch, and each following patch is this many bytes further, as in one array of all patches.
     pub patch_bytes: i64,
-    /// Of each patch of this rank: the number of its first cell in memory, a ghost cell if there are any. May be NULL without patches.
+    /// For each patch of this rank, the address of its first cell in memory, which is a ghost cell if there
+    /// are any. May be NULL without patches.
     pub data: Values<'a, *mut c_void>,
-    /// Its name without the group, and its type: a number. Writing: also layout, codec, attributes and so on; not its shape.
+    /// Its name within the group, and its type, which must be a number. Writing: also layout, codec,
+    /// attributes and so on, but not its shape.
     pub dataset: scda_dataset_t<'a>,
 }
 
@@ -98,24 +106,26 @@ fn no_field<'a>() -> scda_patch_field_t<'a> {
     scda_patch_field_t { components: 1, dataset: no_dataset(), ..zeros() }
 }
 
-/// Fills the mesh of a program that knows its first `size` bytes with the defaults: what `scda_patches_init` calls.
+/// Fills a mesh with the defaults, for a program that knows its first `size` bytes; `scda_patches_init` calls
+/// it.
 ///
 /// Not collective.
 ///
 /// @param [out] m    The mesh. Must not be NULL.
-/// @param [in] size  The size of `*m` where the program was compiled, which it gets as its `size`.
+/// @param [in] size  The size of `*m` when the program was compiled, which is stored in its `size`.
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_patches_init_size(m: StructOut<'_, scda_patches_t>, size: usize) -> c_int {
     guard(None, -1, || m.init(size))
 }
 
-/// Fills the field of a program that knows its first `size` bytes with the defaults: what `scda_patch_field_init` calls.
+/// Fills a field with the defaults, for a program that knows its first `size` bytes; `scda_patch_field_init`
+/// calls it.
 ///
 /// Not collective.
 ///
 /// @param [out] v    The field. Must not be NULL.
-/// @param [in] size  The size of `*v` where the program was compiled, which it gets as its `size`.
+/// @param [in] size  The size of `*v` when the program was compiled, which is stored in its `size`.
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_patch_field_init_size(
@@ -125,7 +135,7 @@ pub unsafe extern "C" fn scda_patch_field_init_size(
     guard(None, -1, || v.init(size))
 }
 
-/// Releases what the library keeps for a mesh, and fills it with the defaults.
+/// Releases the library's memory for a mesh, and fills it with the defaults.
 ///
 /// Not collective.
 ///
@@ -142,28 +152,30 @@ pub unsafe extern "C" fn scda_patches_free(m: StructInOut<'_, scda_patches_t>) -
     guard(None, -1, body)
 }
 
-/// What is kept of a mesh that was written or read.
+/// The memory of a mesh that was written or read.
 struct OwnedMesh {
     mesh: Patches,
-    /// Level and boxes of the patches of this rank that were taken from a mesh that was read, to which the mesh of C points.
+    /// The levels and boxes of this rank's patches that were chosen from a mesh that was read; C's mesh
+    /// points to them.
     level: Vec<i32>,
     boxes: Vec<i64>,
 }
 
-/// What is kept of a mesh, which no longer has it.
+/// Removes and returns the memory of a mesh.
 fn take(m: &scda_patches_t<'_>) -> Option<Box<OwnedMesh>> {
-    // SAFETY: C passes a mesh as `scda_patches_init` and the functions here have filled it, and each once.
+    // SAFETY: C passes a mesh as `scda_patches_init` and the functions here have filled it, and each one
+    // once.
     (!m.kept.is_null()).then(|| unsafe { Box::from_raw(m.kept.cast::<OwnedMesh>()) })
 }
 
-/// What is kept of a mesh.
+/// The memory of a mesh.
 fn kept<'a>(m: &scda_patches_t<'a>) -> Option<&'a OwnedMesh> {
     // SAFETY: as in `take`.
     unsafe { m.kept.cast::<OwnedMesh>().as_ref() }
 }
 
 impl OwnedMesh {
-    /// Takes level and boxes of patches of the mesh, of which there are `n`.
+    /// Copies the levels and boxes of `n` patches of the mesh.
     fn choose(&mut self, n: usize, numbers: impl Iterator<Item = u64>) -> Result<()> {
         (self.level, self.boxes) = (Vec::new(), Vec::new());
         reserve(&mut self.level, n)?;
@@ -183,14 +195,14 @@ impl OwnedMesh {
         Ok(())
     }
 
-    /// Hands the mesh out.
+    /// Returns the mesh to C.
     fn give<'a>(self, m: StructInOut<'_, scda_patches_t<'a>>, mut c: scda_patches_t<'a>) -> Result<()> {
         let kept = Box::new(self);
         let mesh = &kept.mesh;
         (c.patches, c.cells, c.first) = (mesh.patches, mesh.cells, mesh.first);
         (c.all_level, c.all_boxes) = (Values::NULL, Values::NULL);
         if mesh.knows_all {
-            // SAFETY: they are kept with the mesh.
+            // SAFETY: the levels are kept together with the mesh.
             c.all_level = unsafe { Values::at(mesh.level.as_ptr()) };
             // SAFETY: as above.
             c.all_boxes = unsafe { Values::at(mesh.boxes.as_ptr()) };
@@ -201,9 +213,9 @@ impl OwnedMesh {
 }
 
 impl scda_patches_t<'_> {
-    /// Its frame is the one that is kept with it.
+    /// Makes the mesh point to the frame that is kept with it.
     fn point_to(&mut self, frame: &Frame) {
-        // SAFETY: it is kept as long as this points to it.
+        // SAFETY: the frame is kept as long as this points to it.
         self.ratio = unsafe { Values::at(frame.ratio.as_ptr()) };
         // SAFETY: as above.
         self.domain = unsafe { Values::at(frame.domain.as_ptr()) };
@@ -230,8 +242,8 @@ fn frame(c: &scda_patches_t<'_>) -> Result<Frame> {
     })
 }
 
-/// The patches of this rank, with what was kept of the mesh: of patches that are chosen by their numbers from a mesh that was read, level
-/// and boxes are taken from there.
+/// The patches of this rank, with the memory of the mesh. Levels and boxes of patches that are chosen by
+/// their numbers come from the mesh that was read.
 fn own_patches<'a>(
     c: &mut scda_patches_t<'a>,
     before: &mut Option<Box<OwnedMesh>>,
@@ -245,7 +257,7 @@ fn own_patches<'a>(
     };
     if let (Some(number), Some(kept)) = (number, before.as_mut().filter(|kept| is_taken(kept))) {
         kept.choose(number.len(), number.iter().copied())?;
-        // SAFETY: they are kept with the mesh.
+        // SAFETY: the levels are kept together with the mesh.
         c.level = unsafe { Values::at(kept.level.as_ptr()) };
         // SAFETY: as above.
         c.boxes = unsafe { Values::at(kept.boxes.as_ptr()) };
@@ -254,19 +266,21 @@ fn own_patches<'a>(
     Ok(OwnPatches { level: c.level.get(n, "level")?, boxes: c.boxes.get(words, "boxes")?, number })
 }
 
-/// Writes a mesh of patches, and before the first one the attributes of its group. `scda_forest_write_time` with the name of the group begins a
-/// time step; the mesh is written again only when it has changed.
+/// Writes a mesh of patches, and before the first one the attributes of its group. `scda_forest_write_time`
+/// with the name of the group begins a time step; the mesh need only be written again when it has changed.
 ///
-/// Collective; of `m`, what describes the patches of this rank may differ between the ranks. With `number`, all ranks learn all patches,
-/// some 60 bytes for each of them, as codes with such numbers do.
+/// Collective; members of `m` that describe the patches of this rank may differ between the ranks. With
+/// `number`, all ranks receive all patches, about 60 bytes for each; codes with such numbers usually have
+/// them anyway.
 ///
 /// @param [in] f      The file, open for writing.
 /// @param [in] group  The name of the group. NULL: `SCDA_PATCHES_GROUP`.
-/// @param [in,out] m  The mesh. Receives the numbers of all patches and cells.
+/// @param [in,out] m  The mesh. The numbers of all patches and cells are set.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG` for patches outside of the domain, not level by level, or with wrong numbers; `SCDA_ERR_RANGE`; `SCDA_ERR_MEMORY`; and
-/// those of `scda_fwrite_dataset`. That two patches have a cell in common is not noticed; `scda check` notices it.
+/// Errors: `SCDA_ERR_ARG` for patches outside the domain, not ordered by level, or with wrong numbers;
+/// `SCDA_ERR_RANGE`; `SCDA_ERR_MEMORY`; and those of `scda_fwrite_dataset`. Overlapping patches are not
+/// detected here, but by `scda check`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_patches_write_mesh(
     f: *mut scda_fcontext_t,
@@ -297,14 +311,14 @@ pub unsafe extern "C" fn scda_patches_write_mesh(
     on_meshes(f, err, body)
 }
 
-/// A field, and how it lies in the memory of each patch.
+/// A field, and its layout in the memory of each patch.
 struct CType {
     dataset: Dataset,
     components: u64,
     places: Vec<Place>,
 }
 
-/// Where the cells of a patch lie: the first one, and the others.
+/// The memory of a patch's cells.
 struct Place(*mut u8, PatchMemory);
 
 impl Place {
@@ -314,12 +328,12 @@ impl Place {
     }
 
     fn room(&self) -> MemoryMut<'_> {
-        // SAFETY: as above, and no other patch has them.
+        // SAFETY: as above, and no other patch uses them.
         unsafe { MemoryMut::at(self.0, Some(&self.1.strides)) }.shaped(&self.1.shape)
     }
 }
 
-/// Fields, which have memory for the patches of this rank with these numbers.
+/// The fields, with memory for this rank's patches, which have these numbers.
 fn describe(
     mesh: &Patches,
     numbers: &[u64],
@@ -362,7 +376,7 @@ fn describe(
     Ok(all)
 }
 
-/// The mesh of fields, and the numbers of the patches of this rank.
+/// The mesh of the fields, and the numbers of this rank's patches.
 fn of_fields<'a>(m: StructIn<'a, scda_patches_t<'a>>, words: &str) -> Result<(&'a Patches, Vec<u64>)> {
     let c = m.read()?;
     let mesh = &kept(&c).ok_or_else(|| Error::usage(words))?.mesh;
@@ -375,20 +389,21 @@ fn of_fields<'a>(m: StructIn<'a, scda_patches_t<'a>>, words: &str) -> Result<(&'
     Ok((mesh, numbers))
 }
 
-/// Writes fields of the patches, in one call.
+/// Writes fields of the patches in one call.
 ///
-/// Collective; where the memory of the fields lies may differ between the ranks.
+/// Collective; the addresses of the fields may differ between the ranks.
 ///
 /// @param [in] f        The file, open for writing.
 /// @param [in] group    The name of the group. NULL: `SCDA_PATCHES_GROUP`.
-/// @param [in] m        The mesh, the last one that was written to the group: by `scda_patches_write_mesh` on this file, or on the file of an
-///                      earlier job that is appended to.
+/// @param [in] m        The mesh, which must be the last one in the group: written by
+///                      `scda_patches_write_mesh` on this file or, in a file that is appended to, by an
+///                      earlier job.
 /// @param [in] nfields  The number of fields.
 /// @param [in] fields   The fields, each filled first by `scda_patch_field_init`.
 /// @param [out] err     The error code.
 /// @return              `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` if the mesh is not the last one that was written, `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of
-/// `scda_fwrite_datasets`.
+/// Errors: `SCDA_ERR_USAGE` if the mesh is not the last one written; `SCDA_ERR_ARG`; `SCDA_ERR_MEMORY`; and
+/// those of `scda_fwrite_datasets`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_patches_write_fields(
     f: *mut scda_fcontext_t,
@@ -417,11 +432,12 @@ pub unsafe extern "C" fn scda_patches_write_fields(
     on_meshes(f, err, body)
 }
 
-/// Reads a mesh of patches, and gives each rank a share of them: patches that follow one another, of about as many cells on each rank.
-/// `m->n`, `m->level`, `m->boxes` and `m->first` are those of the share. For other shares set `m->n` and `m->number`
-/// before the fields are read, or before the mesh is written to another file.
+/// Reads a mesh of patches, and assigns consecutive patches to each rank, with about the same number of
+/// cells. `m->n`, `m->level`, `m->boxes` and `m->first` are those of this rank's share. For another
+/// distribution, set `m->n` and `m->number` before the fields are read, or before the mesh is written to
+/// another file.
 ///
-/// Collective. All ranks receive all patches, some 60 bytes for each.
+/// Collective. All ranks receive all patches, about 60 bytes for each.
 ///
 /// @param [in] f      The file, open for reading.
 /// @param [in] group  The name of the group. NULL: `SCDA_PATCHES_GROUP`.
@@ -429,8 +445,8 @@ pub unsafe extern "C" fn scda_patches_write_fields(
 /// @param [in,out] m  The mesh, filled by `scda_patches_init`, with any dimension. Release it by `scda_patches_free`, also after an error.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` if the file has no such mesh, or one that is none; `SCDA_ERR_ARG` if there is no such step;
-/// `SCDA_ERR_MEMORY`; and those of `scda_fread_dataset`.
+/// Errors: `SCDA_ERR_FORMAT` if the file has no such mesh, or an invalid one; `SCDA_ERR_ARG` if there is no
+/// such step; `SCDA_ERR_MEMORY`; and those of `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_patches_read_mesh(
     f: *mut scda_fcontext_t,
@@ -454,7 +470,7 @@ pub unsafe extern "C" fn scda_patches_read_mesh(
             dimension: int(kept.mesh.frame.dimension),
             levels: int(kept.mesh.frame.levels()),
             n: to_usize(kept.mesh.n),
-            // SAFETY: they are kept with the mesh.
+            // SAFETY: the levels are kept together with the mesh.
             level: unsafe { Values::at(kept.level.as_ptr()) },
             // SAFETY: as above.
             boxes: unsafe { Values::at(kept.boxes.as_ptr()) },
@@ -467,17 +483,19 @@ pub unsafe extern "C" fn scda_patches_read_mesh(
     on_reader(f, err, body)
 }
 
-/// Reads fields of the patches of this rank into its memory. Ghost cells, and what lies between the values of a field, stay as they
-/// are.
+/// Reads fields of this rank's patches into its memory. Ghost cells, and bytes between the values of a field,
+/// are not changed.
 ///
-/// Collective; where the memory of the fields lies may differ between the ranks. Ranks may want any patches, also the same ones.
+/// Collective; the addresses of the fields may differ between the ranks. Ranks may read any patches,
+/// including the same ones.
 ///
 /// @param [in] f        The file, open for reading.
 /// @param [in] group    The name of the group. NULL: `SCDA_PATCHES_GROUP`.
-/// @param [in] step     The time step, as of `scda_patches_read_mesh`.
+/// @param [in] step     The time step, as for `scda_patches_read_mesh`.
 /// @param [in] m        The mesh of this step.
 /// @param [in] nfields  The number of fields.
-/// @param [in] fields   The fields, with memory for those of the patches of this rank. Of `dataset`, name and type are used.
+/// @param [in] fields   The fields, with memory for this rank's patches. Of `dataset`, only name and type are
+///                      used.
 /// @param [out] err     The error code.
 /// @return              `f`, or NULL on error.
 /// Errors: `SCDA_ERR_FORMAT` if the step has no such field, or one of another type, shape or mesh; `SCDA_ERR_USAGE` if the mesh was not
