@@ -1,4 +1,4 @@
-//! C pointers whose types say what they point to. The caller of an exported function guarantees that each
+//! Types for C pointers that say what they point to. The caller of an exported function guarantees that each
 //! pointer is what its type says, so reading or writing through it needs no further justification.
 //!
 //! To cbindgen, each is the pointer that it holds: `POINTERS` in `tests/header/lib.rs`.
@@ -20,16 +20,16 @@ use std::ptr::null;
 pub struct Text<'a>(*const c_char, PhantomData<&'a CStr>);
 
 impl<'a> Text<'a> {
-    /// None.
+    /// No string.
     pub const NULL: Self = Self(null(), PhantomData);
 
     /// # Safety
-    /// There is a C string for the lifetime, unless it is NULL.
+    /// There is a C string for the lifetime, unless the pointer is NULL.
     pub unsafe fn at(pointer: *const c_char) -> Self {
         Self(pointer, PhantomData)
     }
 
-    /// The C string that is in the room where another one goes.
+    /// The C string in a buffer that is to receive another one.
     pub fn in_room(room: &'a Room<'_, c_char>) -> Self {
         Self(room.before(), PhantomData)
     }
@@ -45,12 +45,12 @@ impl<'a> Text<'a> {
         (!self.is_null()).then(|| unsafe { CStr::from_ptr(self.0) })
     }
 
-    /// The C string, an error for NULL.
+    /// The C string; NULL is an error.
     pub fn get(self, name: &str) -> Result<&'a CStr> {
         self.optional().ok_or_else(|| Error::argument(format!("{name} is NULL")))
     }
 
-    /// As [`Self::get`], if it is UTF-8.
+    /// Like [`Self::get`], if it is UTF-8.
     pub fn utf8(self, name: &str) -> Result<&'a str> {
         utf8(self.get(name)?.to_bytes(), name)
     }
@@ -65,7 +65,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A user string to write: of as many bytes as the `len` beside it says, or a C string if that is NULL; or NULL.
+/// A user string to be written: of the length in the argument `len`, or a C string if that is NULL; or NULL.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct UserText<'a>(*const c_char, PhantomData<&'a [u8]>);
@@ -76,13 +76,13 @@ impl<'a> UserText<'a> {
         self.0.is_null()
     }
 
-    /// Its bytes. `len` is what was passed beside it.
+    /// Its bytes. `len` is the argument of the call.
     pub fn bytes(self, len: Option<&usize>) -> Result<&'a [u8]> {
         let n = match len {
             Some(&n) if n > USER_STRING_BYTES => return Err(too_long(&n.to_string())),
             Some(&n) => n,
             None if self.is_null() => return Err(Error::argument("user string is NULL")),
-            // SAFETY: a C string; no more of it is read than the longest user string has.
+            // SAFETY: a C string; at most the length of the longest user string is read.
             None => match unsafe { libc::strnlen(self.0, USER_STRING_BYTES + 1) } {
                 n if n > USER_STRING_BYTES => return Err(too_long("more")),
                 n => n,
@@ -98,12 +98,12 @@ fn too_long(found: &str) -> Error {
     Error::argument(format!("user string: found {found} bytes, expected at most {USER_STRING_BYTES}"))
 }
 
-/// Room for the longest user string and a NUL, or NULL.
+/// A buffer for the longest user string and a NUL, or NULL.
 #[repr(transparent)]
 pub struct UserTextOut<'a>(Room<'a, c_char>);
 
 impl<'a> UserTextOut<'a> {
-    /// The user string to write that it is instead, where a mode of the function says so.
+    /// The user string to be written that it is instead in some modes of the function.
     pub fn given(self) -> UserText<'a> {
         UserText(self.0.pointer(), PhantomData)
     }
@@ -113,14 +113,14 @@ impl<'a> UserTextOut<'a> {
         self.0.is_null()
     }
 
-    /// Hands out a user string that was read, with a NUL after it, and its length.
+    /// Returns a user string that was read, with a NUL, and its length to C.
     pub fn put(self, user: &[u8], len: Option<&mut MaybeUninit<usize>>) {
         self.0.put_text(user, USER_STRING_BYTES + 1);
         put(len, user.len());
     }
 }
 
-/// One number for each rank of the file that the function gets, or the numbers of a partition; or NULL.
+/// A number for each rank of the file, or the numbers of a partition; or NULL.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct PerRank<'a>(*const u64, PhantomData<&'a [u64]>);
@@ -132,7 +132,8 @@ impl<'a> PerRank<'a> {
         // SAFETY: every file has a rank.
         let known = unsafe { slice(self.0, 1, "Nq") }.map(is_known)?;
         let words = if known { KNOWN_WORDS } else { ranks };
-        // SAFETY: there is a number for each rank, or those of a partition, of which this is the first.
+        // SAFETY: there is a number for each rank, or there are those of a partition, of which this is the
+        // first.
         unsafe { slice(self.0, words as u64, "Nq") }
     }
 

@@ -1,4 +1,4 @@
-//! Reading some elements of a section on each rank.
+//! Reads some elements of a section on each rank.
 
 use super::context::{on_reader, scda_fcontext_t};
 use super::memory::{Room, Values};
@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// The elements from `first` on.
+/// The range of elements from `first` on.
 fn range(first: u64, count: u64) -> Result<Range<u64>> {
     let end = first.checked_add(count).ok_or_else(|| no_range(first, count))?;
     Ok(first..end)
@@ -20,12 +20,12 @@ fn no_range(first: u64, count: u64) -> Error {
     Error::range(format!("first, count: the sum of {first} and {count} exceeds 64 bits"))
 }
 
-/// Reads some bytes of a block on each rank: any, also those that another rank reads, or none.
+/// Reads some bytes of a block on each rank. Ranks may read any bytes, including the same ones, or none.
 ///
-/// More ranges of the same section may follow, or `scda_fread_block_data`. The next call of
+/// Further ranges of the same section may follow, or `scda_fread_block_data`. The next call of
 /// `scda_fread_section_header` or `scda_fseek` leaves the section.
 ///
-/// A compressed block is decompressed as a whole for each range.
+/// A compressed block is decompressed completely for each range.
 ///
 /// Collective; all arguments may differ between the ranks.
 ///
@@ -53,16 +53,17 @@ pub unsafe extern "C" fn scda_fread_block_range(
     on_reader(f, err, body)
 }
 
-/// Reads some elements of an array on each rank: any, also those that another rank reads, or none.
+/// Reads some elements of an array on each rank. Ranks may read any elements, including the same ones, or
+/// none.
 ///
-/// More ranges of the same section may follow, or `scda_fread_array_data`. The next call of
+/// Further ranges of the same section may follow, or `scda_fread_array_data`. The next call of
 /// `scda_fread_section_header` or `scda_fseek` leaves the section.
 ///
-/// Where an element of a compressed array begins is known from the sizes of those before it. A seal has the
-/// offset of each 4096th element, and sizes are read from there on; without a seal, from the first element
-/// on, or from the end of the last range that this rank read if that lies before.
+/// The offset of an element of a compressed array follows from the sizes of those before it. A seal has the
+/// offset of each 4096th element, from which sizes are read; without a seal, they are read from the first
+/// element on, or from the end of this rank's last range if that is nearer.
 ///
-/// Collective; all arguments but `E` may differ between the ranks.
+/// Collective; all arguments except `E` may differ between the ranks.
 ///
 /// @param [in] f         The file, open for reading, after the header of a section 'A'.
 /// @param [out] dbytes   Room for the elements, or NULL.
@@ -96,11 +97,11 @@ pub unsafe extern "C" fn scda_fread_array_range(
     on_reader(f, err, body)
 }
 
-/// Reads the sizes of some elements of a varray on each rank: any, also those that another rank reads, or
-/// none.
+/// Reads the sizes of some elements of a varray on each rank. Ranks may read any of them, including the same
+/// ones, or none.
 ///
-/// More ranges of the same section may follow, or `scda_fread_varray_sizes` if the data were not read. The
-/// next call of `scda_fread_section_header` or `scda_fseek` leaves the section.
+/// Further ranges of the same section may follow, or `scda_fread_varray_sizes` if no data were read. The next
+/// call of `scda_fread_section_header` or `scda_fseek` leaves the section.
 ///
 /// Collective; all arguments may differ between the ranks.
 ///
@@ -128,12 +129,11 @@ pub unsafe extern "C" fn scda_fread_varray_sizes_range(
     on_reader(f, err, body)
 }
 
-/// Reads some elements of a varray on each rank: any, also those that another rank reads, or none. Their
-/// sizes must be known, for instance from `scda_fread_varray_sizes_range`.
+/// Reads some elements of a varray on each rank. Ranks may read any elements, including the same ones, or
+/// none. Their sizes must be known, for instance from `scda_fread_varray_sizes_range`.
 ///
-/// More ranges of the same section may follow. The next call of `scda_fread_section_header` or `scda_fseek`
-/// leaves the section. Where an element begins is found as by `scda_fread_array_range` in a compressed
-/// array.
+/// Further ranges of the same section may follow. The next call of `scda_fread_section_header` or
+/// `scda_fseek` leaves the section. Offsets are found as in a compressed array by `scda_fread_array_range`.
 ///
 /// Collective; all arguments may differ between the ranks.
 ///

@@ -1,4 +1,4 @@
-//! Reading datasets and the attributes of groups.
+//! Reads datasets and the attributes of groups.
 
 use super::arguments::Arguments;
 use super::boxes::{BoxLists, CBoxes, PackedBoxes, scda_box_t};
@@ -16,10 +16,11 @@ use scda_format::dataset::Dataset;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 
-/// Where C takes a dataset.
+/// C's struct for a dataset, if it wants one.
 type Receiver<'a, 'd> = Option<StructInOut<'a, scda_dataset_t<'d>>>;
 
-/// Where a dataset can be given to: nowhere if nobody wants it. Memory of the wrong size is an error of this rank.
+/// Prepares C's struct for a dataset; `None` if C passes NULL. A struct of the wrong size is an error of this
+/// rank.
 fn receiver<'a, 'd>(reader: &mut Reader, d: StructInOut<'a, scda_dataset_t<'d>>) -> Receiver<'a, 'd> {
     if d.given().is_null() {
         return None;
@@ -27,7 +28,7 @@ fn receiver<'a, 'd>(reader: &mut Reader, d: StructInOut<'a, scda_dataset_t<'d>>)
     d.given().size().map_err(|error| reader.refuse(error)).ok().map(|_| d)
 }
 
-/// Gives attributes to C.
+/// Returns attributes to C.
 fn give_attributes(
     given: &mut ReturnedValues,
     text: &str,
@@ -37,12 +38,12 @@ fn give_attributes(
     put(attributes, text);
 }
 
-/// The record that a name means if no number says otherwise: a program that restarts wants the last one.
+/// The record of a name that is used by default: a program that restarts wants the last one.
 pub const SCDA_LAST: i64 = -1;
 
-/// Finds a dataset by its name, and tells what it is. `scda_fread_dataset` and others take the struct `d`, or a copy of it, and read any
-/// boxes. Any number of datasets may be read in any order; none of these calls changes the position of the file, and nothing has to be
-/// closed.
+/// Finds a dataset by its name, and returns its description. `scda_fread_dataset` and others take the struct
+/// `d`, or a copy of it, and read any boxes. Any number of datasets may be read in any order; none of these
+/// calls changes the position of the file, and nothing needs to be closed.
 ///
 /// The section of its data is found as by `scda_ffind`.
 ///
@@ -50,16 +51,17 @@ pub const SCDA_LAST: i64 = -1;
 ///
 /// @param [in] f       The file, open for reading. Its position does not change.
 /// @param [in] name    The name, a C string.
-/// @param [in] record  Which of the datasets of this name: `SCDA_LAST` is the last, -2 the one before it; 0 is the first in the file, 1 the
-///                     next.
+/// @param [in] record  Which of the datasets of this name: `SCDA_LAST` is the last, -2 the one before it; 0
+///                     is the first in the file, 1 the next.
 /// @param [out] found  1 if there is such a dataset, otherwise 0. May be NULL.
 /// @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset; not written if there is none.
 ///                     What it points to belongs to the file. May be NULL.
 /// @param [out] err    The error code: 0 also if there is no such dataset.
 /// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` also if the section of this user string is no dataset, and with `SCDA_ERR_RANGE` for metadata that
-/// are not those of a dataset, or do not fit the section after them; `SCDA_ERR_UNSUPPORTED` for a type of items that is none of these;
-/// `SCDA_ERR_ARG`; those of `scda_ffind` and of `scda_fread_section_header`.
+/// Errors: `SCDA_ERR_FORMAT` also if the section of this user string is not a dataset; this and
+/// `SCDA_ERR_RANGE` for metadata that are invalid or do not fit the section after them;
+/// `SCDA_ERR_UNSUPPORTED` for an unknown item type; `SCDA_ERR_ARG`; those of `scda_ffind` and
+/// `scda_fread_section_header`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_ffind_dataset(
     f: *mut scda_fcontext_t,
@@ -77,7 +79,7 @@ pub unsafe extern "C" fn scda_ffind_dataset(
     with(f, err, body)
 }
 
-/// Finds a record of a dataset, and hands it out.
+/// Finds a record of a dataset, and returns it to C.
 pub(super) fn find_in(
     reader: &mut Reader,
     given: &mut ReturnedValues,
@@ -99,7 +101,7 @@ pub(super) fn find_in(
     Ok(())
 }
 
-/// The dataset of this struct, in which [`scda_ffind_dataset`] has put it.
+/// The dataset of this struct, which [`scda_ffind_dataset`] has filled.
 pub(super) fn open(
     reader: &mut Reader,
     given: &mut ReturnedValues,
@@ -118,7 +120,7 @@ pub(super) fn open(
         },
     };
     given.datasets.keep(dataset.clone());
-    // So the caller has room for what is read, also if rows were added meanwhile.
+    // The caller's memory must fit, even if rows were added meanwhile.
     let found = without_pointers(&dataset);
     if (c.r#type, c.item_bytes, c.ndims, c.shape)
         == (found.r#type, found.item_bytes, found.ndims, found.shape)
@@ -128,29 +130,28 @@ pub(super) fn open(
     Err(reader.fail(none("another type or shape")))
 }
 
-/// Reads any boxes of a dataset on each rank: also those that another rank reads, boxes that
-/// overlap, or none.
+/// Reads any boxes of a dataset on each rank: boxes that other ranks read, boxes that overlap, or none.
 ///
-/// Each rank reads and decompresses the chunks that its boxes touch, each one once. If several ranks of a node want
-/// a chunk, one of them decompresses it for all, unless the chunk has more than 1 MiB or the dataset less.
+/// Each rank reads and decompresses the chunks that its boxes touch, each once. A chunk that several ranks of
+/// a node want is decompressed by one of them for all, unless it has more than 1 MiB or the dataset has less.
 ///
-/// Collective; all arguments but the dataset may differ between the ranks.
+/// Collective; all arguments except the dataset may differ between the ranks.
 ///
 /// @param [in] f        The file, open for reading. Its position does not change.
-/// @param [in] d        The dataset, as `scda_ffind_dataset` has found it; not changed. The same on all ranks.
+/// @param [in] d        The dataset, as found by `scda_ffind_dataset`; not changed. The same on all ranks.
 /// @param [out] data    Room for the items of this rank: one box after the other, each in C order (the last
 ///                      index varies fastest), in the machine's byte order. May be NULL if there are none.
 /// @param [in] nboxes   The number of boxes of this rank; 0 reads nothing.
 /// @param [in] start    The first index of each box in each dimension: `ndims` numbers for the first box,
 ///                      then for the next one. May be NULL if there are none.
-/// @param [in] count    The number of indices of each box in each dimension, likewise; 0 is allowed. With 1 box,
-///                      NULL for both `start` and `count` stands for all of the array.
+/// @param [in] count    The number of indices of each box in each dimension, likewise; 0 is allowed. With 1
+///                      box, NULL for both `start` and `count` means the whole array.
 /// @param [out] err     The error code.
 /// @return              `f`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG` for a struct that has no dataset of this file and for boxes outside of the array,
-/// `SCDA_ERR_UNSUPPORTED` if `unsupported` in the dataset says why, `SCDA_ERR_DECODE` for a damaged chunk,
-/// `SCDA_ERR_FORMAT`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_MEMORY`, and those of the
-/// file system.
+/// Errors: `SCDA_ERR_ARG` for a struct without a dataset of this file, and for boxes outside the array;
+/// `SCDA_ERR_UNSUPPORTED` for the reason in `unsupported` of the dataset; `SCDA_ERR_DECODE` for a damaged
+/// chunk; `SCDA_ERR_FORMAT`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_MEMORY`, and
+/// those of the file system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_dataset(
     f: *mut scda_fcontext_t,
@@ -171,16 +172,16 @@ pub unsafe extern "C" fn scda_fread_dataset(
     with(f, err, body)
 }
 
-/// As `scda_fread_dataset`, to anywhere in memory (`scda_box_t`): a block with ghost layers, one of several interleaved variables, a member
-/// of a struct.
+/// Like `scda_fread_dataset`, to anywhere in memory (`scda_box_t`): for example, a block with ghost layers,
+/// one of several interleaved variables, or a member of a struct.
 ///
-/// Collective; all arguments but the dataset may differ between the ranks.
+/// Collective; all arguments except the dataset may differ between the ranks.
 ///
 /// @param [in] f        The file, open for reading. Its position does not change.
-/// @param [in] d        The dataset, as `scda_ffind_dataset` has found it; not changed. The same on all ranks.
+/// @param [in] d        The dataset, as found by `scda_ffind_dataset`; not changed. The same on all ranks.
 /// @param [in] nboxes   The number of boxes of this rank; 0 reads nothing.
-/// @param [in] boxes    The boxes, each filled first by `scda_box_init`. Where their `data` and `stride` say, their items are written; no two
-///                      of them may overlap. May be NULL if there are none.
+/// @param [in] boxes    The boxes, each filled first by `scda_box_init`. Items are written where `data` and
+///                      `stride` say; no two boxes may overlap in memory. May be NULL if there are none.
 /// @param [out] err     The error code.
 /// @return              `f`, or NULL on error.
 /// Errors: those of `scda_fread_dataset`.
@@ -202,27 +203,30 @@ pub unsafe extern "C" fn scda_fread_boxes(
     with(f, err, body)
 }
 
-/// Finds datasets by their names and reads boxes of each, in one call, to anywhere in memory (`scda_box_t`). It does the same as
-/// `scda_ffind_dataset` and `scda_fread_boxes` for each of them, in this order. The chunks of all these
-/// datasets are read as those of one: where several ranks of a node want the same chunks, and each dataset has few of them,
-/// all ranks decompress.
+/// Finds datasets by their names and reads boxes of each, in one call, to anywhere in memory (`scda_box_t`),
+/// like `scda_ffind_dataset` and `scda_fread_boxes` for each of them in this order. The ranks of a node
+/// divide the chunks of all datasets among them as if they were those of one dataset, so that all ranks
+/// decompress even if each dataset has few chunks.
 ///
-/// Collective; all arguments but `n`, the names in `d`, and `record` may differ between the ranks.
+/// Collective; all arguments except `n`, the names in `d`, and `record` may differ between the ranks.
 ///
 /// @param [in] f       The file, open for reading. Its position does not change.
 /// @param [in] n       The number of datasets; 0 reads nothing.
-/// @param [in] d       The datasets: `n` structs, one after the other, each filled first by `scda_dataset_init`. The
-///                     name says which one is read; `type`, `item_bytes`, `unit`, `members` (as for writing), `ndims` and
-///                     `shape` must be those of the dataset in the file, so that there is room for its items. What else they say is
-///                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed. May be NULL if there are none.
-/// @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the last one of each.
-/// @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
-/// @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by `scda_box_init`. Where
-///                     their `data` and `stride` say, their items are written; no two of them may overlap. May be NULL if there are none.
+/// @param [in] d       The datasets: `n` consecutive structs, each filled first by `scda_dataset_init`. The
+///                     name determines which one is read; `type`, `item_bytes`, `unit`, `members` (as for
+///                     writing), `ndims` and `shape` must be those of the dataset in the file, so that its
+///                     items fit the memory. Other members are not compared. Structs filled by
+///                     `scda_ffind_dataset` are suitable. Not changed. May be NULL if there are none.
+/// @param [in] record  For each dataset, which one of its name, as for `scda_ffind_dataset`. NULL: the last
+///                     one of each.
+/// @param [in] nboxes  For each dataset, the number of boxes of this rank. NULL: 1 each.
+/// @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by
+///                     `scda_box_init`. Items are written where `data` and `stride` say; no two boxes may
+///                     overlap in memory. May be NULL if there are none.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG` for a dataset that the file does not have, or that has another type or shape there; those
-/// of `scda_ffind_dataset` and of `scda_fread_dataset`.
+/// Errors: `SCDA_ERR_ARG` for a dataset that the file does not have, or that has another type or shape in the
+/// file; those of `scda_ffind_dataset` and of `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_datasets(
     f: *mut scda_fcontext_t,
@@ -274,20 +278,20 @@ fn none_found(dataset: &Dataset, record: i64) -> Error {
     Error::argument(format!("dataset \"{}\": there is none {none}", dataset.name))
 }
 
-/// Finds the attributes of a group: those that were written last.
+/// Finds the attributes of a group, as they were last written.
 ///
 /// Collective. All ranks receive the same values.
 ///
 /// @param [in] f            The file, open for reading. Its position does not change.
 /// @param [in] path         The path of the group, as `scda_fwrite_group` takes it.
 /// @param [out] found       1 if the group has attributes, otherwise 0. May be NULL.
-/// @param [out] attributes  A JSON object without white space between its parts, a C string that belongs to the
-///                          file. It is valid until the next call of a function that sets attributes or a dataset, or until the file is
-///                          closed. Not written if there is none. May be NULL.
+/// @param [out] attributes  A JSON object without white space between its parts, a C string that belongs to
+///                          the file. It is valid until the next call of a function that sets attributes or a
+///                          dataset, or until the file is closed. Not written if there is none. May be NULL.
 /// @param [out] err         The error code: 0 also if the group has no attributes.
 /// @return                  `f`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG` for a path that no group can have, `SCDA_ERR_FORMAT` for what is no group, and those of `scda_ffind` and of
-/// `scda_fread_section_header`.
+/// Errors: `SCDA_ERR_ARG` for a path that no group can have, `SCDA_ERR_FORMAT` for something that is not a
+/// group, and those of `scda_ffind` and `scda_fread_section_header`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_ffind_group(
     f: *mut scda_fcontext_t,

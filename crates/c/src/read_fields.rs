@@ -1,4 +1,4 @@
-//! Fields of a restart file that another version of the program may have written.
+//! Reads fields of a restart file that another version of the program may have written.
 
 use super::arguments::Arguments;
 use super::context::{on_reader, scda_fcontext_t};
@@ -11,38 +11,41 @@ use scda_format::layout::product;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
-/// What `scda_fread_field` says: the file has the field.
+/// A result of `scda_fread_field`: the file has the field.
 pub const SCDA_FIELD_FOUND: c_int = 1;
-/// The file has it by its old name.
+/// Also: the file has it by its old name.
 pub const SCDA_FIELD_RENAMED: c_int = 2;
-/// Its items have another type in the file, and were converted.
+/// Also: its items have another type in the file, and were converted.
 pub const SCDA_FIELD_CONVERTED: c_int = 4;
-/// Its elements have another number of components in the file: those that both have were read.
+/// Also: its elements have another number of components in the file; those that both have were read.
 pub const SCDA_FIELD_COMPONENTS: c_int = 8;
 
-/// Reads a field that is distributed over the ranks along its first dimension, as `scda_fwrite_field` and others write it, of a file that
-/// another version of the program may have written: by a new or an old name, of any type of numbers, with any number of components. What
-/// the file lacks keeps its value in `data`; so put the defaults there before.
+/// Reads a field that is distributed over the ranks along its first dimension, as written by
+/// `scda_fwrite_field` and others, from a file that another version of the program may have written: by a new
+/// or an old name, with any number type, and with any number of components. Values that the file does not
+/// have are not changed in `data`, so store the defaults there before.
 ///
-/// The ranks have consecutive rows, in their order, and together all of them.
+/// The ranks have consecutive rows, in their order, and together all rows.
 ///
 /// Collective; `data` and `count` may differ between the ranks.
 ///
 /// @param [in] f           The file, open for reading. Its position does not change.
 /// @param [in] name        The name of the dataset, a C string.
-/// @param [in] old_name    The name that is looked for if there is none of this name. NULL: no other.
-/// @param [in] record      Which record, as for `scda_ffind_dataset`; `SCDA_LAST` is the last.
+/// @param [in] old_name    The name to look for if there is no dataset with the other name. NULL: none.
+/// @param [in] record      The record, as for `scda_ffind_dataset`; `SCDA_LAST` is the last.
 /// @param [in] type        The type of the items in memory: a number or `SCDA_TYPE_BOOL`. Numbers of another type in the file are converted.
-/// @param [in,out] data    `components` items for each of the elements of this rank. May be NULL if there are none.
+/// @param [in,out] data    `components` items for each element of this rank. May be NULL if there are none.
 /// @param [in] count       The number of elements on this rank.
-/// @param [in] components  The number of items of each element in memory, at least 1. Of a dataset of more than two dimensions, the product of
-///                         all but the first.
-/// @param [out] found      0 if the file has neither name; otherwise `SCDA_FIELD_FOUND`, plus what differs: `SCDA_FIELD_RENAMED`,
-///                         `SCDA_FIELD_CONVERTED`, `SCDA_FIELD_COMPONENTS`. The same on all ranks. May be NULL.
+/// @param [in] components  The number of items of each element in memory, at least 1. For a dataset of more
+///                         than two dimensions, the product of all but the first.
+/// @param [out] found      0 if the file has neither name; otherwise `SCDA_FIELD_FOUND`, plus what differs:
+///                         `SCDA_FIELD_RENAMED`, `SCDA_FIELD_CONVERTED`, `SCDA_FIELD_COMPONENTS`. The same on
+///                         all ranks. May be NULL.
 /// @param [out] err        The error code: 0 also if there is no such dataset.
 /// @return                 `f`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG` if the dataset has another number of elements than all ranks together, or more than two dimensions and other
-/// components; `SCDA_ERR_RANGE` for a number that `type` does not have; those of `scda_ffind_dataset` and `scda_fread_boxes`.
+/// Errors: `SCDA_ERR_ARG` if the ranks together have another number of elements than the dataset, or if a
+/// dataset of more than two dimensions has other components; `SCDA_ERR_RANGE` for a number that does not fit
+/// `type`; those of `scda_ffind_dataset` and `scda_fread_boxes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_field(
     f: *mut scda_fcontext_t,

@@ -5,14 +5,14 @@ use super::context::{BEGUN, Context, forget_begun, look, run, run_close, scda_fc
 use scda::bindings::{BindingCalls, Pending, ReaderCalls, WriterCalls};
 use std::ptr::without_provenance_mut;
 
-/// Something was begun on this file.
+/// Records that a commit or close has begun on this file.
 pub fn note(f: *mut scda_fcontext_t) {
     forget_begun(f);
     BEGUN.with(|files| files.push(f.addr()));
     scda_ranks::mpi::at_finalize(complete_all);
 }
 
-/// The file on which something was begun, if there is only one.
+/// The file with a commit or close that has begun, if there is only one.
 pub fn only() -> Option<*mut scda_fcontext_t> {
     let all = BEGUN.with(|files| files.clone());
     let mut pending =
@@ -21,7 +21,7 @@ pub fn only() -> Option<*mut scda_fcontext_t> {
     pending.next().is_none().then_some(first)
 }
 
-/// What was begun on a file and not completed, and this rank.
+/// What has begun on a file and not completed, and this rank.
 fn state_of(f: *mut scda_fcontext_t) -> (Pending, usize) {
     let state = look(f, |context| {
         let pending = match context {
@@ -38,7 +38,7 @@ fn complete_all() {
     all.into_iter().for_each(|file| complete(without_provenance_mut(file)));
 }
 
-/// Completes what was begun on a file, unless a later call has. Rank 0 complains.
+/// Completes what has begun on a file, unless a later call has done so. Rank 0 prints a warning.
 fn complete(f: *mut scda_fcontext_t) {
     let (pending, rank) = state_of(f);
     let completed = match pending {

@@ -1,5 +1,5 @@
-//! Values owned by a file to which C holds pointers or numbers: what a dataset points to, attributes, and
-//! sets of streams.
+//! Values that belong to a file, and for which C has pointers or numbers: those in the description of a
+//! dataset, attributes, and sets of streams.
 
 use super::dataset::{fill_words, scda_dataset_t, without_pointers};
 use super::memory::Values;
@@ -13,22 +13,23 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
 use std::ptr::null;
 
-/// The pointers to the names of dimensions, as C takes them.
+/// The pointers to the names of dimensions, in C's representation.
 #[derive(Default)]
 struct DimensionNames(Vec<*const c_char>);
 
-// SAFETY: they point to strings that are kept beside them, and nobody changes these.
+// SAFETY: the pointers refer to strings that are kept with them and never change.
 unsafe impl Send for DimensionNames {}
 
-/// The datasets that were found or read last: those that a program reads in turns are found once.
+/// The datasets that were found or read last, so that those that a program reads in turns are found only
+/// once.
 #[derive(Default)]
 pub struct RecentDatasets(Vec<DatasetHandle>);
 
-/// How many of them are kept.
+/// The number of datasets to keep.
 const MOST_RECENT: usize = 64;
 
 impl RecentDatasets {
-    /// Keeps a dataset; the number by which C knows it.
+    /// Keeps a dataset, and returns its number for C.
     pub fn keep(&mut self, dataset: DatasetHandle) -> u64 {
         let number = dataset.metadata_section().offset;
         self.0.retain(|other| other.metadata_section().offset != number);
@@ -39,14 +40,14 @@ impl RecentDatasets {
         number
     }
 
-    /// The dataset with this number, if it is kept.
+    /// Removes and returns the dataset with this number, if it is kept.
     pub fn take(&mut self, number: u64) -> Option<DatasetHandle> {
         let place = self.0.iter().position(|dataset| dataset.metadata_section().offset == number)?;
         Some(self.0.remove(place))
     }
 }
 
-/// What was given last, and the types of all datasets that were given.
+/// The values returned last, and the types of all datasets that were returned.
 #[derive(Default)]
 pub struct ReturnedValues {
     pub datasets: RecentDatasets,
@@ -56,20 +57,20 @@ pub struct ReturnedValues {
     fill_value: Vec<u64>,
     names: Vec<Option<CString>>,
     pointers: DimensionNames,
-    /// The items of variable length that were read last.
+    /// The items of variable length that were last read.
     pub texts: Option<Texts>,
-    /// The sets of streams that were found, by the numbers that C has of them.
+    /// The sets of streams that were found, by their numbers for C.
     streams: BTreeMap<u64, FoundStreams>,
 }
 
-/// A set of streams, and of it the stream that was read last.
+/// A set of streams, and the stream of it that was last read.
 struct FoundStreams {
     set: Streams,
     stream: Option<(u64, Stream)>,
 }
 
 impl ReturnedValues {
-    /// Keeps a set of streams; the number by which C knows it.
+    /// Keeps a set of streams, and returns its number for C.
     pub fn keep_streams(&mut self, set: Streams) -> u64 {
         let number = set.number();
         self.streams.insert(number, FoundStreams { set, stream: None });
@@ -91,7 +92,7 @@ impl ReturnedValues {
         Ok(&found.stream.insert((task, stream)).1)
     }
 
-    /// The dataset as C has it, which points to what is kept here.
+    /// The dataset in C's representation, which points to values kept here.
     pub fn dataset(&mut self, dataset: &Dataset) -> scda_dataset_t<'static> {
         self.attributes = c_string(&dataset.attributes);
         self.unsupported = dataset.unsupported.as_deref().map(c_string);
@@ -100,21 +101,21 @@ impl ReturnedValues {
         self.pointers = DimensionNames(self.names.iter().map(pointer).collect());
         let mut c = without_pointers(dataset);
         if !self.names.is_empty() {
-            // SAFETY: they are kept here.
+            // SAFETY: the pointers are kept here.
             c.dimension_names = unsafe { Values::at(self.pointers.0.as_ptr()) };
         }
-        // SAFETY: it is kept here.
+        // SAFETY: the fill value is kept here.
         c.fill_value = unsafe { Values::at(self.fill_value.as_ptr().cast()) };
-        // SAFETY: they are kept here.
+        // SAFETY: the attributes are kept here.
         c.attributes = unsafe { Text::at(self.attributes.as_ptr()) };
-        // SAFETY: it is kept here, or NULL.
+        // SAFETY: the string is kept here, or NULL.
         c.unsupported = unsafe { Text::at(pointer(&self.unsupported)) };
         let described = self.types.describe(dataset.data_type);
         (c.unit, c.members) = (described.unit, described.members);
         c
     }
 
-    /// Attributes, as C has them.
+    /// Attributes in C's representation.
     pub fn attributes(&mut self, text: &str) -> *const c_char {
         let (streams, texts) = (std::mem::take(&mut self.streams), self.texts.take());
         let (types, datasets) = (std::mem::take(&mut self.types), std::mem::take(&mut self.datasets));
@@ -133,7 +134,7 @@ fn pointer(text: &Option<CString>) -> *const c_char {
     text.as_ref().map_or(null(), |text| text.as_ptr())
 }
 
-/// What C sees of a text: all before a NUL.
+/// The part of a text that C sees: everything before a NUL.
 fn c_string(text: &str) -> CString {
     CString::new(text.split('\0').next().unwrap_or_default()).unwrap_or_default()
 }
@@ -161,7 +162,7 @@ mod tests {
         assert_eq!(c.item_bytes, 0);
         assert_eq!(of_c(&c).unwrap().dataset, names);
 
-        // U+0000, which JSON can have, ends a string of C.
+        // U+0000, which JSON allows, ends a C string.
         dataset.dimension_names = vec![Some("y\0z".into()), Some(String::new())];
         let c = given.dataset(&dataset);
         dataset.dimension_names[0] = Some("y".into());

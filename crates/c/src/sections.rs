@@ -1,4 +1,4 @@
-//! Sections by number and by user string.
+//! Finds sections by number and by user string.
 
 use super::arguments::Arguments;
 use super::context::{on_reader, scda_fcontext_t};
@@ -10,8 +10,8 @@ use std::mem::MaybeUninit;
 
 /// The number of sections in the file. A compressed section counts once, and seals do not count.
 ///
-/// If a seal ends the file, it has the number. Otherwise the headers of all sections are read, once while
-/// the file is open.
+/// If the file ends with a seal, the seal has the number. Otherwise the headers of all sections are read,
+/// once while the file is open.
 ///
 /// Collective. All ranks receive the same value.
 ///
@@ -19,8 +19,8 @@ use std::mem::MaybeUninit;
 /// @param [out] N    The number of sections. May be NULL.
 /// @param [out] err  The error code.
 /// @return           `f`, or NULL on error.
-/// Errors: `SCDA_ERR_CHECKSUM`; without a seal those of `scda_fread_section_header` and of reading the
-/// sizes of elements; and those of the file system.
+/// Errors: `SCDA_ERR_CHECKSUM`; without a seal, those of `scda_fread_section_header` and of reading the sizes
+/// of elements; and those of the file system.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fsections(
@@ -36,11 +36,11 @@ pub unsafe extern "C" fn scda_fsections(
     on_reader(f, err, body)
 }
 
-/// Goes to a section by its number: `scda_fread_section_header` reads its header next. Data of the current
-/// section that were not read are skipped.
+/// Moves to the section with this number: `scda_fread_section_header` reads its header next. Data of the
+/// current section that were not read are skipped.
 ///
-/// If a seal ends the file, a few reads lead to any section. Otherwise the headers before it are read, once
-/// while the file is open.
+/// If the file ends with a seal, this takes a few reads. Otherwise the headers before the section are read,
+/// once while the file is open.
 ///
 /// Collective.
 ///
@@ -59,9 +59,9 @@ pub unsafe extern "C" fn scda_fseek(
     on_reader(f, err, |reader| reader.seek_section(section))
 }
 
-/// Finds a section by its user string. `scda_fseek` goes there.
+/// Finds a section by its user string, for `scda_fseek`.
 ///
-/// If seals end the file, it is found in their tables, those of short ones read once while the file is
+/// If the file ends with seals, their tables locate the section; short tables are read once while the file is
 /// open. Otherwise the headers of all sections are read, once while the file is open.
 ///
 /// Collective. All ranks receive the same values.
@@ -98,9 +98,9 @@ pub unsafe extern "C" fn scda_ffind(
     on_reader(f, err, body)
 }
 
-/// Looks again how far the file can be read: a job that appends to it may have committed more since it was
-/// opened. The sections before stay, and so does the position; further ones follow after them. With
-/// `params.to_seal` 0, all that is there follows. What replaces the file, as with `params.atomic`, is another one: open it.
+/// Checks again how far the file can be read: a job that appends to it may have committed more since it was
+/// opened. The previous sections and the position do not change; new sections follow. With `params.to_seal`
+/// 0, everything in the file follows. A file that replaces this one, as with `params.atomic`, must be opened.
 ///
 /// Collective. All ranks receive the same value.
 ///
@@ -108,9 +108,10 @@ pub unsafe extern "C" fn scda_ffind(
 /// @param [out] changed  1: there is more than before. 0: there is not. May be NULL.
 /// @param [out] err      The error code.
 /// @return               `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FILE_IN_USE` if a job rolled back a seal that was read (`params.append_after`), or created the file anew: open
-/// it again (the last seal is compared, and on rank 0 those by which sections were found); `SCDA_ERR_COUNT` if a file that does not
-/// end with a seal has become shorter; `SCDA_ERR_CHECKSUM` if the seal at its end is damaged; and those of the file system.
+/// Errors: `SCDA_ERR_FILE_IN_USE` if a job has rolled back a seal that was read (`params.append_after`) or
+/// created the file anew: open it again (this is noticed by the last seal and, on rank 0, by the seals with
+/// which sections were found); `SCDA_ERR_COUNT` if a file that does not end with a seal has become shorter;
+/// `SCDA_ERR_CHECKSUM` if the seal at its end is damaged; and those of the file system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_frefresh(
     f: *mut scda_fcontext_t,

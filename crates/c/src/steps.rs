@@ -19,7 +19,7 @@ pub(super) fn group_name<'a>(
     file.agree_on(name)
 }
 
-/// The group of a forest whose name is not said.
+/// The group of a forest if no name is given.
 pub(super) const FOREST: &str = scda_meshes::forest::GROUP;
 
 /// The unit of a time, if there is one.
@@ -28,8 +28,9 @@ pub(super) fn units_of<'a>(units: Text<'a>) -> Result<Option<&'a str>> {
     units.map(|units| Some(units).filter(|units| !units.is_empty()))
 }
 
-/// Begins a time step of a forest, of patches or of particles: what is written next to its group belongs to it, up to the next call. A file with
-/// one state only needs none. Particles whose `mesh` is set need no time of their own: theirs is that of the mesh.
+/// Begins a time step of a forest, of patches or of particles, to which everything belongs that is written to
+/// its group until the next call. A file with a single state needs none. Particles whose `mesh` is set have
+/// the times of the mesh.
 ///
 /// Collective; `time` may differ between the ranks.
 ///
@@ -55,15 +56,15 @@ pub unsafe extern "C" fn scda_forest_write_time(
     on_meshes(f, err, body)
 }
 
-/// The number of time steps of a forest, of patches or of particles. Without times, what is in the group is one step. 0: the group has neither
-/// times nor a mesh or particles, as in a file of a job that was killed before its first commit. Particles without times have those of
-/// their mesh.
+/// The number of time steps of a forest, of patches or of particles. Without times, the contents of the group
+/// are one step. 0: the group has neither times nor a mesh or particles, as in the file of a job that was
+/// killed before its first commit. Particles without times have those of their mesh.
 ///
 /// Collective. All ranks receive the same value.
 ///
 /// @param [in] f       The file, open for reading.
 /// @param [in] group   The name of the group. NULL: `SCDA_FOREST_GROUP`.
-/// @param [out] steps  How many. May be NULL.
+/// @param [out] steps  The number of steps. May be NULL.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
 /// Errors: `SCDA_ERR_ARG`, and those of `scda_ffind`.
@@ -88,12 +89,12 @@ pub unsafe extern "C" fn scda_forest_steps(
 ///
 /// @param [in] f      The file, open for reading.
 /// @param [in] group  The name of the group. NULL: `SCDA_FOREST_GROUP`.
-/// @param [in] step   Which step: 0 is the first in the file; -1 is the last, -2 the one before it.
+/// @param [in] step   The step: 0 is the first in the file; -1 is the last, -2 the one before it.
 /// @param [out] time  The time. May be NULL.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` if the file has no such time or it is no time, `SCDA_ERR_ARG`, and those of `scda_ffind_dataset` and
-/// `scda_fread_dataset`.
+/// Errors: `SCDA_ERR_FORMAT` if the file has no such time, or an invalid one; `SCDA_ERR_ARG`; and those of
+/// `scda_ffind_dataset` and `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_read_time(
     f: *mut scda_fcontext_t,

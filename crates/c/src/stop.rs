@@ -8,15 +8,15 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-/// A stop is requested by the signal SIGTERM, which Slurm and others send before they kill a job.
+/// Stop on the signal SIGTERM, which Slurm and others send before they kill a job.
 pub const SCDA_STOP_TERM: c_int = 1;
-/// By SIGUSR1, such as that of Slurm's `--signal`.
+/// Stop on SIGUSR1, for example with Slurm's `--signal`.
 pub const SCDA_STOP_USR1: c_int = 2;
-/// By SIGUSR2, which LSF sends when the time of a job is over.
+/// Stop on SIGUSR2, which LSF sends when the time of a job is over.
 pub const SCDA_STOP_USR2: c_int = 4;
-/// By SIGINT, as from Ctrl-C.
+/// Stop on SIGINT, which Ctrl-C sends.
 pub const SCDA_STOP_INT: c_int = 8;
-/// By SIGXCPU, when a limit of the processor's time is reached.
+/// Stop on SIGXCPU, at the limit of processor time.
 pub const SCDA_STOP_XCPU: c_int = 16;
 
 /// The signals by their constants.
@@ -28,18 +28,20 @@ const SIGNALS: [(c_int, c_int); 5] = [
     (SCDA_STOP_XCPU, libc::SIGXCPU),
 ];
 
-/// From now on, signals and a deadline request a stop, which `scda_stop_requested` tells all ranks. The signals no longer end the process. A
-/// handler that the program has set before this call is called, too. A stop that was requested stays requested; another call of this
-/// function adds signals and replaces the deadline.
+/// From now on, signals and a deadline request a stop, which `scda_stop_requested` tells all ranks. The
+/// signals no longer end the process. A handler that the program set before this call is called as well. A
+/// stop that was requested stays requested; another call of this function adds signals and replaces the
+/// deadline.
 ///
-/// Not collective: all ranks should call it, each may have another deadline. MPI need not be running: before `MPI_Init`, no signal comes too
-/// early.
+/// Not collective: all ranks should call it, with the same or different deadlines. MPI need not be running,
+/// so call it before `MPI_Init` to miss no signal.
 ///
-/// @param [in] signals  Which signals: the sum of some of `SCDA_STOP_TERM`, ... 0: `SCDA_STOP_TERM + SCDA_STOP_USR1`.
-/// @param [in] seconds  A stop is also requested when so many seconds are over. 0: not by the time.
+/// @param [in] signals  The signals: the sum of some of `SCDA_STOP_TERM`, ... 0: `SCDA_STOP_TERM +
+///                      SCDA_STOP_USR1`.
+/// @param [in] seconds  A stop is also requested after this many seconds. 0: no deadline.
 /// @param [out] err     The error code. May be NULL.
 /// @return              0, or -1 on error.
-/// Errors: `SCDA_ERR_ARG` for other signals, and for a time that is negative or no number.
+/// Errors: `SCDA_ERR_ARG` for other signals, and for a time that is negative or not a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_stop_watch(
     signals: c_int,
@@ -69,8 +71,9 @@ fn watch(signals: c_int, seconds: f64) -> Result<()> {
     stop::watch(&numbers, after)
 }
 
-/// Whether any rank was asked to stop, by a signal or by the time (`scda_stop_watch`): the same answer on all ranks. So a program asks once in
-/// each step, and writes a checkpoint and ends if the answer is 1. Once it is 1, it stays so.
+/// Whether any rank was asked to stop, by a signal or by a deadline (`scda_stop_watch`). The answer is the
+/// same on all ranks, and once 1 it stays 1. Call it once in each step; if the answer is 1, write a
+/// checkpoint and end.
 ///
 /// Collective: the ranks exchange a few bytes in a duplicate of `comm`.
 ///

@@ -1,4 +1,4 @@
-//! Streams of tasks: bytes that each rank writes and reads without the others.
+//! Streams of tasks: bytes that each rank writes and reads independently of the others.
 
 use super::arguments::Arguments;
 use super::context::{Context, locally, on_writer, read_locally, scda_fcontext_t, with};
@@ -10,21 +10,22 @@ use scda_base::error::{Error, Result};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
-/// Begins a set of streams, one of each rank (task). From now on each rank writes bytes to its own, as many and as
-/// often as it likes, by `scda_stream_write`, until all end them by `scda_fwrite_streams_end`. Until then only
-/// `scda_fflush` and `scda_fcommit` may be called besides.
+/// Begins a set of streams, one for each rank (task). From now on each rank writes bytes to its own stream,
+/// as many and as often as it likes, by `scda_stream_write`, until all ranks end the streams by
+/// `scda_fwrite_streams_end`. In between, only `scda_fflush` and `scda_fcommit` may be called.
 ///
-/// The file has the streams in chunks: an array, whose elements belong to the tasks in turn, with a block before it and
-/// another array after it (docs/streams.md). The unfilled rest of a task's chunks takes no room on the disk if the file system
-/// has holes.
+/// The file stores the streams in chunks: an array whose elements belong to the tasks in turn, with a block
+/// before it and another array after it (docs/streams.md). The unused rest of a task's chunks takes no space
+/// on disk if the file system supports holes.
 ///
 /// Collective.
 ///
 /// @param [in] f            The file, open for writing.
-/// @param [in] userstr      The user string of the set: a name by which `scda_ffind_streams` finds it.
+/// @param [in] userstr      The user string of the set, with which `scda_ffind_streams` finds it.
 /// @param [in] len          Its length, or NULL.
-/// @param [in] chunk_bytes  The bytes of a chunk, 1 to 2^30. It should be a multiple of the blocks of the file system, so that no
-///                          two ranks write the same one. 0: a stripe of the file system, at least 1 MiB and at most 64 MiB.
+/// @param [in] chunk_bytes  The size of a chunk, 1 to 2^30 bytes. It should be a multiple of the file
+///                          system's block size, so that no two ranks write the same block. 0: a stripe of
+///                          the file system, at least 1 MiB and at most 64 MiB.
 /// @param [out] err         The error code.
 /// @return                  `f`, or NULL on error.
 /// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if streams were begun and not ended, `SCDA_ERR_MEMORY`, and those of the file
@@ -44,16 +45,16 @@ pub unsafe extern "C" fn scda_fwrite_streams_begin(
     on_writer(f, err, body)
 }
 
-/// Writes bytes to the end of this rank's stream. No message is sent. What is long is written straight from `data`, the
-/// rest is collected.
+/// Appends bytes to this rank's stream. No message is sent. Long data are written directly from `data`, short
+/// ones are collected.
 ///
-/// Not collective. An error is that of this rank at once; all ranks get it when they next meet, from
-/// `scda_fflush`, `scda_fcommit` or `scda_fwrite_streams_end`. Until then `f` stays open.
+/// Not collective. An error is returned on this rank at once, and on all ranks by the next call in which they
+/// agree, that is, `scda_fflush`, `scda_fcommit` or `scda_fwrite_streams_end`. Until then `f` stays open.
 ///
 /// @param [in] f      The file, open for writing, between `scda_fwrite_streams_begin` and
 ///                    `scda_fwrite_streams_end`.
 /// @param [in] data   The bytes. May be NULL if there are none.
-/// @param [in] bytes  How many.
+/// @param [in] bytes  The number of bytes.
 /// @param [out] err   The error code.
 /// @return            0, or -1 on error.
 /// Errors: `SCDA_ERR_USAGE` if there are no streams, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
@@ -87,8 +88,8 @@ pub unsafe extern "C" fn scda_stream_write(
 /// @param [in] f     The file, open for writing.
 /// @param [out] err  The error code.
 /// @return           `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` if there are none, those that any rank got from `scda_stream_write`, `SCDA_ERR_RANGE`, and
-/// those of the file system.
+/// Errors: `SCDA_ERR_USAGE` if there are no streams, those that `scda_stream_write` returned on any rank,
+/// `SCDA_ERR_RANGE`, and those of the file system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_streams_end(
     f: *mut scda_fcontext_t,
@@ -97,23 +98,23 @@ pub unsafe extern "C" fn scda_fwrite_streams_end(
     on_writer(f, err, Writer::end_streams)
 }
 
-/// Finds a set of streams by its user string. `scda_stream_read` then reads any part of any stream of it, and
-/// `scda_fread_streams_data` all streams of this rank's share. A varray that is not compressed is a set, too, unless it
-/// has the chunks of a dataset: each element is the stream of a task. Any number of sets may be found and read in any order. Each is
-/// known by its number until the file is closed.
+/// Finds a set of streams by its user string. `scda_stream_read` then reads any part of any of its streams,
+/// and `scda_fread_streams_data` all streams of this rank's share. An uncompressed varray is also a set, with
+/// one stream for each element, unless it has the chunks of a dataset. Any number of sets may be found and
+/// read in any order. Each is known by its number until the file is closed.
 ///
 /// Collective. All ranks receive the same values.
 ///
 /// @param [in] f             The file, open for reading. Its position does not change.
 /// @param [in] userstr       The user string.
 /// @param [in] len           Its length, or NULL.
-/// @param [in] record        Which of the sets with this user string: `SCDA_LAST` is the last, -2 the one before it; 0 is the
-///                           first in the file, 1 the next.
+/// @param [in] record        Which of the sets with this user string: `SCDA_LAST` is the last, -2 the one
+///                           before it; 0 is the first in the file, 1 the next.
 /// @param [out] streams      The number of the set, for the functions that read it; 0 if there is no such set. May be NULL.
-/// @param [out] tasks        The number of streams: that of the ranks that wrote them. Not written if there are none. May be
-///                           NULL.
-/// @param [out] chunk_bytes  The bytes of a chunk; 0 if the streams are the elements of a varray. Not written if there are none.
-///                           May be NULL.
+/// @param [out] tasks        The number of streams, which is that of the ranks that wrote them. Not written
+///                           if there is no such set. May be NULL.
+/// @param [out] chunk_bytes  The size of a chunk in bytes; 0 if the streams are the elements of a varray. Not
+///                           written if there is no such set. May be NULL.
 /// @param [out] err          The error code: 0 also if there is no such set.
 /// @return                   `f`, or NULL on error.
 /// Errors: `SCDA_ERR_FORMAT` also if another section or a dataset has this user string; `SCDA_ERR_ARG`, and those of
@@ -143,14 +144,14 @@ pub unsafe extern "C" fn scda_ffind_streams(
     with(f, err, body)
 }
 
-/// Tells how many bytes a stream has.
+/// Returns the size of a stream.
 ///
 /// Not collective: each rank may ask for any streams. After an error `f` stays open.
 ///
 /// @param [in] f        The file, open for reading.
-/// @param [in] streams  The set, as `scda_ffind_streams` has found it.
-/// @param [in] task     The stream: a number from 0, below that of the tasks.
-/// @param [out] bytes   How many bytes it has. Must not be NULL.
+/// @param [in] streams  The set, as found by `scda_ffind_streams`.
+/// @param [in] task     The number of the stream, from 0 to the number of tasks minus 1.
+/// @param [out] bytes   Its size in bytes. Must not be NULL.
 /// @param [out] err     The error code.
 /// @return              0, or -1 on error.
 /// Errors: `SCDA_ERR_ARG` also if there is no such set or stream, `SCDA_ERR_FORMAT`,
@@ -174,15 +175,15 @@ pub unsafe extern "C" fn scda_stream_size(
 
 /// Reads bytes of a stream.
 ///
-/// Not collective: each rank may read any bytes of any streams, also those that another rank reads. After an
-/// error `f` stays open.
+/// Not collective: each rank may read any bytes of any streams, including those that other ranks read. After
+/// an error `f` stays open.
 ///
 /// @param [in] f        The file, open for reading.
-/// @param [in] streams  The set, as `scda_ffind_streams` has found it.
-/// @param [in] task     The stream: a number from 0, below that of the tasks.
+/// @param [in] streams  The set, as found by `scda_ffind_streams`.
+/// @param [in] task     The number of the stream, from 0 to the number of tasks minus 1.
 /// @param [in] offset   The first byte to read, from 0.
 /// @param [out] data    Room for the bytes. May be NULL if there are none.
-/// @param [in] bytes    How many, no more than the stream has from `offset` on.
+/// @param [in] bytes    The number of bytes, at most as many as the stream has from `offset` on.
 /// @param [out] err     The error code.
 /// @return              0, or -1 on error.
 /// Errors: those of `scda_stream_size`; `SCDA_ERR_ARG` also if the stream has fewer bytes.
@@ -204,17 +205,18 @@ pub unsafe extern "C" fn scda_stream_read(
     locally(f, err, body)
 }
 
-/// Reads how many bytes each stream of this rank's share has. `scda_fread_streams_data` then reads them.
+/// Reads the size of each stream in this rank's share, for `scda_fread_streams_data`.
 ///
-/// The streams are divided among the ranks as the elements of an array are, in the order of the tasks: on fewer ranks than wrote
-/// them, each has several. For streams that have nothing to do with such a partition there is `scda_stream_read`.
+/// The streams are distributed over the ranks like the elements of an array, in the order of the tasks: if
+/// there are fewer ranks than tasks, a rank has several. To read streams independently of such a partition,
+/// use `scda_stream_read`.
 ///
 /// Collective; `Ei` may differ between the ranks.
 ///
 /// @param [in] f        The file, open for reading. Its position does not change.
-/// @param [in] streams  The set, as `scda_ffind_streams` has found it. The same on all ranks.
-/// @param [out] Ei      Room for the bytes of each stream of this rank. NULL skips them on this rank.
-/// @param [in] Nq       The number of streams on each rank. The sum is that of the tasks.
+/// @param [in] streams  The set, as found by `scda_ffind_streams`. The same on all ranks.
+/// @param [out] Ei      Room for the size of each stream of this rank. NULL skips them on this rank.
+/// @param [in] Nq       The number of streams on each rank. The sum is the number of tasks.
 /// @param [out] err     The error code.
 /// @return              `f`, or NULL on error.
 /// Errors: `SCDA_ERR_ARG` also if there is no such set, `SCDA_ERR_RANGE`, `SCDA_ERR_FORMAT`, `SCDA_ERR_MEMORY`, and
@@ -238,21 +240,22 @@ pub unsafe extern "C" fn scda_fread_streams_sizes(
     with(f, err, body)
 }
 
-/// Reads whole streams: all of this rank's share, in the order of the tasks.
+/// Reads all streams in this rank's share, in the order of the tasks.
 ///
-/// Collective; `dbytes`, `Ei` and `indirect` may differ between the ranks. `Nq` may differ from the one with which the sizes
-/// were read.
+/// Collective; `dbytes`, `Ei` and `indirect` may differ between the ranks. `Nq` may differ from that with
+/// which the sizes were read.
 ///
 /// @param [in] f         The file, open for reading. Its position does not change.
-/// @param [in] streams   The set, as `scda_ffind_streams` has found it. The same on all ranks.
-/// @param [out] dbytes   Room for the streams of this rank, one directly after the other, or NULL.
-/// @param [in] Nq        The number of streams on each rank. The sum is that of the tasks.
-/// @param [in] Ei        The bytes of each stream of this rank, as `scda_fread_streams_sizes` has returned them. Ignored if
-///                       `dbytes` is NULL.
+/// @param [in] streams   The set, as found by `scda_ffind_streams`. The same on all ranks.
+/// @param [out] dbytes   Room for the streams of this rank, without gaps, or NULL.
+/// @param [in] Nq        The number of streams on each rank. The sum is the number of tasks.
+/// @param [in] Ei        The size of each stream of this rank, as returned by `scda_fread_streams_sizes`.
+///                       Ignored if `dbytes` is NULL.
 /// @param [in] indirect  0: `dbytes` is for the data. Otherwise: pointers to room for each stream; NULL skips one.
 /// @param [out] err      The error code.
 /// @return               `f`, or NULL on error.
-/// Errors: those of `scda_fread_streams_sizes`; `SCDA_ERR_ARG` also if `Ei` differ from the sizes in the file.
+/// Errors: those of `scda_fread_streams_sizes`; `SCDA_ERR_ARG` also if `Ei` differs from the sizes in the
+/// file.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fread_streams_data(

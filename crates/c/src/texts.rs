@@ -1,4 +1,4 @@
-//! Items of variable length in memory.
+//! Writes and reads items of variable length.
 
 use super::arguments::Arguments;
 use super::boxes::PackedBoxes;
@@ -17,24 +17,28 @@ use scda_format::layout::product;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 
-/// Writes a dataset of texts or bytes of any length (`SCDA_TYPE_STRING`, `SCDA_TYPE_VARIABLE_BYTES`), of which each rank has some indices
-/// of the first dimension, in the order of the ranks. The bytes of the file do not depend on who has which.
+/// Writes a dataset of texts or byte strings of any length (`SCDA_TYPE_STRING`, `SCDA_TYPE_VARIABLE_BYTES`).
+/// Each rank has some indices of the first dimension, in the order of the ranks. The bytes of the file do not
+/// depend on this distribution.
 ///
-/// Such a dataset is always in chunks of whole indices of the first dimension; without `chunk`, these have about 512 KiB. They are
-/// not compressed with `SCDA_ENCODE_NONE`; `SCDA_ENCODE_TEXT` is an error.
+/// Such a dataset is always divided into chunks of whole indices of the first dimension; without `chunk`,
+/// these have about 512 KiB. They are not compressed with `SCDA_ENCODE_NONE`; `SCDA_ENCODE_TEXT` is an error.
 ///
 /// Collective; `count`, `items` and `lengths` may differ between the ranks.
 ///
 /// @param [in] f        The file, open for writing.
-/// @param [in] d        What the dataset is. The first number of its shape is not looked at: the ranks add up their counts. Not changed.
+/// @param [in] d        The description of the dataset, in which the first number of the shape is ignored: it
+///                      is the sum of the ranks' counts. Not changed.
 /// @param [in] count    The number of indices of the first dimension on this rank.
-/// @param [in] items    The items of this rank in C order: `count` pointers, times the other numbers of the shape. They belong to the
-///                      caller, and are not used after the call. May be NULL if there are none.
-/// @param [in] lengths  The bytes of each item; a pointer to an item of no bytes may be NULL. NULL: the items are C strings.
+/// @param [in] items    The items of this rank in C order: `count` pointers, times the other numbers of the
+///                      shape. They belong to the caller, and are not used after the call. May be NULL if
+///                      there are none.
+/// @param [in] lengths  The size of each item in bytes; the pointer to an empty item may be NULL. NULL: the
+///                      items are C strings.
 /// @param [out] err     The error code.
 /// @return              `f`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG` also for another type, and for a text that is not UTF-8; `SCDA_ERR_RANGE` for a chunk that gets more than
-/// 2^31 - 1 bytes; those of `scda_fwrite_dataset`.
+/// Errors: `SCDA_ERR_ARG` also for another type, and for text that is not UTF-8; `SCDA_ERR_RANGE` for a chunk
+/// of more than 2^31 - 1 bytes; those of `scda_fwrite_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_texts(
     f: *mut scda_fcontext_t,
@@ -52,7 +56,7 @@ pub unsafe extern "C" fn scda_fwrite_texts(
     on_writer(f, err, body)
 }
 
-/// The items of this rank: each pointer is to bytes of its length, or without lengths to a C string.
+/// The items of this rank: each pointer is to bytes of the given length, or without lengths to a C string.
 fn own_texts(
     dataset: &Dataset,
     count: u64,
@@ -75,23 +79,25 @@ fn own_texts(
     Ok(texts)
 }
 
-/// Reads boxes of a dataset whose items are texts or bytes of any length, on each rank, and tells their lengths. The bytes are kept
-/// with the file until the next call of this function: `scda_texts_data` copies them.
+/// Reads boxes of a dataset whose items are texts or byte strings of any length, on each rank, and returns
+/// their lengths. The bytes are kept with the file until the next call of this function: `scda_texts_data`
+/// copies them.
 ///
-/// Collective; all arguments but the dataset may differ between the ranks.
+/// Collective; all arguments except the dataset may differ between the ranks.
 ///
 /// @param [in] f         The file, open for reading. Its position does not change.
-/// @param [in] d         A dataset of `SCDA_TYPE_STRING` or `SCDA_TYPE_VARIABLE_BYTES`, as `scda_ffind_dataset` has found it; not changed.
-///                       The same on all ranks.
+/// @param [in] d         A dataset of `SCDA_TYPE_STRING` or `SCDA_TYPE_VARIABLE_BYTES`, as found by
+///                       `scda_ffind_dataset`; not changed. The same on all ranks.
 /// @param [in] nboxes    The number of boxes of this rank; 0 reads nothing.
 /// @param [in] start     The first index of each box in each dimension, as for `scda_fread_dataset`.
-/// @param [in] count     The number of indices of each box in each dimension, likewise. With 1 box, NULL for both `start` and `count`
-///                       stands for all of the array.
-/// @param [out] lengths  The bytes of each item: one box after the other, each in C order. May be NULL if there are none.
+/// @param [in] count     The number of indices of each box in each dimension, likewise. With 1 box, NULL for
+///                       both `start` and `count` means the whole array.
+/// @param [out] lengths  The size of each item in bytes: one box after the other, each in C order. May be
+///                       NULL if there are none.
 /// @param [out] err      The error code.
 /// @return               `f`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG` also for a dataset of another type; `SCDA_ERR_DECODE` also for a text that is not UTF-8; those of
-/// `scda_fread_dataset`.
+/// Errors: `SCDA_ERR_ARG` also for a dataset of another type; `SCDA_ERR_DECODE` also for text that is not
+/// UTF-8; those of `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_texts_sizes(
     f: *mut scda_fcontext_t,
@@ -124,17 +130,17 @@ pub unsafe extern "C" fn scda_fread_texts_sizes(
     with(f, err, body)
 }
 
-/// Copies the bytes of the items whose lengths `scda_fread_texts_sizes` told last, one item after the other, without anything between or
-/// after them.
+/// Copies the bytes of the items whose lengths `scda_fread_texts_sizes` last returned, one item after the
+/// other, without anything between or after them.
 ///
 /// Not collective. After an error `f` stays open.
 ///
 /// @param [in] f      The file, open for reading.
 /// @param [out] data  Room for the bytes. May be NULL if there are none.
-/// @param [in] bytes  How many there are: the sum of the lengths.
+/// @param [in] bytes  The number of bytes: the sum of the lengths.
 /// @param [out] err   The error code.
 /// @return            0, or -1 on error.
-/// Errors: `SCDA_ERR_USAGE` if no lengths were told; `SCDA_ERR_ARG` for another number of bytes.
+/// Errors: `SCDA_ERR_USAGE` if no lengths were returned; `SCDA_ERR_ARG` for another number of bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_texts_data(
     f: *mut scda_fcontext_t,

@@ -1,4 +1,4 @@
-//! The types of items: their names in C, and how a program describes them.
+//! The types of items: their constants in C, and how a program describes them.
 
 use super::memory::{Values, put};
 use super::pointers::Text;
@@ -10,53 +10,54 @@ use std::ffi::{CString, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr::null;
 
-/// Items of 1 byte that is 0 or 1; to write another one is `SCDA_ERR_ARG`.
+/// Items of 1 byte that is 0 or 1; writing another value is `SCDA_ERR_ARG`.
 pub const SCDA_TYPE_BOOL: c_int = 1;
-/// Items that are integers of 8 bits: `int8_t`.
+/// Signed integers of 8 bits: `int8_t`.
 pub const SCDA_TYPE_INT8: c_int = 2;
-/// Items that are integers of 16 bits: `int16_t`.
+/// Signed integers of 16 bits: `int16_t`.
 pub const SCDA_TYPE_INT16: c_int = 3;
-/// Items that are integers of 32 bits: `int32_t`.
+/// Signed integers of 32 bits: `int32_t`.
 pub const SCDA_TYPE_INT32: c_int = 4;
-/// Items that are integers of 64 bits: `int64_t`.
+/// Signed integers of 64 bits: `int64_t`.
 pub const SCDA_TYPE_INT64: c_int = 5;
-/// Items that are integers of 8 bits without sign: `uint8_t`.
+/// Unsigned integers of 8 bits: `uint8_t`.
 pub const SCDA_TYPE_UINT8: c_int = 6;
-/// Items that are integers of 16 bits without sign: `uint16_t`.
+/// Unsigned integers of 16 bits: `uint16_t`.
 pub const SCDA_TYPE_UINT16: c_int = 7;
-/// Items that are integers of 32 bits without sign: `uint32_t`.
+/// Unsigned integers of 32 bits: `uint32_t`.
 pub const SCDA_TYPE_UINT32: c_int = 8;
-/// Items that are integers of 64 bits without sign: `uint64_t`.
+/// Unsigned integers of 64 bits: `uint64_t`.
 pub const SCDA_TYPE_UINT64: c_int = 9;
-/// Items that are floating-point numbers of 16 bits (IEEE 754 binary16).
+/// Floating-point numbers of 16 bits (IEEE 754 binary16).
 pub const SCDA_TYPE_FLOAT16: c_int = 10;
-/// Items that are floating-point numbers of 32 bits: `float`.
+/// Floating-point numbers of 32 bits: `float`.
 pub const SCDA_TYPE_FLOAT32: c_int = 11;
-/// Items that are floating-point numbers of 64 bits: `double`.
+/// Floating-point numbers of 64 bits: `double`.
 pub const SCDA_TYPE_FLOAT64: c_int = 12;
-/// Items of two numbers `float`, the real part first: `float complex`.
+/// Two numbers of type `float`, the real part first: `float complex`.
 pub const SCDA_TYPE_COMPLEX64: c_int = 13;
-/// Items of two numbers `double`, the real part first: `double complex`.
+/// Two numbers of type `double`, the real part first: `double complex`.
 pub const SCDA_TYPE_COMPLEX128: c_int = 14;
-/// Items of `item_bytes` bytes, 1 to 65536, without a further meaning: their order never changes.
+/// Items of `item_bytes` bytes, 1 to 65536, without further meaning: their order never changes.
 pub const SCDA_TYPE_RAW: c_int = 15;
-/// Items that are moments: `int64_t` that count the `unit` of the dataset since 1970 began; `INT64_MIN` is none.
+/// Points in time: `int64_t` that count the `unit` of the dataset since the beginning of 1970; `INT64_MIN`
+/// means none.
 pub const SCDA_TYPE_DATETIME64: c_int = 16;
-/// Items that are spans of time: `int64_t` that count the `unit` of the dataset; `INT64_MIN` is none.
+/// Time spans: `int64_t` that count the `unit` of the dataset; `INT64_MIN` means none.
 pub const SCDA_TYPE_TIMEDELTA64: c_int = 17;
-/// Items that are texts in UTF-32, of `item_bytes` / 4 characters at most; zeros fill up a shorter one.
+/// Texts in UTF-32 of at most `item_bytes` / 4 characters; shorter ones are padded with zeros.
 pub const SCDA_TYPE_TEXT: c_int = 18;
-/// Items that are `item_bytes` bytes at most, such as `char[8]`; zeros fill up the rest.
+/// Strings of at most `item_bytes` bytes, such as `char[8]`; shorter ones are padded with zeros.
 pub const SCDA_TYPE_BYTES: c_int = 19;
-/// Items that are structs of `item_bytes` bytes in memory with the `members` of the dataset. In the file they have no gaps.
+/// Structs of `item_bytes` bytes in memory with the `members` of the dataset. In the file they have no gaps.
 pub const SCDA_TYPE_STRUCT: c_int = 20;
-/// Items that are texts of any length, in UTF-8: written by `scda_fwrite_texts`, read by `scda_fread_texts_sizes`.
+/// Texts of any length, in UTF-8: written by `scda_fwrite_texts`, read by `scda_fread_texts_sizes`.
 pub const SCDA_TYPE_STRING: c_int = 21;
-/// Items of any number of bytes, likewise.
+/// Byte strings of any length, likewise.
 pub const SCDA_TYPE_VARIABLE_BYTES: c_int = 22;
 
-/// A member of a struct: `{ "mass", SCDA_TYPE_FLOAT64, 0, offsetof (particle_t, mass) }`. After the last one of a list stands
-/// `{ NULL }`.
+/// A member of a struct: `{ "mass", SCDA_TYPE_FLOAT64, 0, offsetof (particle_t, mass) }`. A list of members
+/// ends with `{ NULL }`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_member<'a> {
@@ -64,12 +65,12 @@ pub struct scda_member<'a> {
     pub name: Text<'a>,
     /// Its type: `SCDA_TYPE_FLOAT64`, ...
     pub r#type: c_int,
-    /// 0 or 1: it is one item; more: an array of this number of items.
+    /// 0 or 1: a single item; otherwise the number of items in an array.
     pub count: c_int,
-    /// The bytes of the struct before it.
+    /// Its offset in the struct, in bytes.
     pub offset: u64,
-    /// The bytes of an item. Needed for `SCDA_TYPE_RAW`, `SCDA_TYPE_TEXT`, `SCDA_TYPE_BYTES` and `SCDA_TYPE_STRUCT`; of other types it
-    /// may be 0.
+    /// The size of an item in bytes. Required for `SCDA_TYPE_RAW`, `SCDA_TYPE_TEXT`, `SCDA_TYPE_BYTES` and
+    /// `SCDA_TYPE_STRUCT`; for other types it may be 0.
     pub item_bytes: u64,
     /// The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`, as for a dataset.
     pub unit: Text<'a>,
@@ -80,15 +81,16 @@ pub struct scda_member<'a> {
 /// A member of a struct.
 pub type scda_member_t<'a> = scda_member<'a>;
 
-/// The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes", "datetime64", "timedelta64", "text", "bytes",
-/// "struct", "string" and "variable_length_bytes" for those that more is to be said of.
+/// The name of an item type, as in docs/datasets.md: "float64", ...; and "raw bytes", "datetime64",
+/// "timedelta64", "text", "bytes", "struct", "string" and "variable_length_bytes" for those that need further
+/// parameters.
 ///
 /// Not collective.
 ///
 /// @param [in]  type        One of `SCDA_TYPE_FLOAT64`, ...
-/// @param [out] item_bytes  The bytes of an item; 0 for types whose items may have several numbers of bytes, and for what is no type. NULL:
-///                          not wanted.
-/// @return                  A C string that is valid forever, or NULL for what is no type.
+/// @param [out] item_bytes  The size of an item in bytes; 0 for types whose items may have different sizes,
+///                          and for unknown types. NULL: not wanted.
+/// @return                  A C string that is valid forever, or NULL for an unknown type.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_type_name(
     r#type: c_int,
@@ -102,7 +104,7 @@ pub unsafe extern "C" fn scda_type_name(
     guard(None, null(), body)
 }
 
-/// The bytes of an item of a type; 0 if they may be several numbers.
+/// The size of an item of a type; 0 if it can vary.
 pub(super) fn bytes_of_type(code: c_int) -> u64 {
     match code {
         SCDA_TYPE_DATETIME64 | SCDA_TYPE_TIMEDELTA64 => 8,
@@ -110,7 +112,7 @@ pub(super) fn bytes_of_type(code: c_int) -> u64 {
     }
 }
 
-/// How C describes a type: by its number, and what more is to be said of some.
+/// C's description of a type: its number, and further parameters of some types.
 #[derive(Clone, Copy)]
 pub(super) struct CType<'a> {
     pub code: c_int,
@@ -120,14 +122,14 @@ pub(super) struct CType<'a> {
 }
 
 impl CType<'_> {
-    /// The type, as items of it lie in memory.
+    /// The type of the items in memory.
     pub fn data_type(self) -> Result<DataType> {
         self.at_level(0)
     }
 
     fn at_level(self, level: usize) -> Result<DataType> {
         let Self { code, item_bytes, .. } = self;
-        // What no type can have is refused with the dataset.
+        // Impossible sizes are refused together with the dataset.
         let bytes = u32::try_from(item_bytes).unwrap_or(u32::MAX);
         let data_type = match code {
             SCDA_TYPE_RAW => return Ok(DataType::Raw(bytes)),
@@ -193,7 +195,7 @@ impl CType<'_> {
     }
 }
 
-/// The descriptions of types as C got them, and what they point to.
+/// The descriptions of types that C received, and what they point to.
 #[derive(Default)]
 pub(super) struct OwnedTypes {
     known: HashMap<DataType, CType<'static>>,
@@ -201,11 +203,12 @@ pub(super) struct OwnedTypes {
     lists: Vec<Vec<scda_member<'static>>>,
 }
 
-// SAFETY: the pointers in descriptions and lists point to texts and lists that are kept beside them, and nobody changes these.
+// SAFETY: the pointers in descriptions and lists refer to texts and lists that are kept with them and never
+// change.
 unsafe impl Send for OwnedTypes {}
 
 impl OwnedTypes {
-    /// What C is told of a type, as often as it asks.
+    /// The description of a type for C, the same each time.
     pub fn describe(&mut self, data_type: DataType) -> CType<'static> {
         if let Some(known) = self.known.get(&data_type) {
             return *known;

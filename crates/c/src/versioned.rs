@@ -1,5 +1,5 @@
-//! C structs that begin with their size. They grow only by members at the end, so a program and a library
-//! that were compiled with different versions of the header understand each other.
+//! C structs that begin with their size. Only members at the end are ever added, so a program and a library
+//! that were compiled with different versions of the header work together.
 
 use super::Outcome;
 use super::memory::slice;
@@ -13,31 +13,32 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::copy_nonoverlapping;
 
-/// The most bytes of a struct of a newer version. A larger size was never set.
+/// The largest struct of a newer version. A larger size means that it was never set.
 const MOST_BYTES: usize = 4096;
 
 /// A struct that begins with its size.
 ///
 /// # Safety
-/// It is `repr(C)`, begins with its size as `usize`, has no padding at its end (a later member would lie there), and any
-/// bytes are a value of it.
+/// It is `repr(C)`, begins with its size as `usize`, has no padding at its end (where a later member would
+/// be), and any bytes are a valid value.
 pub unsafe trait Versioned: Copy {
-    /// What messages call it.
+    /// Its name in messages.
     const NAME: &'static str;
-    /// The function of C that fills it.
+    /// The function of C that initialises it.
     const INIT: &'static str;
-    /// What members have that a program does not know, with the size of this version.
+    /// The values of members that a program does not know, with the size of this version.
     fn defaults() -> Self;
-    /// The size that it says.
+    /// The size according to the struct.
     fn size(&self) -> usize;
 }
 
-/// Makes a struct [`Versioned`], whose last member is of this type.
+/// Makes a struct [`Versioned`]; its last member has this type.
 macro_rules! versioned {
     ($kind:ty, $name:literal, $init:literal, $defaults:expr, $last:ident: $type:ty) => {
-        // Else a later member would lie in padding, which older programs do not set.
+        // Otherwise a later member would be in the padding, which older programs do not set.
         const _: () = assert!(std::mem::offset_of!($kind, $last) + size_of::<$type>() == size_of::<$kind>());
-        // SAFETY: it is `repr(C)`, begins with its size, and has numbers and pointers only, the last at its end.
+        // SAFETY: it is `repr(C)`, begins with its size, and has only numbers and pointers, the last of them
+        // at its end.
         unsafe impl $crate::versioned::Versioned for $kind {
             const NAME: &'static str = $name;
             const INIT: &'static str = $init;
@@ -52,30 +53,30 @@ macro_rules! versioned {
 }
 pub(super) use versioned;
 
-/// Zeros and NULL, but for the size.
+/// Zeros and NULL, except for the size.
 pub(super) fn zeros<T: Versioned>() -> T {
     let mut value = MaybeUninit::<T>::zeroed();
     // SAFETY: it begins with its size.
     unsafe { value.as_mut_ptr().cast::<usize>().write(size_of::<T>()) };
-    // SAFETY: any bytes are a value of it.
+    // SAFETY: any bytes are a valid value.
     unsafe { value.assume_init() }
 }
 
-/// A struct that says its size, of which as many bytes may be read, and what it points to; or NULL.
+/// A struct that begins with its size; that many bytes, and what it points to, may be read; or NULL.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct StructIn<'a, T>(*const T, PhantomData<&'a T>);
 
-/// As [`StructIn`], and as many bytes may be written.
+/// Like [`StructIn`], and the bytes may be written as well.
 #[repr(transparent)]
 pub struct StructInOut<'a, T>(*mut T, PhantomData<&'a mut T>);
 
-/// Structs as [`StructIn`], one after the other, as many as the documentation of the exported function says; or NULL.
+/// Consecutive structs like [`StructIn`], as many as documented for the exported function; or NULL.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Structs<'a, T>(*const T, PhantomData<&'a [T]>);
 
-/// A struct of which as many bytes may be written as the argument beside it says; or NULL.
+/// A struct of which as many bytes may be written as another argument says; or NULL.
 #[repr(transparent)]
 pub struct StructOut<'a, T>(*mut T, PhantomData<&'a mut T>);
 
@@ -84,7 +85,7 @@ impl<'a, T: Versioned> StructIn<'a, T> {
         self.0.is_null()
     }
 
-    /// The size that it says, if that can be one.
+    /// The size according to the struct, if it is possible.
     pub fn size(self) -> Result<usize> {
         if self.is_null() {
             return Err(null::<T>());
@@ -93,14 +94,14 @@ impl<'a, T: Versioned> StructIn<'a, T> {
         possible::<T>(unsafe { self.0.cast::<usize>().read_unaligned() })
     }
 
-    /// The struct. What an older program does not know has its default; what a newer one knows and this library does not must
-    /// be zero.
+    /// The struct. Members that an older program does not know get their default; those of a newer program
+    /// that this library does not know must be zero.
     pub fn read(self) -> Result<T> {
         let (size, bytes, own) = (self.size()?, self.0.cast::<u8>(), size_of::<T>());
         let mut value = T::defaults();
-        // SAFETY: both structs have these bytes, and any bytes are a value.
+        // SAFETY: both structs have these bytes, and any bytes are a valid value.
         unsafe { copy_nonoverlapping(bytes, (&raw mut value).cast(), size.min(own)) };
-        // SAFETY: it has as many bytes as it says; those of a newer version have no padding in front.
+        // SAFETY: it has as many bytes as it says; those of a newer version follow without padding.
         let newer = unsafe { slice(bytes.wrapping_add(own), size.saturating_sub(own) as u64, T::NAME) }?;
         if newer.iter().any(|&byte| byte != 0) {
             let name = T::NAME;
@@ -113,12 +114,12 @@ impl<'a, T: Versioned> StructIn<'a, T> {
 }
 
 impl<'a, T: Versioned> StructInOut<'a, T> {
-    /// The struct, to be read.
+    /// The struct, for reading.
     pub fn given(&self) -> StructIn<'_, T> {
         StructIn(self.0, PhantomData)
     }
 
-    /// Hands a struct out, as much of it as the receiver has room for. What a newer program knows becomes zero.
+    /// Returns a struct to C, as much of it as fits. Members that only a newer program knows become zero.
     pub fn write(self, value: T) -> Result<()> {
         let size = self.given().size()?;
         // SAFETY: it has as many bytes as it says.
@@ -131,7 +132,7 @@ fn null<T: Versioned>() -> Error {
     Error::argument(format!("{} is NULL", T::NAME))
 }
 
-/// A size, if a version of the struct can have it: none ends within a number.
+/// The size, if a version of the struct can have it: none ends within a number.
 fn possible<T: Versioned>(size: usize) -> Result<usize> {
     let (name, init, own, align) = (T::NAME, T::INIT, size_of::<T>(), align_of::<T>());
     if (size_of::<usize>()..=MOST_BYTES).contains(&size) && size.is_multiple_of(align) {
@@ -147,7 +148,7 @@ impl<'a, T: Versioned> Structs<'a, T> {
         self.0.is_null()
     }
 
-    /// `n` structs, all of the size of the first one.
+    /// `n` structs, all with the size of the first one.
     pub fn read(self, n: u64, name: &str) -> Result<Cow<'a, [T]>> {
         let own = size_of::<T>();
         let one_at = |byte| StructIn(self.0.wrapping_byte_add(byte), PhantomData);
@@ -181,7 +182,7 @@ fn same(found: usize, expected: usize) -> Result<()> {
 }
 
 impl<T: Versioned> StructOut<'_, T> {
-    /// Fills it, of `size` bytes, with the defaults.
+    /// Fills the struct, of `size` bytes, with the defaults.
     pub(super) fn init(self, size: usize) -> Result<(c_int, Outcome)> {
         if self.0.is_null() {
             return Err(null::<T>());
@@ -193,7 +194,7 @@ impl<T: Versioned> StructOut<'_, T> {
 }
 
 /// # Safety
-/// `size` bytes may be written at `pointer`, at least those of a size.
+/// `size` bytes may be written at `pointer`, at least those of the size itself.
 unsafe fn fill<T: Versioned>(pointer: *mut T, size: usize, value: T) {
     let (bytes, own) = (pointer.cast::<u8>(), size_of::<T>());
     // SAFETY: both have these bytes.

@@ -13,9 +13,9 @@ use scda_storage::lent_memory::LentMemory;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
-/// The data of a call as memory that stays, which counts only with `params.lend`.
+/// The data of a call as lent memory, which is used only with `params.lend`.
 pub(super) fn lent<E>(data: &Result<&[u8], E>) -> Option<LentMemory> {
-    // SAFETY: with `params.lend`, C promises to leave the memory as it is; else it is not used.
+    // SAFETY: with `params.lend`, C promises not to change or free the memory; otherwise it is not used.
     data.as_ref().ok().map(|data| unsafe { LentMemory::new(data) })
 }
 
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn scda_fwrite_block(
     on_writer(f, err, body)
 }
 
-/// Writes an array: elements of one size, which are distributed over the ranks in their order.
+/// Writes an array: elements of equal size, distributed over the ranks in their order.
 ///
 /// Collective; `dbytes` may differ between the ranks.
 ///
@@ -134,8 +134,7 @@ pub unsafe extern "C" fn scda_fwrite_array(
     on_writer(f, err, body)
 }
 
-/// Writes a varray: elements that each have a size of their own, which are distributed over the ranks in
-/// their order.
+/// Writes a varray: elements with individual sizes, distributed over the ranks in their order.
 ///
 /// Collective; `dbytes` and `Ei` may differ between the ranks.
 ///

@@ -1,4 +1,4 @@
-//! Writing datasets and the attributes of groups.
+//! Writes datasets and the attributes of groups.
 
 use super::arguments::Arguments;
 use super::boxes::{BoxLists, CBoxes, PackedBoxes, scda_box_t};
@@ -19,32 +19,31 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
 /// Writes a dataset: a named array of numbers, of which each rank passes any boxes. Together they need not
-/// fill the array: what no rank passes has the fill value. An index that two boxes have, of the same rank or of
-/// others, is an error that names it.
+/// fill the array: items that no rank passes have the fill value. An index in two boxes, of the same rank or
+/// of different ranks, is an error that names it.
 ///
-/// The bytes of the file depend on the data, the type, the shape, the chunks and the level, but not on
-/// who passes what. If each rank passes one box of whole rows (indices of the first dimension), in the order of the
-/// ranks, a contiguous dataset is written straight from `data`, as `scda_fwrite_array` does; otherwise
+/// The bytes of the file depend on the data, the type, the shape, the chunks and the level, but not on which
+/// rank passes what. If each rank passes one box of whole rows (indices of the first dimension), in the order
+/// of the ranks, a contiguous dataset is written directly from `data`, as `scda_fwrite_array` does; otherwise
 /// the ranks exchange parts of it, some MiB at a time.
 ///
-/// Several datasets of one name are its records, such as time steps: `scda_ffind_dataset` finds
-/// each.
+/// Several datasets of one name are its records, such as time steps: `scda_ffind_dataset` finds each.
 ///
-/// Collective; all arguments but `d` may differ between the ranks.
+/// Collective; all arguments except `d` may differ between the ranks.
 ///
 /// @param [in] f       The file, open for writing.
-/// @param [in] d       What the dataset is. Not changed.
+/// @param [in] d       The description of the dataset. Not changed.
 /// @param [in] data    The items of this rank: one box after the other, each in C order (the last index
 ///                     varies fastest), in the machine's byte order. May be NULL if there are none.
 /// @param [in] nboxes  The number of boxes of this rank; 0: none.
 /// @param [in] start   The first index of each box in each dimension: `ndims` numbers for the first box,
 ///                     then for the next one. May be NULL if there are none.
-/// @param [in] count   The number of indices of each box in each dimension, likewise; 0 is allowed. With 1 box,
-///                     NULL for both `start` and `count` stands for all of the array.
+/// @param [in] count   The number of indices of each box in each dimension, likewise; 0 is allowed. With 1
+///                     box, NULL for both `start` and `count` means the whole array.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for what cannot be a dataset, for boxes outside of the array, and
-/// for an index that two boxes have, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the file system.
+/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for an impossible dataset, for boxes outside the array, and for
+/// an index in two boxes, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the file system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_dataset(
     f: *mut scda_fcontext_t,
@@ -69,22 +68,24 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
     on_writer(f, err, body)
 }
 
-/// Writes datasets in one call, one after the other, from boxes that may lie anywhere in memory (`scda_box_t`): a block with ghost
-/// layers, one of several interleaved variables, a member of a struct. The file has the same bytes as by a call of
-/// `scda_fwrite_dataset` for each. What they have in chunks is compressed together, up to 16 MiB of items for each rank at a time: the ranks
-/// exchange parts once for all of these datasets, and those of few chunks are compressed by different ranks.
+/// Writes datasets in one call, one after the other, from boxes anywhere in memory (`scda_box_t`): for
+/// example, a block with ghost layers, one of several interleaved variables, or a member of a struct. The
+/// bytes of the file are those of a call of `scda_fwrite_dataset` for each. Datasets in chunks are compressed
+/// together, up to 16 MiB of items for each rank at a time: the ranks exchange parts once for all of these
+/// datasets, and datasets of few chunks are compressed by different ranks.
 ///
-/// After an error, the file ends after one of the datasets, or with what was in it before.
+/// After an error, the file ends after one of the datasets, or with its previous contents.
 ///
-/// Collective; all arguments but `n` and `d` may differ between the ranks.
+/// Collective; all arguments except `n` and `d` may differ between the ranks.
 ///
 /// @param [in] f       The file, open for writing.
 /// @param [in] n       The number of datasets; 0 writes nothing.
-/// @param [in] d       What the datasets are: `n` structs, one after the other, each filled first by
+/// @param [in] d       The descriptions of the datasets: `n` consecutive structs, each filled first by
 ///                     `scda_dataset_init`. Not changed.
-/// @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
-/// @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by `scda_box_init`. May be NULL
-///                     if there are none. Neither they nor what they point to is changed.
+/// @param [in] nboxes  For each dataset, the number of boxes of this rank. NULL: 1 each.
+/// @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by
+///                     `scda_box_init`. May be NULL if there are none. Neither they nor what they point to is
+///                     changed.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
 /// Errors: those of `scda_fwrite_dataset`.
@@ -118,11 +119,11 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
     on_writer(f, err, body)
 }
 
-/// Writes a dataset that is distributed over the ranks along its first dimension, in one call: for `components`
-/// 1 an array of the shape (N), otherwise (N, `components`), where N is the sum of `count` over the ranks. For other shapes, and for
-/// units and the like, there is `scda_fwrite_dataset`.
+/// Writes a dataset that is distributed over the ranks along its first dimension, in one call: if
+/// `components` is 1, an array of shape (N), otherwise (N, `components`), where N is the sum of `count` over
+/// the ranks. For other shapes, and for attributes such as units, use `scda_fwrite_dataset`.
 ///
-/// The ranks add their numbers up in each call. `scda_fwrite_field_parts` spares that.
+/// Each call adds up the numbers of all ranks. `scda_fwrite_field_parts` avoids that.
 ///
 /// Collective; `data` and `count` may differ between the ranks.
 ///
@@ -133,7 +134,8 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
 ///                         there are none.
 /// @param [in] count       The number of elements on this rank.
 /// @param [in] components  The number of items of each element, at least 1.
-/// @param [in] encode      Whether to compress, as `encode` of `scda_dataset_t`. The library chooses the chunks.
+/// @param [in] encode      Whether to compress, like `encode` of `scda_dataset_t`. The library chooses the
+///                         chunks.
 /// @param [out] err        The error code.
 /// @return                 `f`, or NULL on error.
 /// Errors: those of `scda_fwrite_dataset`.
@@ -158,8 +160,8 @@ pub unsafe extern "C" fn scda_fwrite_field(
     on_writer(f, err, body)
 }
 
-/// As `scda_fwrite_field`, for who has the numbers of elements of all ranks, or a partition. Small fields are buffered, without a
-/// message between the ranks.
+/// Like `scda_fwrite_field`, for a program that has the numbers of elements of all ranks, or a partition.
+/// Small fields are buffered without a message between the ranks.
 ///
 /// Collective; `data` may differ between the ranks.
 ///
@@ -224,22 +226,22 @@ fn field(name: &str, code: c_int, total: u64, components: u64, encode: c_int) ->
     Ok(dataset)
 }
 
-/// Writes the attributes of a group of datasets, such as the title of a simulation, or the time of a step.
-/// Attributes that are written again replace the earlier ones when the file is read.
+/// Writes the attributes of a group of datasets, such as the title of a simulation or the time of a step. If
+/// attributes are written again, readers see the later ones.
 ///
-/// A group is what the names of its datasets have before a slash. It need not be written if it has no
-/// attributes.
+/// A group consists of the datasets whose names begin with its path and a slash. A group without attributes
+/// need not be written.
 ///
 /// Collective.
 ///
 /// @param [in] f           The file, open for writing.
-/// @param [in] path        The path of the group, with or without a slash at its end, a C string of at most 57 bytes
-///                         without it; "/" for all of the file.
+/// @param [in] path        The path of the group, with or without a slash at its end, a C string of at most
+///                         57 bytes without it; "/" for the whole file.
 /// @param [in] attributes  A JSON object, a C string in UTF-8. NULL: an empty one.
 /// @param [out] err        The error code.
 /// @return                 `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for what cannot be a group or its attributes,
-/// `SCDA_ERR_MEMORY`, and those of the file system.
+/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for an impossible group or attributes, `SCDA_ERR_MEMORY`, and
+/// those of the file system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_group(
     f: *mut scda_fcontext_t,
@@ -257,23 +259,27 @@ pub unsafe extern "C" fn scda_fwrite_group(
     on_writer(f, err, body)
 }
 
-/// Sets attributes of a dataset that is in the file already, of this program or an earlier one, or of a group. The others stay.
+/// Sets attributes of a group, or of a dataset in the file that this program or an earlier one has written.
+/// Other attributes do not change.
 ///
-/// They are appended, and count with the next seal: nothing in the file changes. So the file must be a sealed one
-/// (`params.seal`), and it is opened by `scda_fopen_append`, or the dataset was written since it was created.
+/// They are appended, and become valid with the next seal: nothing in the file changes. So the file must be a
+/// sealed one (`params.seal`), which was opened by `scda_fopen_append`, or in which the dataset was written
+/// since it was created.
 ///
 /// Collective. All ranks pass the same arguments.
 ///
 /// @param [in] f        The file, open for writing.
-/// @param [in] name     The name of the dataset, a C string; or the path of a group with a slash at its end, such as
-///                      "flow/", or "/" for all of the file.
-/// @param [in] record   Which of the datasets of this name, as for `scda_ffind_dataset`: 0 for the first one, -1 for the last
-///                      one. Not looked at for a group.
-/// @param [in] changes  A JSON object, a C string in UTF-8: what each attribute becomes. `null` removes it.
+/// @param [in] name     The name of the dataset, a C string; or the path of a group with a slash at its end,
+///                      such as "flow/", or "/" for the whole file.
+/// @param [in] record   Which of the datasets of this name, as for `scda_ffind_dataset`: 0 for the first one,
+///                      -1 for the last one. Ignored for a group.
+/// @param [in] changes  A JSON object, a C string in UTF-8, with the new value of each attribute to change.
+///                      `null` removes it.
 /// @param [out] err     The error code.
 /// @return              `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` for a file without seals, `SCDA_ERR_ARG` for a dataset that the file does not have and for
-/// what cannot be attributes, `SCDA_ERR_FORMAT` for a damaged dataset or group, and those of `scda_fflush`.
+/// Errors: `SCDA_ERR_USAGE` for a file without seals, `SCDA_ERR_ARG` for a dataset that the file does not
+/// have and for impossible attributes, `SCDA_ERR_FORMAT` for a damaged dataset or group, and those of
+/// `scda_fflush`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fset_attributes(
     f: *mut scda_fcontext_t,
