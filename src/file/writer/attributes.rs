@@ -41,7 +41,7 @@ impl WriterState {
         }
         let name = stored_name(name);
         let user = later_user(data, &name);
-        // Before rows are added to it, it is read again.
+        // Adding rows reads the dataset again.
         self.cache.forget(&name);
         self.plain().write_pair(
             (ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA),
@@ -52,10 +52,10 @@ impl WriterState {
     }
 }
 
-/// The text of the block with the new attributes; of a dataset, also where its data begin.
+/// The text of the block with the new attributes and, for a dataset, the offset of its data.
 fn changed(own: &mut OwnReader, name: &str, record: i64, changes: &str) -> Result<(u64, String)> {
     if let Some(path) = named_group(name) {
-        // The name of one that has none yet, if the user string does not tell it.
+        // The full name of a group without attributes, if the user string is a shortened one.
         let name = || if stored_path(path) == path { json!({}) } else { json!({ "scda_name": path }) };
         let present = own.group(path)?.unwrap_or_else(|| name().to_string());
         let attributes = additions::changed(&present, changes)?;

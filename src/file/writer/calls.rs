@@ -15,8 +15,8 @@ use std::io::Read;
 
 /// Sections.
 impl Writer {
-    /// Writes an inline section (paper, section 2.3): 32 bytes of the rank `root`. The data of
-    /// other ranks are ignored.
+    /// Writes an inline section (paper, section 2.3): the 32 bytes of rank `root`. `data` is ignored on other
+    /// ranks.
     ///
     /// # Errors
     /// `Argument`, `Usage`, and the errors of the file system.
@@ -25,8 +25,7 @@ impl Writer {
         self.write(Operation::Inline { user, root, data: data.as_ref().copied() })
     }
 
-    /// Writes a block (paper, section 2.4): `size` bytes of the rank `root`. The data of other
-    /// ranks are ignored.
+    /// Writes a block (paper, section 2.4): `size` bytes of rank `root`. `data` is ignored on other ranks.
     ///
     /// # Errors
     /// `Argument`, `Range`, `Usage`, `Memory`, and the errors of the file system.
@@ -61,9 +60,9 @@ impl Writer {
         self.write(Operation::Array { user, counts, size, data: Ok(data), encode })
     }
 
-    /// Writes a varray (paper, section 2.6): rank p has `counts[p]` elements; `sizes` are the bytes
-    /// of each element of this rank, and `proc_sizes` the bytes of all elements of each rank, which
-    /// are computed if they are not given.
+    /// Writes a varray (paper, section 2.6) in which rank p has `counts[p]` elements. `sizes` holds the size
+    /// of each element of this rank, and `proc_sizes` the sum of these sizes on each rank, which is computed
+    /// if it is not given.
     ///
     /// # Errors
     /// `Argument`, `Range`, `Usage`, `Memory`, and the errors of the file system.
@@ -79,22 +78,24 @@ impl Writer {
         self.write(Operation::Varray { user, counts, proc_sizes, data: Ok((sizes, data)), encode })
     }
 
-    /// Sections, datasets and streams whose data are read while they are written, so that they need not fit into memory. For a process
-    /// that writes alone.
+    /// Writes sections, datasets and streams whose data are read while they are written, so that they need
+    /// not fit in memory. For a process that writes alone.
     pub fn incremental(&mut self) -> IncrementalWriter<'_> {
         IncrementalWriter(self)
     }
 }
 
-/// Writes what is read at the same time, piece by piece, for a process that writes alone: the same bytes as [`Writer`] writes.
+/// Writes data while reading them in parts, for a process that writes alone. The bytes of the file are those
+/// of [`Writer`].
 pub struct IncrementalWriter<'a>(&'a mut Writer);
 
 /// Datasets.
 impl Writer {
-    /// Writes a dataset: a block that says what it is, and a section with its data (docs/datasets.md). Each rank passes
-    /// any boxes of the array, and their items with numbers in the byte order of the machine: in C order, those of one box after those
-    /// of the other, or each box as it lies in memory ([`Memory`](crate::Memory)). What no rank passes has the fill value. The file does
-    /// not depend on who passes what, nor on how it lies in memory.
+    /// Writes a dataset: a block with its description, and a section with its data (docs/datasets.md). Each
+    /// rank passes any boxes of the array and their items, with numbers in the byte order of the machine: in
+    /// C order, the items of one box after those of the previous one, or each box in the layout that
+    /// [`Memory`](crate::Memory) describes. Items that no rank passes have the fill value. The file does not
+    /// depend on which rank passes what, nor on the layout in memory.
     ///
     /// ```
     /// use scda::{DataType, Dataset, WriteOptions, IndexBox, Solo, Writer};
@@ -110,8 +111,9 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// `Argument` for what cannot be a dataset, for boxes outside of the array, for an index that is in two boxes, of
-    /// any ranks, and for a bool that is neither 0 nor 1; `Range`, `Usage`, `Memory`, and the errors of the file system.
+    /// `Argument` for an impossible dataset, for boxes outside the array, for an index in two boxes of any
+    /// ranks, and for a bool that is neither 0 nor 1; `Range`, `Usage`, `Memory`, and the errors of the file
+    /// system.
     pub fn dataset<'a>(
         &mut self,
         dataset: &Dataset,
@@ -121,10 +123,11 @@ impl Writer {
         self.write(Operation::Dataset { dataset, boxes: Ok((regions, data.into())) })
     }
 
-    /// Writes datasets, one after the other, as [`Self::dataset`] does each: the same bytes. Each is given with the boxes of this
-    /// rank and their items; all ranks pass the same datasets in the same order. The chunks of several datasets in
-    /// chunks, up to 16 MiB of items for each rank, are compressed together: the ranks exchange data once for all of them, and a
-    /// dataset of few chunks does not make most ranks wait for the others.
+    /// Writes datasets one after the other; the bytes of the file are those of [`Self::dataset`] for each.
+    /// Each comes with the boxes of this rank and their items; all ranks pass the same datasets in the same
+    /// order. Datasets in chunks are compressed together, up to 16 MiB of items for each rank: the ranks
+    /// exchange data once for all of them, and a dataset of few chunks does not make most ranks wait for the
+    /// others.
     ///
     /// ```
     /// use scda::{DataType, Dataset, Layout, WriteOptions, IndexBox, Solo, Writer};
@@ -143,7 +146,8 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Self::dataset`]. The file then ends after one of the datasets, or with what was in it before.
+    /// The errors of [`Self::dataset`]. The file then ends after one of the datasets, or with its previous
+    /// contents.
     pub fn datasets<'a, D: Into<Data<'a>> + Copy>(
         &mut self,
         datasets: &[(&'a Dataset, &'a [IndexBox], D)],
@@ -155,31 +159,33 @@ impl Writer {
         self.write(Operation::Datasets(&all.collect::<Vec<_>>()))
     }
 
-    /// Writes a dataset whose first dimension is distributed over the ranks: rank p has `counts[p]` indices of it, in the
-    /// order of the ranks, and all of the other dimensions. Without chunks, the data are written straight from `data`,
-    /// as [`Self::array`] does, unless they lie scattered in memory.
+    /// Writes a dataset whose first dimension is distributed over the ranks: rank p has `counts[p]` of its
+    /// indices, in the order of the ranks, with all indices of the other dimensions. If it is contiguous, it
+    /// is written directly from `data`, as by [`Self::array`], unless the items are scattered in memory.
     ///
     /// # Errors
-    /// Those of [`Self::dataset`]; `Argument` for counts whose sum is not the first dimension.
+    /// The errors of [`Self::dataset`]; `Argument` for counts whose sum differs from the first dimension.
     pub fn field<'a>(&mut self, dataset: &Dataset, counts: &[u64], data: impl Into<Data<'a>>) -> Result<()> {
         self.write(Operation::Field { dataset, counts, data: Ok(data.into()) })
     }
 
-    /// As [`Self::field`], where a rank knows only how many indices of the first dimension it has: the ranks add them up, and the
-    /// first number of the dataset's shape is not looked at. Many fields of one partition take less by [`Collective::partition`](crate::Collective::partition).
+    /// Like [`Self::field`], if a rank knows only its own number of indices of the first dimension: the ranks
+    /// add them up, and the first number of the dataset's shape is ignored. For many fields with the same
+    /// partition, [`Collective::partition`](crate::Collective::partition) costs less.
     ///
     /// # Errors
-    /// Those of [`Self::field`].
+    /// The errors of [`Self::field`].
     pub fn own_field<'a>(&mut self, dataset: &Dataset, count: u64, data: impl Into<Data<'a>>) -> Result<()> {
         self.write(Operation::OwnField { dataset, count, data: Ok(data.into()) })
     }
 
     /// Writes a dataset of items of variable length, [`DataType::String`](crate::DataType::String) or
-    /// [`DataType::VariableBytes`](crate::DataType::VariableBytes): this rank has `count` indices of the first dimension, in the order of the ranks.
-    /// The ranks add them up, and the first number of the dataset's shape is not looked at.
+    /// [`DataType::VariableBytes`](crate::DataType::VariableBytes). This rank has `count` indices of the
+    /// first dimension, in the order of the ranks. The ranks add them up, and the first number of the
+    /// dataset's shape is ignored.
     ///
-    /// Such datasets are always in chunks, of whole indices of the first dimension; without a shape of chunks these have about 512 KiB.
-    /// [`Layout::Contiguous`](crate::Layout::Contiguous) means that they are not compressed.
+    /// Such a dataset is always divided into chunks of whole indices of the first dimension, by default of
+    /// about 512 KiB. [`Layout::Contiguous`](crate::Layout::Contiguous) means that they are not compressed.
     ///
     /// ```
     /// use scda::{DataType, Dataset, ReadOptions, Reader, IndexBox, Solo, Texts, WriteOptions, Writer};
@@ -197,28 +203,31 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// `Argument` for another type, another number of items, what is no UTF-8, and chunks of other shapes; `Range` for a chunk that gets
-    /// more than 2^31 − 1 bytes; those of [`Self::dataset`].
+    /// `Argument` for another type, a wrong number of items, text that is not UTF-8, and chunks of other
+    /// shapes; `Range` for a chunk of more than 2^31 − 1 bytes; the errors of [`Self::dataset`].
     pub fn texts(&mut self, dataset: &Dataset, count: u64, items: &Texts) -> Result<()> {
         self.write(Operation::Texts { dataset, count, items: Ok(items) })
     }
 
-    /// Writes the attributes of a group of datasets, a JSON object; the path is what the names of its datasets have before
-    /// a slash, with or without the slash, or `/` for all of the file. Attributes that are written again replace the earlier ones.
+    /// Writes the attributes of a group of datasets, a JSON object. The path is that part of the names of its
+    /// datasets, with or without a slash at its end, or `/` for the whole file. If attributes are written
+    /// again, readers see the later ones.
     ///
     /// # Errors
-    /// `Argument` for a path or attributes that no group can have, `Usage`, `Memory`, and the errors of the file
-    /// system.
+    /// `Argument` for an impossible path or attributes, `Usage`, `Memory`, and the errors of the file system.
     pub fn group(&mut self, path: &str, attributes: &str) -> Result<()> {
         self.write(Operation::Group { path, attributes })
     }
 
-    /// Sets attributes of a dataset that is in the file already, of this job or an earlier one, or of a group; the others stay. The
-    /// `changes` are a JSON object: a member that is `null` takes its attribute away.
+    /// Sets attributes of a group, or of a dataset in the file that this job or an earlier one has written.
+    /// Other attributes do not change. `changes` is a JSON object; a member that is `null` removes its
+    /// attribute.
     ///
-    /// The name is that of a dataset, and `record` which of its name, as in [`Reader::dataset_record`](crate::Reader::dataset_record);
-    /// or the path of a group with a slash at its end, `/` for the file itself, and `record` is not looked at. The file must be a sealed one
-    /// ([`WriteOptions::seal`](crate::WriteOptions::seal)), and the attributes count with the next seal. They are appended: nothing in the file changes.
+    /// The name is that of a dataset, and `record` its record, as in
+    /// [`Reader::dataset_record`](crate::Reader::dataset_record); or it is the path of a group with a slash
+    /// at its end, `/` for the file itself, and `record` is ignored. The file must be a sealed one
+    /// ([`WriteOptions::seal`](crate::WriteOptions::seal)), and the attributes become valid with the next
+    /// seal. They are appended: nothing in the file changes.
     ///
     /// ```
     /// use scda::{DataType, Dataset, ReadOptions, Reader, IndexBox, Solo, WriteOptions, Writer};
@@ -240,8 +249,9 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// `Usage` for a file without seals; `Argument` for a dataset that the file does not have, and what is no JSON object or sets
-    /// `scda_name`; `Format` for a damaged dataset or group; those of [`Self::flush`].
+    /// `Usage` for a file without seals; `Argument` for a dataset that the file does not have, and for
+    /// changes that are not a JSON object or set `scda_name`; `Format` for a damaged dataset or group; those
+    /// of [`Self::flush`].
     pub fn set_attributes(&mut self, name: &str, record: i64, changes: &str) -> Result<()> {
         self.write(Operation::Attributes { name, record, changes })
     }
@@ -249,12 +259,13 @@ impl Writer {
 
 /// Streams of tasks.
 impl Writer {
-    /// Begins a set of streams: from now on each rank writes its own by [`Self::write_stream`], without the others, until
-    /// [`Self::end_streams`]. The file has them in chunks of `chunk_bytes` bytes, 1 to 2^30; 0: a stripe
-    /// ([`Tuning::stripe_bytes`](crate::Tuning::stripe_bytes)), at least 1 MiB and at most 64 MiB. A chunk should be a multiple of the file system's blocks, so that no
-    /// two ranks write the same one.
+    /// Begins a set of streams: from now on each rank writes its own stream by [`Self::write_stream`],
+    /// independently of the others, until [`Self::end_streams`]. The file stores them in chunks of
+    /// `chunk_bytes` bytes, 1 to 2^30; 0: a stripe ([`Tuning::stripe_bytes`](crate::Tuning::stripe_bytes)),
+    /// at least 1 MiB and at most 64 MiB. The size should be a multiple of the file system's block size, so
+    /// that no two ranks write the same block.
     ///
-    /// Until the end, only [`Self::flush`] and [`Self::commit`] may be called besides.
+    /// Until the end, only [`Self::flush`] and [`Self::commit`] may be called as well.
     ///
     /// ```
     /// use scda::{ReadOptions, Reader, Solo, WriteOptions, Writer, run_on_threads};
@@ -292,17 +303,18 @@ impl Writer {
         self.session.end(&call, begun)
     }
 
-    /// Writes bytes to the end of this rank's stream. Not collective: no message is sent. What is long is written straight from
-    /// `data`, the rest is collected.
+    /// Appends bytes to this rank's stream. Long data are written directly from `data`, short ones are
+    /// collected. Not collective: no message is sent.
     ///
     /// # Errors
-    /// `Usage` if there are no streams; `Range`, `Memory`, and the errors of the file system. The other ranks learn of it when
-    /// all next meet, in [`Self::flush`], [`Self::commit`] or [`Self::end_streams`], which then close the file.
+    /// `Usage` if there are no streams; `Range`, `Memory`, and the errors of the file system. The other ranks
+    /// get the error when all ranks next agree, in [`Self::flush`], [`Self::commit`] or
+    /// [`Self::end_streams`], which then close the file.
     pub fn write_stream(&mut self, data: &[u8]) -> Result<()> {
         self.session.locally(|state| state.write_stream(data))
     }
 
-    /// The bytes that this rank has written to its stream. Not collective. 0 if there are no streams.
+    /// The number of bytes that this rank has written to its stream; 0 without streams. Not collective.
     #[must_use]
     pub fn stream_bytes(&self) -> u64 {
         self.session.state().and_then(WriterState::stream_bytes).unwrap_or(0)
@@ -311,7 +323,8 @@ impl Writer {
     /// Ends the streams that [`Self::begin_streams`] has begun.
     ///
     /// # Errors
-    /// `Usage` if there are none; those of all ranks in [`Self::write_stream`]; `Range` and the errors of the file system.
+    /// `Usage` if there are none; those of [`Self::write_stream`] on all ranks; `Range` and the errors of the
+    /// file system.
     pub fn end_streams(&mut self) -> Result<()> {
         let (state, call) = self.session.begin()?;
         let ended = state.end_streams();
@@ -320,23 +333,23 @@ impl Writer {
 }
 
 impl IncrementalWriter<'_> {
-    /// Writes a block whose `size` bytes are read from `data` piece by piece, so that they need not fit memory;
-    /// except if it is compressed.
+    /// Writes a block whose `size` bytes are read from `data` in parts, so that they need not fit in memory,
+    /// unless the block is compressed.
     ///
     /// # Errors
-    /// Those of [`Writer::block`], those of reading, and `Usage` if there is more than one rank.
+    /// The errors of [`Writer::block`] and of reading, and `Usage` if there is more than one rank.
     pub fn block(&mut self, user: &[u8], size: u64, data: &mut dyn Read, encode: Encode) -> Result<()> {
         self.0.write(Operation::BlockFrom { user, size, data, encode })
     }
 
-    /// Writes an array of `count` elements of `size` bytes, which are read from `data` piece by piece: some MiB
-    /// for each thread, or if it is compressed one element.
+    /// Writes an array of `count` elements of `size` bytes, which are read from `data` in parts: of some MiB
+    /// for each thread, or of one element if it is compressed.
     ///
-    /// [`Encode::Auto`] decides as [`Writer::array`] does. It reads the data up to three times, and compresses them
-    /// twice if that pays.
+    /// [`Encode::Auto`] decides as in [`Writer::array`]. It reads the data up to three times, and compresses
+    /// them twice if that pays.
     ///
     /// # Errors
-    /// Those of [`Writer::array`] and of [`Self::block`]; `Argument` for [`Encode::Auto`] and long data that can
+    /// Those of [`Writer::array`] and [`Self::block`]; `Argument` for [`Encode::Auto`] and long data that can
     /// be read only once.
     pub fn array(
         &mut self,
@@ -349,11 +362,10 @@ impl IncrementalWriter<'_> {
         self.0.write(Operation::ArrayFrom { user, count, size, data, encode })
     }
 
-    /// Writes a varray of `count` elements, whose sizes and bytes come piece by piece, as those of
-    /// [`Self::array`].
+    /// Writes a varray of `count` elements, whose sizes and bytes are read in parts, as in [`Self::array`].
     ///
     /// # Errors
-    /// Those of [`Writer::varray`] and of [`Self::array`].
+    /// The errors of [`Writer::varray`] and of [`Self::array`].
     pub fn varray(
         &mut self,
         user: &[u8],
@@ -364,24 +376,27 @@ impl IncrementalWriter<'_> {
         self.0.write(Operation::VarrayFrom { user, count, elements, encode })
     }
 
-    /// Writes a dataset whose items are read from `data` part by part, with numbers in little-endian byte order as in the file: what
-    /// [`Writer::dataset`] writes. For a process that writes alone. The items come in C order; for chunks as boxes, if
-    /// [`DataStream::boxes`] has them, else a layer of chunks must fit into memory.
+    /// Writes a dataset whose items are read from `data` in parts, with numbers in little-endian byte order
+    /// as in the file. The bytes of the file are those of [`Writer::dataset`]. For a process that writes
+    /// alone. The items are read in C order. For a dataset in chunks, they are read as boxes if
+    /// [`DataStream::boxes`] provides them; otherwise a layer of chunks must fit in memory.
     ///
-    /// [`Layout::Auto`](crate::Layout::Auto) compresses more than 64 MiB up to twice: first to find out whether that pays.
+    /// [`Layout::Auto`](crate::Layout::Auto) compresses more than 64 MiB up to twice: first to find out
+    /// whether that pays.
     ///
     /// # Errors
-    /// Those of [`Writer::dataset`] and of [`Self::array`]; `Argument` for `Layout::Auto` and more than 64 MiB of data that cannot be
-    /// read again.
+    /// Those of [`Writer::dataset`] and [`Self::array`]; `Argument` for `Layout::Auto` and more than 64 MiB
+    /// of data that cannot be read again.
     pub fn dataset(&mut self, dataset: &Dataset, data: &mut dyn DataStream) -> Result<()> {
         self.0.write(Operation::DatasetFrom { dataset, data })
     }
 
-    /// Writes a set of streams as [`Writer::begin_streams`] and the rest do: `open` gives the
-    /// stream of each of `tasks` tasks, which is read to its end. The streams need not fit memory.
+    /// Writes a set of streams like [`Writer::begin_streams`] and the following calls: `open` returns the
+    /// stream of each of `tasks` tasks, which is read to its end. The streams need not fit in memory.
     ///
     /// # Errors
-    /// `Usage` on more than one rank, `Argument` for 0 tasks, those of `open` and of reading, and those of [`Writer::begin_streams`].
+    /// `Usage` on more than one rank, `Argument` for 0 tasks, those of `open` and of reading, and those of
+    /// [`Writer::begin_streams`].
     pub fn streams(
         &mut self,
         user: &[u8],

@@ -1,4 +1,5 @@
-//! Commits and closes a file: each is one function, which reads in the order in which things happen.
+//! Commits and closes a file: each is one function, which does everything in the order in which it is
+//! written.
 //!
 //! Either may be done in two halves: the first returns when the bytes are copied; the second waits until they
 //! are in the file, agrees on that, and writes what declares them complete: headers, seal, name.
@@ -12,12 +13,12 @@ use crate::file::target::Target;
 use crate::file::team::{Failure, Function, Team};
 use scda_base::error::{Error, Result};
 
-/// A file that is being closed, since [`Writer::close_begin`]. Dropping it is dropping the [`Writer`].
+/// A file that is being closed, since [`Writer::close_begin`]. Dropping it drops the [`Writer`].
 #[must_use = "a file is complete only when its close was waited for"]
 pub struct Closing(Writer);
 
 impl Writer {
-    /// Writes all buffered sections, and lets all ranks know whether all went well until now.
+    /// Writes all buffered sections, and returns the errors of all ranks so far.
     ///
     /// # Errors
     /// Those of all sections since the last flush.
@@ -27,10 +28,10 @@ impl Writer {
         self.session.end(&call, flushed)
     }
 
-    /// Writes everything, and a seal of it: a record of all sections with their checksums, by which a reader knows that
-    /// the file is whole up to here (docs/format.md, "Sealed files"). On success all is in stable storage, and a job
-    /// that is killed later loses nothing of it; except with [`WriteOptions::atomic`], where the file has its name only when
-    /// it is closed.
+    /// Writes everything, and a seal: a record of all sections with their checksums, by which a reader knows
+    /// that the file is complete up to here (docs/format.md, "Sealed files"). On success everything is on
+    /// stable storage, and a job that is killed later loses nothing of it; but with [`WriteOptions::atomic`],
+    /// the file gets its name only when it is closed.
     ///
     /// # Errors
     /// `Usage` without [`WriteOptions::seal`]; those of all sections since the last flush.
@@ -41,43 +42,45 @@ impl Writer {
         self.session.end(&call, committed)
     }
 
-    /// The first half of [`Self::commit`]: returns when all that was written is copied, or written by the calls if
-    /// [`WriteOptions::background_bytes`](crate::WriteOptions::background_bytes) is 0. Then the program may go on computing. The second half,
-    /// [`CommitRequest::wait`], writes headers and seal; only its success says that anything is in stable storage.
+    /// The first half of [`Self::commit`]: returns once everything written is copied, or, if
+    /// [`WriteOptions::background_bytes`](crate::WriteOptions::background_bytes) is 0, written by the calls.
+    /// The program can then continue computing. The second half, [`CommitRequest::wait`], writes headers and
+    /// the seal; only its success means that the data are on stable storage.
     ///
-    /// The next collective call on this file completes the commit first, and returns its error if it failed. Streams that are open go on
-    /// when the commit is complete: until then [`Self::write_stream`] is an error.
+    /// The next collective call on this file completes the commit first, and returns its error if it failed.
+    /// Open streams continue when the commit is complete: until then [`Self::write_stream`] is an error.
     ///
     /// # Errors
-    /// `Usage` for a file without seals; those of all calls until now.
+    /// `Usage` for a file without seals; those of all calls so far.
     pub fn commit_begin(&mut self) -> Result<CommitRequest> {
         let (state, call) = self.session.begin()?;
         let begun = state.begin_commit();
         self.session.end(&call, begun)
     }
 
-    /// The first half of [`Self::close`]: returns when all that was written is copied, or written by the calls if
-    /// [`WriteOptions::background_bytes`](crate::WriteOptions::background_bytes) is 0. The second half is [`Closing::wait`].
+    /// The first half of [`Self::close`]: returns once everything written is copied, or, if
+    /// [`WriteOptions::background_bytes`](crate::WriteOptions::background_bytes) is 0, written by the calls.
+    /// The second half is [`Closing::wait`].
     ///
     /// # Errors
-    /// Those of all calls until now. The file is closed.
+    /// Those of all calls so far. The file is then closed.
     pub fn close_begin(mut self) -> Result<Closing> {
         self.session.operate(WriterState::begin_close)?;
         Ok(Closing(self))
     }
 
-    /// Where the time of this rank went, since the file was opened. Not collective. `None` after an error.
+    /// How this rank has spent its time since the file was opened. `None` after an error. Not collective.
     #[must_use]
     pub fn statistics(&self) -> Option<Statistics> {
         self.session.state().map(WriterState::statistics)
     }
 
-    /// Writes the buffered sections and closes the file. Only success means that every byte is in it: errors
-    /// of all ranks, and the size of the file, are checked. Call it on every file.
+    /// Writes the buffered sections and closes the file. Only success means that every byte is in it: the
+    /// errors of all ranks, and the size of the file, are checked. Call it on every file.
     ///
     /// # Errors
-    /// Those of all sections since the last flush, and the errors of the file system. The file is
-    /// closed regardless.
+    /// Those of all sections since the last flush, and the errors of the file system. The file is closed in
+    /// any case.
     pub fn close(mut self) -> Result<()> {
         let was_begun = self.session.state_mut().is_some_and(|state| state.commits.end_closing());
         let sealed = self.session.operate(WriterState::seal_to_close);
@@ -87,24 +90,25 @@ impl Writer {
 }
 
 impl CommitRequest {
-    /// Whether this rank has written what it has to before `request` can be completed: then [`Self::wait`] waits only for the other
-    /// ranks. Not collective: no message is sent. Also true after an error, which [`Self::wait`] returns.
+    /// Whether this rank has written everything that it must write before `request` can be completed: then
+    /// [`Self::wait`] waits only for the other ranks. Also true after an error, which [`Self::wait`] returns.
+    /// Not collective: no message is sent.
     #[must_use]
     pub fn test(self, file: &Writer) -> bool {
         file.session.state().is_none_or(|state| self.0 < state.commits.begun || state.is_settled())
     }
 
-    /// Completes a commit: when this returns, all that was written before [`Writer::commit_begin`] is sealed and in stable storage, as
-    /// after [`Writer::commit`].
+    /// Completes a commit: when this returns, everything that was written before [`Writer::commit_begin`] is
+    /// sealed and on stable storage, as after [`Writer::commit`].
     ///
     /// # Errors
-    /// Those of [`Writer::commit`], on all ranks; also if another call has returned it before. `Usage` if the request was waited for
-    /// already.
+    /// Those of [`Writer::commit`], on all ranks, even if another call has returned them before. `Usage` if
+    /// the request was already waited for.
     pub fn wait(self, file: &mut Writer) -> Result<()> {
         if let Some(error) = file.session.closed_by() {
             return Err(error.again());
         }
-        // What was begun is completed.
+        // `begin` completes what has begun.
         let (state, call) = file.session.begin()?;
         state.sections.team_mut().note_call(Function::Wait);
         let noted = state.commits.note_wait(self);
@@ -113,23 +117,23 @@ impl CommitRequest {
 }
 
 impl Closing {
-    /// As [`CommitRequest::test`].
+    /// Like [`CommitRequest::test`].
     #[must_use]
     pub fn test(&self) -> bool {
         self.0.session.state().is_none_or(WriterState::is_settled)
     }
 
-    /// Completes closing: as [`Writer::close`]. Collective.
+    /// Completes closing, like [`Writer::close`]. Collective.
     ///
     /// # Errors
-    /// Those of [`Writer::close`].
+    /// The errors of [`Writer::close`].
     pub fn wait(self) -> Result<()> {
         self.0.close()
     }
 }
 
 impl WriterState {
-    /// All that was written is in the file, or all ranks have the error.
+    /// Ensures that everything written is in the file, or that all ranks have the error.
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         self.sections.team_mut().note_call(Function::Flush);
         self.scheduler().place()?;
@@ -137,7 +141,8 @@ impl WriterState {
         self.sections.output().flush()
     }
 
-    /// All that was written is sealed, in stable storage, under the name of the file; of streams that are open, a part.
+    /// Ensures that everything written is sealed, and on stable storage under the file's name. Open streams
+    /// are committed in part.
     fn commit(&mut self) -> Result<(), Failure> {
         self.check_sealed()?;
         self.scheduler().place()?;
@@ -162,7 +167,7 @@ impl WriterState {
         Ok(self.commits.begin()?)
     }
 
-    /// Completes a commit that was begun.
+    /// Completes a commit that has begun.
     #[cold]
     pub(super) fn complete(&mut self) -> Result<(), Failure> {
         if self.commits.pending == Pending::Close {
@@ -176,7 +181,8 @@ impl WriterState {
         })
     }
 
-    /// The thread brings what is written until now to stable storage, if there is one. An error is kept for the next agreement.
+    /// Makes the thread, if there is one, bring what was written so far to stable storage. An error is
+    /// deferred to the next agreement.
     fn sync_ahead(&mut self) {
         let ahead = self.sections.output().file_mut().sync_ahead();
         self.sections.team_mut().defer(ahead);
@@ -191,13 +197,14 @@ impl WriterState {
         if sync || atomic && !later {
             self.sync_ahead();
         }
-        // An error of this rank alone is one of this call: a rank that has no request cannot wait for it.
+        // An error of this rank alone must be returned by this call: a rank without a request cannot wait for
+        // it.
         self.sections.team_mut().agree(Ok(()))?;
         self.commits.pending = Pending::Close;
         Ok(())
     }
 
-    /// Everything is written and sealed; [`Self::close`] does the rest.
+    /// Writes and seals everything, before [`Self::close`].
     fn seal_to_close(&mut self) -> Result<(), Failure> {
         self.sections.team_mut().note_call(Function::Close);
         self.scheduler().place()?;
@@ -209,7 +216,7 @@ impl WriterState {
         if atomic && (sync || !later) { self.sections.sync() } else { Ok(()) }
     }
 
-    /// The file is closed on all ranks, then gets its name.
+    /// Closes the file on all ranks, and then gives it its name.
     fn close(self) -> Result<()> {
         let statistics = Statistics::are_wanted().then(|| self.statistics());
         let Self { sections, mut target, .. } = self;
@@ -228,17 +235,17 @@ impl WriterState {
         })
     }
 
-    /// Whether this rank has written all that was passed: see [`CommitRequest::test`].
+    /// Whether this rank has written everything that was passed: see [`CommitRequest::test`].
     pub(crate) fn is_settled(&self) -> bool {
         self.sections.is_settled()
     }
 
-    /// What was begun and not completed.
+    /// What has begun and not completed.
     pub(crate) fn pending(&self) -> Pending {
         self.commits.pending
     }
 
-    /// An error if there are no seals.
+    /// Returns an error if the file has no seals.
     fn check_sealed(&self) -> Result<()> {
         match self.sections.is_sealed() {
             true => Ok(()),

@@ -1,10 +1,11 @@
-//! The commits of a file that were begun but not completed, or its close.
+//! Commits of a file, or its close, that have begun but not completed.
 
 use super::streams::OwnStream;
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 
-/// A commit that [`Writer::commit_begin`](crate::Writer::commit_begin) has begun: to be completed by [`Self::wait`].
+/// A commit that [`Writer::commit_begin`](crate::Writer::commit_begin) has begun, to be completed by
+/// [`Self::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a commit is complete only when it was waited for"]
 pub struct CommitRequest(pub(super) u64);
@@ -12,7 +13,7 @@ pub struct CommitRequest(pub(super) u64);
 /// What is between its two halves: at most one commit, or the close.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pending {
-    /// All that was begun is complete.
+    /// Nothing.
     #[default]
     Nothing,
     /// A commit.
@@ -21,32 +22,32 @@ pub enum Pending {
     Close,
 }
 
-/// The commits in two halves of a file.
+/// The commits of a file that are done in two halves.
 #[derive(Default)]
 pub(super) struct Commits {
     pub begun: u64,
     pub pending: Pending,
-    /// The numbers of those that were not waited for, which is done once for each.
+    /// The numbers of those that were not waited for; each is waited for once.
     not_waited_for: Vec<u64>,
-    /// The part of a set of streams that was ended by a commit that is pending.
+    /// The part of a set of streams that a pending commit has ended.
     pub streams: Option<OwnStream>,
 }
 
 impl Commits {
-    /// As [`OwnStream::all_bytes`], of streams that go on when the commit is complete.
+    /// Like [`OwnStream::all_bytes`], for streams that continue when the commit is complete.
     pub fn stream_bytes(&self) -> Option<u64> {
         self.streams.as_ref().map(OwnStream::all_bytes)
     }
 }
 
 impl Commits {
-    /// Whether a commit or the close was begun and not completed.
+    /// Whether a commit or the close has begun and not completed.
     #[inline]
     pub fn is_pending(&self) -> bool {
         self.pending != Pending::Nothing
     }
 
-    /// The second half of a close begins. Tells whether there was a first one.
+    /// Begins the second half of a close. Returns whether there was a first half.
     pub fn end_closing(&mut self) -> bool {
         let is_closing = self.pending == Pending::Close;
         if is_closing {
@@ -63,7 +64,7 @@ impl Commits {
         Ok(CommitRequest(self.begun))
     }
 
-    /// This one is waited for.
+    /// Records that this commit is waited for.
     pub fn note_wait(&mut self, CommitRequest(number): CommitRequest) -> Result<()> {
         match self.not_waited_for.binary_search(&number) {
             Ok(place) => {
@@ -77,7 +78,7 @@ impl Commits {
 }
 
 impl CommitRequest {
-    /// Its number among those of the file, from 1 on: for languages in which a request is a number.
+    /// Its number among the commits of the file, from 1 on, for languages in which a request is a number.
     #[must_use]
     pub fn number(self) -> u64 {
         self.0

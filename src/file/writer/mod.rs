@@ -46,25 +46,25 @@ use sealing::Sealer;
 use sections::Sections;
 use std::path::Path;
 
-/// What this library writes into the vendor string.
+/// The vendor string that this library writes.
 const VENDOR: &str = concat!("libscda ", env!("CARGO_PKG_VERSION"));
-/// And into that of a file that is to be sealed, with the mark that says so.
+/// The vendor string of a file that is to be sealed, with the mark for this.
 const SEALED_VENDOR: &str =
     concat!("libscda ", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), " sealed");
 const _: () = assert!(SEALED_VENDOR.len() <= VENDOR_STRING_BYTES);
 
 /// A file that is being written.
 ///
-/// All functions that do not say otherwise are collective: every rank calls them in the same order, with the same arguments
-/// except for the data and the sizes of its own elements. After an error the file is closed on all
-/// ranks and ends with the last whole section; further calls are errors.
+/// All methods are collective unless stated otherwise: every rank calls them in the same order and with the
+/// same arguments, except for the data and the sizes of its own elements. After an error, the file is closed
+/// on all ranks and ends with the last complete section; further calls are errors.
 ///
-/// Dropping a writer without [`Writer::close`] does not close the file on the other ranks, and its buffered sections
-/// are lost; a writer that is alone writes them first. An atomic write is undone.
+/// Dropping a writer without [`Writer::close`] does not close the file on other ranks, and loses its buffered
+/// sections; a writer that is alone writes them first. An atomic write is undone.
 ///
-/// Small plain sections are buffered and written together. So a later call reports a full disk, at the latest
-/// [`Writer::flush`] or [`Writer::close`]; without [`Tuning::check`](crate::Tuning::check), this holds for any error that only one
-/// rank can notice, such as data of the wrong length.
+/// Small uncompressed sections are buffered and written together, so a full disk is reported by a later call,
+/// at the latest by [`Writer::flush`] or [`Writer::close`]. Without [`Tuning::check`](crate::Tuning::check),
+/// this holds for any error that only one rank can detect, such as data of the wrong length.
 ///
 /// ```
 /// use scda::{Encode, WriteOptions, Solo, Source, Writer};
@@ -81,51 +81,52 @@ const _: () = assert!(SEALED_VENDOR.len() <= VENDOR_STRING_BYTES);
 pub struct Writer {
     session: Session<WriterState>,
     user: UserString,
-    /// Of a file that was there before: the bytes that were removed when it was opened.
+    /// For an existing file, the number of bytes that were removed when it was opened.
     cut_off: Option<u64>,
 }
 
-/// What a file has to which sections are appended.
+/// An existing file to which sections are appended.
 struct AppendedFile {
-    /// Where its first section begins.
+    /// The offset of its first section.
     start: u64,
-    /// What has to be done before all else is known.
+    /// What must be done before the rest is known.
     rollback: Option<Rollback>,
-    /// Where the next section goes.
+    /// The offset of the next section.
     end: u64,
     user: UserString,
-    /// Whether it has a seal, or was to get one.
+    /// Whether it has a seal, or was created to get one.
     is_sealed: bool,
     /// Whether seals are removed.
     gives_up_seals: bool,
-    /// Whether it has room for the superblock of HDF5.
+    /// Whether it has room for the HDF5 superblock.
     has_superblock: bool,
-    /// What its next seal is to say, if it gets one.
+    /// The contents of its next seal, if it gets one.
     sealer: Option<Sealer>,
     sums: Option<Sums>,
 }
 
 impl AppendedFile {
-    /// Whether the file is to be sealed, and all that was committed is a header without room for the superblock of HDF5.
+    /// Whether the file is to be sealed, and everything committed is a header without room for the HDF5
+    /// superblock.
     fn may_get_superblock(&self) -> bool {
         self.is_sealed && !self.gives_up_seals && self.end == FILE_HEADER_BYTES as u64
     }
 }
 
-/// A file that was opened to append to it, or created.
+/// A file that was opened to append, or created.
 #[allow(clippy::large_enum_variant)] // there is one for a moment
 enum Appendable {
     Existing(ExistingFile),
     New(NewFile),
 }
 
-/// A file that was created.
+/// A new file.
 struct NewFile {
     file: SummedFile,
     target: Target,
     sealer: Option<Sealer>,
     user: UserString,
-    /// Where its header ends.
+    /// The offset after its header.
     end: u64,
 }
 
@@ -153,9 +154,10 @@ impl NewFile {
     }
 }
 
-/// Brings to stable storage, at the end of a file, that it is to be cut to the seal that ends at `length`. File systems may bring the
-/// page of the cut to the disk, with zeros in place of what is removed, before the new length: the seals after it would still be there,
-/// and lead to damaged bytes. Collective.
+/// Notes, at the end of a file and on stable storage, that the file is to be truncated to the seal that ends
+/// at `length`. A file system may write the page at the new end to disk, with zeros in place of what is
+/// removed, before it writes the new length: later seals would then still be there, and refer to damaged
+/// bytes. Collective.
 fn note_truncation(
     team: &mut Team,
     file: &mut dyn ParallelFile,
@@ -176,16 +178,17 @@ fn note_truncation(
         Err(failure) => Err(failure),
     };
     if noted.is_err() && !team.is_lost() {
-        // The file is as it was; if it cannot be, the next job goes on where this one was to.
+        // Restores the file; if that fails, the next job continues where this one was to.
         let _ = file.truncate(size);
     }
     noted
 }
 
-/// Makes room for the superblock of HDF5 after the header of a file of which nothing else stays. Returns where the file ends. Collective.
+/// Makes room for the HDF5 superblock after the header of a file of which nothing else remains. Returns the
+/// end of the file. Collective.
 fn lengthen_header(team: &mut Team, file: &mut dyn ParallelFile, style: LineBreak) -> Result<u64, Failure> {
     let block = reserved_section(&scda_hdf5::reserved(), style);
-    // What follows goes first: after a loss of power, there are zeros where the block is not.
+    // The rest is truncated first, so that after a power loss, missing parts of the block are zeros.
     let cut = file.truncate(FILE_HEADER_BYTES as u64);
     team.agree(cut)?;
     let synced = file.sync();
@@ -197,8 +200,8 @@ fn lengthen_header(team: &mut Team, file: &mut dyn ParallelFile, style: LineBrea
     Ok(LONG_HEADER_BYTES)
 }
 
-/// Makes the superblock of HDF5 that of the last view up to `end`, where a seal or the header of the file ends: it must never point to what
-/// is removed next. Collective.
+/// Makes the HDF5 superblock that of the last view before `end`, which is the end of a seal or of the header:
+/// it must never refer to what is removed next. Collective.
 fn renew_superblock(team: &mut Team, file: &mut dyn ParallelFile, end: u64) -> Result<(), Failure> {
     let changed = match team.rank() {
         0 => renewed_superblock(file, end),
@@ -220,8 +223,8 @@ impl Writer {
     /// Creates a file, or empties one that exists, and writes its header (paper, section A.3).
     ///
     /// # Errors
-    /// `Argument` for a user string of more than 58 bytes and for parameters without meaning, and
-    /// the errors of the file system.
+    /// `Argument` for a user string of more than 58 bytes and for invalid parameters, and the errors of the
+    /// file system.
     pub fn create(
         comm: impl Communicator + 'static,
         path: &Path,
@@ -231,33 +234,37 @@ impl Writer {
         create_if_valid(Box::new(comm), Ok(path), UserString::new(user), Ok(params.clone()))
     }
 
-    /// Opens an existing file to write more sections after those that it has. Its user string and its sections stay.
+    /// Opens an existing file to append sections. Its user string and its sections do not change.
     ///
-    /// If the file has a seal, writing continues after the last one, which stays valid for the part of the file before it.
-    /// Sections that were not committed, because a job was killed while it appended, are removed, whole or not;
-    /// [`Self::bytes_rolled_back`] tells how many bytes. Closing seals the new sections, with [`WriteOptions::seal`] or without.
+    /// If the file has a seal, writing continues after the last one, which remains valid for the part of the
+    /// file before it. Sections that were not committed, because a job was killed while it appended, are
+    /// removed, complete or not; [`Self::bytes_rolled_back`] returns their size. Closing seals the new
+    /// sections, whatever [`WriteOptions::seal`] is.
     ///
-    /// A file that was created with [`WriteOptions::seal`] and has no seal yet is cut back to its header. Another file without a
-    /// seal must be whole; with [`WriteOptions::seal`], its old sections are sealed before this returns, as they are: compressed data are
-    /// not decoded, so damage in them is sealed, too. The command `scda seal` decodes them first.
+    /// A file that was created with [`WriteOptions::seal`] and has no seal yet is truncated to its header.
+    /// Any other file without a seal must be complete; with [`WriteOptions::seal`], its old sections are
+    /// sealed before this returns, without decoding them, so damage in compressed data is sealed, too. The
+    /// command `scda seal` decodes them first.
     ///
     /// # Errors
-    /// Those of [`Reader::open`](crate::Reader::open) and of reading the headers of a file that is not whole;
-    /// `Checksum` if the index of the last seal, or of the one that [`WriteOptions::append_after`] chose, is damaged; other sealed bytes are not
-    /// compared. `FileInUse` if somebody else writes it, and the errors of the file system. The file is as it was.
+    /// The errors of [`Reader::open`](crate::Reader::open) and of reading the headers of an incomplete file;
+    /// `Checksum` if the index of the last seal, or of the one that [`WriteOptions::append_after`] chose, is
+    /// damaged; other sealed bytes are not verified. `FileInUse` if another program writes the file, and the
+    /// errors of the file system. On error, the file has not changed.
     pub fn append(comm: impl Communicator + 'static, path: &Path, params: &WriteOptions) -> Result<Self> {
         append_if_valid(Box::new(comm), Ok(path), Ok(None), Ok(params.clone()))
     }
 
-    /// Opens a file as [`Self::append`] does, or creates it as [`Self::create`] does, with this user string, if there is none or if its
-    /// creation was interrupted. [`Self::is_new`] tells.
+    /// Opens a file as [`Self::append`] does, or creates it as [`Self::create`] does, with this user string,
+    /// if there is none or if its creation was interrupted. [`Self::is_new`] tells which.
     ///
-    /// With [`WriteOptions::keep`], a file that is missing, or torn so that it has no seal, is continued from the newest of the older ones that
-    /// has one: as [`Reader::open`](crate::Reader::open) with [`ReadOptions::keep`](crate::ReadOptions::keep) reads it.
+    /// With [`WriteOptions::keep`], a file that is missing, or torn so that it has no seal, is continued from
+    /// the newest of the older files with one: that which [`Reader::open`](crate::Reader::open) with
+    /// [`ReadOptions::keep`](crate::ReadOptions::keep) reads.
     ///
     /// # Errors
-    /// Those of [`Self::append`] and [`Self::create`]; `NoSuchFile` if [`WriteOptions::append_after`] or [`WriteOptions::append_record`] says
-    /// what of a file stays, and there is none.
+    /// The errors of [`Self::append`] and [`Self::create`]; `NoSuchFile` if the file is missing and
+    /// [`WriteOptions::append_after`] or [`WriteOptions::append_record`] is set.
     pub fn append_or_create(
         comm: impl Communicator + 'static,
         path: &Path,
@@ -274,42 +281,44 @@ impl Writer {
         &self.user
     }
 
-    /// The bytes that [`Self::append`] has removed: what a job that was killed while it appended had not sealed, and what follows the place that [`WriteOptions::append_after`] or
-    /// [`WriteOptions::append_record`] chose.
+    /// The number of bytes that [`Self::append`] has removed: what a killed job had not sealed, and what
+    /// followed the place that [`WriteOptions::append_after`] or [`WriteOptions::append_record`] chose.
     #[must_use]
     pub fn bytes_rolled_back(&self) -> u64 {
         self.cut_off.unwrap_or(0)
     }
 
-    /// Whether the file was created when it was opened. Not collective.
+    /// Whether this writer has created the file. Not collective.
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.cut_off.is_none()
     }
 
-    /// Where the file is written, if it was there before: with [`WriteOptions::atomic`] its copy. An absolute path. Not collective. `None` after
-    /// an error.
+    /// The absolute path of the file that is written, if it existed before: with [`WriteOptions::atomic`],
+    /// that of its copy. `None` after an error. Not collective.
     #[must_use]
     pub fn appended(&self) -> Option<&Path> {
         self.cut_off.and(self.session.state()).map(|state| state.target.goal())
     }
 
-    /// Whether closing writes a seal. Not collective. After an error, there is no telling: false.
+    /// Whether closing writes a seal. Always false after an error. Not collective.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
         self.session.state().is_some_and(|state| state.sections.is_sealed())
     }
 
-    /// Where in the file the next section begins, in bytes. Not collective. `None` after an error, and while compressed datasets wait
-    /// for their place: see [`WriteOptions::background_bytes`].
+    /// The offset of the next section in the file, in bytes. `None` after an error, and while the offset is
+    /// unknown because datasets are being compressed in the background ([`WriteOptions::background_bytes`]).
+    /// Not collective.
     #[must_use]
     pub fn position(&self) -> Option<u64> {
         let state = self.session.state().filter(|state| state.pending.is_empty());
         state.map(|state| state.sections.end())
     }
 
-    /// For a process that writes alone: from now on, a call that is refused for its arguments (`Argument` or `Range`) before
-    /// anything of it is written leaves the file open, as it was; [`Self::is_open`] tells.
+    /// For a process that writes alone: from now on, a call that is refused because of its arguments
+    /// (`Argument` or `Range`), before anything of it is written, leaves the file open and unchanged;
+    /// [`Self::is_open`] tells.
     ///
     /// # Errors
     /// `Usage` if there is more than one rank.
@@ -321,15 +330,15 @@ impl Writer {
         self.session.end(&call, result)
     }
 
-    /// Whether the file is open: not closed, by [`Self::close`] or an error. Not collective.
+    /// Whether the file is open, that is, closed neither by [`Self::close`] nor by an error. Not collective.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.session.state().is_some()
     }
 
-    /// Drops the writer as if the process were killed: writes nothing more and leaves the file as it is, an atomic
-    /// write under its temporary name. Not collective. For a process that was forked off, and where the file may
-    /// be another one by now.
+    /// Drops the writer as if the process were killed: writes nothing more and leaves the file as it is, an
+    /// atomic write under its temporary name. For a forked process, and for a file that may have been
+    /// replaced. Not collective.
     pub fn forget(mut self) {
         if let Ok(state) = self.session.take() {
             state.sections.into_output().leak_shared();
@@ -337,10 +346,10 @@ impl Writer {
     }
 }
 
-/// As [`Writer::create`], if no rank has a wrong argument.
+/// Like [`Writer::create`], for arguments that may be an error of this rank.
 ///
 /// # Errors
-/// Those that are passed, and those of [`Writer::create`].
+/// That of the arguments, and the errors of [`Writer::create`].
 pub fn create_if_valid(
     comm: Box<dyn Communicator>,
     path: Result<&Path>,
@@ -353,17 +362,18 @@ pub fn create_if_valid(
     Ok(of_new_file(team, params, new))
 }
 
-/// A writer of a file that was created.
+/// A writer for a file that was created.
 fn of_new_file(team: Team, params: WriteOptions, new: NewFile) -> Writer {
     let NewFile { file, target, sealer, user, end } = new;
     let session = begin(team, file, target, params, sealer, Progress::of_new_file(end));
     Writer { session, user, cut_off: None }
 }
 
-/// As [`Writer::append`], or with a user string [`Writer::append_or_create`], if no rank has a wrong argument.
+/// Like [`Writer::append`], or with a user string like [`Writer::append_or_create`], for arguments that may
+/// be an error of this rank.
 ///
 /// # Errors
-/// Those that are passed, and those of [`Writer::append_or_create`].
+/// That of the arguments, and the errors of [`Writer::append_or_create`].
 pub fn append_if_valid(
     comm: Box<dyn Communicator>,
     path: Result<&Path>,
@@ -392,7 +402,7 @@ pub fn append_if_valid(
     }
 }
 
-/// A writer of a file that exists.
+/// A writer for an existing file.
 fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: ExistingFile) -> Result<Writer> {
     let ExistingFile { mut file, mut target, size: whole } = existing;
     let (mut size, mut place) = (whole, AppendPlace::of(&params));
@@ -402,7 +412,7 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
         let found = continued(&mut reading, &params);
         drop(limited);
         (team, file) = reading.into_parts();
-        // Nothing was changed before all ranks know where to go on.
+        // Nothing changes before all ranks know where to continue.
         let ended = found.and_then(|mut found| {
             let may_get_superblock = params.hdf5 != Hdf5::Never && found.may_get_superblock();
             if params.hdf5 == Hdf5::Commits && !found.has_superblock && !may_get_superblock {
@@ -439,7 +449,7 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
             }
             let cut = file.truncate(found.end);
             team.agree(cut)?;
-            // After a loss of power, nothing of it comes back among what is written now.
+            // After a power loss, none of it may reappear among what is written now.
             let synced = file.sync();
             team.agree(synced)?;
         }
@@ -450,7 +460,7 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
             let AppendedFile { end, user, is_sealed, has_superblock, sealer, sums, .. } = found;
             let file = SummedFile::new(file, sums);
             params.hdf5 = match params.hdf5 {
-                // The creator of the file chose.
+                // The creator of the file has decided this.
                 Hdf5::Never if has_superblock => Hdf5::Close,
                 wanted if has_superblock => wanted,
                 _ => Hdf5::Never,
@@ -461,7 +471,7 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
             }
             let mut session = begin(team, file, target, params, sealer, Progress::of_whole_file(end));
             if is_first_seal {
-                // What is appended is removed if it is not committed; what the file had is not.
+                // If it is not committed, what is appended is removed, but not the file's previous contents.
                 let (state, call) = session.begin()?;
                 let sealed = state.sections.seal(!is_copy, false);
                 session.end(&call, sealed)?;
@@ -479,7 +489,7 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
     }
 }
 
-/// Looks at a file to which sections are to be appended.
+/// Examines a file to which sections are to be appended.
 fn continued(reading: &mut RecoveryScanner, params: &WriteOptions) -> Result<AppendedFile, Failure> {
     let mut scan = reading.scan()?;
     let (end, user) = (scan.end, scan.header.user);

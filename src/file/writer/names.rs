@@ -1,4 +1,4 @@
-//! What rank 0 remembers of seals and sections, for the tables of names.
+//! What rank 0 knows of seals and sections, for writing tables of names.
 
 use crate::file::reader::Chain;
 use scda_base::error::{Error, ErrorKind, Result};
@@ -11,32 +11,33 @@ use scda_storage::ParallelFile;
 
 /// The last seals of the file, and the names of the last sections.
 pub(super) struct Names {
-    /// How many seals the file has: not known at first if it is appended to.
+    /// The number of seals in the file; unknown at first when it is appended to.
     count: Option<u64>,
-    /// The last of them, in their order. Before the first one stands the beginning of the file.
+    /// The last seals, in their order. The first entry may stand for the beginning of the file.
     seals: Vec<SealRow>,
     /// The names of all sections from number `first` on, in the order of the file.
     names: Vec<Name>,
     first: u64,
-    /// The seals that the file had when it was appended to, unless all of them are among these.
+    /// The seals of a file that is appended to, unless all of them are in `seals`.
     older: Option<Older>,
-    /// True if no seal follows the next one.
+    /// True if the next seal is the last one.
     is_last: bool,
 }
 
-/// What is read first of the end of a file, to count the seals since the last one with a table.
+/// The size of the first read at the end of a file, to count the seals since the last one with a table.
 const FIRST_BYTES: u64 = 16 << 10;
 
-/// Seals that others have written.
+/// Seals that were in the file before.
 struct Older {
     chain: Chain,
-    /// How many of its groups are among the seals, and of how many the names are there, from the end of the file on.
+    /// How many groups of them have been added to `seals`, and of how many the names are known, from the end
+    /// of the file.
     seals: usize,
     names: usize,
 }
 
 impl Names {
-    /// Of a file without a seal.
+    /// For a file without a seal.
     pub(super) fn new() -> Self {
         Self {
             count: Some(0),
@@ -48,24 +49,24 @@ impl Names {
         }
     }
 
-    /// Of a file whose last seal ends here, after `sections` sections.
+    /// For a file whose last seal ends at `end`, after `sections` sections.
     pub(super) fn continued(end: u64, sections: u64) -> Self {
         let older = Some(Older { chain: Chain::reading(end, FIRST_BYTES), seals: 0, names: 0 });
         Self { count: None, seals: Vec::new(), names: Vec::new(), first: sections, older, is_last: false }
     }
 
-    /// How many seals the file has, if another one has counted them.
+    /// Sets the number of seals in the file, if it has been counted elsewhere.
     pub(super) fn note_count(&mut self, seals: u64) {
         self.count.get_or_insert(seals);
     }
 
-    /// The next seal is the last one that is written.
+    /// Records that the next seal is the last one to be written.
     pub(super) fn note_last(&mut self) {
         self.is_last = true;
     }
 
-    /// The table of the next seal, which has these rows; empty if it has none. A table for which a damaged index would have to be
-    /// read is not written: all is found without it.
+    /// The table for the next seal, which has these rows; empty if it gets none. A table that would require
+    /// reading a damaged index is not written: everything can be found without it.
     pub(super) fn table(
         &mut self,
         file: &mut dyn ParallelFile,
@@ -73,7 +74,7 @@ impl Names {
         style: LineBreak,
     ) -> Result<Vec<u8>> {
         let count = whole(self.count(file))?;
-        // Without a table, and another seal, nobody asks for them.
+        // Nobody needs the names if this seal has no table and no other seal follows.
         if self.is_last && count.is_none_or(|count| !has_table(count + 1)) {
             return Ok(Vec::new());
         }
@@ -92,12 +93,12 @@ impl Names {
         table(count + 1, seals, &self.names[first..], style)
     }
 
-    /// Notes a seal that was written.
+    /// Records a seal that was written.
     pub(super) fn note(&mut self, seal: SealRow) -> Result<()> {
         reserve(&mut self.seals, 1)?;
         self.seals.push(seal);
         self.count = self.count.map(|count| count + 1);
-        // No table has more names. Not each time, because all that stay are moved.
+        // No table has more names. Not done each time, because it moves all remaining ones.
         if self.names.len() as u64 > 2 * MOST_NAMES {
             self.older = None;
             let first = self.seals.partition_point(|last| seal.sections - last.sections > MOST_NAMES);
@@ -112,7 +113,7 @@ impl Names {
     /// Adds the names of sections that follow all others.
     fn add(&mut self, rows: &[Row]) -> Result<()> {
         if rows.len() as u64 > MOST_NAMES {
-            // They are in no table, and so are none of those before them.
+            // They will be in no table, and so will none of those before them.
             let sections = rows.iter().filter(|row| row.section.is_some()).count();
             self.first += (self.names.len() + sections) as u64;
             (self.names, self.seals, self.older) = (Vec::new(), Vec::new(), None);
@@ -126,7 +127,7 @@ impl Names {
         Ok(())
     }
 
-    /// How many seals the file has. Those since the last table of names are read for it.
+    /// The number of seals in the file. Reads those since the last table of names.
     fn count(&mut self, file: &mut dyn ParallelFile) -> Result<u64> {
         let (mut number, mut count) = (0, self.count);
         while count.is_none() {
@@ -140,7 +141,7 @@ impl Names {
         Ok(count.unwrap_or(0))
     }
 
-    /// The seal `before` seals before the next one; `None` if it is not known.
+    /// The seal `before` seals before the next one; `None` if it is unknown.
     fn seal(&mut self, file: &mut dyn ParallelFile, before: u64) -> Result<Option<SealRow>> {
         loop {
             if let Some(at) = self.seals.len().checked_sub(to_usize(before)) {
@@ -153,7 +154,7 @@ impl Names {
                     let links = &older.chain.links()[group.from_end..];
                     seals.extend(links.iter().take(to_usize(group.seals)).rev());
                 }
-                // It is asked once only: then the file begins.
+                // Requested only once, at the beginning of the file.
                 None if self.seals.first() == Some(&SealRow::default()) => return Ok(None),
                 None => seals.push(SealRow::default()),
             }
@@ -183,7 +184,7 @@ impl Names {
     }
 }
 
-/// What was read, unless the file is damaged there.
+/// The result of reading, or `None` if the file is damaged.
 fn whole<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),

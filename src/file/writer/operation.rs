@@ -1,4 +1,4 @@
-//! What a call writes, as data, and its way into the file: [`Writer::write`] checks it, and a
+//! A writing call as data, and its way to the file: [`Writer::write`] checks it, and a
 //! [`Scheduler`](super::datasets::Scheduler) decides when it is executed.
 
 use super::datasets::{Boxes, DatasetBoxes};
@@ -15,8 +15,8 @@ use scda_format::dataset::Dataset;
 use scda_storage::lent_memory::LentMemory;
 use std::io::Read;
 
-/// A call that writes, by its arguments: those of the method of [`Writer`] that each names. Data of this rank may be an error of this rank, with
-/// which all ranks fail when they next agree.
+/// A writing call with the arguments of the [`Writer`] method that it names. Data may be an error of this
+/// rank, which all ranks return when they next agree.
 #[allow(missing_docs)] // the arguments are those of the methods
 pub enum Operation<'a> {
     /// [`Writer::inline`].
@@ -31,7 +31,7 @@ pub enum Operation<'a> {
         data: Result<Source<'a>, &'a Error>,
         encode: Encode,
     },
-    /// [`Writer::varray`]; the data are the size of each element of this rank, and the elements.
+    /// [`Writer::varray`]; the data are the sizes of this rank's elements, and the elements.
     Varray {
         user: &'a [u8],
         counts: &'a [u64],
@@ -71,7 +71,7 @@ pub enum Operation<'a> {
 }
 
 impl Writer {
-    /// Writes what the operation says.
+    /// Executes an operation.
     #[inline(always)] // so that a call has only what concerns its own operation
     pub(super) fn write(&mut self, operation: Operation<'_>) -> Result<()> {
         let (state, call) = self.session.begin()?;
@@ -81,7 +81,8 @@ impl Writer {
 }
 
 impl WriterState {
-    /// As [`Self::perform`], of data in this memory, which stays as it is if [`WriteOptions::lend`](crate::WriteOptions::lend) says so.
+    /// Like [`Self::perform`], for data in memory that is lent if
+    /// [`WriteOptions::lend`](crate::WriteOptions::lend) is set.
     #[inline(always)]
     pub(crate) fn perform_lent(
         &mut self,
@@ -94,7 +95,7 @@ impl WriterState {
         result
     }
 
-    /// Checks an operation, and executes it: now, or later.
+    /// Checks an operation, and executes it now or later.
     #[inline(always)]
     fn perform(&mut self, operation: Operation<'_>) -> Result<(), Failure> {
         self.check_no_streams()?;
@@ -133,7 +134,7 @@ impl WriterState {
             }
             Operation::Group { path, attributes } => self.datasets().group(path, attributes)?,
             Operation::Attributes { name, record, changes } => self.set_attributes(name, record, changes)?,
-            // What comes piece by piece goes to the end of the file at once.
+            // Data that are read in parts are written to the end of the file at once.
             Operation::DatasetFrom { dataset, data } => self.datasets().dataset_from(dataset, data)?,
             Operation::BlockFrom { user, size, data, encode } => {
                 self.cache.note_section(user);
@@ -158,7 +159,7 @@ impl WriterState {
         self.sections.end_call_if_any()
     }
 
-    /// Writes a section whose arguments are checked: nearly always now.
+    /// Writes a section whose arguments have been checked, in nearly all cases at once.
     #[inline(always)]
     fn submit(&mut self, section: Section<'_>) -> Result<(), Failure> {
         match self.pending.is_empty() {

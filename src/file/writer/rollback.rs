@@ -1,8 +1,8 @@
 //! Rolls a file back to a point at which there is no seal, and writes one there.
 //!
 //! The tables of the new seal are first appended to the file, in a block that says where they belong; from
-//! then on, the old seals no longer count. Then they are copied to their place, over what is removed, and the
-//! file is truncated after them. Whoever finds such a block at the end of a file completes these steps.
+//! then on, the old seals are no longer valid. Then they are copied to their place, over what is removed, and
+//! the file is truncated after them. Whoever finds such a block at the end of a file completes these steps.
 //! docs/format.md, "Rolling back", specifies the bytes.
 
 use super::sealing::Sealer;
@@ -21,7 +21,7 @@ use std::ops::Range;
 /// Bytes that are read at a time.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// A file of which nothing changes: what is written from an offset on is kept in memory.
+/// A file that does not change: what is written from an offset on is kept in memory.
 struct InMemory<'a> {
     file: &'a mut dyn ParallelFile,
     start: u64,
@@ -61,7 +61,8 @@ impl ParallelFile for InMemory<'_> {
     }
 }
 
-/// Seals these sections of a file of `size` bytes, and removes all that follows them. Returns where the file ends. Collective.
+/// Seals these sections of a file of `size` bytes, and removes everything after them. Returns the end of the
+/// file. Collective.
 pub(super) fn roll_back(
     team: &mut Team,
     file: &mut dyn ParallelFile,
@@ -100,7 +101,7 @@ pub(super) fn roll_back(
         });
         if let Err(failure) = written {
             if !team.is_lost() {
-                // The file is as it was; if it cannot be, the next job completes this.
+                // Restores the file; if that fails, the next job completes this.
                 let _ = file.truncate(size);
             }
             return Err(failure);
@@ -110,7 +111,7 @@ pub(super) fn roll_back(
     complete(team, file, new_end)
 }
 
-/// Moves a file to its new end, which was announced. Returns where it ends. Collective.
+/// Moves a file to its announced new end, and returns that. Collective.
 pub(super) fn complete(
     team: &mut Team,
     file: &mut dyn ParallelFile,
@@ -122,13 +123,13 @@ pub(super) fn complete(
     team.agree(synced)?;
     let cut = file.truncate(new_end.length);
     team.agree(cut)?;
-    // After a loss of power, nothing of it comes back among what is written now.
+    // After a power loss, none of it may reappear among what is written now.
     let synced = file.sync();
     team.agree(synced)?;
     Ok(new_end.length)
 }
 
-/// Copies the tables and the seal to their place, if the index and the seal have their checksum.
+/// Copies the tables and the seal to their place, after verifying the checksum of index and seal.
 fn copy(file: &mut dyn ParallelFile, new_end: NewEnd) -> Result<()> {
     let differ = || {
         Error::new(ErrorKind::Checksum, "append: the tables of the new end have changed").at(new_end.tables)
@@ -151,7 +152,7 @@ fn copy(file: &mut dyn ParallelFile, new_end: NewEnd) -> Result<()> {
     file.write_at(seal.offset(), &[&seal_bytes])
 }
 
-/// Reads a part of a file piece by piece, each with its offset.
+/// Reads a part of a file in steps, each with its offset.
 fn read_pieces(
     file: &mut dyn ParallelFile,
     part: Range<u64>,

@@ -1,4 +1,4 @@
-//! The state of an open file that is written, and how it is closed.
+//! The state of a file that is open for writing, and how it is closed.
 
 use super::commits::Commits;
 use super::datasets::{DatasetCache, DatasetWriter, PendingWrites, RowPartitionCache, Scheduler};
@@ -12,14 +12,14 @@ use crate::file::team::{Failure, Team};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_storage::lent_memory::LentMemory;
 
-/// What a [`Writer`](super::Writer) has while its file is open.
+/// The state of a [`Writer`](super::Writer) whose file is open.
 pub struct WriterState {
     pub(super) sections: Sections,
     pub(super) compression: Compression,
     pub(super) rows: RowPartitionCache,
     pub(super) cache: DatasetCache,
     pub(super) pending: PendingWrites,
-    /// The stream of this rank, from the beginning of a set of streams to its end.
+    /// The stream of this rank, while a set of streams is open.
     pub(super) stream: Option<OwnStream>,
     pub(super) target: Target,
     pub(super) commits: Commits,
@@ -28,7 +28,7 @@ pub struct WriterState {
 }
 
 impl WriterState {
-    /// A file to which this is written.
+    /// For a file to which `sections` are written.
     pub(super) fn new(sections: Sections, target: Target) -> Self {
         Self {
             sections,
@@ -64,7 +64,7 @@ impl WriterState {
         StreamWriter::new(sections, compression, own)
     }
 
-    /// Lends memory to the thread, if that is wanted, until nothing is lent.
+    /// Lends memory to the thread, if that is wanted; `None` ends it.
     pub(super) fn lend(&mut self, lent: Option<LentMemory>) {
         let lent = lent.filter(|_| self.sections.params().lend);
         self.sections.output().file_mut().lend(lent);
@@ -81,7 +81,7 @@ impl WriterState {
         self.streams().end()
     }
 
-    /// Writes bytes to the stream of this rank, without the others.
+    /// Writes bytes to the stream of this rank, independently of the others.
     pub(super) fn write_stream(&mut self, data: &[u8]) -> Result<()> {
         if self.stream.is_none() && self.commits.stream_bytes().is_some() {
             let words = "stream: a commit was begun; wait for it before writing";
@@ -91,12 +91,12 @@ impl WriterState {
         self.streams().write(data)
     }
 
-    /// The bytes that this rank has written to its stream.
+    /// The number of bytes that this rank has written to its stream.
     pub(super) fn stream_bytes(&self) -> Option<u64> {
         self.stream.as_ref().map(OwnStream::all_bytes).or_else(|| self.commits.stream_bytes())
     }
 
-    /// An error if streams are not ended.
+    /// Returns an error if streams have not ended.
     #[inline]
     pub(super) fn check_no_streams(&self) -> Result<()> {
         match self.stream {
@@ -176,7 +176,7 @@ impl SessionState for WriterState {
         let is_kept = sections.output().progress().kept().is_some();
         let (mut team, file, params, _) = sections.into_output().into_parts();
         let _ = file.close();
-        // No rank still cuts the file when it is marked.
+        // By now no rank is still truncating the file, so it can be marked.
         if params.mark_incomplete {
             team.after_error().all(true);
         }

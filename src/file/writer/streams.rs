@@ -1,7 +1,7 @@
 //! Writes streams of tasks: each rank writes as many bytes as it likes, independently of the others.
 //!
 //! The chunks of all streams form an array section whose length is known only at the end, so its header is
-//! written last. Until then the ranks meet only where the program asks for it.
+//! written last. Until then the ranks synchronize only where the program requests it.
 
 use super::kinds::check_alone;
 use super::kinds::{Compression, SectionWriter};
@@ -26,33 +26,33 @@ use std::io::{self, Read};
 
 /// The bytes of a stream that are collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
-/// Pieces from this length on are written without being copied, unless bytes were collected before them: the copy would cost more than the
-/// calls that it saves.
+/// Data of at least this length are written without being copied, unless bytes were collected before them:
+/// the copy would cost more than the calls that it saves.
 const DIRECT_BYTES: usize = 64 << 10;
-/// The bytes that are read at once of data that come from elsewhere.
+/// The bytes that are read at a time from another source.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// The stream of this rank, in the set that is open.
+/// The stream of this rank in the open set.
 pub(super) struct OwnStream {
     user: UserString,
     part: StreamPart,
     task: u64,
-    /// Where the data of the chunks begin in the file.
+    /// The offset of the chunks' data in the file.
     data: u64,
-    /// Bytes of the earlier parts of the set.
+    /// The bytes of the earlier parts of the set.
     before: u64,
-    /// Bytes of this part that were written to the file. The rest is in the buffer.
+    /// The bytes of this part that were written to the file. The others are in the buffer.
     written: u64,
     buffer: Vec<u8>,
     last: u8,
-    /// If the file gets checksums: that of what was written.
+    /// The checksum of what was written, if the file gets checksums.
     sum: Option<RunningSum>,
-    /// Why this rank cannot write more.
+    /// The error that keeps this rank from writing more.
     failed: Option<Error>,
 }
 
 impl OwnStream {
-    /// Nothing is written yet.
+    /// A part of which nothing is written yet.
     fn new(
         user: UserString,
         part: StreamPart,
@@ -65,17 +65,17 @@ impl OwnStream {
         Self { user, part, task, data, before, written: 0, buffer, last: 0, sum, failed: None }
     }
 
-    /// The bytes of this part.
+    /// The size of this part.
     fn bytes(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
 
-    /// The bytes of all parts.
+    /// The size of all parts.
     pub(super) fn all_bytes(&self) -> u64 {
         self.before + self.bytes()
     }
 
-    /// Takes bytes, and writes if they are many.
+    /// Takes bytes, and writes if there are enough.
     fn take(&mut self, file: &mut dyn ParallelFile, data: &[u8]) -> Result<()> {
         sum(self.all_bytes(), data.len() as u64).ok_or_else(too_large)?;
         let is_direct = self.buffer.is_empty() && data.len() >= DIRECT_BYTES;
@@ -88,7 +88,7 @@ impl OwnStream {
         self.write(file, data)
     }
 
-    /// Writes what was collected.
+    /// Writes the collected bytes.
     fn flush(&mut self, file: &mut dyn ParallelFile) -> Result<()> {
         let buffer = std::mem::take(&mut self.buffer);
         let written = self.write(file, &buffer);
@@ -97,7 +97,7 @@ impl OwnStream {
         written
     }
 
-    /// Writes bytes to the next places of this stream, the run of each chunk at once.
+    /// Writes bytes to the next places of this stream, with one call for each chunk.
     fn write(&mut self, file: &mut dyn ParallelFile, mut data: &[u8]) -> Result<()> {
         while let Some(&last) = data.last() {
             let InChunk { at, left } = self.part.place(self.task, self.written).ok_or_else(too_large)?;
@@ -115,19 +115,19 @@ impl OwnStream {
         Ok(())
     }
 
-    /// The last byte of `rounds` chunks: what the stream does not fill of them has the value 0.
+    /// The last byte of `rounds` chunks: the part of them that the stream does not fill is 0.
     fn filled_by(&self, rounds: u64) -> u8 {
         if self.written == rounds * self.part.chunk_bytes { self.last } else { 0 }
     }
 
-    /// The checksum of `rounds` chunks of this stream, with zeros for what it does not fill. `sum` is the checksum of what was
-    /// written.
+    /// The checksum of `rounds` chunks of this stream, with zeros for the part that it does not fill. `sum`
+    /// is the checksum of what was written.
     fn sum_up(&self, sum: &RunningSum, rounds: u64) -> RunningSum {
         let StreamPart { tasks, chunk_bytes, .. } = self.part;
         let used = self.part.rounds(self.written);
         let rest = used * chunk_bytes - self.written;
         let crc = crc::extend_by_zeros(sum.crc, rest);
-        // No more than the bytes of the array.
+        // At most the size of the array.
         let (round_bytes, empty) = (tasks * chunk_bytes, rounds - used);
         let end = self.data + (rounds - 1) * round_bytes + (self.task + 1) * chunk_bytes;
         let after = end - (sum.end + rest);
@@ -140,7 +140,7 @@ impl OwnStream {
 pub(super) struct StreamWriter<'a> {
     sections: &'a mut Sections,
     compression: &'a mut Compression,
-    /// The stream of this rank, from the beginning of a set to its end.
+    /// The stream of this rank, while a set is open.
     own: &'a mut Option<OwnStream>,
 }
 
@@ -155,12 +155,12 @@ impl<'a> StreamWriter<'a> {
 }
 
 impl StreamWriter<'_> {
-    /// To write the sections around the chunks.
+    /// The writer of the sections around the chunks.
     fn plain(&mut self) -> SectionWriter<'_> {
         SectionWriter::new(self.sections, self.compression)
     }
 
-    /// Begins a set of streams, one of each rank.
+    /// Begins a set of streams, one for each rank.
     pub(super) fn begin(&mut self, user: &[u8], chunk_bytes: u64) -> Result<(), Failure> {
         self.begin_set(user, chunk_bytes, self.sections.team().size() as u64)
     }
@@ -177,7 +177,7 @@ impl StreamWriter<'_> {
                 Error::argument(format!("streams: the name {name} is reserved for their metadata")).into()
             );
         }
-        // The ranks have agreed on the stripe when they opened the file.
+        // The ranks have agreed on the stripe size when they opened the file.
         let chosen = stripes::stream_chunk_bytes(self.sections.params().tuning.stripe_bytes);
         let chunk_bytes = if chunk_bytes == 0 { chosen } else { chunk_bytes };
         StreamPart::check_chunk_bytes(chunk_bytes)?;
@@ -185,7 +185,8 @@ impl StreamWriter<'_> {
     }
 
     fn begin_part(&mut self, user: UserString, part: StreamPart, before: u64) -> Result<(), Failure> {
-        // Rank 0 writes the block, which has up to 1 MiB: on a node of many ranks it would take longer if all of them made it.
+        // Only rank 0 makes and writes the block, of up to 1 MiB: on a node of many ranks, it would take
+        // longer if all of them made it.
         let bytes = part.text_bytes(self.sections.end());
         let text = match self.sections.team().rank() {
             0 => part.text(self.sections.end(), self.sections.params().line_break)?,
@@ -195,7 +196,7 @@ impl StreamWriter<'_> {
         let block = plain.check_block(STREAMS, 0, bytes, Ok(&text), Encode::None)?;
         plain.write(block)?;
         self.sections.end_section()?;
-        // What is before the streams is then in the file, however long they take.
+        // What precedes the streams is then in the file, however long they take.
         self.sections.output().flush()?;
         let data = sum(self.sections.end(), HEADER_BYTES).ok_or_else(too_large)?;
         let task = self.sections.team().rank() as u64;
@@ -204,7 +205,8 @@ impl StreamWriter<'_> {
         Ok(())
     }
 
-    /// Writes bytes to the stream of this rank, without the others. An error is kept for the next agreement, too.
+    /// Writes bytes to the stream of this rank, independently of the others. An error is also deferred to the
+    /// next agreement.
     pub(super) fn write(&mut self, data: &[u8]) -> Result<()> {
         let Some(own) = &mut self.own else {
             let error = || Error::usage("stream: no streams are open; begin them first");
@@ -221,7 +223,7 @@ impl StreamWriter<'_> {
         })
     }
 
-    /// Writes what was collected of the stream of this rank. An error is kept for the next agreement.
+    /// Writes the collected bytes of this rank's stream. An error is deferred to the next agreement.
     pub(super) fn flush(&mut self) {
         if let Some(own) = &mut self.own
             && own.failed.is_none()
@@ -239,18 +241,18 @@ impl StreamWriter<'_> {
         ended.map(drop).ok_or_else(|| Error::usage("end of streams: no streams are open").into())
     }
 
-    /// Begins the part that follows one that was ended.
+    /// Begins the part that follows the one that was ended.
     pub(super) fn begin_next_part(&mut self, ended: OwnStream) -> Result<(), Failure> {
         let part = StreamPart { part: ended.part.part + 1, ..ended.part };
         self.begin_part(ended.user, part, ended.before + ended.written)
     }
 
-    /// Writes what is missing of the part that is open, if there is one: the rest of the streams, padding, header, and how many bytes
-    /// each stream has. A call ends there.
+    /// Completes the open part, if there is one: writes the rest of the streams, the padding, the header, and
+    /// the sizes of the streams. Ends a call there.
     pub(super) fn end_part(&mut self) -> Result<Option<OwnStream>, Failure> {
         self.flush();
         let Some(own) = self.own.take() else { return Ok(None) };
-        // The most chunks that any stream has, and how those of the last stream end.
+        // The largest number of chunks of any stream, and the last byte of the last stream's chunks.
         let rounds = own.part.rounds(own.written);
         let is_last = own.task + 1 == own.part.tasks;
         let end = if is_last { [rounds, own.filled_by(rounds).into()] } else { [FINE; 2] };
@@ -264,8 +266,9 @@ impl StreamWriter<'_> {
         Ok(Some(own))
     }
 
-    /// Ends the array of chunks, of which each stream has `rounds`, and writes how many bytes each stream has. `streams` are those
-    /// of this rank, `last` is the last byte of the chunks. The ranks have agreed that the chunks are in the file.
+    /// Ends the array of chunks, `rounds` for each stream, and writes the sizes of the streams. `streams` are
+    /// those of this rank, `last` is the last byte of the chunks. The ranks have agreed that the chunks are
+    /// in the file.
     fn end_arrays(&mut self, streams: &[OwnStream], rounds: u64, last: u8) -> Result<(), Failure> {
         let Some(OwnStream { user, part, .. }) = streams.first() else { return Ok(()) };
         let layout = part.layout(self.sections.end(), rounds).ok_or_else(too_large)?;
@@ -299,7 +302,7 @@ impl StreamWriter<'_> {
         plain.write(array)
     }
 
-    /// Writes a set of streams of `tasks` tasks, which are read one after the other.
+    /// Writes the streams of `tasks` tasks, which are read one after the other.
     pub(super) fn write_from(
         &mut self,
         user: &[u8],
@@ -336,7 +339,7 @@ impl StreamWriter<'_> {
     }
 }
 
-// The number of chunks of a stream, which is no more than its bytes, fits an agreement.
+// The number of chunks of a stream, which is at most its size, fits an agreement.
 const _: () = assert!(FINE >= MAX_OFFSET);
 
 #[cfg(test)]
@@ -354,7 +357,8 @@ mod tests {
         OwnStream::new(UserString::new(b"s").unwrap(), part, task, DATA, 0, None)
     }
 
-    /// Writes the pieces to a stream. For each write of the file: its offset, the address of the bytes, and how many.
+    /// Writes the pieces to a stream. Returns, for each write to the file, its offset, the address of the
+    /// bytes, and their number.
     fn writes<'a>(own: &mut OwnStream, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<(u64, usize, usize)> {
         let all = Arc::<Mutex<Vec<_>>>::default();
         let noted = Arc::clone(&all);
@@ -381,7 +385,7 @@ mod tests {
             .collect();
         assert_eq!(found, expected);
         assert_eq!(own.bytes(), 40 * PIECE as u64);
-        // One call for each chunk that a piece has a part of: from the middle of the third chunk on.
+        // One call for each chunk of which a piece has a part, from the middle of the third chunk on.
         let long = vec![7; (3 << 20) + 5];
         let found = writes(&mut own, std::iter::once(long.as_slice()));
         let place = |chunk: u64, byte: u64| DATA + ((chunk * 3 + 1) << 20) + byte;
@@ -402,15 +406,15 @@ mod tests {
         let mut own = own(2, 1 << 20, 0);
         let found = writes(&mut own, (0..1000).map(|_| memory.as_slice()));
         let bytes: Vec<_> = found.iter().map(|(_, _, bytes)| *bytes).collect();
-        // 262 of them fit what is collected; the next one is written after it.
+        // 262 of them fit the buffer; the next one is written after it.
         assert_eq!(bytes, [262_000, 1000, 262_000, 1000, 262_000, 1000, 211_000]);
         assert_eq!(own.bytes(), 1_000_000);
     }
 
-    /// What no test writes to a disk.
+    /// A size that no test writes to a disk.
     #[test]
     fn a_stream_can_have_ten_gib_in_chunks_of_one() {
-        // Of these pages only the last one of each is looked at.
+        // Of these pages, only the last one of each piece is read.
         let piece = zeroed(to_usize(GIB)).unwrap();
         let pieces = || (0..10).map(|_| piece.as_slice());
         let mut whole = own(3, GIB, 2);

@@ -1,4 +1,4 @@
-//! Decides whether a section is written plain or compressed: blocks, arrays and varrays, in memory and as streams.
+//! Decides whether a section is compressed: blocks, arrays and varrays, in memory and as streams.
 
 use crate::file::options::Encode;
 use crate::file::team::Failure;
@@ -8,16 +8,17 @@ use scda_format::COUNT_BYTES;
 use scda_format::header::SectionType;
 use scda_format::layout::{SectionLayout, product};
 
-/// A section that can be written plain, or as the pair that stands for it compressed.
+/// A section that may be compressed, in which case a pair of sections represents it.
 pub(super) struct Choice {
     pub section: SectionType,
     pub plain: SectionLayout,
-    /// Elements of the section. A block has one.
+    /// The number of elements. A block has one.
     pub count: u64,
     pub encode: Encode,
 }
 
-/// The two sections of a compressed one (paper, figures 6 and 7): the sizes before, and the data after compression.
+/// The two sections of a compressed one (paper, figures 6 and 7): the original sizes, and the compressed
+/// data.
 #[derive(Clone, Copy)]
 pub(super) struct CompressedPair {
     pub first: SectionLayout,
@@ -25,7 +26,7 @@ pub(super) struct CompressedPair {
 }
 
 impl Choice {
-    /// Where the pair lies if the compressed data have `bytes` bytes; `None` if it exceeds 63 bits.
+    /// The layout of the pair if the compressed data have `bytes` bytes; `None` if it exceeds 63 bits.
     fn pair(&self, bytes: u64) -> Option<CompressedPair> {
         let Self { section, plain, count, .. } = *self;
         let first = match section {
@@ -39,20 +40,23 @@ impl Choice {
         Some(CompressedPair { first, second })
     }
 
-    /// Whether the pair ends before the plain section, if the compressed data have `bytes` bytes.
+    /// Whether the pair ends before the uncompressed section would, if the compressed data have `bytes`
+    /// bytes.
     pub fn is_smaller(&self, bytes: u64) -> bool {
         self.pair(bytes).is_some_and(|pair| pair.second.end < self.plain.end)
     }
 
-    /// Decides: `None` says plain, else the pair is written, with what `compress` has returned.
+    /// Decides. `None` means uncompressed; otherwise the pair is to be written, with the result of
+    /// `compress`.
     ///
-    /// `compress` compresses the data, and returns their bytes then; for [`Encode::Auto`] `None` if a sample tells
-    /// that they would be more. It is called only if compression may pay at all. Collective, if `compress` is.
+    /// `compress` compresses the data, and returns their new size as well; for [`Encode::Auto`], it returns
+    /// `None` if a sample shows that they would grow. It is called only if compression may pay at all.
+    /// Collective if `compress` is.
     pub fn decide<T>(
         &self,
         compress: impl FnOnce() -> Result<Option<(u64, T)>, Failure>,
     ) -> Result<Option<(CompressedPair, T)>, Failure> {
-        // Each element takes some bytes, whatever its data.
+        // Each element takes a minimum size, whatever its data.
         let least = product(self.count, MIN_ENCODED_BYTES);
         match self.encode {
             Encode::None => return Ok(None),
@@ -75,7 +79,8 @@ impl Choice {
 mod tests {
     use super::*;
 
-    /// What is decided where data of `size` bytes per element become `bytes` bytes; and whether they were compressed.
+    /// The decision for data of `size` bytes per element that become `bytes` bytes, and whether they were
+    /// compressed.
     fn decide(
         section: SectionType,
         count: u64,
@@ -101,8 +106,8 @@ mod tests {
     #[test]
     fn a_section_is_compressed_if_the_pair_is_smaller() {
         use SectionType::{Array, Block, Varray};
-        // The section before takes 96 bytes, or 160 and an entry for each element; each element of the varray after
-        // it takes an entry. Sections are padded to a multiple of 32 bytes, by at least 7.
+        // The first section of a pair takes 96 bytes, or 160 and an entry for each element; each element of
+        // the varray after it takes an entry. Sections are padded to a multiple of 32 bytes, by at least 7.
         for (section, count, size, most) in
             [(Block, 1, 1024, 921), (Array, 4, 1024, 3897), (Varray, 4, 1024, 3801)]
         {

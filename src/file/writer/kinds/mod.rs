@@ -1,4 +1,4 @@
-//! Writes sections: checks arguments, compresses, and chooses the layout.
+//! Writes sections: checks their arguments, compresses, and chooses the layout.
 
 mod choice;
 mod section;
@@ -26,7 +26,7 @@ use scda_format::layout::SectionLayout;
 use scda_ranks::Partition;
 use std::time::{Duration, Instant};
 
-/// The bytes that compression has made, and how long that took.
+/// The bytes that compression has produced, and the time it took.
 #[derive(Default)]
 pub(super) struct Encoding {
     pub bytes: u64,
@@ -34,19 +34,19 @@ pub(super) struct Encoding {
 }
 
 impl Encoding {
-    /// `bytes` bytes were made since `began`.
+    /// Adds `bytes` bytes that were produced since `began`.
     pub fn add(&mut self, bytes: u64, began: Instant) {
         self.add_time(bytes, began.elapsed());
     }
 
-    /// `bytes` bytes were made in this time.
+    /// Adds `bytes` bytes that were produced in this time.
     pub fn add_time(&mut self, bytes: u64, time: Duration) {
         self.bytes += bytes;
         self.time += time;
     }
 }
 
-/// What compresses, kept from one section to the next, and what that took.
+/// The encoders, which are reused, and their statistics.
 #[derive(Default)]
 pub(super) struct Compression {
     pub encoders: Encoders,
@@ -68,7 +68,7 @@ impl<'a> SectionWriter<'a> {
 }
 
 impl SectionWriter<'_> {
-    /// Notes the function and the user string, and checks the latter.
+    /// Records the function and the user string, and checks the latter.
     #[inline(always)]
     fn begin(&mut self, function: Function, section: SectionType, user: &[u8]) -> Result<()> {
         self.sections.team_mut().note_call(function);
@@ -77,13 +77,13 @@ impl SectionWriter<'_> {
         self.check_free(section, user)
     }
 
-    /// An error if only a part of a compressed section may have this type and user string.
+    /// Returns an error if only a part of a compressed section may have this type and user string.
     #[inline(always)]
     pub(super) fn check_free(&self, section: SectionType, user: &[u8]) -> Result<()> {
         if compressed_type(section, user).is_none() {
             return Ok(());
         }
-        // The row of a pair has a number that only the rank has that writes it.
+        // The row of a pair has a number that is known only to the rank that writes it.
         let is_free =
             self.sections.params().raw && (!self.sections.is_sealed() || self.sections.team().is_alone());
         if is_free { Ok(()) } else { Err(reserved(user)) }
@@ -119,7 +119,7 @@ impl SectionWriter<'_> {
         let is_root = self.sections.team_mut().check_root(root)?;
         self.sections.team_mut().note(Topic::Number, size);
         self.sections.team_mut().note(Topic::Encode, encode as u64);
-        // All ranks know it, so all have the error at once.
+        // All ranks know the size, so all have the error at once.
         SectionLayout::block(self.sections.end(), size).ok_or_else(too_large)?;
         let data = if is_root {
             let checked = match data {
@@ -203,7 +203,8 @@ impl SectionWriter<'_> {
         }
     }
 
-    /// Writes an inline section, and a block of `bytes` bytes, which rank 0 has, as one: after an error neither stays.
+    /// Writes an inline section, and a block of `bytes` bytes, which rank 0 has, as a unit: after an error
+    /// neither remains.
     pub(super) fn write_pair(
         &mut self,
         (convention, words): (&[u8], &[u8; INLINE_BYTES]),
@@ -239,7 +240,7 @@ impl SectionWriter<'_> {
         self.sections.write_block(user, self.sections.team().rank() == root, plain, &[data])
     }
 
-    /// Writes a block compressed, unless it stays plain; tells whether it did.
+    /// Writes a block compressed, unless compression does not pay; returns whether it did.
     #[inline(never)]
     fn compress_block(
         &mut self,
@@ -279,7 +280,7 @@ impl SectionWriter<'_> {
         {
             data.for_each_run(|piece| sealer.note_first_half(piece))?;
         }
-        // The products are bounded by the layout's.
+        // The layout bounds the products.
         let bytes = Partition {
             offset: elements.offset * size,
             count: elements.count * size,
@@ -319,7 +320,7 @@ impl SectionWriter<'_> {
         self.sections.write_elements(section, user, plain, &[(b'N', elements.total)], &local, data)
     }
 
-    /// Writes an array or varray compressed, unless it stays plain; tells whether it did.
+    /// Writes an array or varray compressed, unless compression does not pay; returns whether it did.
     #[inline(never)]
     fn compress_elements(
         &mut self,
@@ -348,7 +349,7 @@ impl SectionWriter<'_> {
         Ok(true)
     }
 
-    /// Encodes the block of the root; `None` if a sample says that it would be larger, if that matters.
+    /// Encodes the block on the root rank; `None` if that matters and a sample shows that it would grow.
     fn encode_block(&mut self, data: &[u8], size: u64, encode: Encode) -> Result<Option<EncodedElements>> {
         let (source, sizes) = (Source::Contiguous(data), Sizes::Fixed { count: 1, size });
         if let Some(sample) = Sample::new(1, size).filter(|_| encode == Encode::Auto) {
@@ -367,8 +368,8 @@ impl SectionWriter<'_> {
         self.encode_own(source, sizes).map(Some)
     }
 
-    /// Whether a sample tells, for `Encode::Auto`, that the section would be larger compressed. All
-    /// ranks learn the same.
+    /// Whether a sample shows, for `Encode::Auto`, that the section would be larger compressed. The result is
+    /// the same on all ranks.
     fn sample_says_larger(
         &mut self,
         elements: Partition,
@@ -383,7 +384,7 @@ impl SectionWriter<'_> {
             self.compression.encoders.try_sample(self.sections.params(), &sample, data, sizes, bytes)
         };
         let (costs, mine) = split(costs);
-        // The second number shows that there is a sum: see `Communicator::allreduce_sum`.
+        // The second number keeps the sums from being all 0: see `Communicator::allreduce_sum`.
         let mut costs = [costs, 1];
         self.sections.output().must_agree();
         self.sections.team_mut().agree(mine)?.comm().allreduce_sum(&mut costs)?;
@@ -398,7 +399,7 @@ impl SectionWriter<'_> {
         Ok(encoded)
     }
 
-    /// Encodes this rank's elements, and finds where their bytes lie.
+    /// Encodes this rank's elements, and determines where their bytes are among those of all.
     fn encode(
         &mut self,
         data: Source<'_>,
@@ -416,14 +417,14 @@ impl SectionWriter<'_> {
     }
 }
 
-/// A user string that only a part of a compressed section may have.
+/// The error for a user string that only a part of a compressed section may have.
 #[cold]
 fn reserved(user: &[u8]) -> Error {
     let found = quote(user);
     Error::argument(format!("user string: {found} is reserved for compressed sections"))
 }
 
-/// An error if the sizes are not those of `count` elements that have as many bytes as `sums` says.
+/// Returns an error unless there are `count` sizes whose sum is that in `sums`.
 fn check_sizes(sizes: &[u64], count: u64, sums: Option<Partition>) -> Result<()> {
     if sizes.len() as u64 != count {
         return Err(Error::argument(format!("sizes E_i: found {}, expected {count}", sizes.len())));

@@ -1,5 +1,4 @@
-//! A section whose arguments are checked, and what is still to be written of it, at whatever offset it
-//! begins.
+//! A section whose arguments have been checked, so that it can be written at any offset.
 
 use crate::file::options::Encode;
 use crate::file::source::Source;
@@ -9,7 +8,7 @@ use scda_base::memory::{copy, reserve, reserve_count};
 use scda_format::layout::sum;
 use scda_ranks::Partition;
 
-/// What all ranks know of a section beside its user string.
+/// What all ranks know of a section besides its user string.
 #[derive(Clone, Copy)]
 pub(in crate::file::writer) enum Shape {
     Inline { root: usize },
@@ -18,18 +17,18 @@ pub(in crate::file::writer) enum Shape {
     Varray { elements: Partition, bytes: Partition },
 }
 
-/// A section, and the data that this rank has of it.
+/// A section, with the data of this rank.
 #[derive(Clone, Copy)]
 pub(in crate::file::writer) struct Section<'a> {
     pub(super) shape: Shape,
     pub(super) user: &'a [u8],
-    /// The size of each element of a varray.
+    /// The sizes of the elements of a varray.
     pub(super) sizes: &'a [u64],
     pub(super) data: Source<'a>,
     pub(super) encode: Encode,
 }
 
-/// A section that is not compressed, with a copy of its data.
+/// An uncompressed section, with a copy of its data.
 pub(in crate::file::writer) struct SectionCopy {
     shape: Shape,
     user: Vec<u8>,
@@ -43,10 +42,10 @@ impl Section<'_> {
         self.encode != Encode::None
     }
 
-    /// The bytes that its copy takes.
+    /// The memory of a copy.
     ///
     /// # Errors
-    /// `Range` if they exceed 63 bits.
+    /// `Range` if it exceeds 63 bits.
     pub fn copied_bytes(&self) -> Result<u64> {
         let mut bytes = size_of_val(self.sizes) as u64;
         self.data.for_each_run(|piece| {

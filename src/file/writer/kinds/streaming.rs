@@ -19,36 +19,37 @@ use scda_ranks::Partition;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
 
-/// Boxes of a dataset, which are read in any order.
+/// Boxes of a dataset, which can be read in any order.
 pub trait BoxStream {
     /// Reads a box, in C order, with numbers in little-endian byte order.
     ///
     /// # Errors
-    /// What keeps it from doing so.
+    /// Any error of reading.
     fn read_box(&mut self, region: &IndexBox, data: &mut [u8]) -> io::Result<()>;
 
-    /// Whether all items of a box are known to be the fill value. Then they are not read.
+    /// Whether all items of a box are known to be the fill value, so that they need not be read.
     ///
     /// # Errors
-    /// What keeps it from finding out.
+    /// Any error of finding out.
     fn is_fill(&mut self, region: &IndexBox) -> io::Result<bool> {
         let _ = region;
         Ok(false)
     }
 }
 
-/// Data that come piece by piece.
+/// Data that are read in parts.
 pub trait DataStream: Read {
-    /// Goes back to the first byte, from which all is read again. [`Encode::Auto`] needs it: whether compression pays
-    /// is found out before anything is written.
+    /// Returns to the first byte, from which everything is read again. [`Encode::Auto`] needs this to find
+    /// out whether compression pays before anything is written.
     ///
     /// # Errors
-    /// What keeps it from doing so; [`io::ErrorKind::Unsupported`] if the data can be read only once.
+    /// Any error; [`io::ErrorKind::Unsupported`] if the data can be read only once.
     fn rewind(&mut self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// The items of a dataset as boxes, if they can be read so: see [`IncrementalWriter::dataset`](crate::IncrementalWriter::dataset).
+    /// Access to the items of a dataset as boxes, if it is possible: see
+    /// [`IncrementalWriter::dataset`](crate::IncrementalWriter::dataset).
     fn boxes(&mut self) -> Option<&mut dyn BoxStream> {
         None
     }
@@ -80,17 +81,17 @@ impl DataStream for Bools<&mut dyn DataStream> {
     }
 }
 
-/// Elements of a varray that come one after the other: sizes, and as a reader their bytes.
+/// The elements of a varray in sequence: their sizes, and their bytes through the reader.
 pub trait ElementStream: DataStream {
-    /// Fills in the sizes of the next elements. Their bytes are read before other sizes are asked for, or none are
-    /// read at all before [`DataStream::rewind`].
+    /// Fills in the sizes of the next elements. Either their bytes are then read before further sizes are
+    /// requested, or none are read at all before [`DataStream::rewind`].
     ///
     /// # Errors
-    /// What keeps it from doing so.
+    /// Any error of reading.
     fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()>;
 }
 
-/// Elements of one size.
+/// Elements of equal size.
 struct Fixed<'a> {
     data: &'a mut dyn DataStream,
     size: u64,
@@ -115,12 +116,12 @@ impl ElementStream for Fixed<'_> {
     }
 }
 
-/// The most bytes that are read at once for each thread, except for one element to compress.
+/// The most bytes that are read at a time for each thread, except for a single element to be compressed.
 const PIECE_BYTES: usize = 4 << 20;
-/// The most elements that are read at once.
+/// The most elements that are read at a time.
 const PIECE_ELEMENTS: usize = 1 << 16;
 
-/// Goes back to the first byte.
+/// Returns to the first byte.
 pub(in crate::file::writer) fn read_again(data: &mut dyn DataStream) -> Result<()> {
     data.rewind().map_err(|e| match e.kind() {
         io::ErrorKind::Unsupported => {
@@ -199,7 +200,7 @@ impl SectionWriter<'_> {
         Ok(self.pass_on(layout, head, data)?)
     }
 
-    /// Writes a section whose layout is known, with data that come piece by piece.
+    /// Writes a section of known layout, with data that are read in parts.
     fn pass_on(&mut self, layout: SectionLayout, head: &[u8], data: &mut dyn Read) -> Result<()> {
         let mut piece = Vec::new();
         let (mut at, mut last) = (layout.data, None);
@@ -247,12 +248,12 @@ impl SectionWriter<'_> {
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Array, VARRAY_CONVENTION, &counts, style);
         self.encode_on(&user, Some(sizes), count, elements)?;
-        // The last byte of the data is that of an entry.
+        // The last byte of the data is that of a size entry.
         let last = (count > 0).then_some(b'\n');
         Ok(enclose(self.sections.output().file_mut(), sizes, head, last, style)?)
     }
 
-    /// Writes a varray that comes piece by piece.
+    /// Writes a varray that is read in parts.
     fn varray_on(&mut self, user: &UserString, count: u64, elements: &mut dyn ElementStream) -> Result<()> {
         let mut tail = Tail::of_varray(self.sections.end(), count, self.sections.params())?;
         let (mut sizes, mut data) = (Vec::new(), Vec::new());
@@ -276,7 +277,7 @@ impl SectionWriter<'_> {
         tail.finish(self.sections, user, count)
     }
 
-    /// Writes the varray of compressed elements; and if there is an array for them, their sizes.
+    /// Writes the varray of compressed elements and, if there is an array for them, their sizes.
     fn encode_on(
         &mut self,
         user: &UserString,
@@ -313,7 +314,7 @@ impl SectionWriter<'_> {
     }
 }
 
-/// An error if there are several ranks.
+/// Returns an error if there are several ranks.
 pub(in crate::file::writer) fn check_alone(team: &Team) -> Result<()> {
     match team.is_alone() {
         true => Ok(()),
@@ -326,12 +327,13 @@ pub(in crate::file::writer) fn check_alone(team: &Team) -> Result<()> {
     }
 }
 
-/// The bytes that are read at once.
+/// The number of bytes that are read at a time.
 pub(super) fn piece_bytes(params: &WriteOptions) -> u64 {
     (PIECE_BYTES as u64).saturating_mul(params.tuning.threads as u64)
 }
 
-/// Reads elements with their sizes, at most `most` bytes at once, but one element at least. `each` tells whether to go on.
+/// Reads elements with their sizes, at most `most` bytes at a time, but at least one element. `each` returns
+/// whether to continue.
 pub(super) fn for_each_batch(
     elements: &mut dyn ElementStream,
     count: u64,
@@ -353,7 +355,7 @@ pub(super) fn for_each_batch(
     Ok(())
 }
 
-/// The bytes of all elements. Their data are not read.
+/// The size of all elements, without reading their data.
 fn total_of(elements: &mut dyn ElementStream, count: u64) -> Result<u64> {
     read_again(elements)?;
     let (mut sizes, mut total, mut left) = (Vec::new(), 0, count);
@@ -364,7 +366,7 @@ fn total_of(elements: &mut dyn ElementStream, count: u64) -> Result<u64> {
     Ok(total)
 }
 
-/// Asks for the sizes of some of the elements that are left, and tells of how many.
+/// Requests the sizes of some of the remaining elements, and returns their number.
 pub(super) fn next_sizes(elements: &mut dyn ElementStream, left: u64, sizes: &mut Vec<u64>) -> Result<u64> {
     let step = left.min(PIECE_ELEMENTS as u64);
     resize(sizes, step)?;

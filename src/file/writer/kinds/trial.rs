@@ -1,4 +1,4 @@
-//! Tries whether compression makes a stream smaller: `Encode::Auto` for data that can be read again.
+//! Tests whether compression makes a stream smaller: `Encode::Auto` for data that can be read again.
 
 use super::SectionWriter;
 use super::choice::Choice;
@@ -11,13 +11,13 @@ use scda_base::error::Result;
 use scda_ranks::Partition;
 
 impl SectionWriter<'_> {
-    /// Decides as for data in memory, and goes back to the first element.
+    /// Decides as for data in memory, and returns to the first element.
     pub(super) fn try_stream(
         &mut self,
         elements: &mut dyn ElementStream,
         choice: &Choice,
     ) -> Result<Encode, Failure> {
-        // Now, before anything is read.
+        // Tested now, before anything is read.
         read_again(elements)?;
         let compressed = choice.decide(|| {
             if self.sample_of_stream_is_larger(elements, choice)? {
@@ -28,7 +28,7 @@ impl SectionWriter<'_> {
             let (params, encoders) = (self.sections.params(), &mut self.compression.encoders);
             for_each_batch(elements, choice.count, piece_bytes(params), |sizes, data| {
                 bytes += encoders.encode(params, Source::Contiguous(data), Sizes::Each(sizes))?.bytes();
-                // It only grows.
+                // The size can only grow from here.
                 Ok(choice.is_smaller(bytes))
             })?;
             Ok(Some((bytes, ())))
@@ -37,7 +37,7 @@ impl SectionWriter<'_> {
         Ok(if compressed.is_some() { Encode::Always } else { Encode::None })
     }
 
-    /// Whether a sample tells that the elements would be larger compressed.
+    /// Whether a sample shows that the elements would be larger compressed.
     fn sample_of_stream_is_larger(
         &mut self,
         elements: &mut dyn ElementStream,

@@ -1,4 +1,5 @@
-//! Writes a small block together with the large section that follows it: the metadata of a dataset, and its data.
+//! Writes a small block together with the large section that follows it: the metadata of a dataset, and its
+//! data.
 
 use super::{Sections, head};
 use crate::file::buffer::{Outlet, Stage};
@@ -24,8 +25,8 @@ pub(in crate::file::writer) struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// What stands before the entries or data of the second section, on the rank that has the first of these, and how much of it is the header
-    /// of the block: without it, no reader takes the rest for sections.
+    /// The bytes before the entries or data of the second section, on the rank that has the first of these,
+    /// and how many of them are the header of the block: without it, no reader takes the rest for sections.
     fn front(&self, next: &Elements<'_>, style: LineBreak) -> Result<(Vec<u8>, usize)> {
         let &Self { layout, user, data } = self;
         let (mut before, mut between, mut padding) =
@@ -43,19 +44,19 @@ impl Block<'_> {
     }
 }
 
-/// The array or varray that follows it.
+/// The array or varray that follows the block.
 pub(in crate::file::writer) struct Elements<'a> {
     pub section: SectionType,
     pub layout: SectionLayout,
     pub user: &'a [u8],
     /// The number of elements.
     pub count: u64,
-    /// The bytes of an element of an array, or of all elements of a varray.
+    /// The size of an element of an array, or of all elements of a varray.
     pub size: u64,
 }
 
 impl Elements<'_> {
-    /// Puts its text before the entries or data in its place.
+    /// Formats its text before the entries or data into `text`.
     fn head<'t>(&self, text: &'t mut [u8; LONGEST_HEAD], style: LineBreak) -> &'t [u8] {
         let counts = [(b'N', self.count), (b'E', self.size)];
         let shown = if self.section == SectionType::Array { 2 } else { 1 };
@@ -63,16 +64,17 @@ impl Elements<'_> {
     }
 }
 
-/// Data that are gathered from where they lie.
+/// Data that are gathered from where they are in memory.
 pub(in crate::file::writer) trait Gather {
-    /// The data from byte `start` on: all, if they lie one after the other, or at most `most` bytes, which are gathered in `buffer`.
+    /// The data from byte `start` on: all of them if they are contiguous, otherwise at most `most` bytes,
+    /// gathered in `buffer`.
     ///
     /// # Errors
     /// `Memory`.
     fn piece<'b>(&'b self, start: u64, most: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]>;
 }
 
-/// A block, the array that follows it, and what this rank has of the array.
+/// A block, the array that follows it, and this rank's part of the array.
 pub(in crate::file::writer) struct Pair<'a> {
     pub block: Block<'a>,
     pub array: Elements<'a>,
@@ -82,7 +84,7 @@ pub(in crate::file::writer) struct Pair<'a> {
 }
 
 impl Sections {
-    /// Whether a block and the section that follows it are written together. All ranks know.
+    /// Whether a block and the section that follows it are written together. The same on all ranks.
     pub(in crate::file::writer) fn leave_together(
         &mut self,
         block: SectionLayout,
@@ -91,7 +93,7 @@ impl Sections {
         Ok(self.output.is_small(block) && !self.output.is_small(next) && !self.output.is_aggregated(next)?)
     }
 
-    /// Notes both, before they are written together.
+    /// Records both, before they are written together.
     fn note_together(&mut self, block: &Block<'_>, next: &Elements<'_>) -> Result<(), Failure> {
         self.describe(SectionType::Block, block.user, 0, block.layout.data_bytes)?;
         self.output.progress_mut().extend(block.layout.end);
@@ -100,9 +102,9 @@ impl Sections {
         Ok(())
     }
 
-    /// Writes blocks and the array that follows each, one pair after the other in the file, as one: after an error none stays. The header of the
-    /// first block follows when the bytes of all are in the file; that of a rank that is alone stands before its bytes if they are written
-    /// in their order.
+    /// Writes blocks and the array that follows each, consecutively in the file, as a unit: after an error
+    /// none remains. The header of the first block is written when the bytes of all are in the file; a rank
+    /// that is alone writes it first if it writes the bytes in their order.
     pub(in crate::file::writer) fn write_pairs(&mut self, all: &[Pair<'_>]) -> Result<(), Failure> {
         let (Some(first), Some(last)) = (all.first(), all.last()) else { return Ok(()) };
         self.output.write_all()?;
@@ -124,7 +126,8 @@ impl Sections {
         }
     }
 
-    /// Writes a block and the varray that follows it, of which this rank has these elements, not none on all ranks, as one.
+    /// Writes a block and the varray that follows it as a unit. This rank has these elements; there is at least
+    /// one on some rank.
     pub(in crate::file::writer) fn write_encoded_pair(
         &mut self,
         block: &Block<'_>,
@@ -132,7 +135,7 @@ impl Sections {
         (elements, bytes): (Partition, Partition),
         encoded: &EncodedElements,
     ) -> Result<(), Failure> {
-        // What is buffered comes before.
+        // Buffered bytes must be written first.
         self.output.write_all()?;
         self.note_together(block, varray)?;
         let (style, layout) = (self.params().line_break, varray.layout);
@@ -168,8 +171,9 @@ impl Sections {
     }
 }
 
-/// Writes what this rank has of them, straight from its memory or gathered: of each in turns, so that memory in which their items
-/// lie between each other's comes into the processor's cache once. Returns the header that must wait.
+/// Writes this rank's parts, directly from its memory or gathered. Takes some bytes of each in turn, so that
+/// memory in which their items are interleaved enters the processor's cache once. Returns the header to be
+/// deferred.
 fn put_in_turns(out: &mut Output, all: &[Pair<'_>]) -> Result<Vec<u8>> {
     let (style, is_in_order) = (out.params().line_break, out.team().is_alone() && all.len() == 1);
     let (mut deferred, mut buffer) = (Vec::new(), Vec::new());
@@ -223,7 +227,8 @@ mod tests {
     use std::path::Path;
     use std::sync::{Arc, Mutex};
 
-    /// Else a program that is killed may leave a whole header before bytes that were never written, in a file that is long enough.
+    /// Otherwise a killed program may leave a complete header before bytes that were never written, in a file
+    /// that is long enough.
     #[test]
     fn the_header_before_datasets_that_are_written_in_turns_is_written_last() {
         const ITEMS: usize = 10_000;
@@ -240,7 +245,7 @@ mod tests {
             let session = begin(team, file, target, params, None, Progress::of_new_file(START));
             let mut file = Writer { session, user: UserString::new(b"").unwrap(), cut_off: None };
 
-            // With something else between them.
+            // With something between them.
             let memory = vec![0; ITEMS * 8 * (count + 1)];
             let strides = [i64::try_from(8 * (count + 1)).unwrap()];
             let regions = [IndexBox::all(&[ITEMS as u64])];
@@ -254,7 +259,7 @@ mod tests {
             drop(file.session.take());
             let offsets = offsets.lock().unwrap();
             assert!(offsets.len() > count);
-            // A dataset that is alone is written in its order.
+            // A single dataset is written in its order.
             let header = offsets.iter().position(|&offset| offset == START);
             assert_eq!(header, Some(if count == 1 { 0 } else { offsets.len() - 1 }));
         }

@@ -1,4 +1,4 @@
-//! The sections of a file in their order: how their bytes get there, and how far the file has come.
+//! The sections of a file in their order: where the next one goes, and how their bytes are written.
 
 mod combined_sections;
 mod streamed_section;
@@ -25,20 +25,20 @@ use scda_storage::queue::Times;
 
 /// The file and the ranks that write it, section by section.
 ///
-/// A call describes a section ([`Self::describe`]), writes it, and ends with [`Self::end_call`]; [`Self::end_section`] is between the sections
-/// of one call.
+/// A call describes a section ([`Self::describe`]), writes it, and ends with [`Self::end_call`];
+/// [`Self::end_section`] separates the sections of one call.
 pub(super) struct Sections {
     output: Output,
     /// The contents of the next seal, if the file is sealed.
     sealer: Option<Sealer>,
-    /// What this rank has read of the file for [`Self::read_own`].
+    /// The reader of this rank for [`Self::read_own`].
     own: Option<Box<OwnReader>>,
-    /// Whether each rank can read what another one has written, at once.
+    /// Whether each rank can read at once what another one has written.
     is_coherent: bool,
 }
 
 impl Sections {
-    /// A file of which so much is there.
+    /// For a file with these contents.
     pub fn new(output: Output, sealer: Option<Sealer>, is_coherent: bool) -> Self {
         Self { output, sealer, own: None, is_coherent }
     }
@@ -66,12 +66,12 @@ impl Sections {
         self.output.params()
     }
 
-    /// Whether this rank has written all that was passed.
+    /// Whether this rank has written everything that was passed.
     pub fn is_settled(&self) -> bool {
         self.output.file().is_settled()
     }
 
-    /// What the writes of this rank took.
+    /// The times of this rank's writes.
     pub fn times(&self) -> Times {
         self.output.file().times()
     }
@@ -94,21 +94,22 @@ impl Sections {
         self.sealer.is_some()
     }
 
-    /// Notes what the section is that is written now, if there will be a seal.
+    /// Records a description of the section that is written next, if there will be a seal.
     #[inline(always)]
     pub fn describe(&mut self, section: SectionType, user: &[u8], count: u64, size: u64) -> Result<()> {
         if self.output.file().is_background() {
             let end = self.end();
             self.output.file_mut().label(end, user);
         }
-        // No closure: it would take its arguments by reference, out of registers.
+        // Not a closure, which would take its arguments by reference, out of registers.
         match &mut self.sealer {
             Some(sealer) => sealer.note_section(section, user, count, size),
             None => Ok(()),
         }
     }
 
-    /// A section of the user is complete. An error of this rank alone waits for the next agreement.
+    /// Ends a call after a complete section of the user. An error of this rank alone waits for the next
+    /// agreement.
     #[inline(always)]
     pub fn end_call(&mut self) -> Result<(), Failure> {
         if let Some(sealer) = &mut self.sealer {
@@ -124,13 +125,14 @@ impl Sections {
         Ok(())
     }
 
-    /// As [`Self::end_call`], if the call has added something.
+    /// Like [`Self::end_call`], if the call has added something.
     #[inline(always)]
     pub fn end_call_if_any(&mut self) -> Result<(), Failure> {
         if self.output.progress().is_between_calls() { Ok(()) } else { self.end_call() }
     }
 
-    /// Writes the block that says what a dataset is; the section with its data follows, in the same call.
+    /// Writes the block with the description of a dataset; the section with its data follows in the same
+    /// call.
     pub fn write_metadata(&mut self, convention: &[u8], text: &str) -> Result<(), Failure> {
         let bytes = text.len() as u64;
         self.describe(SectionType::Block, convention, 0, bytes)?;
@@ -139,7 +141,7 @@ impl Sections {
         self.end_section()
     }
 
-    /// A section is complete, but another one of the same call belongs to it: after an error neither stays.
+    /// Ends a section to which another one of the same call belongs: after an error neither remains.
     pub fn end_section(&mut self) -> Result<(), Failure> {
         if self.sealer.is_some() {
             let noted = self.note_row();
@@ -149,12 +151,12 @@ impl Sections {
         Ok(())
     }
 
-    /// The next seal is the last one that is written.
+    /// Records that the next seal is the last one to be written.
     pub fn note_last_seal(&mut self) {
         self.sealer.iter_mut().for_each(Sealer::note_last);
     }
 
-    /// Notes the section that was written last.
+    /// Records the row of the last section.
     #[inline(never)]
     fn note_row(&mut self) -> Result<()> {
         let Some(sealer) = &mut self.sealer else { return Ok(()) };
@@ -163,14 +165,14 @@ impl Sections {
         end_section(self.output.file_mut(), section.end)
     }
 
-    /// Writes everything, and a seal of it if there is none yet, with a view of HDF5 if that is wanted. With `sync` it is then in stable
-    /// storage.
+    /// Writes everything, and a seal of it if there is none yet, with an HDF5 view if that is wanted. With
+    /// `sync`, it is then on stable storage.
     pub fn seal(&mut self, sync: bool, with_view: bool) -> Result<(), Failure> {
         if let Some(sealer) = &self.sealer {
             sealer.check_whole()?;
         }
         self.output.flush()?;
-        // After the flush, all is written.
+        // After the flush, everything is written.
         let with_view = with_view && self.sealer.is_some() && self.params().hdf5 != Hdf5::Never;
         if with_view {
             self.let_rank_0_read()?;
@@ -209,8 +211,8 @@ impl Sections {
         Ok(())
     }
 
-    /// The view of HDF5 that the next seal gets: on rank 0 the view, on all ranks how many bytes its section has, and the offset of its root
-    /// group, 0 if there is nothing to show. Collective.
+    /// The HDF5 view for the next seal: the view on rank 0, and on all ranks the size of its section and the
+    /// offset of its root group, or 0 if there is nothing to show. Collective.
     fn view(&mut self) -> Result<(Option<NewView>, u64, u64), Failure> {
         let (sealed, rows) = self.sealer.as_ref().map_or((0, &[][..]), Sealer::noted);
         let end = self.end();
@@ -230,7 +232,7 @@ impl Sections {
         Ok((found, bytes, root))
     }
 
-    /// Reads on rank 0, after a flush, what is in the file: see [`OwnReader`].
+    /// Reads the contents of the file on rank 0, after a flush: see [`OwnReader`].
     pub fn read_own<T>(&mut self, read: impl FnOnce(&mut OwnReader) -> Result<T>) -> Result<T> {
         let (sealed, rows) = self.sealer.as_ref().map_or((0, &[][..]), Sealer::noted);
         let end = self.end();
@@ -242,16 +244,17 @@ impl Sections {
         };
         let result = own.and_then(|mut own| {
             let result = own.read_file(file, end, rows, read)?;
-            // After an error it begins anew.
+            // After an error, a new reader is made.
             self.own = Some(own);
             Ok(result)
         });
-        // Nothing has changed.
+        // The file has not changed.
         self.output.begin_call();
         result
     }
 
-    /// After a flush: rank 0 can read what the others have written, which may still be in the caches of their nodes. Collective.
+    /// Called after a flush, so that rank 0 can read what the others have written, even if it is still in the
+    /// caches of their nodes. Collective.
     pub fn let_rank_0_read(&mut self) -> Result<(), Failure> {
         if self.is_coherent || self.team().is_alone() {
             return Ok(());
@@ -261,20 +264,21 @@ impl Sections {
         Ok(())
     }
 
-    /// Brings what was written to stable storage.
+    /// Brings written data to stable storage.
     pub fn sync(&mut self) -> Result<(), Failure> {
         let (team, file, _) = self.output.parts();
         team.agree(file.sync())?;
         Ok(())
     }
 
-    /// The file, of which no section is written any more.
+    /// The output, to which no section is written any more.
     pub fn into_output(self) -> Output {
         self.output
     }
 }
 
-/// Makes HDF5 find the view of the last seal: one write, so that a superblock is the one before or this one. Collective.
+/// Makes HDF5 find the view of the last seal, by a single write, so that the superblock is either the old or
+/// the new one. Collective.
 fn write_superblock(output: &mut Output, superblock: Superblock) -> Result<(), Failure> {
     let (team, file, _) = output.parts();
     let mine = match team.rank() {

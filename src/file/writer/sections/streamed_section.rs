@@ -1,4 +1,4 @@
-//! Writes a section in batches, on a single rank, at the end of the file, its header last.
+//! Writes a section in parts, on a single rank, at the end of the file, with its header last.
 
 use super::{Sections, head, too_large};
 use crate::file::encoding::EncodedElements;
@@ -13,12 +13,12 @@ use scda_format::layout::{SectionLayout, sum};
 use scda_ranks::Partition;
 use scda_storage::ParallelFile;
 
-/// Where the next entry and the next data of a varray go.
+/// Where the next size entry and the next data of a varray go.
 pub(in crate::file::writer) struct Tail {
     start: u64,
     entries: u64,
     data: u64,
-    /// Bytes of data that were written, and the last of them.
+    /// The number of data bytes written, and the last byte.
     total: u64,
     last: Option<u8>,
     format: CountFormat,
@@ -26,24 +26,24 @@ pub(in crate::file::writer) struct Tail {
 }
 
 impl Tail {
-    /// Of a varray that begins here: its layout is known as far as its data.
+    /// For a varray that begins here, of which the offset of the data is known.
     pub fn of_varray(start: u64, count: u64, params: &WriteOptions) -> Result<Self> {
         Ok(Self::new(SectionLayout::varray(start, count, 0).ok_or_else(too_large)?, b'E', params))
     }
 
-    /// Of a section with this layout, whose counts have this letter.
+    /// For a section with this layout, whose counts have this letter.
     pub fn new(layout: SectionLayout, letter: u8, params: &WriteOptions) -> Self {
         let format = CountFormat::new(letter, params.line_break);
         let SectionLayout { start, entries, data, .. } = layout;
         Self { start, entries, data, total: 0, last: None, format, text: Vec::new() }
     }
 
-    /// The bytes of data that were written.
+    /// The number of data bytes written.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Puts encoded elements, which are these of all.
+    /// Writes encoded elements, the next `elements` of all.
     pub fn put_encoded(
         &mut self,
         to: &mut Sections,
@@ -54,7 +54,7 @@ impl Tail {
         encoded.chunks.iter().try_for_each(|chunk| self.put_data(to, chunk.as_ref()))
     }
 
-    /// Puts the sizes of elements, whose data follow.
+    /// Writes the sizes of elements, whose data follow.
     pub fn put_sizes(&mut self, to: &mut Sections, elements: Partition, sizes: &[u64]) -> Result<()> {
         if let Some(sealer) = to.sealer() {
             sealer.note_elements(elements, self.data + self.total, sizes)?;
@@ -62,7 +62,7 @@ impl Tail {
         self.put_entries(to, sizes)
     }
 
-    /// Puts entries: those before the data of a varray, or data.
+    /// Writes size entries, before the data of a varray or as data.
     pub fn put_entries(&mut self, to: &mut Sections, sizes: &[u64]) -> Result<()> {
         self.text.clear();
         reserve(&mut self.text, sizes.len() * COUNT_BYTES)?;
@@ -81,7 +81,8 @@ impl Tail {
         Ok(())
     }
 
-    /// Writes the padding and the header of the varray, of `count` elements, all data of which were put. The next section follows.
+    /// Writes the padding and the header of the varray of `count` elements, after all its data. The next
+    /// section follows.
     pub fn finish(&self, to: &mut Sections, user: &UserString, count: u64) -> Result<()> {
         let layout = SectionLayout::varray(self.start, count, self.total).ok_or_else(too_large)?;
         let (mut text, style) = ([0; LONGEST_HEAD], to.params().line_break);

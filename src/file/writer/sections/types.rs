@@ -1,4 +1,4 @@
-//! Writes a section of each type: which parts of it each rank owns.
+//! Writes a section of each type, and determines which parts each rank writes.
 
 use super::{Sections, too_large};
 use crate::file::aggregators::RankData;
@@ -16,7 +16,7 @@ use scda_format::{COUNT_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
 use scda_ranks::Partition;
 use scda_storage::ParallelFile;
 
-/// Puts the text before the entries or data of a section in its place: the header, and at most two counts,
+/// Formats the text before the entries or data of a section into `text`: the header, and at most two counts,
 /// each with its letter.
 #[inline(always)]
 pub(in crate::file::writer) fn head<'a>(
@@ -34,11 +34,11 @@ pub(in crate::file::writer) fn head<'a>(
     &text[..SECTION_HEADER_BYTES + counts.len() * COUNT_BYTES]
 }
 
-/// This rank's elements of a section, by number and by bytes.
+/// This rank's elements of a section, by index and by bytes.
 pub(in crate::file::writer) struct LocalElements<'a> {
     pub elements: Partition,
     pub bytes: Partition,
-    /// The sizes to write before the data; none for a fixed size.
+    /// The sizes to write before the data; `None` for elements of equal size.
     pub entries: Option<&'a [u64]>,
 }
 
@@ -58,7 +58,7 @@ impl Sections {
         self.output.write_run(layout, layout.start, &[head, data])
     }
 
-    /// The inline section before a compressed block or array (paper, figure 6).
+    /// Writes the inline section before a compressed block or array (paper, figure 6).
     pub(in crate::file::writer) fn write_size_note(
         &mut self,
         convention: &[u8],
@@ -72,7 +72,7 @@ impl Sections {
         self.write_inline(convention, is_owner, &entry)
     }
 
-    /// Writes a block whose data the owner has in pieces.
+    /// Writes a block whose data the root rank has in several pieces.
     #[inline(always)]
     pub(in crate::file::writer) fn write_block(
         &mut self,
@@ -96,7 +96,7 @@ impl Sections {
         }
     }
 
-    /// The array section before a compressed varray (paper, figure 7).
+    /// Writes the array section before a compressed varray (paper, figure 7).
     pub(in crate::file::writer) fn write_sizes_note(
         &mut self,
         layout: SectionLayout,
@@ -115,7 +115,7 @@ impl Sections {
         let is_last = elements.is_last() || elements.total == 0 && self.team().rank() == 0;
         let head = if is_first { head } else { &[] };
         let mut padding = [0; MAX_DATA_PADDING];
-        // The last byte of the data is that of an entry.
+        // The last byte of the data is that of a size entry.
         let last = (elements.total > 0).then_some(b'\n');
         let padding = if is_last { data_padding(&mut padding, layout.data_bytes, last, style) } else { &[] };
         let entries = layout.data + elements.offset * COUNT_BYTES as u64;
@@ -132,7 +132,7 @@ impl Sections {
         })
     }
 
-    /// The varray of encoded elements, the second section of a compressed array or varray.
+    /// Writes the varray of encoded elements, the second section of a compressed array or varray.
     #[inline(never)]
     pub(in crate::file::writer) fn write_encoded(
         &mut self,
@@ -147,8 +147,9 @@ impl Sections {
         self.write_elements(SectionType::Varray, user, layout, &[(b'N', elements.total)], &local, data)
     }
 
-    /// Writes an array or varray: the first owner of elements writes the header, too, and the last
-    /// one the padding. A section without data belongs to the owners of its entries, or to rank 0.
+    /// Writes an array or varray: the rank with the first element writes the header as well, and the one with
+    /// the last element the padding. A section without data is written by the ranks of its entries, or by
+    /// rank 0.
     #[inline(always)]
     pub(in crate::file::writer) fn write_elements(
         &mut self,
@@ -180,16 +181,17 @@ impl Sections {
             self.team_mut().tolerate(noted, ())?;
         }
         if let (None, Source::Contiguous(data)) = (local.entries, data) {
-            // Data and padding leave together, straight from the user's memory.
+            // Data and padding are written together, directly from the user's memory.
             let start = if is_first { layout.start } else { offset };
             return self.output.write_run(layout, start, &[head, data, padding]);
         }
         let entries = layout.entries + local.elements.offset * COUNT_BYTES as u64;
-        // Copies, so that what the short way needs can stay in registers.
+        // Passing copies lets the short path keep its values in registers.
         self.write_listed(layout, head, (entries, local.entries), (offset, { data }, padding))
     }
 
-    /// Writes elements that have sizes, or memory of their own: their sizes, if they have some, and their data, each from its offset.
+    /// Writes elements with sizes, or in memory of their own: their sizes, if any, and their data, each from
+    /// its offset.
     #[cold] // for the callers, in which an array in one piece of memory goes another way
     #[inline(never)]
     fn write_listed(
@@ -219,8 +221,8 @@ impl Sections {
         })
     }
 
-    /// Writes an array whose bytes this rank gets in parts, in rounds of all ranks: `next` appends
-    /// those of a round. An error of this rank waits for the next agreement.
+    /// Writes an array whose bytes this rank gets in parts, in rounds of all ranks: `next` appends those of a
+    /// round. An error of this rank waits for the next agreement.
     pub(in crate::file::writer) fn write_in_parts(
         &mut self,
         user: &[u8],
