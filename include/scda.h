@@ -230,7 +230,7 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ERR_MEMORY 15008
 
 /**
- * A bug in this library. Possibly only one rank knows of it: call `MPI_Abort`, and report the bug.
+ * A bug in this library. Possibly only one rank knows about it: call `MPI_Abort`, and report the bug.
  */
 #define SCDA_ERR_INTERNAL 15009
 
@@ -240,7 +240,7 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ERR_MPI 15010
 
 /**
- * The bytes of a sealed file differ from what its seal says: the file is damaged.
+ * The bytes of a sealed file differ from its checksums: the file is damaged.
  */
 #define SCDA_ERR_CHECKSUM 15011
 
@@ -255,7 +255,7 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ERR_ACCESS 15021
 
 /**
- * The device is full, or the file may not grow further.
+ * The device is full, or the file must not become larger.
  */
 #define SCDA_ERR_NO_SPACE 15022
 
@@ -305,8 +305,8 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_LINEBREAK_MIME 1
 
 /**
- * The default. libdeflate compresses long elements with repetitions, an encoder of this library the
- * others.
+ * The default. libdeflate compresses long elements with repetitions, and an encoder of this library
+ * compresses the others.
  */
 #define SCDA_ENCODER_FAST 0
 
@@ -316,9 +316,10 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ENCODER_ZLIB 1
 
 /**
- * The library chooses. With hints in `info` it uses MPI-IO. Without, it uses POSIX if all ranks are on one node, on file
- * systems that are known to be coherent between nodes (local ones, Lustre, GPFS, BeeGFS, OCFS2, GFS2), and on NFS; otherwise
- * MPI-IO. The environment variable `SCDA_IO` of rank 0, `mpi` or `posix`, overrides the choice by file system.
+ * The library chooses. With hints in `info` it uses MPI-IO. Otherwise it uses POSIX if all ranks are on one
+ * node, on file systems known to be coherent between nodes (local ones, Lustre, GPFS, BeeGFS, OCFS2, GFS2),
+ * and on NFS; and MPI-IO on all others. The environment variable `SCDA_IO` of rank 0, `mpi` or `posix`,
+ * overrides the choice by file system.
  */
 #define SCDA_DRIVER_AUTO 0
 
@@ -328,51 +329,54 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_DRIVER_MPIIO 1
 
 /**
- * Every rank calls `pwrite` and `pread`. An argument error of writing if the ranks are on several nodes and the file system is
- * neither NFS nor known to be coherent between them: neighbours in a page would overwrite each other. If yours is coherent,
- * say so by the environment variable `SCDA_COHERENT=1` of rank 0. On NFS, ranks on several nodes need a mount that grants
- * locks of bytes (`fcntl`), also local ones: `SCDA_ERR_IO` otherwise.
+ * Every rank calls `pwrite` and `pread`. In writing, this is an argument error if the ranks are on several
+ * nodes and the file system is neither NFS nor known to be coherent between them, because ranks would
+ * overwrite each other's bytes within a page. If yours is coherent, set the environment variable
+ * `SCDA_COHERENT=1` of rank 0. On NFS, ranks on several nodes need a mount that supports locks on bytes
+ * (`fcntl`), at least local ones: `SCDA_ERR_IO` otherwise.
  */
 #define SCDA_DRIVER_POSIX 2
 
 /**
- * The most bytes that a user string can have.
+ * The longest user string in bytes.
  */
 #define SCDA_USER_STRING_BYTES 58
 
 /**
- * The bytes of data of an inline section.
+ * The size of an inline section's data in bytes.
  */
 #define SCDA_INLINE_BYTES 32
 
 /**
- * The numbers of `scda_partition_t` that stand for the counts of all ranks.
+ * The number of words in `scda_partition_t` that replace the counts of all ranks.
  */
 #define SCDA_PARTITION_WORDS 8
 
 /**
- * A section is written as it is; a dataset plain, in C order. The default of a dataset.
+ * A section is not compressed; a dataset is stored uncompressed in C order. The default of a dataset.
  */
 #define SCDA_ENCODE_NONE 0
 
 /**
- * A section is compressed; a dataset is cut into chunks, each of which is compressed by its `codec`.
+ * A section is compressed; a dataset is divided into chunks, which are compressed by its `codec`.
  */
 #define SCDA_ENCODE_ALWAYS 1
 
 /**
- * A section is compressed if that makes it smaller, otherwise written as it is. The library first
- * examines a sample of the data. If the sample would grow by more than a sixteenth, the section is
- * written as it is; otherwise the whole section is compressed, and the exact size decides. Repetitions
- * that are far apart may go unnoticed. The choice depends only on the data, the encoder and the level,
- * not on the partition. A reader that decompresses sees no difference.
- * A dataset is cut into chunks and compressed if that makes data and metadata smaller, otherwise plain: the data
- * alone decide, those of all chunks, or of 32 of them if these do not get smaller. What is read is never `AUTO`.
+ * A section is compressed if that makes it smaller. The library first examines a sample of the data. If the
+ * sample would grow by more than a sixteenth, the section is not compressed; otherwise the whole section is
+ * compressed, and the exact size decides. Repetitions that are far apart may not be noticed. The choice
+ * depends only on the data, the encoder and the level, not on the partition. A reader that decompresses sees
+ * no difference.
+ * A dataset is divided into chunks and compressed if that makes data and metadata smaller, otherwise
+ * uncompressed. The choice depends only on the data: of all chunks, or of 32 of them if these do not become
+ * smaller. After reading, the value is never `AUTO`.
  */
 #define SCDA_ENCODE_AUTO 2
 
 /**
- * Datasets only: as `SCDA_ENCODE_ALWAYS`, compressed by the convention of the scda format, as text: a third larger.
+ * Only for datasets: like `SCDA_ENCODE_ALWAYS`, but compressed by the convention of the scda format, as
+ * text, which is a third larger.
  */
 #define SCDA_ENCODE_TEXT 3
 
@@ -382,144 +386,145 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_MAX_DIMS 32
 
 /**
- * The room for the name of a dataset and a NUL: a name has at most `SCDA_USER_STRING_BYTES` bytes.
+ * The size of a dataset's name with a NUL: a name has at most `SCDA_USER_STRING_BYTES` bytes.
  */
 #define SCDA_NAME_BYTES 64
 
 /**
- * Chunks are compressed by Zstandard after a byte shuffle, in frames of Blosc: fast, and small. The default.
+ * Chunks are compressed by Zstandard after a byte shuffle, in Blosc frames: fast and small. The default.
  */
 #define SCDA_CODEC_ZSTD 0
 
 /**
- * Chunks are compressed by LZ4 after a byte shuffle, in frames of Blosc: faster, and a little larger. For disks that are
- * faster than Zstandard.
+ * Chunks are compressed by LZ4 after a byte shuffle, in Blosc frames: faster, and a little larger. For disks
+ * that are faster than Zstandard.
  */
 #define SCDA_CODEC_LZ4 1
 
 /**
- * Chunks are files of Pcodec: integers of 16 to 64 bits and floating-point numbers get smallest. Other types are compressed as by
- * `SCDA_CODEC_ZSTD`, by default with level 9. For archives.
+ * Chunks are Pcodec files, which are the smallest for integers of 16 to 64 bits and for floating-point
+ * numbers. Other types are compressed as with `SCDA_CODEC_ZSTD`, by default at level 9. For archives.
  */
 #define SCDA_CODEC_PCODEC 2
 
 /**
- * Chunks are zlib streams (RFC 1950) after a byte shuffle: for readers that have zlib and nothing else.
+ * Chunks are zlib streams (RFC 1950) after a byte shuffle, for readers that have only zlib.
  */
 #define SCDA_CODEC_ZLIB 3
 
 /**
- * Items of 1 byte that is 0 or 1; to write another one is `SCDA_ERR_ARG`.
+ * Items of 1 byte that is 0 or 1; writing another value is `SCDA_ERR_ARG`.
  */
 #define SCDA_TYPE_BOOL 1
 
 /**
- * Items that are integers of 8 bits: `int8_t`.
+ * Signed integers of 8 bits: `int8_t`.
  */
 #define SCDA_TYPE_INT8 2
 
 /**
- * Items that are integers of 16 bits: `int16_t`.
+ * Signed integers of 16 bits: `int16_t`.
  */
 #define SCDA_TYPE_INT16 3
 
 /**
- * Items that are integers of 32 bits: `int32_t`.
+ * Signed integers of 32 bits: `int32_t`.
  */
 #define SCDA_TYPE_INT32 4
 
 /**
- * Items that are integers of 64 bits: `int64_t`.
+ * Signed integers of 64 bits: `int64_t`.
  */
 #define SCDA_TYPE_INT64 5
 
 /**
- * Items that are integers of 8 bits without sign: `uint8_t`.
+ * Unsigned integers of 8 bits: `uint8_t`.
  */
 #define SCDA_TYPE_UINT8 6
 
 /**
- * Items that are integers of 16 bits without sign: `uint16_t`.
+ * Unsigned integers of 16 bits: `uint16_t`.
  */
 #define SCDA_TYPE_UINT16 7
 
 /**
- * Items that are integers of 32 bits without sign: `uint32_t`.
+ * Unsigned integers of 32 bits: `uint32_t`.
  */
 #define SCDA_TYPE_UINT32 8
 
 /**
- * Items that are integers of 64 bits without sign: `uint64_t`.
+ * Unsigned integers of 64 bits: `uint64_t`.
  */
 #define SCDA_TYPE_UINT64 9
 
 /**
- * Items that are floating-point numbers of 16 bits (IEEE 754 binary16).
+ * Floating-point numbers of 16 bits (IEEE 754 binary16).
  */
 #define SCDA_TYPE_FLOAT16 10
 
 /**
- * Items that are floating-point numbers of 32 bits: `float`.
+ * Floating-point numbers of 32 bits: `float`.
  */
 #define SCDA_TYPE_FLOAT32 11
 
 /**
- * Items that are floating-point numbers of 64 bits: `double`.
+ * Floating-point numbers of 64 bits: `double`.
  */
 #define SCDA_TYPE_FLOAT64 12
 
 /**
- * Items of two numbers `float`, the real part first: `float complex`.
+ * Two numbers of type `float`, the real part first: `float complex`.
  */
 #define SCDA_TYPE_COMPLEX64 13
 
 /**
- * Items of two numbers `double`, the real part first: `double complex`.
+ * Two numbers of type `double`, the real part first: `double complex`.
  */
 #define SCDA_TYPE_COMPLEX128 14
 
 /**
- * Items of `item_bytes` bytes, 1 to 65536, without a further meaning: their order never changes.
+ * Items of `item_bytes` bytes, 1 to 65536, without further meaning: their order never changes.
  */
 #define SCDA_TYPE_RAW 15
 
 /**
- * Items that are moments: `int64_t` that count the `unit` of the dataset since 1970 began; `INT64_MIN` is none.
+ * Points in time: `int64_t` that count the `unit` of the dataset since the beginning of 1970; `INT64_MIN`
+ * means none.
  */
 #define SCDA_TYPE_DATETIME64 16
 
 /**
- * Items that are spans of time: `int64_t` that count the `unit` of the dataset; `INT64_MIN` is none.
+ * Time spans: `int64_t` that count the `unit` of the dataset; `INT64_MIN` means none.
  */
 #define SCDA_TYPE_TIMEDELTA64 17
 
 /**
- * Items that are texts in UTF-32, of `item_bytes` / 4 characters at most; zeros fill up a shorter one.
+ * Texts in UTF-32 of at most `item_bytes` / 4 characters; shorter ones are padded with zeros.
  */
 #define SCDA_TYPE_TEXT 18
 
 /**
- * Items that are `item_bytes` bytes at most, such as `char[8]`; zeros fill up the rest.
+ * Strings of at most `item_bytes` bytes, such as `char[8]`; shorter ones are padded with zeros.
  */
 #define SCDA_TYPE_BYTES 19
 
 /**
- * Items that are structs of `item_bytes` bytes in memory with the `members` of the dataset. In the file they have no gaps.
+ * Structs of `item_bytes` bytes in memory with the `members` of the dataset. In the file they have no gaps.
  */
 #define SCDA_TYPE_STRUCT 20
 
 /**
- * Items that are texts of any length, in UTF-8: written by `scda_fwrite_texts`, read by `scda_fread_texts_sizes`.
+ * Texts of any length, in UTF-8: written by `scda_fwrite_texts`, read by `scda_fread_texts_sizes`.
  */
 #define SCDA_TYPE_STRING 21
 
 /**
- * Items of any number of bytes, likewise.
+ * Byte strings of any length, likewise.
  */
 #define SCDA_TYPE_VARIABLE_BYTES 22
 
 /**
- * The record that a name means if no number says otherwise: a program that restarts wants the last one.
+ * The record of a name that is used by default: a program that restarts wants the last one.
  */
 #define SCDA_LAST -1
 
@@ -539,58 +544,58 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ENTRY_STREAMS 3
 
 /**
- * A section that is none of these.
+ * Any other section.
  */
 #define SCDA_ENTRY_SECTION 4
 
 /**
- * A dataset, group or set of streams that this library cannot read, because it is wrong or of a type that it does not have: only its name
- * is known. To find it is an error, which says why.
+ * A dataset, group or set of streams that this library cannot read, because it is invalid or has an unknown
+ * type: only its name is known. Finding it returns an error that says why.
  */
 #define SCDA_ENTRY_UNKNOWN 5
 
 /**
- * What `scda_fread_field` says: the file has the field.
+ * A result of `scda_fread_field`: the file has the field.
  */
 #define SCDA_FIELD_FOUND 1
 
 /**
- * The file has it by its old name.
+ * Also: the file has it by its old name.
  */
 #define SCDA_FIELD_RENAMED 2
 
 /**
- * Its items have another type in the file, and were converted.
+ * Also: its items have another type in the file, and were converted.
  */
 #define SCDA_FIELD_CONVERTED 4
 
 /**
- * Its elements have another number of components in the file: those that both have were read.
+ * Also: its elements have another number of components in the file; those that both have were read.
  */
 #define SCDA_FIELD_COMPONENTS 8
 
 /**
- * A stop is requested by the signal SIGTERM, which Slurm and others send before they kill a job.
+ * Stop on the signal SIGTERM, which Slurm and others send before they kill a job.
  */
 #define SCDA_STOP_TERM 1
 
 /**
- * By SIGUSR1, such as that of Slurm's `--signal`.
+ * Stop on SIGUSR1, for example with Slurm's `--signal`.
  */
 #define SCDA_STOP_USR1 2
 
 /**
- * By SIGUSR2, which LSF sends when the time of a job is over.
+ * Stop on SIGUSR2, which LSF sends when the time of a job is over.
  */
 #define SCDA_STOP_USR2 4
 
 /**
- * By SIGINT, as from Ctrl-C.
+ * Stop on SIGINT, which Ctrl-C sends.
  */
 #define SCDA_STOP_INT 8
 
 /**
- * By SIGXCPU, when a limit of the processor's time is reached.
+ * Stop on SIGXCPU, at the limit of processor time.
  */
 #define SCDA_STOP_XCPU 16
 
@@ -600,12 +605,13 @@ typedef struct scda_serial_info *MPI_Info;
 struct scda_fcontext;
 
 /**
- * The parameters of opening a file; they agree on all ranks, except `threads`. Fill them by `scda_params_init`, then
- * change what you need. They are used only during the call that opens the file.
+ * Parameters for opening a file. They must be the same on all ranks, except for `threads`. Fill them by
+ * `scda_params_init`, then change what you need. They are used only during the call that opens the file.
  *
- * They have four parts: for every call, from `threads` on; for writing, from `linebreak` on; `keep`, for writing and reading; and
- * for reading, from `to_seal` on. One struct has them all, so that a program can write and read a file with the same parameters.
- * Reading leaves those for writing alone. For writing, those for reading must have their defaults: `SCDA_ERR_ARG` otherwise.
+ * There are four parts: for every call, from `threads` on; for writing, from `linebreak` on; `keep`, for
+ * writing and reading; and for reading, from `to_seal` on. They are in one struct, so that a program can
+ * write and read a file with the same parameters. Reading ignores those for writing. In writing, those for
+ * reading must have their defaults: `SCDA_ERR_ARG` otherwise.
  */
 struct scda_params {
   /**
@@ -615,8 +621,8 @@ struct scda_params {
   /**
    * Every call:
    *
-   * The number of threads by which this rank compresses or decompresses the elements of a section, 1
-   * (default) to 1024; other ranks may have other numbers. The file does not depend on it.
+   * The number of threads with which this rank compresses or decompresses the elements of a section, 1
+   * (default) to 1024. It may differ between ranks, and does not affect the file.
    */
   int threads;
   /**
@@ -624,48 +630,52 @@ struct scda_params {
    */
   int driver;
   /**
-   * Hints for MPI-IO. `MPI_INFO_NULL` (default): none. They remain the caller's. With
-   * `SCDA_DRIVER_POSIX` they are an argument error; in a build without MPI they are ignored.
+   * Hints for MPI-IO. `MPI_INFO_NULL` (default): none. They continue to belong to the caller. With
+   * `SCDA_DRIVER_POSIX` they are an argument error; a build without MPI ignores them.
    */
   MPI_Info info;
   /**
-   * The most memory, in bytes, to buffer small sections when writing and to read them ahead: 4 MiB
-   * (default), at most 64 MiB. The library uses less where that is as fast. 0: every section is
+   * The most bytes of memory for small sections, which are buffered in writing and read ahead in reading:
+   * 4 MiB (default), at most 64 MiB. The library uses less where that is as fast. 0: every section is
    * written at once.
    */
   uint64_t aggregation_bytes;
   /**
-   * For large sections of which a rank has less than a stripe on average: the number of aggregators, the ranks of
-   * each node that write and read whole stripes for all ranks of the node, through memory that these share; at
-   * most 1024. 0 (default): one for each stripe of a node's data, at most 8, if the ranks are on several
-   * nodes; on one node, each rank writes and reads its own data. No effect where the ranks of a node do not
-   * share memory. The environment variable `SCDA_WRITERS_PER_NODE` of rank 0 replaces a 0.
+   * For large sections of which a rank has less than a stripe on average: the number of aggregators, that
+   * is, ranks of each node that write and read whole stripes for all its ranks, through shared memory; at
+   * most 1024. 0 (default): if the ranks are on several nodes, one for each stripe of a node's data, at
+   * most 8; on a single node, each rank accesses its own bytes. No effect if the ranks of a node cannot
+   * share memory. If this is 0, the environment variable `SCDA_WRITERS_PER_NODE` of rank 0 is used
+   * instead.
    */
   uint64_t writers_per_node;
   /**
-   * The bytes of a stripe of the file, on which a parallel file system gives locks; at most 4 GiB.
-   * 0 (default): what Lustre says of the file, elsewhere the block size of the file, if it is at least 64 KiB
-   * or `writers_per_node` is given. The environment variable `SCDA_STRIPE_BYTES` of rank 0 replaces a 0.
+   * The size of a stripe of the file in bytes, which a parallel file system locks as a whole; at most 4
+   * GiB. 0 (default): on Lustre, the stripe size of the file; elsewhere its block size, if it is at least
+   * 64 KiB or `writers_per_node` is given. If this is 0, the environment variable `SCDA_STRIPE_BYTES` of
+   * rank 0 is used instead.
    */
   uint64_t stripe_bytes;
   /**
-   * On Lustre, the number of stripes of a new file that the POSIX driver writes, at most 2000; a server may have
-   * several of them. 0 (default): two for each node, of `stripe_bytes` or 4 MiB, if the ranks are on several nodes
-   * and neither the folder nor the file system has a layout that somebody chose. Where Lustre refuses, and elsewhere,
-   * the file is as the file system makes it. The environment variable `SCDA_STRIPE_COUNT` of rank 0 replaces a 0.
+   * On Lustre, the number of stripes of a new file that the POSIX driver writes, at most 2000; a server
+   * may store several of them. 0 (default): two for each node, of `stripe_bytes` or 4 MiB each, if the
+   * ranks are on several nodes and neither the folder nor the file system has a layout that somebody
+   * chose. If Lustre refuses, and on other file systems, the file has the file system's default layout. If
+   * this is 0, the environment variable `SCDA_STRIPE_COUNT` of rank 0 is used instead.
    */
   uint64_t stripe_count;
   /**
-   * Reading, and opening to append: the most bytes of memory that a call takes on each rank because of what the file
-   * says, in one allocation and in all; `SCDA_ERR_MEMORY` if it needs more, with a message that says where. For files of
-   * unknown origin, in which a few bytes can ask for a chunk, an index or metadata of any size. Caches take at most
-   * a quarter of it; buffers of a few MiB count, memory of the program does not. 0 (default): no limit.
+   * Reading, and opening to append: the most bytes of memory that a call allocates on each rank on behalf
+   * of the file, for a single object and in all; `SCDA_ERR_MEMORY` if it needs more, with a message that
+   * gives the offset. Meant for files of unknown origin, in which a few bytes can claim a chunk, an index
+   * or metadata of any size. Caches take at most a quarter of it; buffers of a few MiB count as well,
+   * memory of the program does not. 0 (default): no limit.
    */
   uint64_t max_memory;
   /**
-   * 1: the ranks agree on errors and compare their arguments in every call, by one small reduction, to
-   * find mistakes in a program. The environment variable `SCDA_CHECK=1` of rank 0 has the same effect
-   * in any program. 0 (default): only in calls that synchronize the ranks anyway.
+   * 1: to find mistakes in a program, the ranks agree on errors and compare their arguments in every call,
+   * by one small reduction. The environment variable `SCDA_CHECK=1` of rank 0 has the same effect in any
+   * program. 0 (default): they do so only in calls that synchronize the ranks anyway.
    */
   int check;
   /**
@@ -683,107 +693,115 @@ struct scda_params {
    */
   int level;
   /**
-   * 1: the file gets its name only when it is complete, at close. Until then it has a name
-   * beside it that ends in ".scda-part", and an existing file stays as it is. What a killed job
-   * leaves under that name is replaced by the next job. Implies `sync`, unless that is -1. Links are followed,
-   * and the permissions of the existing file are kept. 0 (default): the file is written under its name.
+   * 1: the file gets its name only when it is complete, at close. Until then it is next to that name under
+   * a name that ends in ".scda-part", and an existing file does not change. What a killed job leaves under
+   * that name is replaced by the next job. Implies `sync`, unless that is -1. Links are followed, and the
+   * permissions of an existing file are kept. 0 (default): the file is written under its name.
    */
   int atomic;
   /**
-   * 1: closing transfers the file to stable storage. 0 (default): the system does so later, unless
-   * `atomic` is 1. -1: later, even with `atomic`: a job that is killed leaves the old file or the new
-   * one, but if the system itself stops, the name may belong to an incomplete file.
+   * 1: closing brings the file to stable storage. 0 (default): the system does so later, unless `atomic`
+   * is 1. -1: later, even with `atomic`: if the job is killed, the name belongs to the old file or the new
+   * one; after a crash of the system, it may belong to an incomplete file.
    */
   int sync;
   /**
-   * 1 (default): `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
-   * their checksums, by which readers know that the file is whole and find each section. Each section
-   * takes 256 bytes in it. The header of a new file says that the file is to be sealed, and is in stable storage
-   * when `scda_fopen_write` returns; `scda_fopen_append` removes whatever no seal follows. 0: bare sections: the file
-   * has what the program writes and no more, unless it has a seal already (`scda_fopen_append`).
+   * 1 (default): `scda_fclose` and `scda_fcommit` write a seal: a record of all sections with their
+   * checksums, with which readers recognize a complete file and find each section. Each section takes 256
+   * bytes in it. The header of a new file says that the file is to be sealed, and is on stable storage
+   * when `scda_fopen_write` returns; `scda_fopen_append` removes sections that no seal covers. 0: bare
+   * sections: the file has only what the program writes, unless it has a seal already
+   * (`scda_fopen_append`).
    */
   int seal;
   /**
-   * Whether a file with `seal` and datasets is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open without conversion
-   * (docs/hdf5.md). 0 (default) or 1: closing it, then and whenever it was appended to, writes a view of its datasets. 2: each commit
-   * does, too. -1: a new file has no room for that. Where the creator of the file chose -1, closing never writes a view, and 2 is
-   * `SCDA_ERR_ARG`, as is creating a file with 2 and without `seal`.
+   * Whether a file with `seal` and datasets is also an HDF5 file, which h5py, h5dump, netCDF-4 and other
+   * programs open without conversion (docs/hdf5.md). 0 (default) or 1: closing it writes a view of its
+   * datasets, also after every later append. 2: each commit does so, too. -1: a new file has no room for a
+   * view. If the creator of the file chose -1, closing never writes a view, and 2 is `SCDA_ERR_ARG`, as is
+   * creating a file with 2 and without `seal`.
    */
   int hdf5;
   /**
-   * Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay, wherever the commits
-   * were; what follows is removed, at once unless `atomic` is 1. `SCDA_ERR_ARG` if the file has fewer, or if the last of them belongs to
-   * the next one, as the metadata of a dataset do: the file is as it was. `append_name` needs no numbers of sections.
+   * For appending to a sealed file: the number of sections to keep, wherever the commits were; 0
+   * (default): those up to the last seal. The rest is removed, at once unless `atomic` is 1.
+   * `SCDA_ERR_ARG`, without changing the file, if the file has fewer sections, or if the last of them
+   * belongs together with the next one, as the metadata of a dataset do. `append_name` needs no numbers of
+   * sections.
    */
   uint64_t append_after;
   /**
-   * Appending to a sealed file: goes on after a step. NULL (default): after everything that was committed. Otherwise the dataset that the
-   * program writes first in each step, such as its time, a C string: everything before the record that follows `append_record` of it stays;
-   * this record and all that follows are removed, wherever the commits were, at once unless `atomic` is 1. Of patches, particles and
-   * forests, the path of the group with a slash at its end, such as "amr/". Not together with `append_after`. It must stay valid until the
-   * file is opened.
+   * For appending to a sealed file: continues after a step. NULL (default): after everything that was
+   * committed. Otherwise a C string with the name of the dataset that the program writes first in each
+   * step, such as its time: everything before the record of it that follows `append_record` is kept; this
+   * record and everything after it are removed, wherever the commits were, at once unless `atomic` is 1.
+   * For patches, particles and forests, the path of the group with a slash at its end, such as "amr/". Not
+   * together with `append_after`. The string must remain valid until the file is opened.
    */
   const char *append_name;
   /**
-   * With `append_name`: the step after which the program goes on: 0 is the first record, -1 the last. `SCDA_ERR_ARG` if there is no such
-   * record: the file is as it was.
+   * With `append_name`: the step after which the program continues: 0 is the first record, -1 the last.
+   * `SCDA_ERR_ARG`, without changing the file, if there is no such record.
    */
   int64_t append_record;
   /**
-   * The most bytes of memory of each rank for writing in the background, at least 1 MiB: calls copy what they
-   * write, and a thread of the file writes it, which makes no call of MPI. See `scda_fcommit_begin`. An argument
-   * error where MPI-IO is used. 0 (default): none, every call writes itself. The environment variable
-   * `SCDA_BACKGROUND_BYTES` of rank 0 replaces a 0, except with MPI-IO.
+   * The most bytes of memory on each rank for writing in the background, at least 1 MiB: calls copy their
+   * data, which a thread of the file writes without calling MPI. See `scda_fcommit_begin`. An argument
+   * error with MPI-IO. 0 (default): every call writes its data itself. If this is 0, the environment
+   * variable `SCDA_BACKGROUND_BYTES` of rank 0 is used instead, except with MPI-IO.
    */
   uint64_t background_bytes;
   /**
-   * Writing with `background_bytes`: 1: the program promises to neither change nor free the data of a call that writes
-   * before it has waited for the commit or close that follows, or before `scda_fflush`. Plain data from 64 KiB on
-   * that are contiguous in memory are then written from there, not copied, and take none of `background_bytes`; not by
-   * `scda_fwrite_datasets`, nor after compressed datasets whose offsets are not known yet. 0 (default): data may be
-   * changed as soon as a call returns.
+   * Writing with `background_bytes`: 1: the program promises neither to change nor to free the data of a
+   * call that writes until it has waited for the next commit or close, or called `scda_fflush`.
+   * Uncompressed data of at least 64 KiB that are contiguous in memory are then written from there without
+   * a copy, and take none of `background_bytes`; this does not apply to `scda_fwrite_datasets`, nor after
+   * compressed datasets whose offsets are not known yet. 0 (default): data may be changed as soon as a
+   * call returns.
    */
   uint64_t lend;
   /**
    * Writing and reading:
    *
-   * Writing with `atomic`: how many of the files that had this name before stay: when the new file is
-   * complete and in stable storage, the one that had the name, `state.scda`, becomes `state.1.scda`, that
-   * one `state.2.scda`, and so on; the oldest is removed. Each of them is a whole file at any moment, except
-   * where the file system has no hard links. Only whole files are moved and removed: a number whose name belongs to
-   * anything else is skipped. At most 1000. 0 (default): none stays. Not with `sync` -1.
-   * A link is followed: these files are in the folder of the file that it points to.
+   * Writing with `atomic`: how many of the files that had this name before are kept. When the new file is
+   * complete and on stable storage, the file with the name, `state.scda`, becomes `state.1.scda`, that one
+   * `state.2.scda`, and so on; the oldest one is removed. Each of them is a whole file at any moment,
+   * except on file systems without hard links. Only whole files are renamed and removed: a number whose
+   * name belongs to anything else is skipped. At most 1000. 0 (default): none is kept. Not with `sync` -1.
+   * If the name is a link, these files are in the folder of the file that it refers to.
    *
-   * Reading: how many of them may stand in for a file that is missing, or torn or damaged so that it has no seal: the
-   * first one is read that has a seal, up to its last one; `scda_get_info` tells its age. So a job restarts from the last
-   * whole state. `SCDA_ERR_FORMAT` if the file is there and none of them has a seal, otherwise the error of the file. 0
-   * (default): none; then a file needs no seal. Not with `to_seal` 0.
+   * Reading: how many of them may stand in for a file that is missing, or has no seal because it is torn
+   * or damaged. The newest one with a seal is read, up to its last one; `scda_get_info` returns its age.
+   * So a job restarts from the last complete state. `SCDA_ERR_FORMAT` if the file exists and none of them
+   * has a seal, otherwise the error of the file. 0 (default): none, and the file needs no seal. Not with
+   * `to_seal` 0.
    */
   uint64_t keep;
   /**
    * Reading:
    *
-   * A file that was created with `seal`: 1 (default): it ends after its last seal, and before the first one
-   * after its header. What follows was not committed, by a job that was killed or is still writing:
-   * `scda_get_info` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
-   * committed meanwhile. 0: all sections that are there are read, as far as they are whole.
+   * For a file that was created with `seal`: 1 (default): it ends after its last seal, and before the
+   * first one after its header. What follows has not been committed by a job that was killed or is still
+   * writing: `scda_get_info` and `scda_last_error_message` report its size, and `scda_frefresh` checks
+   * whether it has been committed meanwhile. 0: all complete sections are read.
    */
   int to_seal;
   /**
-   * 1: all ranks together compare the bytes of each section with its checksum before its header
-   * is returned; and on opening, those of the file header and of the seal. `SCDA_ERR_CHECKSUM` if they
-   * differ, or if no seal ends what is read. 0 (default): the bytes of sections are not compared.
+   * 1: all ranks together compare the bytes of each section with its checksum before its header is
+   * returned; on opening, they compare those of the file header and the seal. `SCDA_ERR_CHECKSUM` if they
+   * differ, or if the readable part does not end with a seal. 0 (default): the bytes of sections are not
+   * compared.
    */
   int verify;
   /**
-   * The most bytes of decompressed chunks of datasets that each rank keeps for boxes that are read later:
-   * 16 MiB (default). 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
+   * The most bytes of decompressed chunks of datasets that each rank keeps for later boxes: 16 MiB
+   * (default). 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
    */
   uint64_t cache_bytes;
 };
 
 /**
- * The parameters of opening a file.
+ * Parameters for opening a file.
  */
 typedef struct scda_params scda_params_t;
 
@@ -793,86 +811,86 @@ typedef struct scda_params scda_params_t;
 typedef struct scda_fcontext scda_fcontext_t;
 
 /**
- * How the elements of arrays are distributed over the ranks, made once by `scda_partition_local` or
- * `scda_partition_counts`. Pass its `Nq` wherever a function takes `Nq`: then the call takes the same time on any number of
- * ranks, and the program needs no array with a number for each rank. It holds for all files of the communicator, and
- * needs not be freed.
+ * The distribution of the elements of arrays over the ranks, made once by `scda_partition_local` or
+ * `scda_partition_counts`. Its `Nq` can be passed wherever a function takes `Nq`: the call then takes the
+ * same time on any number of ranks, and the program needs no array with a number for each rank. It is valid
+ * for all files of the communicator, and need not be freed.
  */
 struct scda_partition {
   /**
-   * Stands for the number of elements on each rank. Its numbers mean something to the library alone.
+   * Replaces the number of elements on each rank. Only the library interprets these numbers.
    */
   uint64_t Nq[SCDA_PARTITION_WORDS];
   /**
-   * How many elements the ranks below this one have: the index of the first element of this rank.
+   * The number of elements on lower ranks, which is the index of this rank's first element.
    */
   uint64_t offset;
   /**
-   * How many elements this rank has.
+   * The number of elements on this rank.
    */
   uint64_t count;
   /**
-   * How many elements all ranks have.
+   * The number of elements on all ranks.
    */
   uint64_t total;
 };
 
 /**
- * How the elements of arrays are distributed over the ranks.
+ * The distribution of the elements of arrays over the ranks.
  */
 typedef struct scda_partition scda_partition_t;
 
 /**
- * A commit or close that was begun, to be completed by `scda_wait`. Its members are the library's. A request
- * is waited for once; a copy of it is the same request.
+ * A commit or close that has begun, to be completed by `scda_wait`. Its members belong to the library. A
+ * request is waited for once; a copy of it is the same request.
  */
 struct scda_request {
   /**
-   * The file. NULL: there is no request.
+   * The file. NULL: no request.
    */
   scda_fcontext_t *file;
   /**
-   * Which commit of the file it is; 0: its close.
+   * The number of the commit of the file; 0: its close.
    */
   uint64_t number;
 };
 
 /**
- * A commit or close that was begun.
+ * A commit or close that has begun.
  */
 typedef struct scda_request scda_request_t;
 
 /**
- * Where the time of this rank went since a file was opened, in seconds, and its bytes.
+ * How this rank has spent its time, in seconds, since a file was opened, and its bytes.
  */
 struct scda_statistics {
   /**
-   * The size of this struct in bytes, as the program sets it before the call.
+   * The size of this struct in bytes, which the program sets before the call.
    */
   size_t size;
   /**
-   * Meeting the other ranks to agree, which waits for the slowest.
+   * Time to agree with the other ranks, including the wait for the slowest one.
    */
   double agree_seconds;
   /**
-   * Bytes that were copied for the thread that writes in the background.
+   * Bytes that were copied for the background thread.
    */
   uint64_t copied_bytes;
   /**
-   * Copying them.
+   * Time to copy them.
    */
   double copy_seconds;
   /**
-   * Waiting for that thread: for room, where `params.background_bytes` did not suffice, or until all was
-   * written.
+   * Time to wait for that thread: for memory, because `params.background_bytes` was not enough, or until
+   * everything was written.
    */
   double wait_seconds;
   /**
-   * Bytes that compression has made.
+   * Bytes that compression has produced.
    */
   uint64_t encoded_bytes;
   /**
-   * Compressing, by the calls.
+   * Time to compress, within calls.
    */
   double encode_seconds;
   /**
@@ -880,11 +898,11 @@ struct scda_statistics {
    */
   uint64_t written_bytes;
   /**
-   * Writing and summing up, by the calls or by the thread.
+   * Time to write and compute checksums, by calls or by the background thread.
    */
   double write_seconds;
   /**
-   * Bringing the file to stable storage, by the calls or by the thread.
+   * Time to bring the file to stable storage, by calls or by the background thread.
    */
   double sync_seconds;
   /**
@@ -892,27 +910,27 @@ struct scda_statistics {
    */
   uint64_t read_bytes;
   /**
-   * Reading them.
+   * Time to read them.
    */
   double read_seconds;
   /**
-   * Bytes that decompression has made.
+   * Bytes that decompression has produced.
    */
   uint64_t decoded_bytes;
   /**
-   * Decompressing.
+   * Time to decompress.
    */
   double decode_seconds;
 };
 
 /**
- * Where the time of this rank went.
+ * How this rank has spent its time.
  */
 typedef struct scda_statistics scda_statistics_t;
 
 /**
- * A member of a struct: `{ "mass", SCDA_TYPE_FLOAT64, 0, offsetof (particle_t, mass) }`. After the last one of a list stands
- * `{ NULL }`.
+ * A member of a struct: `{ "mass", SCDA_TYPE_FLOAT64, 0, offsetof (particle_t, mass) }`. A list of members
+ * ends with `{ NULL }`.
  */
 struct scda_member {
   /**
@@ -924,16 +942,16 @@ struct scda_member {
    */
   int type;
   /**
-   * 0 or 1: it is one item; more: an array of this number of items.
+   * 0 or 1: a single item; otherwise the number of items in an array.
    */
   int count;
   /**
-   * The bytes of the struct before it.
+   * Its offset in the struct, in bytes.
    */
   uint64_t offset;
   /**
-   * The bytes of an item. Needed for `SCDA_TYPE_RAW`, `SCDA_TYPE_TEXT`, `SCDA_TYPE_BYTES` and `SCDA_TYPE_STRUCT`; of other types it
-   * may be 0.
+   * The size of an item in bytes. Required for `SCDA_TYPE_RAW`, `SCDA_TYPE_TEXT`, `SCDA_TYPE_BYTES` and
+   * `SCDA_TYPE_STRUCT`; for other types it may be 0.
    */
   uint64_t item_bytes;
   /**
@@ -952,21 +970,22 @@ struct scda_member {
 typedef struct scda_member scda_member_t;
 
 /**
- * What a dataset is: a named array of numbers, of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
- * `scda_dataset_init`, then set what you need: at least `name`, `type`, `ndims` and `shape`. When
- * writing, what it points to is used only during the call. When reading, it belongs to the file, and is valid
- * until the next call of a function that sets such a struct or attributes, or until the file is closed. All else of the struct stays valid
- * until then: the functions that read a dataset take the struct in which `scda_ffind_dataset` has put it, or a copy.
+ * The description of a dataset: a named array of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
+ * `scda_dataset_init`, then set what you need, at least `name`, `type`, `ndims` and `shape`. In writing,
+ * what it points to is used only during the call. In reading, it belongs to the file, and is valid until the
+ * next call of a function that sets such a struct or attributes, or until the file is closed. The rest of
+ * the struct remains valid: the functions that read a dataset take the struct filled by
+ * `scda_ffind_dataset`, or a copy.
  */
 struct scda_dataset {
   /**
-   * The size of this struct in bytes, as `scda_dataset_init` sets it. Needed for reading, too. It may be that of an older or
-   * newer version; all of a call have the same one.
+   * The size of this struct in bytes, as `scda_dataset_init` sets it. Needed in reading, too. It may be
+   * that of an older or newer version, the same for all structs of a call.
    */
   size_t size;
   /**
-   * The name: a C string of 1 to 58 bytes of UTF-8, with a slash between the names of groups and its
-   * own.
+   * The name: a C string of 1 to 58 bytes of UTF-8, in which slashes separate the names of groups and the
+   * dataset's own.
    */
   char name[SCDA_NAME_BYTES];
   /**
@@ -978,19 +997,19 @@ struct scda_dataset {
    */
   int ndims;
   /**
-   * The bytes of an item. Writing: needed for `SCDA_TYPE_RAW`, `SCDA_TYPE_TEXT`, `SCDA_TYPE_BYTES`, and `SCDA_TYPE_STRUCT`, whose
-   * `sizeof` it is; of other types it may be 0 (default). Reading: those in the file; 0 if each
-   * item has its own.
+   * The size of an item in bytes. Writing: required for `SCDA_TYPE_RAW`, `SCDA_TYPE_TEXT`,
+   * `SCDA_TYPE_BYTES`, and for `SCDA_TYPE_STRUCT`, whose `sizeof` it is; for other types it may be 0
+   * (default). Reading: the size in the file; 0 if each item has its own.
    */
   uint64_t item_bytes;
   /**
-   * The number of indices in each dimension, the one that varies fastest last. What follows `ndims`
-   * numbers is ignored, and 0 after reading.
+   * The number of indices in each dimension; the last one varies fastest. Only the first `ndims` numbers
+   * are used; after reading, the others are 0.
    */
   uint64_t shape[SCDA_MAX_DIMS];
   /**
-   * The shape of a chunk. Writing: 0 in all dimensions (default): the library chooses by type and shape.
-   * 0 also for `SCDA_ENCODE_NONE`.
+   * The shape of a chunk. Writing: 0 in all dimensions (default): the library chooses by type and shape. 0
+   * also for `SCDA_ENCODE_NONE`.
    */
   uint64_t chunk[SCDA_MAX_DIMS];
   /**
@@ -1000,93 +1019,101 @@ struct scda_dataset {
   int encode;
   /**
    * How chunks are compressed: `SCDA_CODEC_ZSTD` (default), `SCDA_CODEC_LZ4`, `SCDA_CODEC_PCODEC` or
-   * `SCDA_CODEC_ZLIB`. Text has zlib streams, whatever stands here.
+   * `SCDA_CODEC_ZLIB`. Ignored for `SCDA_ENCODE_TEXT`, which uses zlib streams.
    */
   int codec;
   /**
-   * The level of compression of chunks, 0 to 9; 0 does not compress, but for Pcodec. -1 (default): 1 for Zstandard and LZ4, 8 for Pcodec, that of
-   * `scda_params_t` for zlib and text; after reading: not known.
+   * The level of compression of chunks, 0 to 9; 0 does not compress, except with Pcodec. -1 (default): 1
+   * for Zstandard and LZ4, 8 for Pcodec, that of `scda_params_t` for zlib and text; after reading:
+   * unknown.
    */
   int level;
   /**
-   * 1 (default): the bytes of the items of a chunk are sorted before compression, which makes most
+   * 1 (default): the bytes of the items of a chunk are shuffled before compression, which makes most
    * numbers smaller: the first bytes of all items, then the second ones, and so on. 0: they are not.
    */
   int shuffle;
   /**
-   * Writing: 1: these are rows that are added to the last dataset of this name in the file, after its own; 0 (default): a dataset. A row is all
-   * items with one index of the first dimension. `shape` is that of the added rows alone, whose indices begin at 0. Layout, codec and level
-   * may be others; `type`, `fill_value` and the rest of `shape` are those of the dataset, and no larger error is allowed. `dimension_names`
-   * and `attributes` are ignored. The file must be a sealed one; readers find all rows as one array, with the next seal. Reading: 0.
+   * Writing: 1: these are rows to be added at the end of the last dataset of this name in the file; 0
+   * (default): a dataset. A row consists of all items with one index of the first dimension. `shape` is
+   * that of the added rows alone, whose indices begin at 0. Layout, codec and level may differ; `type`,
+   * `fill_value` and the rest of `shape` must be those of the dataset, and no larger error is allowed.
+   * `dimension_names` and `attributes` are ignored. The file must be a sealed one; after the next seal,
+   * readers find all rows as one array. Reading: 0.
    */
   int extends;
   /**
-   * Writing: how far a number may be from the one that is written, as a part of it: 0 (default: all numbers stay) to less than 1.
-   * Floating-point and complex numbers in chunks get as many zeros at the end of their bits as this allows, before they are
-   * compressed; the fill value, infinities and NaN stay. `SCDA_ENCODE_AUTO` may find that plain data are smaller: these stay. An attribute
-   * of this name with `scda_` before it tells readers. Reading: 0.
+   * Writing: the largest relative error of a number, at least 0 (default: numbers do not change) and less
+   * than 1. Floating-point and complex numbers in chunks get as many trailing zero bits as this allows
+   * before they are compressed; the fill value, infinities and NaN do not change. `SCDA_ENCODE_AUTO` may
+   * find that uncompressed data are smaller: these do not change. An attribute of this name with the
+   * prefix `scda_` tells readers. Reading: 0.
    */
   double max_relative_error;
   /**
-   * Likewise how far at most. With `max_relative_error`, both hold.
+   * Likewise the largest absolute error. With `max_relative_error`, both bounds hold.
    */
   double max_absolute_error;
   /**
-   * NULL (default), or a name for each of `ndims` dimensions, NULL for one without a name. C strings in
-   * UTF-8.
+   * NULL (default), or a name for each of `ndims` dimensions; NULL for a dimension without a name. C
+   * strings in UTF-8.
    */
   const char *const *dimension_names;
   /**
-   * The item that stands where nothing was written, `item_bytes` bytes in the machine's byte order. NULL
-   * (default): all of its bytes are 0. Of `SCDA_TYPE_STRING` and `SCDA_TYPE_VARIABLE_BYTES` it is a C string. After reading it is aligned for its type, and never NULL.
+   * The value of items that were never written, `item_bytes` bytes in the machine's byte order. NULL
+   * (default): all of its bytes are 0. For `SCDA_TYPE_STRING` and `SCDA_TYPE_VARIABLE_BYTES` it is a C
+   * string. After reading it is aligned for its type, and never NULL.
    */
   const void *fill_value;
   /**
-   * What else is known of the dataset, such as its units: a JSON object. NULL (default): none. After
-   * reading it is never NULL, and has no white space between its parts.
+   * Attributes of the dataset, such as its units: a JSON object. NULL (default): none. After reading it is
+   * never NULL, and has no white space between its parts.
    */
   const char *attributes;
   /**
-   * After reading: NULL, or what keeps this library from reading the data, such as a codec that it does
-   * not have: `scda_fread_dataset` is then an error, and all else is known. Writing: ignored.
+   * After reading: NULL, or the reason why this library cannot read the data, such as an unknown codec:
+   * `scda_fread_dataset` is then an error, but the description is complete. Writing: ignored.
    */
   const char *unsupported;
   /**
-   * The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`: `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`, `us`, `ns`, `ps`, `fs`,
-   * `as`, or `generic` for none, with a number before it if it is several, such as `10us`. NULL (default) for other types.
-   * After reading, it is valid until the file is closed.
+   * The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`: `Y`, `M`, `W`, `D`, `h`, `m`, `s`,
+   * `ms`, `us`, `ns`, `ps`, `fs`, `as`, or `generic` for none; multiples have a number before it, such as
+   * `10us`. NULL (default) for other types. After reading, it is valid until the file is closed.
    */
   const char *unit;
   /**
-   * The members of `SCDA_TYPE_STRUCT`, a list that ends with one whose name is NULL. NULL (default) for other types. After reading it
-   * describes the struct in the file, and is valid until that is closed.
+   * The members of `SCDA_TYPE_STRUCT`, a list that ends with a member whose name is NULL. NULL (default)
+   * for other types. After reading it describes the struct in the file, and is valid until the file is
+   * closed.
    */
   const scda_member_t *members;
   /**
-   * After `scda_ffind_dataset`: which dataset of the file it is, for `scda_fread_dataset` and others. Writing: ignored.
+   * After `scda_ffind_dataset`: identifies the dataset in the file, for `scda_fread_dataset` and others.
+   * Writing: ignored.
    */
   uint64_t number;
 };
 
 /**
- * What a dataset is.
+ * The description of a dataset.
  */
 typedef struct scda_dataset scda_dataset_t;
 
 /**
- * A box of a dataset, and where its items lie in memory: in C order (the last index varies fastest), or with a stride of its own for each
- * dimension, as in an array with ghost layers. Fill it by `scda_box_init`, then set what you need: at least `data`. What it points to
- * is used only during the call.
+ * A box of a dataset, and where its items are in memory: in C order (the last index varies fastest), or with
+ * a stride for each dimension, as in an array with ghost layers. Fill it by `scda_box_init`, then set what
+ * you need, at least `data`. What it points to is used only during the call.
  */
 struct scda_box {
   /**
-   * The size of this struct in bytes, as `scda_box_init` sets it. It may be that of an older or newer version; all boxes of a call have
-   * the same one.
+   * The size of this struct in bytes, as `scda_box_init` sets it. It may be that of an older or newer
+   * version, the same for all boxes of a call.
    */
   size_t size;
   /**
-   * The first item, in the machine's byte order, as all others. Writing: not changed. NULL (default): without `stride` the items follow
-   * those of the box before, if that has no `stride`, either; or there are none.
+   * The first item. All items have the machine's byte order. Not changed in writing. NULL (default):
+   * without `stride`, the items follow those of the previous box, if that has no `stride` either; or there
+   * are none.
    */
   void *data;
   /**
@@ -1098,14 +1125,16 @@ struct scda_box {
    */
   const uint64_t *count;
   /**
-   * The bytes from one index to the next in each dimension, which may be negative; 0 only when writing: then an item is written
-   * several times. NULL (default): the items lie in C order, without gaps.
+   * The distance in bytes from one index to the next in each dimension. It may be negative; 0 is allowed
+   * only in writing, which then writes an item several times. NULL (default): the items are in C order,
+   * without gaps.
    */
   const int64_t *stride;
   /**
-   * The number of indices in memory in each of `memory_ndims` dimensions, if they are others than in the dataset, such as those of a
-   * patch whose cells are one dimension of a dataset with all cells. Together as many as `count`, unless that is none. `stride` is
-   * then for these. NULL (default): as `count`.
+   * The number of indices in memory in each of `memory_ndims` dimensions, if they differ from the
+   * dataset's, as for a patch whose cells are part of the only dimension of a dataset of all cells. Their
+   * product is that of `count`, unless there are no items. `stride` then has these dimensions. NULL
+   * (default): as `count`.
    */
   const uint64_t *memory_shape;
   /**
@@ -1113,9 +1142,10 @@ struct scda_box {
    */
   uint64_t memory_ndims;
   /**
-   * The type of the items in memory: `SCDA_TYPE_FLOAT64`, ...; 0 (default): that of the dataset. Integers and floating-point numbers are
-   * converted to one another, and complex numbers: to the nearest floating-point number; to the integer part. A number that does not fit is
-   * `SCDA_ERR_RANGE`, and two types that cannot be converted are `SCDA_ERR_ARG`.
+   * The type of the items in memory: `SCDA_TYPE_FLOAT64`, ...; 0 (default): that of the dataset. Integers
+   * and floating-point numbers are converted to one another, and complex numbers to one another.
+   * Conversion to floating-point numbers rounds to the nearest one, conversion to integers truncates. A
+   * number that does not fit is `SCDA_ERR_RANGE`; types that cannot be converted are `SCDA_ERR_ARG`.
    */
   int type;
   /**
@@ -1123,27 +1153,27 @@ struct scda_box {
    */
   int reserved;
   /**
-   * The bytes of an item in memory, as in a dataset. 0 (default) where `type` says it.
+   * The size of an item in memory, as in a dataset. 0 (default) if `type` determines it.
    */
   uint64_t item_bytes;
   /**
-   * With a `type` of times: their unit, as in a dataset. NULL (default): none.
+   * If `type` is a type of times, their unit, as in a dataset. NULL (default): none.
    */
   const char *unit;
   /**
-   * With a `type` of structs: their members in memory, as in a dataset. Structs may have gaps; of those that are read, members may be
-   * left out, and each may have another type than in the file. NULL (default): none.
+   * If `type` is a struct, its members in memory, as in a dataset. Structs may have gaps. In reading,
+   * members may be left out, and each may have another type than in the file. NULL (default): none.
    */
   const scda_member_t *members;
 };
 
 /**
- * A box of a dataset, and where its items lie in memory.
+ * A box of a dataset, and where its items are in memory.
  */
 typedef struct scda_box scda_box_t;
 
 /**
- * What is known of a file, and of the last error.
+ * The state of a file, and of the last error.
  */
 struct scda_info {
   /**
@@ -1151,7 +1181,8 @@ struct scda_info {
    */
   size_t size;
   /**
-   * 1 if the file is open, otherwise 0, and so is all that follows, but `at_end` and `failed_rank`.
+   * 1 if the file is open, otherwise 0; then all other members except `at_end` and `failed_rank` are 0,
+   * too.
    */
   int is_open;
   /**
@@ -1159,17 +1190,17 @@ struct scda_info {
    */
   int is_writing;
   /**
-   * Reading: 1 if a seal ends what is read. Writing: 1 if closing writes a seal.
+   * Reading: 1 if the readable part ends with a seal. Writing: 1 if closing writes a seal.
    */
   int is_sealed;
   /**
-   * Reading: 1 if no section follows; 0 if one does, and as long as data of a section are to be read or
-   * skipped, also if ranges of them were read. Otherwise 1.
+   * Reading: 0 if a section follows, or while the data of a section remain to be read or skipped, even if
+   * ranges of them were read. Otherwise 1.
    */
   int at_end;
   /**
-   * The rank on which the last error of this thread came up, in the communicator of its file, which may be another
-   * one; -1 if there was no error, or if it is one of all ranks.
+   * The rank on which the last error of this thread occurred, in the communicator of its file, which may
+   * be another file; -1 if there was no error, or if it is an error of all ranks.
    */
   int failed_rank;
   /**
@@ -1177,42 +1208,45 @@ struct scda_info {
    */
   int reserved;
   /**
-   * Where in the file the next section begins, in bytes; while data of a section are to be read, where that section
-   * begins. 0 while that is not known, because compressed data are still to be written (`params.background_bytes`).
+   * The offset of the next section in the file, in bytes; while the data of a section remain to be read,
+   * the offset of that section. 0 while it is unknown because compressed data are still to be written
+   * (`params.background_bytes`).
    */
   uint64_t position;
   /**
-   * Reading: how many bytes of the file are read: with `params.to_seal` those up to the end of its last seal, if it
-   * has one. Writing: as `position`.
+   * Reading: the size of the readable part of the file in bytes: with `params.to_seal`, up to the end of
+   * its last seal, if it has one. Writing: as `position`.
    */
   uint64_t bytes;
   /**
-   * Reading: how many bytes after these are not read, because a job has written and not committed them. Writing: 0.
+   * Reading: the number of bytes after that part, which a job has written but not committed. Writing: 0.
    */
   uint64_t unsealed_bytes;
   /**
-   * How many bytes `scda_fopen_append` has removed: what a job that was killed had written after the last seal.
+   * The number of bytes that `scda_fopen_append` has removed because a killed job had written them after
+   * the last seal.
    */
   uint64_t rolled_back_bytes;
   /**
-   * Reading with `params.keep`: which file was opened: 0 for that of the name, `state.scda`, 1 for `state.1.scda`, and
-   * so on.
+   * Reading with `params.keep`: the file that was opened: 0 for the one with the name, `state.scda`, 1 for
+   * `state.1.scda`, and so on.
    */
   uint64_t age;
   /**
-   * How many bytes this rank has written to its stream since `scda_fwrite_streams_begin`; 0 if there are no
-   * streams.
+   * The number of bytes that this rank has written to its stream since `scda_fwrite_streams_begin`; 0
+   * without streams.
    */
   uint64_t stream_bytes;
 };
 
 /**
- * What is known of a file.
+ * The state of a file.
  */
 typedef struct scda_info scda_info_t;
 
 /**
- * What `scda_fnext_entry` finds in a file. `scda_entry_init` fills it; each call then goes on from where the last one came.
+ * An entry of a file, as `scda_fnext_entry` returns it. `scda_entry_init` fills it first; each call then
+ * continues after the last entry.
  */
 struct scda_entry {
   /**
@@ -1224,7 +1258,7 @@ struct scda_entry {
    */
   uint64_t section;
   /**
-   * The number of the section after it, where the next call begins.
+   * The number of the section after it, from which the next call continues.
    */
   uint64_t end;
   /**
@@ -1232,46 +1266,50 @@ struct scda_entry {
    */
   int kind;
   /**
-   * Of a dataset the type of its items: `SCDA_TYPE_FLOAT64`, ... Otherwise 0.
+   * For a dataset, the type of its items: `SCDA_TYPE_FLOAT64`, ... Otherwise 0.
    */
   int type;
   /**
-   * The name, a C string: that of the dataset, the path of the group, the user string of streams or of the section.
+   * The name, a C string: of the dataset, the path of the group, the user string of the streams or
+   * section.
    */
   char name[SCDA_NAME_BYTES];
   /**
-   * Which of the entries of its kind and name it is, from 0: for `scda_ffind_dataset` and `scda_ffind_streams`.
+   * Its number among the entries of its kind and name, from 0, for `scda_ffind_dataset` and
+   * `scda_ffind_streams`.
    */
   int64_t record;
   /**
-   * How many there are of this name.
+   * The number of entries of this name.
    */
   int64_t records;
   /**
-   * Of a dataset the number of dimensions.
+   * For a dataset, the number of dimensions.
    */
   int ndims;
   /**
-   * Of a section its type: 'I', 'B', 'A' or 'V'. Otherwise 0.
+   * For a section, its type: 'I', 'B', 'A' or 'V'. Otherwise 0.
    */
   int letter;
   /**
-   * Of a dataset the number of indices in each dimension, with the rows that were added later. What follows `ndims` numbers is 0.
+   * For a dataset, the number of indices in each dimension, including rows that were added later. After
+   * `ndims` numbers, 0.
    */
   uint64_t shape[SCDA_MAX_DIMS];
   /**
-   * Of an array ('A') or varray ('V') the number of elements, of streams the number of tasks. Otherwise 0.
+   * For an array ('A') or varray ('V'), the number of elements; for streams, the number of tasks.
+   * Otherwise 0.
    */
   uint64_t N;
   /**
-   * Of a block ('B') the bytes, of an array those of each element, of a dataset those of an item, of streams those of a chunk.
-   * Otherwise 0.
+   * For a block ('B'), its size in bytes; for an array, that of an element; for a dataset, that of an
+   * item; for streams, that of a chunk. Otherwise 0.
    */
   uint64_t E;
 };
 
 /**
- * What `scda_fnext_entry` finds in a file.
+ * An entry of a file.
  */
 typedef struct scda_entry scda_entry_t;
 
@@ -1280,16 +1318,15 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * The text of an error code: one line, without a line break.
+ * The text for an error code: one line, without a line break.
  *
  * Not collective.
  *
  * @param [in] err      An error code, or `SCDA_SUCCESS`.
  * @param [out] str     Receives the text and a NUL, truncated if it does not fit. Must not be NULL.
- * @param [in,out] len  In: the room in `str`, in bytes. Out: the length of the text, without the NUL.
- *                      Must not be NULL.
- * @return              0; a negative value for wrong arguments, or for an unknown code, whose text is
- *                      empty.
+ * @param [in,out] len  In: the size of `str`, in bytes. Out: the length of the text, without the NUL. Must
+ *                      not be NULL.
+ * @return              0; a negative value for wrong arguments, or for an unknown code, whose text is empty.
  * Spec: A.6.1.
  */
 int scda_ferror_string(int err,
@@ -1297,13 +1334,13 @@ int scda_ferror_string(int err,
                        int *len);
 
 /**
- * The message of the last error of this thread: the file, the byte offset, the rank, and what was found
- * and expected. For an error of a collective function it is the same on all ranks.
+ * The message of the last error on this thread: the file, the byte offset, the rank, and what was found and
+ * expected. For an error of a collective function it is the same on all ranks.
  *
  * Not collective.
  *
- * @return  A C string that is valid until the next call of this library by this thread returns; "" if there was no error. Opening a file
- *          of which something is left out leaves such a message, too.
+ * @return  A C string that is valid until this thread's next call of this library returns; "" if there was
+ *          no error. Opening a file of which a part is ignored leaves a message, too.
  */
 const char *scda_last_error_message(void);
 
@@ -1317,23 +1354,24 @@ const char *scda_last_error_message(void);
 const char *scda_version(void);
 
 /**
- * Fills the parameters of a program that knows their first `size` bytes with the defaults: what
- * `scda_params_init` calls.
+ * Fills the parameters with the defaults, for a program that knows their first `size` bytes;
+ * `scda_params_init` calls it.
  *
  * Not collective.
  *
  * @param [out] params  The parameters. Must not be NULL.
- * @param [in] size     The size of `*params` where the program was compiled, which it gets as its `size`.
+ * @param [in] size     The size of `*params` when the program was compiled, which is stored in its `size`.
  * @return              0, or a negative value for NULL.
  */
 int scda_params_init_size(scda_params_t *params,
                           size_t size);
 
 /**
- * Opens a file for writing, for reading, or for appending, as the paper has it: the parameters are the defaults, but for
- * `seal`, which is 0. So a file that is created has the sections that the program writes, and no seal.
+ * Opens a file for writing, for reading, or for appending, as defined in the paper: the parameters are the
+ * defaults, except that `seal` is 0. So a new file has only the sections that the program writes, and no
+ * seal.
  *
- * Collective. When reading or appending, `userstr` and `len` may differ between the ranks.
+ * Collective. In reading or appending, `userstr` and `len` may differ between the ranks.
  *
  * @param [in] comm          The communicator. The library duplicates it.
  * @param [in] filename      The path of the file.
@@ -1356,18 +1394,19 @@ scda_fcontext_t *scda_fopen(MPI_Comm comm,
 /**
  * Creates a file for writing, or truncates an existing one, and writes its header.
  *
- * Two jobs do not write a file at once: while another one creates it or appends to it, this fails with
- * `SCDA_ERR_FILE_IN_USE` and changes nothing, if the file system has locks; with MPI-IO on network
- * file systems, only while the other one opens it.
+ * Two jobs cannot write a file at the same time: while another one creates it or appends to it, this fails
+ * with `SCDA_ERR_FILE_IN_USE` and changes nothing, if the file system has locks; with MPI-IO on network file
+ * systems, only while the other one opens it.
  *
  * Collective; `info` and `threads` in `params` may differ between the ranks.
  *
  * @param [in] comm      The communicator. The library duplicates it.
- * @param [in] filename  The path of the file, the same file on all ranks. Where the program chooses MPI-IO and this is
- *                       ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Every other name is taken literally.
+ * @param [in] filename  The path of the file, the same file on all ranks. If the program chooses MPI-IO and
+ *                       this is ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Any other
+ *                       name is taken literally.
  * @param [in] userstr   The user string of the file.
  * @param [in] len       Its length, or NULL.
- * @param [in] params    The parameters. NULL: the defaults; so the file gets a seal.
+ * @param [in] params    The parameters. NULL: the defaults, with which the file gets a seal.
  * @param [out] err      The error code.
  * @return               The file, to be closed by `scda_fclose`, or NULL on error.
  * Errors: `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI is not running, and those of the
@@ -1387,8 +1426,9 @@ scda_fcontext_t *scda_fopen_write(MPI_Comm comm,
  * Collective; `userstr`, `len`, and `info` and `threads` in `params` may differ between the ranks.
  *
  * @param [in] comm      The communicator. The library duplicates it.
- * @param [in] filename  The path of the file, the same file on all ranks. Where the program chooses MPI-IO and this is
- *                       ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Every other name is taken literally.
+ * @param [in] filename  The path of the file, the same file on all ranks. If the program chooses MPI-IO and
+ *                       this is ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Any other
+ *                       name is taken literally.
  * @param [out] userstr  The user string of the file.
  * @param [out] len      Its length.
  * @param [in] params    The parameters. NULL: the defaults.
@@ -1467,16 +1507,16 @@ scda_fcontext_t *scda_proc_sizes(scda_fcontext_t *f,
 scda_fcontext_t *scda_proc_counts(scda_fcontext_t *f, uint64_t Np, uint64_t *Nq, int *err);
 
 /**
- * Makes a partition of each rank's own number of elements. The ranks exchange as much on any number of ranks, and none
- * receives the numbers of all.
+ * Makes a partition from each rank's number of elements. The cost does not depend on the number of ranks,
+ * and no rank receives the numbers of all.
  *
  * Collective; `count` may differ between the ranks.
  *
  * @param [in] f      The file, open for writing or reading. Its position does not change.
  * @param [in] count  The number of elements on this rank, which may be 0.
  * @param [out] err   The error code.
- * @return            The partition. After an error it is none: it is refused wherever it is passed, and the next call on
- *                    `f` returns NULL and the same error.
+ * @return            The partition. After an error it is invalid: calls refuse it, and the next call on `f`
+ *                    returns NULL and the same error.
  * Errors: `SCDA_ERR_RANGE`.
  * Spec: A.1.
  */
@@ -1485,54 +1525,57 @@ scda_partition_t scda_partition_local(scda_fcontext_t *f,
                                       int *err);
 
 /**
- * Makes a partition of the numbers of elements on all ranks.
+ * Makes a partition from the numbers of elements on all ranks.
  *
- * Collective, but the ranks do not meet in it.
+ * Collective, but the ranks do not synchronize.
  *
  * @param [in] f     The file, open for writing or reading. Its position does not change.
  * @param [in] Nq    The number of elements on each rank. Must not be NULL.
  * @param [out] err  The error code.
- * @return           The partition. After an error as that of `scda_partition_local`.
+ * @return           The partition. After an error, as for `scda_partition_local`.
  * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`.
  * Spec: A.1.
  */
 scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, int *err);
 
 /**
- * Opens an existing file to write more sections after those that it has, by `scda_fwrite_*`.
+ * Opens an existing file to append sections by `scda_fwrite_*`.
  *
- * If the file has a seal, writing continues after the last one, which stays valid for the part of the file
+ * If the file has a seal, writing continues after the last one, which remains valid for the part of the file
  * before it. Sections that were not committed, because a job was killed while it appended, are removed,
- * whole or not: `scda_get_info` and, after this call, `scda_last_error_message` tell how many bytes. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
- * for a file that was created with `params.seal` and has no seal yet: everything after its header is removed.
+ * complete or not: `scda_get_info` and, after this call, `scda_last_error_message` report their size.
+ * `scda_fcommit` and `scda_fclose` seal the new sections, whatever `params.seal` is. The same holds for a
+ * file that was created with `params.seal` and has no seal yet: everything after its header is removed.
  *
- * `params.append_name` continues after an earlier step, and removes what follows it.
+ * `params.append_name` continues after an earlier step, and removes everything after it.
  *
- * The index of that seal is compared with its checksum, and no other sealed bytes: `SCDA_ERR_CHECKSUM` if they differ; then
- * `params.append_after` can roll back to a seal before it.
+ * Of the sealed bytes, only the index of that seal is verified: `SCDA_ERR_CHECKSUM` if it is damaged; then
+ * `params.append_after` can roll back to an earlier seal.
  *
- * Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
- * returns, as they are: compressed data are not decoded, so damage in them is sealed, too. The command
- * `scda seal` decodes them first.
+ * A file without a seal must be complete. With `params.seal`, its old sections are sealed before this call
+ * returns, without decoding them, so damage in compressed data is sealed, too. The command `scda seal`
+ * decodes them first.
  *
- * With `params.atomic` the sections go to a copy of the file, which gets its name at close. The line breaks
- * of the new sections are those of `params`.
+ * With `params.atomic`, the sections are appended to a copy of the file, which gets its name at close. The
+ * new sections have the line breaks of `params`.
  *
  * While another job writes the file, opening fails with `SCDA_ERR_FILE_IN_USE`, as `scda_fopen_write` does.
  *
- * A file of at most 128 bytes that is only the beginning of a header, or zeros, is one whose creation was
- * interrupted: that is `SCDA_ERR_NO_SUCH_FILE`. `scda_fopen_append_or_create` creates it anew.
+ * A file of at most 128 bytes that has only the beginning of a header, or zeros, is one whose creation was
+ * interrupted: the error is `SCDA_ERR_NO_SUCH_FILE`. `scda_fopen_append_or_create` creates it anew.
  *
  * Collective; `userstr`, `len`, and `info` and `threads` in `params` may differ between the ranks.
  *
  * @param [in] comm      The communicator. The library duplicates it.
- * @param [in] filename  The path of the file, the same file on all ranks. Where the program chooses MPI-IO and this is
- *                       ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Every other name is taken literally.
- * @param [out] userstr  The user string of the file, which stays as it is.
+ * @param [in] filename  The path of the file, the same file on all ranks. If the program chooses MPI-IO and
+ *                       this is ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Any other
+ *                       name is taken literally.
+ * @param [out] userstr  The user string of the file, which does not change.
  * @param [out] len      Its length.
  * @param [in] params    The parameters. NULL: the defaults.
  * @param [out] err      The error code.
- * @return               The file, to be closed by `scda_fclose`, or NULL on error: the file is as it was.
+ * @return               The file, to be closed by `scda_fclose`, or NULL on error, in which case the file
+ *                       has not changed.
  * Errors: `SCDA_ERR_FORMAT`, `SCDA_ERR_VERSION`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`,
  * `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_NO_SUCH_FILE`, `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI
  * is not running, and those of the file system.
@@ -1545,24 +1588,27 @@ scda_fcontext_t *scda_fopen_append(MPI_Comm comm,
                                    int *err);
 
 /**
- * Opens a file to append to it, as `scda_fopen_append` does, or creates it, as `scda_fopen_write` does, if there is none or if its creation
- * was interrupted. So a program that writes a series begins with this call, whether it starts or restarts.
+ * Opens a file to append to it, as `scda_fopen_append` does, or creates it, as `scda_fopen_write` does, if
+ * there is none or if its creation was interrupted. A program that writes a series can begin with this call,
+ * whether it starts or restarts.
  *
- * With `params.append_name` or `params.append_after`, a file that is not there is an error.
+ * With `params.append_name` or `params.append_after`, a missing file is an error.
  *
- * With `params.keep`, which needs `params.atomic`, a file that is missing, or torn so that it has no seal, is continued from the newest of
- * `state.1.scda`, ... that has one: the same that `scda_fopen_read` with `keep` reads.
+ * With `params.keep`, which requires `params.atomic`, a file that is missing, or torn so that it has no
+ * seal, is continued from the newest of `state.1.scda`, ... that has one, the same that `scda_fopen_read`
+ * with `keep` reads.
  *
  * Collective; `info` and `threads` in `params` may differ between the ranks.
  *
  * @param [in] comm      The communicator. The library duplicates it.
  * @param [in] filename  The path of the file, as for `scda_fopen_append`.
- * @param [in] userstr   The user string of a file that is created. One that is there keeps its own.
+ * @param [in] userstr   The user string for a new file. An existing file keeps its own.
  * @param [in] len       Its length, or NULL.
  * @param [in] params    The parameters. NULL: the defaults.
  * @param [out] is_new   1 if the file was created, otherwise 0. Not written after an error. May be NULL.
  * @param [out] err      The error code.
- * @return               The file, to be closed by `scda_fclose`, or NULL on error: the file is as it was.
+ * @return               The file, to be closed by `scda_fclose`, or NULL on error, in which case the file
+ *                       has not changed.
  * Errors: those of `scda_fopen_append` and `scda_fopen_write`.
  */
 scda_fcontext_t *scda_fopen_append_or_create(MPI_Comm comm,
@@ -1574,29 +1620,30 @@ scda_fcontext_t *scda_fopen_append_or_create(MPI_Comm comm,
                                              int *err);
 
 /**
- * Writes all buffered sections, and a seal of all sections, and transfers the file to stable storage. A
- * job that is killed later loses none of them: the next one that appends to the file continues there. With
- * `params.atomic`, that holds only after `scda_fclose`, as the file has no name before.
+ * Writes all buffered sections and a seal of all sections, and brings the file to stable storage. A job that
+ * is killed later loses none of them: the next one that appends to the file continues there. With
+ * `params.atomic`, that holds only after `scda_fclose`, because the file has no name before.
  *
- * Without new sections since the last seal it writes none. A seal takes 448 bytes, the first one of a file
- * 704; 256 more for each section since the last seal; and 32 for each 4096 elements of varrays and compressed
- * sections. The bytes of the file depend on where the program commits.
+ * If there are no new sections since the last seal, none is written. A seal takes 448 bytes, the first one
+ * of a file 704; 256 more for each section since the last seal; and 32 for each 4096 elements of varrays and
+ * compressed sections. The bytes of the file depend on where the program commits.
  *
  * Collective.
  *
  * @param [in] f     The file, open for writing with `params.seal`, or opened to append to a file with a seal.
  * @param [out] err  The error code.
  * @return           `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` for another file, `SCDA_ERR_FILE_IN_USE` if the name is that of another file now,
- * or of none, and those of all sections since the last flush.
+ * Errors: `SCDA_ERR_USAGE` for any other file, `SCDA_ERR_FILE_IN_USE` if the name now belongs to another
+ * file or to none, and those of all sections since the last flush.
  */
 scda_fcontext_t *scda_fcommit(scda_fcontext_t *f,
                               int *err);
 
 /**
- * The first half of `scda_fcommit`: returns when all that was written before is copied. The thread of the file
- * writes it while the program computes; with `params.background_bytes` 0 the calls have written it. The second half,
- * `scda_wait`, writes headers and seal: only its success says that anything is in stable storage.
+ * The first half of `scda_fcommit`: returns once everything written before is copied. The background thread
+ * writes it while the program computes; if `params.background_bytes` is 0, the calls have written it. The
+ * second half, `scda_wait`, writes headers and the seal: only its success means that the data are on stable
+ * storage.
  *
  * The program may write the next sections before it waits. The next collective call on this file then
  * completes the commit first, and returns its error if it failed.
@@ -1607,69 +1654,75 @@ scda_fcontext_t *scda_fcommit(scda_fcontext_t *f,
  * @param [out] request  The request, for `scda_wait`. NULL: the next call completes it.
  * @param [out] err      The error code.
  * @return               `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` for another file; those of all calls until now.
+ * Errors: `SCDA_ERR_USAGE` for any other file; those of all calls so far.
  */
 scda_fcontext_t *scda_fcommit_begin(scda_fcontext_t *f,
                                     scda_request_t *request,
                                     int *err);
 
 /**
- * The first half of `scda_fclose`, which also ends the use of `f`: returns when all that was written before is
- * copied. The second half, `scda_wait`, closes the file: only its success says that every byte is in it.
+ * The first half of `scda_fclose`, which also ends the use of `f`: returns once everything written before is
+ * copied. The second half, `scda_wait`, closes the file: only its success means that every byte is in it.
  *
  * Collective.
  *
- * @param [in] f         The file. For one that is open for reading, this is only the agreement of the ranks.
+ * @param [in] f         The file. If it is open for reading, the ranks only agree.
  * @param [out] request  The request, for `scda_wait`. Must not be NULL.
  * @param [out] err      The error code.
- * @return               0 if that went well. On error the file is closed.
- * Errors: `SCDA_ERR_USAGE` while streams are open; `SCDA_ERR_ARG` if `request` is NULL on any rank; those of all calls until now.
+ * @return               0 on success. On error the file is closed.
+ * Errors: `SCDA_ERR_USAGE` while streams are open; `SCDA_ERR_ARG` if `request` is NULL on any rank; those of
+ * all calls so far.
  */
 int scda_fclose_begin(scda_fcontext_t *f,
                       scda_request_t *request,
                       int *err);
 
 /**
- * Whether this rank has written what it has to before `request` can be completed: then `scda_wait` waits only
- * for the other ranks and for the disk.
+ * Whether this rank has written everything that it must write before `request` can be completed: then
+ * `scda_wait` waits only for the other ranks and for the disk.
  *
  * Not collective: no message is sent.
  *
  * @param [in] request  The request. NULL and a completed one count as written.
- * @return              1 if that is so, also after an error, which `scda_wait` returns; 0 otherwise.
+ * @return              1 if it has, or after an error, which `scda_wait` returns; 0 otherwise.
  */
 int scda_test(const scda_request_t *request);
 
 /**
- * Completes a commit or a close that was begun. When this returns without an error, what `scda_fcommit` or
- * `scda_fclose` says of its success holds for all that was written before it was begun.
+ * Completes a commit or close that has begun. If this returns without an error, everything that was written
+ * before it began is as safe as after `scda_fcommit` or `scda_fclose`.
  *
  * Collective over the ranks of the file.
  *
- * @param [in,out] request  The request, which is none then. Must not be NULL. One that is none, because all its members are 0 or because
- *                          it was waited for, is complete: so a loop may wait before it begins its first commit.
+ * @param [in,out] request  The request, which is then no request. Must not be NULL. A struct that is no
+ *                          request, because all its members are 0 or because it was waited for, counts as
+ *                          complete, so a loop may wait before it begins its first commit.
  * @param [in,out] err      The error code. After an error the file is closed: its next call returns
- *                          `SCDA_ERR_USAGE`. If the request is none, because the call that was to begin it has failed, the error in `*err` stays, or, if there is none, is `SCDA_ERR_ARG`.
- * @return                  0 if that went well.
- * Errors: those of `scda_fcommit` or `scda_fclose`; `SCDA_ERR_USAGE` if an earlier call on the file has returned the
- * error that closed it, and for a copy of a request that was waited for.
+ *                          `SCDA_ERR_USAGE`. If there is no request because the call that should have begun
+ *                          it failed, the error in `*err` is not changed, or becomes `SCDA_ERR_ARG` if it is
+ *                          0.
+ * @return                  0 on success.
+ * Errors: those of `scda_fcommit` or `scda_fclose`; `SCDA_ERR_USAGE` if an earlier call on the file has
+ * returned the error that closed it, and for a copy of a request that was waited for.
  */
 int scda_wait(scda_request_t *request,
               int *err);
 
 /**
- * Where the time of this rank went since the file was opened. With the environment variable
- * `SCDA_STATISTICS=1`, rank 0 prints a line when a file is closed, with the most of any rank.
+ * How this rank has spent its time since the file was opened. With the environment variable
+ * `SCDA_STATISTICS=1`, rank 0 prints a line with the maximum over all ranks when a file is closed.
  *
  * Not collective: no message is sent.
  *
  * @param [in] f            The file.
- * @param [in,out] statistics  The times and bytes; its `size` is set before. Must not be NULL.
+ * @param [in,out] statistics  The times and bytes; the program sets `size` before. Must not be NULL.
  * @param [out] err         The error code. After an error the file stays open.
- * @return                  0 if that went well.
+ * @return                  0 on success.
  * Errors: `SCDA_ERR_USAGE` for a file that is closed, `SCDA_ERR_ARG`.
  */
-int scda_get_statistics(scda_fcontext_t *f, scda_statistics_t *statistics, int *err);
+int scda_get_statistics(scda_fcontext_t *f,
+                        scda_statistics_t *statistics,
+                        int *err);
 
 /**
  * Writes an inline section: 32 bytes of one rank.
@@ -1721,7 +1774,7 @@ scda_fcontext_t *scda_fwrite_block(scda_fcontext_t *f,
                                    int *err);
 
 /**
- * Writes an array: elements of one size, which are distributed over the ranks in their order.
+ * Writes an array: elements of equal size, distributed over the ranks in their order.
  *
  * Collective; `dbytes` may differ between the ranks.
  *
@@ -1750,8 +1803,7 @@ scda_fcontext_t *scda_fwrite_array(scda_fcontext_t *f,
                                    int *err);
 
 /**
- * Writes a varray: elements that each have a size of their own, which are distributed over the ranks in
- * their order.
+ * Writes a varray: elements with individual sizes, distributed over the ranks in their order.
  *
  * Collective; `dbytes` and `Ei` may differ between the ranks.
  *
@@ -1924,8 +1976,8 @@ scda_fcontext_t *scda_fread_varray_data(scda_fcontext_t *f,
 /**
  * The number of sections in the file. A compressed section counts once, and seals do not count.
  *
- * If a seal ends the file, it has the number. Otherwise the headers of all sections are read, once while
- * the file is open.
+ * If the file ends with a seal, the seal has the number. Otherwise the headers of all sections are read,
+ * once while the file is open.
  *
  * Collective. All ranks receive the same value.
  *
@@ -1933,19 +1985,19 @@ scda_fcontext_t *scda_fread_varray_data(scda_fcontext_t *f,
  * @param [out] N    The number of sections. May be NULL.
  * @param [out] err  The error code.
  * @return           `f`, or NULL on error.
- * Errors: `SCDA_ERR_CHECKSUM`; without a seal those of `scda_fread_section_header` and of reading the
- * sizes of elements; and those of the file system.
+ * Errors: `SCDA_ERR_CHECKSUM`; without a seal, those of `scda_fread_section_header` and of reading the sizes
+ * of elements; and those of the file system.
  */
 scda_fcontext_t *scda_fsections(scda_fcontext_t *f,
                                 uint64_t *N,
                                 int *err);
 
 /**
- * Goes to a section by its number: `scda_fread_section_header` reads its header next. Data of the current
- * section that were not read are skipped.
+ * Moves to the section with this number: `scda_fread_section_header` reads its header next. Data of the
+ * current section that were not read are skipped.
  *
- * If a seal ends the file, a few reads lead to any section. Otherwise the headers before it are read, once
- * while the file is open.
+ * If the file ends with a seal, this takes a few reads. Otherwise the headers before the section are read,
+ * once while the file is open.
  *
  * Collective.
  *
@@ -1961,9 +2013,9 @@ scda_fcontext_t *scda_fseek(scda_fcontext_t *f,
                             int *err);
 
 /**
- * Finds a section by its user string. `scda_fseek` goes there.
+ * Finds a section by its user string, for `scda_fseek`.
  *
- * If seals end the file, it is found in their tables, those of short ones read once while the file is
+ * If the file ends with seals, their tables locate the section; short tables are read once while the file is
  * open. Otherwise the headers of all sections are read, once while the file is open.
  *
  * Collective. All ranks receive the same values.
@@ -1988,9 +2040,9 @@ scda_fcontext_t *scda_ffind(scda_fcontext_t *f,
                             int *err);
 
 /**
- * Looks again how far the file can be read: a job that appends to it may have committed more since it was
- * opened. The sections before stay, and so does the position; further ones follow after them. With
- * `params.to_seal` 0, all that is there follows. What replaces the file, as with `params.atomic`, is another one: open it.
+ * Checks again how far the file can be read: a job that appends to it may have committed more since it was
+ * opened. The previous sections and the position do not change; new sections follow. With `params.to_seal`
+ * 0, everything in the file follows. A file that replaces this one, as with `params.atomic`, must be opened.
  *
  * Collective. All ranks receive the same value.
  *
@@ -1998,21 +2050,22 @@ scda_fcontext_t *scda_ffind(scda_fcontext_t *f,
  * @param [out] changed  1: there is more than before. 0: there is not. May be NULL.
  * @param [out] err      The error code.
  * @return               `f`, or NULL on error.
- * Errors: `SCDA_ERR_FILE_IN_USE` if a job rolled back a seal that was read (`params.append_after`), or created the file anew: open
- * it again (the last seal is compared, and on rank 0 those by which sections were found); `SCDA_ERR_COUNT` if a file that does not
- * end with a seal has become shorter; `SCDA_ERR_CHECKSUM` if the seal at its end is damaged; and those of the file system.
+ * Errors: `SCDA_ERR_FILE_IN_USE` if a job has rolled back a seal that was read (`params.append_after`) or
+ * created the file anew: open it again (this is noticed by the last seal and, on rank 0, by the seals with
+ * which sections were found); `SCDA_ERR_COUNT` if a file that does not end with a seal has become shorter;
+ * `SCDA_ERR_CHECKSUM` if the seal at its end is damaged; and those of the file system.
  */
 scda_fcontext_t *scda_frefresh(scda_fcontext_t *f,
                                int *changed,
                                int *err);
 
 /**
- * Reads some bytes of a block on each rank: any, also those that another rank reads, or none.
+ * Reads some bytes of a block on each rank. Ranks may read any bytes, including the same ones, or none.
  *
- * More ranges of the same section may follow, or `scda_fread_block_data`. The next call of
+ * Further ranges of the same section may follow, or `scda_fread_block_data`. The next call of
  * `scda_fread_section_header` or `scda_fseek` leaves the section.
  *
- * A compressed block is decompressed as a whole for each range.
+ * A compressed block is decompressed completely for each range.
  *
  * Collective; all arguments may differ between the ranks.
  *
@@ -2032,16 +2085,17 @@ scda_fcontext_t *scda_fread_block_range(scda_fcontext_t *f,
                                         int *err);
 
 /**
- * Reads some elements of an array on each rank: any, also those that another rank reads, or none.
+ * Reads some elements of an array on each rank. Ranks may read any elements, including the same ones, or
+ * none.
  *
- * More ranges of the same section may follow, or `scda_fread_array_data`. The next call of
+ * Further ranges of the same section may follow, or `scda_fread_array_data`. The next call of
  * `scda_fread_section_header` or `scda_fseek` leaves the section.
  *
- * Where an element of a compressed array begins is known from the sizes of those before it. A seal has the
- * offset of each 4096th element, and sizes are read from there on; without a seal, from the first element
- * on, or from the end of the last range that this rank read if that lies before.
+ * The offset of an element of a compressed array follows from the sizes of those before it. A seal has the
+ * offset of each 4096th element, from which sizes are read; without a seal, they are read from the first
+ * element on, or from the end of this rank's last range if that is nearer.
  *
- * Collective; all arguments but `E` may differ between the ranks.
+ * Collective; all arguments except `E` may differ between the ranks.
  *
  * @param [in] f         The file, open for reading, after the header of a section 'A'.
  * @param [out] dbytes   Room for the elements, or NULL.
@@ -2064,11 +2118,11 @@ scda_fcontext_t *scda_fread_array_range(scda_fcontext_t *f,
                                         int *err);
 
 /**
- * Reads the sizes of some elements of a varray on each rank: any, also those that another rank reads, or
- * none.
+ * Reads the sizes of some elements of a varray on each rank. Ranks may read any of them, including the same
+ * ones, or none.
  *
- * More ranges of the same section may follow, or `scda_fread_varray_sizes` if the data were not read. The
- * next call of `scda_fread_section_header` or `scda_fseek` leaves the section.
+ * Further ranges of the same section may follow, or `scda_fread_varray_sizes` if no data were read. The next
+ * call of `scda_fread_section_header` or `scda_fseek` leaves the section.
  *
  * Collective; all arguments may differ between the ranks.
  *
@@ -2088,12 +2142,11 @@ scda_fcontext_t *scda_fread_varray_sizes_range(scda_fcontext_t *f,
                                                int *err);
 
 /**
- * Reads some elements of a varray on each rank: any, also those that another rank reads, or none. Their
- * sizes must be known, for instance from `scda_fread_varray_sizes_range`.
+ * Reads some elements of a varray on each rank. Ranks may read any elements, including the same ones, or
+ * none. Their sizes must be known, for instance from `scda_fread_varray_sizes_range`.
  *
- * More ranges of the same section may follow. The next call of `scda_fread_section_header` or `scda_fseek`
- * leaves the section. Where an element begins is found as by `scda_fread_array_range` in a compressed
- * array.
+ * Further ranges of the same section may follow. The next call of `scda_fread_section_header` or
+ * `scda_fseek` leaves the section. Offsets are found as in a compressed array by `scda_fread_array_range`.
  *
  * Collective; all arguments may differ between the ranks.
  *
@@ -2118,39 +2171,40 @@ scda_fcontext_t *scda_fread_varray_range(scda_fcontext_t *f,
                                          int *err);
 
 /**
- * Fills the description of a dataset of a program that knows its first `size` bytes with the defaults: what
- * `scda_dataset_init` calls.
+ * Fills the description of a dataset with the defaults, for a program that knows its first `size` bytes;
+ * `scda_dataset_init` calls it.
  *
  * Not collective.
  *
  * @param [out] d    The description of a dataset. Must not be NULL.
- * @param [in] size  The size of `*d` where the program was compiled, which it gets as its `size`.
+ * @param [in] size  The size of `*d` when the program was compiled, which is stored in its `size`.
  * @return           0, or a negative value for NULL.
  */
 int scda_dataset_init_size(scda_dataset_t *d,
                            size_t size);
 
 /**
- * The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes", "datetime64", "timedelta64", "text", "bytes",
- * "struct", "string" and "variable_length_bytes" for those that more is to be said of.
+ * The name of an item type, as in docs/datasets.md: "float64", ...; and "raw bytes", "datetime64",
+ * "timedelta64", "text", "bytes", "struct", "string" and "variable_length_bytes" for those that need further
+ * parameters.
  *
  * Not collective.
  *
  * @param [in]  type        One of `SCDA_TYPE_FLOAT64`, ...
- * @param [out] item_bytes  The bytes of an item; 0 for types whose items may have several numbers of bytes, and for what is no type. NULL:
- *                          not wanted.
- * @return                  A C string that is valid forever, or NULL for what is no type.
+ * @param [out] item_bytes  The size of an item in bytes; 0 for types whose items may have different sizes,
+ *                          and for unknown types. NULL: not wanted.
+ * @return                  A C string that is valid forever, or NULL for an unknown type.
  */
 const char *scda_type_name(int type,
                            uint64_t *item_bytes);
 
 /**
- * Fills the box of a program that knows its first `size` bytes with the defaults: what `scda_box_init` calls.
+ * Fills a box with the defaults, for a program that knows its first `size` bytes; `scda_box_init` calls it.
  *
  * Not collective.
  *
  * @param [out] b    The box. Must not be NULL.
- * @param [in] size  The size of `*b` where the program was compiled, which it gets as its `size`.
+ * @param [in] size  The size of `*b` when the program was compiled, which is stored in its `size`.
  * @return           0, or a negative value for NULL.
  */
 int scda_box_init_size(scda_box_t *b,
@@ -2158,32 +2212,31 @@ int scda_box_init_size(scda_box_t *b,
 
 /**
  * Writes a dataset: a named array of numbers, of which each rank passes any boxes. Together they need not
- * fill the array: what no rank passes has the fill value. An index that two boxes have, of the same rank or of
- * others, is an error that names it.
+ * fill the array: items that no rank passes have the fill value. An index in two boxes, of the same rank or
+ * of different ranks, is an error that names it.
  *
- * The bytes of the file depend on the data, the type, the shape, the chunks and the level, but not on
- * who passes what. If each rank passes one box of whole rows (indices of the first dimension), in the order of the
- * ranks, a contiguous dataset is written straight from `data`, as `scda_fwrite_array` does; otherwise
+ * The bytes of the file depend on the data, the type, the shape, the chunks and the level, but not on which
+ * rank passes what. If each rank passes one box of whole rows (indices of the first dimension), in the order
+ * of the ranks, a contiguous dataset is written directly from `data`, as `scda_fwrite_array` does; otherwise
  * the ranks exchange parts of it, some MiB at a time.
  *
- * Several datasets of one name are its records, such as time steps: `scda_ffind_dataset` finds
- * each.
+ * Several datasets of one name are its records, such as time steps: `scda_ffind_dataset` finds each.
  *
- * Collective; all arguments but `d` may differ between the ranks.
+ * Collective; all arguments except `d` may differ between the ranks.
  *
  * @param [in] f       The file, open for writing.
- * @param [in] d       What the dataset is. Not changed.
+ * @param [in] d       The description of the dataset. Not changed.
  * @param [in] data    The items of this rank: one box after the other, each in C order (the last index
  *                     varies fastest), in the machine's byte order. May be NULL if there are none.
  * @param [in] nboxes  The number of boxes of this rank; 0: none.
  * @param [in] start   The first index of each box in each dimension: `ndims` numbers for the first box,
  *                     then for the next one. May be NULL if there are none.
- * @param [in] count   The number of indices of each box in each dimension, likewise; 0 is allowed. With 1 box,
- *                     NULL for both `start` and `count` stands for all of the array.
+ * @param [in] count   The number of indices of each box in each dimension, likewise; 0 is allowed. With 1
+ *                     box, NULL for both `start` and `count` means the whole array.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for what cannot be a dataset, for boxes outside of the array, and
- * for an index that two boxes have, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the file system.
+ * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for an impossible dataset, for boxes outside the array, and for
+ * an index in two boxes, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the file system.
  */
 scda_fcontext_t *scda_fwrite_dataset(scda_fcontext_t *f,
                                      const scda_dataset_t *d,
@@ -2194,22 +2247,24 @@ scda_fcontext_t *scda_fwrite_dataset(scda_fcontext_t *f,
                                      int *err);
 
 /**
- * Writes datasets in one call, one after the other, from boxes that may lie anywhere in memory (`scda_box_t`): a block with ghost
- * layers, one of several interleaved variables, a member of a struct. The file has the same bytes as by a call of
- * `scda_fwrite_dataset` for each. What they have in chunks is compressed together, up to 16 MiB of items for each rank at a time: the ranks
- * exchange parts once for all of these datasets, and those of few chunks are compressed by different ranks.
+ * Writes datasets in one call, one after the other, from boxes anywhere in memory (`scda_box_t`): for
+ * example, a block with ghost layers, one of several interleaved variables, or a member of a struct. The
+ * bytes of the file are those of a call of `scda_fwrite_dataset` for each. Datasets in chunks are compressed
+ * together, up to 16 MiB of items for each rank at a time: the ranks exchange parts once for all of these
+ * datasets, and datasets of few chunks are compressed by different ranks.
  *
- * After an error, the file ends after one of the datasets, or with what was in it before.
+ * After an error, the file ends after one of the datasets, or with its previous contents.
  *
- * Collective; all arguments but `n` and `d` may differ between the ranks.
+ * Collective; all arguments except `n` and `d` may differ between the ranks.
  *
  * @param [in] f       The file, open for writing.
  * @param [in] n       The number of datasets; 0 writes nothing.
- * @param [in] d       What the datasets are: `n` structs, one after the other, each filled first by
+ * @param [in] d       The descriptions of the datasets: `n` consecutive structs, each filled first by
  *                     `scda_dataset_init`. Not changed.
- * @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
- * @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by `scda_box_init`. May be NULL
- *                     if there are none. Neither they nor what they point to is changed.
+ * @param [in] nboxes  For each dataset, the number of boxes of this rank. NULL: 1 each.
+ * @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by
+ *                     `scda_box_init`. May be NULL if there are none. Neither they nor what they point to is
+ *                     changed.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
  * Errors: those of `scda_fwrite_dataset`.
@@ -2222,11 +2277,11 @@ scda_fcontext_t *scda_fwrite_datasets(scda_fcontext_t *f,
                                       int *err);
 
 /**
- * Writes a dataset that is distributed over the ranks along its first dimension, in one call: for `components`
- * 1 an array of the shape (N), otherwise (N, `components`), where N is the sum of `count` over the ranks. For other shapes, and for
- * units and the like, there is `scda_fwrite_dataset`.
+ * Writes a dataset that is distributed over the ranks along its first dimension, in one call: if
+ * `components` is 1, an array of shape (N), otherwise (N, `components`), where N is the sum of `count` over
+ * the ranks. For other shapes, and for attributes such as units, use `scda_fwrite_dataset`.
  *
- * The ranks add their numbers up in each call. `scda_fwrite_field_parts` spares that.
+ * Each call adds up the numbers of all ranks. `scda_fwrite_field_parts` avoids that.
  *
  * Collective; `data` and `count` may differ between the ranks.
  *
@@ -2237,7 +2292,8 @@ scda_fcontext_t *scda_fwrite_datasets(scda_fcontext_t *f,
  *                         there are none.
  * @param [in] count       The number of elements on this rank.
  * @param [in] components  The number of items of each element, at least 1.
- * @param [in] encode      Whether to compress, as `encode` of `scda_dataset_t`. The library chooses the chunks.
+ * @param [in] encode      Whether to compress, like `encode` of `scda_dataset_t`. The library chooses the
+ *                         chunks.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
  * Errors: those of `scda_fwrite_dataset`.
@@ -2252,8 +2308,8 @@ scda_fcontext_t *scda_fwrite_field(scda_fcontext_t *f,
                                    int *err);
 
 /**
- * As `scda_fwrite_field`, for who has the numbers of elements of all ranks, or a partition. Small fields are buffered, without a
- * message between the ranks.
+ * Like `scda_fwrite_field`, for a program that has the numbers of elements of all ranks, or a partition.
+ * Small fields are buffered without a message between the ranks.
  *
  * Collective; `data` may differ between the ranks.
  *
@@ -2278,22 +2334,22 @@ scda_fcontext_t *scda_fwrite_field_parts(scda_fcontext_t *f,
                                          int *err);
 
 /**
- * Writes the attributes of a group of datasets, such as the title of a simulation, or the time of a step.
- * Attributes that are written again replace the earlier ones when the file is read.
+ * Writes the attributes of a group of datasets, such as the title of a simulation or the time of a step. If
+ * attributes are written again, readers see the later ones.
  *
- * A group is what the names of its datasets have before a slash. It need not be written if it has no
- * attributes.
+ * A group consists of the datasets whose names begin with its path and a slash. A group without attributes
+ * need not be written.
  *
  * Collective.
  *
  * @param [in] f           The file, open for writing.
- * @param [in] path        The path of the group, with or without a slash at its end, a C string of at most 57 bytes
- *                         without it; "/" for all of the file.
+ * @param [in] path        The path of the group, with or without a slash at its end, a C string of at most
+ *                         57 bytes without it; "/" for the whole file.
  * @param [in] attributes  A JSON object, a C string in UTF-8. NULL: an empty one.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for what cannot be a group or its attributes,
- * `SCDA_ERR_MEMORY`, and those of the file system.
+ * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for an impossible group or attributes, `SCDA_ERR_MEMORY`, and
+ * those of the file system.
  */
 scda_fcontext_t *scda_fwrite_group(scda_fcontext_t *f,
                                    const char *path,
@@ -2301,23 +2357,27 @@ scda_fcontext_t *scda_fwrite_group(scda_fcontext_t *f,
                                    int *err);
 
 /**
- * Sets attributes of a dataset that is in the file already, of this program or an earlier one, or of a group. The others stay.
+ * Sets attributes of a group, or of a dataset in the file that this program or an earlier one has written.
+ * Other attributes do not change.
  *
- * They are appended, and count with the next seal: nothing in the file changes. So the file must be a sealed one
- * (`params.seal`), and it is opened by `scda_fopen_append`, or the dataset was written since it was created.
+ * They are appended, and become valid with the next seal: nothing in the file changes. So the file must be a
+ * sealed one (`params.seal`), which was opened by `scda_fopen_append`, or in which the dataset was written
+ * since it was created.
  *
  * Collective. All ranks pass the same arguments.
  *
  * @param [in] f        The file, open for writing.
- * @param [in] name     The name of the dataset, a C string; or the path of a group with a slash at its end, such as
- *                      "flow/", or "/" for all of the file.
- * @param [in] record   Which of the datasets of this name, as for `scda_ffind_dataset`: 0 for the first one, -1 for the last
- *                      one. Not looked at for a group.
- * @param [in] changes  A JSON object, a C string in UTF-8: what each attribute becomes. `null` removes it.
+ * @param [in] name     The name of the dataset, a C string; or the path of a group with a slash at its end,
+ *                      such as "flow/", or "/" for the whole file.
+ * @param [in] record   Which of the datasets of this name, as for `scda_ffind_dataset`: 0 for the first one,
+ *                      -1 for the last one. Ignored for a group.
+ * @param [in] changes  A JSON object, a C string in UTF-8, with the new value of each attribute to change.
+ *                      `null` removes it.
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` for a file without seals, `SCDA_ERR_ARG` for a dataset that the file does not have and for
- * what cannot be attributes, `SCDA_ERR_FORMAT` for a damaged dataset or group, and those of `scda_fflush`.
+ * Errors: `SCDA_ERR_USAGE` for a file without seals, `SCDA_ERR_ARG` for a dataset that the file does not
+ * have and for impossible attributes, `SCDA_ERR_FORMAT` for a damaged dataset or group, and those of
+ * `scda_fflush`.
  */
 scda_fcontext_t *scda_fset_attributes(scda_fcontext_t *f,
                                       const char *name,
@@ -2326,9 +2386,9 @@ scda_fcontext_t *scda_fset_attributes(scda_fcontext_t *f,
                                       int *err);
 
 /**
- * Finds a dataset by its name, and tells what it is. `scda_fread_dataset` and others take the struct `d`, or a copy of it, and read any
- * boxes. Any number of datasets may be read in any order; none of these calls changes the position of the file, and nothing has to be
- * closed.
+ * Finds a dataset by its name, and returns its description. `scda_fread_dataset` and others take the struct
+ * `d`, or a copy of it, and read any boxes. Any number of datasets may be read in any order; none of these
+ * calls changes the position of the file, and nothing needs to be closed.
  *
  * The section of its data is found as by `scda_ffind`.
  *
@@ -2336,16 +2396,17 @@ scda_fcontext_t *scda_fset_attributes(scda_fcontext_t *f,
  *
  * @param [in] f       The file, open for reading. Its position does not change.
  * @param [in] name    The name, a C string.
- * @param [in] record  Which of the datasets of this name: `SCDA_LAST` is the last, -2 the one before it; 0 is the first in the file, 1 the
- *                     next.
+ * @param [in] record  Which of the datasets of this name: `SCDA_LAST` is the last, -2 the one before it; 0
+ *                     is the first in the file, 1 the next.
  * @param [out] found  1 if there is such a dataset, otherwise 0. May be NULL.
  * @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset; not written if there is none.
  *                     What it points to belongs to the file. May be NULL.
  * @param [out] err    The error code: 0 also if there is no such dataset.
  * @return             `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` also if the section of this user string is no dataset, and with `SCDA_ERR_RANGE` for metadata that
- * are not those of a dataset, or do not fit the section after them; `SCDA_ERR_UNSUPPORTED` for a type of items that is none of these;
- * `SCDA_ERR_ARG`; those of `scda_ffind` and of `scda_fread_section_header`.
+ * Errors: `SCDA_ERR_FORMAT` also if the section of this user string is not a dataset; this and
+ * `SCDA_ERR_RANGE` for metadata that are invalid or do not fit the section after them;
+ * `SCDA_ERR_UNSUPPORTED` for an unknown item type; `SCDA_ERR_ARG`; those of `scda_ffind` and
+ * `scda_fread_section_header`.
  */
 scda_fcontext_t *scda_ffind_dataset(scda_fcontext_t *f,
                                     const char *name,
@@ -2355,29 +2416,28 @@ scda_fcontext_t *scda_ffind_dataset(scda_fcontext_t *f,
                                     int *err);
 
 /**
- * Reads any boxes of a dataset on each rank: also those that another rank reads, boxes that
- * overlap, or none.
+ * Reads any boxes of a dataset on each rank: boxes that other ranks read, boxes that overlap, or none.
  *
- * Each rank reads and decompresses the chunks that its boxes touch, each one once. If several ranks of a node want
- * a chunk, one of them decompresses it for all, unless the chunk has more than 1 MiB or the dataset less.
+ * Each rank reads and decompresses the chunks that its boxes touch, each once. A chunk that several ranks of
+ * a node want is decompressed by one of them for all, unless it has more than 1 MiB or the dataset has less.
  *
- * Collective; all arguments but the dataset may differ between the ranks.
+ * Collective; all arguments except the dataset may differ between the ranks.
  *
  * @param [in] f        The file, open for reading. Its position does not change.
- * @param [in] d        The dataset, as `scda_ffind_dataset` has found it; not changed. The same on all ranks.
+ * @param [in] d        The dataset, as found by `scda_ffind_dataset`; not changed. The same on all ranks.
  * @param [out] data    Room for the items of this rank: one box after the other, each in C order (the last
  *                      index varies fastest), in the machine's byte order. May be NULL if there are none.
  * @param [in] nboxes   The number of boxes of this rank; 0 reads nothing.
  * @param [in] start    The first index of each box in each dimension: `ndims` numbers for the first box,
  *                      then for the next one. May be NULL if there are none.
- * @param [in] count    The number of indices of each box in each dimension, likewise; 0 is allowed. With 1 box,
- *                      NULL for both `start` and `count` stands for all of the array.
+ * @param [in] count    The number of indices of each box in each dimension, likewise; 0 is allowed. With 1
+ *                      box, NULL for both `start` and `count` means the whole array.
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG` for a struct that has no dataset of this file and for boxes outside of the array,
- * `SCDA_ERR_UNSUPPORTED` if `unsupported` in the dataset says why, `SCDA_ERR_DECODE` for a damaged chunk,
- * `SCDA_ERR_FORMAT`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_MEMORY`, and those of the
- * file system.
+ * Errors: `SCDA_ERR_ARG` for a struct without a dataset of this file, and for boxes outside the array;
+ * `SCDA_ERR_UNSUPPORTED` for the reason in `unsupported` of the dataset; `SCDA_ERR_DECODE` for a damaged
+ * chunk; `SCDA_ERR_FORMAT`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_MEMORY`, and
+ * those of the file system.
  */
 scda_fcontext_t *scda_fread_dataset(scda_fcontext_t *f,
                                     const scda_dataset_t *d,
@@ -2388,16 +2448,16 @@ scda_fcontext_t *scda_fread_dataset(scda_fcontext_t *f,
                                     int *err);
 
 /**
- * As `scda_fread_dataset`, to anywhere in memory (`scda_box_t`): a block with ghost layers, one of several interleaved variables, a member
- * of a struct.
+ * Like `scda_fread_dataset`, to anywhere in memory (`scda_box_t`): for example, a block with ghost layers,
+ * one of several interleaved variables, or a member of a struct.
  *
- * Collective; all arguments but the dataset may differ between the ranks.
+ * Collective; all arguments except the dataset may differ between the ranks.
  *
  * @param [in] f        The file, open for reading. Its position does not change.
- * @param [in] d        The dataset, as `scda_ffind_dataset` has found it; not changed. The same on all ranks.
+ * @param [in] d        The dataset, as found by `scda_ffind_dataset`; not changed. The same on all ranks.
  * @param [in] nboxes   The number of boxes of this rank; 0 reads nothing.
- * @param [in] boxes    The boxes, each filled first by `scda_box_init`. Where their `data` and `stride` say, their items are written; no two
- *                      of them may overlap. May be NULL if there are none.
+ * @param [in] boxes    The boxes, each filled first by `scda_box_init`. Items are written where `data` and
+ *                      `stride` say; no two boxes may overlap in memory. May be NULL if there are none.
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
  * Errors: those of `scda_fread_dataset`.
@@ -2409,27 +2469,30 @@ scda_fcontext_t *scda_fread_boxes(scda_fcontext_t *f,
                                   int *err);
 
 /**
- * Finds datasets by their names and reads boxes of each, in one call, to anywhere in memory (`scda_box_t`). It does the same as
- * `scda_ffind_dataset` and `scda_fread_boxes` for each of them, in this order. The chunks of all these
- * datasets are read as those of one: where several ranks of a node want the same chunks, and each dataset has few of them,
- * all ranks decompress.
+ * Finds datasets by their names and reads boxes of each, in one call, to anywhere in memory (`scda_box_t`),
+ * like `scda_ffind_dataset` and `scda_fread_boxes` for each of them in this order. The ranks of a node
+ * divide the chunks of all datasets among them as if they were those of one dataset, so that all ranks
+ * decompress even if each dataset has few chunks.
  *
- * Collective; all arguments but `n`, the names in `d`, and `record` may differ between the ranks.
+ * Collective; all arguments except `n`, the names in `d`, and `record` may differ between the ranks.
  *
  * @param [in] f       The file, open for reading. Its position does not change.
  * @param [in] n       The number of datasets; 0 reads nothing.
- * @param [in] d       The datasets: `n` structs, one after the other, each filled first by `scda_dataset_init`. The
- *                     name says which one is read; `type`, `item_bytes`, `unit`, `members` (as for writing), `ndims` and
- *                     `shape` must be those of the dataset in the file, so that there is room for its items. What else they say is
- *                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed. May be NULL if there are none.
- * @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the last one of each.
- * @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
- * @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by `scda_box_init`. Where
- *                     their `data` and `stride` say, their items are written; no two of them may overlap. May be NULL if there are none.
+ * @param [in] d       The datasets: `n` consecutive structs, each filled first by `scda_dataset_init`. The
+ *                     name determines which one is read; `type`, `item_bytes`, `unit`, `members` (as for
+ *                     writing), `ndims` and `shape` must be those of the dataset in the file, so that its
+ *                     items fit the memory. Other members are not compared. Structs filled by
+ *                     `scda_ffind_dataset` are suitable. Not changed. May be NULL if there are none.
+ * @param [in] record  For each dataset, which one of its name, as for `scda_ffind_dataset`. NULL: the last
+ *                     one of each.
+ * @param [in] nboxes  For each dataset, the number of boxes of this rank. NULL: 1 each.
+ * @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by
+ *                     `scda_box_init`. Items are written where `data` and `stride` say; no two boxes may
+ *                     overlap in memory. May be NULL if there are none.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG` for a dataset that the file does not have, or that has another type or shape there; those
- * of `scda_ffind_dataset` and of `scda_fread_dataset`.
+ * Errors: `SCDA_ERR_ARG` for a dataset that the file does not have, or that has another type or shape in the
+ * file; those of `scda_ffind_dataset` and of `scda_fread_dataset`.
  */
 scda_fcontext_t *scda_fread_datasets(scda_fcontext_t *f,
                                      size_t n,
@@ -2440,20 +2503,20 @@ scda_fcontext_t *scda_fread_datasets(scda_fcontext_t *f,
                                      int *err);
 
 /**
- * Finds the attributes of a group: those that were written last.
+ * Finds the attributes of a group, as they were last written.
  *
  * Collective. All ranks receive the same values.
  *
  * @param [in] f            The file, open for reading. Its position does not change.
  * @param [in] path         The path of the group, as `scda_fwrite_group` takes it.
  * @param [out] found       1 if the group has attributes, otherwise 0. May be NULL.
- * @param [out] attributes  A JSON object without white space between its parts, a C string that belongs to the
- *                          file. It is valid until the next call of a function that sets attributes or a dataset, or until the file is
- *                          closed. Not written if there is none. May be NULL.
+ * @param [out] attributes  A JSON object without white space between its parts, a C string that belongs to
+ *                          the file. It is valid until the next call of a function that sets attributes or a
+ *                          dataset, or until the file is closed. Not written if there is none. May be NULL.
  * @param [out] err         The error code: 0 also if the group has no attributes.
  * @return                  `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG` for a path that no group can have, `SCDA_ERR_FORMAT` for what is no group, and those of `scda_ffind` and of
- * `scda_fread_section_header`.
+ * Errors: `SCDA_ERR_ARG` for a path that no group can have, `SCDA_ERR_FORMAT` for something that is not a
+ * group, and those of `scda_ffind` and `scda_fread_section_header`.
  */
 scda_fcontext_t *scda_ffind_group(scda_fcontext_t *f,
                                   const char *path,
@@ -2462,17 +2525,20 @@ scda_fcontext_t *scda_ffind_group(scda_fcontext_t *f,
                                   int *err);
 
 /**
- * Reads one attribute of a dataset or group: a number, a text, a bool, or a list of these. For all of them at once, `scda_ffind_dataset` and
- * `scda_ffind_group` return the JSON text, which `scda_get_attribute` reads.
+ * Reads one attribute of a dataset or group: a number, a text, a bool, or a list of these. To read all of
+ * them at once, use the JSON text that `scda_ffind_dataset` and `scda_ffind_group` return, with
+ * `scda_get_attribute`.
  *
- * If there is no such attribute, dataset or group, `*count` becomes 0 and `values` stay as they are: set them to the default before.
+ * If there is no such attribute, dataset or group, `*count` becomes 0 and `values` are not changed: set them
+ * to the default before.
  *
  * Collective; `values` may differ between the ranks. All ranks receive the same values.
  *
  * @param [in] f          The file, open for reading. Its position does not change.
- * @param [in] name       The name of the dataset, a C string; or the path of a group, such as "flow", with a slash at its end if a dataset has
- *                        this name, too; or "/" for all of the file.
- * @param [in] record     Which of the datasets of this name, as for `scda_ffind_dataset`: `SCDA_LAST` is the last. Not looked at for a group.
+ * @param [in] name       The name of the dataset, a C string; or the path of a group, such as "flow", with a
+ *                        slash at its end if a dataset also has this name; or "/" for the whole file.
+ * @param [in] record     Which of the datasets of this name, as for `scda_ffind_dataset`: `SCDA_LAST` is the
+ *                        last. Ignored for a group.
  * @param [in] key        The name of the attribute, a C string.
  * @param [in] type       As for `scda_get_attribute`.
  * @param [out] values    As for `scda_get_attribute`.
@@ -2491,8 +2557,9 @@ scda_fcontext_t *scda_fread_attribute(scda_fcontext_t *f,
                                       int *err);
 
 /**
- * Sets one attribute of a dataset or group that is in the file already, to a number, a text, a bool, or a list of these. The other attributes
- * stay. `scda_fset_attributes` sets several at once, which takes less room in the file, and removes some.
+ * Sets one attribute of an existing dataset or group to a number, a text, a bool, or a list of these. Other
+ * attributes do not change. `scda_fset_attributes` sets several at once, which takes less space in the file,
+ * and can remove some.
  *
  * Collective. All ranks pass the same arguments and values.
  *
@@ -2524,15 +2591,19 @@ scda_fcontext_t *scda_fset_attribute(scda_fcontext_t *f,
  *
  * @param [in] attributes  The JSON object, a C string. NULL: an empty one.
  * @param [in] key         The name of the attribute, a C string.
- * @param [in] type        What `values` are: integers or floating-point numbers of any size, `SCDA_TYPE_BOOL`, or `SCDA_TYPE_STRING` for a text.
- * @param [out] values     Receives the value, or all values of a list. For `SCDA_TYPE_STRING` they are characters: each text with a NUL after
- *                         it. May be NULL: then `*count` alone is set.
- * @param [in,out] count   In: how many values there is room for; of `SCDA_TYPE_STRING`, how many characters. Out: how many the attribute has, or
- *                         takes with the NULs; 0 if there is none of this name, or an empty list: then `values` are not written. Must not be NULL.
+ * @param [in] type        The type of `values`: integers or floating-point numbers of any size,
+ *                         `SCDA_TYPE_BOOL`, or `SCDA_TYPE_STRING` for a text.
+ * @param [out] values     Receives the value, or all values of a list. For `SCDA_TYPE_STRING` they are
+ *                         characters: each text is followed by a NUL. May be NULL to set only `*count`.
+ * @param [in,out] count   In: the number of values that fit, or of characters for `SCDA_TYPE_STRING`. Out:
+ *                         the number of values of the attribute, or of characters with the NULs; 0 if there
+ *                         is no such attribute, or for an empty list; `values` are then not written. Must
+ *                         not be NULL.
  * @param [out] err        The error code: 0 also if there is no such attribute.
  * @return                 0, or -1 on error.
- * Errors: `SCDA_ERR_ARG` also for too little room, and for an attribute that is something else than `type` says, such as a number with a
- * fraction for an integer type; `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_FORMAT` for what is no JSON object.
+ * Errors: `SCDA_ERR_ARG` also if `values` are too small, and for an attribute that does not match `type`,
+ * such as a number with a fraction for an integer type; `SCDA_ERR_RANGE` for a number that does not fit;
+ * `SCDA_ERR_FORMAT` for text that is not a JSON object.
  */
 int scda_get_attribute(const char *attributes,
                        const char *key,
@@ -2542,20 +2613,23 @@ int scda_get_attribute(const char *attributes,
                        int *err);
 
 /**
- * Sets one attribute in a JSON object, for the `attributes` of a dataset or group that is to be written. The others stay.
+ * Sets one attribute in a JSON object, for the `attributes` of a dataset or group to be written. Other
+ * attributes do not change.
  *
  * Not collective.
  *
  * @param [in,out] attributes  The JSON object, a C string; "" is an empty one.
- * @param [in] size            The room in `attributes`, in bytes.
+ * @param [in] size            The size of `attributes`, in bytes.
  * @param [in] key             The name of the attribute, a C string in UTF-8.
- * @param [in] type            What `values` are: integers or floating-point numbers of any size, `SCDA_TYPE_BOOL`, or `SCDA_TYPE_STRING`.
- * @param [in] values          The value, or the values of a list. For `SCDA_TYPE_STRING` C strings in UTF-8, each directly after the NUL of the
- *                             one before. May be NULL if there are none.
- * @param [in] count           1: a single value; otherwise a list of so many values.
+ * @param [in] type            The type of `values`: integers or floating-point numbers of any size,
+ *                             `SCDA_TYPE_BOOL`, or `SCDA_TYPE_STRING`.
+ * @param [in] values          The value, or the values of a list. For `SCDA_TYPE_STRING`, C strings in
+ *                             UTF-8, each directly after the NUL of the previous one. May be NULL if there
+ *                             are none.
+ * @param [in] count           1: a single value; otherwise the number of values in a list.
  * @param [out] err            The error code.
- * @return                     0, or -1 on error: then `attributes` are as they were.
- * Errors: `SCDA_ERR_ARG` also if the result does not fit, and for what cannot be an attribute.
+ * @return                     0, or -1 on error, in which case `attributes` have not changed.
+ * Errors: `SCDA_ERR_ARG`, also if the result does not fit, and for values that cannot be an attribute.
  */
 int scda_set_attribute(char *attributes,
                        size_t size,
@@ -2566,24 +2640,28 @@ int scda_set_attribute(char *attributes,
                        int *err);
 
 /**
- * Writes a dataset of texts or bytes of any length (`SCDA_TYPE_STRING`, `SCDA_TYPE_VARIABLE_BYTES`), of which each rank has some indices
- * of the first dimension, in the order of the ranks. The bytes of the file do not depend on who has which.
+ * Writes a dataset of texts or byte strings of any length (`SCDA_TYPE_STRING`, `SCDA_TYPE_VARIABLE_BYTES`).
+ * Each rank has some indices of the first dimension, in the order of the ranks. The bytes of the file do not
+ * depend on this distribution.
  *
- * Such a dataset is always in chunks of whole indices of the first dimension; without `chunk`, these have about 512 KiB. They are
- * not compressed with `SCDA_ENCODE_NONE`; `SCDA_ENCODE_TEXT` is an error.
+ * Such a dataset is always divided into chunks of whole indices of the first dimension; without `chunk`,
+ * these have about 512 KiB. They are not compressed with `SCDA_ENCODE_NONE`; `SCDA_ENCODE_TEXT` is an error.
  *
  * Collective; `count`, `items` and `lengths` may differ between the ranks.
  *
  * @param [in] f        The file, open for writing.
- * @param [in] d        What the dataset is. The first number of its shape is not looked at: the ranks add up their counts. Not changed.
+ * @param [in] d        The description of the dataset, in which the first number of the shape is ignored: it
+ *                      is the sum of the ranks' counts. Not changed.
  * @param [in] count    The number of indices of the first dimension on this rank.
- * @param [in] items    The items of this rank in C order: `count` pointers, times the other numbers of the shape. They belong to the
- *                      caller, and are not used after the call. May be NULL if there are none.
- * @param [in] lengths  The bytes of each item; a pointer to an item of no bytes may be NULL. NULL: the items are C strings.
+ * @param [in] items    The items of this rank in C order: `count` pointers, times the other numbers of the
+ *                      shape. They belong to the caller, and are not used after the call. May be NULL if
+ *                      there are none.
+ * @param [in] lengths  The size of each item in bytes; the pointer to an empty item may be NULL. NULL: the
+ *                      items are C strings.
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG` also for another type, and for a text that is not UTF-8; `SCDA_ERR_RANGE` for a chunk that gets more than
- * 2^31 - 1 bytes; those of `scda_fwrite_dataset`.
+ * Errors: `SCDA_ERR_ARG` also for another type, and for text that is not UTF-8; `SCDA_ERR_RANGE` for a chunk
+ * of more than 2^31 - 1 bytes; those of `scda_fwrite_dataset`.
  */
 scda_fcontext_t *scda_fwrite_texts(scda_fcontext_t *f,
                                    const scda_dataset_t *d,
@@ -2593,23 +2671,25 @@ scda_fcontext_t *scda_fwrite_texts(scda_fcontext_t *f,
                                    int *err);
 
 /**
- * Reads boxes of a dataset whose items are texts or bytes of any length, on each rank, and tells their lengths. The bytes are kept
- * with the file until the next call of this function: `scda_texts_data` copies them.
+ * Reads boxes of a dataset whose items are texts or byte strings of any length, on each rank, and returns
+ * their lengths. The bytes are kept with the file until the next call of this function: `scda_texts_data`
+ * copies them.
  *
- * Collective; all arguments but the dataset may differ between the ranks.
+ * Collective; all arguments except the dataset may differ between the ranks.
  *
  * @param [in] f         The file, open for reading. Its position does not change.
- * @param [in] d         A dataset of `SCDA_TYPE_STRING` or `SCDA_TYPE_VARIABLE_BYTES`, as `scda_ffind_dataset` has found it; not changed.
- *                       The same on all ranks.
+ * @param [in] d         A dataset of `SCDA_TYPE_STRING` or `SCDA_TYPE_VARIABLE_BYTES`, as found by
+ *                       `scda_ffind_dataset`; not changed. The same on all ranks.
  * @param [in] nboxes    The number of boxes of this rank; 0 reads nothing.
  * @param [in] start     The first index of each box in each dimension, as for `scda_fread_dataset`.
- * @param [in] count     The number of indices of each box in each dimension, likewise. With 1 box, NULL for both `start` and `count`
- *                       stands for all of the array.
- * @param [out] lengths  The bytes of each item: one box after the other, each in C order. May be NULL if there are none.
+ * @param [in] count     The number of indices of each box in each dimension, likewise. With 1 box, NULL for
+ *                       both `start` and `count` means the whole array.
+ * @param [out] lengths  The size of each item in bytes: one box after the other, each in C order. May be
+ *                       NULL if there are none.
  * @param [out] err      The error code.
  * @return               `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG` also for a dataset of another type; `SCDA_ERR_DECODE` also for a text that is not UTF-8; those of
- * `scda_fread_dataset`.
+ * Errors: `SCDA_ERR_ARG` also for a dataset of another type; `SCDA_ERR_DECODE` also for text that is not
+ * UTF-8; those of `scda_fread_dataset`.
  */
 scda_fcontext_t *scda_fread_texts_sizes(scda_fcontext_t *f,
                                         const scda_dataset_t *d,
@@ -2620,17 +2700,17 @@ scda_fcontext_t *scda_fread_texts_sizes(scda_fcontext_t *f,
                                         int *err);
 
 /**
- * Copies the bytes of the items whose lengths `scda_fread_texts_sizes` told last, one item after the other, without anything between or
- * after them.
+ * Copies the bytes of the items whose lengths `scda_fread_texts_sizes` last returned, one item after the
+ * other, without anything between or after them.
  *
  * Not collective. After an error `f` stays open.
  *
  * @param [in] f      The file, open for reading.
  * @param [out] data  Room for the bytes. May be NULL if there are none.
- * @param [in] bytes  How many there are: the sum of the lengths.
+ * @param [in] bytes  The number of bytes: the sum of the lengths.
  * @param [out] err   The error code.
  * @return            0, or -1 on error.
- * Errors: `SCDA_ERR_USAGE` if no lengths were told; `SCDA_ERR_ARG` for another number of bytes.
+ * Errors: `SCDA_ERR_USAGE` if no lengths were returned; `SCDA_ERR_ARG` for another number of bytes.
  */
 int scda_texts_data(scda_fcontext_t *f,
                     void *data,
@@ -2638,21 +2718,22 @@ int scda_texts_data(scda_fcontext_t *f,
                     int *err);
 
 /**
- * Begins a set of streams, one of each rank (task). From now on each rank writes bytes to its own, as many and as
- * often as it likes, by `scda_stream_write`, until all end them by `scda_fwrite_streams_end`. Until then only
- * `scda_fflush` and `scda_fcommit` may be called besides.
+ * Begins a set of streams, one for each rank (task). From now on each rank writes bytes to its own stream,
+ * as many and as often as it likes, by `scda_stream_write`, until all ranks end the streams by
+ * `scda_fwrite_streams_end`. In between, only `scda_fflush` and `scda_fcommit` may be called.
  *
- * The file has the streams in chunks: an array, whose elements belong to the tasks in turn, with a block before it and
- * another array after it (docs/streams.md). The unfilled rest of a task's chunks takes no room on the disk if the file system
- * has holes.
+ * The file stores the streams in chunks: an array whose elements belong to the tasks in turn, with a block
+ * before it and another array after it (docs/streams.md). The unused rest of a task's chunks takes no space
+ * on disk if the file system supports holes.
  *
  * Collective.
  *
  * @param [in] f            The file, open for writing.
- * @param [in] userstr      The user string of the set: a name by which `scda_ffind_streams` finds it.
+ * @param [in] userstr      The user string of the set, with which `scda_ffind_streams` finds it.
  * @param [in] len          Its length, or NULL.
- * @param [in] chunk_bytes  The bytes of a chunk, 1 to 2^30. It should be a multiple of the blocks of the file system, so that no
- *                          two ranks write the same one. 0: a stripe of the file system, at least 1 MiB and at most 64 MiB.
+ * @param [in] chunk_bytes  The size of a chunk, 1 to 2^30 bytes. It should be a multiple of the file
+ *                          system's block size, so that no two ranks write the same block. 0: a stripe of
+ *                          the file system, at least 1 MiB and at most 64 MiB.
  * @param [out] err         The error code.
  * @return                  `f`, or NULL on error.
  * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if streams were begun and not ended, `SCDA_ERR_MEMORY`, and those of the file
@@ -2665,16 +2746,16 @@ scda_fcontext_t *scda_fwrite_streams_begin(scda_fcontext_t *f,
                                            int *err);
 
 /**
- * Writes bytes to the end of this rank's stream. No message is sent. What is long is written straight from `data`, the
- * rest is collected.
+ * Appends bytes to this rank's stream. No message is sent. Long data are written directly from `data`, short
+ * ones are collected.
  *
- * Not collective. An error is that of this rank at once; all ranks get it when they next meet, from
- * `scda_fflush`, `scda_fcommit` or `scda_fwrite_streams_end`. Until then `f` stays open.
+ * Not collective. An error is returned on this rank at once, and on all ranks by the next call in which they
+ * agree, that is, `scda_fflush`, `scda_fcommit` or `scda_fwrite_streams_end`. Until then `f` stays open.
  *
  * @param [in] f      The file, open for writing, between `scda_fwrite_streams_begin` and
  *                    `scda_fwrite_streams_end`.
  * @param [in] data   The bytes. May be NULL if there are none.
- * @param [in] bytes  How many.
+ * @param [in] bytes  The number of bytes.
  * @param [out] err   The error code.
  * @return            0, or -1 on error.
  * Errors: `SCDA_ERR_USAGE` if there are no streams, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
@@ -2693,30 +2774,30 @@ int scda_stream_write(scda_fcontext_t *f,
  * @param [in] f     The file, open for writing.
  * @param [out] err  The error code.
  * @return           `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` if there are none, those that any rank got from `scda_stream_write`, `SCDA_ERR_RANGE`, and
- * those of the file system.
+ * Errors: `SCDA_ERR_USAGE` if there are no streams, those that `scda_stream_write` returned on any rank,
+ * `SCDA_ERR_RANGE`, and those of the file system.
  */
 scda_fcontext_t *scda_fwrite_streams_end(scda_fcontext_t *f,
                                          int *err);
 
 /**
- * Finds a set of streams by its user string. `scda_stream_read` then reads any part of any stream of it, and
- * `scda_fread_streams_data` all streams of this rank's share. A varray that is not compressed is a set, too, unless it
- * has the chunks of a dataset: each element is the stream of a task. Any number of sets may be found and read in any order. Each is
- * known by its number until the file is closed.
+ * Finds a set of streams by its user string. `scda_stream_read` then reads any part of any of its streams,
+ * and `scda_fread_streams_data` all streams of this rank's share. An uncompressed varray is also a set, with
+ * one stream for each element, unless it has the chunks of a dataset. Any number of sets may be found and
+ * read in any order. Each is known by its number until the file is closed.
  *
  * Collective. All ranks receive the same values.
  *
  * @param [in] f             The file, open for reading. Its position does not change.
  * @param [in] userstr       The user string.
  * @param [in] len           Its length, or NULL.
- * @param [in] record        Which of the sets with this user string: `SCDA_LAST` is the last, -2 the one before it; 0 is the
- *                           first in the file, 1 the next.
+ * @param [in] record        Which of the sets with this user string: `SCDA_LAST` is the last, -2 the one
+ *                           before it; 0 is the first in the file, 1 the next.
  * @param [out] streams      The number of the set, for the functions that read it; 0 if there is no such set. May be NULL.
- * @param [out] tasks        The number of streams: that of the ranks that wrote them. Not written if there are none. May be
- *                           NULL.
- * @param [out] chunk_bytes  The bytes of a chunk; 0 if the streams are the elements of a varray. Not written if there are none.
- *                           May be NULL.
+ * @param [out] tasks        The number of streams, which is that of the ranks that wrote them. Not written
+ *                           if there is no such set. May be NULL.
+ * @param [out] chunk_bytes  The size of a chunk in bytes; 0 if the streams are the elements of a varray. Not
+ *                           written if there is no such set. May be NULL.
  * @param [out] err          The error code: 0 also if there is no such set.
  * @return                   `f`, or NULL on error.
  * Errors: `SCDA_ERR_FORMAT` also if another section or a dataset has this user string; `SCDA_ERR_ARG`, and those of
@@ -2732,14 +2813,14 @@ scda_fcontext_t *scda_ffind_streams(scda_fcontext_t *f,
                                     int *err);
 
 /**
- * Tells how many bytes a stream has.
+ * Returns the size of a stream.
  *
  * Not collective: each rank may ask for any streams. After an error `f` stays open.
  *
  * @param [in] f        The file, open for reading.
- * @param [in] streams  The set, as `scda_ffind_streams` has found it.
- * @param [in] task     The stream: a number from 0, below that of the tasks.
- * @param [out] bytes   How many bytes it has. Must not be NULL.
+ * @param [in] streams  The set, as found by `scda_ffind_streams`.
+ * @param [in] task     The number of the stream, from 0 to the number of tasks minus 1.
+ * @param [out] bytes   Its size in bytes. Must not be NULL.
  * @param [out] err     The error code.
  * @return              0, or -1 on error.
  * Errors: `SCDA_ERR_ARG` also if there is no such set or stream, `SCDA_ERR_FORMAT`,
@@ -2754,15 +2835,15 @@ int scda_stream_size(scda_fcontext_t *f,
 /**
  * Reads bytes of a stream.
  *
- * Not collective: each rank may read any bytes of any streams, also those that another rank reads. After an
- * error `f` stays open.
+ * Not collective: each rank may read any bytes of any streams, including those that other ranks read. After
+ * an error `f` stays open.
  *
  * @param [in] f        The file, open for reading.
- * @param [in] streams  The set, as `scda_ffind_streams` has found it.
- * @param [in] task     The stream: a number from 0, below that of the tasks.
+ * @param [in] streams  The set, as found by `scda_ffind_streams`.
+ * @param [in] task     The number of the stream, from 0 to the number of tasks minus 1.
  * @param [in] offset   The first byte to read, from 0.
  * @param [out] data    Room for the bytes. May be NULL if there are none.
- * @param [in] bytes    How many, no more than the stream has from `offset` on.
+ * @param [in] bytes    The number of bytes, at most as many as the stream has from `offset` on.
  * @param [out] err     The error code.
  * @return              0, or -1 on error.
  * Errors: those of `scda_stream_size`; `SCDA_ERR_ARG` also if the stream has fewer bytes.
@@ -2776,17 +2857,18 @@ int scda_stream_read(scda_fcontext_t *f,
                      int *err);
 
 /**
- * Reads how many bytes each stream of this rank's share has. `scda_fread_streams_data` then reads them.
+ * Reads the size of each stream in this rank's share, for `scda_fread_streams_data`.
  *
- * The streams are divided among the ranks as the elements of an array are, in the order of the tasks: on fewer ranks than wrote
- * them, each has several. For streams that have nothing to do with such a partition there is `scda_stream_read`.
+ * The streams are distributed over the ranks like the elements of an array, in the order of the tasks: if
+ * there are fewer ranks than tasks, a rank has several. To read streams independently of such a partition,
+ * use `scda_stream_read`.
  *
  * Collective; `Ei` may differ between the ranks.
  *
  * @param [in] f        The file, open for reading. Its position does not change.
- * @param [in] streams  The set, as `scda_ffind_streams` has found it. The same on all ranks.
- * @param [out] Ei      Room for the bytes of each stream of this rank. NULL skips them on this rank.
- * @param [in] Nq       The number of streams on each rank. The sum is that of the tasks.
+ * @param [in] streams  The set, as found by `scda_ffind_streams`. The same on all ranks.
+ * @param [out] Ei      Room for the size of each stream of this rank. NULL skips them on this rank.
+ * @param [in] Nq       The number of streams on each rank. The sum is the number of tasks.
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
  * Errors: `SCDA_ERR_ARG` also if there is no such set, `SCDA_ERR_RANGE`, `SCDA_ERR_FORMAT`, `SCDA_ERR_MEMORY`, and
@@ -2799,21 +2881,22 @@ scda_fcontext_t *scda_fread_streams_sizes(scda_fcontext_t *f,
                                           int *err);
 
 /**
- * Reads whole streams: all of this rank's share, in the order of the tasks.
+ * Reads all streams in this rank's share, in the order of the tasks.
  *
- * Collective; `dbytes`, `Ei` and `indirect` may differ between the ranks. `Nq` may differ from the one with which the sizes
- * were read.
+ * Collective; `dbytes`, `Ei` and `indirect` may differ between the ranks. `Nq` may differ from that with
+ * which the sizes were read.
  *
  * @param [in] f         The file, open for reading. Its position does not change.
- * @param [in] streams   The set, as `scda_ffind_streams` has found it. The same on all ranks.
- * @param [out] dbytes   Room for the streams of this rank, one directly after the other, or NULL.
- * @param [in] Nq        The number of streams on each rank. The sum is that of the tasks.
- * @param [in] Ei        The bytes of each stream of this rank, as `scda_fread_streams_sizes` has returned them. Ignored if
- *                       `dbytes` is NULL.
+ * @param [in] streams   The set, as found by `scda_ffind_streams`. The same on all ranks.
+ * @param [out] dbytes   Room for the streams of this rank, without gaps, or NULL.
+ * @param [in] Nq        The number of streams on each rank. The sum is the number of tasks.
+ * @param [in] Ei        The size of each stream of this rank, as returned by `scda_fread_streams_sizes`.
+ *                       Ignored if `dbytes` is NULL.
  * @param [in] indirect  0: `dbytes` is for the data. Otherwise: pointers to room for each stream; NULL skips one.
  * @param [out] err      The error code.
  * @return               `f`, or NULL on error.
- * Errors: those of `scda_fread_streams_sizes`; `SCDA_ERR_ARG` also if `Ei` differ from the sizes in the file.
+ * Errors: those of `scda_fread_streams_sizes`; `SCDA_ERR_ARG` also if `Ei` differs from the sizes in the
+ * file.
  */
 scda_fcontext_t *scda_fread_streams_data(scda_fcontext_t *f,
                                          uint64_t streams,
@@ -2824,43 +2907,46 @@ scda_fcontext_t *scda_fread_streams_data(scda_fcontext_t *f,
                                          int *err);
 
 /**
- * Tells what is known of a file, without reading it. `scda_fsections` counts its sections.
+ * Returns the state of a file, without reading it. `scda_fsections` counts its sections.
  *
- * Not collective: no message is sent. Apart from `failed_rank` and `stream_bytes`, all ranks receive the same.
+ * Not collective: no message is sent. Except for `failed_rank` and `stream_bytes`, all ranks receive the
+ * same.
  *
- * @param [in] f        The file. NULL, and a file that an error has closed, are not open.
- * @param [in,out] info  What is known; its `size` is set before. Must not be NULL.
+ * @param [in] f        The file. NULL, or a file that an error has closed, counts as not open.
+ * @param [in,out] info  The state; the program sets `size` before. Must not be NULL.
  * @return              0, or a negative value for wrong arguments.
  */
 int scda_get_info(const scda_fcontext_t *f,
                   scda_info_t *info);
 
 /**
- * Begins before the first entry, in a struct of which the program knows the first `size` bytes: what `scda_entry_init` calls.
+ * Begins before the first entry, in a struct of which the program knows the first `size` bytes;
+ * `scda_entry_init` calls it.
  *
  * Not collective.
  *
  * @param [out] e    The entry. Must not be NULL.
- * @param [in] size  The size of `*e` where the program was compiled, which it gets as its `size`.
+ * @param [in] size  The size of `*e` when the program was compiled, which is stored in its `size`.
  * @return           0, or a negative value for NULL.
  */
-int scda_entry_init_size(scda_entry_t *e,
-                         size_t size);
+int scda_entry_init_size(scda_entry_t *e, size_t size);
 
 /**
- * Tells what comes next in a file, as its users see it: each record of each dataset, groups, sets of streams, and all other sections, in the
- * order of the file. Attributes and rows that were added later are a part of their dataset, and of a group only the attributes that
- * count are an entry.
+ * Finds the next entry of a file, as its users see it: each record of each dataset, groups, sets of streams,
+ * and all other sections, in the order of the file. Attributes and rows that were added later belong to
+ * their dataset; of a group, only the attributes that were written last are an entry.
  *
- * If a seal ends the file, the sections are found by it. Otherwise the headers are read, once while the file is open. Any other calls may
- * come between two entries, and any number of lists may be read at once: where one is stands in `e` alone.
+ * If the file ends with a seal, it locates the sections. Otherwise headers are read, once while the file is
+ * open. Other calls may come between two entries, and several lists may be read at once: the position of a
+ * list is only in `e`.
  *
- * At the end `*err` is `SCDA_ERR_EOF`, `e` is not written, and `f` is returned.
+ * At the end, `*err` is `SCDA_ERR_EOF`, `e` is not written, and `f` is returned.
  *
  * Collective. All ranks pass the same entry, and receive the same values.
  *
  * @param [in] f      The file, open for reading. Its position does not change.
- * @param [in,out] e  In: filled by `scda_entry_init`, or by the last call. Out: the next entry. Must not be NULL.
+ * @param [in,out] e  In: filled by `scda_entry_init`, or by the last call. Out: the next entry. Must not be
+ *                    NULL.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
  * Errors: `SCDA_ERR_ARG`, and those of `scda_ffind_dataset`, `scda_ffind_group` and `scda_ffind_streams`.
@@ -2870,29 +2956,32 @@ scda_fcontext_t *scda_fnext_entry(scda_fcontext_t *f,
                                   int *err);
 
 /**
- * Reads a field that is distributed over the ranks along its first dimension, as `scda_fwrite_field` and others write it, of a file that
- * another version of the program may have written: by a new or an old name, of any type of numbers, with any number of components. What
- * the file lacks keeps its value in `data`; so put the defaults there before.
+ * Reads a field that is distributed over the ranks along its first dimension, as written by
+ * `scda_fwrite_field` and others, from a file that another version of the program may have written: by a new
+ * or an old name, with any number type, and with any number of components. Values that the file does not
+ * have are not changed in `data`, so store the defaults there before.
  *
- * The ranks have consecutive rows, in their order, and together all of them.
+ * The ranks have consecutive rows, in their order, and together all rows.
  *
  * Collective; `data` and `count` may differ between the ranks.
  *
  * @param [in] f           The file, open for reading. Its position does not change.
  * @param [in] name        The name of the dataset, a C string.
- * @param [in] old_name    The name that is looked for if there is none of this name. NULL: no other.
- * @param [in] record      Which record, as for `scda_ffind_dataset`; `SCDA_LAST` is the last.
+ * @param [in] old_name    The name to look for if there is no dataset with the other name. NULL: none.
+ * @param [in] record      The record, as for `scda_ffind_dataset`; `SCDA_LAST` is the last.
  * @param [in] type        The type of the items in memory: a number or `SCDA_TYPE_BOOL`. Numbers of another type in the file are converted.
- * @param [in,out] data    `components` items for each of the elements of this rank. May be NULL if there are none.
+ * @param [in,out] data    `components` items for each element of this rank. May be NULL if there are none.
  * @param [in] count       The number of elements on this rank.
- * @param [in] components  The number of items of each element in memory, at least 1. Of a dataset of more than two dimensions, the product of
- *                         all but the first.
- * @param [out] found      0 if the file has neither name; otherwise `SCDA_FIELD_FOUND`, plus what differs: `SCDA_FIELD_RENAMED`,
- *                         `SCDA_FIELD_CONVERTED`, `SCDA_FIELD_COMPONENTS`. The same on all ranks. May be NULL.
+ * @param [in] components  The number of items of each element in memory, at least 1. For a dataset of more
+ *                         than two dimensions, the product of all but the first.
+ * @param [out] found      0 if the file has neither name; otherwise `SCDA_FIELD_FOUND`, plus what differs:
+ *                         `SCDA_FIELD_RENAMED`, `SCDA_FIELD_CONVERTED`, `SCDA_FIELD_COMPONENTS`. The same on
+ *                         all ranks. May be NULL.
  * @param [out] err        The error code: 0 also if there is no such dataset.
  * @return                 `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG` if the dataset has another number of elements than all ranks together, or more than two dimensions and other
- * components; `SCDA_ERR_RANGE` for a number that `type` does not have; those of `scda_ffind_dataset` and `scda_fread_boxes`.
+ * Errors: `SCDA_ERR_ARG` if the ranks together have another number of elements than the dataset, or if a
+ * dataset of more than two dimensions has other components; `SCDA_ERR_RANGE` for a number that does not fit
+ * `type`; those of `scda_ffind_dataset` and `scda_fread_boxes`.
  */
 scda_fcontext_t *scda_fread_field(scda_fcontext_t *f,
                                   const char *name,
@@ -2906,26 +2995,29 @@ scda_fcontext_t *scda_fread_field(scda_fcontext_t *f,
                                   int *err);
 
 /**
- * From now on, signals and a deadline request a stop, which `scda_stop_requested` tells all ranks. The signals no longer end the process. A
- * handler that the program has set before this call is called, too. A stop that was requested stays requested; another call of this
- * function adds signals and replaces the deadline.
+ * From now on, signals and a deadline request a stop, which `scda_stop_requested` tells all ranks. The
+ * signals no longer end the process. A handler that the program set before this call is called as well. A
+ * stop that was requested stays requested; another call of this function adds signals and replaces the
+ * deadline.
  *
- * Not collective: all ranks should call it, each may have another deadline. MPI need not be running: before `MPI_Init`, no signal comes too
- * early.
+ * Not collective: all ranks should call it, with the same or different deadlines. MPI need not be running,
+ * so call it before `MPI_Init` to miss no signal.
  *
- * @param [in] signals  Which signals: the sum of some of `SCDA_STOP_TERM`, ... 0: `SCDA_STOP_TERM + SCDA_STOP_USR1`.
- * @param [in] seconds  A stop is also requested when so many seconds are over. 0: not by the time.
+ * @param [in] signals  The signals: the sum of some of `SCDA_STOP_TERM`, ... 0: `SCDA_STOP_TERM +
+ *                      SCDA_STOP_USR1`.
+ * @param [in] seconds  A stop is also requested after this many seconds. 0: no deadline.
  * @param [out] err     The error code. May be NULL.
  * @return              0, or -1 on error.
- * Errors: `SCDA_ERR_ARG` for other signals, and for a time that is negative or no number.
+ * Errors: `SCDA_ERR_ARG` for other signals, and for a time that is negative or not a number.
  */
 int scda_stop_watch(int signals,
                     double seconds,
                     int *err);
 
 /**
- * Whether any rank was asked to stop, by a signal or by the time (`scda_stop_watch`): the same answer on all ranks. So a program asks once in
- * each step, and writes a checkpoint and ends if the answer is 1. Once it is 1, it stays so.
+ * Whether any rank was asked to stop, by a signal or by a deadline (`scda_stop_watch`). The answer is the
+ * same on all ranks, and once 1 it stays 1. Call it once in each step; if the answer is 1, write a
+ * checkpoint and end.
  *
  * Collective: the ranks exchange a few bytes in a duplicate of `comm`.
  *

@@ -13,8 +13,8 @@
 #include <scda.h>
 
 /**
- * How long the arguments of a call are that reads or writes elements. `UINT64_MAX` stands for what is not known, and for arguments that
- * the call does not have: it is not looked at.
+ * The lengths of the arguments of a call that reads or writes elements. `UINT64_MAX` means that a length is
+ * unknown, or that the call has no such argument; it is then ignored.
  */
 struct scda_lengths {
   /**
@@ -22,16 +22,16 @@ struct scda_lengths {
    */
   size_t size;
   /**
-   * What is passed as `Nq`.
+   * The argument `Nq`.
    */
   const uint64_t *Nq;
   /**
-   * The entries there are in it.
+   * The number of entries in it.
    */
   uint64_t Nq_entries;
   /**
-   * With `Nq`, out: the index of the first element of this rank, how many it has, and how many all ranks have. Without, in: the number
-   * of elements in `n`.
+   * With `Nq`, out: the index of this rank's first element, the number of its elements, and the number of
+   * elements on all ranks. Without `Nq`, in: the number of elements in `n`.
    */
   uint64_t first;
   /**
@@ -43,45 +43,46 @@ struct scda_lengths {
    */
   uint64_t total;
   /**
-   * The bytes of each element, where there are no `Ei`.
+   * The size of each element in bytes, if there is no `Ei`.
    */
   uint64_t E;
   /**
-   * What is passed as `Ei`. NULL: the sizes are to be read.
+   * The argument `Ei`. NULL: the sizes are to be read.
    */
   const uint64_t *Ei;
   /**
-   * The entries there are in it.
+   * The number of entries in it.
    */
   uint64_t Ei_entries;
   /**
-   * The entries of `Sq`.
+   * The number of entries in `Sq`.
    */
   uint64_t Sq_entries;
   /**
-   * The bytes of the data or, with `indirect`, the number of pointers.
+   * The size of the data in bytes or, with `indirect`, the number of pointers.
    */
   uint64_t data;
   /**
-   * If the data are an array, the bytes of its elements: those of a pointer with `indirect`, otherwise `E` is a multiple of it.
+   * If the data are an array, the size of its elements in bytes: that of a pointer with `indirect`,
+   * otherwise a divisor of `E`.
    */
   uint64_t unit;
   /**
-   * The number of elements of the data, which is that of this rank.
+   * The number of elements in the data, which must be that of this rank.
    */
   uint64_t elements;
   /**
-   * 1: there is a pointer to each element.
+   * 1: the data are pointers to the elements.
    */
   int indirect;
   /**
-   * 1: the data have exactly the bytes of the elements.
+   * 1: the data have exactly the size of the elements.
    */
   int exactly;
 };
 
 /**
- * How long the arguments of a call are.
+ * The lengths of the arguments of a call.
  */
 typedef struct scda_lengths scda_lengths_t;
 
@@ -90,15 +91,15 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Opens a file with the handles of MPI's Fortran interface, as languages have them that know a
- * communicator by its number.
+ * Opens a file with the handles of MPI's Fortran interface, for languages that have the number of a
+ * communicator.
  *
- * Collective, as `scda_fopen_write`, `scda_fopen_read` and `scda_fopen_append`.
+ * Collective, like `scda_fopen_write`, `scda_fopen_read` and `scda_fopen_append`.
  *
  * @param [in] comm          The communicator, as `MPI_Comm_c2f` returns it. 0x5cda5e1f (1557814815)
  *                           is `SCDA_COMM_SELF`, also in the build without MPI.
- * @param [in] info          Hints, as `MPI_Info_c2f` returns them, instead of `params->info`. NULL:
- *                           those of `params`.
+ * @param [in] info          Hints, as `MPI_Info_c2f` returns them, instead of `params->info`. NULL: those of
+ *                           `params`.
  * @param [in] filename      The path of the file.
  * @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`. "a": as
  *                           `scda_fopen_append`. "c": as `scda_fopen_append_or_create`.
@@ -125,7 +126,7 @@ scda_fcontext_t *scda_fopen_f(int comm,
                               int *err);
 
 /**
- * As `scda_stop_requested`, with the handle of MPI's Fortran interface.
+ * Like `scda_stop_requested`, with the handle of MPI's Fortran interface.
  *
  * Collective.
  *
@@ -139,11 +140,11 @@ int scda_stop_requested_f(int comm, int *err);
 /**
  * Makes all ranks fail with an error that the caller has found on this rank.
  *
- * A binding can check more than C, such as the length of an array. On the rank that has the error it
- * calls this function, and then the function that it was about to call, with NULL instead of the wrong
- * argument. All ranks then get the error, with this message, as they get any error that only one rank
- * can detect: from that call or from a later one, at the latest from `scda_fflush` or `scda_fclose`. Of
- * several errors the first counts.
+ * A binding can check more than C, such as the length of an array. On the rank with the error, it calls this
+ * function, and then the function that it was about to call, with NULL instead of the wrong argument. All
+ * ranks then get the error, with this message, like any error that only one rank can detect: from that call
+ * or a later one, at the latest from `scda_fflush` or `scda_fclose`. If there are several errors, the first
+ * one counts.
  *
  * Not collective.
  *
@@ -158,17 +159,17 @@ scda_fcontext_t *scda_refuse(scda_fcontext_t *f,
                              int *err);
 
 /**
- * The ranks meet, and all fail with the error of the lowest rank that has one: what a header calls before an exchange of its own, and for an error
- * that all ranks have found.
+ * Lets the ranks agree on errors: if any rank has one, all fail with that of the lowest one. For headers,
+ * before an exchange of their own, and for errors that all ranks have found.
  *
- * Collective; all arguments but `f` may differ between the ranks.
+ * Collective. All arguments except `f` may differ between the ranks.
  *
  * @param [in] f     The file, open for writing or reading.
  * @param [in] code  The error code of this rank, or `SCDA_SUCCESS`.
  * @param [in] why   Its message, a C string: what was found, and what was expected. Not read for `SCDA_SUCCESS`.
  * @param [out] err  The error code.
  * @return           `f`, or NULL on error.
- * Errors: that of a rank; `SCDA_ERR_ARG` for a code that is none.
+ * Errors: the error of a rank; `SCDA_ERR_ARG` for an unknown code.
  */
 scda_fcontext_t *scda_fagree(scda_fcontext_t *f,
                              int code,
@@ -176,13 +177,14 @@ scda_fcontext_t *scda_fagree(scda_fcontext_t *f,
                              int *err);
 
 /**
- * Leaves a file that this rank cannot go on with, and says so to the others: they get this error from the call that they are in,
- * or from their next one that meets. What is written is incomplete, as after any error; an atomic write leaves the old file.
+ * Closes a file with which this rank cannot continue, and tells the other ranks: they get this error from
+ * their current call, or from their next one that synchronizes. What is written is incomplete, as after any
+ * error; an atomic write leaves the old file.
  *
- * Collective, but the others need not call it.
+ * Collective, but the other ranks need not call it.
  *
- * @param [in] f     The file, open for writing or reading. It is closed.
- * @param [out] err  The error code, with which the other ranks fail, too. Never 0.
+ * @param [in] f     The file, open for writing or reading, which is closed.
+ * @param [out] err  The error code, with which the other ranks fail as well. Never 0.
  * @return           NULL, as after any error.
  * Errors: `SCDA_ERR_USAGE`, and any that another rank has at the same time.
  */
@@ -190,8 +192,9 @@ scda_fcontext_t *scda_fleave(scda_fcontext_t *f,
                              int *err);
 
 /**
- * Compares the lengths of the arguments of the next call with what the call will use. If they are too short on this rank, all
- * ranks fail, as with `scda_refuse`; the caller then passes NULL in place of `Nq` or of the data, so that nothing is read or written.
+ * Compares the lengths of the arguments of the next call with what the call will use. If they are too short
+ * on this rank, all ranks fail, as with `scda_refuse`; the caller then passes NULL instead of `Nq` or the
+ * data, so that nothing is read or written.
  *
  * Not collective. After an error `f` stays open.
  *
@@ -206,16 +209,17 @@ int scda_check_lengths(scda_fcontext_t *f,
                        int *err);
 
 /**
- * Memory that is kept with an open file, for headers such as scda_p4est.h. It is filled with zeros when it is first asked for, stays
- * where it is, and is freed when the file is closed. The library does not look at it.
+ * Memory that belongs to an open file, for headers such as scda_p4est.h. It is zero when it is first
+ * requested, does not move, and is freed when the file is closed. The library does not use it.
  *
  * Not collective.
  *
  * @param [in] f      The file, open for writing or reading.
- * @param [in] key    Which note: a C string.
- * @param [in] bytes  Its size, at most 2^20; the same in each call for this key. 0: the note if it is there.
- * @return            The note, aligned for numbers of 8 bytes. NULL if the file is not open, another call used another size, the
- *                    note is not there and `bytes` is 0, or there is no memory.
+ * @param [in] key    Identifies the note: a C string.
+ * @param [in] bytes  Its size, at most 2^20; the same in each call for this key. 0: the note, if it exists.
+ * @return            The note, aligned for numbers of 8 bytes. NULL if the file is not open, if another call
+ *                    used another size, if the note does not exist and `bytes` is 0, or if there is no
+ *                    memory.
  */
 void *scda_note(const scda_fcontext_t *f,
                 const char *key,

@@ -24,22 +24,22 @@
 
 
 /**
- * A part of a forest that `scda_forest_write` writes: the connectivity.
+ * A part of a forest for `scda_forest_write`: the connectivity.
  */
 #define SCDA_FOREST_CONNECTIVITY 1
 
 /**
- * Likewise: the mesh.
+ * A part of a forest: the mesh.
  */
 #define SCDA_FOREST_MESH_PARTS 2
 
 /**
- * Likewise: the bytes that the program keeps for each quadrant.
+ * A part of a forest: the bytes that the program stores for each quadrant.
  */
 #define SCDA_FOREST_DATA 4
 
 /**
- * Likewise: which rank has which quadrants.
+ * A part of a forest: the partition of its quadrants.
  */
 #define SCDA_FOREST_PARTITION 8
 
@@ -56,7 +56,7 @@ struct scda_forest_shared {
    */
   const int32_t *tree_to;
   /**
-   * Where the entries of each begin in the next two, and where they end: `count + 1` numbers.
+   * Where the entries of each begin and end in the next two: `count + 1` numbers.
    */
   const int32_t *offsets;
   /**
@@ -64,7 +64,7 @@ struct scda_forest_shared {
    */
   const int32_t *to_tree;
   /**
-   * Which edge (corner) of that tree it is.
+   * The edge (corner) of that tree.
    */
   const int8_t *to_code;
 };
@@ -75,8 +75,9 @@ struct scda_forest_shared {
 typedef struct scda_forest_shared scda_forest_shared_t;
 
 /**
- * A forest in arrays: docs/forest.md says what they hold, and of any shapes docs/t8code.md, by which the quadrants are elements. Fill it by `scda_forest_init`; then set what is to be written, or let
- * `scda_forest_read` fill it. What it points to is used during a call alone. Release what was read by `scda_forest_free`.
+ * A forest as arrays, described in docs/forest.md; for any shapes in docs/t8code.md, where quadrants are
+ * elements. Fill it by `scda_forest_init`; then set what is to be written, or let `scda_forest_read` fill
+ * it. What it points to is used only during a call. Release what was read by `scda_forest_free`.
  */
 struct scda_forest {
   /**
@@ -84,23 +85,26 @@ struct scda_forest {
    */
   size_t size;
   /**
-   * The number of axes: 2 or 3, of any shapes also 1. The same on all ranks, as all that is not of "this rank".
+   * The number of axes: 2 or 3, for any shapes also 1. Like everything that is not described as of "this
+   * rank", it is the same on all ranks.
    */
   int dimension;
   /**
-   * 0 (default): squares or cubes. 1: any shapes, whose trees the ranks share: each has `own_trees` of them.
+   * 0 (default): squares or cubes. 1: any shapes, whose trees are distributed: each rank has `own_trees`
+   * of them.
    */
   int shapes;
   /**
-   * Reading: the finest level that the program can have, 0 to 30.
+   * Reading: the finest level that the program can represent, 0 to 30.
    */
   int finest;
   /**
-   * Reading: `packed` has coordinates in units of 2^-`unit` of the edge of a tree, 0 to 30, at least `finest`.
+   * Reading: `packed` has coordinates in units of 2^-`unit` of a tree's edge; 0 to 30, at least `finest`.
    */
   int unit;
   /**
-   * Reading: 1: each rank gets the quadrants that it had when the file was written, by as many ranks; 0: those of `partition`.
+   * Reading: 1: each rank gets the quadrants that it had when the same number of ranks wrote the file; 0:
+   * those of `partition`.
    */
   int stored_partition;
   /**
@@ -112,11 +116,11 @@ struct scda_forest {
    */
   uint64_t trees;
   /**
-   * Of any shapes: the first tree of this rank that no lower rank has.
+   * With any shapes: the first tree of this rank that no lower rank has.
    */
   uint64_t first_tree;
   /**
-   * Of any shapes: the number of these trees.
+   * With any shapes: the number of these trees.
    */
   uint64_t own_trees;
   /**
@@ -132,7 +136,7 @@ struct scda_forest {
    */
   uint64_t n;
   /**
-   * The checksum of the mesh: the sum, modulo 2^64, of what `scda_forest_checksum` returns on the ranks.
+   * The checksum of the mesh: the sum, modulo 2^64, of the results of `scda_forest_checksum` on the ranks.
    */
   uint64_t checksum;
   /**
@@ -144,52 +148,56 @@ struct scda_forest {
    */
   const uint8_t *level;
   /**
-   * Of any shapes: the types of the elements of this rank.
+   * With any shapes: the types of the elements of this rank.
    */
   const uint8_t *type;
   /**
-   * Of any shapes: their positions.
+   * With any shapes: the positions of the elements of this rank.
    */
   const uint64_t *position;
   /**
-   * Of any shapes, after reading: 1 if `coordinates`, `level`, `type` and `position` begin with those of the element before the first one of this rank.
+   * With any shapes, after reading: 1 if `coordinates`, `level`, `type` and `position` begin with the
+   * element before the first one of this rank.
    */
   uint64_t before;
   /**
-   * Likewise: 1 if they end with those of the element after the last one.
+   * Likewise: 1 if they end with the element after the last one.
    */
   uint64_t after;
   /**
-   * Where the quadrants of each tree begin, and where they end: `trees + 1` numbers. Of any shapes: those of the trees of this rank; writing: the end of
-   * all after the last one; after reading: the end of the last one of these trees.
+   * Where the quadrants of each tree begin and end: `trees + 1` numbers. With any shapes, those of this
+   * rank's trees; in writing, also the end of all after the last one; after reading, also the end of the
+   * last one of these trees.
    */
   const int64_t *tree_offsets;
   /**
-   * The first quadrant of each rank, and the number of all. Reading: NULL: each rank gets as many quadrants as the others, or one more.
+   * The first quadrant of each rank, followed by the number of all. Reading: NULL: an equal share for each
+   * rank, give or take one.
    */
   const int64_t *partition;
   /**
-   * The number of bytes that the program keeps for each quadrant. Reading: 0: they are not read.
+   * The number of bytes that the program stores for each quadrant. Reading: 0: they are not read.
    */
   uint64_t data_bytes;
   /**
-   * Those of the quadrants of this rank.
+   * These bytes of the quadrants of this rank.
    */
   const void *data;
   /**
-   * After reading: of each quadrant of this rank its coordinates and its level, as p4est_inflate takes them.
+   * After reading: the coordinates and the level of each quadrant of this rank, in the form of
+   * p4est_inflate.
    */
   const int32_t *packed;
   /**
-   * The tree across each face of each tree. Not of any shapes.
+   * The tree across each face of each tree. Not with any shapes.
    */
   const int32_t *tree_to_tree;
   /**
-   * Likewise, of any shapes.
+   * The tree across each face of each tree, with any shapes.
    */
   const int64_t *tree_to_tree64;
   /**
-   * Of any shapes: the shape of each tree.
+   * With any shapes: the shape of each tree.
    */
   const uint8_t *tree_shape;
   /**
@@ -201,35 +209,37 @@ struct scda_forest {
    */
   uint64_t num_vertices;
   /**
-   * Three coordinates of each vertex. Of any shapes, where `num_vertices` is 0: of each corner of each tree; NULL: the forest has no geometry.
+   * Three coordinates of each vertex. With any shapes, for which `num_vertices` is 0: of each corner of
+   * each tree; NULL: the forest has no geometry.
    */
   const double *vertices;
   /**
-   * The vertices of the corners of each tree.
+   * The vertices at the corners of each tree.
    */
   const int32_t *tree_to_vertex;
   /**
-   * Edges, in 3D.
+   * Shared edges, in 3D.
    */
   scda_forest_shared_t edges;
   /**
-   * Corners.
+   * Shared corners.
    */
   scda_forest_shared_t corners;
   /**
-   * The number of bytes that the program keeps for each tree. May be 0.
+   * The number of bytes that the program stores for each tree. May be 0.
    */
   uint64_t tree_bytes;
   /**
-   * Those of all trees.
+   * These bytes of all trees.
    */
   const void *tree_data;
   /**
-   * How the names of functions begin that messages name, such as `scda_p4est`. NULL (default): they name `scda_forest_write`.
+   * The prefix of functions in messages, such as `scda_p4est`. NULL (default): messages name
+   * `scda_forest_write`.
    */
   const char *functions;
   /**
-   * What the library keeps.
+   * Memory of the library.
    */
   void *kept;
 };
@@ -240,8 +250,9 @@ struct scda_forest {
 typedef struct scda_forest scda_forest_t;
 
 /**
- * A mesh of patches. Fill it by `scda_patches_init`; then set what `scda_patches_write_mesh` needs, or let `scda_patches_read_mesh` fill
- * the rest. What it points to is used during that call alone. Release it by `scda_patches_free`.
+ * A mesh of patches. Fill it by `scda_patches_init`; then set what `scda_patches_write_mesh` needs, or let
+ * `scda_patches_read_mesh` fill the rest. What it points to is used only during that call. Release it by
+ * `scda_patches_free`.
  */
 struct scda_patches {
   /**
@@ -249,7 +260,7 @@ struct scda_patches {
    */
   size_t size;
   /**
-   * The number of axes, 1 to 3: d. The same on all ranks, as the next four.
+   * The number of axes, 1 to 3: d. The same on all ranks, like the next four members.
    */
   int dimension;
   /**
@@ -257,15 +268,16 @@ struct scda_patches {
    */
   int levels;
   /**
-   * For each level and axis: the cells that lie side by side in one of the level before; 1 for level 0.
+   * For each level and axis: the number of cells side by side in one cell of the previous level; 1 for
+   * level 0.
    */
   const int32_t *ratio;
   /**
-   * The first cell on each axis, then the number of cells on each axis, in cells of level 0.
+   * The first cell on each axis, followed by the number of cells on each axis, in cells of level 0.
    */
   const int64_t *domain;
   /**
-   * The least coordinate of the domain on each axis, then the size of a cell of level 0 on each axis.
+   * The lower bound of the domain on each axis, followed by the size of a cell of level 0 on each axis.
    */
   const double *geometry;
   /**
@@ -273,21 +285,23 @@ struct scda_patches {
    */
   size_t n;
   /**
-   * Of each patch of this rank: its level. Not set by the program, as the next one, for patches that it chooses from a mesh that was
-   * read.
+   * The level of each patch of this rank. Like the next member, not set by the program for patches that it
+   * chooses from a mesh that was read.
    */
   const int32_t *level;
   /**
-   * Of each patch of this rank: its first cell on each axis, then its number of cells on each axis.
+   * For each patch of this rank: its first cell on each axis, followed by its number of cells on each
+   * axis.
    */
   const int64_t *boxes;
   /**
-   * Of each patch of this rank: its number among those of all ranks. NULL: they follow one another, in the order of the ranks. On all
-   * ranks, or on none; a rank without patches may pass NULL.
+   * For each patch of this rank, its number among those of all ranks. NULL: they are consecutive, in the
+   * order of the ranks. NULL on all ranks or on none, except that a rank without patches may pass NULL.
    */
   const uint64_t *number;
   /**
-   * The number of patches of all ranks. Set by `scda_patches_write_mesh` and `scda_patches_read_mesh`, as what follows.
+   * The number of patches of all ranks. Set by `scda_patches_write_mesh` and `scda_patches_read_mesh`,
+   * like the following members.
    */
   uint64_t patches;
   /**
@@ -303,11 +317,11 @@ struct scda_patches {
    */
   const int32_t *all_level;
   /**
-   * The boxes of all patches, as `boxes`. NULL likewise.
+   * The boxes of all patches, like `boxes`. NULL likewise.
    */
   const int64_t *all_boxes;
   /**
-   * What the library keeps.
+   * Memory of the library.
    */
   void *kept;
 };
@@ -318,10 +332,11 @@ struct scda_patches {
 typedef struct scda_patches scda_patches_t;
 
 /**
- * A field of patches: what it is in the file, and where its values lie in memory. Fill it by `scda_patch_field_init`.
+ * A field of patches: its dataset, and where its values are in memory. Fill it by `scda_patch_field_init`.
  *
- * In memory, each patch has its cells with `ghost` layers around them on each axis; x varies fastest. So AMReX has each variable in
- * arrays of their own (`cell_bytes` 0), and FLASH has the variables of a cell side by side (`cell_bytes` the bytes of all of them).
+ * In memory, the cells of each patch are surrounded by `ghost` layers on each axis; x varies fastest. AMReX,
+ * for example, has arrays for each variable (`cell_bytes` 0), while in FLASH the variables of a cell are
+ * side by side (`cell_bytes` is the size of all of them).
  */
 struct scda_patch_field {
   /**
@@ -329,28 +344,31 @@ struct scda_patch_field {
    */
   size_t size;
   /**
-   * How many numbers a cell has; they follow one another. 1 (default): a scalar, a dimension less.
+   * The number of consecutive numbers in a cell. 1 (default): a scalar, whose dataset has one dimension
+   * fewer.
    */
   int components;
   /**
-   * The layers of ghost cells on both ends of each axis.
+   * The layers of ghost cells at both ends of each axis.
    */
   int ghost;
   /**
-   * The bytes from a cell to the next one on x. 0 (default): the numbers of a cell.
+   * The distance in bytes from one cell to the next along x. 0 (default): the size of a cell's numbers.
    */
   int64_t cell_bytes;
   /**
-   * 0 (default): `data` has an address for each patch. Otherwise it has that of the first patch of this rank alone, and each other patch
-   * lies so many bytes after the one before, as in one array of all patches.
+   * 0 (default): `data` has an address for each patch. Otherwise it has only that of this rank's first
+   * patch, and each following patch is this many bytes further, as in one array of all patches.
    */
   int64_t patch_bytes;
   /**
-   * Of each patch of this rank: the number of its first cell in memory, a ghost cell if there are any. May be NULL without patches.
+   * For each patch of this rank, the address of its first cell in memory, which is a ghost cell if there
+   * are any. May be NULL without patches.
    */
   void *const *data;
   /**
-   * Its name without the group, and its type: a number. Writing: also layout, codec, attributes and so on; not its shape.
+   * Its name within the group, and its type, which must be a number. Writing: also layout, codec,
+   * attributes and so on, but not its shape.
    */
   scda_dataset_t dataset;
 };
@@ -361,8 +379,9 @@ struct scda_patch_field {
 typedef struct scda_patch_field scda_patch_field_t;
 
 /**
- * Which particles each rank has. Fill it by `scda_particles_init`; then set what `scda_particles_write` needs, or let
- * `scda_particles_read` fill it. What it points to is used during that call alone. Release it by `scda_particles_free`.
+ * The distribution of particles over the ranks. Fill it by `scda_particles_init`; then set what
+ * `scda_particles_write` needs, or let `scda_particles_read` fill it. What it points to is used only during
+ * that call. Release it by `scda_particles_free`.
  */
 struct scda_particles {
   /**
@@ -374,17 +393,17 @@ struct scda_particles {
    */
   uint64_t cells;
   /**
-   * Of each cell of this rank: the number of its particles. In memory, they follow those of the cell before. After reading, it is valid
-   * until these particles are read again or freed.
+   * For each cell of this rank, the number of its particles, which follow those of the previous cell in
+   * memory. After reading, valid until these particles are read again or freed.
    */
   const int64_t *counts;
   /**
-   * Of each cell of this rank: its number among those of all ranks. NULL: they follow one another, in the order of the ranks. On all
-   * ranks, or on none; a rank without cells may pass NULL.
+   * For each cell of this rank, its number among those of all ranks. NULL: they are consecutive, in the
+   * order of the ranks. NULL on all ranks or on none, except that a rank without cells may pass NULL.
    */
   const uint64_t *number;
   /**
-   * Writing: the group of the mesh whose quadrants, patches or cells these are. NULL: of none in the file.
+   * Writing: the group of the mesh whose quadrants, patches or cells these are. NULL: no mesh in the file.
    */
   const char *mesh;
   /**
@@ -392,7 +411,8 @@ struct scda_particles {
    */
   uint64_t n;
   /**
-   * The number of particles of all ranks. Set by `scda_particles_write` and `scda_particles_read`, as what follows.
+   * The number of particles of all ranks. Set by `scda_particles_write` and `scda_particles_read`, like
+   * the following members.
    */
   uint64_t particles;
   /**
@@ -408,13 +428,13 @@ struct scda_particles {
    */
   uint64_t first_cell;
   /**
-   * What the library keeps.
+   * Memory of the library.
    */
   void *kept;
 };
 
 /**
- * Which particles each rank has.
+ * The distribution of particles over the ranks.
  */
 typedef struct scda_particles scda_particles_t;
 
@@ -423,8 +443,9 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Begins a time step of a forest, of patches or of particles: what is written next to its group belongs to it, up to the next call. A file with
- * one state only needs none. Particles whose `mesh` is set need no time of their own: theirs is that of the mesh.
+ * Begins a time step of a forest, of patches or of particles, to which everything belongs that is written to
+ * its group until the next call. A file with a single state needs none. Particles whose `mesh` is set have
+ * the times of the mesh.
  *
  * Collective; `time` may differ between the ranks.
  *
@@ -443,15 +464,15 @@ scda_fcontext_t *scda_forest_write_time(scda_fcontext_t *f,
                                         int *err);
 
 /**
- * The number of time steps of a forest, of patches or of particles. Without times, what is in the group is one step. 0: the group has neither
- * times nor a mesh or particles, as in a file of a job that was killed before its first commit. Particles without times have those of
- * their mesh.
+ * The number of time steps of a forest, of patches or of particles. Without times, the contents of the group
+ * are one step. 0: the group has neither times nor a mesh or particles, as in the file of a job that was
+ * killed before its first commit. Particles without times have those of their mesh.
  *
  * Collective. All ranks receive the same value.
  *
  * @param [in] f       The file, open for reading.
  * @param [in] group   The name of the group. NULL: `SCDA_FOREST_GROUP`.
- * @param [out] steps  How many. May be NULL.
+ * @param [out] steps  The number of steps. May be NULL.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
  * Errors: `SCDA_ERR_ARG`, and those of `scda_ffind`.
@@ -468,12 +489,12 @@ scda_fcontext_t *scda_forest_steps(scda_fcontext_t *f,
  *
  * @param [in] f      The file, open for reading.
  * @param [in] group  The name of the group. NULL: `SCDA_FOREST_GROUP`.
- * @param [in] step   Which step: 0 is the first in the file; -1 is the last, -2 the one before it.
+ * @param [in] step   The step: 0 is the first in the file; -1 is the last, -2 the one before it.
  * @param [out] time  The time. May be NULL.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` if the file has no such time or it is no time, `SCDA_ERR_ARG`, and those of `scda_ffind_dataset` and
- * `scda_fread_dataset`.
+ * Errors: `SCDA_ERR_FORMAT` if the file has no such time, or an invalid one; `SCDA_ERR_ARG`; and those of
+ * `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 scda_fcontext_t *scda_forest_read_time(scda_fcontext_t *f,
                                        const char *group,
@@ -482,19 +503,20 @@ scda_fcontext_t *scda_forest_read_time(scda_fcontext_t *f,
                                        int *err);
 
 /**
- * Fills the forest of a program that knows its first `size` bytes with the defaults: what `scda_forest_init` calls.
+ * Fills a forest with the defaults, for a program that knows its first `size` bytes; `scda_forest_init`
+ * calls it.
  *
  * Not collective.
  *
  * @param [out] m    The forest. Must not be NULL.
- * @param [in] size  The size of `*m` where the program was compiled, which it gets as its `size`.
+ * @param [in] size  The size of `*m` when the program was compiled, which is stored in its `size`.
  * @return           0, or a negative value for NULL.
  */
 int scda_forest_init_size(scda_forest_t *m,
                           size_t size);
 
 /**
- * Releases what the library keeps for a forest that was read, and fills it with the defaults.
+ * Releases the library's memory for a forest that was read, and fills it with the defaults.
  *
  * Not collective.
  *
@@ -504,9 +526,10 @@ int scda_forest_init_size(scda_forest_t *m,
 int scda_forest_free(scda_forest_t *m);
 
 /**
- * Writes the text `about this file`: what the format is, where it is described, how compressed data are decoded by hand, and what
- * units, coordinates and the order of quadrants mean. It is for people who have nothing but the file, so it comes first, right after
- * `scda_fopen_write`. `scda_p4est_save` writes it. A file that begins with it has a view for HDF5 with `params.hdf5` 0, too.
+ * Writes the section `about this file`, which explains the format, where it is described, how compressed
+ * data are decoded by hand, and the meaning of units, coordinates and the order of quadrants. It is for
+ * readers who have nothing but the file, so it comes first, right after `scda_fopen_write`.
+ * `scda_p4est_save` writes it. A file that begins with it gets an HDF5 view with `params.hdf5` 0, too.
  *
  * Collective.
  *
@@ -519,16 +542,16 @@ scda_fcontext_t *scda_forest_write_about(scda_fcontext_t *f,
                                          int *err);
 
 /**
- * Writes the attributes by which a group is known as a forest, and others. The functions that follow write them without others if this function was not
- * called before.
+ * Writes the attributes that mark a group as a forest, and others. If this function was not called, the
+ * following ones write these attributes without others.
  *
  * Collective.
  *
  * @param [in] f           The file, open for writing.
  * @param [in] group       The name of the forest: a group as `scda_fwrite_group` takes it. NULL: `SCDA_FOREST_GROUP`.
- * @param [in] m           The forest, of which `dimension` and `shapes` are used.
- * @param [in] attributes  More attributes, such as a title: a JSON object as a C string in UTF-8, without the keys `scda_forest` and
- *                         `dimension`. NULL: none.
+ * @param [in] m           The forest, of which only `dimension` and `shapes` are used.
+ * @param [in] attributes  Further attributes, such as a title: a JSON object as a C string in UTF-8, without
+ *                         the keys `scda_forest` and `dimension`. NULL: none.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
  * Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_group`.
@@ -540,20 +563,23 @@ scda_fcontext_t *scda_forest_write_attributes(scda_fcontext_t *f,
                                               int *err);
 
 /**
- * Writes parts of a forest, in one call, and before the first ones the attributes of its group. Mesh and connectivity hold up to the next ones in the
- * file, also for later time steps.
+ * Writes parts of a forest in one call; the first call also writes the attributes of its group. Mesh and
+ * connectivity are valid until the next ones in the file, including later time steps.
  *
- * Collective; of `m`, what is of a rank may differ between the ranks. What all ranks have, rank 0 writes.
+ * Collective; members of `m` described as of this rank may differ between the ranks. Rank 0 writes what all
+ * ranks have.
  *
  * @param [in] f      The file, open for writing.
  * @param [in] group  The name of the forest. NULL: `SCDA_FOREST_GROUP`.
  * @param [in] m      The forest, with the arrays of these parts.
- * @param [in] parts  Which parts: a sum of `SCDA_FOREST_CONNECTIVITY`, `SCDA_FOREST_MESH_PARTS`, `SCDA_FOREST_DATA`, `SCDA_FOREST_PARTITION`.
+ * @param [in] parts  The parts: a sum of `SCDA_FOREST_CONNECTIVITY`, `SCDA_FOREST_MESH_PARTS`,
+ *                    `SCDA_FOREST_DATA` and `SCDA_FOREST_PARTITION`.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` for another mesh in a step that has fields, and for data of another mesh than the last one; `SCDA_ERR_RANGE` for
- * more vertices, or bytes of trees, than docs/forest.md has; `SCDA_ERR_ARG`; `SCDA_ERR_MEMORY`; and those of `scda_fwrite_datasets`. Whether the
- * quadrants fill their trees is not looked at: reading and `scda check` do that.
+ * Errors: `SCDA_ERR_USAGE` for another mesh in a step that has fields, and for data of another mesh than the
+ * last one; `SCDA_ERR_RANGE` for more vertices, or bytes of trees, than docs/forest.md allows;
+ * `SCDA_ERR_ARG`; `SCDA_ERR_MEMORY`; and those of `scda_fwrite_datasets`. Whether the quadrants fill their
+ * trees is not checked here, but in reading and by `scda check`.
  */
 scda_fcontext_t *scda_forest_write(scda_fcontext_t *f,
                                    const char *group,
@@ -562,17 +588,19 @@ scda_fcontext_t *scda_forest_write(scda_fcontext_t *f,
                                    int *err);
 
 /**
- * Begins a time step: writes the attributes of the group, the time, and the connectivity, as far as the file does not have them. In a file that
- * was opened by `scda_fopen_append`, the mesh is compared with the last one in the file; the connectivity is written again.
+ * Begins a time step: writes the attributes of the group, the time, and the connectivity, unless the file
+ * has them already. In a file that was opened by `scda_fopen_append`, the mesh is compared with the last one
+ * in the file; the connectivity is written again.
  *
- * Collective; of `m`, what is of a rank may differ between the ranks.
+ * Collective; members of `m` described as of this rank may differ between the ranks.
  *
  * @param [in] f        The file, open for writing.
  * @param [in] group    The name of the forest. NULL: `SCDA_FOREST_GROUP`.
  * @param [in] m        The forest, with the arrays of the connectivity.
  * @param [in] time     The time. That of rank 0 is written.
  * @param [in] units    Its unit, such as `s`. NULL, or an empty C string: none.
- * @param [out] lacks   1: the last mesh in the file is another one, and this one is to be written next; 0: it is this one.
+ * @param [out] lacks   1: the last mesh in the file is another one, so this one must be written next; 0: it
+ *                      is this one.
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
  * Errors: those of `scda_forest_write` and `scda_forest_write_time`.
@@ -586,17 +614,20 @@ scda_fcontext_t *scda_forest_write_step(scda_fcontext_t *f,
                                         int *err);
 
 /**
- * Writes a field: as many items for each quadrant. The mesh of the forest must be the last one in the file. The field names it.
+ * Writes a field with the same number of items for each quadrant. The mesh of the forest must be the last
+ * one in the file; the field refers to it.
  *
- * Collective; of `m`, what is of a rank may differ between the ranks, and `data`.
+ * Collective; `data`, and members of `m` described as of this rank, may differ between the ranks.
  *
  * @param [in] f      The file, open for writing.
  * @param [in] group  The name of the forest. NULL: `SCDA_FOREST_GROUP`.
  * @param [in] m      The forest, without its arrays: numbers and checksum.
- * @param [in] field  Its name without that of the group, and its type; layout, codec, attributes and so on as of any dataset. `shape[0]` and the
- *                    first name of a dimension are set by the library; of a scalar `ndims` may be 0.
+ * @param [in] field  Its name within the group, and its type; layout, codec, attributes and so on are as for
+ *                    any dataset. The library sets `shape[0]` and the name of the first dimension; for a
+ *                    scalar, `ndims` may be 0.
  * @param [in] data   The items of the quadrants of this rank. May be NULL if there are none.
- * @param [in] lend   1: with `params.lend`, this memory stays as it is, as for `scda_fwrite_dataset`; 0: the call copies it.
+ * @param [in] lend   1: with `params.lend`, this memory does not change, as for `scda_fwrite_dataset`; 0:
+ *                    the call copies it.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
  * Errors: `SCDA_ERR_USAGE` if the mesh of the forest is not the last one in the file, `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of
@@ -613,18 +644,20 @@ scda_fcontext_t *scda_forest_write_field(scda_fcontext_t *f,
 /**
  * Writes a field with a number of values of its own for each quadrant, such as the coefficients of hp elements.
  *
- * Collective; of `m`, what is of a rank may differ between the ranks, `counts` and `data`.
+ * Collective; `counts`, `data`, and members of `m` described as of this rank, may differ between the ranks.
  *
  * @param [in] f       The file, open for writing.
  * @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
  * @param [in] m       The forest, without its arrays: numbers and checksum.
- * @param [in] field   As for `scda_forest_write_field`; `ndims` 1 (or 0) if a value is one item. Its name has at most 58 bytes with the name of the
- *                     group, `/fields/` and `:count`.
+ * @param [in] field   As for `scda_forest_write_field`; `ndims` is 1 (or 0) if a value is one item. Its name
+ *                     with that of the group, `/fields/` and `:count` may have at most 58 bytes.
  * @param [in] counts  The number of values of each quadrant of this rank. May be NULL if there are none.
- * @param [in] data    The values, those of a quadrant after those of the one before. May be NULL if there are none.
+ * @param [in] data    The values, those of each quadrant after those of the previous one. May be NULL if
+ *                     there are none.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
- * Errors: those of `scda_forest_write_field`; `SCDA_ERR_RANGE` for counts that are negative or have a sum that is too large.
+ * Errors: those of `scda_forest_write_field`; `SCDA_ERR_RANGE` for counts that are negative or whose sum is
+ * too large.
  */
 scda_fcontext_t *scda_forest_write_ragged(scda_fcontext_t *f,
                                           const char *group,
@@ -635,20 +668,24 @@ scda_fcontext_t *scda_forest_write_ragged(scda_fcontext_t *f,
                                           int *err);
 
 /**
- * Reads the mesh of a time step, its connectivity and, if `m->data_bytes` is not 0, the bytes that a program keeps for each quadrant.
+ * Reads the mesh of a time step, its connectivity and, if `m->data_bytes` is not 0, the bytes that a program
+ * stores for each quadrant.
  *
- * Collective. Of what is not of a rank, all ranks receive all of it.
+ * Collective. All ranks receive everything that is not described as of this rank.
  *
  * @param [in] f       The file, open for reading.
  * @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
  * @param [in] step    The time step: 0 is the first one, -1 the last one. See `scda_forest_steps`.
- * @param [in,out] m   The forest: `dimension`, `finest`, `unit`, `stored_partition`, `partition` and `data_bytes` are set by the program. Release it by
- *                     `scda_forest_free`, also after an error.
+ * @param [in,out] m   The forest, in which the program has set `dimension`, `finest`, `unit`,
+ *                     `stored_partition`, `partition` and `data_bytes`. Release it by `scda_forest_free`,
+ *                     also after an error.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` if the file has no such forest, or one that is none; `SCDA_ERR_UNSUPPORTED` for a later version of the convention, levels
- * beyond `finest`, and data of a machine with the other byte order; `SCDA_ERR_RANGE` for more trees or quadrants of a rank than 32 bits count;
- * `SCDA_ERR_ARG` if there is no such step, and for a partition that does not fit; `SCDA_ERR_MEMORY`; and those of `scda_fread_dataset`.
+ * Errors: `SCDA_ERR_FORMAT` if the file has no such forest, or an invalid one; `SCDA_ERR_UNSUPPORTED` for a
+ * later version of the convention, levels beyond `finest`, and data of a machine with the other byte order;
+ * `SCDA_ERR_RANGE` for more trees, or quadrants on a rank, than 32 bits can count; `SCDA_ERR_ARG` if there
+ * is no such step, and for a partition that does not fit; `SCDA_ERR_MEMORY`; and those of
+ * `scda_fread_dataset`.
  */
 scda_fcontext_t *scda_forest_read(scda_fcontext_t *f,
                                   const char *group,
@@ -677,10 +714,10 @@ scda_fcontext_t *scda_forest_find_shapes(scda_fcontext_t *f,
                                          int *err);
 
 /**
- * Reads trees of a forest of any shapes, the `m->own_trees` from `m->first_tree` on: `tree_to_tree64`, `tree_to_face`, `tree_shape`, and `vertices`, NULL if
- * the file has none.
+ * Reads trees of a forest of any shapes, `m->own_trees` of them from `m->first_tree` on: `tree_to_tree64`,
+ * `tree_to_face`, `tree_shape`, and `vertices`, which is NULL if the file has none.
  *
- * Collective; these two may differ between the ranks.
+ * Collective; `own_trees` and `first_tree` may differ between the ranks.
  *
  * @param [in] f       The file, open for reading.
  * @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
@@ -697,8 +734,9 @@ scda_fcontext_t *scda_forest_read_trees(scda_fcontext_t *f,
                                         int *err);
 
 /**
- * Reads elements of a forest of any shapes: each rank gets as many as the others, or one more, with the one before and the one after them, and their trees:
- * `tree_offsets` and `tree_shape` of `own_trees` trees from `first_tree` on.
+ * Reads elements of a forest of any shapes. Each rank gets an equal share, give or take one, with the one
+ * before and the one after them, and their trees: `tree_offsets` and `tree_shape` of `own_trees` trees from
+ * `first_tree` on.
  *
  * Collective.
  *
@@ -708,8 +746,8 @@ scda_fcontext_t *scda_forest_read_trees(scda_fcontext_t *f,
  * @param [in,out] m   The forest. Release it by `scda_forest_free`, also after an error.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
- * Errors: those of `scda_forest_read_trees`; `SCDA_ERR_FORMAT` for elements that are none by docs/t8code.md; `SCDA_ERR_RANGE` for more on a rank than 32 bits
- * count.
+ * Errors: those of `scda_forest_read_trees`; `SCDA_ERR_FORMAT` for elements that violate docs/t8code.md;
+ * `SCDA_ERR_RANGE` for more on a rank than 32 bits can count.
  */
 scda_fcontext_t *scda_forest_read_elements(scda_fcontext_t *f,
                                            const char *group,
@@ -718,7 +756,7 @@ scda_fcontext_t *scda_forest_read_elements(scda_fcontext_t *f,
                                            int *err);
 
 /**
- * Finds a field of a time step: `scda_fread_dataset` reads any boxes of it.
+ * Finds a field of a time step, of which `scda_fread_dataset` can read any boxes.
  *
  * Collective.
  *
@@ -741,23 +779,24 @@ scda_fcontext_t *scda_forest_find_field(scda_fcontext_t *f,
                                         int *err);
 
 /**
- * Reads a field of which type and number of items are known, for the quadrants of this rank.
+ * Reads a field of known type and number of items, for the quadrants of this rank.
  *
- * Collective; of `m`, what is of a rank may differ between the ranks, and `data`.
+ * Collective; `data`, and members of `m` described as of this rank, may differ between the ranks.
  *
  * @param [in] f           The file, open for reading.
  * @param [in] group       The name of the forest. NULL: `SCDA_FOREST_GROUP`.
  * @param [in] step        The time step.
- * @param [in] m           The forest, without its arrays: numbers and checksum, in any partition. Its mesh must be that of the field.
+ * @param [in] m           The forest, without its arrays: numbers and checksum, in any partition. The field
+ *                         must refer to its mesh.
  * @param [in] name        The name of the field.
- * @param [in] type        The type that its items must have, such as `SCDA_TYPE_FLOAT64`.
- * @param [in] components  The number of items that each quadrant must have; of `SCDA_TYPE_RAW`, and other types whose items have any number of bytes,
- *                         the number of bytes.
+ * @param [in] type        The required type of its items, such as `SCDA_TYPE_FLOAT64`.
+ * @param [in] components  The required number of items for each quadrant; for `SCDA_TYPE_RAW`, and other
+ *                         types whose items may have any size, the number of bytes.
  * @param [out] data       Room for the items of the quadrants of this rank. May be NULL if there are none.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another type, shape or mesh; `SCDA_ERR_ARG`; those of `scda_ffind_dataset` and
- * `scda_fread_dataset`.
+ * Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another type, shape or mesh;
+ * `SCDA_ERR_ARG`; those of `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 scda_fcontext_t *scda_forest_read_field(scda_fcontext_t *f,
                                         const char *group,
@@ -770,17 +809,17 @@ scda_fcontext_t *scda_forest_read_field(scda_fcontext_t *f,
                                         int *err);
 
 /**
- * Reads how many values each quadrant of this rank has in a field that `scda_forest_write_ragged` has written.
+ * Reads the number of values of each quadrant of this rank in a field written by `scda_forest_write_ragged`.
  *
- * Collective; of `m`, what is of a rank may differ between the ranks, and `counts`.
+ * Collective; `counts`, and members of `m` described as of this rank, may differ between the ranks.
  *
  * @param [in] f        The file, open for reading.
  * @param [in] group    The name of the forest. NULL: `SCDA_FOREST_GROUP`.
  * @param [in] step     The time step.
  * @param [in] m        As for `scda_forest_read_field`.
  * @param [in] name     The name of the field.
- * @param [out] counts  Room for a number for each quadrant of this rank. None is negative, and all of all ranks are as many as the values in the
- *                      file. May be NULL if there are none.
+ * @param [out] counts  Room for a number for each quadrant of this rank. None is negative, and the sum over
+ *                      all ranks matches the values in the file. May be NULL if there are none.
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
  * Errors: those of `scda_forest_read_field`.
@@ -796,7 +835,7 @@ scda_fcontext_t *scda_forest_read_counts(scda_fcontext_t *f,
 /**
  * Reads the values of the quadrants of this rank.
  *
- * Collective; of `m`, what is of a rank may differ between the ranks, `counts` and `data`.
+ * Collective; `counts`, `data`, and members of `m` described as of this rank, may differ between the ranks.
  *
  * @param [in] f           The file, open for reading.
  * @param [in] group       The name of the forest. NULL: `SCDA_FOREST_GROUP`.
@@ -806,10 +845,11 @@ scda_fcontext_t *scda_forest_read_counts(scda_fcontext_t *f,
  * @param [in] type        As for `scda_forest_read_field`.
  * @param [in] components  As for `scda_forest_read_field`, of each value.
  * @param [in] counts      What `scda_forest_read_counts` has read. May be NULL if there are none.
- * @param [out] data       Room for as many values as the sum of `counts`. May be NULL if there are none.
+ * @param [out] data       Room for the sum of `counts` values. May be NULL if there are none.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
- * Errors: those of `scda_forest_read_field`; `SCDA_ERR_RANGE` for counts that are negative or have a sum that is too large.
+ * Errors: those of `scda_forest_read_field`; `SCDA_ERR_RANGE` for counts that are negative or whose sum is
+ * too large.
  */
 scda_fcontext_t *scda_forest_read_ragged(scda_fcontext_t *f,
                                          const char *group,
@@ -823,16 +863,18 @@ scda_fcontext_t *scda_forest_read_ragged(scda_fcontext_t *f,
                                          int *err);
 
 /**
- * What some quadrants add to the checksum of their mesh. The checksum is the sum over all quadrants, modulo 2^64; `MPI_Allreduce` of MPI_UINT64_T
- * gives it. As 16 hexadecimal digits it is the attribute `scda_mesh` of the mesh and its fields.
+ * The contribution of some quadrants to the checksum of their mesh. The checksum is the sum over all
+ * quadrants, modulo 2^64, which `MPI_Allreduce` of MPI_UINT64_T computes. As 16 hexadecimal digits, it is the
+ * attribute `scda_mesh` of the mesh and its fields.
  *
  * Not collective.
  *
- * @param [in] tree_offsets  As in the file: the number of the first quadrant of each tree, and after them that of all.
- * @param [in] first         The number of the first quadrant, of those of all ranks.
- * @param [in] n             How many quadrants there are.
+ * @param [in] tree_offsets  As in the file: the number of the first quadrant of each tree, followed by the
+ *                           number of all.
+ * @param [in] first         The number of the first quadrant, among those of all ranks.
+ * @param [in] n             The number of quadrants.
  * @param [in] level         Their levels. May be NULL if there are none.
- * @return                   The sum of what they add.
+ * @return                   The sum of their contributions.
  */
 uint64_t scda_forest_checksum(const int64_t *tree_offsets,
                               uint64_t first,
@@ -840,31 +882,33 @@ uint64_t scda_forest_checksum(const int64_t *tree_offsets,
                               const uint8_t *level);
 
 /**
- * Fills the mesh of a program that knows its first `size` bytes with the defaults: what `scda_patches_init` calls.
+ * Fills a mesh with the defaults, for a program that knows its first `size` bytes; `scda_patches_init` calls
+ * it.
  *
  * Not collective.
  *
  * @param [out] m    The mesh. Must not be NULL.
- * @param [in] size  The size of `*m` where the program was compiled, which it gets as its `size`.
+ * @param [in] size  The size of `*m` when the program was compiled, which is stored in its `size`.
  * @return           0, or a negative value for NULL.
  */
 int scda_patches_init_size(scda_patches_t *m,
                            size_t size);
 
 /**
- * Fills the field of a program that knows its first `size` bytes with the defaults: what `scda_patch_field_init` calls.
+ * Fills a field with the defaults, for a program that knows its first `size` bytes; `scda_patch_field_init`
+ * calls it.
  *
  * Not collective.
  *
  * @param [out] v    The field. Must not be NULL.
- * @param [in] size  The size of `*v` where the program was compiled, which it gets as its `size`.
+ * @param [in] size  The size of `*v` when the program was compiled, which is stored in its `size`.
  * @return           0, or a negative value for NULL.
  */
 int scda_patch_field_init_size(scda_patch_field_t *v,
                                size_t size);
 
 /**
- * Releases what the library keeps for a mesh, and fills it with the defaults.
+ * Releases the library's memory for a mesh, and fills it with the defaults.
  *
  * Not collective.
  *
@@ -874,19 +918,21 @@ int scda_patch_field_init_size(scda_patch_field_t *v,
 int scda_patches_free(scda_patches_t *m);
 
 /**
- * Writes a mesh of patches, and before the first one the attributes of its group. `scda_forest_write_time` with the name of the group begins a
- * time step; the mesh is written again only when it has changed.
+ * Writes a mesh of patches, and before the first one the attributes of its group. `scda_forest_write_time`
+ * with the name of the group begins a time step; the mesh need only be written again when it has changed.
  *
- * Collective; of `m`, what describes the patches of this rank may differ between the ranks. With `number`, all ranks learn all patches,
- * some 60 bytes for each of them, as codes with such numbers do.
+ * Collective; members of `m` that describe the patches of this rank may differ between the ranks. With
+ * `number`, all ranks receive all patches, about 60 bytes for each; codes with such numbers usually have
+ * them anyway.
  *
  * @param [in] f      The file, open for writing.
  * @param [in] group  The name of the group. NULL: `SCDA_PATCHES_GROUP`.
- * @param [in,out] m  The mesh. Receives the numbers of all patches and cells.
+ * @param [in,out] m  The mesh. The numbers of all patches and cells are set.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG` for patches outside of the domain, not level by level, or with wrong numbers; `SCDA_ERR_RANGE`; `SCDA_ERR_MEMORY`; and
- * those of `scda_fwrite_dataset`. That two patches have a cell in common is not noticed; `scda check` notices it.
+ * Errors: `SCDA_ERR_ARG` for patches outside the domain, not ordered by level, or with wrong numbers;
+ * `SCDA_ERR_RANGE`; `SCDA_ERR_MEMORY`; and those of `scda_fwrite_dataset`. Overlapping patches are not
+ * detected here, but by `scda check`.
  */
 scda_fcontext_t *scda_patches_write_mesh(scda_fcontext_t *f,
                                          const char *group,
@@ -894,20 +940,21 @@ scda_fcontext_t *scda_patches_write_mesh(scda_fcontext_t *f,
                                          int *err);
 
 /**
- * Writes fields of the patches, in one call.
+ * Writes fields of the patches in one call.
  *
- * Collective; where the memory of the fields lies may differ between the ranks.
+ * Collective; the addresses of the fields may differ between the ranks.
  *
  * @param [in] f        The file, open for writing.
  * @param [in] group    The name of the group. NULL: `SCDA_PATCHES_GROUP`.
- * @param [in] m        The mesh, the last one that was written to the group: by `scda_patches_write_mesh` on this file, or on the file of an
- *                      earlier job that is appended to.
+ * @param [in] m        The mesh, which must be the last one in the group: written by
+ *                      `scda_patches_write_mesh` on this file or, in a file that is appended to, by an
+ *                      earlier job.
  * @param [in] nfields  The number of fields.
  * @param [in] fields   The fields, each filled first by `scda_patch_field_init`.
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` if the mesh is not the last one that was written, `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of
- * `scda_fwrite_datasets`.
+ * Errors: `SCDA_ERR_USAGE` if the mesh is not the last one written; `SCDA_ERR_ARG`; `SCDA_ERR_MEMORY`; and
+ * those of `scda_fwrite_datasets`.
  */
 scda_fcontext_t *scda_patches_write_fields(scda_fcontext_t *f,
                                            const char *group,
@@ -917,11 +964,12 @@ scda_fcontext_t *scda_patches_write_fields(scda_fcontext_t *f,
                                            int *err);
 
 /**
- * Reads a mesh of patches, and gives each rank a share of them: patches that follow one another, of about as many cells on each rank.
- * `m->n`, `m->level`, `m->boxes` and `m->first` are those of the share. For other shares set `m->n` and `m->number`
- * before the fields are read, or before the mesh is written to another file.
+ * Reads a mesh of patches, and assigns consecutive patches to each rank, with about the same number of
+ * cells. `m->n`, `m->level`, `m->boxes` and `m->first` are those of this rank's share. For another
+ * distribution, set `m->n` and `m->number` before the fields are read, or before the mesh is written to
+ * another file.
  *
- * Collective. All ranks receive all patches, some 60 bytes for each.
+ * Collective. All ranks receive all patches, about 60 bytes for each.
  *
  * @param [in] f      The file, open for reading.
  * @param [in] group  The name of the group. NULL: `SCDA_PATCHES_GROUP`.
@@ -929,8 +977,8 @@ scda_fcontext_t *scda_patches_write_fields(scda_fcontext_t *f,
  * @param [in,out] m  The mesh, filled by `scda_patches_init`, with any dimension. Release it by `scda_patches_free`, also after an error.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` if the file has no such mesh, or one that is none; `SCDA_ERR_ARG` if there is no such step;
- * `SCDA_ERR_MEMORY`; and those of `scda_fread_dataset`.
+ * Errors: `SCDA_ERR_FORMAT` if the file has no such mesh, or an invalid one; `SCDA_ERR_ARG` if there is no
+ * such step; `SCDA_ERR_MEMORY`; and those of `scda_fread_dataset`.
  */
 scda_fcontext_t *scda_patches_read_mesh(scda_fcontext_t *f,
                                         const char *group,
@@ -939,17 +987,19 @@ scda_fcontext_t *scda_patches_read_mesh(scda_fcontext_t *f,
                                         int *err);
 
 /**
- * Reads fields of the patches of this rank into its memory. Ghost cells, and what lies between the values of a field, stay as they
- * are.
+ * Reads fields of this rank's patches into its memory. Ghost cells, and bytes between the values of a field,
+ * are not changed.
  *
- * Collective; where the memory of the fields lies may differ between the ranks. Ranks may want any patches, also the same ones.
+ * Collective; the addresses of the fields may differ between the ranks. Ranks may read any patches,
+ * including the same ones.
  *
  * @param [in] f        The file, open for reading.
  * @param [in] group    The name of the group. NULL: `SCDA_PATCHES_GROUP`.
- * @param [in] step     The time step, as of `scda_patches_read_mesh`.
+ * @param [in] step     The time step, as for `scda_patches_read_mesh`.
  * @param [in] m        The mesh of this step.
  * @param [in] nfields  The number of fields.
- * @param [in] fields   The fields, with memory for those of the patches of this rank. Of `dataset`, name and type are used.
+ * @param [in] fields   The fields, with memory for this rank's patches. Of `dataset`, only name and type are
+ *                      used.
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
  * Errors: `SCDA_ERR_FORMAT` if the step has no such field, or one of another type, shape or mesh; `SCDA_ERR_USAGE` if the mesh was not
@@ -964,19 +1014,19 @@ scda_fcontext_t *scda_patches_read_fields(scda_fcontext_t *f,
                                           int *err);
 
 /**
- * Fills the particles of a program that knows their first `size` bytes with the defaults: what `scda_particles_init` calls.
+ * Fills particles with the defaults, for a program that knows their first `size` bytes;
+ * `scda_particles_init` calls it.
  *
  * Not collective.
  *
  * @param [out] p    The particles. Must not be NULL.
- * @param [in] size  The size of `*p` where the program was compiled, which it gets as its `size`.
+ * @param [in] size  The size of `*p` when the program was compiled, which is stored in its `size`.
  * @return           0, or a negative value for NULL.
  */
-int scda_particles_init_size(scda_particles_t *p,
-                             size_t size);
+int scda_particles_init_size(scda_particles_t *p, size_t size);
 
 /**
- * Releases what the library keeps for particles, and fills them with the defaults.
+ * Releases the library's memory for particles, and fills them with the defaults.
  *
  * Not collective.
  *
@@ -986,14 +1036,14 @@ int scda_particles_init_size(scda_particles_t *p,
 int scda_particles_free(scda_particles_t *p);
 
 /**
- * Writes how many particles each cell has, and before the first time the attributes of the group. Their fields follow.
- * `scda_forest_write_time` with the name of the group begins a time step.
+ * Writes the number of particles of each cell, and the first time, also the attributes of the group. Their
+ * fields follow. `scda_forest_write_time` with the name of the group begins a time step.
  *
- * Collective. With `number`, all ranks learn the counts of all cells, 16 bytes for each.
+ * Collective. With `number`, all ranks receive the counts of all cells, 16 bytes for each.
  *
  * @param [in] f      The file, open for writing.
  * @param [in] group  The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
- * @param [in,out] p  The particles. Receives the numbers of all particles and cells.
+ * @param [in,out] p  The particles. The numbers of all particles and cells are set.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
  * Errors: `SCDA_ERR_ARG` for wrong counts or numbers; `SCDA_ERR_USAGE` if the last mesh in the group `p->mesh` has another number of cells;
@@ -1011,14 +1061,14 @@ scda_fcontext_t *scda_particles_write(scda_fcontext_t *f,
  *
  * @param [in] f      The file, open for writing.
  * @param [in] group  The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
- * @param [in] p      The particles, as of the last `scda_particles_write` to the group.
- * @param [in] field  Its name without that of the group, and its type; layout, codec, attributes and so on as of any dataset. `shape[0]`
- *                    is set by the library; of a scalar `ndims` may be 0.
+ * @param [in] p      The particles of the last `scda_particles_write` to the group.
+ * @param [in] field  Its name within the group, and its type; layout, codec, attributes and so on are as for
+ *                    any dataset. The library sets `shape[0]`; for a scalar, `ndims` may be 0.
  * @param [in] data   The values of the particles of this rank, cell by cell. May be NULL if there are none.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` if the particles are not those that were written last, `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of
- * `scda_fwrite_datasets`.
+ * Errors: `SCDA_ERR_USAGE` if the particles are not those written last; `SCDA_ERR_ARG`; `SCDA_ERR_MEMORY`;
+ * and those of `scda_fwrite_datasets`.
  */
 scda_fcontext_t *scda_particles_write_field(scda_fcontext_t *f,
                                             const char *group,
@@ -1028,24 +1078,25 @@ scda_fcontext_t *scda_particles_write_field(scda_fcontext_t *f,
                                             int *err);
 
 /**
- * Reads how many particles each cell has, and distributes them: `p->n` particles are those of this rank. Without cells in the file, each
- * rank has as many particles.
+ * Reads the number of particles of each cell, and distributes the particles: this rank gets `p->n`. If the
+ * file has no cells, each rank gets about the same number of particles.
  *
- * Collective; `cells` and `number` may differ between the ranks. Without `number`, a rank reads the offsets of its cells, and at first those
- * of as many cells as any other rank.
+ * Collective; `cells` and `number` may differ between the ranks. Without `number`, a rank reads the offsets
+ * of its cells, after those of an equal share of cells.
  *
  * @param [in] f       The file, open for reading.
  * @param [in] group   The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
  * @param [in] step    The time step: 0 is the first one, -1 the last one. See `scda_forest_steps`.
- * @param [in] cells   How many cells this rank has: those of its part of a mesh that is read already. -1, on all ranks: each gets cells that
- *                     follow one another, with about as many particles as any other.
- * @param [in] number  The numbers of these cells, which may be any, also those of another rank. NULL: they follow one another, in the
- *                     order of the ranks, and are all of them.
+ * @param [in] cells   The number of cells of this rank, for a mesh that has been read already. -1, on all
+ *                     ranks: each rank gets consecutive cells with about the same number of particles.
+ * @param [in] number  The numbers of these cells, which may be any, including those of other ranks. NULL:
+ *                     they are consecutive, in the order of the ranks, and all cells.
  * @param [in,out] p   The particles, filled by `scda_particles_init`. Release them by `scda_particles_free`, also after an error.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` if the file has no such particles, or offsets that cannot be true; `SCDA_ERR_ARG` if there is no such step, or if
- * the file has another number of cells; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
+ * Errors: `SCDA_ERR_FORMAT` if the file has no such particles, or inconsistent offsets; `SCDA_ERR_ARG` if
+ * there is no such step, or if the file has another number of cells; `SCDA_ERR_MEMORY`; and those of
+ * `scda_fread_datasets`.
  */
 scda_fcontext_t *scda_particles_read(scda_fcontext_t *f,
                                      const char *group,
@@ -1062,10 +1113,11 @@ scda_fcontext_t *scda_particles_read(scda_fcontext_t *f,
  *
  * @param [in] f      The file, open for reading.
  * @param [in] group  The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
- * @param [in] step   The time step, as of `scda_particles_read`.
+ * @param [in] step   The time step, as for `scda_particles_read`.
  * @param [in] p      The particles of this step.
- * @param [in] field  Its name without that of the group; type, items and members are those in memory, to which the values are converted: of
- *                    structs, some members may be left out. `shape[1]` and so on are those of the file; of a scalar `ndims` may be 0.
+ * @param [in] field  Its name within the group. Type, items and members are those in memory, to which the
+ *                    values are converted; members of structs may be left out. `shape[1]` and so on are
+ *                    those of the file; for a scalar, `ndims` may be 0.
  * @param [out] data  Room for the values of `p->n` particles. May be NULL if there are none.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.

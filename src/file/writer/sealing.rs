@@ -1,7 +1,8 @@
-//! Seals: collects rows for the sections as they are written, and writes the tables of a seal at the end.
+//! Seals: collects a row for each section as it is written, and writes the tables of a seal at the end.
 //!
-//! CRCs are linear, so one `reduce_xor` gives those of all sections. The order is: flush; anchors; agreement and `reduce_xor`; names and
-//! index; agreement; seal. A commit syncs before and after the seal. `tests/files/model` models this: change it before the order.
+//! CRCs are linear, so one `reduce_xor` computes those of all sections. The order is: flush; anchors;
+//! agreement and `reduce_xor`; names and index; agreement; seal. A commit syncs before and after the seal.
+//! `tests/files/model` models this: change it before you change the order.
 
 use super::names::Names;
 use crate::file::reader::{KeptSections, LastSeal, RecoveryScan};
@@ -28,39 +29,39 @@ use scda_ranks::Partition;
 use scda_storage::ParallelFile;
 use std::ops::Range;
 
-/// Rows are formatted and written in batches of this number, which stay in the processor's cache until then.
+/// The number of rows that are formatted and written at a time, few enough to stay in the processor's cache.
 const ROWS_PER_CHUNK: usize = 512;
 
-/// What the next seal will say: noted section by section, and written after the last one.
+/// The contents of the next seal, collected section by section, and written after the last one.
 pub(super) struct Sealer {
-    /// Rank 0: a row for each section since the previous seal, without its CRC and its place in the order.
+    /// On rank 0: a row for each section since the previous seal, without its CRC and its place in the order.
     rows: Vec<Row>,
-    /// What the section is that is being written.
+    /// The section that is being written.
     current: CurrentRow,
     anchors: Anchors,
-    /// Offset of the previous seal, 0 if there is none.
+    /// Offset of the previous seal; 0 if there is none.
     previous: u64,
     /// The number of sections since the beginning of the file.
     sections: u64,
-    /// The first section of a compressed pair that is written as two sections, until the second follows.
+    /// The first section of a compressed pair that is written as two sections, until the second one follows.
     half: Option<Half>,
-    /// For the tables of names of rank 0.
+    /// On rank 0: what the tables of names need.
     names: Names,
 }
 
-/// What the first section of a compressed pair says of it.
+/// What the first section of a compressed pair determines.
 struct Half {
     /// The type of the compressed section.
     section: SectionType,
-    /// Its number of elements, if the first section tells.
+    /// The number of elements, if the first section determines it.
     count: Option<u64>,
-    /// The sum of the sizes that its entries have.
+    /// The sum of the sizes in its entries.
     size: u64,
-    /// Whether it is written.
+    /// Whether it is complete.
     is_complete: bool,
 }
 
-/// What a row says of a section beside its place.
+/// The contents of a section's row, except for its place.
 #[derive(Clone, Copy)]
 struct CurrentRow {
     section: Option<SectionType>,
@@ -73,15 +74,15 @@ struct CurrentRow {
 /// The anchors of the sections since the previous seal.
 #[derive(Default)]
 struct Anchors {
-    /// How many there are on all ranks.
+    /// The number of anchors on all ranks.
     total: u64,
-    /// Those of this rank, and where they stand among all: number of the first, and how many.
+    /// This rank's anchors, and their place among all: the number of the first, and how many.
     offsets: Vec<u64>,
     runs: Vec<(u64, usize)>,
 }
 
 impl Sealer {
-    /// For a file with this header, and the checksums of it and all that follows.
+    /// For a file with this header; also returns the checksums of the header and everything after it.
     pub(super) fn new(team: &Team, user: UserString, header: &[u8]) -> (Self, Sums) {
         let current = CurrentRow { section: None, user, is_compressed: false, count: 0, size: 0 };
         let (rows, anchors) = (Vec::new(), Anchors::default());
@@ -97,7 +98,7 @@ impl Sealer {
         (sealer, sums)
     }
 
-    /// For a file that has sections already.
+    /// For a file that already has sections.
     pub(super) fn continued(scan: &RecoveryScan) -> Self {
         let sealer = Self::after(scan.seal);
         Self { sections: sealer.sections + scan.unsealed(), ..sealer }
@@ -113,7 +114,7 @@ impl Sealer {
         Self { rows, current, anchors, previous, sections, half: None, names }
     }
 
-    /// For sections that were sealed, by one rank; with their checksums.
+    /// For sections that were sealed, with their checksums. On one rank.
     pub(super) fn of_sections(kept: KeptSections) -> (Self, Vec<u64>) {
         let KeptSections { seal, rows, anchors, .. } = kept;
         let (sums, count) = (rows.iter().map(|row| row.crc).collect(), anchors.len());
@@ -128,7 +129,7 @@ impl Sealer {
         (sealer, sums)
     }
 
-    /// Elements of a section that is in the file already.
+    /// Records elements of a section that is already in the file.
     pub(super) fn note_scanned(
         &mut self,
         row: &Row,
@@ -143,7 +144,8 @@ impl Sealer {
         Ok(())
     }
 
-    /// Takes the rows of the sections that are in the file already. All ranks know how many anchors they have.
+    /// Takes the rows of the sections that are already in the file. All ranks know the number of their
+    /// anchors.
     pub(super) fn take_scanned(&mut self, scan: &mut RecoveryScan) {
         self.anchors.total = scan.anchors;
         self.rows = scan.take_rows();
@@ -155,7 +157,7 @@ impl Sealer {
         Row { section, user, is_compressed, offset, bytes: end - offset, count, size, crc: 0, sorted: 0 }
     }
 
-    /// The sizes of these elements of this rank, as they lie in the file, the first at offset `data`.
+    /// Records the sizes of these elements of this rank as stored in the file, the first at offset `data`.
     pub(super) fn note_elements(&mut self, elements: Partition, data: u64, sizes: &[u64]) -> Result<()> {
         let mut number = elements.offset.div_ceil(ANCHOR_ELEMENTS).max(1);
         let first = number;
@@ -173,19 +175,20 @@ impl Sealer {
         self.end_run(first - 1, number - first)
     }
 
-    /// The bytes of all elements of the varray that is written now, before compression.
+    /// Records the size of all elements, before compression, of the varray that is being written.
     pub(super) fn note_size(&mut self, bytes: u64) {
         self.current.size = bytes;
     }
 
-    /// As above, of a varray that is not compressed now: as the second section of a pair it may be so already.
+    /// The same for a varray that is not being compressed; as the second section of a pair it may be
+    /// compressed already.
     pub(super) fn note_plain_size(&mut self, bytes: u64) {
         if !self.current.is_compressed {
             self.note_size(bytes);
         }
     }
 
-    /// Notes a section that is written now: it may be a half of a compressed pair.
+    /// Records the section that is being written, which may be half of a compressed pair.
     #[inline(never)]
     pub(super) fn note_section(
         &mut self,
@@ -218,18 +221,20 @@ impl Sealer {
         Ok(())
     }
 
-    /// Notes the entries that are data of the section that is written now, if that is the first of a compressed pair.
+    /// Records the entries in the data of the section that is being written, if that is the first of a
+    /// compressed pair.
     #[inline]
     pub(super) fn note_first_half(&mut self, data: &[u8]) -> Result<()> {
         self.half.as_mut().map_or(Ok(()), |half| half.add(data))
     }
 
-    /// The section that is written now is a compressed pair.
+    /// Records that the section being written is a compressed pair.
     pub(super) fn note_compressed(&mut self) {
         self.current.is_compressed = true;
     }
 
-    /// The section is complete that is written now. Tells whether it is the first of a compressed pair: both together are a section.
+    /// Ends the section that is being written. Returns whether it is the first of a compressed pair, of which
+    /// both together form one section.
     #[inline(always)]
     pub(super) fn end_half(&mut self) -> bool {
         let half = self.half.as_mut();
@@ -239,7 +244,7 @@ impl Sealer {
         })
     }
 
-    /// Notes the place of the section that is complete; on rank 0 its row.
+    /// Records the place of the section that is complete, and its row on rank 0.
     #[inline(never)]
     pub(super) fn end_section(&mut self, section: Range<u64>, is_zero: bool) -> Result<()> {
         let row = self.row(section);
@@ -253,30 +258,31 @@ impl Sealer {
     }
 
     /// # Errors
-    /// `Argument` if the first section of a compressed pair was written, and not the second.
+    /// `Argument` if the first section of a compressed pair was written, but not the second.
     pub(super) fn check_whole(&self) -> Result<()> {
         if self.half.is_some() { Err(no_second()) } else { Ok(()) }
     }
 
-    /// The next seal is the last one that is written.
+    /// Records that the next seal is the last one to be written.
     pub(super) fn note_last(&mut self) {
         self.names.note_last();
     }
 
-    /// The file has so many seals.
+    /// Sets the number of seals in the file.
     pub(super) fn note_count(&mut self, seals: u64) {
         self.names.note_count(seals);
     }
 
-    /// Where the last seal ends, 0 if there is none; on rank 0, the rows of the sections after it.
+    /// The end of the last seal, 0 if there is none; on rank 0, also the rows of the sections after it.
     pub(super) fn noted(&self) -> (u64, &[Row]) {
         let sealed = if self.previous > 0 { self.previous + SEAL_BYTES as u64 } else { 0 };
         (sealed, &self.rows)
     }
 
-    /// Writes a view of HDF5, anchors, index and seal after the sections, which end at `start`, and to whose checksums this rank adds `sums`. Rank 0 has the section of the view, all ranks the number of its
-    /// bytes, which may be 0 if there are sections since the last seal. With `sync` the seal is written when they are in stable storage.
-    /// Returns where the file ends, and on rank 0 the checksum of the seal. Collective.
+    /// Writes an HDF5 view, anchors, index and seal after the sections, which end at `start`. This rank adds
+    /// `sums` to their checksums. Rank 0 has the section of the view; all ranks have its size, which may be 0
+    /// if there are sections since the last seal. With `sync`, the seal is written after they are on stable
+    /// storage. Returns the end of the file, and on rank 0 the checksum of the seal. Collective.
     pub(super) fn seal(
         &mut self,
         team: &mut Team,
@@ -315,7 +321,7 @@ impl Sealer {
             sums.push(crc);
             Ok(())
         });
-        // Rank 0 alone knows how long its table is.
+        // Only rank 0 knows the size of its table.
         let mut length = [if team.rank() == 0 { names.len() as u64 } else { FINE }];
         let agreed = team.agree_with(mine, &mut length)?;
         let reduced = agreed.comm().reduce_xor(&mut sums);
@@ -341,7 +347,7 @@ impl Sealer {
         });
         team.agree(mine)?;
         if sync {
-            // The seal must not be in stable storage before what it seals.
+            // The seal must not be on stable storage before what it seals.
             let synced = file.sync();
             team.agree(synced)?;
         }
@@ -372,7 +378,7 @@ impl Sealer {
         Ok(())
     }
 
-    /// The anchors that were pushed last are `count` of the section's, from number `first` on.
+    /// Ends a run of anchors: the last `count` ones, which are anchors of the section from number `first` on.
     fn end_run(&mut self, first: u64, count: u64) -> Result<()> {
         if let (Ok(count), true) = (usize::try_from(count), count > 0) {
             reserve(&mut self.anchors.runs, 1)?;
@@ -391,14 +397,15 @@ impl Half {
     }
 }
 
-/// The first section of a compressed pair was written, and something else follows.
+/// The error if the first section of a compressed pair was written, and something else follows.
 #[cold]
 fn no_second() -> Error {
     Error::argument("sections: the second one of a compressed pair must follow the first")
 }
 
-/// After an error of writing this seal, which all ranks know: takes what may be there of it away, for good. The file is cut before its
-/// tables then, and the zeros of the cut may come to the disk before the new length: no seal must follow them. Collective.
+/// After an error in writing this seal, which all ranks know: removes for good what may be there of it. The
+/// file is then truncated before its tables, and the zeros of the truncated part may reach the disk before
+/// the new length: no seal must follow them. Collective.
 fn unseal(team: &Team, file: &mut dyn ParallelFile, seal: &Seal) {
     if team.rank() == 0 {
         let _ = file.write_at(seal.offset(), &[&[0; SEAL_BYTES]]);
@@ -406,8 +413,8 @@ fn unseal(team: &Team, file: &mut dyn ParallelFile, seal: &Seal) {
     let _ = file.sync();
 }
 
-/// Writes this rank's anchors, and on rank 0 the header of their section. Returns what that adds to the CRC of all
-/// before the entry that has it.
+/// Writes this rank's anchors, and on rank 0 the header of their section. Returns this rank's contribution to
+/// the CRC of all bytes before the entry that holds it.
 fn write_anchors(
     team: &Team,
     file: &mut dyn ParallelFile,
@@ -440,7 +447,7 @@ fn write_anchors(
     Ok(sum)
 }
 
-/// Writes the index, and returns the CRC of all of it.
+/// Writes the index, and returns its CRC.
 fn write_index(
     file: &mut dyn ParallelFile,
     layout: SectionLayout,
@@ -452,7 +459,7 @@ fn write_index(
     let mut text = Vec::new();
     grow(&mut text, rows.len().min(ROWS_PER_CHUNK) * ROW_BYTES)?;
     let (mut at, mut sum) = (layout.start, 0);
-    // Without rows, header and padding alone.
+    // Without rows, only header and padding.
     let last = rows.len().div_ceil(ROWS_PER_CHUNK).max(1) - 1;
     for number in 0..=last {
         let chunk = rows.chunks(ROWS_PER_CHUNK).nth(number).unwrap_or_default();

@@ -10,36 +10,37 @@ use scda_format::layout::sum;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The lengths of at most this number of datasets are known at a time.
+/// The lengths of at most this many datasets are kept.
 const MOST_KNOWN: usize = 1000;
 
-/// The datasets to which rows were added, by their names.
+/// The datasets to which rows were added, by name.
 #[derive(Default)]
 pub(super) struct ExtendedDatasets(HashMap<String, LastOfName>);
 
 /// The last dataset of a name.
 struct LastOfName {
-    /// Where its data begin.
+    /// The offset of its data.
     data: u64,
-    /// The rows that it has by now.
+    /// The number of its rows so far.
     rows: u64,
-    /// The most that it may have, if its attributes tell.
+    /// The most rows that it may have, if its attributes limit them.
     most: Option<u64>,
-    /// What it is, on rank 0: as it was found.
+    /// Its description as it was found, on rank 0.
     dataset: Option<Dataset>,
-    /// True if its attributes have the bounds of its rounding, if it is rounded.
+    /// True if its attributes include the bounds of its rounding, or if it is not rounded.
     has_bounds: bool,
 }
 
 impl ExtendedDatasets {
-    /// Another dataset of this name is written, or this one has other attributes.
+    /// Called when another dataset of this name is written, or when this one gets other attributes.
     pub fn forget(&mut self, name: &str) {
         if !self.0.is_empty() {
             self.0.remove(name);
         }
     }
 
-    /// A section of this user string is written as it is: it may be another dataset of this name, or what is added to one.
+    /// Called when a section with this user string is written as it is, which may be another dataset of this
+    /// name, or an addition to one.
     #[inline]
     pub fn forget_section(&mut self, user: &[u8]) {
         if !self.0.is_empty() {
@@ -56,15 +57,15 @@ impl ExtendedDatasets {
         }
     }
 
-    /// What was to be written is not.
+    /// Called when something was not written after all.
     pub fn forget_all(&mut self) {
         self.0.clear();
     }
 }
 
 impl DatasetWriter<'_> {
-    /// The dataset as it is written: rows have the user string that names the dataset to which they are added, and its number of rows in
-    /// their attributes.
+    /// The dataset as it is written: added rows have a user string that refers to their dataset, and the
+    /// number of earlier rows in their attributes.
     pub(super) fn as_written<'d>(&mut self, dataset: &'d Dataset) -> Result<Cow<'d, Dataset>, Failure> {
         let Dataset { name, shape, .. } = dataset;
         if !dataset.extends {
@@ -84,7 +85,7 @@ impl DatasetWriter<'_> {
             None => self.find_to_extend(name, are_rounded)?,
         };
         let first = known.rows;
-        // Without a dimension there is no row: the error is that of the check.
+        // Without a dimension there are no rows; the check reports the error.
         let rows = sum(first, shape.first().copied().unwrap_or(0));
         let rows = rows
             .ok_or_else(|| Error::range(format!("dataset \"{name}\": the number of rows exceeds 63 bits")))?;
@@ -101,7 +102,7 @@ impl DatasetWriter<'_> {
         Ok(Cow::Owned(written))
     }
 
-    /// Finds the last dataset of this name, to which rows are to be added that are rounded or not.
+    /// Finds the last dataset of this name, to which rows are to be added, rounded or not.
     fn find_to_extend(&mut self, name: &str, are_rounded: bool) -> Result<LastOfName, Failure> {
         self.scheduler().place()?;
         self.sections.output().flush()?;

@@ -1,5 +1,5 @@
-//! Chunks that the thread compresses while the program computes: the call that writes their datasets copies
-//! them.
+//! Compresses chunks on the background thread while the program computes: the call that writes their datasets
+//! copies them.
 
 use super::chunk_exchange::{Chunk, Overlap, Plan, Round};
 use super::chunked::{ChunkBatches, ChunkWriter, ChunkedDataset, is_text, prepare};
@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A dataset whose chunks the thread has.
+/// A dataset whose chunks the thread compresses.
 pub(super) struct PendingChunks {
     dataset: Dataset,
     text: String,
@@ -27,7 +27,7 @@ pub(super) struct PendingChunks {
     alternative: Option<(LayoutChoice, ContiguousCopy)>,
 }
 
-/// What the thread has made of a dataset.
+/// The thread's results for a dataset.
 #[derive(Default)]
 struct Output {
     encoded: EncodedElements,
@@ -41,24 +41,24 @@ impl PendingChunks {
         ChunkedDataset { dataset, text, alternative }
     }
 
-    /// The chunks of this rank, and the bytes of each.
+    /// The chunks of this rank, and the size of each.
     pub fn chunks(&self) -> (Partition, u64) {
         self.chunks
     }
 
-    /// How many bytes the thread has made by now.
+    /// The number of bytes that the thread has produced so far.
     pub fn encoded_bytes(&self) -> u64 {
         lock(&self.output).encoded.bytes()
     }
 
-    /// What the thread has made, and how long that took.
+    /// Removes and returns the thread's results, and the time they took.
     pub fn take_encoded(&self) -> (EncodedElements, Duration) {
         let Output { encoded, time } = std::mem::take(&mut *lock(&self.output));
         (encoded, time)
     }
 }
 
-/// Chunks of datasets that follow one another, each with the number of its dataset.
+/// Chunks of consecutive datasets, each with the number of its dataset.
 #[derive(Default)]
 struct ChunkBatch {
     parts: Vec<(usize, BatchPart)>,
@@ -67,18 +67,18 @@ struct ChunkBatch {
 }
 
 enum BatchPart {
-    /// This number of the bytes that were copied.
+    /// This many of the copied bytes.
     CopiedDataset(usize),
     LentMemory(LentMemory),
-    /// A chunk that is not stored.
+    /// A chunk that is not stored, because it has only the fill value.
     Fill,
 }
 
-/// The datasets whose chunks are copied, and the encoders of the thread.
+/// The datasets whose chunks were copied, and the thread's encoders.
 type ThreadWork<'a> = (&'a [PendingChunks], &'a Arc<Mutex<Vec<ChunkEncoder>>>);
 
 impl ChunkWriter<'_> {
-    /// Copies the chunks of datasets, in memory that is reserved, and gives them to the thread.
+    /// Copies the chunks of datasets to reserved memory, and passes them to the thread.
     pub fn give_to_thread(
         &mut self,
         datasets: &[ChunkedDataset<'_>],
@@ -110,7 +110,7 @@ impl ChunkWriter<'_> {
         agreed.map(|()| pending)
     }
 
-    /// Gives the chunks of a window to the thread, up to an overlap.
+    /// Passes the chunks of a window to the thread, up to an overlap.
     fn copy_window(
         &mut self,
         plan: &Plan<'_>,
@@ -173,7 +173,7 @@ impl ChunkWriter<'_> {
         Ok(None)
     }
 
-    /// Gives batches to the thread, which compresses each on a thread of its own.
+    /// Passes batches to the thread, which compresses each on a thread of its own.
     fn give(
         &mut self,
         batches: Vec<ChunkBatch>,
@@ -204,7 +204,7 @@ impl ChunkWriter<'_> {
 }
 
 impl ChunkBatch {
-    /// Memory for a chunk of `bytes` bytes, of `left` that are to come.
+    /// Makes memory for a chunk of `bytes` bytes; `left` bytes are still to come.
     fn grow(&mut self, bytes: usize, left: u64) -> Result<()> {
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK_BYTES).max(bytes);
         if self.copied.is_empty() {
@@ -228,7 +228,8 @@ impl ChunkBatch {
         Ok(&mut self.copied[start..])
     }
 
-    /// Encodes its chunks: those of each dataset, with its number. The memory for them has `most` bytes, unless they are fewer or longer.
+    /// Encodes the chunks; returns those of each dataset with its number. The memory for them has `most`
+    /// bytes, unless less is needed or one chunk needs more.
     fn encode(self, encoder: &mut ChunkEncoder, most: u64) -> Result<Vec<(usize, EncodedElements)>> {
         let mut pieces = ChunkBatches::new(most);
         let mut rest = &*self.copied;

@@ -22,9 +22,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a chunk takes beside its bytes while it waits for the thread, and its encoded bytes for their place.
+/// The memory of a chunk besides its bytes, while it waits for the thread, and while its encoded bytes wait
+/// for their offset.
 pub(super) const BYTES_PER_CHUNK: u64 = 128;
-/// Less than this is not worth a thread.
+/// Fewer bytes than this are not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 18;
 
 /// A dataset in chunks, and its metadata.
@@ -56,13 +57,13 @@ impl<'a> ChunkWriter<'a> {
 }
 
 impl ChunkWriter<'_> {
-    /// Who has which parts of the chunks, on all ranks.
+    /// The plan of which ranks have which parts of the chunks, on all ranks.
     pub fn plan<'p>(&mut self, all: &[(&Dataset, &'p Selection<'p>)]) -> Result<Plan<'p>, Failure> {
         let plan = self.own_plan(all);
         Plan::agree_on(plan, self.sections.team_mut(), true)
     }
 
-    /// The same of one dataset, of which all ranks may know how many rows each has.
+    /// The same for one dataset, of which all ranks may know the rows of each.
     pub fn plan_of<'p>(
         &mut self,
         dataset: &Dataset,
@@ -76,8 +77,8 @@ impl ChunkWriter<'_> {
         }
     }
 
-    /// How the chunks of a dataset lie, if some of them tell that they may be smaller than the plain data. `counts` says how many rows each
-    /// rank has, if all have them in order.
+    /// The plan for the chunks of a dataset, if a sample shows that they may be smaller than the uncompressed
+    /// data. `counts` has the number of rows of each rank, if all ranks have consecutive rows.
     pub fn plan_if_it_pays<'p>(
         &mut self,
         Layouts { chunked, choice, .. }: &Layouts,
@@ -96,7 +97,7 @@ impl ChunkWriter<'_> {
         Ok(Some(plan))
     }
 
-    /// Which parts of the chunks this rank has.
+    /// The plan with the parts of this rank.
     fn own_plan<'p>(&self, all: &[(&Dataset, &'p Selection<'p>)]) -> Result<Plan<'p>> {
         let mut arrays = Vec::new();
         reserve(&mut arrays, all.len())?;
@@ -107,7 +108,8 @@ impl ChunkWriter<'_> {
         Plan::new(self.sections.team(), arrays, *most_threads, limits)
     }
 
-    /// Does something with the chunks of this rank, round by round, up to an overlap: the error is that of this rank.
+    /// Calls a function with the chunks of this rank, round by round, up to an overlap, which is an error of
+    /// this rank.
     pub fn for_each_batch(
         &mut self,
         datasets: &[&Dataset],
@@ -130,11 +132,11 @@ impl ChunkWriter<'_> {
                 Err(error) => self.sections.team_mut().defer(Err(error)),
             }
         }
-        // Only now, so that the error names the overlap in the first chunk, for any distribution of the parts.
+        // At the end, so that the error names the overlap in the first chunk, whichever ranks have the parts.
         Ok(overlap.map_or(Ok(()), |(number, index)| Err(overlapping(datasets[number], &index))))
     }
 
-    /// Encodes the chunks of this rank, and finds where their bytes lie.
+    /// Encodes the chunks of this rank, and determines where their bytes are among those of all.
     pub fn encode_datasets(
         &mut self,
         datasets: &[&Dataset],
@@ -151,7 +153,8 @@ impl ChunkWriter<'_> {
         Ok(encoded.into_iter().zip(bytes).map(|(encoded, bytes)| EncodedChunks { encoded, bytes }).collect())
     }
 
-    /// Writes metadata and encoded chunks of a dataset: those of this rank, and the bytes of each before it was encoded.
+    /// Writes the metadata and encoded chunks of a dataset. `chunks` has those of this rank, and the size of
+    /// each before encoding.
     pub fn write(
         &mut self,
         dataset: &Dataset,
@@ -180,8 +183,8 @@ impl ChunkWriter<'_> {
         self.sections.write_encoded(name, layout, chunks, *bytes, encoded)
     }
 
-    /// Encodes the chunks of a window, after those that are encoded; returns the first index that two parts have, with the
-    /// number of the dataset.
+    /// Encodes the chunks of a window, and appends them to those that are encoded. Returns the first index
+    /// that two parts have, with the number of the dataset.
     pub fn encode_batch(
         &mut self,
         plan: &Plan<'_>,
@@ -194,7 +197,7 @@ impl ChunkWriter<'_> {
         })
     }
 
-    /// Encodes chunks of a window in one way.
+    /// Encodes the chunks of a window that are encoded in the same way.
     fn encode_alike(
         &mut self,
         plan: &Plan<'_>,
@@ -232,12 +235,12 @@ impl ChunkWriter<'_> {
     }
 }
 
-/// Whether the chunks are elements of the compression convention.
+/// Whether chunks are elements of the compression convention.
 pub(super) fn is_text(dataset: &Dataset) -> bool {
     matches!(dataset.layout, Layout::Chunked { text: true, .. })
 }
 
-/// Makes encoders for `threads` threads.
+/// Makes encoders until there are `threads` of them.
 pub(super) fn prepare(encoders: &mut Vec<ChunkEncoder>, codec: ChunkCodec, threads: usize) -> Result<()> {
     if encoders.first().is_some_and(|encoder| encoder.codec() != codec) {
         encoders.clear();
@@ -251,7 +254,8 @@ pub(super) fn prepare(encoders: &mut Vec<ChunkEncoder>, codec: ChunkCodec, threa
 /// The encoded chunks of datasets, each with its number, up to an overlap.
 type NumberedChunks = (Vec<(usize, EncodedElements)>, Option<Overlap>);
 
-/// Encodes these chunks of a window, up to the first one that has an index twice: those of each dataset, with its number.
+/// Encodes these chunks of a window, up to the first one with an overlap; returns those of each dataset with
+/// its number.
 fn encode_chunks(
     encoder: &mut ChunkEncoder,
     plan: &Plan<'_>,
@@ -260,7 +264,7 @@ fn encode_chunks(
     params: &WriteOptions,
 ) -> Result<NumberedChunks> {
     let (mut pieces, mut buffer) = (ChunkBatches::new(params.tuning.limits.encoded_bytes), Vec::new());
-    // A chunk of the compression convention has all its bytes.
+    // A chunk of the compression convention is stored with its full size.
     let must_be_whole = encoder.codec().is_text();
     let end = chunks.end;
     for chunk in chunks.filter(|chunk| plan.wants(*chunk)) {
@@ -285,17 +289,17 @@ fn encode_chunks(
     Ok((pieces.end()?, None))
 }
 
-/// Encoded chunks of datasets that follow one another, those of each with its number.
+/// Encoded chunks of consecutive datasets, those of each with its number.
 #[derive(Default)]
 pub(super) struct ChunkBatches {
     all: Vec<(usize, EncodedElements)>,
-    /// The encoded bytes of the last ones.
+    /// The encoded bytes of the last datasets.
     out: Vec<u8>,
-    /// The place of each of these in `all`, and where its bytes begin.
+    /// For each of these, its index in `all`, and where its bytes begin.
     starts: Vec<(usize, usize)>,
-    /// The bytes of the chunks that are to come, before they are encoded.
+    /// The bytes of the chunks still to come, before encoding.
     left: u64,
-    /// The memory for encoded chunks, unless they are fewer or longer.
+    /// The memory for encoded chunks, unless less is needed or one chunk needs more.
     most: u64,
 }
 
@@ -304,7 +308,7 @@ impl ChunkBatches {
         Self { most, ..Self::default() }
     }
 
-    /// What is put next is of the dataset of this number, and the first of chunks with `left` bytes.
+    /// Begins the dataset with this number, whose chunks have `left` bytes.
     pub fn begin(&mut self, number: usize, left: u64) -> Result<()> {
         self.left = left;
         if self.all.last().is_none_or(|(last, _)| *last != number) {
@@ -316,7 +320,7 @@ impl ChunkBatches {
         Ok(())
     }
 
-    /// Encodes a chunk; none: it is not stored.
+    /// Encodes a chunk; `None`: it is not stored.
     pub fn put(&mut self, encoder: &mut ChunkEncoder, chunk: Option<&[u8]>) -> Result<()> {
         let mut size = 0;
         if let Some(chunk) = chunk {
@@ -338,7 +342,7 @@ impl ChunkBatches {
         Ok(self.all)
     }
 
-    /// Gives the datasets their bytes; those of the last one go on in other memory.
+    /// Gives the datasets their bytes, and continues the last one in new memory.
     fn end_memory(&mut self) -> Result<()> {
         let memory = Arc::new(std::mem::take(&mut self.out));
         let mut end = memory.len();
@@ -369,7 +373,8 @@ mod tests {
         let encoder = || ChunkEncoder::new(codec).unwrap();
         let (mut pieces, mut together) = (ChunkBatches::new(1 << 10), encoder());
         let mut expected: Vec<(usize, Vec<u64>, Vec<u8>)> = Vec::new();
-        // The dataset 4 has no bytes. The memory is longer than three of these chunks, and shorter than all of them.
+        // Dataset 4 has no bytes. The memory is longer than three of these chunks, and shorter than all of
+        // them.
         let numbers = [0, 0, 3, 4, 4, 5, 5, 5, 5, 5, 9];
         for (place, number) in numbers.into_iter().enumerate() {
             let data: Vec<u8> = (0..300).map(|i| ((i * (i + place) * 7919) >> 5) as u8).collect();

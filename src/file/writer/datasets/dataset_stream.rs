@@ -1,4 +1,4 @@
-//! Writes datasets whose items arrive in batches, so that they need not fit in memory. For a process that
+//! Writes datasets whose items are read in parts, so that they need not fit in memory. For a process that
 //! writes alone.
 
 use super::DatasetWriter;
@@ -27,11 +27,11 @@ fn reading(error: io::Error) -> Error {
     Error::io("reading the data to write", error)
 }
 
-/// What is done with the chunks of each part; whether to go on.
+/// Takes the chunks of each part; returns whether to continue.
 type Take<'a> = &'a mut dyn FnMut(&mut ChunkWriter<'_>, EncodedElements) -> Result<bool, Failure>;
 
 impl DatasetWriter<'_> {
-    /// Writes a dataset whose data come part by part.
+    /// Writes a dataset whose data are read in parts.
     pub(in crate::file::writer) fn dataset_from(
         &mut self,
         dataset: &Dataset,
@@ -81,14 +81,15 @@ impl DatasetWriter<'_> {
         plain.array_from(dataset.name.as_bytes(), rows, row_bytes, data, Encode::None)
     }
 
-    /// Writes a dataset in chunks if these are smaller: a sample of them is tried first, then all. They are kept if they are few.
+    /// Writes a dataset in chunks if these are smaller: a sample of them is tried first, then all. They are
+    /// kept if they are few.
     fn smaller_from(
         &mut self,
         dataset: &Dataset,
         text: String,
         data: &mut dyn DataStream,
     ) -> Result<(), Failure> {
-        // Now, before anything is read.
+        // Tested now, before anything is read.
         read_again(data)?;
         let layouts = Layouts::new(dataset, text, self.sections.params().level)?;
         let (StoredDataset { dataset: chunked, text }, choice) = (&layouts.chunked, layouts.choice);
@@ -112,7 +113,7 @@ impl DatasetWriter<'_> {
                     parts.push(encoded);
                 }
                 kept = kept.take().filter(|(_, memory)| *memory <= most);
-                // It only grows.
+                // The size can only grow from here.
                 is_smaller = choice.chunks_are_smaller(bytes);
                 Ok(is_smaller)
             })?;
@@ -130,7 +131,7 @@ impl DatasetWriter<'_> {
 }
 
 impl ChunkWriter<'_> {
-    /// Writes metadata, and encoded chunks as they come.
+    /// Writes metadata, and encoded chunks as they become available.
     fn write_from(
         &mut self,
         dataset: &Dataset,
@@ -161,7 +162,7 @@ impl ChunkWriter<'_> {
         Ok(tail.finish(self.sections, &name, count)?)
     }
 
-    /// Encodes the chunks of a dataset part by part: one chunk in `step`.
+    /// Encodes one chunk in `step` of a dataset, part by part.
     fn encode_parts(
         &mut self,
         dataset: &Dataset,
@@ -176,7 +177,7 @@ impl ChunkWriter<'_> {
         let (has_boxes, part_bytes) = (data.boxes().is_some(), limits.streamed_bytes);
         let most = match (has_boxes, step) {
             (true, 1) => part_bytes / grid.chunk_bytes(),
-            // Nothing but what is wanted is read.
+            // Only the wanted chunks are read.
             (true, _) => 1,
             (false, _) => grid.layer_chunks().max(part_bytes / grid.chunk_bytes()),
         };
@@ -194,7 +195,7 @@ impl ChunkWriter<'_> {
                 true => (&[][..], 0),
                 false => (std::slice::from_ref(&region), to_usize(bytes)),
             };
-            // A chunk of fill values needs no memory, and one that is damaged only up to the damage.
+            // A chunk of fill values needs no memory, and a damaged one only up to the damage.
             renew(&mut all, bytes)?;
             if !is_fill {
                 read_part(dataset, data, &region, &mut all[..bytes])?;
@@ -217,7 +218,7 @@ impl ChunkWriter<'_> {
     }
 }
 
-/// Reads a box of a dataset, or what comes next in C order.
+/// Reads a box of a dataset, or the next items in C order.
 fn read_part(dataset: &Dataset, from: &mut dyn DataStream, region: &IndexBox, data: &mut [u8]) -> Result<()> {
     let Some(boxes) = from.boxes() else { return read(from, data) };
     boxes.read_box(region, data).map_err(reading)?;

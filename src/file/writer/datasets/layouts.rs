@@ -1,4 +1,4 @@
-//! `Layout::Auto`: decides whether the chunks of a dataset take less space than its plain data.
+//! `Layout::Auto`: decides whether the chunks of a dataset are smaller than its uncompressed data.
 
 use scda_base::error::Result;
 use scda_format::COUNT_BYTES;
@@ -6,7 +6,7 @@ use scda_format::dataset::codecs::Codecs;
 use scda_format::dataset::{ChunkGrid, Dataset, Layout, metadata};
 use scda_format::layout::SectionLayout;
 
-/// The most chunks that are tried before all of them are compressed.
+/// The most chunks that are tried before all are compressed.
 const MOST_SAMPLED: u64 = 32;
 
 /// The two ways to store a dataset.
@@ -22,12 +22,12 @@ pub(super) struct StoredDataset {
     pub text: String,
 }
 
-/// What decides between the two.
+/// The sizes that decide between the two layouts.
 #[derive(Clone, Copy)]
 pub(super) struct LayoutChoice {
     chunks: u64,
     chunk_bytes: u64,
-    /// The bytes of the metadata of either.
+    /// The size of the metadata of each layout.
     chunked_text: u64,
     plain_text: u64,
     rows: u64,
@@ -35,7 +35,7 @@ pub(super) struct LayoutChoice {
 }
 
 impl Layouts {
-    /// Those of a dataset whose layout is chosen; `text` are its metadata in chunks.
+    /// For a dataset whose layout is to be chosen; `text` is its metadata in chunks.
     pub fn new(dataset: &Dataset, text: String, level: u32) -> Result<Self> {
         let grid: ChunkGrid = dataset.grid()?;
         let mut chunked = dataset.clone();
@@ -70,8 +70,9 @@ impl LayoutChoice {
         bytes + sampled * (COUNT_BYTES as u64) < sampled * self.chunk_bytes
     }
 
-    /// Whether all chunks, of `bytes` encoded bytes, are smaller with their metadata than the plain data with theirs. Both as if at the
-    /// beginning of the file, and not aligned: where they begin does not matter.
+    /// Whether all chunks, of `bytes` encoded bytes, are smaller with their metadata than the uncompressed
+    /// data with theirs. Both sizes are those at the beginning of a file without alignment, because the
+    /// offset must not matter.
     pub fn chunks_are_smaller(&self, bytes: u64) -> bool {
         let start = |text: u64| SectionLayout::block(0, text).map(|block| block.end);
         let chunked =

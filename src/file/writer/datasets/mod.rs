@@ -1,9 +1,9 @@
 //! Writes datasets: a block of metadata, and the section of their data.
 //!
 //! The data of a contiguous dataset are an array section. If each rank passes whole rows in the order of the
-//! ranks, as codes with adaptive meshes do, they are written straight from its memory. Otherwise, and for
-//! chunks, the ranks send the parts of the array to those who write them, so the file does not depend on who
-//! passes what.
+//! ranks, as codes with adaptive meshes do, they are written directly from its memory. Otherwise, and for
+//! chunks, the ranks send the parts of the array to those that write them, so the file does not depend on
+//! which rank passes what.
 
 mod added_rows;
 mod background_chunks;
@@ -45,7 +45,7 @@ use std::borrow::Cow;
 /// The most contiguous datasets that are written together: an agreement has a number for each.
 const MOST_IN_TURNS: usize = MOST_WORDS;
 
-/// Longer metadata are not remembered.
+/// Longer metadata are not kept.
 const MOST_KNOWN_BYTES: usize = 1 << 14;
 
 /// The boxes of this rank, and their items.
@@ -66,12 +66,12 @@ impl<'a> DatasetBoxes<'a> {
     }
 }
 
-/// What the ranks know of the datasets that were written last.
+/// What the ranks keep about the last datasets.
 #[derive(Default)]
 pub(super) struct DatasetCache {
-    /// The last one, and its metadata.
+    /// The last dataset, and its metadata.
     metadata: Option<(Dataset, String)>,
-    /// The lengths of datasets to which rows were added: the same on all ranks.
+    /// The numbers of rows of datasets to which rows were added, the same on all ranks.
     extended: ExtendedDatasets,
 }
 
@@ -96,7 +96,7 @@ impl<'a> DatasetWriter<'a> {
     }
 }
 
-/// Whether two datasets are the same. Bounds of errors, which most have not, are floating-point numbers.
+/// Whether two datasets are the same. Most have no error bounds, which are floating-point numbers.
 fn are_same(one: &Dataset, other: &Dataset) -> bool {
     let [bounds, others] =
         [one, other].map(|one| [one.max_relative_error, one.max_absolute_error].map(f64::to_bits));
@@ -119,7 +119,7 @@ impl DatasetWriter<'_> {
         self.write_boxes(&dataset, text, boxes, None)
     }
 
-    /// Where nobody else knows of the call, boxes that meet are an error before anything is written.
+    /// If the rank is alone, returns an error for overlapping boxes before anything is written.
     fn check_separate(&self, dataset: &Dataset, boxes: &Result<Boxes<'_>>) -> Result<()> {
         match boxes {
             Ok((regions, _)) if self.sections.team().is_alone() => check_separate(dataset, regions),
@@ -127,8 +127,8 @@ impl DatasetWriter<'_> {
         }
     }
 
-    /// Writes datasets one after the other, each as a call of its own. The chunks of several are compressed together, and the rows of
-    /// several contiguous ones written together.
+    /// Writes datasets one after the other, each like a call of its own. The chunks of several are compressed
+    /// together, and the rows of several contiguous ones are written together.
     pub(super) fn datasets(&mut self, all: &[DatasetBoxes<'_>]) -> Result<(), Failure> {
         self.sections.team_mut().note(Topic::Dataset, all.len() as u64);
         all.iter().try_for_each(|one| self.check_separate(one.dataset, &one.boxes()))?;
@@ -146,13 +146,13 @@ impl DatasetWriter<'_> {
         Ok(())
     }
 
-    /// How many of these datasets, at least one, are written together.
+    /// How many of these datasets are written together, at least one.
     fn together(&self, all: &[DatasetBoxes<'_>]) -> usize {
-        // Rows of a dataset that is written in this call are no part of the same exchange.
+        // Datasets and rows that are added to them are not in the same exchange.
         let is_alike = |one: &&DatasetBoxes<'_>| one.dataset.extends == all[0].dataset.extends;
         let contiguous = all.iter().take_while(is_alike).take(MOST_IN_TURNS);
         let contiguous = contiguous.take_while(|one| one.dataset.layout == Layout::Contiguous).count();
-        // More would only take more memory, and a thread that is alone gains nothing.
+        // More would only take more memory, and a single thread gains nothing.
         if contiguous > 0 || self.sections.team().is_alone() && self.sections.params().tuning.threads == 1 {
             return contiguous.max(1);
         }
@@ -166,7 +166,7 @@ impl DatasetWriter<'_> {
         count.count().max(1)
     }
 
-    /// Writes several datasets, all of which are chunked, or all contiguous.
+    /// Writes several datasets, all of which are in chunks, or all contiguous.
     fn several_datasets(&mut self, all: &[DatasetBoxes<'_>]) -> Result<(), Failure> {
         let mut described = Vec::new();
         for one in all {
@@ -193,7 +193,7 @@ impl DatasetWriter<'_> {
         self.scheduler().submit(Write::Chunked(&each.collect::<Vec<_>>(), &plan))
     }
 
-    /// Writes a dataset of which the ranks have these counts of indices of the first dimension.
+    /// Writes a dataset whose first dimension is distributed over the ranks with these counts.
     pub(super) fn field(
         &mut self,
         dataset: &Dataset,
@@ -216,12 +216,13 @@ impl DatasetWriter<'_> {
         (region.start[0], region.count[0]) = (rows.offset, rows.count);
         let regions = [region];
         let boxes = data.map(|data| (&regions[..], data));
-        // Who knows the counts of all ranks knows what each of them passes.
+        // With the counts of all ranks, it is known what each of them passes.
         let counts = (!is_known(counts)).then_some(counts);
         self.write_boxes(&dataset, text, boxes, Some((rows, counts)))
     }
 
-    /// Writes a dataset of which this rank has `count` indices of the first dimension, which has the sum of all ranks.
+    /// Writes a dataset of which this rank has `count` indices of the first dimension, whose size is the sum
+    /// over all ranks.
     pub(super) fn own_field(
         &mut self,
         dataset: &Dataset,
@@ -250,7 +251,8 @@ impl DatasetWriter<'_> {
         self.scheduler().submit(Write::Group(&user, &text))
     }
 
-    /// Notes and checks what must be the same on all ranks; returns the dataset as it is written, and its metadata.
+    /// Records and checks what must be the same on all ranks; returns the dataset as it is written, and its
+    /// metadata.
     fn begin_dataset<'d>(&mut self, dataset: &'d Dataset) -> Result<(Cow<'d, Dataset>, String), Failure> {
         self.sections.team_mut().note_call(Function::WriteDataset);
         dataset.require_fixed()?;
@@ -262,7 +264,7 @@ impl DatasetWriter<'_> {
         Ok((dataset, text))
     }
 
-    /// The metadata of a dataset; those of the last one if this differs only in its name.
+    /// The metadata of a dataset; reuses those of the last one if only the name differs.
     fn metadata(&mut self, dataset: &Dataset) -> Result<String> {
         if let Some((known, text)) = &mut self.cache.metadata {
             known.name.clone_from(&dataset.name);
@@ -276,7 +278,8 @@ impl DatasetWriter<'_> {
         Ok(text)
     }
 
-    /// Writes metadata and data. `rows` are those of this rank, and how many each has if that is known, if all ranks have rows in their order.
+    /// Writes metadata and data. If all ranks have consecutive rows, `rows` are those of this rank, and the
+    /// number of each rank's rows if it is known.
     fn write_boxes(
         &mut self,
         dataset: &Dataset,
@@ -326,17 +329,18 @@ impl DatasetWriter<'_> {
 }
 
 impl DatasetCache {
-    /// The dataset of this name has changed: before rows are added to it, it is read again.
+    /// Called when the dataset of this name has changed: adding rows reads it again.
     pub(super) fn forget(&mut self, name: &str) {
         self.extended.forget(name);
     }
 
-    /// What was written last failed, and the file goes on without it.
+    /// Called when the last write failed, and the file continues without it.
     pub(super) fn forget_failed(&mut self) {
         self.extended.forget_all();
     }
 
-    /// The user writes a section of this user string as it is: it may be another dataset of this name, or what is added to one.
+    /// Called when the user writes a section with this user string, which may be another dataset of this
+    /// name, or an addition to one.
     #[inline]
     pub(super) fn note_section(&mut self, user: &[u8]) {
         self.extended.forget_section(user);

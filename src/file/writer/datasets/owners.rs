@@ -6,9 +6,9 @@ use scda_base::numbers::to_usize;
 use scda_ranks::uniform_partition;
 use std::ops::Range;
 
-/// The most parts of all chunks whose bytes are counted.
+/// The bytes of chunks are counted in at most this many bins.
 const MOST_BINS: u64 = 1024;
-/// A chunk of which nothing is passed takes this part of the time of another.
+/// A chunk of which nothing is passed takes this fraction of the time of another.
 const EMPTY_SHARE: u64 = 64;
 
 /// The first chunk of each rank, and the number of all chunks.
@@ -44,12 +44,12 @@ impl Owners {
         from..ranks.partition_point(|&start| start < chunks.end).max(from)
     }
 
-    /// The most chunks that a rank has.
+    /// The most chunks of any rank.
     pub fn most(&self) -> u64 {
         self.0.windows(2).map(|owner| owner[1] - owner[0]).max().unwrap_or(0)
     }
 
-    /// Gives the ranks chunks that take about the same time.
+    /// Distributes chunks so that each rank's take about the same time.
     pub fn balance(&mut self, bins: &Bins) {
         let total: u128 = bins.all().map(|(.., weight)| weight).sum();
         let ranks = self.0.len() - 1;
@@ -60,7 +60,7 @@ impl Owners {
                 below += weight;
             }
             if let Some(&(start, count, weight)) = bins.peek() {
-                // The nearest chunk, as if all of the bin took the same time.
+                // The nearest chunk, if all chunks of the bin take the same time.
                 let chunks = ((wanted - below) * u128::from(count) + weight / 2) / weight;
                 self.0[rank] = start + u64::try_from(chunks).unwrap_or(count).min(count);
             }
@@ -68,13 +68,13 @@ impl Owners {
     }
 }
 
-/// The bytes that are passed of chunks that follow one another.
+/// The bytes passed of consecutive chunks, in bins.
 pub(super) struct Bins {
     chunks: u64,
     chunk_bytes: u64,
-    /// The chunks of a bin.
+    /// The number of chunks in a bin.
     step: u64,
-    /// The bytes of each bin, and a 1: the ranks add up no numbers that are all 0.
+    /// The bytes in each bin, followed by a 1, so that the sums over ranks are not all 0.
     sums: Vec<u64>,
 }
 
@@ -89,12 +89,12 @@ impl Bins {
         Ok(Self { chunks, chunk_bytes, step, sums })
     }
 
-    /// Counts bytes of a chunk.
+    /// Adds bytes of a chunk.
     pub fn add(&mut self, chunk: u64, bytes: u64) {
         self.sums[to_usize(chunk / self.step)] += bytes;
     }
 
-    /// The bytes, which become those of all ranks.
+    /// The bytes, to be summed over all ranks.
     pub fn sums(&mut self) -> &mut [u64] {
         &mut self.sums
     }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The number of chunks of each rank, where of some chunks 1000 bytes are passed.
+    /// The number of chunks of each rank if 1000 bytes are passed of some chunks.
     fn counts(chunks: u64, ranks: usize, passed: impl IntoIterator<Item = u64>) -> Vec<u64> {
         let mut owners = Owners::uniform(chunks, ranks).unwrap();
         let mut bins = Bins::new(chunks, 1000).unwrap();

@@ -1,4 +1,4 @@
-//! Finds out which rows of contiguous datasets each rank holds. One agreement tells whether they are
+//! Determines which rows of contiguous datasets each rank has. A single agreement shows whether they are
 //! distributed like those of an earlier dataset, or are all on rank 0.
 
 use super::MOST_IN_TURNS;
@@ -23,12 +23,12 @@ impl RowPartitionCache {
         self.0.iter().find(|known| known.total == rows).copied()
     }
 
-    /// Makes room for all that an agreement may find.
+    /// Reserves memory for everything that an agreement may find.
     fn make_room(&mut self) -> Result<()> {
         reserve(&mut self.0, MOST_IN_TURNS)
     }
 
-    /// Caches a partition, for which there is room: between two exchanges nothing may fail on one rank alone.
+    /// Caches a partition in reserved memory: nothing may fail on one rank alone between two exchanges.
     fn keep(&mut self, found: Partition) {
         self.0.retain(|known| known.total != found.total);
         if self.0.len() == MOST_KNOWN {
@@ -37,11 +37,11 @@ impl RowPartitionCache {
         self.0.push(found);
     }
 
-    /// The rows of each dataset that this rank has, if each rank passes whole rows, and in the order of the ranks they are the array. At
-    /// most [`MOST_IN_TURNS`] datasets.
+    /// The rows of each dataset that this rank has, if each rank passes whole rows, and these form the array
+    /// in the order of the ranks. At most [`MOST_IN_TURNS`] datasets.
     ///
-    /// Each round agrees whether the supposed partitions hold on all ranks. For the first one that does not, the ranks exchange their
-    /// counts, and suppose in the next round what follows from them.
+    /// In each round, the ranks agree whether the assumed partitions are right on all ranks. For the first
+    /// wrong one, they exchange their counts, from which they derive the assumption of the next round.
     pub(super) fn find<'p>(
         &mut self,
         team: &mut Team,
@@ -86,13 +86,13 @@ impl RowPartitionCache {
     }
 }
 
-/// The rows of a dataset, on whose partition the ranks have to agree.
+/// The rows of a dataset, on whose partition the ranks must agree.
 struct PartitionQuery {
     rows: u64,
-    /// The rows that this rank passes, if it passes whole ones, one after the other.
+    /// The rows that this rank passes, if they are whole and consecutive.
     own: Option<Range<u64>>,
-    /// The part of this rank in the partition that all ranks suppose. When the question is closed: in the partition that they have;
-    /// `None` if they have none.
+    /// The part of this rank in the partition that all ranks assume; at the end, in the actual one, or `None`
+    /// if there is none.
     guess: Option<Partition>,
     is_open: bool,
 }
@@ -102,7 +102,7 @@ impl PartitionQuery {
         self.own.as_ref().map_or(FINE, |own| own.end - own.start)
     }
 
-    /// Whether this rank passes the rows of its part.
+    /// Whether this rank passes the rows that are assumed.
     fn is_as_guessed(&self) -> bool {
         self.own.as_ref().zip(self.guess).is_some_and(|(own, guess)| {
             own.end - own.start == guess.count && (own.is_empty() || own.start == guess.offset)
@@ -110,7 +110,7 @@ impl PartitionQuery {
     }
 }
 
-/// All rows on rank 0.
+/// The partition with all rows on rank 0.
 fn at_root(rows: u64, rank: usize) -> Partition {
     let (offset, count) = if rank == 0 { (0, rows) } else { (rows, 0) };
     Partition { offset, count, total: rows }

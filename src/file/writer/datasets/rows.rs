@@ -1,4 +1,4 @@
-//! The rows of an array that each rank holds, if all ranks know them: then each knows what it gets from the
+//! The rows of an array that each rank has, if all ranks know them, so that each knows what it gets from the
 //! others.
 
 use super::owners::Owners;
@@ -9,16 +9,16 @@ use std::ops::Range;
 
 /// Indices of the first dimension, in the order of the ranks.
 pub(super) struct Rows {
-    /// The first row of each rank, and the number of all rows.
+    /// The first row of each rank, followed by the number of all rows.
     starts: Vec<u64>,
     shape: Vec<u64>,
-    /// The rows of a chunk, and how many chunks have the same rows.
+    /// The rows in a chunk, and the number of chunks with the same rows.
     chunk_rows: u64,
     beside: u64,
 }
 
 impl Rows {
-    /// The rows of an array, of which the ranks have these counts.
+    /// The rows of an array of which the ranks have these counts.
     ///
     /// # Errors
     /// `Memory`.
@@ -60,12 +60,12 @@ impl Rows {
         let first = chunks.start / self.beside * self.chunk_rows;
         let end = chunks.end.div_ceil(self.beside) * self.chunk_rows;
         let ranks = self.starts.len() - 1;
-        // Of ranks that begin at one row, the last one has it.
+        // If several ranks begin at the same row, the last one has it.
         let from = self.starts[..ranks].partition_point(|&start| start <= first).saturating_sub(1);
         from..self.starts[..ranks].partition_point(|&start| start < end).max(from)
     }
 
-    /// The ranks that own chunks of which this one has items: those, and perhaps some that own none.
+    /// The ranks that own chunks of which this one has items, and perhaps some that own none.
     pub fn ranks_that_own(&self, owners: &Owners, rank: usize) -> Range<usize> {
         owners.with(&self.chunks_of(rank))
     }

@@ -1,12 +1,11 @@
-//! Decides when a write whose arguments are checked is executed: now, or after chunks whose offsets are not
-//! known yet.
+//! Decides when a checked write is executed: now, or after chunks whose offsets are not known yet.
 //!
 //! The end of a compressed dataset is known once all ranks have exchanged the sizes of its chunks, which only
-//! a call can do. With a thread, the call that writes such a dataset copies the chunks and hands them to the
-//! thread. Until they are compressed, the offsets of later writes are unknown, too, so these are kept with a
-//! copy of their data. [`Scheduler::place`] exchanges the sizes of everything pending, and executes it in the
-//! order of the calls, when a call must know where the file ends, or when there is no memory for another
-//! copy.
+//! a call can do. With a thread, the call that writes such a dataset copies the chunks and passes them to the
+//! thread. Until they are compressed, the offsets of later writes are unknown as well, so these are kept with
+//! a copy of their data. When a call must know where the file ends, or when there is no memory for another
+//! copy, [`Scheduler::place`] exchanges the sizes of all pending chunks, and executes all pending writes in
+//! the order of the calls.
 
 use super::background_chunks::PendingChunks;
 use super::chunk_exchange::Plan;
@@ -25,22 +24,22 @@ use scda_ranks::Partition;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// What a pending write takes beside its data and texts.
+/// The memory of a pending write besides its data and texts.
 const WRITE_BYTES: u64 = 1024;
 
-/// What is to be written: with the data of this rank, in the memory of the user.
+/// Something to be written, with this rank's data in the memory of the user.
 #[derive(Clone, Copy)]
 pub(super) enum Write<'a> {
     Section(Section<'a>),
     /// The user string of a group, and its attributes.
     Group(&'a str, &'a str),
-    /// Contiguous datasets: several have rows that are looked for together.
+    /// Contiguous datasets; those of several are written together if they consist of rows.
     Contiguous(&'a [ContiguousDataset<'a>]),
     /// Datasets in chunks, which are compressed together.
     Chunked(&'a [ChunkedDataset<'a>], &'a Plan<'a>),
 }
 
-/// A [`Write`] that has no place in the file yet, with its data in memory of its own.
+/// A [`Write`] whose offset is not known yet, with a copy of its data.
 enum PendingWrite {
     Section(SectionCopy),
     Group(String, String),
@@ -48,25 +47,25 @@ enum PendingWrite {
     Chunked(Box<PendingChunks>),
 }
 
-/// What has no place in the file yet, in the order of the calls. The same on all ranks.
+/// The pending writes in the order of the calls. The same on all ranks.
 #[derive(Default)]
 pub(in crate::file::writer) struct PendingWrites {
     writes: Vec<PendingWrite>,
-    /// The memory that is reserved for them: the same number on all ranks.
+    /// The memory that is reserved for them, the same on all ranks.
     reserved: u64,
-    /// Of the thread.
+    /// The encoders of the thread.
     encoders: Arc<Mutex<Vec<ChunkEncoder>>>,
 }
 
 impl PendingWrites {
-    /// Whether all that was written has its place.
+    /// Whether no write is pending.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 }
 
-/// Executes writes, or keeps them until they have a place.
+/// Executes writes, or keeps them until their offset is known.
 pub(in crate::file::writer) struct Scheduler<'a> {
     sections: &'a mut Sections,
     compression: &'a mut Compression,
@@ -91,12 +90,12 @@ impl Scheduler<'_> {
         ChunkWriter::new(self.sections, self.compression)
     }
 
-    /// As [`Self::submit`], of a section.
+    /// Like [`Self::submit`], for a section.
     pub fn submit_section(&mut self, section: Section<'_>) -> Result<(), Failure> {
         self.submit(Write::Section(section))
     }
 
-    /// Executes a write now, or keeps it until it has a place.
+    /// Executes a write now, or keeps it until its offset is known.
     #[inline(never)]
     pub(super) fn submit(&mut self, write: Write<'_>) -> Result<(), Failure> {
         match self.memory_to_keep(write)? {
@@ -105,8 +104,8 @@ impl Scheduler<'_> {
         }
     }
 
-    /// The memory for a copy of this write, if it must wait for its place and there is so much; `None`: nothing is pending any more, and the write
-    /// is executed now. All ranks have the same number.
+    /// The memory for a copy of this write, if it must be kept and there is enough; `None`: no write is
+    /// pending any more, and this one is executed now. The same on all ranks.
     fn memory_to_keep(&mut self, write: Write<'_>) -> Result<Option<u64>, Failure> {
         let (is_background, most) = (
             self.sections.output().file_mut().is_background(),
@@ -120,7 +119,7 @@ impl Scheduler<'_> {
         };
         if self.pending.reserved.saturating_add(bytes) > most {
             self.place()?;
-            // Only chunks wait for the thread, whatever is before them.
+            // Only chunks wait for the thread even if nothing else is pending.
             if !matches!(write, Write::Chunked(..)) {
                 return Ok(None);
             }
@@ -128,7 +127,7 @@ impl Scheduler<'_> {
         Ok((bytes <= most).then_some(bytes))
     }
 
-    /// What a pending write takes that has these bytes on this rank: the most of any rank.
+    /// The memory of a pending write that takes `bytes` on this rank: the maximum over all ranks.
     fn most_bytes(&mut self, bytes: Result<u64>) -> Result<u64, Failure> {
         let bytes = self.sections.team_mut().tolerate(bytes, 0)?;
         let mut least = [FINE - bytes.min(FINE)];
@@ -136,7 +135,8 @@ impl Scheduler<'_> {
         Ok((FINE - least[0]).saturating_add(WRITE_BYTES))
     }
 
-    /// What chunks take until the thread has compressed them; with the plain data that may be written instead.
+    /// The memory of chunks until the thread has compressed them, and of the uncompressed data that may be
+    /// written instead.
     fn bytes_of_chunks(&mut self, datasets: &[ChunkedDataset<'_>], plan: &Plan<'_>) -> Result<u64, Failure> {
         let mut bytes = plan.most_bytes(BYTES_PER_CHUNK);
         for ChunkedDataset { text, alternative, .. } in datasets {
@@ -149,9 +149,9 @@ impl Scheduler<'_> {
         Ok(bytes)
     }
 
-    /// Keeps a write, in so much memory.
+    /// Keeps a write in this much memory.
     fn keep(&mut self, write: Write<'_>, bytes: u64) -> Result<(), Failure> {
-        // All ranks have kept the same in the end: what can fail on one of them does so before they agree.
+        // All ranks must keep the same writes: steps that can fail on one of them come before an agreement.
         let count = if let Write::Chunked(datasets, _) = write { datasets.len() } else { 1 };
         let room = self
             .sections
@@ -182,7 +182,7 @@ impl Scheduler<'_> {
         Ok(())
     }
 
-    /// Gives what is pending its place: exchanges the sizes of all chunks, and executes all writes.
+    /// Exchanges the sizes of all chunks, and executes all pending writes.
     #[inline]
     pub fn place(&mut self) -> Result<(), Failure> {
         if self.pending.is_empty() { Ok(()) } else { self.place_all() }
@@ -225,8 +225,9 @@ impl Scheduler<'_> {
         Ok(())
     }
 
-    /// After an error that all ranks know: what is pending was reported as written, and gets its place all the same, unless
-    /// the error is one of storage or communication. Returns the error that this has, if it has one.
+    /// Called after an error that all ranks know. Pending writes were reported as written, so they are
+    /// executed nevertheless, unless the error is one of storage or communication. Returns the error of that,
+    /// if any.
     pub fn place_after_error(&mut self, error: &Error) -> Option<Error> {
         if self.pending.is_empty() || error.kind().is_of_system() {
             return None;
@@ -258,7 +259,8 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Writes a dataset in chunks, or its plain data if these are smaller. `chunks` are those of this rank, and the bytes of each.
+    /// Writes a dataset in chunks, or its uncompressed data if these are smaller. `chunks` are those of this
+    /// rank, and the size of each.
     fn write_chunks(
         &mut self,
         one: ChunkedDataset<'_>,
@@ -276,7 +278,7 @@ impl Scheduler<'_> {
 }
 
 impl Write<'_> {
-    /// The bytes that its copy takes on this rank.
+    /// The memory of a copy on this rank.
     fn copied_bytes(&self) -> Result<u64> {
         match self {
             Self::Section(section) => section.copied_bytes(),
@@ -289,7 +291,7 @@ impl Write<'_> {
         }
     }
 
-    /// The same, unless it is in chunks, with a copy of its data.
+    /// The same with a copy of its data, unless it is in chunks.
     fn copied(self) -> Result<Vec<PendingWrite>> {
         let copy = match self {
             Self::Section(section) => PendingWrite::Section(section.copied()?),

@@ -1,4 +1,4 @@
-//! The boxes that a rank holds of a dataset, and their items as they are in the file.
+//! The boxes of a dataset that a rank has, and their items as stored in the file.
 
 use super::Boxes;
 use crate::file::limits::Limits;
@@ -14,21 +14,21 @@ use scda_format::layout::{product, sum};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The most boxes that are compared with one another before anything is written.
+/// The most boxes that are compared with each other before anything is written.
 const MOST_COMPARED: usize = 256;
 
-/// The items of a selection: compared with its boxes, in little-endian order, and bools are 0 or 1.
+/// The items of a selection. They match its boxes, are in little-endian order, and bools are 0 or 1.
 enum Buffer<'a> {
     /// One box after the other, each in C order.
     Packed(Cow<'a, [u8]>),
-    /// Each box as it lies in memory.
+    /// Each box in its own layout in memory.
     Boxes(Vec<Items<'a>>),
 }
 
 /// The boxes of this rank, and their items.
 pub(in crate::file::writer) struct Selection<'a> {
     regions: Cow<'a, [IndexBox]>,
-    /// Where the bytes of each begin if they follow one another, and where those of the last one end.
+    /// Where each box would begin if they were consecutive, and where the last one would end.
     starts: Vec<u64>,
     buffer: Buffer<'a>,
 }
@@ -36,9 +36,9 @@ pub(in crate::file::writer) struct Selection<'a> {
 /// Where items are.
 #[derive(Clone, Copy)]
 pub(super) enum Origin<'a> {
-    /// One after the other, and then others.
+    /// Consecutive, perhaps followed by others.
     Bytes(&'a [u8]),
-    /// Those of a box, as they lie in memory.
+    /// In a box with its own layout in memory.
     Items(&'a Items<'a>),
 }
 
@@ -47,16 +47,16 @@ impl<'a> Selection<'a> {
         Self { regions: Cow::Borrowed(&[]), starts: Vec::new(), buffer: Buffer::Packed(Cow::Borrowed(&[])) };
 
     /// # Errors
-    /// `Argument` for boxes outside of the array, if the memory is for another number of boxes, for memory that does not fit them, and for
-    /// what the type of the dataset cannot have; `Range`; `Memory`.
+    /// `Argument` for boxes outside the array, for the wrong number of memories, for memory that does not fit
+    /// its box, and for values that the type of the dataset does not have; `Range`; `Memory`.
     pub fn new(dataset: &Dataset, (regions, data): Boxes<'a>, limits: &Limits) -> Result<Self> {
         Self::with_buffer(dataset, regions, Buffer::new(dataset, (regions, data), limits)?)
     }
 
-    /// Of items that are as in the file already.
+    /// From items that are already as in the file.
     ///
     /// # Errors
-    /// `Argument` for boxes outside of the array and data of another length; `Memory`.
+    /// `Argument` for boxes outside the array and data of another length; `Memory`.
     pub fn of_bytes(dataset: &Dataset, regions: &'a [IndexBox], items: &'a [u8]) -> Result<Self> {
         Self::with_buffer(dataset, regions, Buffer::Packed(Cow::Borrowed(items)))
     }
@@ -86,7 +86,7 @@ impl<'a> Selection<'a> {
         Ok(Self { regions: Cow::Borrowed(regions), starts, buffer })
     }
 
-    /// The same, with a copy of its items in memory of its own.
+    /// The same, with a copy of its items.
     ///
     /// # Errors
     /// `Memory`.
@@ -106,12 +106,12 @@ impl<'a> Selection<'a> {
         Ok(Selection { regions: Cow::Owned(regions), starts, buffer: Buffer::Packed(Cow::Owned(items)) })
     }
 
-    /// The bytes of all boxes.
+    /// The size of all boxes.
     pub fn bytes(&self) -> u64 {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// The data of all boxes, if they lie one after the other.
+    /// The data of all boxes, if they are contiguous in memory.
     pub fn packed(&self) -> Option<&[u8]> {
         match &self.buffer {
             Buffer::Packed(data) => Some(data),
@@ -119,7 +119,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Copies the data from a byte on, as many as there is room for: whole items.
+    /// Copies whole items from byte `start` on, as many as fit `out`.
     pub fn gather(&self, start: u64, out: &mut [u8]) {
         let boxes = match &self.buffer {
             Buffer::Packed(data) => {
@@ -133,7 +133,7 @@ impl<'a> Selection<'a> {
         for (items, range) in boxes.iter().zip(self.starts.windows(2)).skip(first) {
             let now = to_usize(range[1].saturating_sub(at)).min(rest.len());
             let (own, later) = rest.split_at_mut(now);
-            // That all of them fit was checked.
+            // It was checked that all of them fit the type.
             items.gather_bytes(at - range[0], own);
             at += now as u64;
             rest = later;
@@ -163,8 +163,8 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// The indices of the first dimension that the boxes have, if these are all that the array has there, one box
-    /// after the other.
+    /// The range of indices of the first dimension that the boxes cover, if they cover everything there, one
+    /// box after the other.
     pub fn rows(&self, shape: &[u64]) -> Option<Range<u64>> {
         let mut rows: Option<Range<u64>> = None;
         let (&all, inner) = shape.split_first().unwrap_or((&1, &[]));
@@ -195,7 +195,8 @@ impl Gather for Selection<'_> {
 
 impl<'a> Buffer<'a> {
     /// # Errors
-    /// `Argument` if the memory is for another number of boxes, for memory that does not fit them, and for other bools; `Range`; `Memory`.
+    /// `Argument` for the wrong number of memories, for memory that does not fit its box, and for invalid
+    /// bools; `Range`; `Memory`.
     fn new(dataset: &Dataset, (regions, data): Boxes<'a>, limits: &Limits) -> Result<Self> {
         let memories = match data {
             Data::Packed(data) => return Ok(Self::Packed(little_endian(dataset, data)?)),
@@ -252,12 +253,12 @@ impl<'a> Buffer<'a> {
     }
 }
 
-/// An error for an item of a box that has no number of the type in the file.
+/// Returns an error if an item of a box does not fit the type in the file.
 fn check_fit(dataset: &Dataset, region: &IndexBox, misfit: Option<u64>) -> Result<()> {
     misfit.map_or(Ok(()), |item| Err(does_not_fit(dataset, &region.index_of(item))))
 }
 
-/// The bytes of items in little-endian order. An error for bools that are neither 0 nor 1.
+/// The bytes of items in little-endian order. Bools that are neither 0 nor 1 are an error.
 fn little_endian<'a>(dataset: &Dataset, data: &'a [u8]) -> Result<Cow<'a, [u8]>> {
     check_bools(dataset, data, 0)?;
     if cfg!(target_endian = "little") || !dataset.data_type.has_byte_order() {
@@ -268,7 +269,8 @@ fn little_endian<'a>(dataset: &Dataset, data: &'a [u8]) -> Result<Cow<'a, [u8]>>
     Ok(Cow::Owned(swapped))
 }
 
-/// An error for bools that are neither 0 nor 1, which others may take for either; `before` bytes are before `data`.
+/// Returns an error for bools that are neither 0 nor 1, which other programs may interpret as either;
+/// `before` bytes precede `data`.
 fn check_bools(dataset: &Dataset, data: &[u8], before: u64) -> Result<()> {
     find_other_item(dataset.data_type, data).map_or(Ok(()), |(place, byte)| {
         let place = before / dataset.data_type.item_bytes() + place as u64;
@@ -276,8 +278,8 @@ fn check_bools(dataset: &Dataset, data: &[u8], before: u64) -> Result<()> {
     })
 }
 
-/// An error if two boxes have an index in common: for a rank that writes alone, before anything is written. Of very many boxes, who assembles
-/// them finds it. Boxes outside of the dataset are not looked at.
+/// Returns an error if two boxes have an index in common, for a rank that writes alone, before anything is
+/// written. If there are very many boxes, assembling them detects it. Boxes outside the dataset are ignored.
 pub(super) fn check_separate(dataset: &Dataset, regions: &[IndexBox]) -> Result<()> {
     let compared = if (2..=MOST_COMPARED).contains(&regions.len()) { regions } else { &[] };
     if compared.iter().enumerate().any(|(number, region)| dataset.check_region(number, region).is_err()) {
@@ -298,7 +300,7 @@ pub(super) fn overlapping(dataset: &Dataset, index: &[u64]) -> Error {
 }
 
 impl Origin<'_> {
-    /// Appends `items` items from `item` on. There is room for them.
+    /// Appends `items` items from `item` on. The memory is reserved.
     #[inline]
     pub(super) fn append(&self, item: u64, items: usize, item_bytes: usize, out: &mut Vec<u8>) {
         match self {
@@ -314,7 +316,7 @@ impl Origin<'_> {
         }
     }
 
-    /// Copies items, from one on, as many as there is room for.
+    /// Copies items from `item` on, as many as fit.
     #[inline]
     pub(super) fn copy(&self, item: u64, item_bytes: usize, to: &mut [u8]) {
         match self {
@@ -322,13 +324,13 @@ impl Origin<'_> {
                 let start = to_usize(item) * item_bytes;
                 copy_few(&bytes[start..start + to.len()], to);
             }
-            // That all of them fit was checked.
+            // It was checked that all of them fit the type.
             Self::Items(items) => _ = items.gather(item, to),
         }
     }
 }
 
-/// Copies few bytes as fast as many.
+/// A copy that is fast for few bytes, too.
 #[inline]
 fn copy_few(from: &[u8], to: &mut [u8]) {
     match (from, to) {

@@ -1,9 +1,9 @@
 //! Writes datasets of items of variable length in chunks of whole rows; each chunk is written by the rank
-//! that holds its first row.
+//! that has its first row.
 //!
-//! A rank whose rows begin within a chunk sends them, up to the end of the chunk, to the rank that holds its
-//! first row, encoded as they are in the chunk. What that rank lacks of the chunk thus follows its own rows,
-//! in the order of the ranks.
+//! A rank whose rows begin within a chunk sends them, up to the end of the chunk, to the rank that has its
+//! first row, encoded as in the chunk. They follow that rank's own rows of the chunk, in the order of the
+//! ranks.
 
 use super::DatasetWriter;
 use super::chunked::{ChunkWriter, EncodedChunks};
@@ -22,16 +22,17 @@ use scda_format::layout::product;
 use scda_ranks::Partition;
 use std::ops::Range;
 
-/// What a chunk has on average if the user gives no shape: the same in tests, because the bytes of the file depend on it.
+/// The average size of a chunk if the user gives no shape. The same in tests, because the bytes of the file
+/// depend on it.
 const DEFAULT_CHUNK_BYTES: u64 = 512 << 10;
 
-/// The rows of this rank, and how they are cut into chunks.
+/// The rows of this rank, and how they are divided into chunks.
 struct TextRows<'a> {
     items: &'a Texts,
-    /// The items of a row.
+    /// The number of items in a row.
     row: u64,
     own: Partition,
-    /// The rows of a chunk.
+    /// The number of rows in a chunk.
     chunk: u64,
     fill: &'a [u8],
 }
@@ -44,7 +45,7 @@ impl TextRows<'_> {
         Partition { offset: start, count: end - start, total }
     }
 
-    /// The rows before the first chunk of this rank, which others have.
+    /// The rows before this rank's first chunk, which belong to a chunk of another rank.
     fn head(&self) -> Range<u64> {
         let Partition { offset, count, .. } = self.own;
         let end = offset.checked_next_multiple_of(self.chunk).unwrap_or(u64::MAX).min(offset + count);
@@ -57,7 +58,7 @@ impl TextRows<'_> {
         (start..end).try_for_each(|item| put(out, self.items.get(item).unwrap_or_default()))
     }
 
-    /// Puts a chunk together: after the rows of this rank those that others sent.
+    /// Assembles a chunk: the rows of this rank, followed by those that others have sent.
     fn assemble(&self, chunk: u64, received: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let Partition { offset, count, total } = self.own;
         let (start, end) = (chunk * self.chunk, (chunk * self.chunk).saturating_add(self.chunk));
@@ -121,7 +122,8 @@ impl DatasetWriter<'_> {
 }
 
 impl ChunkWriter<'_> {
-    /// Sends the rows before the first chunk of each rank to the rank that has this chunk's first row; what this rank gets.
+    /// Sends the rows before the first chunk of each rank to the rank that has the first row of their chunk;
+    /// returns what this rank receives.
     fn bring_heads(&mut self, rows: &TextRows<'_>) -> Result<Vec<u8>, Failure> {
         let (mut sent, mut received) = (Vec::new(), Vec::new());
         if self.sections.team().is_alone() {
@@ -129,7 +131,7 @@ impl ChunkWriter<'_> {
         }
         let packed = rows.put(rows.head(), &mut sent);
         let agreed = self.sections.team_mut().agree(packed)?;
-        // Both, even if the first one fails: the other ranks go on to the second.
+        // Called even if the first exchange fails, because the other ranks go on to the second.
         let starts = agreed.comm().allgather(rows.own.offset);
         let heads = agreed.comm().allgather(sent.len() as u64);
         let (size, rank) = (self.sections.team().size(), self.sections.team().rank());
@@ -137,7 +139,7 @@ impl ChunkWriter<'_> {
             let mut sent_bytes = Vec::new();
             resize(&mut sent_bytes, size as u64)?;
             let mut received_bytes = sent_bytes.clone();
-            // Of ranks without rows that begin at the same one, the last has it.
+            // If several ranks begin at the same row, the last one has it.
             let owner = |row: u64| starts.partition_point(|&start| start <= row).saturating_sub(1);
             for (from, (&start, &bytes)) in
                 starts.iter().zip(&heads).enumerate().filter(|(_, (_, bytes))| **bytes > 0)
@@ -158,13 +160,13 @@ impl ChunkWriter<'_> {
         let agreed = self.sections.team_mut().agree(mine)?;
         if is_needed {
             let brought = agreed.comm().alltoallv(&sent, &sent_bytes, &mut received, &received_bytes);
-            // The next agreement has it.
+            // The next agreement reports it.
             self.sections.team_mut().defer(brought);
         }
         Ok(received)
     }
 
-    /// Encodes the chunks of this rank, and finds where their bytes lie.
+    /// Encodes the chunks of this rank, and determines where their bytes are among those of all.
     fn encode_texts(
         &mut self,
         dataset: &Dataset,
@@ -220,7 +222,7 @@ impl ChunkWriter<'_> {
     }
 }
 
-/// The items of a row, if such a dataset can be written.
+/// The number of items in a row, after checking that such a dataset can be written.
 fn check(dataset: &Dataset) -> Result<u64> {
     let refuse = |what: String| Err(Error::argument(format!("{}: {what}", dataset.title())));
     if !dataset.data_type.is_variable() {
@@ -235,7 +237,7 @@ fn check(dataset: &Dataset) -> Result<u64> {
         .ok_or_else(|| Error::range(format!("{}: one first index has too many items", dataset.title())))
 }
 
-/// An error unless these can be the items of this rank.
+/// Returns an error unless these can be the items of this rank.
 fn check_items(dataset: &Dataset, count: u64, row: u64, items: &Texts) -> Result<()> {
     let refuse = |what: String| Err(Error::argument(format!("{}: {what}", dataset.title())));
     if product(count, row) != Some(items.len() as u64) {

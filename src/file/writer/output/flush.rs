@@ -7,7 +7,7 @@ use scda_format::layout::SectionLayout;
 use scda_storage::ParallelFile;
 
 impl Output {
-    /// A small section is buffered on this rank.
+    /// Ends a small section, which is buffered on this rank.
     #[inline(always)]
     pub fn end_small(&mut self, layout: SectionLayout) -> Result<(), Failure> {
         self.progress.extend(layout.end);
@@ -17,8 +17,8 @@ impl Output {
         Ok(())
     }
 
-    /// This rank's bytes of a large section are written, but for its header, which follows when those of all ranks
-    /// are.
+    /// Ends a large section. This rank has written its bytes except for the header, which follows when those
+    /// of all ranks are written.
     pub fn end_large(&mut self, layout: SectionLayout, mine: Result<()>, head: &[u8]) -> Result<(), Failure> {
         self.must_agree = false;
         self.agree(mine)?;
@@ -26,7 +26,8 @@ impl Output {
         Ok(())
     }
 
-    /// As [`Self::end_large`], of a section whose header was not written before its data: a rank that is alone writes it now.
+    /// Like [`Self::end_large`], for a section whose header was not written before its data: a rank that is
+    /// alone writes it now.
     pub fn end_in_parts(
         &mut self,
         layout: SectionLayout,
@@ -42,7 +43,8 @@ impl Output {
         self.end_large(layout, mine, &[])
     }
 
-    /// Ends a section whose data were written before, past the sections, after an agreement that they are in the file.
+    /// Ends a section whose data were written before, past the end of the sections, after an agreement that
+    /// they are in the file.
     pub fn end_ahead(&mut self, layout: SectionLayout, head: &[u8], padding: &[u8]) -> Result<(), Failure> {
         if self.team.rank() > 0 {
             self.end_agreed(layout, &[]);
@@ -52,14 +54,14 @@ impl Output {
         if self.team.is_alone() {
             return self.end_in_parts(layout, mine, head);
         }
-        // The header follows only the padding. An error is one of the next agreement.
+        // The header only has to wait for the padding. An error is reported at the next agreement.
         self.end_agreed(layout, if mine.is_ok() { head } else { &[] });
         self.team.defer(mine);
         Ok(())
     }
 
-    /// As [`Self::end_large`], after an agreement that all bytes of the section are in the file, but for those that this rank writes
-    /// with its header.
+    /// Like [`Self::end_large`], after an agreement that all bytes of the section are in the file, except for
+    /// those that this rank writes with its header.
     pub fn end_agreed(&mut self, layout: SectionLayout, head: &[u8]) {
         self.progress.extend(layout.end);
         self.progress.write_rest();
@@ -67,7 +69,8 @@ impl Output {
         self.release();
     }
 
-    /// Ends a section of a rank that is alone, whose data are in the file and end with this byte: its padding follows, and last its header.
+    /// Ends a section of a rank that is alone, whose data are in the file and end with this byte: writes the
+    /// padding, and then the header.
     pub fn finish(&mut self, layout: SectionLayout, head: &[u8], last: Option<u8>) -> Result<()> {
         enclose(&mut self.file, layout, head, last, self.params.line_break)?;
         self.progress.extend(layout.end);
@@ -78,7 +81,7 @@ impl Output {
         Ok(())
     }
 
-    /// Agrees that all is well. What was released before is then known to be in the file.
+    /// Agrees that there is no error. Everything released before is then known to be in the file.
     #[inline(never)]
     fn agree(&mut self, mine: Result<()>) -> Result<(), Failure> {
         self.team.agree(mine)?;
@@ -86,7 +89,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes the headers that were held back until the ranks agreed that all that follows them is in the file.
+    /// Writes deferred headers, because the ranks have agreed that everything after them is in the file.
     fn release(&mut self) {
         if self.held.is_waiting() {
             return;
@@ -95,7 +98,7 @@ impl Output {
         self.progress.release();
     }
 
-    /// Writes the buffered sections. An error is kept for the next agreement.
+    /// Writes the buffered sections. An error is deferred to the next agreement.
     pub fn write_buffered(&mut self) -> Result<(), Failure> {
         let region = self.progress.buffered();
         if !region.is_empty() {
@@ -113,7 +116,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes on this rank everything that is buffered, before an agreement that says so.
+    /// Writes everything that is buffered on this rank, before an agreement that confirms it.
     pub fn write_all(&mut self) -> Result<(), Failure> {
         self.write_buffered()?;
         self.buffer.write_owed(&mut self.team, &mut self.file);
@@ -127,7 +130,7 @@ impl Output {
         if is_background {
             self.catch_up();
         } else if self.progress.has_held() && self.buffer.is_of_messages() && !self.team.has_deferred() {
-            // Rank 0 alone has written what follows the text that it holds back, and needs no agreement to know that it could.
+            // Only rank 0 has written what follows the text that it defers, so it needs no agreement.
             self.release();
         }
         self.agree(Ok(()))?;
@@ -140,17 +143,17 @@ impl Output {
         Ok(())
     }
 
-    /// Waits until the thread has written everything, if there is one. An error is kept for the next agreement, after which the
-    /// headers may follow.
+    /// Waits until the thread, if there is one, has written everything. An error is deferred to the next
+    /// agreement, after which the headers may follow.
     fn catch_up(&mut self) {
         let settled = self.file.settle();
         self.team.defer(settled);
         self.held.wait(false);
     }
 
-    /// After an error that all ranks know: the buffered sections that were reported as written, on all ranks, are
-    /// written after all, unless the error is one of storage or communication; and the file ends after the last
-    /// section that is whole.
+    /// Called after an error that all ranks know. The buffered sections that were reported as written, on all
+    /// ranks, are written nevertheless, unless the error is one of storage or communication. The file then
+    /// ends after the last complete section.
     pub fn end_after_error(&mut self, error: &Error) {
         let end = if self.team.is_alone() {
             let start = self.progress.give_up_call();
@@ -169,11 +172,12 @@ impl Output {
         }
     }
 
-    /// Where the sections end that all ranks have completed, which are written now. `None` if they could not be.
+    /// Writes the sections that all ranks have completed, and returns where they end; `None` if they could
+    /// not be written.
     fn common_end(&mut self, error: &Error) -> Option<u64> {
         self.buffer.write_owed(&mut self.team, &mut self.file);
         let is_fine = !error.kind().is_of_system() && !self.buffer.has_failed() && !self.held.has_failed();
-        // No rank's thread may still write where the file is cut.
+        // No rank's thread may still write where the file is truncated.
         let is_fine = self.file.settle().is_ok() && is_fine;
         self.held.wait(false);
         if !self.team.after_error().all(is_fine) {

@@ -1,4 +1,4 @@
-//! The file that the ranks write together: which rank writes which bytes, when, and how far the file has come.
+//! The file that the ranks write together: which rank writes which bytes, when, and how much is complete.
 
 mod flush;
 mod progress;
@@ -17,18 +17,19 @@ use scda_format::dataset::additions::title_of_first;
 use scda_storage::ParallelFile;
 use scda_storage::queue::Queue;
 
-/// The file that is being written, and the ranks that write it. It knows where sections lie, and not what they are.
+/// The file that is being written, and the ranks that write it. It knows the places of sections, but not
+/// their contents.
 ///
-/// What a rank owns of a section is [buffered](Self::is_small) with other small ones, or written at once. The section ends with
-/// one of the `end_...` functions, in each of which the ranks agree, unless it is buffered.
+/// A rank's part of a section is [buffered](Self::is_small) with other small ones, or written at once. The
+/// section ends with one of the `end_...` functions, in each of which the ranks agree, unless it is buffered.
 pub struct Output {
     team: Team,
     params: WriteOptions,
     file: Queue<SummedFile>,
     progress: Progress,
-    /// The most bytes of a section that is buffered.
+    /// The largest section that is buffered.
     small_bytes: u64,
-    /// Whether one rank alone may have failed since the last agreement: the call must end with one.
+    /// Whether one rank alone may have failed since the last agreement, so that the call must end with one.
     must_agree: bool,
     buffer: SectionBuffer,
     route: Route,
@@ -38,7 +39,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// A file of which so much is there.
+    /// For a file with these contents.
     pub fn new(mut team: Team, params: WriteOptions, file: SummedFile, progress: Progress) -> Self {
         let file = Queue::new(file, params.background_bytes, title_of_first);
         let mut held = DeferredHeaders::default();
@@ -74,59 +75,61 @@ impl Output {
         &self.params
     }
 
-    /// The file and the thread that writes it, if there is one.
+    /// The file, and the thread that writes it, if there is one.
     #[inline(always)]
     pub fn file(&self) -> &Queue<SummedFile> {
         &self.file
     }
 
-    /// As [`Self::file`], for what does not write sections: memory, and work of the thread.
+    /// Like [`Self::file`], for operations that write no sections: memory, and work of the thread.
     #[inline(always)]
     pub fn file_mut(&mut self) -> &mut Queue<SummedFile> {
         &mut self.file
     }
 
-    /// The ranks, the file and the options, for what writes through them.
+    /// The ranks, the file and the options, for code that writes with them.
     pub fn parts(&mut self) -> (&mut Team, &mut Queue<SummedFile>, &WriteOptions) {
         (&mut self.team, &mut self.file, &self.params)
     }
 
-    /// How far the file has come.
+    /// The progress of the file.
     #[inline(always)]
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
 
-    /// As [`Self::progress`], to go on.
+    /// Like [`Self::progress`], for changing it.
     #[inline(always)]
     pub fn progress_mut(&mut self) -> &mut Progress {
         &mut self.progress
     }
 
-    /// A call begins.
+    /// Begins a call.
     #[inline]
     pub fn begin_call(&mut self) {
         self.changes = self.file.changes();
     }
 
-    /// Whether nothing was done since [`Self::begin_call`] but to note arguments. For a rank that is alone.
+    /// Whether nothing has happened since [`Self::begin_call`] except for recording arguments. For a rank
+    /// that is alone.
     pub fn is_as_before(&self) -> bool {
         self.progress.is_between_calls()
             && self.file.changes() == self.changes
             && (self.small_bytes == 0 || !self.buffer.is_of_messages())
     }
 
-    /// One rank alone may fail from now on: this call ends with an agreement, even of a small section.
+    /// Records that one rank alone may fail from now on, so that this call ends with an agreement even if its
+    /// section is small.
     pub fn must_agree(&mut self) {
         self.must_agree = true;
     }
 
-    /// The ranks and the file, of which nothing more is written, and where it ends.
+    /// The ranks, and the file to which nothing more is written, with its end.
     pub fn into_parts(self) -> (Team, Box<dyn ParallelFile>, WriteOptions, u64) {
         (self.team, Box::new(self.file), self.params, self.progress.end())
     }
 
-    /// Leaves what the ranks share as it is: giving it back takes all of them.
+    /// Leaks the memory that ranks share: freeing it would be collective.
     pub fn leak_shared(self) {
         let Self { team, buffer, route, .. } = self;
         if !team.is_alone() {

@@ -1,22 +1,24 @@
-//! The progress of a file: how many sections are begun, written, complete, and agreed to be complete.
+//! The progress of a file: up to which sections it has begun, is written, is complete, and is agreed to be
+//! complete.
 
 use std::ops::Range;
 
-/// Offsets of a file that is being written, in this order: known, released, written, end. All ranks have the same.
+/// Offsets in a file that is being written, in this order: known, released, written, end. The same on all
+/// ranks.
 pub struct Progress {
-    /// Of the next section.
+    /// The offset of the next section.
     end: u64,
-    /// Up to here writing has begun; the rest is buffered.
+    /// Writing has begun up to here; the rest is buffered.
     written: PartEnd,
-    /// Up to here nothing is held back.
+    /// No headers are deferred up to here.
     released: PartEnd,
-    /// Of a section up to which the ranks have agreed that the file is whole.
+    /// The ranks have agreed that the file is complete up to here.
     known: u64,
-    /// Of the first section that the current call, or the next one, writes.
+    /// The offset of the first section of the current call, or of the next one.
     call_start: u64,
-    /// Of the section that is written now; a dataset has several.
+    /// The offset of the current section; a dataset has several.
     section_start: u64,
-    /// Of the end of the last seal, or where the file ended before it was appended to; 0 if there is no such place.
+    /// The end of the last seal, or of the file before it was appended to; 0 if there is neither.
     kept: u64,
 }
 
@@ -24,17 +26,17 @@ pub struct Progress {
 #[derive(Clone, Copy)]
 struct PartEnd {
     end: u64,
-    /// Where the call began that wrote the section there; the end itself between calls.
+    /// The offset of the call that wrote the section there; the end itself between calls.
     call: u64,
 }
 
 impl Progress {
-    /// Only the header is in the file, which ends here.
+    /// For a file that has only its header, which ends here.
     pub fn of_new_file(end: u64) -> Self {
         Self::at(end, 0)
     }
 
-    /// All up to here is in the file, and stays after an error.
+    /// For a file with contents up to here, which remain after an error.
     pub fn of_whole_file(end: u64) -> Self {
         Self::at(end, end)
     }
@@ -51,13 +53,13 @@ impl Progress {
         self.end
     }
 
-    /// Offset of what is buffered.
+    /// Offset of the buffered part.
     #[inline(always)]
     pub fn written(&self) -> u64 {
         self.written.end
     }
 
-    /// What is buffered.
+    /// The buffered part.
     #[inline]
     pub fn buffered(&self) -> Range<u64> {
         self.written.end..self.end
@@ -68,62 +70,63 @@ impl Progress {
         self.section_start..self.end
     }
 
-    /// Offset of a section up to which the ranks have agreed that the file is whole.
+    /// The offset up to which the ranks have agreed that the file is complete.
     pub fn known(&self) -> u64 {
         self.known
     }
 
-    /// Where the file may end after an error, if there is such a place: what is there is sealed, or was there before.
+    /// Where the file may end after an error, if there is such a place: everything before it is sealed, or
+    /// was there before.
     pub fn kept(&self) -> Option<u64> {
         Some(self.kept).filter(|&kept| kept > 0)
     }
 
-    /// Whether the current call has added nothing yet.
+    /// Whether the current call has not added anything yet.
     pub fn is_between_calls(&self) -> bool {
         self.end == self.call_start
     }
 
-    /// Whether something before what is buffered is held back.
+    /// Whether headers before the buffered part are deferred.
     pub fn has_held(&self) -> bool {
         self.released.end < self.written.end
     }
 
-    /// The sections end here now; what is added is buffered.
+    /// Moves the end of the sections here; what is added is buffered.
     #[inline(always)]
     pub fn extend(&mut self, end: u64) {
         self.end = end;
         self.check();
     }
 
-    /// Nothing is buffered any more.
+    /// Records that nothing is buffered any more.
     #[inline]
     pub fn write_rest(&mut self) {
         self.written = PartEnd { end: self.end, call: self.call_start };
         self.check();
     }
 
-    /// Nothing that is written is held back any more.
+    /// Records that no header of what is written is deferred any more.
     #[inline]
     pub fn release(&mut self) {
         self.released = self.written;
         self.check();
     }
 
-    /// What was released is in the file on all ranks.
+    /// Records that everything released is in the file on all ranks.
     #[inline]
     pub fn know(&mut self) {
-        // A call may have several sections: of these all stay after an error, or none.
+        // Either all sections of a call remain after an error, or none.
         self.known = self.released.call.min(self.call_start);
         self.check();
     }
 
-    /// A section is complete, but another one of the same call belongs to it: after an error neither stays.
+    /// Ends a section to which another one of the same call belongs: after an error neither remains.
     #[inline]
     pub fn end_section(&mut self) {
         self.section_start = self.end;
     }
 
-    /// A call is complete.
+    /// Ends a call.
     #[inline(always)]
     pub fn end_call(&mut self) {
         (self.call_start, self.section_start) = (self.end, self.end);
@@ -133,7 +136,7 @@ impl Progress {
         self.check();
     }
 
-    /// A call ends where all is written: no call goes on there.
+    /// Ends a call where everything is written, so that no other call extends to there.
     #[cold]
     fn end_call_where_all_is_written(&mut self) {
         self.written.call = self.end;
@@ -142,12 +145,12 @@ impl Progress {
         }
     }
 
-    /// The file is sealed, and ends here.
+    /// Records that the file is sealed, and ends here.
     pub fn seal(&mut self, end: u64) {
         *self = Self::of_whole_file(end);
     }
 
-    /// Gives up the current call. Returns where it began: what it has written after that is to be removed.
+    /// Gives up the current call. Returns where it began; what it has written after that must be removed.
     pub fn give_up_call(&mut self) -> u64 {
         self.end = self.call_start.max(self.written.end);
         self.section_start = self.call_start;

@@ -1,5 +1,4 @@
-//! What this rank owns of a section: written at once, buffered with other small sections, or through
-//! aggregators.
+//! Writes this rank's part of a section: at once, buffered with other small sections, or through aggregators.
 
 use super::Output;
 use crate::file::aggregators::RankData;
@@ -19,12 +18,12 @@ use scda_storage::queue::Queue;
 /// The longest text before the entries or data of a section.
 pub const LONGEST_HEAD: usize = SECTION_HEADER_BYTES + 2 * COUNT_BYTES;
 
-/// Size entries are formatted this many at a time.
+/// The number of size entries that are formatted at a time.
 const ENTRIES_PER_CHUNK: usize = 1024;
 
 impl Output {
-    /// Writes a section, or buffers it if it is small. What this rank owns of it are these pieces, which lie one
-    /// after the other from `offset`; the first one is the header, or empty.
+    /// Writes a section, or buffers it if it is small. This rank's part of it consists of these pieces,
+    /// consecutive from `offset` on; the first one is the header, or empty.
     #[inline(always)]
     pub fn write_run(&mut self, layout: SectionLayout, offset: u64, pieces: &[&[u8]]) -> Result<(), Failure> {
         if !self.is_small(layout) {
@@ -46,7 +45,7 @@ impl Output {
         offset: u64,
         pieces: &[&[u8]],
     ) -> Result<(), Failure> {
-        // A block has one count before its data, and belongs to one rank.
+        // A block has one count before its data, and is written by one rank.
         let is_array = layout.data - layout.start == LONGEST_HEAD as u64;
         if is_array && self.is_aggregated(layout)? {
             let after = offset + pieces[0].len() as u64;
@@ -65,7 +64,7 @@ impl Output {
         self.end_large(layout, mine, head)
     }
 
-    /// Whether a section is written by some ranks of each node for all. All ranks know.
+    /// Whether a section is written by the aggregators of each node. The same on all ranks.
     #[inline(never)]
     pub fn is_aggregated(&mut self, layout: SectionLayout) -> Result<bool, Failure> {
         if self.is_small(layout) {
@@ -74,8 +73,8 @@ impl Output {
         Ok(self.route.aggregators(&mut self.team, &self.params.tuning, layout.bytes())?.is_some())
     }
 
-    /// Writes a large section through the writers of each node: what this rank owns of it besides the header, each run with its
-    /// offset. Their number is the same on all ranks.
+    /// Writes a large section through aggregators: this rank's part except for the header, as runs with their
+    /// offsets. The number of runs is the same on all ranks.
     #[cold]
     pub fn write_aggregated(
         &mut self,
@@ -88,7 +87,7 @@ impl Output {
         if let Some(aggregators) =
             self.route.aggregators(&mut self.team, &self.params.tuning, layout.bytes())?
         {
-            // The ranks of a node are to meet: from here on all of them take part.
+            // From here on, all ranks take part, because those of a node exchange data.
             let agreed = self.team.agree(Ok(()))?;
             for (offset, own) in runs {
                 mine = mine.and(aggregators.write(&agreed, &mut self.file, *offset, own));
@@ -98,7 +97,7 @@ impl Output {
         self.end_large(layout, mine, head)
     }
 
-    /// As [`Self::write_run`]. `put` hands over what this rank owns besides the header.
+    /// Like [`Self::write_run`]. `put` provides this rank's part except for the header.
     #[inline(never)]
     pub fn write(
         &mut self,
@@ -131,13 +130,13 @@ impl Output {
         self.end_small(layout)
     }
 
-    /// Whether a section is so small that it is buffered. All ranks know.
+    /// Whether a section is so small that it is buffered. The same on all ranks.
     #[inline(always)]
     pub fn is_small(&self, layout: SectionLayout) -> bool {
         layout.bytes() <= self.small_bytes
     }
 
-    /// Writes the buffered sections if a small one finds no room after them.
+    /// Writes the buffered sections if a small one does not fit after them.
     #[inline(always)]
     fn make_room(&mut self, layout: SectionLayout) -> Result<(), Failure> {
         if layout.end - self.progress.written() > self.buffer.room() {
@@ -148,7 +147,7 @@ impl Output {
     }
 }
 
-/// Writes entries of sizes from `offset`, a bounded number at a time.
+/// Writes size entries from `offset` on, a bounded number at a time.
 pub fn put_entries(out: &mut Outlet<'_>, mut offset: u64, format: &CountFormat, sizes: &[u64]) -> Result<()> {
     let mut text = Vec::with_capacity(sizes.len().min(ENTRIES_PER_CHUNK) * COUNT_BYTES);
     for chunk in sizes.chunks(ENTRIES_PER_CHUNK) {
@@ -190,7 +189,7 @@ pub fn put_with_holes(file: &mut Queue<SummedFile>, mut at: u64, mut piece: &[u8
     Ok(())
 }
 
-/// Leaves zeros of a section past the end of the file as a hole. The rest of the section follows.
+/// Leaves zeros of a section, past the end of the file, as a hole. The rest of the section follows.
 fn put_hole(file: &mut Queue<SummedFile>, at: u64, bytes: u64) -> Result<()> {
     file.run(move |file| {
         file.sums().into_iter().for_each(|sums| sums.add_zeros(at, bytes));
@@ -198,17 +197,17 @@ fn put_hole(file: &mut Queue<SummedFile>, at: u64, bytes: u64) -> Result<()> {
     })
 }
 
-/// Takes the bytes that this rank owns of a section, one after the other.
+/// Collects the bytes of this rank's part of a section.
 pub struct Parts {
-    /// Where in the file they go, past its end; `None`: they stay in memory, as the section is small.
+    /// Where in the file they go, past its end; `None`: they stay in memory, because the section is small.
     at: Option<u64>,
-    /// Short pieces, which are still to be written.
+    /// Short pieces that are still to be written.
     bytes: Vec<u8>,
     last: Option<u8>,
 }
 
 impl Parts {
-    /// Shorter pieces are written together: a call of the system costs as much as copying them.
+    /// Shorter pieces are written together: a system call costs as much as copying them.
     const SHORT_BYTES: usize = 64 << 10;
 
     pub fn new(at: Option<u64>) -> Self {
@@ -240,7 +239,7 @@ impl Parts {
     /// Appends zeros; many of them become a hole.
     ///
     /// # Errors
-    /// Those of [`Self::put`].
+    /// The errors of [`Self::put`].
     pub fn put_zeros(&mut self, file: &mut Queue<SummedFile>, count: u64) -> Result<()> {
         if count == 0 {
             return Ok(());
@@ -271,14 +270,14 @@ impl Parts {
         Ok(self.last)
     }
 
-    /// Those in memory.
+    /// The bytes in memory.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// Writes the padding of a section whose data are in the file and end with this byte, and last its header: a section that is not complete
-/// has none.
+/// Writes the padding of a section whose data are in the file and end with this byte, and then its header,
+/// which an incomplete section must not have.
 pub fn enclose(
     file: &mut Queue<SummedFile>,
     layout: SectionLayout,

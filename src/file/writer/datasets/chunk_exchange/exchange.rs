@@ -1,4 +1,4 @@
-//! Sends parts of chunks to the ranks that own the chunks: boxes and their data.
+//! Sends parts of chunks, that is, boxes and their data, to the ranks that own the chunks.
 
 use super::wire::{LENGTHS, Lengths, PackedNumbers, count_part, put_header, relative, take_number, torn};
 use super::{ChunkPart, Place, Plan, PlannedArray, Round};
@@ -12,7 +12,8 @@ use scda_format::layout::sum;
 use std::ops::Range;
 
 impl Plan<'_> {
-    /// The lengths of what this rank sends to each other one in a round, and of what it gets, by an exchange.
+    /// The lengths of what this rank sends to and receives from every other rank in a round, found by an
+    /// exchange.
     pub(super) fn exchanged_lengths(
         &self,
         team: &mut Team,
@@ -36,7 +37,7 @@ impl Plan<'_> {
         Ok(exchanged.map(|()| [read(&lengths), read(&others)]))
     }
 
-    /// The same, where all ranks know the rows of each.
+    /// The same, if all ranks know the rows of each.
     pub(super) fn known_lengths(&self, rows: &Rows, ranks: usize, round: u64) -> Result<[Vec<Lengths>; 2]> {
         let mut both = [Vec::new(), Vec::new()];
         for lengths in &mut both {
@@ -54,14 +55,14 @@ impl Plan<'_> {
         Ok(both)
     }
 
-    /// Exchanges lengths, if they are not known, then boxes with their data.
+    /// Exchanges the lengths, if they are not known, and then the boxes with their data.
     pub(super) fn exchange(&self, team: &mut Team, round: u64, window: &mut Round) -> Result<(), Failure> {
         let lengths = match &self.rows {
             Some(rows) => self.known_lengths(rows, team.size(), round),
             None => self.exchanged_lengths(team, round)?,
         };
         let ([sending, receiving], exchanged) = split(lengths);
-        // More data than the chunks have room for: some of them overlap. The boxes tell where.
+        // If there are more data than fit the chunks, some parts overlap. The boxes tell where.
         let rooms = self.arrays.iter().map(|array| {
             let [start, end] = [window.chunks.start, window.chunks.end]
                 .map(|chunk| chunk.saturating_sub(array.first).min(array.grid.chunks()));
@@ -90,7 +91,7 @@ impl Plan<'_> {
         for (rank, [header_bytes, _]) in sending.iter().enumerate() {
             self.pack(rank, round, *header_bytes, window.has_data, &mut sent);
         }
-        // Nothing since the agreement can fail: there is room for all that was packed.
+        // Nothing can fail after the agreement: the memory for everything that was packed is there.
         let comm = agreed.comm();
         let exchanged = comm.alltoallv(&sent, &sent_bytes, &mut window.received, &received_bytes);
         let placed = exchanged.and_then(|()| self.place_received(window, &receiving));
@@ -101,7 +102,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// The bytes of the boxes and of the data that another rank gets.
+    /// The sizes of the boxes and the data for another rank.
     pub(super) fn lengths_to(&self, rank: usize, round: u64) -> Lengths {
         let mut lengths = [0; LENGTHS];
         self.for_each_part_to(rank, round, |chunk, array, part| {
@@ -110,7 +111,7 @@ impl Plan<'_> {
         lengths
     }
 
-    /// The bytes that another rank sends of these chunks: what [`Self::lengths_to`] says there.
+    /// The sizes of what another rank sends of these chunks, equal to its [`Self::lengths_to`].
     pub(super) fn lengths_of_rows(&self, rows: &Rows, rank: usize, chunks: &Range<u64>) -> Lengths {
         let (array, own, touched) = (&self.arrays[0], rows.region(rank), rows.chunks_of(rank));
         let mut lengths = [0; LENGTHS];
@@ -123,7 +124,8 @@ impl Plan<'_> {
         lengths
     }
 
-    /// Appends what another rank gets: the boxes, of `bytes` bytes, then their data. There is room for both.
+    /// Appends what another rank gets: the boxes, of `bytes` bytes, and then their data. The memory for both
+    /// is reserved.
     pub(super) fn pack(
         &self,
         rank: usize,
@@ -147,7 +149,8 @@ impl Plan<'_> {
         });
     }
 
-    /// The parts that this rank has of the chunks of another in a round: each with the number of the chunk in the window.
+    /// This rank's parts of another rank's chunks in a round, each with the number of the chunk in the
+    /// window.
     pub(super) fn for_each_part_to(
         &self,
         rank: usize,
@@ -175,7 +178,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Finds the boxes among what was received, and their data.
+    /// Finds the boxes, and their data, in what was received.
     pub(super) fn place_received(&self, window: &mut Round, lengths: &[Lengths]) -> Result<()> {
         let mut message = 0;
         for &[header_bytes, data_bytes] in lengths {
@@ -200,7 +203,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Reads the number of a chunk and a box in it.
+    /// Parses the number of a chunk and a box in it.
     pub(super) fn header(&self, rest: &mut &[u8], chunks: &Range<u64>) -> Result<(u64, IndexBox)> {
         let chunk =
             sum(chunks.start, take_number(rest)?).filter(|chunk| chunks.contains(chunk)).ok_or_else(torn)?;

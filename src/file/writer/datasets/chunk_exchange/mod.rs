@@ -1,9 +1,9 @@
-//! Brings the parts of chunks that the ranks hold to the ranks that own the chunks.
+//! Sends the parts of chunks that ranks have to the ranks that own the chunks.
 //!
-//! Each rank owns consecutive chunks, of about as many bytes as every other rank. In rounds, each rank sends
-//! to each other rank the parts of a few of the chunks that the other owns. A round costs two agreements, or
-//! one if all ranks know who has what, and memory for a window of chunks; no round is needed if all ranks
-//! hold the parts of their own chunks.
+//! Each rank owns consecutive chunks with about the same number of bytes. In rounds, each rank sends every
+//! other rank the parts that it has of a few of the other's chunks. A round costs two agreements, or one if
+//! all ranks know who has what, and memory for a window of chunks; no round is needed if all ranks have the
+//! parts of their own chunks.
 
 mod assembly;
 mod exchange;
@@ -26,22 +26,22 @@ use scda_format::layout::sum;
 use scda_ranks::Partition;
 use std::ops::Range;
 
-/// The number of a dataset, and an index of it that two parts have.
+/// The number of a dataset, and an index in it that two parts have.
 pub(super) type Overlap = (usize, Vec<u64>);
 
-/// A dataset, and what this rank passes of it.
+/// A dataset, and the part of it that this rank passes.
 pub(super) struct PlannedArray<'a> {
     grid: ChunkGrid,
     item_bytes: usize,
-    /// The item that stands where nothing is passed.
+    /// The fill value.
     fill: Vec<u8>,
     selection: &'a Selection<'a>,
     /// The number of its first chunk among those of all datasets of the plan.
     first: u64,
 }
 
-/// Which parts of which chunks this rank has, and who owns these. The chunks of several datasets are numbered one
-/// dataset after the other.
+/// Which parts of which chunks this rank has, and which ranks own the chunks. The chunks of several datasets
+/// are numbered consecutively.
 pub(super) struct Plan<'a> {
     arrays: Vec<PlannedArray<'a>>,
     /// The number of all chunks.
@@ -50,11 +50,11 @@ pub(super) struct Plan<'a> {
     parts: Vec<(u64, usize)>,
     owners: Owners,
     rank: usize,
-    /// The most chunks of a window.
+    /// The most chunks in a window.
     window: u64,
-    /// If no rank passes more, it does not matter who owns what.
+    /// If no rank passes more, chunks are not balanced.
     balanced_bytes: u64,
-    /// One chunk in `step` is wanted: see [`Plan::sampling`].
+    /// Only one chunk in `step` is wanted: see [`Plan::sampling`].
     step: u64,
     /// Whether any rank has a part of another's chunk.
     exchanges: bool,
@@ -65,20 +65,20 @@ pub(super) struct Plan<'a> {
 /// The chunks of a round, with their parts.
 pub(super) struct Round {
     pub chunks: Range<u64>,
-    /// What the other ranks sent: boxes, and their data.
+    /// The boxes and data that other ranks have sent.
     received: Vec<u8>,
-    /// In the order of the chunks.
+    /// The parts, in the order of the chunks.
     places: Vec<(u64, Place)>,
-    /// Whether the data were sent; else there are more than the chunks have room for.
+    /// Whether data were sent; if not, there are more than fit the chunks.
     has_data: bool,
 }
 
 /// Where a part of a chunk is.
 #[derive(Clone, Copy)]
 enum Place {
-    /// In the box of this number.
+    /// In the box of this rank with this number.
     RankData(usize),
-    /// Where its box, and where its data begin in what was received.
+    /// In what was received: the offsets of its box and its data.
     Received { header: usize, data: usize },
 }
 
@@ -88,12 +88,13 @@ struct ChunkPart<'a> {
     region: IndexBox,
     items: u64,
     from: Origin<'a>,
-    /// The array that they are a part of, and where in it; none: nothing but the items.
+    /// The shape of the array that contains the items, and where in it they are; `None`: only the items.
     within: Option<(&'a [u64], Vec<u64>)>,
 }
 
 impl<'a> Plan<'a> {
-    /// Of this rank alone: whether it must exchange is not yet known. A window has at least a chunk for each thread.
+    /// For this rank alone: whether an exchange is needed is not known yet. A window has at least one chunk
+    /// for each thread.
     ///
     /// # Errors
     /// `Range` if the number of chunks exceeds 63 bits; `Memory`.
@@ -133,8 +134,8 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// The plan of one dataset of which all ranks know how many rows each has, so that they need not agree. Each chunk is passed
-    /// whole, so that the same number of chunks is the same work.
+    /// The plan for one dataset of which all ranks know the rows of each, so that they need not agree. Each
+    /// chunk is passed completely, so equal numbers of chunks are equal work.
     ///
     /// # Errors
     /// `Memory`.
@@ -145,8 +146,9 @@ impl<'a> Plan<'a> {
         Ok(self)
     }
 
-    /// Finds out together whether the ranks must exchange. Each passes its plan, if it has one. With `balance`, the ranks get
-    /// chunks of which about as many bytes are passed; else as many chunks.
+    /// Finds out whether an exchange is needed. Each rank passes its plan, if it has one. With `balance`, the
+    /// ranks get chunks of which about the same number of bytes are passed; otherwise the same number of
+    /// chunks.
     pub fn agree_on(mine: Result<Self>, team: &mut Team, balance: bool) -> Result<Self, Failure> {
         let is_own = team.is_alone()
             || mine.as_ref().is_ok_and(|plan| {
@@ -159,7 +161,7 @@ impl<'a> Plan<'a> {
         let mut least = [if is_own { FINE } else { 0 }, bytes, FINE - bytes];
         let (plan, mine) = split(mine.map(Some));
         let agreed = team.agree_with(mine, &mut least)?;
-        // The agreement had the error of a rank without a plan.
+        // A rank without a plan had an error, which the agreement returned.
         let (bins, mut plan) = plan.ok_or_else(|| Error::new(ErrorKind::Internal, "a plan was lost"))?;
         let (all_own, least, most) = (least[0] > 0, least[1], FINE - least[2]);
         plan.exchanges = !all_own;
@@ -172,12 +174,12 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    /// The bytes that this rank passes.
+    /// The number of bytes that this rank passes.
     fn bytes(&self) -> u64 {
         self.arrays.iter().map(|array| array.selection.bytes()).sum()
     }
 
-    /// The bytes that this rank passes of the chunks.
+    /// The bytes that this rank passes, by chunk.
     fn bins(&self) -> Result<Bins> {
         let chunk_bytes = self.arrays.iter().map(|array| array.grid.chunk_bytes()).max();
         let mut bins = Bins::new(self.chunks, chunk_bytes.unwrap_or(1))?;
@@ -189,7 +191,7 @@ impl<'a> Plan<'a> {
         Ok(bins)
     }
 
-    /// The number of the dataset that a chunk is of.
+    /// The number of the dataset to which a chunk belongs.
     pub fn array_of(&self, chunk: u64) -> usize {
         self.arrays.partition_point(|array| array.first <= chunk) - 1
     }
@@ -199,7 +201,7 @@ impl<'a> Plan<'a> {
         &self.arrays
     }
 
-    /// From now on, one chunk in `step` is wanted.
+    /// Makes only one chunk in `step` wanted.
     pub fn sampling(self, step: u64) -> Self {
         Self { step, ..self }
     }
@@ -209,8 +211,8 @@ impl<'a> Plan<'a> {
         Self::is_sampled(chunk, self.step, self.chunks)
     }
 
-    /// Whether a chunk, of `chunks`, is the one that is wanted of its group of `step` chunks. Not the same one in each group: data that
-    /// repeat would make all of them alike.
+    /// Whether a chunk, of `chunks`, is the wanted one of its group of `step` chunks. Its place differs from
+    /// group to group: in periodic data, all wanted chunks could otherwise be alike.
     pub fn is_sampled(chunk: u64, step: u64, chunks: u64) -> bool {
         let group = chunk / step;
         let length = step.min(chunks - group * step);
@@ -224,7 +226,7 @@ impl<'a> Plan<'a> {
         Ok(window)
     }
 
-    /// The chunks of a dataset that this rank owns, among all of it.
+    /// The chunks of a dataset that this rank owns, among all of its chunks.
     pub fn own(&self, array: usize) -> Partition {
         let PlannedArray { grid, first, .. } = &self.arrays[array];
         let own = self.owners.of(self.rank);
@@ -232,7 +234,7 @@ impl<'a> Plan<'a> {
         Partition { offset: start, count: end - start, total: grid.chunks() }
     }
 
-    /// The chunks of a dataset that this rank owns, and the bytes of each.
+    /// The chunks of a dataset that this rank owns, and the size of each.
     pub fn chunks_of(&self, array: usize) -> (Partition, u64) {
         (self.own(array), self.arrays[array].grid.chunk_bytes())
     }
@@ -242,7 +244,8 @@ impl<'a> Plan<'a> {
         self.arrays[array].first + self.arrays[array].grid.chunks()
     }
 
-    /// Hands out chunks that are encoded in one way, up to an overlap. The codecs are those of the datasets.
+    /// Passes groups of chunks that are encoded in the same way to the caller, up to an overlap. Each dataset
+    /// has its own codecs.
     pub fn for_each_alike(
         &self,
         chunks: &Range<u64>,
@@ -264,7 +267,7 @@ impl<'a> Plan<'a> {
         Ok(None)
     }
 
-    /// The most bytes of the chunks that a rank has, each with `beside` bytes more: the same on all ranks.
+    /// The most bytes in the chunks of any rank, with `beside` bytes more for each. The same on all ranks.
     pub fn most_bytes(&self, beside: u64) -> u64 {
         let chunk_bytes = self.arrays.iter().map(|array| array.grid.chunk_bytes()).max().unwrap_or(0);
         self.owners.most().saturating_mul(chunk_bytes.saturating_add(beside))
@@ -282,15 +285,15 @@ impl<'a> Plan<'a> {
         start..start.saturating_add(self.window).min(end)
     }
 
-    /// The parts that this rank has of these chunks.
+    /// This rank's parts of these chunks.
     fn parts_of(&self, chunks: &Range<u64>) -> &[(u64, usize)] {
         let start = self.parts.partition_point(|(chunk, _)| *chunk < chunks.start);
         let count = self.parts[start..].partition_point(|(chunk, _)| *chunk < chunks.end);
         &self.parts[start..start + count]
     }
 
-    /// Brings the parts of the chunks of a round to their owners. An error that this rank alone has waits for the next
-    /// agreement, which the next round has, or the caller.
+    /// Sends the parts of the chunks of a round to their owners. An error of this rank alone waits for the
+    /// next agreement, in the next round or the caller.
     pub fn round(&self, team: &mut Team, round: u64) -> Result<Round, Failure> {
         let chunks = self.window_of(self.rank, round);
         let mut window = Round { chunks, received: Vec::new(), places: Vec::new(), has_data: true };

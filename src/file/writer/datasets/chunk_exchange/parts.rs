@@ -8,12 +8,12 @@ use scda_base::memory::resize;
 use scda_base::numbers::to_usize;
 use scda_format::dataset::{ChunkGrid, Dataset, IndexBox, MAX_DIMENSIONS, Runs};
 
-/// In chunks of up to this number of parts each is compared with each, in others bits say which items are there.
+/// In chunks of at most this many parts, each pair is compared; in others, a bitmap records the items.
 const FEW_PARTS: usize = 8;
 
-/// A chunk, as its parts make it.
+/// A chunk assembled from its parts.
 pub(in crate::file::writer::datasets) enum Chunk<'a> {
-    /// It has the fill value everywhere.
+    /// All items have the fill value.
     Fill,
     /// Its bytes.
     Bytes(&'a [u8]),
@@ -40,7 +40,7 @@ impl<'a> PlannedArray<'a> {
 }
 
 impl PlannedArray<'_> {
-    /// The part of a chunk that a box of this rank has.
+    /// The part of a chunk in a box of this rank.
     pub(super) fn own_part(&self, chunk: &IndexBox, number: usize) -> Option<ChunkPart<'_>> {
         let region = self.selection.region(number);
         let part = chunk.intersection(region)?;
@@ -53,7 +53,7 @@ impl PlannedArray<'_> {
         })
     }
 
-    /// Puts the fill value everywhere.
+    /// Fills memory with the fill value.
     pub fn put_fill(&self, bytes: &mut [u8]) {
         if self.fill.iter().all(|&byte| byte == self.fill[0]) {
             return bytes.fill(self.fill[0]);
@@ -63,19 +63,19 @@ impl PlannedArray<'_> {
         }
     }
 
-    /// Whether the bytes of the fill value are 0.
+    /// Whether the fill value consists of zero bytes.
     pub fn is_filled_with_zeros(&self) -> bool {
         self.fill.iter().all(|&byte| byte == 0)
     }
 
     /// Whether all items are the fill value.
     pub(super) fn is_fill(&self, bytes: &[u8]) -> bool {
-        // Each item is the one before it.
+        // Each item equals the previous one.
         bytes.starts_with(&self.fill) && bytes[self.item_bytes..] == bytes[..bytes.len() - self.item_bytes]
     }
 }
 
-/// The first item of a chunk of this shape that two parts have: its number in C order.
+/// The first item, as a number in C order, that two parts of a chunk of this shape have.
 pub(super) fn first_overlap(shape: &[u64], parts: &[ChunkPart<'_>]) -> Result<Option<u64>> {
     let number = |index: &[u64]| index.iter().zip(shape).fold(0, |at, (index, n)| at * n + index);
     if parts.len() <= FEW_PARTS {
@@ -90,7 +90,7 @@ pub(super) fn first_overlap(shape: &[u64], parts: &[ChunkPart<'_>]) -> Result<Op
 }
 
 impl ChunkPart<'_> {
-    /// The runs of its items, from where they are to an array where the box begins at an index.
+    /// The runs of its items, from where they are to an array in which the box begins at an index.
     pub(super) fn runs(&self, to: (&[u64], &[u64])) -> Runs {
         let count = &self.region.count;
         match &self.within {
@@ -100,7 +100,7 @@ impl ChunkPart<'_> {
     }
 }
 
-/// Which items are there.
+/// A bitmap of items.
 struct Bits(Vec<u64>);
 
 impl Bits {
@@ -110,7 +110,7 @@ impl Bits {
         Ok(Self(words))
     }
 
-    /// Notes items; returns the first of them that was noted before.
+    /// Records items; returns the first of them that was recorded before.
     fn set(&mut self, start: u64, count: u64) -> Option<u64> {
         let end = start + count;
         let (mut at, mut found) = (start, None);

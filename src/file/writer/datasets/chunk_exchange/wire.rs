@@ -4,16 +4,16 @@ use super::PlannedArray;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_format::dataset::IndexBox;
 
-/// The lengths that are exchanged before the parts: those of the boxes, and of their data.
+/// The number of lengths that are exchanged before the parts: those of the boxes, and of their data.
 pub(super) const LENGTHS: usize = 2;
 pub(super) type Lengths = [u64; LENGTHS];
 
-/// What takes the numbers of a box.
+/// Receives the numbers of a box.
 pub(super) trait NumberSink {
     fn put(&mut self, number: u64);
 }
 
-/// Puts numbers one after the other, in groups of 7 bits.
+/// Encodes numbers in groups of 7 bits.
 pub(super) struct PackedNumbers<'a> {
     pub(super) out: &'a mut [u8],
     pub(super) bytes: usize,
@@ -32,7 +32,7 @@ impl NumberSink for PackedNumbers<'_> {
     }
 }
 
-/// Counts the bytes of numbers.
+/// Counts the bytes of encoded numbers.
 struct Counter(u64);
 
 impl NumberSink for Counter {
@@ -46,7 +46,7 @@ pub(super) fn put_header(out: &mut impl NumberSink, chunk: u64, region: &IndexBo
     region.start.iter().chain(&region.count).for_each(|&number| out.put(number));
 }
 
-/// Adds the bytes of a box in a chunk, and of its data.
+/// Adds the size of a box in a chunk, and that of its data.
 pub(super) fn count_part(lengths: &mut Lengths, chunk: u64, region: &IndexBox, array: &PlannedArray<'_>) {
     let mut header = Counter(0);
     put_header(&mut header, chunk, region);
@@ -54,13 +54,13 @@ pub(super) fn count_part(lengths: &mut Lengths, chunk: u64, region: &IndexBox, a
     lengths[1] += region.count.iter().product::<u64>() * array.item_bytes as u64;
 }
 
-/// A part of a chunk, as it lies in it.
+/// The position of a part within its chunk.
 pub(super) fn relative(mut part: IndexBox, chunk: &IndexBox) -> IndexBox {
     part.start.iter_mut().zip(&chunk.start).for_each(|(start, chunk)| *start -= chunk);
     part
 }
 
-/// A number that [`NumberSink::put`] has put.
+/// Decodes a number that [`NumberSink::put`] has encoded.
 pub(super) fn take_number(rest: &mut &[u8]) -> Result<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
@@ -74,7 +74,7 @@ pub(super) fn take_number(rest: &mut &[u8]) -> Result<u64> {
     Err(torn())
 }
 
-/// What no rank has sent.
+/// The error for a message that no rank can have sent.
 #[cold]
 pub(super) fn torn() -> Error {
     Error::new(ErrorKind::Internal, "parts of chunks: bytes that no rank has sent")

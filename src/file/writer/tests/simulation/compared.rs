@@ -1,4 +1,4 @@
-//! This library and others on a modelled file system: docs/model.md has the tables.
+//! Compares this library with others on a modelled file system: docs/model.md has the tables.
 
 use super::model::{Outcome, Striping, System, Write, run};
 use super::strategies::Job;
@@ -6,7 +6,8 @@ use super::{FileRequest, MIB, START, params, simulate};
 use crate::file::options::Encode;
 use crate::file::source::Source;
 
-/// The disks of Orion, beside Frontier: 450 servers, each with two targets, write 4.6 TB/s together.
+/// The disks of Orion, the file system of Frontier: 450 servers with two targets each write 4.6 TB/s
+/// together.
 const ORION: System = System {
     latency: 75e-6,
     node_rate: 10e9,
@@ -21,17 +22,17 @@ const ORION: System = System {
     skew: 1e-3,
 };
 const STRIPE: u64 = 4 * MIB;
-/// The ranks of a node meet.
+/// The time of a reduction within a node.
 const NODE_REDUCTION: f64 = 5e-6;
 
-/// What each rank writes with the library.
+/// The writes of each rank with the library.
 fn trace(job: &Job, system: &System, stripe: u64) -> Vec<Vec<Write>> {
     let counts = vec![1; job.ranks];
     let data = vec![0; usize::try_from(job.piece).unwrap()];
     let (requests, exchanged) = simulate((job.ranks, job.node_ranks), &params(0, stripe), 2, |file| {
         file.array(b"field", &counts, job.piece, Source::Contiguous(&data), Encode::None)
     });
-    // All sections are alike, each where the one before ends.
+    // All sections are alike, each beginning where the previous one ends.
     let section = requests.iter().map(|request| request.offset + request.bytes).max().unwrap_or(0) - START;
     let mut processes = vec![Vec::new(); job.ranks];
     for number in 0..job.sections {
@@ -41,7 +42,8 @@ fn trace(job: &Job, system: &System, stripe: u64) -> Vec<Vec<Write>> {
         }
     }
     for (writes, [all, node, _]) in processes.iter_mut().zip(exchanged) {
-        // Before they write, all ranks agree, on a file with writers twice, and those copy what the ranks of the node have.
+        // Before they write, all ranks agree, twice if there are aggregators, which then copy the bytes of
+        // the ranks of their node.
         let met = (all.reductions - 1).min(2) as f64 * system.reduction;
         let copied = if node.reductions > 0 { job.piece as f64 / system.process_rate } else { 0.0 };
         let pause = job.sections as f64 * (met + copied + node.reductions as f64 * NODE_REDUCTION);
@@ -51,7 +53,7 @@ fn trace(job: &Job, system: &System, stripe: u64) -> Vec<Vec<Write>> {
     processes
 }
 
-/// That, on the modelled file system. One rank of each node opens the file.
+/// These writes on the modelled file system. One rank of each node opens the file.
 fn library(
     job: &Job,
     system: &System,
@@ -63,7 +65,7 @@ fn library(
     run(system, job.shared(system, stripe, has_group_lock), processes, (opened, 0.0))
 }
 
-/// The part of the peak, in percent.
+/// The percentage of the peak.
 fn percent(job: &Job, system: &System, outcome: &Outcome) -> f64 {
     assert!((job.bytes()..job.bytes() + 256 * (1 + job.sections)).contains(&outcome.bytes), "{outcome:?}");
     100.0 * job.bytes() as f64 / outcome.seconds / system.peak(job.nodes())
@@ -82,8 +84,8 @@ fn show(name: &str, job: &Job, system: &System, outcome: &Outcome) -> f64 {
     percent
 }
 
-/// The percentages of: the library with a group lock, and without; independent writes with the same layout, and with the objects that a folder
-/// gives; two-phase; a file per process; and per node.
+/// The percentages of: the library with a group lock, and without; independent writes with the same layout,
+/// and with the objects of a default folder; two-phase; a file per process; and a file per node.
 fn compare(job: &Job, system: &System, stripe: u64, own: &[Vec<Write>]) -> [f64; 7] {
     println!("{job:?}, stripes of {stripe}:");
     let folder = Job { stripes: 8, ..*job };
@@ -98,7 +100,7 @@ fn compare(job: &Job, system: &System, stripe: u64, own: &[Vec<Write>]) -> [f64;
     ]
 }
 
-/// With `SCDA_RANKS`, which scripts/long.sh sets, on so many ranks, and up to 10,000 in all sizes.
+/// Runs on `SCDA_RANKS` ranks, which scripts/long.sh sets, and on up to 10,000 in all sizes.
 #[test]
 fn the_library_beside_others() {
     let said = std::env::var("SCDA_RANKS").ok().and_then(|ranks| ranks.parse().ok());
@@ -120,7 +122,7 @@ fn the_library_beside_others() {
     }
 }
 
-/// So many processes on nodes of `node_ranks`, each with a file.
+/// This many processes on nodes of `node_ranks`, each with a file.
 fn files(ranks: usize, node_ranks: usize, sections: u64, piece: u64) -> Job {
     Job { ranks, node_ranks, sections, piece, stripes: 1 }
 }
@@ -129,11 +131,11 @@ fn files(ranks: usize, node_ranks: usize, sections: u64, piece: u64) -> Job {
 fn files_of_their_own_reach_what_is_published_of_the_whole() {
     let (job, system) = (files(14_400, 16, 1, 64 * MIB), System { creation: 0.0, ..ORION });
     let found = show("Orion, a file per process", &job, &system, &job.file_per_process(&system, STRIPE));
-    // 4.6 TB/s, less what requests cost beside their bytes.
+    // 4.6 TB/s, less the cost of requests besides their bytes.
     assert!((80.0..100.0).contains(&found));
 }
 
-/// Nodes that take turns in an object of one server: each piece is that of the next node.
+/// Nodes that take turns in an object of one server: each piece comes from the next node.
 fn in_turns(nodes: usize, piece: u64, stripes: u64, has_group_lock: bool) -> f64 {
     let system = System { servers: 1, skew: 0.0, creation: 0.0, ..ORION };
     const PIECES: u64 = 100;
@@ -153,8 +155,9 @@ fn in_turns(nodes: usize, piece: u64, stripes: u64, has_group_lock: bool) -> f64
     outcome.bytes as f64 / outcome.seconds / system.server_rate
 }
 
-/// Moore, Farrell and Cernohous (2017): where no node waits for another's lock, one file is written more than twice as fast in large pieces, and
-/// more than three times in small ones. Farrell (2019): the same if each node has an object of its own, of several on a server.
+/// Moore, Farrell and Cernohous (2017): if no node waits for another's lock, one file is written more than
+/// twice as fast in large pieces, and more than three times as fast in small ones. Farrell (2019): the same
+/// if each node has an object of its own, with several on a server.
 #[test]
 fn locks_of_extents_cost_what_is_published() {
     for (piece, least) in [(4 * MIB, 2.0), (MIB, 3.0)] {
@@ -167,8 +170,9 @@ fn locks_of_extents_cost_what_is_published() {
     }
 }
 
-/// AMReX on 1024 nodes of Frontier (its pull request 4426) took 30 minutes with ranks that take turns in each of 256 files and flush small
-/// pieces, and 1 with a file of each node. The model explains the order, and little of the factor.
+/// AMReX on 1024 nodes of Frontier (its pull request 4426) took 30 minutes when ranks took turns in each of
+/// 256 files and flushed small pieces, and 1 minute with a file for each node. The model explains the order,
+/// but little of the factor.
 #[test]
 fn taking_turns_in_few_files_is_slower_than_a_file_per_node() {
     const RANKS: usize = 8192;

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-/// After the header of the file.
+/// The offset after the file header.
 const START: u64 = 128;
 
 /// A request to the file system.
@@ -44,7 +44,7 @@ fn counted(rank: usize, requests: Arc<Mutex<Vec<FileRequest>>>) -> Double {
     })
 }
 
-/// What was counted.
+/// The counts of requests.
 #[derive(Debug, PartialEq, Eq)]
 struct RequestCounts {
     requests: u64,
@@ -65,7 +65,7 @@ fn evaluate(requests: &[FileRequest], stripe: u64, node_ranks: usize) -> Request
     let mut writers: HashMap<u64, Vec<usize>> = HashMap::new();
     let mut inner = 0;
     for &FileRequest { rank, offset, bytes } in requests {
-        // The stripes between the first and the last one are this request's alone.
+        // Only this request uses the stripes between the first and the last one.
         let (first, last) = (offset / stripe, (offset + bytes - 1) / stripe);
         for stripe in if first == last { vec![first] } else { vec![first, last] } {
             let all = writers.entry(stripe).or_default();
@@ -93,7 +93,7 @@ fn evaluate(requests: &[FileRequest], stripe: u64, node_ranks: usize) -> Request
     }
 }
 
-/// Runs a program of the writer `times` times on each of many ranks, and counts the last time.
+/// Runs a program with the writer `times` times on each of many ranks, and counts the last run.
 fn simulate(
     (ranks, node_ranks): (usize, usize),
     params: &WriteOptions,
@@ -130,20 +130,20 @@ fn array(
 ) -> (Vec<FileRequest>, Vec<[ExchangeCounts; LEVELS]>) {
     let counts = vec![1; ranks.0];
     let data = vec![0; usize::try_from(piece).unwrap()];
-    // In the first run the ranks of a node say which pieces they have.
+    // In the first run, the ranks of a node announce their pieces.
     simulate(ranks, params, 2, |file| {
         file.array(b"field", &counts, piece, Source::Contiguous(&data), Encode::None)
     })
 }
 
-/// What independent writes of the same pieces are.
+/// The counts of independent writes of the same pieces.
 fn independent((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> RequestCounts {
     let request = |rank| FileRequest { rank, offset: 256 + rank as u64 * piece, bytes: piece };
     evaluate(&(0..ranks).map(request).collect::<Vec<_>>(), stripe, node_ranks)
 }
 
-/// Two-phase collective buffering as in ROMIO, with one aggregator a node, each with an equal range of whole stripes that it writes
-/// in steps of 16 MiB; and the bytes that leave a node.
+/// Two-phase collective buffering as in ROMIO, with one aggregator for each node, which has an equal range of
+/// whole stripes and writes them in steps of 16 MiB; and the number of bytes that leave a node.
 fn two_phase((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> (RequestCounts, u64) {
     const BUFFER_BYTES: u64 = 16 * MIB;
     let (start, end) = (256, 256 + ranks as u64 * piece);
@@ -174,8 +174,9 @@ fn two_phase((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> (R
 fn counts_of_ten_thousand_ranks() {
     let machine = (10_000, 64);
     let nodes = 157;
-    // The table in benches/records/nodes-simulated.md: requests, stripes of several ranks and of several nodes; requests and MiB that leave a node;
-    // requests, writers, stripes of several ranks and of several nodes.
+    // The table in benches/records/nodes-simulated.md: requests, stripes of several ranks and of several
+    // nodes; requests and MiB that leave a node; requests, writers, stripes of several ranks and of several
+    // nodes.
     let rows = [
         (KIB, MIB, [10_000, 10, 10], [10, 9], [167, 166, 10, 10]),
         (16 * KIB, MIB, [10_000, 157, 156], [157, 0], [314, 313, 156, 156]),
@@ -185,7 +186,7 @@ fn counts_of_ten_thousand_ranks() {
         (MIB, 4 * MIB, [10_000, 2500, 156], [626, 0], [2658, 941, 156, 156]),
         (10 * MIB, 4 * MIB, [10_000, 9999, 156], [6251, 0], [10_001, 10_000, 9999, 156]),
     ];
-    // The first and the last one without `SCDA_EACH`, which scripts/long.sh sets.
+    // Only the first and the last row without `SCDA_EACH`, which scripts/long.sh sets.
     let step = if std::env::var_os("SCDA_EACH").is_some() { 1 } else { rows.len() - 1 };
     for (piece, stripe, expected_alone, expected_collective, expected_own) in rows.into_iter().step_by(step) {
         let alone = independent(machine, piece, stripe);
@@ -200,16 +201,16 @@ fn counts_of_ten_thousand_ranks() {
         assert_eq!([collective.requests, sent / MIB], expected_collective);
         assert_eq!([own.requests, own.writers as u64, own.shared_stripes, own.shared_by_nodes], expected_own);
         assert_eq!(collective.shared_stripes, 0);
-        // Every byte is written once; the header and the padding are more.
+        // Every byte is written once; the header and the padding come in addition.
         assert_eq!(alone.bytes, machine.0 as u64 * piece);
         assert!((alone.bytes..alone.bytes + 256).contains(&own.bytes));
-        // No message leaves a node but those of agreements: three find the nodes, and each section has two, or one as without nodes;
-        // one flushes.
+        // Only messages of agreements leave a node: three find the nodes; each section has two, or one as
+        // without nodes; one flushes.
         assert_eq!((leaders, all.sent, all.received), Default::default());
         assert_eq!(all.reductions, if piece < stripe { 6 } else { 2 });
         assert!(exchanged.iter().all(|rank| rank[0] == all));
         if piece < stripe {
-            // Only nodes that meet in a stripe share it.
+            // Only nodes that share a stripe.
             let nodes_of_a_stripe = stripe.div_ceil(64 * piece) + 1;
             assert!(own.shared_stripes <= nodes.min(own.stripes), "{own:?}");
             assert!(own.most_writers as u64 <= nodes_of_a_stripe, "{own:?}");
@@ -224,8 +225,9 @@ fn counts_of_ten_thousand_ranks() {
     }
 }
 
-/// The same small sections, one after the other, by independent writes of each rank, and by two-phase collective buffering: as long as a
-/// section is less than a stripe, one aggregator has all of it, and each rank sends it what it has.
+/// The same small sections, one after the other, with independent writes of each rank, and with two-phase
+/// collective buffering: as long as a section is smaller than a stripe, one aggregator has all of it, and
+/// each rank sends it its part.
 fn alone_and_two_phase(
     ranks: usize,
     sections: u64,
@@ -249,7 +251,7 @@ fn alone_and_two_phase(
     [alone, collective].map(|requests| evaluate(&requests, stripe, node_ranks))
 }
 
-/// Blocks, each of another rank, on 10,000 ranks: they fill the buffer twice.
+/// Blocks, each from another rank, on 10,000 ranks: they fill the buffer twice.
 #[test]
 fn small_blocks_of_ten_thousand_ranks() {
     let params = params(0, 4 * MIB);
@@ -295,7 +297,7 @@ fn small_sections_go_through_the_leaders() {
     }
 }
 
-/// Who writes which ranges: one writer of a node, and all bytes of each of its stripes.
+/// Each range is written by one aggregator of a node, with all bytes of each of its stripes.
 #[test]
 fn each_writer_has_whole_stripes() {
     for (ranks, node_ranks, writers) in [(12, 4, 1), (12, 4, 2), (13, 4, 3), (12, 5, 2)] {
@@ -308,7 +310,7 @@ fn each_writer_has_whole_stripes() {
             let own: Vec<_> = requests.iter().filter(|request| request.rank / node_ranks == node).collect();
             let mut of_node: HashMap<u64, usize> = HashMap::new();
             for FileRequest { rank, offset, bytes } in own {
-                // The header comes last, and is 128 bytes of rank 0.
+                // The header comes last: 128 bytes from rank 0.
                 if *bytes == 128 {
                     continue;
                 }

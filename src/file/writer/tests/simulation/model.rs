@@ -1,5 +1,6 @@
-//! A model of a parallel file system such as Lustre, in discrete events: nodes with a cache, servers with objects, and locks of extents, which
-//! a server calls back. docs/model.md says what it assumes and what it leaves out.
+//! A discrete-event model of a parallel file system such as Lustre: nodes with a cache, servers with objects,
+//! and locks on extents, which a server can call back. docs/model.md describes what it assumes and what it
+//! leaves out.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
@@ -9,56 +10,55 @@ use std::time::Duration;
 /// The machine: times in seconds, rates in bytes per second.
 #[derive(Clone, Copy, Debug)]
 pub struct System {
-    /// Of a message between a node and a server, one way, with what both do for it.
+    /// The time of a message between a node and a server, one way, including the work of both.
     pub latency: f64,
-    /// Of a node.
+    /// The rate of a node.
     pub node_rate: f64,
-    /// Of one process that copies into the cache of its node.
+    /// The rate of one process that copies into the cache of its node.
     pub process_rate: f64,
-    /// Those that store objects.
+    /// The number of servers that store objects.
     pub servers: usize,
     pub server_rate: f64,
-    /// What a request costs a server beside its bytes.
+    /// The cost of a request for a server, besides its bytes.
     pub request: f64,
-    /// The most bytes of a request.
+    /// The most bytes in a request.
     pub request_bytes: u64,
-    /// What the server of names needs for a new file, and for opening one.
+    /// The time that the metadata server needs for a new file, and for opening one.
     pub creation: f64,
     pub opening: f64,
-    /// A reduction of all ranks.
+    /// The time of a reduction over all ranks.
     pub reduction: f64,
-    /// Processes come to a call so far apart.
+    /// The largest delay between processes that reach a call.
     pub skew: f64,
 }
 
 impl System {
-    /// The most that this number of nodes can write.
+    /// The highest rate at which this number of nodes can write.
     pub fn peak(&self, nodes: usize) -> f64 {
         (nodes as f64 * self.node_rate).min(self.servers as f64 * self.server_rate)
     }
 }
 
-/// How a file is divided into objects, each on the next server.
+/// How a file is divided into objects, each on the next server. The number of the file determines the first one.
 #[derive(Clone, Copy, Debug)]
 pub struct Striping {
     pub count: u64,
     pub bytes: u64,
-    /// The server of the first object is that of the number of the file.
     pub has_group_lock: bool,
 }
 
-/// One of the writes that a process does one after the other.
+/// A write of a process, which executes one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Write {
     pub node: usize,
     pub file: usize,
     pub offset: u64,
     pub bytes: u64,
-    /// What the process does before, in seconds.
+    /// The time that the process spends before, in seconds.
     pub pause: f64,
 }
 
-/// What was counted, and the time until all is on the servers.
+/// Counts, and the time until everything is on the servers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     pub seconds: f64,
@@ -79,25 +79,25 @@ fn nanoseconds(seconds: f64) -> Time {
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A process goes on.
+    /// A process continues.
     Step(usize),
-    /// It has copied what is next into the cache.
+    /// It has copied the next bytes into the cache.
     Copied(usize, u64),
-    /// It asks for a lock, at the server.
+    /// It requests a lock, at the server.
     Asked(usize),
-    /// It has got one, at the node: its number and extent.
+    /// It has received one, at the node: its number and extent.
     Granted(usize, u64, u64, u64),
-    /// The node is asked for its lock.
+    /// The server asks the node for its lock.
     CalledBack(usize, Object, u64),
-    /// The server gets it back.
+    /// The server gets the lock back.
     Returned(Object, u64),
-    /// Bytes come to the server, under a lock of a node.
+    /// Bytes arrive at the server, under a lock of a node.
     Arrived(usize, Object, u64, u64),
-    /// The node learns that they are there.
+    /// The node learns that they are stored.
     Stored(usize, Object, u64),
 }
 
-/// As the server has it, which knows where it begins.
+/// A lock at the server, which knows where it begins.
 struct Lock {
     number: u64,
     node: usize,
@@ -107,17 +107,17 @@ struct Lock {
 
 #[derive(Default)]
 struct Locks {
-    /// None of them overlap.
+    /// They do not overlap.
     granted: BTreeMap<u64, Lock>,
     /// Processes, in their order.
     waiting: VecDeque<usize>,
 }
 
-/// A lock as the node has it.
+/// A lock at the node.
 struct NodeLock {
     number: u64,
     extent: Range<u64>,
-    /// Processes that copy, and requests on their way.
+    /// The number of processes that copy, and of requests that are being sent.
     uses: u32,
     is_called: bool,
 }
@@ -126,7 +126,7 @@ struct NodeLock {
 #[derive(Default)]
 struct Cache {
     held: Vec<NodeLock>,
-    /// What is not on its way yet: beginnings and ends.
+    /// What is not being sent yet: beginnings and ends.
     dirty: BTreeMap<u64, u64>,
 }
 
@@ -134,14 +134,14 @@ struct Model<'a> {
     system: &'a System,
     striping: Striping,
     processes: &'a [Vec<Write>],
-    /// Of each process: its write, and how much of that is done.
+    /// For each process: its current write, and how much of that is done.
     places: Vec<(usize, u64)>,
     now: Time,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
-    /// When the link of a node and a server are free again.
+    /// When the link of a node, and a server, become free.
     nodes: Vec<Time>,
     servers: Vec<Time>,
-    /// The writes of each node that are to come.
+    /// The writes of each node that are still to come.
     left: Vec<usize>,
     locks: HashMap<Object, Locks>,
     caches: HashMap<(usize, Object), Cache>,
@@ -149,7 +149,8 @@ struct Model<'a> {
     outcome: Outcome,
 }
 
-/// Executes the writes of all processes, the first of which begin after `start` seconds, and the others each `apart` later than the one before.
+/// Executes the writes of all processes. The first ones begin after `start` seconds, each of the others
+/// `apart` later than the previous one.
 pub fn run(
     system: &System,
     striping: Striping,
@@ -176,7 +177,7 @@ pub fn run(
     };
     for (process, writes) in processes.iter().enumerate() {
         if let Some(write) = writes.first() {
-            // Always the same, and like random ones.
+            // Pseudo-random, but the same each time.
             let part = (process as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
             let skew = system.skew * part as f64 / f64::from(1 << 24);
             let begin = start + apart * process as f64 + skew + write.pause;
@@ -225,7 +226,7 @@ impl Model<'_> {
             }
             Event::Granted(process, number, begin, end) => {
                 let (node, object, _) = self.current(process);
-                // Another process of the node may have asked for the same.
+                // Another process of the node may have requested the same.
                 if self.held(node, object, number).is_none() {
                     let held = NodeLock { number, extent: begin..end, uses: 0, is_called: false };
                     self.caches.entry((node, object)).or_default().held.push(held);
@@ -300,7 +301,7 @@ impl Model<'_> {
             end = end.max(last);
         }
         cache.dirty.insert(begin, end);
-        // Requests that are full go at once.
+        // Full requests are sent at once.
         let most = self.system.request_bytes;
         let full = begin.next_multiple_of(most)..end / most * most;
         if full.start < full.end {
@@ -332,7 +333,7 @@ impl Model<'_> {
         }
     }
 
-    /// Sends what is dirty of this extent, in requests that end at multiples of their most bytes.
+    /// Sends what is dirty in this extent, in requests that end at multiples of their maximum size.
     fn send(&mut self, node: usize, object: Object, lock: u64, extent: Range<u64>) {
         let cache = self.caches.entry((node, object)).or_default();
         let before = cache.dirty.range(..extent.start).next_back().map(|(&begin, &end)| (begin, end));
@@ -376,7 +377,7 @@ impl Model<'_> {
         }
     }
 
-    /// Gives a lock back that was called, when nothing is under it any more.
+    /// Returns a lock that was called back, once nothing uses it.
     fn give_back(&mut self, node: usize, object: Object, lock: u64) {
         let is_ready = |model: &mut Self| {
             model.held(node, object, lock).is_some_and(|held| held.is_called && held.uses == 0)
@@ -390,7 +391,7 @@ impl Model<'_> {
         }
     }
 
-    /// Gives locks to those who wait, in their order; each gets all that nobody has.
+    /// Grants locks to waiting processes in their order; each gets everything that nobody has.
     fn grant(&mut self, object: Object) {
         while let Some(&process) = self.locks.get(&object).and_then(|locks| locks.waiting.front()) {
             let (node, _, extent) = self.current(process);

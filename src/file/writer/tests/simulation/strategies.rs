@@ -1,4 +1,5 @@
-//! What programs write that do not use this library: the same arrays, of which each rank has one piece, section by section.
+//! The writes of programs without this library: the same arrays, of which each rank has one piece, section by
+//! section.
 
 use super::model::{Outcome, Striping, System, Write, run};
 
@@ -7,15 +8,15 @@ use super::model::{Outcome, Striping, System, Write, run};
 pub struct Job {
     pub ranks: usize,
     pub node_ranks: usize,
-    /// Arrays, one after the other.
+    /// The number of arrays, one after the other.
     pub sections: u64,
-    /// What each rank has of an array, in bytes.
+    /// The size of each rank's part of an array, in bytes.
     pub piece: u64,
-    /// Objects of a file that all ranks write, where there are as many servers.
+    /// The number of objects in a file that all ranks write, if there are as many servers.
     pub stripes: u64,
 }
 
-/// After the header of the file.
+/// The offset after the file header.
 const START: u64 = 128;
 
 impl Job {
@@ -27,13 +28,13 @@ impl Job {
         self.ranks as u64 * self.sections * self.piece
     }
 
-    /// One file.
+    /// A single file.
     pub fn shared(&self, system: &System, stripe: u64, has_group_lock: bool) -> Striping {
         let count = self.stripes.min(system.servers as u64);
         Striping { count, bytes: stripe, has_group_lock }
     }
 
-    /// What one rank writes; `place` says in which file, and where in it.
+    /// The writes of one rank; `place` returns the file, and the offset in it.
     fn rank(&self, rank: usize, place: impl Fn(u64) -> (usize, u64)) -> Vec<Write> {
         let write = |section| {
             let (file, offset) = place(section);
@@ -52,8 +53,9 @@ impl Job {
         run(system, self.shared(system, stripe, false), &processes, (opened, 0.0))
     }
 
-    /// Two-phase collective buffering as in ROMIO's driver for Lustre: one aggregator per node, each with objects that nobody else writes, and
-    /// 16 MiB in a round. Almost all that it writes comes from other nodes.
+    /// Two-phase collective buffering as in ROMIO's Lustre driver: one aggregator for each node, which has
+    /// objects that nobody else writes, and 16 MiB in a round. Almost everything that it writes comes from
+    /// other nodes.
     pub fn two_phase(&self, system: &System, stripe: u64) -> Outcome {
         const BUFFER: u64 = 16 << 20;
         let striping = self.shared(system, stripe, false);
@@ -80,7 +82,7 @@ impl Job {
         run(system, striping, &processes, (opened, 0.0))
     }
 
-    /// Each rank writes a file of its own, of one object.
+    /// Each rank writes a file of its own, with one object.
     pub fn file_per_process(&self, system: &System, stripe: u64) -> Outcome {
         let processes: Vec<_> =
             (0..self.ranks).map(|rank| self.rank(rank, |number| (rank, number * self.piece))).collect();
@@ -88,7 +90,7 @@ impl Job {
         run(system, striping, &processes, (system.creation, system.creation))
     }
 
-    /// The ranks of each node write to a file of the node, of one object.
+    /// The ranks of each node write to one file for the node, with one object.
     pub fn file_per_node(&self, system: &System, stripe: u64) -> Outcome {
         let section = self.node_ranks as u64 * self.piece;
         let place = |rank: usize, number| {
