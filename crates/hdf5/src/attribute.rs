@@ -1,4 +1,4 @@
-//! Attributes: from JSON, and as messages.
+//! Attributes: reading them from JSON, and writing them as messages.
 
 use crate::buffer::ViewBuffer;
 use crate::bytes::Bytes;
@@ -12,26 +12,27 @@ use serde_json::Value as Json;
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A text, as h5py writes it.
+    /// A text, in h5py's form.
     Text(String),
-    /// A text of a fixed length, as netCDF-4 and VTK want it.
+    /// A text of fixed length, as netCDF-4 and VTK require.
     FixedText(String),
     /// Texts.
     Texts(Vec<String>),
-    /// Items of a type in little-endian order: one, or a list.
+    /// One item or a list of items of a type, in little-endian order.
     Items {
         /// Their type.
         data_type: DataType,
-        /// How many there are in each dimension; `None`: one item.
+        /// The number of items in each dimension; `None`: a single item.
         shape: Option<Vec<u64>>,
         /// Their bytes.
         bytes: Vec<u8>,
     },
-    /// For each dimension, a list with a reference to an object at this address.
+    /// For each dimension, a list with a reference to the object at this address.
     References(Vec<u64>),
 }
 
-/// The names that netCDF-4 and HDF5's dimension scales use: attributes of a user do not have them.
+/// The names that netCDF-4 and HDF5's dimension scales use; attributes of a user with these names are not
+/// shown.
 const RESERVED: [&str; 8] = [
     "CLASS",
     "NAME",
@@ -42,20 +43,20 @@ const RESERVED: [&str; 8] = [
     "_nc3_strict",
     "_NCProperties",
 ];
-/// Attributes whose numbers are items of the dataset: they have its type.
+/// Attributes whose numbers have the type of the dataset's items.
 const OF_ITEMS: [&str; 5] = ["_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"];
-/// A list of more bytes is shown as text, because an attribute's message is limited.
+/// A longer list is shown as text, because an attribute's message is limited.
 const MAX_LIST_BYTES: usize = 60_000;
 
 impl Value {
-    /// The value of JSON: a number, a truth value, a text, a list of these; other JSON is a text.
+    /// Converts JSON: a number, a truth value, a text, or a list of these; other JSON becomes a text.
     ///
     /// # Errors
     /// `Memory`.
     pub fn of_json(value: &Json) -> Result<Self> {
         let text = || Ok(Self::Text(value.to_string()));
         let found = match value {
-            // A text that HDF5 would cut short is shown with its escapes.
+            // A text that HDF5 would cut short is shown with escapes.
             Json::String(words) if !words.contains('\0') => return Ok(Self::Text(words.clone())),
             Json::Array(items) if items.iter().all(is_text) && !items.is_empty() => {
                 let texts = items.iter().filter_map(Json::as_str).map(str::to_owned).collect();
@@ -138,7 +139,7 @@ fn is_text(value: &Json) -> bool {
     value.as_str().is_some_and(|text| !text.contains('\0'))
 }
 
-/// Puts an attribute among messages.
+/// Appends an attribute to messages.
 ///
 /// # Errors
 /// `Memory`; `Range` if it is too long.
@@ -155,12 +156,12 @@ pub fn put(
     messages.put(kind::ATTRIBUTE, message.as_slice())
 }
 
-/// The attributes of a JSON object, in their order; those of a dataset with items of a type.
+/// The attributes of a JSON object, in order. `items` is the type of a dataset's items.
 ///
 /// # Errors
-/// `Memory`; `Format` if the text is no JSON object.
+/// `Memory`; `Format` if the text is not a JSON object.
 pub fn of_object(text: &str, items: Option<DataType>) -> Result<Vec<(String, Value)>> {
-    /// The longest name of an attribute: its message has room for it and a value.
+    /// The longest name of an attribute, so that its message also has room for a value.
     const MAX_NAME_BYTES: usize = 4096;
     let mut found = Vec::new();
     for member in json::members(text.as_bytes())? {

@@ -5,15 +5,15 @@ use crate::bytes::Bytes;
 use scda_base::error::{Error, Result};
 use scda_base::numbers::sum;
 
-/// Bytes that lie one after the other in the file.
+/// Consecutive bytes of the file.
 pub struct ViewBuffer {
     bytes: Bytes,
-    /// HDF5's address of the first of them.
+    /// HDF5's address of the first byte.
     start: u64,
 }
 
 impl ViewBuffer {
-    /// None, from this offset of the file on.
+    /// An empty buffer that begins at this offset of the file.
     ///
     /// # Errors
     /// `Range` for an offset before HDF5's first address, or beyond 63 bits.
@@ -23,15 +23,15 @@ impl ViewBuffer {
         Ok(Self { bytes: Bytes::new(), start })
     }
 
-    /// The address of what is put next.
+    /// The address of the next byte to be appended.
     pub fn address(&self) -> u64 {
         self.start.saturating_add(self.bytes.len() as u64)
     }
 
-    /// Puts bytes; their address.
+    /// Appends bytes, and returns their address.
     ///
     /// # Errors
-    /// `Memory`; `Range` if the file would be longer than 63 bits.
+    /// `Memory`; `Range` if the file would exceed 63 bits.
     pub fn put(&mut self, bytes: &[u8]) -> Result<u64> {
         let address = self.address();
         let end = sum(address, bytes.len() as u64).and_then(|end| sum(end, BASE));
@@ -40,7 +40,7 @@ impl ViewBuffer {
         Ok(address)
     }
 
-    /// Writes over bytes that were put.
+    /// Overwrites bytes that were appended.
     pub fn replace(&mut self, address: u64, bytes: &[u8]) {
         let place = address.checked_sub(self.start).and_then(|place| usize::try_from(place).ok());
         if let Some(place) = place {

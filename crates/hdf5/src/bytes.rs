@@ -1,19 +1,19 @@
-//! Bytes of HDF5 in memory. Numbers have their lowest byte first.
+//! HDF5's bytes in memory, in which numbers are little-endian.
 
 use scda_base::error::Result;
 use scda_base::memory::reserve;
 
-/// Bytes to which numbers are appended. Memory that cannot be allocated is an error.
+/// Bytes to which numbers are appended. Failed allocations are errors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(Vec<u8>);
 
 impl Bytes {
-    /// None.
+    /// No bytes.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// How many there are.
+    /// The number of bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -23,12 +23,12 @@ impl Bytes {
         self.0.is_empty()
     }
 
-    /// All of them.
+    /// All bytes.
     pub fn as_slice(&self) -> &[u8] {
         &self.0
     }
 
-    /// All of them.
+    /// All bytes.
     pub fn into_vec(self) -> Vec<u8> {
         self.0
     }
@@ -40,7 +40,7 @@ impl Bytes {
 
     /// Appends bytes.
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        // Most messages have fewer bytes: so they are allocated once.
+        // Most messages are shorter, so that they are allocated once.
         const FIRST_BYTES: usize = 64;
         let more = if self.0.capacity() == 0 { bytes.len().max(FIRST_BYTES) } else { bytes.len() };
         reserve(&mut self.0, more)?;
@@ -48,7 +48,7 @@ impl Bytes {
         Ok(())
     }
 
-    /// Makes room for more bytes.
+    /// Reserves memory for more bytes.
     pub fn reserve(&mut self, more: usize) -> Result<()> {
         reserve(&mut self.0, more)
     }
@@ -60,7 +60,7 @@ impl Bytes {
         Ok(())
     }
 
-    /// Appends the `width` lowest bytes of a number, which has no more.
+    /// Appends a number as `width` bytes, in which it must fit.
     pub fn number(&mut self, number: u64, width: usize) -> Result<()> {
         self.put(&number.to_le_bytes()[..width])
     }
@@ -70,7 +70,7 @@ impl Bytes {
         self.number(number, 8)
     }
 
-    /// Writes bytes over those at a place.
+    /// Overwrites bytes at an offset.
     pub fn replace(&mut self, at: usize, bytes: &[u8]) {
         if let Some(room) = self.0.get_mut(at..at + bytes.len()) {
             room.copy_from_slice(bytes);
@@ -78,7 +78,7 @@ impl Bytes {
     }
 }
 
-/// The fewest bytes, at least one, that have a number.
+/// The fewest bytes, at least one, in which a number fits.
 pub fn width_of(number: u64) -> usize {
     (64 - number.leading_zeros() as usize).div_ceil(8).max(1)
 }

@@ -1,4 +1,4 @@
-//! Checks a whole view: the checksums of all its objects, and that what they refer to is there.
+//! Checks a whole view: the checksums of all its objects, and that everything they refer to exists.
 
 use crate::checksum::checksum;
 use crate::chunks::{Entry, FILTERED_TREE, FIXED_ARRAY_HEAD_BYTES, PLAIN_TREE};
@@ -15,22 +15,22 @@ use scda_base::error::{Error, Result};
 use scda_base::numbers::{product, sum, to_usize};
 use std::collections::{HashMap, HashSet};
 
-/// What a view has.
+/// The counts of what a view contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// The groups, the root included.
+    /// The groups, including the root.
     pub groups: u64,
-    /// The datasets, those without names in scda included.
+    /// The datasets, including those that scda does not have.
     pub datasets: u64,
-    /// The chunks and the contiguous data that they refer to.
+    /// The chunks and contiguous data to which they refer.
     pub places: u64,
 }
 
-/// Checks the view whose root group is at an offset of the file, and which ends, with the seal, at another one. `is_data` says whether bytes
-/// at an offset are data of one section.
+/// Checks the view whose root group is at the offset in `view`. `end` is the end of its seal. `is_data` tells
+/// whether bytes at an offset are data of one section.
 ///
 /// # Errors
-/// `Format` with the offset of what is wrong; `Memory`; those of the function that reads.
+/// `Format` with the offset of the defect; `Memory`; the errors of the reading function.
 pub fn check<'a>(
     view: Previous<'a>,
     end: u64,
@@ -61,11 +61,11 @@ pub fn check<'a>(
     }
 }
 
-/// What the view does not show whose root group is at an offset of the file, and which ends, with the seal, at another one: a line for each,
-/// with its name and the reason.
+/// What the view does not show: a line for each dataset, with its name and the reason. The root group is at
+/// the offset in `view`; `end` is the end of its seal.
 ///
 /// # Errors
-/// Those of [`check`].
+/// The errors of [`check`].
 pub fn not_shown(view: Previous<'_>, end: u64) -> Result<Vec<String>> {
     let mut is_data = |_, _| true;
     let view = Previous { root: view.root, read: &mut *view.read };
@@ -84,7 +84,7 @@ pub fn not_shown(view: Previous<'_>, end: u64) -> Result<Vec<String>> {
     Ok(Vec::new())
 }
 
-/// Notes an address; whether it is new.
+/// Records an address; returns whether it is new.
 fn note(addresses: &mut HashSet<u64>, address: u64) -> Result<bool> {
     addresses.try_reserve(1).map_err(|_| Error::memory(8))?;
     Ok(addresses.insert(address))
@@ -95,15 +95,15 @@ struct Checker<'a> {
     is_data: &'a mut dyn FnMut(u64, u64) -> bool,
     found: Checked,
     objects: HashSet<u64>,
-    /// Nodes of B-trees: each is in one tree, once.
+    /// Nodes of B-trees: each must be in one tree, once.
     nodes: HashSet<u64>,
-    /// Objects that references lead to, and where one is that does.
+    /// Objects that references refer to, each with the address of an object that does.
     references: HashMap<u64, u64>,
-    /// The collection of the heap that was read last.
+    /// The collection of the heap that was last read.
     heap: Option<(u64, Vec<u8>)>,
 }
 
-/// What the messages of a dataset say of its chunks.
+/// A dataset's messages that determine its chunks.
 struct Array<'a> {
     address: u64,
     shape: &'a [u64],
@@ -143,7 +143,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Checks an object; the objects that it links to.
+    /// Checks an object; returns the objects to which it links.
     fn object(&mut self, address: u64) -> Result<Vec<u64>> {
         let messages = self.messages(address)?;
         let of = |kind: u8| messages.iter().find(|message| message.kind == kind);
@@ -221,7 +221,7 @@ impl<'a> Checker<'a> {
         Ok(targets.collect())
     }
 
-    /// Texts and references of an attribute are in the heap.
+    /// Checks that the texts and references of an attribute are in the heap.
     fn attribute(&mut self, address: u64, data: &[u8]) -> Result<()> {
         let unknown = || wrong(address, "found another attribute than libscda writes");
         let Attribute { of, space, items, .. } = Attribute::new(data).ok_or_else(unknown)?;
@@ -281,7 +281,7 @@ impl<'a> Checker<'a> {
         Err(wrong(collection, &format!("found no object {wanted} in the heap")))
     }
 
-    /// What the layout of a dataset refers to is there.
+    /// Checks that the data of a dataset exist, according to its layout.
     fn layout(&mut self, array: &Array<'_>, layout: &[u8]) -> Result<()> {
         let unknown = || wrong(array.address, "found another layout than libscda writes");
         match layout {
@@ -315,7 +315,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The index of chunks, and what it refers to.
+    /// Checks the index of chunks, and that the chunks exist.
     fn chunks(&mut self, array: &Array<'_>, sizes: &[u64], rest: &[u8]) -> Result<()> {
         let unknown = || wrong(array.address, "found another index of chunks than libscda writes");
         let bytes = sizes
@@ -407,7 +407,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// All records of a B-tree; how many there are.
+    /// Reads all records of a B-tree; returns their number.
     fn tree(
         &mut self,
         address: u64,
@@ -419,7 +419,7 @@ impl<'a> Checker<'a> {
         tree::each_record(old, (address, client, record_bytes), &mut |node| note(nodes, node), each)
     }
 
-    /// Bytes at an address are data of a section.
+    /// Checks that bytes at an address are data of a section.
     fn place(&mut self, dataset: u64, address: u64, bytes: u64) -> Result<()> {
         self.found.places += 1;
         let offset = address.saturating_add(BASE);
@@ -445,7 +445,7 @@ const KINDS: [u8; 11] = [
     kind::READ_ONLY,
 ];
 
-/// The shape that a dataspace has.
+/// The shape in a dataspace message.
 fn shape(space: &[u8]) -> Option<Vec<u64>> {
     let [2, rank, may_grow @ 0..=1, _, sizes @ ..] = space else { return None };
     let rank = usize::from(*rank);

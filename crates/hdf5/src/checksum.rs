@@ -55,7 +55,8 @@ fn last(mut a: u32, mut b: u32, mut c: u32) -> u32 {
 mod tests {
     use super::checksum;
 
-    /// From the comments of `lookup3.c`, and of lengths on both sides of a block from the superblock of a file by h5py.
+    /// Lengths on both sides of a block. From the comments of `lookup3.c`, and from the superblock of a file
+    /// by h5py.
     #[test]
     fn known_values() {
         assert_eq!(checksum(b""), 0xdead_beef);

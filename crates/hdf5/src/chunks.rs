@@ -11,68 +11,69 @@ use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
 use std::sync::Arc;
 
-/// The error where more is needed of a dataset than the outline of a view has.
+/// The error if a dataset needs more than the outline of a view has.
 pub fn unread() -> Error {
     Error::new(ErrorKind::Format, "view of HDF5: its outline does not suffice")
 }
 
-/// Where a chunk is. HDF5's address of a chunk that is not there is [`UNDEFINED`].
+/// The place of a chunk. A chunk that is not stored has the address [`UNDEFINED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// HDF5's address.
     pub address: u64,
-    /// Its bytes in the file.
+    /// Its size in the file.
     pub bytes: u64,
 }
 
 impl Chunk {
-    /// A chunk that has the fill value alone.
+    /// A chunk in which all items have the fill value.
     pub const NONE: Self = Self { address: UNDEFINED, bytes: 0 };
 }
 
-/// The chunks of a dataset in C order. Copies share all but the last ones, because a dataset that grows has a copy in each view.
+/// The chunks of a dataset in C order. Copies share all blocks but the last, because a growing dataset has a
+/// copy in each view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunks {
-    /// How many come first of which only their number is known, and how many of these are somewhere.
+    /// The number of first chunks whose places are not known, and how many of these are stored.
     unread: usize,
     unread_somewhere: usize,
-    /// Each has [`Self::BLOCK`], the last one perhaps fewer.
+    /// Each has [`Self::BLOCK`] chunks; the last one may have fewer.
     blocks: Vec<Arc<Vec<Chunk>>>,
 }
 
 impl Chunks {
     const BLOCK: usize = 256;
 
-    /// Those of which only their number is known, and how many of them are somewhere.
+    /// Chunks of which only the number is known, and how many of these are stored.
     pub fn unread(count: usize, somewhere: usize) -> Self {
         Self { unread: count, unread_somewhere: somewhere, blocks: Vec::new() }
     }
 
-    /// How many there are.
+    /// The number of chunks.
     pub fn len(&self) -> usize {
         let read = self.blocks.last().map_or(0, |last| (self.blocks.len() - 1) * Self::BLOCK + last.len());
         self.unread + read
     }
 
-    /// How many are somewhere: the others have the fill value alone.
+    /// The number of stored chunks; the others have only the fill value.
     pub fn somewhere(&self) -> usize {
         let read = self.blocks.iter().flat_map(|block| block.iter());
         self.unread_somewhere + read.filter(|chunk| chunk.address != UNDEFINED).count()
     }
 
-    /// All of them. The error is [`unread`].
+    /// All chunks. The error is [`unread`].
     pub fn iter(&self) -> Result<impl Iterator<Item = &Chunk>> {
         self.from(0)
     }
 
-    /// Those from a number on. The error is [`unread`].
+    /// The chunks from a number on. The error is [`unread`].
     pub fn from(&self, number: usize) -> Result<impl Iterator<Item = &Chunk>> {
         let number = number.checked_sub(self.unread).ok_or_else(unread)?;
         let blocks = self.blocks.get(number / Self::BLOCK..).unwrap_or_default();
         Ok(blocks.iter().flat_map(|block| block.iter()).skip(number % Self::BLOCK))
     }
 
-    /// Appends one.
+    /// Appends a chunk.
     pub fn push(&mut self, chunk: Chunk) -> Result<()> {
         if self.blocks.last().is_none_or(|last| last.len() == Self::BLOCK) {
             reserve(&mut self.blocks, 1)?;
@@ -86,7 +87,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Whether these are the others and perhaps more.
+    /// Whether these chunks begin with the others.
     pub fn starts_with(&self, others: &Self) -> bool {
         let is_same = |(own, other): (&Arc<Vec<Chunk>>, &Arc<Vec<Chunk>>)| {
             Arc::ptr_eq(own, other) || own.starts_with(other)
@@ -97,27 +98,27 @@ impl Chunks {
     }
 }
 
-/// How a chunk stands in an index.
+/// The form of a chunk in an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// By its address alone: all chunks have the same bytes.
+    /// Only its address: all chunks have the same size.
     Plain,
-    /// By its address, its bytes in so many bytes, and the filters that were left out, which are none.
+    /// Its address, its size in this many bytes, and the mask of skipped filters, which is 0.
     Filtered(usize),
 }
 
 impl Entry {
-    /// That of chunks of so many bytes before the filters.
+    /// The form for chunks that have this size before the filters.
     pub fn of(is_filtered: bool, chunk_bytes: u64) -> Self {
         if !is_filtered {
             return Self::Plain;
         }
-        // As HDF5 computes it: room for a chunk that becomes larger.
+        // As HDF5 computes it, with room for a chunk that filters make larger.
         let bits = u64::from(63 - chunk_bytes.max(1).leading_zeros());
         Self::Filtered(to_usize(1 + (bits + 8) / 8).min(8))
     }
 
-    /// The bytes of an entry.
+    /// The size of an entry.
     pub fn bytes(self) -> usize {
         match self {
             Self::Plain => 8,
@@ -125,7 +126,7 @@ impl Entry {
         }
     }
 
-    /// The address and the bytes of the chunk of an entry; chunks without filters have `chunk_bytes`.
+    /// The address and size of the chunk in an entry; without filters, all have `chunk_bytes`.
     pub fn get(self, entry: &[u8], chunk_bytes: u64) -> (u64, u64) {
         let bytes = if let Self::Filtered(width) = self { number(&entry[8..8 + width]) } else { chunk_bytes };
         (number(&entry[..8]), bytes)
@@ -141,7 +142,7 @@ impl Entry {
     }
 }
 
-/// Puts the fixed array of these chunks, which are in C order; its address.
+/// Appends the fixed array of these chunks, which are in C order; returns its address.
 pub fn fixed_array(
     out: &mut ViewBuffer,
     entry: Entry,
@@ -171,7 +172,7 @@ pub fn fixed_array(
         out.put(sealed(block)?.as_slice())?;
         return Ok(header);
     }
-    // A bit says of each page that it is there, the highest bit of a byte first. All are.
+    // A bit for each page, the highest bit of a byte first, tells that the page exists. All do.
     let pages = count.div_ceil(page);
     for byte in 0..pages.div_ceil(8) {
         let left = (pages - 8 * byte).min(8);
@@ -190,33 +191,33 @@ pub fn fixed_array(
     Ok(header)
 }
 
-/// The bytes of the header of a fixed array.
+/// The size of the header of a fixed array.
 pub const FIXED_ARRAY_HEAD_BYTES: u64 = 28;
 
-/// The type of the B-tree of chunks, without filters.
+/// The type of a B-tree of chunks without filters.
 pub const PLAIN_TREE: u8 = 10;
-/// And with filters.
+/// The type of a B-tree of chunks with filters.
 pub const FILTERED_TREE: u8 = 11;
 
-/// The bytes of a node of a tree of chunks.
+/// The size of a node of a tree of chunks.
 pub fn node_bytes(entry: Entry, rank: usize) -> u32 {
     tree::node_bytes(entry.bytes() + 8 * rank)
 }
 
-/// A tree of the chunks of an array of so many dimensions. Chunks are appended in C order.
+/// A tree of the chunks of an array with a number of dimensions. Chunks are appended in C order.
 pub struct ChunkTree {
     entry: Entry,
     tree: Tree,
 }
 
 impl ChunkTree {
-    /// Without chunks.
+    /// A tree without chunks.
     pub fn new(entry: Entry, rank: usize) -> Self {
         let client = if entry == Entry::Plain { PLAIN_TREE } else { FILTERED_TREE };
         Self { entry, tree: Tree::new(client, entry.bytes() + 8 * rank) }
     }
 
-    /// The tree that the layout of a dataset of the previous view leads to, with these chunks.
+    /// The tree in the layout of a dataset of the previous view, with these chunks.
     pub fn load(self, old: &mut PreviousView<'_>, layout: &[u8], chunks: &Chunks) -> Result<Self> {
         let Self { entry, tree } = self;
         let there = chunks.somewhere();
@@ -225,7 +226,7 @@ impl ChunkTree {
         Ok(Self { entry, tree })
     }
 
-    /// Appends a chunk with the numbers of its place among the chunks, which follows all before in C order.
+    /// Appends a chunk with its index in each dimension of the grid. It must follow all others in C order.
     pub fn push(&mut self, out: &mut ViewBuffer, chunk: Chunk, place: &[u64]) -> Result<()> {
         if chunk.address == UNDEFINED {
             return Ok(());
@@ -236,7 +237,7 @@ impl ChunkTree {
         self.tree.push(out, record.as_slice())
     }
 
-    /// Puts what was not written yet; the address of the tree. Without chunks, it is nowhere.
+    /// Writes the remaining nodes; returns the address of the tree, or [`UNDEFINED`] without chunks.
     pub fn finish(self, out: &mut ViewBuffer) -> Result<u64> {
         self.tree.finish(out)
     }

@@ -1,4 +1,4 @@
-//! Collections of as many items as a file has datasets: memory that cannot be allocated is an error.
+//! Collections whose size grows with the number of datasets in a file. Failed allocations are errors.
 
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;

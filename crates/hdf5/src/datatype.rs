@@ -1,4 +1,4 @@
-//! The types of items as HDF5's datatype messages.
+//! The types of items as datatype messages of HDF5.
 
 use crate::bytes::{Bytes, width_of};
 use scda_base::error::{Error, ErrorKind, Result};
@@ -15,12 +15,12 @@ const ENUM: u8 = 8;
 const VARIABLE: u8 = 9;
 const ARRAY: u8 = 10;
 
-/// The bytes of a reference to an object.
+/// The size of a reference to an object.
 pub const REFERENCE_BYTES: u64 = 8;
-/// The bytes of a text or a list that lies in a global heap: its length, the address of the heap, and the number in it.
+/// The size of a text or list in a global heap: its length, the address of the heap, and its number there.
 pub const VARIABLE_BYTES: u64 = 16;
 
-/// Version and class, the bits of the class, and the bytes of an item.
+/// Version and class, the bits of the class, and the size of an item.
 fn head(out: &mut Bytes, version: u8, class: u8, bits: u32, size: u64) -> Result<()> {
     out.put(&[version << 4 | class])?;
     out.number(u64::from(bits), 3)?;
@@ -28,14 +28,14 @@ fn head(out: &mut Bytes, version: u8, class: u8, bits: u32, size: u64) -> Result
     out.number(size.into(), 4)
 }
 
-/// An integer of `bytes` bytes.
+/// An integer of this size.
 pub fn integer(out: &mut Bytes, bytes: u64, signed: bool, big_endian: bool) -> Result<()> {
     head(out, 1, FIXED, u32::from(signed) << 3 | u32::from(big_endian), bytes)?;
     out.number(0, 2)?;
     out.number(8 * bytes, 2)
 }
 
-/// A floating-point number of IEEE 754 of 2, 4 or 8 bytes.
+/// An IEEE 754 floating-point number of 2, 4 or 8 bytes.
 pub fn float(out: &mut Bytes, bytes: u64, big_endian: bool) -> Result<()> {
     let (exponent, fraction) = match bytes {
         2 => (5_u8, 10_u8),
@@ -50,12 +50,12 @@ pub fn float(out: &mut Bytes, bytes: u64, big_endian: bool) -> Result<()> {
     out.number((1 << (exponent - 1)) - 1, 4)
 }
 
-/// A text of a fixed length that ends with a NUL, as dimension scales want it.
+/// A text of fixed length that ends with a NUL, as dimension scales require.
 pub fn terminated_text(out: &mut Bytes, bytes: u64, is_utf8: bool) -> Result<()> {
     head(out, 1, STRING, u32::from(is_utf8) << 4, bytes)
 }
 
-/// A text in UTF-8 in a global heap, as h5py writes it.
+/// A text in UTF-8 in a global heap, in h5py's form.
 pub fn heap_text(out: &mut Bytes) -> Result<()> {
     head(out, 1, VARIABLE, 1 | 1 << 8, VARIABLE_BYTES)?;
     integer(out, 1, false, false)
@@ -67,14 +67,14 @@ pub fn heap_references(out: &mut Bytes) -> Result<()> {
     head(out, 1, REFERENCE, 0, REFERENCE_BYTES)
 }
 
-/// h5py's type for truth values.
+/// h5py's type for booleans.
 pub fn boolean(out: &mut Bytes) -> Result<()> {
     head(out, 3, ENUM, 2, 1)?;
     integer(out, 1, true, false)?;
     out.put(b"FALSE\0TRUE\0\x00\x01")
 }
 
-/// Opaque bytes. The tag tells h5py which type of numpy they are.
+/// Opaque bytes. The tag tells h5py the corresponding numpy type.
 fn opaque(out: &mut Bytes, bytes: u64, tag: &str) -> Result<()> {
     let length = tag.len().next_multiple_of(8);
     head(out, 1, OPAQUE, u32::try_from(length).unwrap_or(0), bytes)?;
@@ -82,7 +82,7 @@ fn opaque(out: &mut Bytes, bytes: u64, tag: &str) -> Result<()> {
     out.zeros(length - tag.len())
 }
 
-/// A compound of these members: name, offset, and a type that a function writes.
+/// A compound of these members: name, offset, and a function that writes the type.
 fn compound(
     out: &mut Bytes,
     size: u64,
@@ -115,7 +115,7 @@ fn structure(out: &mut Bytes, all: Struct) -> Result<()> {
     })
 }
 
-/// The type of items of one size.
+/// The type of items of a fixed size.
 ///
 /// # Errors
 /// `Memory`; `Unsupported` for items of variable length.

@@ -1,4 +1,5 @@
-//! The links of a large group, which HDF5 finds by their names without reading all: a fractal heap and a B-tree.
+//! The links of a large group, in a form in which HDF5 finds one without reading all: a fractal heap and a
+//! B-tree.
 
 use crate::UNDEFINED;
 use crate::buffer::ViewBuffer;
@@ -12,26 +13,28 @@ use scda_base::error::Result;
 use scda_base::memory::reserve;
 use std::collections::HashMap;
 
-/// The type of the B-tree of names.
+/// The type of a B-tree of names.
 pub const NAMES_TREE: u8 = 5;
-/// The bits of an offset in the heap, and the bytes of one, of a length there, and of both with flags: as HDF5 has them for groups.
+/// The number of bits in an offset in the heap, and the sizes of an offset, of a length there, and of both
+/// with flags, as HDF5 uses them for groups.
 const OFFSET_BITS: u64 = 32;
 const OFFSET_BYTES: usize = 4;
 const LENGTH_BYTES: usize = 2;
 const ID_BYTES: usize = 1 + OFFSET_BYTES + LENGTH_BYTES;
-/// The bytes of a record of the B-tree of names.
+/// The size of a record in the B-tree of names.
 pub const RECORD_BYTES: usize = 4 + ID_BYTES;
-/// The most bytes of a link, as HDF5 has it.
+/// The longest link that HDF5 allows.
 const MAX_LINK_BYTES: u64 = 4096;
-/// The bytes of a block, and the most blocks: the heap has one row of them.
+/// The size of a block, and the most blocks: the heap has one row of them.
 const BLOCK_BYTES: usize = 8192;
 const MAX_BLOCKS: usize = 1 << 15;
-/// Signature, version, address of the heap, offset and checksum of a block.
+/// The size of signature, version, address of the heap, offset and checksum of a block.
 const BLOCK_HEAD_BYTES: usize = 4 + 1 + 8 + OFFSET_BYTES + 4;
-/// The bytes of the header of a heap.
+/// The size of a heap's header.
 const HEAD_BYTES: u64 = 146;
 
-/// Puts links, which are sorted; the addresses of the heap and of the tree. `None` if there are too many.
+/// Writes links, which are sorted; returns the addresses of the heap and of the tree. `None` if there are too
+/// many.
 pub fn put(out: &mut ViewBuffer, links: &[(&str, Target)]) -> Result<Option<(u64, u64)>> {
     let mut blocks: Vec<Bytes> = Vec::new();
     let mut records = Vec::new();
@@ -85,7 +88,7 @@ fn block_head(heap: u64, offset: u64) -> Result<Bytes> {
     Ok(block)
 }
 
-/// Puts the header of a heap, then its row of blocks, then these.
+/// Writes the header of a heap, its row of blocks, and the blocks.
 fn put_heap(out: &mut ViewBuffer, heap: u64, blocks: Vec<Bytes>, links: u64, used: u64) -> Result<()> {
     const CHECKED: u8 = 2;
     let width = blocks.len().next_power_of_two().max(4);
@@ -99,7 +102,7 @@ fn put_heap(out: &mut ViewBuffer, heap: u64, blocks: Vec<Bytes>, links: u64, use
     head.number(0, 2)?;
     head.put(&[CHECKED])?;
     head.number(MAX_LINK_BYTES, 4)?;
-    // There are no huge objects. Free space is what the blocks have after the links.
+    // There are no huge objects. Free space is what remains in the blocks after the links.
     for number in [0, UNDEFINED, free, UNDEFINED] {
         head.long(number)?;
     }
@@ -133,7 +136,7 @@ fn put_heap(out: &mut ViewBuffer, heap: u64, blocks: Vec<Bytes>, links: u64, use
     Ok(())
 }
 
-/// Adds the links of a heap, whose blocks have nothing else.
+/// Adds the links in a heap, whose blocks contain nothing else.
 pub fn read(old: &mut PreviousView<'_>, heap: u64, links: &mut HashMap<String, Target>) -> Result<()> {
     let unknown = |at| wrong(at, "found another heap than libscda writes");
     let head = old.checked(heap, HEAD_BYTES)?;

@@ -4,21 +4,21 @@ use crate::bytes::Bytes;
 use scda_base::error::Result;
 use scda_format::dataset::codecs::{BloscCompressor, BloscShuffle, Codecs, Step};
 
-/// The numbers of filters: two of HDF5 itself, two that are registered with The HDF Group.
+/// The numbers of filters: two are part of HDF5, two are registered with The HDF Group.
 const DEFLATE: u16 = 1;
 const SHUFFLE: u16 = 2;
 const BLOSC: u16 = 32001;
 const ZSTD: u16 = 32015;
-/// Numbers from here on have a name in the message.
+/// Filters with numbers from here on have a name in the message.
 const FIRST_NAMED: u16 = 256;
 
-/// A filter with the numbers that it is given.
+/// A filter with its parameters.
 struct Filter {
     id: u16,
     values: Vec<u32>,
 }
 
-/// The message for codecs of chunks of so many bytes; empty if there is nothing to undo.
+/// The message for the codecs of chunks of this size; empty if there is nothing to undo.
 ///
 /// # Errors
 /// `Memory`.
@@ -48,10 +48,10 @@ pub fn message(codecs: &Codecs, chunk_bytes: u64) -> Result<Result<Bytes, &'stat
     Ok(Ok(out))
 }
 
-/// The filter that undoes a step, or why there is none.
+/// The filter that undoes a step, or the reason why there is none.
 fn filter(step: Step, chunk_bytes: u64) -> Result<Filter, &'static str> {
     let low = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-    // A level, of which only writers make use.
+    // A level, which only writers use.
     let level = |level: i64| u32::try_from(level.clamp(0, 22)).unwrap_or(0);
     Ok(match step {
         Step::Shuffle(size) => Filter { id: SHUFFLE, values: vec![low(size)] },

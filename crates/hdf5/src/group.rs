@@ -10,9 +10,10 @@ use scda_base::error::Result;
 use scda_base::memory::reserve;
 use std::collections::HashMap;
 
-/// HDF5 reads all links of an object header to find one: those of more are found by a tree.
+/// To find a link in an object header, HDF5 reads all of them. Groups with more links than this use a tree.
 const MOST_IN_HEADER: usize = 512;
-/// So many links that are as in the previous view get a block of their own, to which later views refer.
+/// At least this many links that are unchanged since the previous view get a block of their own, to which
+/// later views refer.
 const FEWEST_IN_BLOCK: usize = 64;
 
 /// A group of the previous view.
@@ -20,22 +21,22 @@ const FEWEST_IN_BLOCK: usize = 64;
 pub struct PreviousGroup {
     /// All links.
     pub links: HashMap<String, Target>,
-    /// Blocks of links that its object header continues in, each of which continues in the next.
+    /// Blocks of links in which its object header continues, each of which continues in the next.
     pub blocks: Vec<LinkBlock>,
 }
 
-/// A block of links, which another group can continue in, too.
+/// A block of links, in which other groups can continue as well.
 #[derive(Clone)]
 pub struct LinkBlock {
     /// Its address.
     pub address: u64,
-    /// Its bytes.
+    /// Its size.
     pub bytes: u64,
     /// The names of its links, sorted.
     pub names: Vec<String>,
 }
 
-/// The group of the previous view at an address.
+/// Reads the group of the previous view at an address.
 pub fn read(old: &mut PreviousView<'_>, address: u64) -> Result<PreviousGroup> {
     let mut group = PreviousGroup::default();
     let header = old.header(address)?;
@@ -46,7 +47,7 @@ pub fn read(old: &mut PreviousView<'_>, address: u64) -> Result<PreviousGroup> {
     {
         dense::read(old, heap, &mut group.links)?;
     }
-    // Each block lies before those that continue in it.
+    // Each block precedes those that continue in it.
     let mut limit = address;
     while let Some((at, bytes)) = next.filter(|(at, _)| *at < limit) {
         let block = old.continuation(at, bytes)?;
@@ -72,7 +73,7 @@ fn add_links(address: u64, messages: &[Message], links: &mut HashMap<String, Tar
     Ok(())
 }
 
-/// Puts a group with these links and these other messages; its address.
+/// Writes a group with these links and other messages; returns its address.
 pub fn put(out: &mut ViewBuffer, links: &SortedLinks<'_>, others: &Messages) -> Result<u64> {
     let all = links.all();
     let dense = if all.len() > MOST_IN_HEADER { dense::put(out, all)? } else { None };
@@ -82,7 +83,7 @@ pub fn put(out: &mut ViewBuffer, links: &SortedLinks<'_>, others: &Messages) -> 
     }
 }
 
-/// Puts a group that the previous view has with other links: what is as it was in its blocks of links stays there.
+/// Writes a group whose links have changed since the previous view. Blocks of unchanged links are reused.
 pub fn put_after(
     out: &mut ViewBuffer,
     links: &SortedLinks<'_>,

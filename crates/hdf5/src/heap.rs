@@ -7,15 +7,15 @@ use scda_base::memory::copy;
 use scda_base::numbers::to_usize;
 use std::collections::HashMap;
 
-/// The fewest bytes of a collection, as HDF5 wants it.
+/// The smallest collection that HDF5 accepts.
 const COLLECTION_BYTES: usize = 4096;
-/// The bytes of one that a view after another begins with: what follows lies in its free space, which HDF5 does not look at. Such a view
-/// often needs a heap for a single reference.
+/// The size of the first collection in a view that follows another one. What follows is then in its free
+/// space, which HDF5 does not read. Such a view often needs a heap for a single reference.
 const SHORT_BYTES: usize = 256;
-/// What precedes its objects, and each object.
+/// The size of the head of a collection, and of an object.
 const HEAD_BYTES: usize = 16;
 
-/// An object in a heap: the address of its collection, and its number there.
+/// The place of an object in a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapObject {
     /// The address of its collection.
@@ -24,20 +24,20 @@ pub struct HeapObject {
     pub number: u16,
 }
 
-/// Collections of objects, the last of which has room. Equal objects are kept once.
+/// Collections of objects, the last of which has room. Equal objects are stored once.
 pub struct Heap {
     known: HashMap<Vec<u8>, HeapObject>,
     room: Option<Room>,
-    /// The bytes that a collection takes, unless an object needs more.
+    /// The size of a collection, unless an object needs more.
     collection_bytes: usize,
-    /// The address at which the last collection ends for HDF5.
+    /// The address at which HDF5 expects the last collection to end.
     end: u64,
 }
 
 /// A collection that is not full.
 struct Room {
     address: u64,
-    /// Its bytes for HDF5, those that are its own, and how many of these are taken.
+    /// Its size for HDF5, its actual size, and how much of that is used.
     bytes: usize,
     own: usize,
     taken: usize,
@@ -45,22 +45,23 @@ struct Room {
 }
 
 impl Heap {
-    /// Without objects. In a view after another, collections take less than HDF5 reads of them.
+    /// A heap without objects. In a view that follows another one, collections are shorter than HDF5 reads
+    /// them.
     pub fn new(is_after: bool) -> Self {
         let collection_bytes = if is_after { SHORT_BYTES } else { COLLECTION_BYTES };
         Self { known: HashMap::new(), room: None, collection_bytes, end: 0 }
     }
 
-    /// Puts zeros so that HDF5 can read each collection whole, where so many bytes follow.
+    /// Writes zeros so that HDF5 can read each collection completely, if this many bytes follow.
     pub fn finish(&self, out: &mut ViewBuffer, following: u64) -> Result<()> {
         let missing = self.end.saturating_sub(out.address().saturating_add(following));
         out.put(&vec![0; to_usize(missing).min(COLLECTION_BYTES)]).map(drop)
     }
 
-    /// The object of these bytes.
+    /// Stores an object with these bytes.
     ///
     /// # Errors
-    /// `Memory`; `Range` beyond the greatest offset of a file.
+    /// `Memory`; `Range` beyond the largest offset of a file.
     pub fn put(&mut self, out: &mut ViewBuffer, data: &[u8]) -> Result<HeapObject> {
         if let Some(known) = self.known.get(data) {
             return Ok(*known);
@@ -78,7 +79,7 @@ impl Heap {
         written.zeros(bytes - HEAD_BYTES - data.len())?;
         out.replace(room.address + room.taken as u64, written.as_slice());
         room.taken += bytes;
-        // Object 0 is the rest of the collection, itself included.
+        // Object 0 is the rest of the collection, including its own head.
         let left = room.bytes - room.taken;
         out.replace(room.address + room.taken as u64, head(0, 0, left)?.as_slice());
         self.room = Some(room);
@@ -88,9 +89,9 @@ impl Heap {
         Ok(object)
     }
 
-    /// An empty collection with room for an object of so many bytes.
+    /// Begins an empty collection with room for an object of this size.
     fn collection(&mut self, out: &mut ViewBuffer, object: usize) -> Result<Room> {
-        // With room for the head of what is free.
+        // With room for the head of the free space.
         let own = self.collection_bytes.max(2 * HEAD_BYTES + object);
         let bytes = own.max(COLLECTION_BYTES);
         let mut head = Bytes::new();
@@ -103,7 +104,7 @@ impl Heap {
     }
 }
 
-/// What precedes the data of an object.
+/// The head of an object.
 fn head(number: u16, references: u64, bytes: usize) -> Result<Bytes> {
     let mut head = Bytes::new();
     head.number(number.into(), 2)?;
@@ -113,7 +114,7 @@ fn head(number: u16, references: u64, bytes: usize) -> Result<Bytes> {
     Ok(head)
 }
 
-/// A text or a list of `count` items, whose data lie in a heap, where it is used.
+/// Writes a text or list of `count` items as a reference to its data in a heap.
 pub fn put_variable(out: &mut Bytes, count: usize, object: Option<HeapObject>) -> Result<()> {
     out.number(count as u64, 4)?;
     let (collection, number) = object.map_or((0, 0), |object| (object.collection, object.number));

@@ -1,4 +1,4 @@
-//! Datasets as HDF5 sees them: the contents of the messages of their object headers.
+//! Datasets as HDF5 sees them: the contents of the messages in their object headers.
 
 use crate::bytes::Bytes;
 use crate::chunks::{Chunk, Chunks, Entry as IndexEntry};
@@ -13,41 +13,41 @@ use scda_format::dataset::{DataType, Kind as TypeKind};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The most bytes of a chunk of HDF5.
+/// The largest chunk that HDF5 allows.
 const MAX_CHUNK_BYTES: u64 = u32::MAX as u64;
-/// The most chunks that rows of contiguous data are cut into.
+/// The most chunks into which rows of contiguous data are divided.
 const MAX_ROW_CHUNKS: u64 = 1 << 16;
 
-/// Where the data of a dataset, or of rows that were added to it, are in the file.
+/// Where the data of a dataset, or of rows added to it, are in the file.
 #[derive(Clone, Copy, Debug)]
 pub enum Data<'a> {
-    /// As they are, from this offset on: contiguous data, or chunks of one size, one after the other.
+    /// Uncompressed from this offset on: contiguous data, or consecutive chunks of equal size.
     Plain(u64),
-    /// Chunks from this offset on, one after the other, of these sizes: 0 where all items have the fill value.
+    /// Consecutive chunks from this offset on, with these sizes: 0 if all items have the fill value.
     Chunks(u64, &'a [u64]),
-    /// Compressed by the convention of the format, as text.
+    /// Compressed as text by the convention of the format.
     Text,
-    /// Chunks of which it was not read where they are; how many are somewhere.
+    /// Chunks whose places were not read; the number of stored ones.
     Unread(u64),
 }
 
-/// A dataset, or rows that were added to it: what the file says of it, and where its data are.
+/// A dataset, or rows added to it: its description, and where its data are.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// Its metadata, and how its data lie.
+    /// Its metadata and layout.
     pub stored: &'a StoredDataset,
-    /// Where they are.
+    /// Where its data are.
     pub data: Data<'a>,
 }
 
-/// A dataset with all that was added to it later.
+/// A dataset with everything that was added to it later.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// Its whole name, with slashes.
+    /// Its full name, with slashes.
     pub name: &'a str,
-    /// Its attributes that count: a JSON object.
+    /// Its current attributes, a JSON object.
     pub attributes: &'a str,
-    /// Itself, and then rows that were added, in their order.
+    /// The dataset itself, followed by rows that were added, in their order.
     pub parts: &'a [Part<'a>],
 }
 
@@ -58,19 +58,20 @@ pub struct Shown(pub(crate) ShownItems);
 /// What HDF5 shows of a dataset, or why it shows nothing.
 #[derive(Clone, Debug)]
 pub enum ShownItems {
-    /// An item.
+    /// A single dataset.
     One(Arc<Item>),
-    /// One for each part, because rows that were added do not continue its chunks.
+    /// A dataset for each part, because added rows do not continue the chunks.
     Parts(Vec<Arc<Item>>),
     /// Nothing.
     Nothing(Reason),
 }
 
 impl Shown {
-    /// Of a dataset with these attributes, a JSON object, and these parts: itself, and then rows that were added, in their order.
+    /// For a dataset with these attributes, a JSON object, and these parts: itself, followed by rows that
+    /// were added, in their order.
     ///
     /// # Errors
-    /// `Memory`; `Range` and `Argument` for numbers that do not fit each other.
+    /// `Memory`; `Range` and `Argument` for inconsistent numbers.
     pub fn new(attributes: &str, parts: &[Part<'_>]) -> Result<Self> {
         Ok(Self(match Item::new(attributes, parts)? {
             Ok(mut items) if items.len() == 1 => match items.pop() {
@@ -82,11 +83,11 @@ impl Shown {
         }))
     }
 
-    /// What is shown of a dataset with the same metadata whose data begin at another offset of the file. `None` if chunks or rows that were
-    /// added must be looked at.
+    /// The same for a dataset with the same metadata whose data begin at another offset of the file. `None`
+    /// if it has chunks, or rows that were added.
     ///
     /// # Errors
-    /// `Range` for an offset where no data can be.
+    /// `Range` for an offset at which no data can be.
     pub fn with_data_at(&self, offset: u64) -> Result<Option<Self>> {
         let ShownItems::One(item) = &self.0 else { return Ok(None) };
         if item.may_grow || !matches!(item.place, Place::Contiguous(_)) {
@@ -98,21 +99,22 @@ impl Shown {
     }
 }
 
-/// How the data lie.
+/// Where the data are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// One after the other, from this address on.
+    /// Contiguous, from this address on.
     Contiguous(u64),
     /// In chunks, in C order.
     Chunks(Chunks),
 }
 
-/// What a dataset is as HDF5 sees it, wherever its data are. Many datasets of a file are alike.
+/// The description of a dataset for HDF5, independent of where its data are. Many datasets of a file share
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// The type of its items.
     pub of: DataType,
-    /// That, as HDF5's message.
+    /// The type as HDF5's message.
     pub data_type: Bytes,
     /// The fill value; empty: zeros.
     pub fill: Vec<u8>,
@@ -120,18 +122,18 @@ pub struct Kind {
     pub filters: Bytes,
     /// The number of indices in each dimension.
     pub shape: Vec<u64>,
-    /// The shape of a chunk; that of contiguous data has 1 in place of 0.
+    /// The shape of a chunk; for contiguous data, with 1 in place of 0.
     pub chunk: Vec<u64>,
-    /// A name for each dimension that has one.
+    /// The names of the dimensions that have one.
     pub dimensions: Vec<Option<String>>,
-    /// A JSON object.
+    /// The attributes, a JSON object.
     pub attributes: String,
 }
 
 /// A dataset as HDF5 sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// What it is.
+    /// Its description.
     pub kind: Arc<Kind>,
     /// Whether the first dimension may grow.
     pub may_grow: bool,
@@ -150,15 +152,15 @@ impl Deref for Item {
 /// A dataset of a view.
 #[derive(Clone, Debug)]
 pub struct ShownDataset {
-    /// Where it is in HDF5.
+    /// Its path in HDF5.
     pub path: Arc<str>,
-    /// What it is.
+    /// The dataset.
     pub item: Arc<Item>,
-    /// How many records it shows along its first dimension, if it does.
+    /// The number of records along its first dimension, if it shows them so.
     pub records: Option<u64>,
 }
 
-/// The number of a dataset among those of a plan, which are sorted.
+/// The index of a dataset in the sorted list of a plan.
 pub fn number_of(datasets: &[ShownDataset], path: &str) -> Option<usize> {
     datasets.binary_search_by(|shown| (*shown.path).cmp(path)).ok()
 }
@@ -172,7 +174,7 @@ fn address(offset: u64) -> Result<u64> {
 }
 
 impl Item {
-    /// The item of a dataset, or why HDF5 cannot have it. If rows that were added do not continue its chunks, one of each part.
+    /// The dataset, or why HDF5 cannot have it. If added rows do not continue its chunks, one for each part.
     fn new(attributes: &str, parts: &[Part<'_>]) -> Result<Result<Vec<Self>, Reason>> {
         let [first, added @ ..] = parts else {
             return Err(Error::argument("HDF5: a dataset has no part"));
@@ -200,7 +202,7 @@ impl Item {
         Ok(Ok(vec![item]))
     }
 
-    /// Gives it other attributes.
+    /// Replaces the attributes.
     pub fn set_attributes(&mut self, attributes: &str) {
         if self.attributes != attributes {
             attributes.clone_into(&mut Arc::make_mut(&mut self.kind).attributes);
@@ -276,27 +278,27 @@ impl Item {
         Ok(Ok(Self { kind: Arc::new(kind), may_grow: false, place }))
     }
 
-    /// The bytes of an item.
+    /// The size of an item.
     pub fn item_bytes(&self) -> u64 {
         self.of.item_bytes()
     }
 
-    /// The bytes of all items.
+    /// The size of all items.
     pub fn bytes(&self) -> Result<u64> {
         bytes_of(&self.shape, self.item_bytes())
     }
 
-    /// The bytes of a chunk.
+    /// The size of a chunk.
     pub fn chunk_bytes(&self) -> Result<u64> {
         bytes_of(&self.chunk, self.item_bytes())
     }
 
-    /// How chunks stand in an index.
+    /// The form of chunks in an index.
     pub fn index_entry(&self) -> Result<IndexEntry> {
         Ok(IndexEntry::of(!self.filters.is_empty(), self.chunk_bytes()?))
     }
 
-    /// Whether both are of one type, shape and kind of chunks, so that they can be records of one dataset.
+    /// Whether both have the same type, shape and kind of chunks, so that they can be records of one dataset.
     pub fn is_like(&self, other: &Self) -> bool {
         let is_contiguous = |item: &Self| matches!(item.place, Place::Contiguous(_));
         let is_same =
@@ -309,7 +311,7 @@ impl Item {
             && self.chunk == other.chunk
     }
 
-    /// Whether another item is this one with more along its first dimension.
+    /// Whether another dataset is this one with more along its first dimension.
     pub fn grows_to(&self, other: &Self) -> bool {
         let (Place::Chunks(own), Place::Chunks(others)) = (&self.place, &other.place) else { return false };
         self.may_grow
@@ -319,13 +321,14 @@ impl Item {
             && others.starts_with(own)
     }
 
-    /// Whether the messages of both are the same that do not say how many there are and where.
+    /// Whether both have the same messages, except for those with the number of items and their places.
     pub fn has_same_constants(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.kind, &other.kind)
             || self.is_alike(other) && self.of == other.of && self.attributes == other.attributes
     }
 
-    /// A record as a dataset that others are added to: a dimension more, the first, which may grow. `None` if HDF5 cannot have it.
+    /// A series that begins with this record: it has one dimension more, the first, which may grow. `None` if
+    /// HDF5 cannot have it.
     pub fn series(first: &Self) -> Result<Option<Self>> {
         if first.shape.len() >= MAX_RANK {
             return Ok(None);
@@ -342,11 +345,11 @@ impl Item {
         Ok(Some(Self { kind: Arc::new(kind), may_grow: true, place: Place::Chunks(all) }))
     }
 
-    /// Adds a record, which follows another one, to a series of those before. They must be alike.
+    /// Adds a record to a series whose last record is `before`. Both must be alike.
     pub fn add_record(&mut self, before: &Self, record: &Self) -> Result<()> {
         let kind = Arc::make_mut(&mut self.kind);
         kind.shape[0] += 1;
-        // What the last record says counts.
+        // The attributes of the last record are shown.
         if !Arc::ptr_eq(&before.kind, &record.kind) {
             kind.of = record.of;
             kind.attributes.clone_from(&record.attributes);
@@ -359,7 +362,8 @@ impl Item {
         record.append_chunks(&self.kind.chunk[1..], all)
     }
 
-    /// The shape of the chunks of a record: of contiguous data the whole, or equal numbers of rows of it if HDF5 has no such large chunks.
+    /// The shape of a record's chunks: for contiguous data the whole record, or equal numbers of rows if HDF5
+    /// allows no such large chunks.
     fn record_chunk(&self) -> Result<Option<Vec<u64>>> {
         let mut chunk = self.chunk.clone();
         if self.chunk_bytes()? <= MAX_CHUNK_BYTES {
@@ -377,7 +381,7 @@ impl Item {
         Ok(Some(chunk))
     }
 
-    /// Appends where the chunks are, if they are of this shape: of contiguous data, which is cut along its first dimension.
+    /// Appends the places of chunks of this shape; contiguous data are divided along the first dimension.
     fn append_chunks(&self, chunk: &[u64], all: &mut Chunks) -> Result<()> {
         match &self.place {
             Place::Chunks(chunks) if all.len() == 0 => {
@@ -394,7 +398,8 @@ impl Item {
         }
     }
 
-    /// As it is shown alone: HDF5 has no chunks of no dimensions, so a single item in a chunk gets one.
+    /// The dataset as shown alone: HDF5 has no chunks without dimensions, so a single item in a chunk gets
+    /// one.
     pub fn alone(self: &Arc<Self>) -> Arc<Self> {
         if !self.shape.is_empty() || matches!(self.place, Place::Contiguous(_)) {
             return self.clone();
@@ -403,7 +408,8 @@ impl Item {
         Arc::new(Self { kind: Arc::new(kind), ..Self::clone(self) })
     }
 
-    /// Adds rows to one that has added rows: as [`Self::add_rows`] of all of them. False if that would give other chunks.
+    /// Adds rows to a dataset that has added rows, like [`Self::add_rows`] with all of them. False if that
+    /// would give other chunks.
     pub fn add_more_rows(&mut self, are_contiguous: bool, rows: &Self) -> Result<bool> {
         let ([first, ..], [more, ..], [chunk, ..]) = (&self.shape[..], &rows.shape[..], &self.chunk[..])
         else {
@@ -426,7 +432,8 @@ impl Item {
         Ok(true)
     }
 
-    /// Adds rows, if all have chunks of one shape, and only the last may end within a chunk; otherwise nothing is changed.
+    /// Adds rows if all have chunks of one shape, and only the last may end within a chunk; otherwise changes
+    /// nothing, and returns false.
     pub fn add_rows(&mut self, rows: &[Self]) -> Result<bool> {
         let is_contiguous = |item: &Self| matches!(item.place, Place::Contiguous(_));
         let first = |item: &Self| item.shape.first().copied().unwrap_or(0);
@@ -470,7 +477,7 @@ impl Item {
 /// The most parts of a dataset whose rows do not continue its chunks.
 const MAX_PARTS: usize = 1024;
 
-/// The longest message of a type, and the longest fill value: messages have at most 65,535 bytes.
+/// The longest type message, and the longest fill value: messages have at most 65,535 bytes.
 const MAX_TYPE_BYTES: usize = 60_000;
 
 fn bytes_of(shape: &[u64], item_bytes: u64) -> Result<u64> {
@@ -485,7 +492,7 @@ fn divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Chunks of these sizes, one after the other.
+/// Consecutive chunks of these sizes.
 fn adjacent(offset: u64, sizes: impl Iterator<Item = u64>, count: u64) -> Result<Chunks> {
     let mut chunks = Chunks::default();
     check_count(count)?;
@@ -497,7 +504,7 @@ fn adjacent(offset: u64, sizes: impl Iterator<Item = u64>, count: u64) -> Result
     Ok(chunks)
 }
 
-/// An error if there is no memory for so many chunks.
+/// Returns an error if there is no memory for this many chunks.
 fn check_count(count: u64) -> Result<()> {
     let tried = memory::temporary();
     reserve_count(&mut Vec::<Chunk>::new(), count)?;
@@ -514,7 +521,7 @@ fn has_other_sizes(place: &Place, bytes: u64) -> bool {
     }
 }
 
-/// Turns the bytes of each number around.
+/// Reverses the bytes of each number.
 fn swap(bytes: &mut [u8], number: usize) {
     bytes.chunks_exact_mut(number.max(1)).for_each(<[u8]>::reverse);
 }

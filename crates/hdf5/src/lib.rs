@@ -1,7 +1,8 @@
-//! Views: HDF5 metadata for the contents of an scda file, by which any program for HDF5 reads the file in place (docs/hdf5.md).
+//! Views: HDF5 metadata for the contents of an scda file, with which any program for HDF5 reads the file in
+//! place (docs/hdf5.md).
 //!
-//! A [`View`] is made from a list of datasets and groups; its bytes are the data of a block of the file. They depend on nothing but this
-//! list and the offset of the block. No I/O.
+//! A [`View`] is made from a list of datasets and groups; its bytes are the data of a block of the file. They
+//! depend only on this list and the offset of the block. No I/O.
 #![cfg_attr(test, allow(clippy::cast_possible_truncation))] // test data
 #![forbid(unsafe_code)]
 
@@ -43,18 +44,18 @@ pub use parts::{Array, Previous, ViewBytes};
 pub use superblock::{SUPERBLOCK_BYTES, Superblock};
 pub use view::{Objects, View};
 
-/// Where the superblock stands in the file, and where HDF5 begins to count addresses.
+/// The offset of the superblock in the file, from which HDF5 counts addresses.
 pub const BASE: u64 = scda_format::hdf5::SUPERBLOCK_OFFSET;
-/// HDF5's address of what is nowhere.
+/// HDF5's address of something that does not exist.
 const UNDEFINED: u64 = u64::MAX;
 
 pub use scda_format::hdf5::{RESERVED as RESERVED_CONVENTION, RESERVED_BYTES, VIEW as VIEW_CONVENTION};
-/// What stands before the superblock in that block, for people.
+/// The text before the superblock in that block, for human readers.
 const RESERVED_TEXT: &str = "At byte 512 stands the superblock of HDF5 if this file is also an HDF5 file.\n\
     Its objects are in blocks \"scda hdf5 view 00\"; the data are in the sections of scda.\n\
     Read it by any program for HDF5, but change it by scda alone.\n";
 
-/// The data of the block with the superblock, before there is one: a text and zeros.
+/// The initial data of the block with the superblock: a text and zeros.
 #[must_use]
 pub fn reserved() -> [u8; RESERVED_BYTES] {
     const BEFORE: usize = RESERVED_BYTES - SUPERBLOCK_BYTES;

@@ -7,16 +7,16 @@ use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 use std::collections::HashMap;
 
-/// What a link leads to.
+/// The target of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The object at this address.
     Object(u64),
-    /// What is at this path.
+    /// Whatever is at this path.
     Path(String),
 }
 
-/// The links of a group: names with what they lead to.
+/// The links of a group: names and targets.
 #[derive(Debug, Default)]
 pub struct Links<'a>(Vec<(&'a str, Target)>);
 
@@ -28,7 +28,7 @@ impl<'a> Links<'a> {
         Ok(())
     }
 
-    /// The links, sorted by their names. Of a name that was added more than once, the first counts.
+    /// The links sorted by name. If a name was added more than once, the first link counts.
     pub fn sorted(mut self) -> SortedLinks<'a> {
         self.0.sort_by_key(|(name, _)| *name);
         self.0.dedup_by_key(|(name, _)| *name);
@@ -36,16 +36,16 @@ impl<'a> Links<'a> {
     }
 }
 
-/// Links that are sorted by their names, of which each is there once.
+/// Links sorted by name, without duplicates.
 pub struct SortedLinks<'a>(Vec<(&'a str, Target)>);
 
 impl SortedLinks<'_> {
-    /// All of them.
+    /// All links.
     pub fn all(&self) -> &[(&str, Target)] {
         &self.0
     }
 
-    /// Where a link leads.
+    /// The target of a link.
     pub fn get(&self, name: &str) -> Option<&Target> {
         let number = self.0.binary_search_by_key(&name, |(own, _)| own).ok()?;
         Some(&self.0[number].1)
@@ -60,14 +60,14 @@ pub fn put_message(out: &mut Bytes, name: &str, target: &Target) -> Result<()> {
     }
 }
 
-/// Notes a link.
+/// Adds a link to a map.
 pub fn add_link(links: &mut HashMap<String, Target>, name: String, target: Target) -> Result<()> {
     links.try_reserve(1).map_err(|_| Error::memory(name.len()))?;
     links.insert(name, target);
     Ok(())
 }
 
-/// The link that bytes begin with: its name, what it leads to, and the bytes after it.
+/// Parses the link with which bytes begin: its name, its target, and the bytes after it.
 pub fn link(bytes: &[u8]) -> Option<(String, Target, &[u8])> {
     let ([1, flags], rest) = bytes.split_first_chunk::<2>()? else { return None };
     let (link_type, rest) = if flags & 8 == 0 { (0, rest) } else { (*rest.first()?, &rest[1..]) };

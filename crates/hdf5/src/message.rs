@@ -13,37 +13,37 @@ pub mod kind {
     pub const LINK_INFO: u8 = 0x02;
     /// The type of the items of a dataset.
     pub const DATATYPE: u8 = 0x03;
-    /// The item that stands where nothing was written.
+    /// The fill value.
     pub const FILL_VALUE: u8 = 0x05;
     /// A link of a group.
     pub const LINK: u8 = 0x06;
     /// Where the data of a dataset are.
     pub const LAYOUT: u8 = 0x08;
-    /// What a group says of itself.
+    /// Properties of a group.
     pub const GROUP_INFO: u8 = 0x0a;
-    /// What was done to the bytes of chunks.
+    /// The filters of chunks.
     pub const FILTERS: u8 = 0x0b;
     /// An attribute.
     pub const ATTRIBUTE: u8 = 0x0c;
-    /// Further messages.
+    /// Where further messages are.
     pub const CONTINUATION: u8 = 0x10;
-    /// No type that HDF5 has: see [`super::Messages::forbid_writing`].
+    /// A type that HDF5 does not know: see [`super::Messages::forbid_writing`].
     pub const READ_ONLY: u8 = 0xfe;
 }
 
-/// The most dimensions of a dataset of HDF5.
+/// The most dimensions of an HDF5 dataset.
 pub const MAX_RANK: usize = 32;
-/// The most bytes of a message.
+/// The largest message.
 pub const MAX_MESSAGE_BYTES: usize = 0xffff;
 
-/// The bytes of a message before its data.
+/// The size of a message's head.
 pub const MESSAGE_HEAD_BYTES: usize = 4;
 
-/// Bits of a message's flags.
+/// Bits in a message's flags.
 const CONSTANT: u8 = 0x01;
 const FAIL_IF_UNKNOWN_AND_WRITTEN: u8 = 0x08;
 
-/// The size of a dimension that may grow.
+/// The maximum size of a dimension that may grow.
 pub const UNLIMITED: u64 = u64::MAX;
 
 /// Messages of an object header.
@@ -51,22 +51,22 @@ pub const UNLIMITED: u64 = u64::MAX;
 pub struct Messages(Bytes);
 
 impl Messages {
-    /// None.
+    /// No messages.
     pub const fn new() -> Self {
         Self(Bytes::new())
     }
 
-    /// How many bytes they have.
+    /// The size of the messages.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Their bytes.
+    /// The bytes of the messages.
     pub fn as_slice(&self) -> &[u8] {
         self.0.as_slice()
     }
 
-    /// Appends others.
+    /// Appends other messages.
     pub fn extend(&mut self, others: &Self) -> Result<()> {
         self.0.put(others.as_slice())
     }
@@ -90,13 +90,13 @@ impl Messages {
         self.0.put(data)
     }
 
-    /// A message that lets HDF5 open the object for reading only: of a type that it does not know, with the flag for that. Its data are
-    /// for this library: where the outline of the view is.
+    /// Appends a message that lets HDF5 open the object only for reading: its type is unknown to HDF5, and it
+    /// has the flag for that. Its data are for this library: the place of the view's outline.
     pub fn forbid_writing(&mut self, outline: &[u8]) -> Result<()> {
         self.with_flags(kind::READ_ONLY, FAIL_IF_UNKNOWN_AND_WRITTEN, outline)
     }
 
-    /// Says that more messages are at an address: a whole continuation block of this many bytes.
+    /// Appends a message that more messages are at an address, in a continuation block of this size.
     pub fn continued(&mut self, address: u64, bytes: u64) -> Result<()> {
         let mut data = Bytes::new();
         data.long(address)?;
@@ -130,14 +130,14 @@ impl Messages {
     }
 }
 
-/// Bytes with their checksum.
+/// Appends the checksum.
 pub fn sealed(mut bytes: Bytes) -> Result<Bytes> {
     let sum = checksum(bytes.as_slice());
     bytes.number(sum.into(), 4)?;
     Ok(bytes)
 }
 
-/// A dataspace of these dimensions, and of these greatest ones unless they are the same.
+/// Writes a dataspace with these dimensions, and with these maximum ones if they differ.
 pub fn dataspace(out: &mut Bytes, shape: &[u64], greatest: &[u64]) -> Result<()> {
     let may_grow = shape != greatest;
     let rank = u8::try_from(shape.len()).map_err(|_| Error::range("HDF5: too many dimensions"))?;
@@ -149,9 +149,9 @@ pub fn dataspace(out: &mut Bytes, shape: &[u64], greatest: &[u64]) -> Result<()>
     Ok(())
 }
 
-/// A fill value: zeros if it is empty.
+/// Writes a fill value: zeros if it is empty.
 pub fn fill_value(out: &mut Bytes, item: &[u8], is_chunked: bool) -> Result<()> {
-    /// Room is allocated late, or for chunks one by one; the value is written if it was set.
+    /// Storage is allocated late, for chunks one by one; the value is written if it was set.
     const LATE: u8 = 2;
     const ONE_BY_ONE: u8 = 3;
     const IF_SET: u8 = 2 << 2;
@@ -165,39 +165,39 @@ pub fn fill_value(out: &mut Bytes, item: &[u8], is_chunked: bool) -> Result<()> 
     out.put(item)
 }
 
-/// Contiguous data at an address; of no bytes, nowhere.
+/// Writes the layout of contiguous data at an address; empty data have none.
 pub fn contiguous(out: &mut Bytes, address: u64, bytes: u64) -> Result<()> {
     out.put(&[3, 1])?;
     out.long(if bytes == 0 { UNDEFINED } else { address })?;
     out.long(bytes)
 }
 
-/// Boxes of other datasets, by the list of them in a global heap.
+/// Writes the layout of boxes of other datasets, whose list is in a global heap.
 pub fn virtual_layout(out: &mut Bytes, collection: u64, number: u16) -> Result<()> {
     out.put(&[4, 3])?;
     out.long(collection)?;
     out.number(number.into(), 4)
 }
 
-/// How the chunks of a dataset are found: the type of the index with what it needs.
+/// How the chunks of a dataset are found: the type of the index with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkIndex {
-    /// One chunk, of so many bytes if it is filtered.
+    /// A single chunk, with its size if it is filtered.
     Single(Option<u64>),
-    /// One after the other, in C order.
+    /// Consecutive chunks, in C order.
     Implicit,
     /// An array of addresses.
     FixedArray,
-    /// A tree of places: a B-tree of version 2 with nodes of so many bytes.
+    /// A tree of indices: a B-tree of version 2 with nodes of this size.
     Tree(u32),
 }
 
-/// The number of elements of a page of a fixed array, as a power of 2.
+/// The number of elements in a page of a fixed array, as a power of 2.
 pub const PAGE_BITS: u8 = 10;
-/// When a node of a B-tree is split or merged, in percent: of no meaning for what is only read.
+/// When a node of a B-tree is split or merged, in percent; without meaning for a tree that is only read.
 pub const SPLIT_AND_MERGE: [u8; 2] = [100, 40];
 
-/// Chunks of this shape and items of so many bytes, by an index at this address.
+/// Writes the layout of chunks of this shape and items of this size, with an index at this address.
 pub fn chunked(
     out: &mut Bytes,
     chunk: &[u64],
@@ -236,7 +236,7 @@ pub fn hard_link(out: &mut Bytes, name: &str, address: u64) -> Result<()> {
     out.long(address)
 }
 
-/// A link to what a path leads to.
+/// A link to whatever is at a path.
 pub fn soft_link(out: &mut Bytes, name: &str, path: &str) -> Result<()> {
     link_head(out, name, Some(1))?;
     out.number(path.len() as u64, 2)?;
@@ -250,7 +250,7 @@ fn link_head(out: &mut Bytes, name: &str, link_type: Option<u8>) -> Result<()> {
         _ => 0x11,
     };
     let is_ascii = name.is_ascii();
-    // Names are in ASCII unless the flag for another character set is there.
+    // Names are in ASCII unless a flag says that they have another character set.
     let flags = if is_ascii { flags & !0x10 } else { flags };
     out.put(&[1, flags | if link_type.is_some() { 0x08 } else { 0 }])?;
     out.put(link_type.as_slice())?;
@@ -261,7 +261,7 @@ fn link_head(out: &mut Bytes, name: &str, link_type: Option<u8>) -> Result<()> {
     out.put(name.as_bytes())
 }
 
-/// The bytes of an attribute message of these parts.
+/// Writes the attribute message of these parts.
 pub fn attribute(
     out: &mut Bytes,
     name: &str,

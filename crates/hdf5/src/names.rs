@@ -1,4 +1,4 @@
-//! The datasets of a file by their names. Those of one name are records.
+//! The datasets of a file by name. Those of one name are records.
 
 use crate::item::Item;
 use scda_base::error::Result;
@@ -11,21 +11,21 @@ use std::sync::Arc;
 pub struct Named {
     /// The name.
     pub path: Arc<str>,
-    /// How many datasets come before these, of which no more is known.
+    /// The number of datasets before these, of which nothing else is known.
     pub earlier: u64,
     /// The datasets in the order of the file, at least one.
     pub records: Vec<Arc<Item>>,
-    /// More than one record as one dataset, if they are alike.
+    /// All records as one dataset, if there are several and they are alike.
     pub series: Option<Arc<Item>>,
 }
 
 impl Named {
-    /// How many datasets have this name.
+    /// The number of datasets with this name.
     pub fn count(&self) -> u64 {
         self.earlier + self.records.len() as u64
     }
 
-    /// Puts another one in the place of the last record. False if it cannot be shown in the series of them.
+    /// Replaces the last record. False if the new one cannot be shown in the series.
     fn replace_last(&mut self, item: &Arc<Item>) -> bool {
         let (count, Some(last)) = (self.count(), self.records.last_mut()) else { return false };
         if count > 1 {
@@ -36,7 +36,7 @@ impl Named {
         true
     }
 
-    /// Adds a record. One after the other costs the same, however many there are.
+    /// Adds a record. The cost does not grow with the number of records.
     fn push(&mut self, item: Arc<Item>) -> Result<()> {
         reserve(&mut self.records, 1)?;
         let last = &self.records[self.records.len() - 1];
@@ -65,7 +65,7 @@ pub struct Datasets {
 }
 
 impl Datasets {
-    /// Adds a dataset, the last one of the file.
+    /// Adds a dataset after all others.
     pub fn push(&mut self, name: &str, item: Arc<Item>) -> Result<()> {
         reserve(&mut self.order, 1)?;
         let number = match self.numbers.get(name) {
@@ -85,7 +85,8 @@ impl Datasets {
         Ok(())
     }
 
-    /// Adds the datasets of a name, of which the last one is known, and what they are as one; not their places in the order.
+    /// Adds the datasets of a name, of which the last one is known, and the dataset that shows them as one,
+    /// but not their places in the order.
     pub fn restore(
         &mut self,
         name: &str,
@@ -99,7 +100,7 @@ impl Datasets {
         Ok(())
     }
 
-    /// Lets go of all records that are shown with later ones as one dataset.
+    /// Drops all records that are shown with later ones as one dataset.
     pub fn forget_earlier(&mut self) {
         for named in self.named.iter_mut().filter(|named| named.series.is_some()) {
             let earlier = named.records.len() - 1;
@@ -118,14 +119,14 @@ impl Datasets {
         self.numbers.get(name).map(|&number| &self.named[number])
     }
 
-    /// Puts another item in the place of this one, if that is the last record of the name; whether it is.
+    /// Replaces the last record of a name if it is `before`; returns whether it is.
     pub fn replace(&mut self, name: &str, before: &Arc<Item>, item: &Arc<Item>) -> bool {
         let Some(&number) = self.numbers.get(name) else { return false };
         let named = &mut self.named[number];
         named.records.last().is_some_and(|last| Arc::ptr_eq(last, before)) && named.replace_last(item)
     }
 
-    /// Whether there is one of this name.
+    /// Whether there is a dataset of this name.
     pub fn contains(&self, name: &str) -> bool {
         self.numbers.contains_key(name)
     }
@@ -140,17 +141,17 @@ impl Datasets {
         self.order.iter().map(|&number| &*self.named[number].path)
     }
 
-    /// The names, in the order in which they came into the file.
+    /// The names in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Named> {
         self.named.iter()
     }
 
-    /// The names in their order.
+    /// The names in sorted order.
     pub fn sorted(&self) -> Result<Vec<&Named>> {
         let mut all = Vec::new();
         reserve(&mut all, self.named.len())?;
         all.extend(&self.named);
-        // Those of a program are mostly sorted already, or consist of sorted runs.
+        // The names of a program are mostly sorted already, or consist of sorted runs.
         all.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(all)
     }

@@ -1,4 +1,5 @@
-//! What a program that appends to a file reads of its view instead of the metadata of all records and rows: see docs/hdf5.md, "The outline".
+//! The outline of a view: what a program that appends to a file reads instead of the metadata of all records
+//! and rows (docs/hdf5.md, "The outline").
 
 use crate::buffer::ViewBuffer;
 use crate::bytes::Bytes;
@@ -14,33 +15,35 @@ use std::sync::Arc;
 /// The outline of a view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
-    /// What stays while records and rows are added: a view whose constants are those of the previous one refers to them.
+    /// What does not change while records and rows are added: a view with the constants of the previous one
+    /// refers to them.
     pub constants: Vec<u8>,
     /// What changes with each record.
     pub extents: Vec<u8>,
-    /// Whether there is to be a view even if it shows the same as the previous one.
+    /// Whether a view must be written even if it shows the same as the previous one.
     pub is_due: bool,
 }
 
-/// How much there is of the datasets of a name.
+/// The extent of the datasets of a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// How many records.
+    /// The number of records.
     pub records: u64,
-    /// Of a single one to which rows were added, how many it has, and how many are in a chunk; else 0.
+    /// For a single record to which rows were added, the number of its rows, and the number of rows in a
+    /// chunk; otherwise 0.
     pub rows: u64,
     /// See `rows`.
     pub chunk_rows: u64,
-    /// Of what is shown in chunks, how many there are, and how many of these are somewhere.
+    /// For a dataset shown in chunks, the number of chunks, and the number of stored ones.
     pub chunks: u64,
     /// See `chunks`.
     pub somewhere: u64,
 }
 
-/// Where the parts of an outline are, and their bytes, as the message of the root group has them.
+/// The places and sizes of the outline's parts, from the message of the root group.
 ///
 /// # Errors
-/// Those of [`Outline::read`].
+/// The errors of [`Outline::read`].
 pub fn places(old: &mut PreviousView<'_>) -> Result<Option<[(u64, u64); 2]>> {
     let root = old.header(old.root)?;
     let message = root.iter().find(|message| message.kind == kind::READ_ONLY);
@@ -52,10 +55,10 @@ pub fn places(old: &mut PreviousView<'_>) -> Result<Option<[(u64, u64); 2]>> {
 }
 
 impl Outline {
-    /// That of a view which ends before an offset of the file; `None` if it has none.
+    /// The outline of a view that ends before an offset of the file; `None` if it has none.
     ///
     /// # Errors
-    /// `Format` if the view is none that this library writes; those of the function that reads.
+    /// `Format` if this library has not written the view; those of the reading function.
     pub fn read(view: Previous<'_>, end: u64) -> Result<Option<Self>> {
         let mut old = PreviousView::new(view, end)?;
         let Some(places) = places(&mut old)? else { return Ok(None) };
@@ -67,10 +70,10 @@ impl Outline {
         }))
     }
 
-    /// Puts it; the data of the message of the root group.
+    /// Writes the outline; returns the data of the message for the root group.
     ///
     /// # Errors
-    /// `Memory`; those of [`Self::read`].
+    /// `Memory`; the errors of [`Self::read`].
     pub fn put(&self, out: &mut ViewBuffer, old: Option<&mut PreviousView<'_>>) -> Result<Bytes> {
         let length = self.constants.len() as u64;
         let mut known = None;
@@ -95,7 +98,7 @@ impl Outline {
 }
 
 impl Extent {
-    /// That of an item, of which there are so many records.
+    /// The extent of a dataset with this many records.
     pub fn of(item: &Item, records: u64) -> Self {
         let (rows, chunk_rows) =
             if item.may_grow && records == 1 { (item.shape[0], item.chunk[0]) } else { (0, 0) };
@@ -106,10 +109,10 @@ impl Extent {
         Self { records, rows, chunk_rows, chunks, somewhere }
     }
 
-    /// The last record of a name, and all of them as one dataset if there are several.
+    /// The last record of a name, and the dataset of all of them if there are several.
     ///
     /// # Errors
-    /// `Format` if such a dataset has no outline; those of [`Shown::new`].
+    /// `Format` if such a dataset cannot have an outline; the errors of [`Shown::new`].
     pub fn items(&self, attributes: &str, part: &Part<'_>) -> Result<(Arc<Item>, Option<Arc<Item>>)> {
         let mut item = Item::of_part(part)?.map_err(|_| unread())?;
         item.set_attributes(attributes);
@@ -148,11 +151,11 @@ impl Shown {
         Self(items)
     }
 
-    /// What is shown of the dataset with these rows more; `None` if that must be found from all of its parts. `are_contiguous`: whether
-    /// the rows are that it has without those that were added.
+    /// What is shown of the dataset with these additional rows; `None` if that requires all of its parts.
+    /// `are_contiguous`: whether the dataset's own rows are contiguous.
     ///
     /// # Errors
-    /// Those of [`Self::new`].
+    /// The errors of [`Self::new`].
     pub fn with_rows(&self, are_contiguous: bool, part: &Part<'_>) -> Result<Option<Self>> {
         let (ShownItems::One(item), Ok(rows)) = (&self.0, Item::of_part(part)?) else { return Ok(None) };
         let mut item = Item::clone(item);

@@ -1,15 +1,15 @@
-//! What callers pass to a view and get from it.
+//! The inputs and results of a view.
 
 use crate::attribute::Value;
 use scda_base::error::Result;
 use scda_format::dataset::DataType;
 
-/// An array whose data are in the view.
+/// An array whose data are stored in the view.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
     /// The type of its items.
     pub data_type: DataType,
-    /// How many there are in each dimension.
+    /// The number of items in each dimension.
     pub shape: Vec<u64>,
     /// Their bytes, in little-endian order.
     pub bytes: Vec<u8>,
@@ -17,9 +17,9 @@ pub struct Array {
     pub attributes: Vec<(String, Value)>,
 }
 
-/// The view that a file has.
+/// The current view of a file.
 pub struct Previous<'a> {
-    /// The offset in the file of its root group, as its superblock has it.
+    /// The offset of its root group in the file, from the superblock.
     pub root: u64,
     /// Reads bytes of the file at an offset.
     pub read: &'a mut dyn FnMut(u64, &mut [u8]) -> Result<()>,
@@ -30,6 +30,6 @@ pub struct Previous<'a> {
 pub struct ViewBytes {
     /// The data of its block.
     pub bytes: Vec<u8>,
-    /// The offset in the file of the root group.
+    /// The offset of the root group in the file.
     pub root: u64,
 }

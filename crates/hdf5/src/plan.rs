@@ -13,30 +13,31 @@ use scda_base::numbers::sum;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// What follows the name of a dataset in the name of the group with those records of it that differ.
+/// The suffix, after the name of a dataset, of the group with its records if they differ.
 const RECORDS: &str = "_records";
 
-/// What follows the name of a dataset in the name of the group with its parts, if rows that were added do not continue its chunks.
+/// The suffix, after the name of a dataset, of the group with its parts if added rows do not continue its
+/// chunks.
 const ROWS: &str = "_rows";
 
-/// The attribute of the root group that tells what is not shown, a line for each.
+/// The attribute of the root group that lists what is not shown, one line each.
 pub const NOT_SHOWN: &str = "scda_not_shown";
 
 /// The attributes of an object.
 pub type Attributes = Vec<(String, Value)>;
 
-/// What a view has.
+/// The contents of a view.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The datasets, sorted by their paths.
     pub datasets: Vec<ShownDataset>,
     /// Their scales.
     pub scales: Scales,
-    /// The attributes of groups, by their paths; that of the root is empty.
+    /// The attributes of groups, by path; that of the root is empty.
     pub groups: BTreeMap<String, Attributes>,
-    /// Datasets that the view makes.
+    /// Datasets that exist only in the view.
     pub arrays: BTreeMap<String, AuxiliaryDataset>,
-    /// Links to datasets, those that the view makes included.
+    /// Links to datasets, including those that exist only in the view.
     pub links: BTreeMap<String, String>,
     /// Links to paths.
     pub soft_links: BTreeMap<String, String>,
@@ -44,14 +45,14 @@ pub struct Plan {
     pub hidden: Vec<(String, String)>,
 }
 
-/// Adds all datasets to a plan, those of one name as one if they are alike.
+/// Adds all datasets to a plan; records that are alike become one dataset.
 pub fn show(plan: &mut Plan, datasets: &Datasets) -> Result<()> {
     let all = datasets.sorted()?;
     let made = plan.arrays.keys().chain(plan.links.keys()).chain(plan.soft_links.keys());
     let others: Vec<String> = list(made.chain(plan.groups.keys()).cloned())?;
     let mut group = None;
     for Named { path, .. } in &all {
-        // Those of one group follow one another.
+        // The datasets of a group are consecutive.
         let own = path.rsplit_once('/').map(|(group, _)| group);
         if group != Some(own) {
             plan.add_groups(path);
@@ -96,7 +97,8 @@ pub fn show(plan: &mut Plan, datasets: &Datasets) -> Result<()> {
 /// Datasets with their names.
 pub type NamedItems = Vec<(String, Arc<Item>)>;
 
-/// The parts of a dataset whose rows do not continue its chunks, with names of their own, and the dataset that shows them as one.
+/// The parts of a dataset whose rows do not continue its chunks, with names of their own, and the dataset
+/// that shows them as one.
 pub fn joined(name: &str, parts: &[Arc<Item>]) -> Result<(NamedItems, AuxiliaryDataset)> {
     let mut named = Vec::new();
     reserve(&mut named, parts.len())?;
@@ -121,7 +123,7 @@ pub fn joined(name: &str, parts: &[Arc<Item>]) -> Result<(NamedItems, AuxiliaryD
 }
 
 impl Plan {
-    /// The attributes of a group; those of the root name what is not shown.
+    /// The attributes of a group; those of the root list what is not shown.
     pub fn attributes(&self, path: &str) -> Attributes {
         let mut own = self.groups.get(path).cloned().unwrap_or_default();
         if path.is_empty() && !self.hidden.is_empty() {
@@ -151,7 +153,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Adds the groups that a path lies in.
+    /// Adds the groups that contain a path.
     pub fn add_groups(&mut self, path: &str) {
         let outer = path.match_indices('/').map(|(at, _)| &path[..at]).chain([""]);
         for group in outer {

@@ -1,4 +1,5 @@
-//! The view that a file has, as far as another one refers to it: only what this library writes is known.
+//! The current view of a file, as far as the next one refers to it. Only what this library writes is
+//! supported.
 
 use crate::BASE;
 use crate::checksum::checksum;
@@ -7,10 +8,10 @@ use crate::parts::Previous;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{reserve, resize};
 
-/// The most bytes of an object header, or of a block of one: one of a group has some 20 bytes for each link.
+/// The largest object header, or block of one: a group takes about 20 bytes for each link.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// What is wrong with the view at an address.
+/// The error for a view that is wrong at an address.
 pub fn wrong(address: u64, what: &str) -> Error {
     let error = Error::new(ErrorKind::Format, format!("view of HDF5: {what}"));
     error.at(address.saturating_add(BASE))
@@ -21,7 +22,7 @@ pub struct PreviousView<'a> {
     read: &'a mut dyn FnMut(u64, &mut [u8]) -> Result<()>,
     /// The address of the root group.
     pub root: u64,
-    /// Where the previous view ends at most.
+    /// The offset before which the previous view ends.
     end: u64,
 }
 
@@ -35,14 +36,14 @@ pub struct Message {
 
 /// A dataset of the previous view.
 pub struct PreviousDataset {
-    /// The address and the bytes of the block in which its object header continues.
+    /// The address and size of the block in which its object header continues.
     pub constants: Option<(u64, u64)>,
-    /// The data of the message that says where its data are.
+    /// The data of the message with the places of its data.
     pub layout: Vec<u8>,
 }
 
 impl<'a> PreviousView<'a> {
-    /// The previous view of a file that gets another one at an offset.
+    /// The previous view of a file that gets a new one at an offset.
     pub fn new(previous: Previous<'a>, offset: u64) -> Result<Self> {
         let Previous { root, read } = previous;
         let (root, end) = (root.checked_sub(BASE), offset.checked_sub(BASE));
@@ -63,7 +64,7 @@ impl<'a> PreviousView<'a> {
         Ok(found)
     }
 
-    /// Bytes at an address that end with their checksum, without it.
+    /// Bytes at an address that end with their checksum, which is verified and removed.
     pub fn checked(&mut self, address: u64, bytes: u64) -> Result<Vec<u8>> {
         let mut found = self.bytes(address, bytes)?;
         let sum = found.last_chunk::<4>().map(|sum| u32::from_le_bytes(*sum));
@@ -71,7 +72,7 @@ impl<'a> PreviousView<'a> {
         if sum == Some(checksum(&found)) { Ok(found) } else { Err(wrong(address, "found another checksum")) }
     }
 
-    /// The messages of an object header without those that it continues in.
+    /// The messages of an object header, without those in continuation blocks.
     pub fn header(&mut self, address: u64) -> Result<Vec<Message>> {
         let start = self.bytes(address, 10)?;
         let width = match start[..6] {
@@ -103,12 +104,12 @@ impl<'a> PreviousView<'a> {
     }
 }
 
-/// A number of up to 8 bytes, the lowest first.
+/// A little-endian number of up to 8 bytes.
 pub fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte))
 }
 
-/// The messages in bytes.
+/// Parses messages.
 fn messages(address: u64, mut bytes: &[u8]) -> Result<Vec<Message>> {
     let mut found = Vec::new();
     while let [kind, low, high, _, rest @ ..] = bytes {
@@ -121,7 +122,7 @@ fn messages(address: u64, mut bytes: &[u8]) -> Result<Vec<Message>> {
     if bytes.is_empty() { Ok(found) } else { Err(wrong(address, "found a message that is cut")) }
 }
 
-/// Where messages continue.
+/// The address and size of the continuation block.
 pub fn continued(messages: &[Message]) -> Result<Option<(u64, u64)>> {
     let mut all = messages.iter().filter(|message| message.kind == kind::CONTINUATION);
     let Some(message) = all.next() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! What of a view is as in the previous one.
+//! Determines what is unchanged since the previous view.
 
 use crate::collections::{list, set};
 use crate::item::number_of;
@@ -8,22 +8,22 @@ use scda_base::error::Result;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-/// What is the same, by paths.
+/// What is unchanged, by path.
 pub struct Reuse<'a> {
-    /// For each dataset, whether it and all that it refers to are the same.
+    /// For each dataset, whether it and everything it refers to are unchanged.
     pub datasets: Vec<bool>,
     /// Dimensions without coordinates.
     pub bare: HashSet<&'a str>,
     /// Arrays.
     pub arrays: HashSet<&'a str>,
-    /// The groups that are not the same, also because of what is in them.
+    /// The groups that have changed, including changes in what they contain.
     pub changed_groups: BTreeSet<String>,
-    /// For each dataset, the number of that of its path in the previous view.
+    /// For each dataset, the number of the one at the same path in the previous view.
     before: Vec<Option<usize>>,
 }
 
 impl<'a> Reuse<'a> {
-    /// Nothing: there is no previous view.
+    /// Nothing is unchanged, because there is no previous view.
     pub fn none(plan: &'a Plan) -> Result<Self> {
         Ok(Self {
             datasets: list(plan.datasets.iter().map(|_| false))?,
@@ -34,7 +34,7 @@ impl<'a> Reuse<'a> {
         })
     }
 
-    /// What is the same in both.
+    /// Compares the two views.
     pub fn new(plan: &'a Plan, previous: &'a Plan) -> Result<Self> {
         let mut same = Self {
             datasets: Vec::new(),
@@ -85,7 +85,7 @@ impl<'a> Reuse<'a> {
         Ok(())
     }
 
-    /// Groups with something new, other, or missing in them.
+    /// Finds groups in which something is new, changed, or missing.
     fn find_groups(&mut self, plan: &Plan, previous: &Plan) -> Result<()> {
         let mut changed_groups = BTreeSet::new();
         let mut mark = |path: &str| {
@@ -141,7 +141,7 @@ impl<'a> Reuse<'a> {
     }
 }
 
-/// For each dataset, the number of that of its path in the previous plan.
+/// For each dataset, the number of the one at the same path in the previous plan.
 fn numbers_before(plan: &Plan, previous: &Plan) -> Result<Vec<Option<usize>>> {
     let mut left = previous.datasets.iter().enumerate().peekable();
     // Both are sorted.

@@ -1,4 +1,4 @@
-//! Names of dimensions as dimension scales, by which netCDF-4 and xarray know them.
+//! Shows names of dimensions as dimension scales, which netCDF-4 and xarray understand.
 
 use crate::collections::{list, set};
 use crate::item::{Item, ShownDataset, number_of};
@@ -9,18 +9,18 @@ use std::collections::{HashMap, HashSet};
 /// A dimension scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scale {
-    /// The dataset with this number: the coordinates of the dimension.
+    /// The dataset with this number, which has the coordinates of the dimension.
     Dataset(usize),
     /// A dimension without coordinates, by its number.
     Bare(usize),
 }
 
-/// A dimension that no dataset has the coordinates of.
+/// A dimension for which no dataset has coordinates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BareScale {
     /// The path of its object.
     pub path: String,
-    /// How many indices it has.
+    /// The number of its indices.
     pub size: u64,
     /// Whether it may grow.
     pub may_grow: bool,
@@ -29,15 +29,15 @@ pub struct BareScale {
 /// The scales of all datasets.
 #[derive(Clone, Debug, Default)]
 pub struct Scales {
-    /// Those without coordinates.
+    /// The scales without coordinates.
     pub bare: Vec<BareScale>,
-    /// For each dataset its scales, one for each dimension; none if it has no names, or is a scale itself.
+    /// For each dataset, its scales, one for each dimension; none if it has no names, or is a scale itself.
     pub of: Vec<Vec<Scale>>,
     /// The datasets that are scales.
     pub datasets: HashSet<usize>,
 }
 
-/// A dimension, wherever it is looked for.
+/// A dimension, wherever it is looked up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Dimension<'a> {
     name: &'a str,
@@ -45,21 +45,21 @@ struct Dimension<'a> {
     may_grow: bool,
 }
 
-/// The dimension along which records lie is called as the dataset with their times, or else so.
+/// The dimension of records has the name of the dataset with their times, or otherwise this one.
 const TIME: &str = "time";
 const RECORD: &str = "record";
 
-/// The path in a group, which is empty for the root.
+/// The path of a name in a group, whose path is empty for the root.
 pub fn joined(group: &str, name: &str) -> String {
     if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") }
 }
 
-/// The group of a path, and the last name.
+/// Splits a path into its group and the last name.
 pub fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// A group and all that it lies in, up to the root.
+/// A group and all groups that contain it, up to the root.
 fn upwards(group: &str) -> impl Iterator<Item = &str> {
     let mut next = Some(group);
     std::iter::from_fn(move || {
@@ -70,14 +70,15 @@ fn upwards(group: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Scales {
-    /// Those of datasets. `is_taken`: whether there is a group of this path.
+    /// The scales of these datasets. `is_taken` tells whether a path is that of a group.
     ///
     /// # Errors
     /// `Memory`.
     pub fn new(datasets: &[ShownDataset], is_taken: impl Fn(&str) -> bool) -> Result<Self> {
         let mut found = Finder { datasets, bare: Vec::new(), bare_paths: HashMap::new() };
         let mut of: Vec<Vec<Scale>> = list((0..datasets.len()).map(|_| Vec::new()))?;
-        // Groups before what they hold, so that a dimension there can differ in its name from those above.
+        // Groups come before their contents, so that a dimension there can get a name that differs from those
+        // above.
         let mut order = list(0..datasets.len())?;
         order.sort_by_key(|&n| datasets[n].path.bytes().filter(|byte| *byte == b'/').count());
         order.into_iter().for_each(|n| of[n] = found.scales(n, &is_taken));
@@ -98,7 +99,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// The names of the dimensions of a dataset; empty if none has one.
+    /// The names of the dimensions of a dataset; empty if none has a name.
     fn names(&self, number: usize) -> Vec<String> {
         let ShownDataset { path, item, records } = &self.datasets[number];
         if records.is_none() && item.dimensions.is_empty() {
@@ -117,7 +118,7 @@ impl Finder<'_> {
                 *first = Some(RECORD.to_owned());
             }
         }
-        // Names of objects have neither slashes nor control characters, and a dot alone is no name.
+        // Names of objects have neither slashes nor control characters, and are not a single dot.
         let known = names.into_iter().map(|name| {
             let name = name?.replace(|c: char| c == '/' || c.is_control(), "_");
             (!name.is_empty() && name != ".").then_some(name)
@@ -126,7 +127,8 @@ impl Finder<'_> {
         if known.iter().all(Option::is_none) {
             return Vec::new();
         }
-        // netCDF-4 wants all or none of the dimensions of a dataset, and xarray no two of one name.
+        // netCDF-4 requires names for all dimensions of a dataset or for none, and xarray allows no name
+        // twice.
         let made = |at: usize| {
             let n = item.shape[at];
             let before =
@@ -154,7 +156,7 @@ impl Finder<'_> {
         scales
     }
 
-    /// The scale of a dimension in a group: coordinates there or further up, a scale that was made, or a new one.
+    /// The scale of a dimension in a group: coordinates there or further up, an existing scale, or a new one.
     fn scale(&mut self, group: &str, of: Dimension<'_>, is_taken: &impl Fn(&str) -> bool) -> Option<Scale> {
         let with_size = format!("{}_{}", of.name, of.size);
         for here in upwards(group) {
@@ -174,7 +176,8 @@ impl Finder<'_> {
         let is_free = |path: &String| {
             !is_taken(path) && number_of(self.datasets, path).is_none() && !self.bare_paths.contains_key(path)
         };
-        // A dimension of this name and another size in a group above would be a contradiction for xarray's trees.
+        // For xarray's trees, a dimension with this name and another size in a group above would be a
+        // contradiction.
         let is_above = upwards(group).skip(1).any(|above| {
             let path = joined(above, of.name);
             let is_scale = |n: usize| is_coordinate(&self.datasets[n].item);
@@ -188,7 +191,7 @@ impl Finder<'_> {
         Some(Scale::Bare(number))
     }
 
-    /// Whether a dataset has the coordinates of a dimension of its name.
+    /// Whether a dataset has the coordinates of the dimension with its name.
     fn has_coordinates(&self, number: usize, of: Dimension<'_>) -> bool {
         let ShownDataset { item, records, .. } = &self.datasets[number];
         let own = match item.dimensions.first() {
@@ -200,7 +203,7 @@ impl Finder<'_> {
     }
 }
 
-/// Whether items can be coordinates: netCDF-4 has numbers and texts for them.
+/// Whether items can be coordinates: netCDF-4 allows numbers and texts.
 fn is_coordinate(item: &Item) -> bool {
     item.shape.len() == 1
         && matches!(item.of.kind(), Kind::Signed | Kind::Unsigned | Kind::Float | Kind::Time)

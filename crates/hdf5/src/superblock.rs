@@ -1,4 +1,4 @@
-//! The superblock, by which HDF5 finds a view.
+//! The superblock, with which HDF5 finds a view.
 
 use crate::checksum::checksum;
 use crate::{BASE, UNDEFINED};
@@ -7,7 +7,7 @@ use scda_base::numbers::MAX_OFFSET;
 
 pub use scda_format::hdf5::SUPERBLOCK_BYTES;
 
-/// What HDF5's signature, the version, the sizes of addresses and lengths, and flags are: those of version 2.
+/// HDF5's signature, the version (2), the sizes of addresses and lengths, and the flags.
 const BEGINNING: [u8; 12] = *b"\x89HDF\r\n\x1a\n\x02\x08\x08\x00";
 
 /// A superblock.
@@ -15,15 +15,15 @@ const BEGINNING: [u8; 12] = *b"\x89HDF\r\n\x1a\n\x02\x08\x08\x00";
 pub struct Superblock {
     /// The offset in the file of the object header of the root group.
     pub root: u64,
-    /// The end, for HDF5, of the file: that of the seal which covers the view.
+    /// The end of the file for HDF5: that of the seal that covers the view.
     pub end: u64,
 }
 
 impl Superblock {
-    /// Its bytes, those at offset [`BASE`] of the file.
+    /// Its bytes, at offset [`BASE`] of the file.
     ///
     /// # Errors
-    /// `Range` if the root group does not lie between the superblock and the end.
+    /// `Range` unless the root group is between the superblock and the end.
     pub fn to_bytes(self) -> Result<[u8; SUPERBLOCK_BYTES]> {
         if !self.is_valid() {
             return Err(Error::range(format!(
@@ -41,10 +41,10 @@ impl Superblock {
         Ok(bytes)
     }
 
-    /// The superblock of these bytes; `None` if they are all zero: there is no view yet.
+    /// The superblock with these bytes; `None` if they are all zero, so that there is no view yet.
     ///
     /// # Errors
-    /// `Format` if they are no superblock of a view.
+    /// `Format` if they are not the superblock of a view.
     pub fn of_bytes(bytes: &[u8; SUPERBLOCK_BYTES]) -> Result<Option<Self>> {
         if *bytes == [0; SUPERBLOCK_BYTES] {
             return Ok(None);

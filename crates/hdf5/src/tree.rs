@@ -14,13 +14,13 @@ use scda_base::numbers::to_usize;
 pub struct Child {
     /// Its address.
     pub address: u64,
-    /// The records in it alone.
+    /// The number of records in it alone.
     pub records: u64,
-    /// And with all below it.
+    /// The number of records in it and below it.
     pub all: u64,
 }
 
-/// A level of the path from the root to the last leaf, which records are appended to.
+/// A level of the path from the root to the last leaf, to which records are appended.
 #[derive(Clone, Debug, Default)]
 struct Level {
     records: Vec<u8>,
@@ -28,46 +28,46 @@ struct Level {
     children: Vec<Child>,
 }
 
-/// A B-tree to which records are appended in their order. Each node is written once it is full, or at the end.
+/// A B-tree to which records are appended in order. A node is written once it is full, or at the end.
 pub struct Tree {
-    /// What HDF5 calls the type of the tree.
+    /// HDF5's type of the tree.
     client: u8,
     record_bytes: usize,
-    /// The leaf first.
+    /// The leaf comes first.
     path: Vec<Level>,
     total: u64,
     node_bytes: u32,
     capacities: Vec<Capacity>,
 }
 
-/// The bytes of a node, unless records are long.
+/// The size of a node, unless records are long.
 pub const SMALL_NODE_BYTES: u32 = 256;
 const LARGE_NODE_BYTES: u32 = 2048;
-/// The longest records of small nodes.
+/// The longest records in small nodes.
 const SMALL_RECORD_BYTES: usize = 64;
-/// Each node has three children or more, so no file has chunks for more levels.
+/// Each node has at least three children, so no file has chunks for more levels.
 const MAX_LEVELS: usize = 40;
 
-/// The bytes of a node of a tree with records of so many bytes.
+/// The size of a node in a tree with records of this size.
 pub fn node_bytes(record_bytes: usize) -> u32 {
     if record_bytes <= SMALL_RECORD_BYTES { SMALL_NODE_BYTES } else { LARGE_NODE_BYTES }
 }
 
-/// The bytes of the header of a tree.
+/// The size of the header of a tree.
 const HEAD_BYTES: u64 = 38;
-/// Signature, version and type of a node, and its checksum.
+/// The size of signature, version, type and checksum of a node.
 const NODE_BYTES: u64 = 10;
-/// How many records fit a node of each level, and the bytes of the numbers of them: as HDF5 computes both.
+/// How many records fit a node of each level, and the sizes of the counts, as HDF5 computes them.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity {
     most: u64,
-    /// Of the number of records in a child.
+    /// The size of the number of records in a child.
     count_width: usize,
-    /// Of that with all below it.
+    /// The size of the number of records in and below a child.
     all_width: usize,
 }
 
-/// The capacities of levels from the leaf up.
+/// The capacities of the levels, from the leaf up.
 pub fn capacities(record_bytes: u64, node_bytes: u64, levels: usize) -> Vec<Capacity> {
     let leaf = (node_bytes - NODE_BYTES) / record_bytes;
     let count_width = width_of(leaf);
@@ -87,11 +87,11 @@ fn unknown(at: u64) -> Error {
     wrong(at, "found another B-tree than libscda writes")
 }
 
-/// The header of a tree of a view.
+/// The header of a tree in a view.
 struct Head {
     depth: usize,
     root: u64,
-    /// In the root alone.
+    /// The number of records in the root alone.
     records: u64,
     total: u64,
 }
@@ -112,7 +112,7 @@ impl Head {
     }
 }
 
-/// A node of a tree of a view.
+/// A node of a tree in a view.
 struct Node {
     records: Vec<u8>,
     children: Vec<Child>,
@@ -150,8 +150,8 @@ impl Node {
     }
 }
 
-/// Calls a function with the place of each node and each record in it, in any order; how many records there are. `is_new`: whether a node
-/// was not met before.
+/// Calls `each` with the place of each node and each record in it, in any order; returns the number of
+/// records. `is_new` tells whether a node has not been met before.
 pub fn each_record(
     old: &mut PreviousView<'_>,
     (address, client, record_bytes): (u64, u8, usize),
@@ -179,20 +179,21 @@ pub fn each_record(
 }
 
 impl Tree {
-    /// Without records.
+    /// A tree without records.
     pub fn new(client: u8, record_bytes: usize) -> Self {
         let node_bytes = node_bytes(record_bytes);
         let capacities = capacities(record_bytes as u64, node_bytes.into(), MAX_LEVELS);
         Self { client, record_bytes, path: vec![Level::default()], total: 0, node_bytes, capacities }
     }
 
-    /// Appends a record, which follows all before in the order of the tree.
+    /// Appends a record, which follows all others in the order of the tree.
     pub fn push(&mut self, out: &mut ViewBuffer, record: &[u8]) -> Result<()> {
         self.total = self.total.saturating_add(1);
         self.insert(out, 0, record)
     }
 
-    /// The tree of so many records at an address, as it was before it was finished: its last nodes, which others are appended to.
+    /// The tree of this many records at an address, in its state before it was finished: its last nodes, to
+    /// which records are appended.
     pub fn load(mut self, old: &mut PreviousView<'_>, address: u64, total: u64) -> Result<Self> {
         let head = Head::read(old, address, self.client, self.record_bytes)?;
         if head.total != total {
@@ -217,8 +218,8 @@ impl Tree {
         Ok(self)
     }
 
-    /// Puts a record at the end of a level. A full node is written: its last record goes up, between it
-    /// and a new node, which begins with the child that was the last.
+    /// Adds a record at the end of a level. If the node is full, it is written, and its last record moves up
+    /// between it and a new node, which begins with the child that was the last.
     fn insert(&mut self, out: &mut ViewBuffer, at: usize, record: &[u8]) -> Result<()> {
         let size = record.len();
         if self.path[at].count == self.capacity(at)?.most {
@@ -250,8 +251,8 @@ impl Tree {
         self.path[at].children.push(child);
     }
 
-    /// Writes a node. What a node has beyond its checksum has no meaning, so of small nodes these bytes are not there: HDF5 reads what
-    /// follows, which the index and the seal of the file are at least.
+    /// Writes a node. The bytes of a node after its checksum have no meaning, so they are left out of small
+    /// nodes: HDF5 reads what follows, at least the index and the seal of the file.
     fn write(&self, out: &mut ViewBuffer, at: usize, level: &Level) -> Result<Child> {
         let mut node = Bytes::new();
         node.put(if at == 0 { b"BTLF\0" } else { b"BTIN\0" })?;
@@ -275,7 +276,7 @@ impl Tree {
         Ok(Child { address, records: level.count, all })
     }
 
-    /// Puts what was not written yet; the address of the tree. Without records, it is nowhere.
+    /// Writes the remaining nodes; returns the address of the tree, or [`UNDEFINED`] without records.
     pub fn finish(mut self, out: &mut ViewBuffer) -> Result<u64> {
         if self.total == 0 {
             return Ok(UNDEFINED);

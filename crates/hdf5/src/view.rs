@@ -1,4 +1,4 @@
-//! What a view shows, as a caller lists it.
+//! The contents of a view, as a caller lists them.
 
 use crate::attribute::{self, Value};
 use crate::auxiliary::AuxiliaryDataset;
@@ -18,23 +18,23 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The longest name, and the most groups that lie in one another.
+/// The longest name, and the deepest nesting of groups.
 const MAX_NAME_BYTES: usize = 1024;
 const MAX_LEVELS: usize = 64;
 
-/// What a view shows.
+/// The contents of a view.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     datasets: Datasets,
-    /// Datasets whose rows do not continue their chunks, by their names: their parts.
+    /// The parts of datasets whose rows do not continue their chunks, by name.
     joined: BTreeMap<String, Vec<Arc<Item>>>,
-    /// Groups with their attributes, by their paths; that of the root is empty.
+    /// Groups with their attributes, by path; that of the root is empty.
     groups: BTreeMap<String, Vec<(String, Value)>>,
     arrays: BTreeMap<String, AuxiliaryDataset>,
     links: BTreeMap<String, String>,
     soft_links: BTreeMap<String, String>,
     hidden: Vec<(String, String)>,
-    /// What the group for VTK needs to know, if there is to be one.
+    /// What the group for VTK needs, if there is to be one.
     tables: Option<Tables>,
     outline: Option<Outline>,
     /// The objects, if nothing was added since they were written.
@@ -46,21 +46,22 @@ pub struct View {
 pub struct Objects(Plan);
 
 impl View {
-    /// A view of nothing.
+    /// An empty view.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a dataset. What HDF5 cannot show is named in an attribute of the root group.
+    /// Adds a dataset. If HDF5 cannot show it, an attribute of the root group names it.
     ///
     /// # Errors
-    /// `Memory`; `Range` and `Argument` for numbers that do not fit each other; `Format` for attributes that are no JSON object.
+    /// `Memory`; `Range` and `Argument` for inconsistent numbers; `Format` for attributes that are not a JSON
+    /// object.
     pub fn dataset(&mut self, entry: &Entry<'_>) -> Result<()> {
         self.shown(entry.name, &Shown::new(entry.attributes, entry.parts)?)
     }
 
-    /// As [`Self::dataset`], with what is shown of it.
+    /// Like [`Self::dataset`], with what is shown of it.
     ///
     /// # Errors
     /// `Memory`.
@@ -79,11 +80,11 @@ impl View {
         }
     }
 
-    /// Adds the datasets of a name, as an outline has them; `part` and the attributes are those of the last one. Their order is that of
-    /// [`Self::order`].
+    /// Adds the datasets of a name from an outline; `part` and the attributes are those of the last one.
+    /// Their order is set through [`Self::order`].
     ///
     /// # Errors
-    /// `Format` if that does not suffice; those of [`Shown::new`].
+    /// `Format` if the outline does not suffice; the errors of [`Shown::new`].
     pub fn restore(
         &mut self,
         name: &str,
@@ -98,18 +99,20 @@ impl View {
         Ok(Shown(ShownItems::One(last)))
     }
 
-    /// Lets go of the records that are shown with later ones as one dataset, as if they were [restored](Self::restore). Such a view cannot be
-    /// written anew.
+    /// Drops the records that are shown with later ones as one dataset, as if they had been
+    /// [restored](Self::restore). Such a view cannot be written from scratch.
     pub fn forget_earlier(&mut self) {
         self.datasets.forget_earlier();
     }
 
-    /// For each dataset in the order of the file, the number of its name, in the order in which they were added.
+    /// For each dataset in the order of the file, the number of its name, in the order in which names were
+    /// added.
     pub fn order(&mut self) -> &mut Vec<usize> {
         self.datasets.order()
     }
 
-    /// The names of datasets, in the order in which they were added, with what an outline has of them. `None` if more is needed of one.
+    /// The names of datasets, in the order in which they were added, with their extents; `None` if an outline
+    /// does not suffice for one.
     pub fn extents(&self) -> impl Iterator<Item = (&str, Option<Extent>)> {
         self.datasets.iter().map(|named| {
             let item = match (&named.records[..], &named.series) {
@@ -121,7 +124,8 @@ impl View {
         })
     }
 
-    /// Whether something is shown that is neither a dataset nor a group of the file, or in parts.
+    /// Whether the view has contents that are neither datasets nor groups of the file, or that are shown in
+    /// parts.
     pub fn has_others(&self) -> bool {
         !(self.joined.is_empty()
             && self.arrays.is_empty()
@@ -129,27 +133,28 @@ impl View {
             && self.soft_links.is_empty())
     }
 
-    /// Shows a dataset otherwise, if it is the last one of its name and was shown so; whether that is so.
+    /// Changes how a dataset is shown, if it is the last one of its name and was shown as `before`; returns
+    /// whether it is.
     pub fn replace(&mut self, name: &str, before: &Shown, now: &Shown) -> bool {
         let (ShownItems::One(before), ShownItems::One(now)) = (&before.0, &now.0) else { return false };
         self.plan.take();
         self.datasets.replace(name, before, now)
     }
 
-    /// Gives it an outline, which is put when it is written.
+    /// Sets the outline, which is written with the view.
     pub fn set_outline(&mut self, outline: Option<Outline>) {
         self.outline = outline;
     }
 
-    /// Gives a group attributes, a JSON object, in place of earlier ones. `/` is the root.
+    /// Sets the attributes of a group, a JSON object, in place of earlier ones. `/` is the root.
     ///
     /// # Errors
-    /// `Memory`; `Format` if the text is no JSON object.
+    /// `Memory`; `Format` if the text is not a JSON object.
     pub fn group(&mut self, path: &str, attributes: &str) -> Result<()> {
         self.group_of_values(path, attribute::of_object(attributes, None)?)
     }
 
-    /// As [`Self::group`], with attributes of any kind.
+    /// Like [`Self::group`], with attributes of any kind.
     ///
     /// # Errors
     /// `Memory`.
@@ -165,10 +170,10 @@ impl View {
         Ok(())
     }
 
-    /// Adds an array that is not in the file.
+    /// Adds an array that exists only in the view.
     ///
     /// # Errors
-    /// `Memory`; `Argument` for another number of bytes than the shape and the type have.
+    /// `Memory`; `Argument` if the number of bytes does not match shape and type.
     pub fn array(&mut self, path: &str, array: Array) -> Result<()> {
         let bytes = array.shape.iter().try_fold(array.data_type.item_bytes(), |all, &n| product(all, n));
         if bytes != Some(array.bytes.len() as u64) || cannot_be_named(path).is_some() {
@@ -182,7 +187,7 @@ impl View {
         Ok(())
     }
 
-    /// Adds a link to a dataset of the view; there is none if that is not shown.
+    /// Adds a link to a dataset of the view, unless that is not shown.
     pub fn link(&mut self, path: &str, dataset: &str) {
         self.plan.take();
         if cannot_be_named(path).is_none() {
@@ -190,7 +195,7 @@ impl View {
         }
     }
 
-    /// Adds a soft link: whatever is at a path of HDF5 when it is followed.
+    /// Adds a soft link to whatever is at an HDF5 path when it is followed.
     pub fn soft_link(&mut self, path: &str, target: &str) {
         self.plan.take();
         if cannot_be_named(path).is_none() && target.len() <= MAX_NAME_BYTES {
@@ -198,18 +203,19 @@ impl View {
         }
     }
 
-    /// Adds the group by which VTK and ParaView open a mesh, or else a grid of points, of all datasets and groups that were added before. The
-    /// function reads bytes of the file at an offset: small arrays, of at most 4 MiB each, which say where patches or points are.
+    /// Adds the group with which VTK and ParaView open a mesh, or otherwise a grid of points, from all
+    /// datasets and groups that were added before. `read` reads bytes of the file at an offset: small arrays,
+    /// of at most 4 MiB each, with the places of patches or points.
     ///
     /// # Errors
-    /// `Memory`; those of the function.
+    /// `Memory`; those of `read`.
     pub fn meshes(&mut self, read: &mut dyn FnMut(u64, &mut [u8]) -> Result<()>) -> Result<()> {
         self.plan.take();
         self.tables = Some(Tables::read(&self.datasets, &self.groups, read)?);
         Ok(())
     }
 
-    /// Names what is not shown, and says why.
+    /// Adds a name to those that are not shown, with the reason.
     ///
     /// # Errors
     /// `Memory`.
@@ -220,34 +226,35 @@ impl View {
         Ok(())
     }
 
-    /// What is named so far as not shown, with the reasons.
+    /// The names that are not shown so far, with the reasons.
     pub fn hidden(&self) -> impl Iterator<Item = (&str, &str)> {
         self.hidden.iter().map(|(name, why)| (&**name, &**why))
     }
 
-    /// The bytes of the view, where they begin at an offset of the file.
+    /// The bytes of the view, which begins at an offset of the file.
     ///
     /// # Errors
-    /// `Memory`; `Range` where numbers exceed 63 bits or what HDF5 has.
+    /// `Memory`; `Range` if numbers exceed 63 bits or HDF5's limits.
     pub fn write(&self, offset: u64) -> Result<ViewBytes> {
         Writer::new(offset, None)?.write(self.plan()?, &Plan::default(), self.outline.as_ref())
     }
 
-    /// As [`Self::write`], but refers to the objects of the previous view that are the same. `before` is what that view shows. If
-    /// nothing is new, there are no bytes to be written.
+    /// Like [`Self::write`], but refers to unchanged objects of the previous view, whose contents are
+    /// `before`. If nothing is new, there are no bytes to be written.
     ///
     /// # Errors
-    /// Those of [`Self::write`]; `Format` if the previous view is none that this library writes, or does not show that; those of the
-    /// function that reads.
+    /// Those of [`Self::write`]; `Format` if this library has not written the previous view, or if it does
+    /// not have these contents; those of the reading function.
     pub fn write_after(&self, offset: u64, before: &Self, previous: Previous<'_>) -> Result<ViewBytes> {
         let old = PreviousView::new(previous, offset)?;
         Writer::new(offset, Some(old))?.write(self.plan()?, before.plan()?, self.outline.as_ref())
     }
 
-    /// As [`Self::write_after`], with the objects that [`Self::take_objects`] has returned of what the previous view shows.
+    /// Like [`Self::write_after`], with the objects that [`Self::take_objects`] has returned for the previous
+    /// view.
     ///
     /// # Errors
-    /// Those of [`Self::write_after`].
+    /// The errors of [`Self::write_after`].
     pub fn write_after_objects(
         &self,
         offset: u64,
@@ -258,10 +265,10 @@ impl View {
         Writer::new(offset, Some(old))?.write(self.plan()?, before, self.outline.as_ref())
     }
 
-    /// The objects that were written. Then the view may be added to.
+    /// The objects that were written, after which the view may be extended.
     ///
     /// # Errors
-    /// Those of [`Self::write`].
+    /// The errors of [`Self::write`].
     pub fn take_objects(&mut self) -> Result<Objects> {
         Ok(Objects(match self.plan.take() {
             Some(plan) => plan,
@@ -312,7 +319,7 @@ impl View {
     }
 }
 
-/// Why HDF5 cannot have an object of this path.
+/// Why HDF5 cannot have an object with this path.
 fn cannot_be_named(path: &str) -> Option<Reason> {
     let is_one = |name: &str| !name.is_empty() && name != "." && !name.contains('\0');
     if path.len() > MAX_NAME_BYTES || path.split('/').count() > MAX_LEVELS {

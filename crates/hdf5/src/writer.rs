@@ -1,4 +1,4 @@
-//! Writes the objects of a view, all or those that the previous view has not.
+//! Writes the objects of a view, all or those that the previous view does not have.
 
 use crate::attribute::{self, Value};
 use crate::auxiliary::{AuxiliaryDataset, Source, mappings, progression, progression_capacity};
@@ -29,31 +29,32 @@ use scda_format::dataset::{DataType, TimeUnit};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Constants of more bytes get a block of their own, to which later views refer.
+/// Larger constants get a block of their own, to which later views refer.
 const MOST_CONSTANTS_IN_HEADER: usize = 40;
 
 /// Writes the objects.
 pub struct Writer<'a> {
     out: ViewBuffer,
     heap: Heap,
-    /// The addresses of datasets of the file that were put, by their numbers; [`UNDEFINED`] of all others.
+    /// The addresses of the datasets that were written, by number; [`UNDEFINED`] for all others.
     datasets: Vec<u64>,
-    /// Those of other objects, by their paths.
+    /// The addresses of other objects, by path.
     addresses: HashMap<String, u64>,
     old: Option<PreviousView<'a>>,
-    /// Groups of the previous view that were read, by their paths.
+    /// Groups of the previous view that were read, by path.
     old_groups: HashMap<String, PreviousGroup>,
-    /// The constant messages of the dataset that was put last: those of the fields of a step are mostly alike.
+    /// The constant messages of the last dataset: those of the fields of a step are mostly alike.
     last: Option<(Arc<Item>, Messages)>,
     /// The object header of the last contiguous dataset.
     template: Option<Template>,
 }
 
-/// The object header of a contiguous dataset. Those of datasets that are alike differ in the address of their data alone.
+/// The object header of a contiguous dataset. Datasets that are alike differ only in the address of their
+/// data.
 struct Template {
     kind: Arc<Kind>,
     header: Bytes,
-    /// Where the address stands in it.
+    /// The offset of that address in it.
     at: usize,
 }
 
@@ -72,7 +73,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Writes what the previous view, if there is one, does not show so.
+    /// Writes everything that has changed since the previous view, if there is one.
     pub fn write(mut self, plan: &Plan, before: &Plan, outline: Option<&Outline>) -> Result<ViewBytes> {
         let mut same = if self.old.is_some() { Reuse::new(plan, before)? } else { Reuse::none(plan)? };
         if outline.is_some_and(|outline| outline.is_due) {
@@ -100,7 +101,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Puts all datasets that are new or other ones, first those that others refer to.
+    /// Writes all datasets that are new or changed, first those to which others refer.
     fn datasets(&mut self, plan: &Plan, before: &Plan, same: &Reuse) -> Result<()> {
         resize(&mut self.datasets, plan.datasets.len() as u64)?;
         self.datasets.fill(UNDEFINED);
@@ -153,7 +154,7 @@ impl<'a> Writer<'a> {
         Ok(vec![("DIMENSION_LIST".to_owned(), Value::References(addresses))])
     }
 
-    /// The address of a dataset of the file that was put, or that the previous view has.
+    /// The address of a dataset that was written, or that the previous view has.
     fn dataset_address(&mut self, plan: &Plan, number: usize) -> Result<u64> {
         match self.datasets[number] {
             UNDEFINED => self.old_address(&plan.datasets[number].path),
@@ -161,7 +162,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The address of another object that was put, or that the previous view has.
+    /// The address of another object that was written, or that the previous view has.
     fn address(&mut self, path: &str) -> Result<u64> {
         if let Some(&address) = self.addresses.get(path) {
             return Ok(address);
@@ -178,7 +179,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A group of the previous view. Those that it lies in are read first.
+    /// A group of the previous view. The groups that contain it are read first.
     fn old_group(&mut self, path: &str) -> Result<&PreviousGroup> {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         let paths = ends.map(|end| &path[..end]).filter(|here| !here.is_empty());
@@ -203,8 +204,8 @@ impl<'a> Writer<'a> {
         self.old_groups.get(path).ok_or_else(|| wrong(0, &format!("found no group {path:?}")))
     }
 
-    /// Puts a dataset whose data are in the file, with further attributes before its own. What may grow has its constants in a block, to
-    /// which a later view can refer.
+    /// Writes a dataset whose data are in the file, with further attributes before its own. If it may grow,
+    /// its constants are in a block to which a later view can refer.
     fn item(
         &mut self,
         shown: &ShownDataset,
@@ -269,7 +270,7 @@ impl<'a> Writer<'a> {
         Ok(address)
     }
 
-    /// Puts the object header of a contiguous dataset, if it is like the one before; its address.
+    /// Writes the object header of a contiguous dataset, if it is like the previous one; returns its address.
     fn like_template(&mut self, item: &Item) -> Result<Option<u64>> {
         let Place::Contiguous(address) = item.place else { return Ok(None) };
         let Some(Template { kind, header, at }) = &mut self.template else { return Ok(None) };
@@ -283,7 +284,7 @@ impl<'a> Writer<'a> {
         self.out.put(header.as_slice()).map(Some)
     }
 
-    /// The messages that stay as they are when a dataset grows.
+    /// The messages that do not change when a dataset grows.
     fn constants(&mut self, item: &Item) -> Result<Messages> {
         let mut messages = Messages::new();
         messages.put(kind::DATATYPE, item.data_type.as_slice())?;
@@ -308,8 +309,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// The message that says where the data of an item are, which puts the index of its chunks. `was`: what the item has grown from, and
-    /// that message.
+    /// The message with the places of a dataset's data; writes the index of its chunks. `was` is the dataset
+    /// from which this one has grown, and its message.
     fn layout(&mut self, item: &Item, was: Option<(&Item, Vec<u8>)>) -> Result<Bytes> {
         let mut layout = Bytes::new();
         let chunks = match &item.place {
@@ -364,7 +365,7 @@ impl<'a> Writer<'a> {
         Ok((ChunkIndex::Tree(node_bytes(entry, rank)), tree.finish(&mut self.out)?))
     }
 
-    /// The index of chunks of an array that does not grow.
+    /// The index of the chunks of an array that does not grow.
     fn index(&mut self, item: &Item, chunks: &Chunks) -> Result<(ChunkIndex, u64)> {
         let entry = item.index_entry()?;
         let is_filtered = !item.filters.is_empty();
@@ -390,7 +391,7 @@ impl<'a> Writer<'a> {
         Ok((ChunkIndex::FixedArray, fixed_array(&mut self.out, entry, count, chunks.iter()?.copied())?))
     }
 
-    /// Puts a dimension without coordinates, as netCDF-4 has it: a dataset without data.
+    /// Writes a dimension without coordinates in netCDF-4's form: a dataset without data.
     fn bare_scale(&mut self, scale: &BareScale) -> Result<u64> {
         let mut messages = Messages::new();
         let mut space = Bytes::new();
@@ -418,7 +419,7 @@ impl<'a> Writer<'a> {
         self.finish(messages, &scale_attributes(name))
     }
 
-    /// Puts a dataset that the view makes, at a path.
+    /// Writes a dataset that exists only in the view, at a path.
     fn array(&mut self, path: &str, made: &AuxiliaryDataset, was: Option<&AuxiliaryDataset>) -> Result<u64> {
         let mut messages = Messages::new();
         let mut space = Bytes::new();
@@ -436,7 +437,7 @@ impl<'a> Writer<'a> {
         self.finish(messages, &made.attributes)
     }
 
-    /// The message that says where the items are of a dataset that the view makes, which puts them.
+    /// The message with the places of the items of a dataset that exists only in the view; writes the items.
     fn made_layout(
         &mut self,
         path: &str,
@@ -460,7 +461,7 @@ impl<'a> Writer<'a> {
         Ok(layout)
     }
 
-    /// The address of the numbers of a progression: those of the previous view, if it has as many.
+    /// The address of the numbers of a progression: those of the previous view, if it has enough.
     fn progression(
         &mut self,
         path: &str,
@@ -484,20 +485,20 @@ impl<'a> Writer<'a> {
         self.out.put(progression(stride, capacity(made))?.as_slice())
     }
 
-    /// Puts an object with these messages and attributes.
+    /// Writes an object with these messages and attributes.
     fn finish(&mut self, mut messages: Messages, attributes: &[(String, Value)]) -> Result<u64> {
         self.attributes(&mut messages, attributes)?;
         self.out.put(messages.header()?.as_slice())
     }
 
-    /// Puts all groups that are new or other ones, the inner ones first; the address of the root.
+    /// Writes all groups that are new or changed, the inner ones first; returns the address of the root.
     fn groups(&mut self, plan: &Plan, before: &Plan, same: &Reuse, outline: &Bytes) -> Result<u64> {
         let changed = &same.changed_groups;
         let mut links: HashMap<&str, Links<'_>> =
             changed.iter().map(|path| (path.as_str(), Links::default())).collect();
         let mut rest = (0..plan.datasets.len()).peekable();
         while let Some(&first) = rest.peek() {
-            // Those of one group mostly follow one another.
+            // The datasets of one group are mostly consecutive.
             let group = split(&plan.datasets[first].path).0;
             let mut own = links.get_mut(group);
             while let Some(n) = rest.next_if(|&n| split(&plan.datasets[n].path).0 == group) {
@@ -570,8 +571,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The greatest sizes of an item's dimensions. Chunks reach beyond the array: h5repack, for one, takes none that are larger than an array
-/// can get.
+/// The maximum sizes of a dataset's dimensions. Chunks may reach beyond the array, but h5repack, for example,
+/// rejects chunks that are larger than an array can become.
 fn greatest(item: &Item) -> Vec<u64> {
     let is_chunked = matches!(item.place, Place::Chunks(_));
     let of = |(&n, &chunk): (&u64, &u64)| if is_chunked { n.max(chunk) } else { n };
@@ -589,7 +590,7 @@ fn scale_attributes(name: String) -> Vec<(String, Value)> {
     ]
 }
 
-/// The attributes of CF that tell what times are; none for units that CF has no name for.
+/// The CF attributes that describe times; none for units that CF has no name for.
 fn times(of: DataType) -> Vec<(String, Value)> {
     let text = |name: &str, value: String| (name.to_owned(), Value::Text(value));
     let name = |unit: TimeUnit| {

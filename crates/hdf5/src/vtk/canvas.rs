@@ -1,4 +1,4 @@
-//! What the groups for VTK consist of: links to the datasets of the view, and boxes of them.
+//! Assembles the groups for VTK: links to the datasets of the view, and boxes of them.
 
 use crate::attribute::Value;
 use crate::auxiliary::{AuxiliaryDataset, Mapping, Slab, Source};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// The group that VTK reads.
 pub const ROOT: &str = "VTKHDF";
 
-/// Which records of a dataset.
+/// The records of a dataset to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// The last one.
@@ -45,12 +45,12 @@ impl Field {
         self.item.of
     }
 
-    /// How many records it shows, if it shows all as one dataset.
+    /// The number of records, if it shows all as one dataset.
     pub fn records(&self) -> u64 {
         self.records.unwrap_or(1)
     }
 
-    /// Whether VTK has its items.
+    /// Whether VTK supports its type.
     pub fn is_number(&self) -> bool {
         match self.data_type().kind() {
             Kind::Signed | Kind::Unsigned => true,
@@ -59,7 +59,7 @@ impl Field {
         }
     }
 
-    /// Why VTK cannot read it as so many rows.
+    /// Why VTK cannot read it as this many rows, if it cannot.
     pub fn cannot_be(&self, rows: u64) -> Option<Reason> {
         if !self.is_number() {
             return Some("items that VTK does not have");
@@ -71,15 +71,15 @@ impl Field {
     }
 }
 
-/// Where groups for VTK are put together.
+/// Collects the groups for VTK.
 pub struct Canvas<'a> {
     plan: &'a mut Plan,
-    /// The paths of progressions, by their strides and counts.
+    /// The paths of progressions, by stride and count.
     progressions: HashMap<(u64, u64), String>,
 }
 
 impl<'a> Canvas<'a> {
-    /// Of the datasets of a plan.
+    /// For the datasets of a plan.
     pub fn new(plan: &'a mut Plan) -> Self {
         Self { plan, progressions: HashMap::new() }
     }
@@ -90,7 +90,7 @@ impl<'a> Canvas<'a> {
         Some(Field { path: path.to_owned(), item: shown.item.clone(), records: shown.records })
     }
 
-    /// The paths of the datasets that lie in the root group.
+    /// The paths of the datasets in the root group.
     pub fn in_root(&self) -> Vec<String> {
         let paths = self.plan.datasets.iter().map(|shown| &shown.path);
         paths.filter(|path| !path.contains('/')).map(|path| path.to_string()).collect()
@@ -104,12 +104,12 @@ impl<'a> Canvas<'a> {
         names
     }
 
-    /// Names what VTK does not get.
+    /// Adds a name that VTK does not get, with the reason.
     pub fn hide(&mut self, path: &str, why: Reason) {
         self.plan.hidden.push((path.to_owned(), format!("not in {ROOT}: {why}")));
     }
 
-    /// Adds a group in the group that VTK reads.
+    /// Adds a group within the group that VTK reads.
     pub fn group(&mut self, name: &str, attributes: Attributes) {
         let path = inner(name);
         self.plan.add_groups(&path);
@@ -139,13 +139,13 @@ impl<'a> Canvas<'a> {
         self.put(name, data_type, shape, Source::Bytes(bytes));
     }
 
-    /// Adds an array of `int64` that are all the same.
+    /// Adds an array of equal `int64` numbers.
     pub fn constant(&mut self, name: &str, number: u64, shape: &[u64]) {
         let item = if number == 0 { Vec::new() } else { number.to_le_bytes().to_vec() };
         self.put(name, DataType::Int64, shape, Source::Constant(item));
     }
 
-    /// Adds an array of 0, a number, twice the number, and so on.
+    /// Adds an array of 0, `stride`, twice `stride`, and so on.
     pub fn progression(&mut self, name: &str, stride: u64, shape: &[u64]) {
         let count = shape.iter().product();
         if stride == 0 {
@@ -165,21 +165,21 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Adds an array of boxes of others.
+    /// Adds an array of boxes of other datasets.
     pub fn boxes(&mut self, name: &str, data_type: DataType, shape: &[u64], boxes: Vec<Mapping>) {
-        // h5dump takes a list of no boxes for an error.
+        // h5dump reports an empty list of boxes as an error.
         let source = if boxes.is_empty() { Source::Constant(Vec::new()) } else { Source::Boxes(boxes) };
         self.put(name, data_type, shape, source);
     }
 
-    /// Adds rows of a dataset as VTK has them: with one dimension for components, or none for a single one.
+    /// Adds rows of a dataset in VTK's form: with one dimension for components, or none for a single one.
     pub fn rows(&mut self, name: &str, field: &Field, which: Which, rows: Range<u64>) -> Result<()> {
         let components =
             field.shape().iter().skip(1).try_fold(1, |all, &n| product(all, n)).unwrap_or(u64::MAX);
         self.rows_of_width(name, field, which, rows, (components > 1).then_some(components))
     }
 
-    /// As [`Self::rows`], with so many components, of which the last are 0 if there are fewer.
+    /// Like [`Self::rows`], with this many components; missing ones are 0.
     pub fn rows_of_width(
         &mut self,
         name: &str,
@@ -227,7 +227,7 @@ impl<'a> Canvas<'a> {
         self.boxes(name, field.data_type(), shape, vec![mapping]);
     }
 
-    /// A name for a field among those of a group for VTK, which has no groups of fields; `None` if another one has it.
+    /// A name for a field in a group for VTK, which has no groups of fields; `None` if another field has it.
     pub fn field_name(&self, group: &str, field: &str) -> Option<String> {
         let name = format!("{group}/{}", field.replace(['/', '.'], "_"));
         let path = inner(&name);
@@ -260,8 +260,8 @@ impl<'a> Canvas<'a> {
         self.plan.links.insert(own, path.to_owned());
     }
 
-    /// Whether a dataset is a dimension scale, or has one that does not lie in the root group: h5netcdf looks for those in the groups that
-    /// a link lies in, under its name.
+    /// Whether a dataset is a dimension scale, or has one outside the root group: h5netcdf looks for scales
+    /// by name in the groups that contain the link.
     fn has_scales_elsewhere(&self, number: usize) -> bool {
         let Scales { bare, of, datasets } = &self.plan.scales;
         let path = |scale: &Scale| match scale {
@@ -272,7 +272,7 @@ impl<'a> Canvas<'a> {
     }
 }
 
-/// A path in the group that VTK reads.
+/// A path within the group that VTK reads.
 pub fn inner(name: &str) -> String {
     if name.is_empty() { ROOT.to_owned() } else { format!("{ROOT}/{name}") }
 }

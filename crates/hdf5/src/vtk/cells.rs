@@ -1,4 +1,4 @@
-//! Meshes of points and cells as VTK's UnstructuredGrid.
+//! Shows meshes of points and cells as VTK's UnstructuredGrid.
 
 use super::canvas::{Canvas, Field, Which};
 use super::series::{Series, each_field};
@@ -46,14 +46,14 @@ impl Mesh {
     }
 }
 
-/// Adds a mesh, or says why it cannot be.
+/// Adds a mesh, or returns the reason why it cannot be shown.
 pub fn add(canvas: &mut Canvas<'_>, series: &Series<'_>, group: &str) -> Result<Result<(), Reason>> {
     let mesh = match Mesh::find(canvas, group) {
         Ok(mesh) => mesh,
         Err(why) => return Ok(Err(why)),
     };
     let times = series.times(canvas, &["points", "cell_points", "cell_offsets", "cell_types"]);
-    // How many meshes there are.
+    // The number of meshes.
     let (which, meshes) = match &times {
         Some(times) if times.mesh_changes => (Which::All, times.count),
         _ => (Which::Last, 1),

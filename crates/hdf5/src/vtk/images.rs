@@ -1,4 +1,4 @@
-//! Datasets on a uniform grid of points as VTK's ImageData.
+//! Shows datasets on a uniform grid of points as VTK's ImageData.
 
 use super::canvas::{Canvas, Field, Which, integers, reals};
 use super::tables::{self, Read};
@@ -11,13 +11,14 @@ use std::sync::Arc;
 /// The most dimensions of a grid, and the most components of a value.
 const MAX_DIMENSIONS: usize = 3;
 const MAX_COMPONENTS: u64 = 9;
-/// Points are equally spaced if they are nowhere further from where they should be, in parts of the spacing.
+/// Points are equally spaced if each is at most this far from its ideal place, relative to the spacing.
 const TOLERANCE: f64 = 1e-3;
 
-/// Where points are on an axis: the first one, and from one to the next. `None`: they are not equally spaced.
+/// For each axis, the first point and the spacing; `None` if points are not equally spaced.
 pub type Axes = BTreeMap<String, Option<(f64, f64)>>;
 
-/// Reads the coordinates in the root group: datasets of one dimension with its name, or without one.
+/// Reads the coordinates in the root group: one-dimensional datasets whose dimension has their name, or no
+/// name.
 pub fn axes(datasets: &Datasets, read: &mut Read<'_>) -> Result<Axes> {
     // The last record counts.
     let last = |named: &'_ Named| named.records.last().cloned();
@@ -60,7 +61,7 @@ struct Grid {
 }
 
 impl Grid {
-    /// The grid of most dimensions in the root group, and the datasets on it.
+    /// The grid with most dimensions in the root group, and the datasets on it.
     fn find(canvas: &Canvas<'_>) -> Option<Self> {
         let paths = canvas.in_root();
         let all: Vec<Field> = { paths.iter() }
@@ -92,10 +93,10 @@ impl Grid {
     }
 }
 
-/// Adds a grid, or says why it cannot be. `None`: there is none.
+/// Adds a grid, or returns the reason why it cannot be shown; `None` if there is none.
 pub fn add(canvas: &mut Canvas<'_>, axes: &Axes) -> Option<Result<(), Reason>> {
     let Grid { shape, dimensions, fields } = Grid::find(canvas)?;
-    // x comes first for VTK, and is the last dimension.
+    // In VTK x is the first dimension, here it is the last.
     let (mut extent, mut origin, mut spacing, mut direction) = ([0; 6], [0.0; 3], [1.0; 3], [0.0; 9]);
     for axis in 0..MAX_DIMENSIONS {
         direction[4 * axis] = 1.0;
@@ -130,7 +131,7 @@ pub fn add(canvas: &mut Canvas<'_>, axes: &Axes) -> Option<Result<(), Reason>> {
             continue;
         }
         let Some(name) = canvas.field_name("PointData", &field.path) else { continue };
-        // VTK wants no axis with a single point, and an index for the step.
+        // VTK requires more than one point on each axis, and an index for the step.
         let own = field.shape();
         let records = (steps > 1).then_some(field.records());
         let points = own[..shape.len()].iter().copied().filter(|&n| n > 1);

@@ -1,4 +1,4 @@
-//! The group by which VTK and ParaView open a mesh: VTKHDF.
+//! Writes the group with which VTK and ParaView open a mesh: VTKHDF.
 
 mod canvas;
 mod cells;
@@ -26,15 +26,15 @@ pub use tables::Read;
 /// What was read from the file for VTK.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
-    /// Meshes of patches, by their groups.
+    /// Meshes of patches, by group.
     patches: BTreeMap<String, Result<Patches, Reason>>,
     axes: Axes,
 }
 
-/// The most meshes that are looked at.
+/// The most meshes that are considered.
 const MAX_MESHES: usize = 8;
 
-/// What a group is, by its attributes.
+/// The kind of a group, according to its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Cells,
@@ -65,7 +65,7 @@ impl Kind {
     }
 }
 
-/// The meshes of a file, those first that are shown rather than others.
+/// The meshes of a file, in the order in which they are preferred.
 fn meshes(groups: &BTreeMap<String, Vec<(String, Value)>>) -> Vec<(String, Kind)> {
     let mut found: Vec<(String, Kind)> =
         groups.iter().filter_map(|(path, attributes)| Some((path.clone(), Kind::of(attributes)?))).collect();
@@ -73,7 +73,8 @@ fn meshes(groups: &BTreeMap<String, Vec<(String, Value)>>) -> Vec<(String, Kind)
     found
 }
 
-/// The dataset whose records begin the steps of a group: its own times, or of particles without times those of their mesh.
+/// The dataset whose records begin the steps of a group: its own times, or for particles without times, those
+/// of their mesh.
 fn times_of(datasets: &Datasets, group: &str, attributes: &[(String, Value)]) -> String {
     let of = |group: &str| if group.is_empty() { "time".to_owned() } else { format!("{group}/time") };
     let own = of(group);
@@ -87,7 +88,7 @@ fn times_of(datasets: &Datasets, group: &str, attributes: &[(String, Value)]) ->
 }
 
 impl Tables {
-    /// Reads what the group for VTK needs to know of these datasets and groups.
+    /// Reads from these datasets and groups what the group for VTK needs.
     pub fn read(
         datasets: &Datasets,
         groups: &BTreeMap<String, Vec<(String, Value)>>,
@@ -111,7 +112,7 @@ impl Tables {
     }
 }
 
-/// Adds the group for VTK to a plan: of the first mesh, or of a grid of points if there is no mesh.
+/// Adds the group for VTK to a plan: for the first mesh, or for a grid of points if there is no mesh.
 pub fn add(plan: &mut Plan, datasets: &Datasets, tables: &Tables) -> Result<()> {
     let is_taken = plan.groups.contains_key(ROOT) || datasets.contains(ROOT);
     if is_taken {

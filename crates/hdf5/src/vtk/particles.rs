@@ -1,4 +1,4 @@
-//! Particles as VTK's PolyData: points, each with a vertex.
+//! Shows particles as VTK's PolyData: points, each with a vertex.
 
 use super::canvas::{Canvas, Which, inner};
 use super::series::{Series, each_field};
@@ -7,7 +7,8 @@ use crate::item::Reason;
 use scda_base::error::Result;
 use scda_format::dataset::DataType;
 
-/// The most points of a part, unless there would be too many parts. Numbers up to this one are stored once, for all parts.
+/// The most points in a part, unless there would be too many parts. Numbers up to this one are stored once,
+/// for all parts.
 const PART_POINTS: u64 = (1 << 12) - 1;
 const MAX_PARTS: u64 = 64;
 
@@ -16,7 +17,7 @@ const POSITION: &str = "fields/position";
 /// The name of the numbers from 0 on, which VTK ignores.
 const NUMBERS: &str = "Numbers";
 
-/// Adds particles, or says why they cannot be.
+/// Adds particles, or returns the reason why they cannot be shown.
 pub fn add(canvas: &mut Canvas<'_>, series: &Series<'_>, group: &str) -> Result<Result<(), Reason>> {
     let Some(position) = canvas.field(&format!("{group}/{POSITION}")) else {
         return Ok(Err("there is no dataset with the positions"));
@@ -56,7 +57,7 @@ pub fn add(canvas: &mut Canvas<'_>, series: &Series<'_>, group: &str) -> Result<
     Ok(Ok(()))
 }
 
-/// The numbers of points of parts.
+/// The number of points in each part.
 fn parts(points: u64) -> Vec<u64> {
     let most = points.div_ceil(MAX_PARTS).next_power_of_two() - 1;
     let most = if most < points.div_ceil(MAX_PARTS) { 2 * most + 1 } else { most }.max(PART_POINTS);
@@ -67,7 +68,7 @@ fn parts(points: u64) -> Vec<u64> {
     counts
 }
 
-/// Adds a vertex for each point. In each part, points and vertices are counted from 0.
+/// Adds a vertex for each point. In each part, points and vertices are numbered from 0.
 fn vertices(canvas: &mut Canvas<'_>, points: u64) {
     let parts = parts(points);
     let count = parts.len() as u64;

@@ -1,4 +1,4 @@
-//! Meshes of patches as VTK's OverlappingAMR.
+//! Shows meshes of patches as VTK's OverlappingAMR.
 
 use super::canvas::{Canvas, Which, reals};
 use super::series::{Series, each_field};
@@ -12,20 +12,20 @@ use scda_format::dataset::DataType;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The most patches: a box of VTK has 24 bytes, and they are in the view.
+/// The most patches: a box of VTK takes 24 bytes in the view.
 const MAX_PATCHES: usize = 1 << 16;
 const MAX_LEVELS: usize = 64;
 
-/// The datasets that are a mesh of patches.
+/// The datasets of a mesh of patches.
 const MESH: [&str; 5] = ["boxes", "level", "ratio", "domain", "geometry"];
 
 /// The patches of a level.
 #[derive(Clone, Debug, PartialEq)]
 struct Level {
-    /// First and last cell on each axis, x first, as VTK has them: `int32`.
+    /// First and last cell on each axis, x first, in VTK's form: `int32`.
     boxes: Vec<u8>,
     spacing: [f64; 3],
-    /// Which of the cells of all patches they have.
+    /// The range of these patches' cells among those of all patches.
     cells: Range<u64>,
 }
 
@@ -38,7 +38,7 @@ pub struct Patches {
 }
 
 impl Patches {
-    /// Reads the last mesh of a group. `last`: the last record of a dataset of the group.
+    /// Reads the last mesh of a group. `last` returns the last record of a dataset of the group.
     pub fn read<'a>(
         dimension: usize,
         last: impl Fn(&str) -> Option<&'a Arc<Item>>,
@@ -64,7 +64,7 @@ impl Patches {
         Ok(found.ok_or("its patches do not fit each other"))
     }
 
-    /// The mesh of these arrays, if they fit each other.
+    /// The mesh in these arrays, if they are consistent.
     fn of(
         dimension: usize,
         [boxes, level, ratio, domain]: [&[i64]; 4],
@@ -80,7 +80,7 @@ impl Patches {
         }
         let mut mesh = Self { dimension, origin: on_three_axes(&geometry[..d], 0.0), levels: Vec::new() };
         let mut spacing = on_three_axes(&geometry[d..], 1.0);
-        // How many cells of the level lie side by side in one of level 0.
+        // The number of cells of the level side by side in one of level 0.
         let mut scale = vec![1_i64; d];
         let (mut patch, mut cells) = (0, 0_u64);
         for (ratios, number) in ratio.chunks_exact(d).zip(0..) {
@@ -105,7 +105,7 @@ impl Patches {
             }
             mesh.levels.push(Level { boxes: own, spacing, cells: first..cells });
         }
-        // Levels without patches at the end are none for VTK; it does not know them between others.
+        // VTK ignores levels without patches at the end, but does not support them between others.
         while mesh.levels.last().is_some_and(|level| level.boxes.is_empty()) {
             mesh.levels.pop();
         }
@@ -118,7 +118,7 @@ impl Patches {
     }
 }
 
-/// A box as VTK has it, counted from the corner of the domain, and how many cells it has.
+/// A box in VTK's form, counted from the corner of the domain, and the number of its cells.
 fn vtk_box(own: &[i64], domain: &[i64], scale: &[i64]) -> Option<([u8; 24], u64)> {
     let d = scale.len();
     let (mut bytes, mut cells) = ([0; 24], 1);
@@ -139,7 +139,7 @@ fn on_three_axes(values: &[f64], rest: f64) -> [f64; 3] {
     std::array::from_fn(|axis| values.get(axis).copied().unwrap_or(rest))
 }
 
-/// Adds a mesh, or says why it cannot be.
+/// Adds a mesh, or returns the reason why it cannot be shown.
 pub fn add(
     canvas: &mut Canvas<'_>,
     series: &Series<'_>,
@@ -152,7 +152,7 @@ pub fn add(
         ("GridDescription".to_owned(), Value::FixedText(description.to_owned())),
         reals("Origin", &mesh.origin),
     ];
-    // Later versions have other names of what time steps consist of; VTK knows those of this one, too.
+    // Later versions have other names for the parts of time steps; VTK still reads those of this version.
     canvas.begin("OverlappingAMR", [2, 2], attributes);
     if let Some(times) = &times {
         canvas.steps(times.count, Some(&times.path));

@@ -20,15 +20,15 @@ pub struct Series<'a> {
 pub struct Times {
     /// The dataset with the times.
     pub path: String,
-    /// How many there are.
+    /// The number of steps.
     pub count: u64,
-    /// Whether each step has a mesh. Otherwise there is one for all.
+    /// Whether each step has a mesh. Otherwise one mesh is valid for all.
     pub mesh_changes: bool,
 }
 
 impl Series<'_> {
-    /// The time steps, if these datasets, which are the mesh, are either in each of them or one for all, and do not change in shape.
-    /// Otherwise VTK gets the last step.
+    /// The time steps, if these datasets, which form the mesh, are either in every step or valid for all, and
+    /// do not change in shape. Otherwise VTK gets the last step.
     pub fn times(&self, canvas: &Canvas<'_>, mesh: &[&str]) -> Option<Times> {
         let count = self.steps.count();
         let field = |name: &str| canvas.field(&format!("{}/{name}", self.group));
@@ -47,8 +47,8 @@ impl Series<'_> {
     }
 }
 
-/// Adds the fields in a folder by a function, which says why one cannot be. Of a mesh with time steps, these are the fields that each has;
-/// else those of the last step.
+/// Adds the fields in a folder with a function, which returns the reason if one cannot be shown. For a mesh
+/// with time steps, these are the fields that every step has; otherwise those of the last step.
 pub fn each_field(
     canvas: &mut Canvas<'_>,
     series: &Series<'_>,
@@ -58,7 +58,7 @@ pub fn each_field(
     mut add: impl FnMut(&mut Canvas<'_>, &str, &Field) -> Result<Result<(), Reason>>,
 ) -> Result<()> {
     for name in series.steps.names(inner) {
-        // What is not shown at all is named as that.
+        // Fields that are not shown at all are reported elsewhere.
         let path = format!("{folder}{name}");
         let Some(field) = canvas.field(&path) else { continue };
         let presence = series.steps.presence(&format!("{inner}{name}"));

@@ -1,29 +1,30 @@
-//! The time steps of a mesh, by the order of the datasets of its group in the file.
+//! Assigns the datasets of a mesh to time steps, by their order in the file.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// How the records of a dataset lie in the time steps.
+/// How the records of a dataset are distributed over the time steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// One record, before the end of the first step.
     Static,
-    /// One in each step; the first one may stand before the first step.
+    /// One in each step; the first one may precede the first step.
     Each,
-    /// Otherwise. Whether the last step has one.
+    /// Any other way. True if the last step has one.
     Other(bool),
 }
 
 /// The datasets of a group, and its time steps.
 pub struct Steps<'a> {
-    /// By the names in the group, where the records are in the file.
+    /// For each name in the group, the places of its records in the file.
     places: BTreeMap<&'a str, Vec<usize>>,
-    /// Where the steps begin; none if the group has no times.
+    /// Where the steps begin; empty if the group has no times.
     begins: Vec<usize>,
 }
 
 impl<'a> Steps<'a> {
-    /// Those of a group, of the names of all datasets of the file in their order. `times` is the one whose records begin the steps.
+    /// For a group, from the names of all datasets of the file in their order. The records of `times` begin
+    /// the steps.
     pub fn new(names: impl Iterator<Item = &'a str>, group: &str, times: &str) -> Self {
         let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         let mut begins = Vec::new();
@@ -39,17 +40,17 @@ impl<'a> Steps<'a> {
         Self { places, begins }
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     pub fn count(&self) -> u64 {
         self.begins.len().max(1) as u64
     }
 
-    /// The datasets whose names in the group begin so: what follows in their names.
+    /// For the datasets whose names in the group have this beginning, the rest of the names.
     pub fn names(&self, beginning: &str) -> Vec<&'a str> {
         self.places.keys().filter_map(|name| name.strip_prefix(beginning)).collect()
     }
 
-    /// How the records of a dataset lie in the steps.
+    /// How the records of a dataset are distributed over the steps.
     pub fn presence(&self, name: &str) -> Presence {
         let places = self.places.get(name).map(Vec::as_slice).unwrap_or_default();
         let of_step = |step: usize| {

@@ -1,4 +1,4 @@
-//! Small arrays of the file that groups for VTK need to know: they are read when a view is made.
+//! Reads small arrays of the file that the groups for VTK need, when a view is made.
 
 use crate::BASE;
 use crate::bytes::Bytes;
@@ -11,10 +11,10 @@ use scda_format::dataset::DataType;
 /// Reads bytes of the file at an offset.
 pub type Read<'a> = dyn FnMut(u64, &mut [u8]) -> Result<()> + 'a;
 
-/// The most bytes of an array that is read.
+/// The largest array that is read.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// The items of an array, if it is not too large, contiguous and in little-endian order.
+/// The items of an array, if it is not too large, contiguous and little-endian.
 pub fn bytes(item: &Item, read: &mut Read<'_>) -> Result<Option<Vec<u8>>> {
     let Place::Contiguous(address) = item.place else { return Ok(None) };
     let bytes = item.bytes()?;
