@@ -269,7 +269,7 @@ static void sparse_rows (pattern_t *p, int scale) {
   add_box (v, start, count);
 }
 
-/* What lies between two values is shorter than a hole. */
+/* A value in each row. */
 static void sparse_column (pattern_t *p, int scale) {
   variable_t *v = sparse (p, scale);
   const uint64_t n = v->shape[0];

@@ -116,3 +116,78 @@ fn short_gaps_are_filled() {
         }
     }
 }
+
+/// How the ranks share an array: the number of its columns, those that are written, and whether the ranks take rows
+/// in turn; otherwise each has some of the columns.
+const PARTS: [(u64, [u64; 2], bool); 6] = [
+    // Rows of 16 KiB, of which 1, 128 and 12 numbers are written.
+    (2 << 10, [700, 701], true),
+    (2 << 10, [700, 828], true),
+    (2 << 10, [700, 712], false),
+    // Almost half of each row.
+    (1 << 11, [3, 1 << 10], true),
+    // No holes: more than half is written, or the gaps are too short.
+    (1 << 11, [3, 1500], true),
+    (1 << 9, [9, 20], false),
+];
+
+/// With or without holes, a file has the bytes that one rank writes if it passes all zeros.
+#[test]
+fn a_file_with_holes_has_the_bytes_of_one_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, filled] = ["holes", "filled"].map(|name| folder.path().join(name));
+    for (columns, [first, end], in_turn) in PARTS {
+        let shape = [(6 << 20) / 8 / columns, columns];
+        let item = |row: u64, column: u64| ((row * 31 + column) as f64).to_le_bytes();
+        let all: Vec<u8> = (0..shape[0] * columns)
+            .flat_map(|i| match i % columns {
+                column if (first..end).contains(&column) => item(i / columns, column),
+                _ => [0; 8],
+            })
+            .collect();
+        let dataset = Dataset::new("a", DataType::Float64, shape);
+        let mut writer = Writer::create(Solo, &filled, b"", &WriteOptions::default()).unwrap();
+        writer.dataset(&dataset, &[IndexBox::all(&shape)], &all).unwrap();
+        writer.close().unwrap();
+        for (ranks, background) in [(1, 0), (2, 0), (3, 0), (2, 8 << 20)] {
+            let written = run_on_threads(ranks, |comm: ThreadComm| {
+                let (rank, ranks) = (comm.rank() as u64, ranks as u64);
+                let boxes: Vec<IndexBox> = if in_turn {
+                    (rank..shape[0])
+                        .step_by(ranks as usize)
+                        .map(|row| IndexBox::new([row, first], [1, end - first]))
+                        .collect()
+                } else {
+                    let column = |rank| first + (end - first) * rank / ranks;
+                    let width = column(rank + 1) - column(rank);
+                    vec![IndexBox::new([0, column(rank)], [shape[0], width])]
+                };
+                let data: Vec<u8> = boxes
+                    .iter()
+                    .flat_map(|one| {
+                        let [row, column] = [one.start[0], one.start[1]];
+                        let [height, width] = [one.count[0], one.count[1]];
+                        (0..height * width).flat_map(move |i| item(row + i / width, column + i % width))
+                    })
+                    .collect();
+                let mut params = WriteOptions::default();
+                params.background_bytes = background;
+                let before = [counted("wchar"), counted("syscw")];
+                let mut writer = Writer::create(comm, &path, b"", &params).unwrap();
+                writer.dataset(&dataset, &boxes, &data).unwrap();
+                writer.close().unwrap();
+                [counted("wchar") - before[0], counted("syscw") - before[1]]
+            });
+            assert!(std::fs::read(&path).unwrap() == std::fs::read(&filled).unwrap(), "{columns} {ranks}");
+            let [bytes, calls] = [0, 1].map(|i| written.iter().map(|one| one[i]).sum::<u64>());
+            println!("{columns} columns, {ranks} ranks: {bytes} bytes in {calls} calls");
+            if background == 0 {
+                let is_sparse = columns > 1 << 9 && (end - first) * 2 <= columns;
+                // A row takes at most two pages more than its numbers.
+                let most = all.len() as u64 / 8 * 7;
+                assert_eq!(bytes < most, is_sparse, "{columns} {first} {end} {ranks}: {bytes}");
+                assert!(calls < if is_sparse { shape[0] + 100 } else { 100 }, "{calls}");
+            }
+        }
+    }
+}

@@ -7,7 +7,7 @@ use crate::file::options::MostThreads;
 use crate::file::source::Source;
 use crate::file::sums::SummedFile;
 use crate::file::team::Failure;
-use crate::file::writer::output::{HOLE_BYTES, Parts};
+use crate::file::writer::output::Parts;
 use crate::file::writer::sections::{Block, Elements, Gather, LocalElements, Pair, Sections, too_large};
 use scda_base::error::Result;
 use scda_base::memory::resize;
@@ -273,7 +273,7 @@ fn put_run(
     let array = &plan.arrays()[0];
     let strip = plan.parts_of_chunk(window, run)?;
     if array.is_filled_with_zeros()
-        && let Some(runs) = strip.sparse_runs(bytes as u64, HOLE_BYTES)?
+        && let Some(runs) = strip.sparse_runs(bytes as u64)?
     {
         let mut at = 0;
         let overlap = strip.for_each_run(&runs, buffer, |start, bytes| {

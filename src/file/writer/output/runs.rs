@@ -7,7 +7,6 @@ use crate::file::sums::SummedFile;
 use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_base::memory::{reserve, resize};
-use scda_base::numbers::to_usize;
 use scda_format::entry::CountFormat;
 use scda_format::layout::SectionLayout;
 use scda_format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
@@ -159,9 +158,14 @@ pub fn put_entries(out: &mut Outlet<'_>, mut offset: u64, format: &CountFormat, 
     Ok(())
 }
 
-/// Of a section that comes piece by piece, so many zeros are not written, such as those that streams of tasks do not fill. Fewer ones are:
-/// what is between shorter holes would take a call of the system for each short piece.
-pub const HOLE_BYTES: u64 = 64 << 10;
+/// Holes consist of whole pages of this size. A client of a parallel file system might have to read a page before
+/// it could write a part of it.
+const PAGE_BYTES: u64 = 4 << 10;
+/// At least this many zeros leave a hole. Writing fewer takes no longer than the system call that skipping them
+/// costs.
+pub const HOLE_BYTES: u64 = 2 * PAGE_BYTES;
+/// A section that comes piece by piece is compared with zeros in blocks of this size, each of which may be a hole.
+const BLOCK_BYTES: usize = 64 << 10;
 /// The bytes that are compared with zeros at once.
 const ZERO_BYTES: usize = 64;
 
@@ -174,10 +178,10 @@ fn are_zeros(bytes: &[u8]) -> bool {
 /// Writes a piece of a section past the end of the file. What is 0 there becomes a hole: the rest of the section follows.
 pub fn put_with_holes(file: &mut Queue<SummedFile>, mut at: u64, mut piece: &[u8]) -> Result<()> {
     while !piece.is_empty() {
-        let mut blocks = piece.chunks(to_usize(HOLE_BYTES));
+        let mut blocks = piece.chunks(BLOCK_BYTES);
         let is_hole = blocks.next().is_some_and(are_zeros);
         let more = blocks.take_while(|block| are_zeros(block) == is_hole).map(<[u8]>::len).sum::<usize>();
-        let (now, later) = piece.split_at(piece.len().min(to_usize(HOLE_BYTES)) + more);
+        let (now, later) = piece.split_at(piece.len().min(BLOCK_BYTES) + more);
         if is_hole {
             put_hole(file, at, now.len() as u64)?
         } else {
@@ -236,7 +240,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Appends zeros; many of them become a hole.
+    /// Appends zeros. The whole pages among [`HOLE_BYTES`] or more of them become a hole.
     ///
     /// # Errors
     /// The errors of [`Self::put`].
@@ -245,15 +249,16 @@ impl Parts {
             return Ok(());
         }
         self.last = Some(0);
-        if self.at.is_some() && self.bytes.len() as u64 + count >= HOLE_BYTES {
+        let mut length = self.bytes.len() as u64 + count;
+        if let Some(at) = self.at.filter(|_| count >= HOLE_BYTES) {
+            let end = at + length;
+            let hole = (end - count).next_multiple_of(PAGE_BYTES)..end / PAGE_BYTES * PAGE_BYTES;
+            resize(&mut self.bytes, hole.start - at)?;
             self.flush(file)?;
+            put_hole(file, hole.start, hole.end - hole.start)?;
+            self.at = Some(hole.end);
+            length = end - hole.end;
         }
-        if let Some(at) = self.at.as_mut().filter(|_| count >= HOLE_BYTES) {
-            put_hole(file, *at, count)?;
-            *at += count;
-            return Ok(());
-        }
-        let length = self.bytes.len() as u64 + count;
         resize(&mut self.bytes, length)
     }
 

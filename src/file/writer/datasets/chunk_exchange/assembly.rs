@@ -4,13 +4,14 @@ use super::parts::{Chunk, first_overlap};
 use super::wire::torn;
 use super::{ChunkPart, Place, Plan, PlannedArray, Round};
 use crate::file::writer::datasets::selection::Origin;
+use crate::file::writer::output::HOLE_BYTES;
 use scda_base::error::Result;
 use scda_base::memory::{grow, reserve};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::{CommonRun, IndexBox};
 
-/// The most runs of a sparse chunk, for each gap that it may have.
-const MOST_RUNS: u64 = 16;
+/// A sparse chunk has at most one run per this number of bytes, which bounds the memory for its runs.
+const BYTES_OF_RUN: u64 = 4 << 10;
 
 /// What follows one another of a part, and where the part is in memory.
 type PartRun<'a> = (CommonRun, Origin<'a>);
@@ -66,13 +67,13 @@ impl<'a> ChunkParts<'a> {
         self.parts.iter().map(|part| part.items).sum::<u64>() * self.array.item_bytes as u64
     }
 
-    /// What the parts have, in C order, if it leaves at least half of the first `bytes` of the chunk in gaps that each have at least so many.
-    pub fn sparse_runs(&self, bytes: u64, gap: u64) -> Result<Option<Vec<PartRun<'a>>>> {
+    /// The runs of all parts, in C order, if at least half of the first `bytes` bytes of the chunk are gaps of
+    /// [`HOLE_BYTES`] or more.
+    pub fn sparse_runs(&self, bytes: u64) -> Result<Option<Vec<PartRun<'a>>>> {
         let shape = self.array.grid.chunk_shape();
         let of_parts = || self.parts.iter().map(|part| (part.runs((shape, &part.region.start)), part.from));
         let count: usize = of_parts().map(|(runs, _)| runs.size_hint().0).sum();
-        // Where several ranks have parts beside each other, a gap follows many runs.
-        if self.bytes() > bytes / 2 || count as u64 > bytes / gap * MOST_RUNS {
+        if self.bytes() > bytes / 2 || count as u64 > bytes / BYTES_OF_RUN {
             return Ok(None);
         }
         let mut all = Vec::new();
@@ -84,7 +85,7 @@ impl<'a> ChunkParts<'a> {
         let (item_bytes, mut at, mut gaps) = (self.array.item_bytes as u64, 0, 0);
         let ends = all.iter().map(|(run, _)| (run.to * item_bytes, run.items * item_bytes));
         for (start, length) in ends.chain([(bytes, 0)]) {
-            gaps += Some(start.saturating_sub(at)).filter(|&between| between >= gap).unwrap_or(0);
+            gaps += Some(start.saturating_sub(at)).filter(|&gap| gap >= HOLE_BYTES).unwrap_or(0);
             at = at.max(start + length);
         }
         Ok(Some(all).filter(|_| gaps >= bytes / 2))
