@@ -1,6 +1,6 @@
 //! What seals cost one rank that writes, and how fast `scda check` is: `cargo bench --bench seal` prints it as
 //! tables. Arguments: folders for the files (else the system's for temporary ones); `--quick` for little data, `--only=crc`,
-//! `pieces`, `write`, `small` or `check` for one of the tables.
+//! `parts`, `pieces`, `write`, `small` or `check` for one of the tables.
 //!
 //! Variants take turns, each also goes first, and ratios are those within one turn: what else the machine does meets all of
 //! them. Time of the processor is that of the process, in its own code and in the system's.
@@ -8,6 +8,9 @@
 
 use scda::{Encode, Result, Solo, Source, WriteOptions, Writer};
 use scda_format::crc;
+use scda_format::header::{SectionType, UserString};
+use scda_format::index::{ROW_BYTES, Row, sort_rows};
+use scda_format::padding::LineBreak;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -150,41 +153,100 @@ fn checksums() {
     }
 }
 
+/// What a seal does for each small section, in memory alone.
+fn parts(scale: &Scale) {
+    println!("\n## What a seal does for a block of 100 bytes\n\n| | ns of the processor |\n| --- | --- |");
+    let (count, section_bytes) = (scale.small_sections, 224);
+    let row = |number: usize| Row {
+        section: Some(SectionType::Block),
+        user: UserString::new(format!("block {number}").as_bytes()).expect("a short name"),
+        is_compressed: false,
+        offset: (96 + section_bytes * number) as u64,
+        bytes: section_bytes as u64,
+        count: 0,
+        size: 100,
+        crc: crc::of(&number.to_le_bytes()),
+        sorted: 0,
+    };
+    let mut rows: Vec<Row> = (0..count).map(row).collect();
+    let data = vec![8; 64 * section_bytes];
+    let mut text = vec![0; 512 * ROW_BYTES];
+    let mut print = |what: &str, run: &mut dyn FnMut(&mut [Row])| {
+        let seconds = median((0..5 * scale.turns).map(|_| {
+            let (lap, ()) = lap(|| {
+                run(&mut rows);
+                Ok(())
+            });
+            lap.cpu
+        }));
+        println!("| {what} | {:.0} |", 1e9 * seconds / count as f64);
+    };
+    print("its checksum", &mut |rows| {
+        for i in 0..rows.len() {
+            black_box(crc::of(&data[i % 64 * section_bytes..][..section_bytes]));
+        }
+    });
+    print("its note, in new memory", &mut |rows| {
+        let mut noted = Vec::new();
+        rows.iter().for_each(|row| noted.push(*black_box(row)));
+        black_box(noted);
+    });
+    print("its place in the order of names", &mut |rows| sort_rows(rows).expect("few rows"));
+    print("its row's text", &mut |rows| {
+        for (i, row) in rows.iter().enumerate() {
+            row.put(&mut text.as_chunks_mut().0[i % 512], LineBreak::Unix);
+        }
+        black_box(&text);
+    });
+    let text = vec![8; 512 * ROW_BYTES];
+    print("its row's checksum", &mut |rows| {
+        for _ in rows.chunks(512) {
+            black_box(crc::of(black_box(&text)));
+        }
+    });
+}
+
 /// Writing a large section in pieces of several lengths, by the system's calls, and summing up each piece after its call:
-/// which length a sealed file should use here.
+/// which length a sealed file should use here. Pieces that are aligned end at multiples of their length in the file.
 fn pieces(path: &Path, scale: &Scale) {
     println!(
-        "\n## Writing in pieces\n\n| KiB of a piece | ms of the processor | summed up, too |\n| --- | --- | --- |"
+        "\n## Writing in pieces\n\n| KiB of a piece | ms of the processor | aligned | summed up, too | aligned and summed up |\n\
+         | --- | --- | --- | --- | --- |"
     );
     let data = scale.large_data();
     let lengths = [64, 128, 256, 512, 1 << 10, 4 << 10];
-    let mut laps = vec![[const { Vec::new() }; 2]; lengths.len()];
+    let mut laps = vec![[const { Vec::new() }; 4]; lengths.len()];
+    // From the offset where a first section has its data.
+    let start = 256;
     for turn in 0..=scale.turns {
-        for i in 0..2 * lengths.len() {
-            let place = (turn + i) % (2 * lengths.len());
-            let (length, is_summed) = (lengths[place / 2] << 10, place % 2 == 1);
+        for i in 0..4 * lengths.len() {
+            let place = (turn + i) % (4 * lengths.len());
+            let (length, is_aligned, is_summed) = (lengths[place / 4] << 10, place % 2 == 1, place % 4 > 1);
+            let first = if is_aligned { length - start } else { length };
             let _ = std::fs::remove_file(path);
             sync(path.parent().expect("a folder"));
             let file = std::fs::File::create(path).expect("the file can be made");
             let (lap, ()) = lap(|| {
-                for (offset, piece) in (0..).step_by(length).zip(data.chunks(length)) {
-                    // From the offset where a first section has its data.
-                    file.write_all_at(piece, 256 + offset).expect("the file can be written");
+                let (mut rest, mut offset, mut step) = (&data[..], start, first);
+                while !rest.is_empty() {
+                    let (piece, later) = rest.split_at(step.min(rest.len()));
+                    file.write_all_at(piece, offset as u64).expect("the file can be written");
                     if is_summed {
                         black_box(crc::of(black_box(piece)));
                     }
+                    (rest, offset, step) = (later, offset + step, length);
                 }
                 Ok(())
             });
             // The first turn is for the caches.
             if turn > 0 {
-                laps[place / 2][place % 2].push(1e3 * lap.cpu);
+                laps[place / 4][place % 4].push(1e3 * lap.cpu);
             }
         }
     }
     for (length, laps) in lengths.iter().zip(laps) {
-        let [written, summed] = laps.map(median);
-        println!("| {length} | {written:.0} | {summed:.0} |");
+        let [plain, aligned, summed, both] = laps.map(median);
+        println!("| {length} | {plain:.0} | {aligned:.0} | {summed:.0} | {both:.0} |");
     }
 }
 
@@ -278,6 +340,9 @@ fn main() {
     }
     if only.is_empty() || only == "crc" {
         checksums();
+    }
+    if only.is_empty() || only == "parts" {
+        parts(scale);
     }
     for folder in folders {
         let folder = tempfile::tempdir_in(&folder).expect("a folder for temporary files");

@@ -122,13 +122,18 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
 
 /// What a piece with this CRC contributes to the CRC of the whole if `bytes_after` bytes follow it.
 #[must_use]
-pub fn shift(crc: u64, bytes_after: u64) -> u64 {
-    let digits = bytes_after.to_le_bytes();
-    digits
-        .iter()
-        .zip(&POWERS)
-        .filter(|&(&digit, _)| digit != 0)
-        .fold(crc, |crc, (&digit, powers)| multiply(crc, powers[usize::from(digit)]))
+pub fn shift(mut crc: u64, mut bytes_after: u64) -> u64 {
+    for powers in &POWERS {
+        if bytes_after == 0 {
+            break;
+        }
+        let [digit, ..] = bytes_after.to_le_bytes();
+        if digit != 0 {
+            crc = multiply(crc, powers[usize::from(digit)]);
+        }
+        bytes_after >>= 8;
+    }
+    crc
 }
 
 /// The CRC of `bytes` bytes that are 0.

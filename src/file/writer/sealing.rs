@@ -36,8 +36,8 @@ const ROWS_PER_CHUNK: usize = 512;
 pub(super) struct Sealer {
     /// On rank 0: a row for each section since the previous seal, without its CRC and its place in the order.
     rows: Vec<Row>,
-    /// The section that is being written.
-    current: CurrentRow,
+    /// The row of the section that is being written. It has no place until the section ends.
+    current: Row,
     anchors: Anchors,
     /// Offset of the previous seal; 0 if there is none.
     previous: u64,
@@ -61,14 +61,9 @@ struct Half {
     is_complete: bool,
 }
 
-/// The contents of a section's row, except for its place.
-#[derive(Clone, Copy)]
-struct CurrentRow {
-    section: Option<SectionType>,
-    user: UserString,
-    is_compressed: bool,
-    count: u64,
-    size: u64,
+/// The row of a section that has no place yet.
+fn new_row(section: Option<SectionType>, user: UserString, count: u64, size: u64) -> Row {
+    Row { section, user, is_compressed: false, offset: 0, bytes: 0, count, size, crc: 0, sorted: 0 }
 }
 
 /// The anchors of the sections since the previous seal.
@@ -84,17 +79,14 @@ struct Anchors {
 impl Sealer {
     /// For a file with this header; also returns the checksums of the header and everything after it.
     pub(super) fn new(team: &Team, user: UserString, header: &[u8]) -> (Self, Sums) {
-        let current = CurrentRow { section: None, user, is_compressed: false, count: 0, size: 0 };
-        let (rows, anchors) = (Vec::new(), Anchors::default());
-        let names = Names::new();
-        let mut sealer = Self { rows, current, anchors, previous: 0, sections: 0, half: None, names };
-        let mut sums = Sums::new(team.is_alone());
         let end = header.len() as u64;
-        sums.put(end, if team.rank() == 0 { crc::of(header) } else { 0 });
+        let current = Row { bytes: end, ..new_row(None, user, 0, 0) };
         // Rank 0 has the rows.
-        if team.rank() == 0 {
-            sealer.rows.push(sealer.row(0..end));
-        }
+        let rows = if team.rank() == 0 { vec![current] } else { Vec::new() };
+        let (anchors, names) = (Anchors::default(), Names::new());
+        let sealer = Self { rows, current, anchors, previous: 0, sections: 0, half: None, names };
+        let mut sums = Sums::new(team.is_alone());
+        sums.put(end, if team.rank() == 0 { crc::of(header) } else { 0 });
         (sealer, sums)
     }
 
@@ -106,8 +98,7 @@ impl Sealer {
 
     /// For sections after this seal.
     fn after(seal: Option<LastSeal>) -> Self {
-        let current =
-            CurrentRow { section: None, user: UserString::EMPTY, is_compressed: false, count: 0, size: 0 };
+        let current = new_row(None, UserString::EMPTY, 0, 0);
         let (previous, sections) = seal.map_or((0, 0), |seal| (seal.offset(), seal.sections));
         let names = seal.map_or_else(Names::new, |seal| Names::continued(seal.length, seal.sections));
         let (rows, anchors) = (Vec::new(), Anchors::default());
@@ -149,12 +140,6 @@ impl Sealer {
     pub(super) fn take_scanned(&mut self, scan: &mut RecoveryScan) {
         self.anchors.total = scan.anchors;
         self.rows = scan.take_rows();
-    }
-
-    fn row(&self, section: Range<u64>) -> Row {
-        let Range { start: offset, end } = section;
-        let CurrentRow { section, user, is_compressed, count, size } = self.current;
-        Row { section, user, is_compressed, offset, bytes: end - offset, count, size, crc: 0, sorted: 0 }
     }
 
     /// Records the sizes of these elements of this rank as stored in the file, the first at offset `data`.
@@ -206,9 +191,9 @@ impl Sealer {
                 if !is_second {
                     return Err(no_second());
                 }
-                CurrentRow { section: Some(half.section), user, is_compressed: true, count, size: half.size }
+                Row { is_compressed: true, ..new_row(Some(half.section), user, count, half.size) }
             }
-            None => CurrentRow { section: Some(section), user, is_compressed: false, count, size },
+            None => new_row(Some(section), user, count, size),
         };
         if let Some(compressed) = compressed_type(section, &user) {
             if has_count && size != COUNT_BYTES as u64 {
@@ -247,10 +232,11 @@ impl Sealer {
     /// Records the place of the section that is complete, and its row on rank 0.
     #[inline(never)]
     pub(super) fn end_section(&mut self, section: Range<u64>, is_zero: bool) -> Result<()> {
-        let row = self.row(section);
+        let row = &mut self.current;
+        (row.offset, row.bytes) = (section.start, section.end - section.start);
         if is_zero {
             reserve(&mut self.rows, 1)?;
-            self.rows.push(row);
+            self.rows.push(*row);
         }
         self.anchors.total += row.anchors();
         self.sections += 1;
