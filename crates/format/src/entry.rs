@@ -7,16 +7,17 @@ use scda_base::error::{Error, ErrorKind, Result, quote};
 /// The most decimal digits of a count.
 const MAX_DIGITS: usize = 26;
 
-/// Numbers below this limit take the fast paths, which handle eight digits at once.
+/// Numbers below this limit take the fast paths, which process eight digits at once.
 const SHORT_LIMIT: u64 = 100_000_000;
-/// The number of digits of such a number, at most: in an entry, and in a word.
+/// The most digits of such a number, in an entry and in a word.
 const SHORT_DIGITS: usize = 8;
 /// Where an entry's number begins.
 const NUMBER: usize = 2;
 /// Short numbers differ only in the first half of the entry.
 const HALF: usize = COUNT_BYTES / 2;
 
-/// For each number of digits: what follows the number in the first half of an entry. All other bytes are 0.
+/// For each number of digits: the bytes that follow them in the first half of an entry. All other bytes are
+/// 0.
 const SHORT_TAILS: [u128; SHORT_DIGITS + 1] = {
     let mut tails = [0; SHORT_DIGITS + 1];
     let mut digits = 0;
@@ -37,14 +38,14 @@ const SHORT_TAILS: [u128; SHORT_DIGITS + 1] = {
 /// The space after the letter, in the first half of an entry.
 const LETTER_END: u128 = (b' ' as u128) << 8;
 
-/// This byte, eight times.
+/// Eight copies of a byte.
 const fn eight(byte: u8) -> u64 {
     u64::from_le_bytes([byte; SHORT_DIGITS])
 }
 
-/// The eight decimal digits of a short number, the first in the lowest byte: 0 to 9, not text.
+/// The eight decimal digits of a short number, the first in the lowest byte, as values 0 to 9.
 const fn split_digits(value: u64) -> u64 {
-    // Two halves side by side, then four quarters, then eight digits. Each division is a product and a shift.
+    // Splits into two halves, then four quarters, then eight digits. Each division is a product and a shift.
     let halves = (value / 10_000) | ((value % 10_000) << 32);
     let hundreds = ((halves * 10_486) >> 20) & 0x7f_0000_007f;
     let quarters = hundreds | (halves - 100 * hundreds) << 16;
@@ -52,9 +53,9 @@ const fn split_digits(value: u64) -> u64 {
     tens | (quarters - 10 * tens) << 8
 }
 
-/// The number of eight decimal digits, the first in the lowest byte.
+/// The number that eight decimal digits stand for, the first in the lowest byte.
 const fn join_digits(digits: u64) -> u64 {
-    // Pairs, then groups of four, then all digits; each result is in the upper part of its place.
+    // Joins pairs, then groups of four, then all digits; each result is in the upper part of its field.
     let pairs = digits.wrapping_mul(10 << 8 | 1) >> 8 & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100 << 16 | 1) >> 16 & 0x0000_ffff_0000_ffff;
     fours.wrapping_mul(10_000 << 32 | 1) >> 32
@@ -64,14 +65,14 @@ const fn join_digits(digits: u64) -> u64 {
 #[inline]
 fn short_text(value: u64) -> (u64, usize) {
     let digits = split_digits(value);
-    // The last digit is kept even if it is zero.
+    // Keeps the last digit even if it is zero.
     let zeros = (digits | 1 << 56).trailing_zeros() / 8;
     ((digits | eight(b'0')) >> (8 * zeros), SHORT_DIGITS - zeros as usize)
 }
 
 /// Formats count entries with one letter and one kind of line break.
 ///
-/// All bytes but the digits are prepared in advance, so an entry costs one copy and its digits.
+/// All bytes but the digits are prepared in advance, so an entry only takes a copy and the digits.
 #[derive(Clone, Copy, Debug)]
 pub struct CountFormat {
     letter: u8,
@@ -116,7 +117,7 @@ impl CountFormat {
         let (text, count) = short_text(first);
         *entry = dashes(self.style);
         entry[..NUMBER].copy_from_slice(&[self.letter, b' ']);
-        // The first digits, followed by bytes that the next eight overwrite.
+        // The first digits. The next eight overwrite the bytes after them.
         entry[NUMBER..NUMBER + SHORT_DIGITS].copy_from_slice(&text.to_le_bytes());
         let mut end = NUMBER + count;
         for &value in low {
@@ -139,27 +140,27 @@ impl CountFormat {
     }
 }
 
-/// Splits eight bytes that begin with digits: the values of the digits, in the low bytes; the bytes that follow them, in the
-/// other bytes; and the number of digits.
+/// Splits eight bytes that begin with digits into the values of the digits, in the low bytes; the bytes after
+/// them, in the other bytes; and the number of digits.
 #[inline]
 fn leading_digits(text: u64) -> (u64, u64, usize) {
-    // Digits become 0 to 9. The sum sets the highest bit of the first byte that is no digit.
+    // Digits become 0 to 9. The sum sets the highest bit of the first byte that is not a digit.
     let digits = text ^ eight(b'0');
     let others = (digits.wrapping_add(eight(0x76)) | digits) & eight(0x80);
     let count = others.trailing_zeros() / 8;
-    // The bits below the first other byte; all, if there is none.
+    // All bits below the first other byte, or all bits if there is none.
     let mask = ((others & others.wrapping_neg()) >> 7).wrapping_sub(1);
     (digits & mask, text & !mask, count as usize)
 }
 
-/// Eight bytes of an entry.
+/// Eight bytes of an entry, from `at` on.
 #[inline]
 fn word(entry: &[u8; COUNT_BYTES], at: usize) -> u64 {
     entry[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// The number in a valid count entry that begins with `letter`, if it has at most 15 digits.
-/// `None` does not mean that the entry is invalid.
+/// Parses the number in a valid count entry that begins with `letter`, if it has at most 15 digits. `None`
+/// does not mean that the entry is invalid.
 #[inline(always)]
 fn parse_short(entry: &[u8; COUNT_BYTES], letter: u8) -> Option<u64> {
     let (digits, rest, count) = leading_digits(word(entry, NUMBER));
@@ -190,7 +191,7 @@ const fn align(digits: u64, count: usize) -> u64 {
     digits << 8 << (56 - 8 * count)
 }
 
-/// For each number of digits in eight bytes: what follows them. All other bytes are 0.
+/// For each number of digits in eight bytes: the bytes that follow them. All other bytes are 0.
 const WORD_TAILS: [u64; SHORT_DIGITS] = {
     let mut tails = [0; SHORT_DIGITS];
     let mut digits = 0;
@@ -244,7 +245,7 @@ fn parse_any(entry: &[u8; COUNT_BYTES], letter: u8) -> Result<u64> {
 /// Parses consecutive entries that begin with `letter`, and passes each number on with its index.
 ///
 /// # Errors
-/// Those of `parse_count`, with the byte offset of the entry in the file; `offset` is that of `bytes`.
+/// The errors of `parse_count`, with the byte offset of the entry in the file; `offset` is that of `bytes`.
 pub fn parse_counts(
     bytes: &[u8],
     letter: u8,
@@ -297,7 +298,7 @@ mod tests {
         );
     }
 
-    /// A number, or the text of the error.
+    /// The number, or the text of the error.
     fn words(result: Result<u64>) -> std::result::Result<u64, String> {
         result.map_err(|error| format!("{:?} {error}", error.kind()))
     }

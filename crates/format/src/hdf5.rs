@@ -1,4 +1,4 @@
-//! The sections that make a file an HDF5 file as well: the block that reserves room for the superblock, and
+//! The sections that make a file an HDF5 file as well: the block that reserves space for the superblock, and
 //! the blocks of views. docs/hdf5.md specifies their bytes.
 
 use super::entry::{CountFormat, parse_count};
@@ -14,18 +14,19 @@ pub use super::superblock::{
     LONG_HEADER_BYTES, SUPERBLOCK_BYTES, SUPERBLOCK_OFFSET, clear_superblock, crc_without_superblock,
 };
 
-/// The user string of the block that has room for the superblock: it follows the header of the file, and counts as a part of it.
+/// The user string of the block with the superblock. It follows the header of the file and counts as part of
+/// it.
 pub const RESERVED: &[u8] = b"scda hdf5 00";
-/// The user string of the block of a view, which is the first section of a seal.
+/// The user string of the block of a view, the first section of a seal.
 pub const VIEW: &[u8] = b"scda hdf5 view 00";
-/// The bytes of data of the block with the superblock, which is the end of them.
+/// The bytes of data of the block with the superblock, which is at their end.
 pub const RESERVED_BYTES: usize = 336;
 /// The bytes of a block before its data.
 pub const BLOCK_HEAD_BYTES: usize = SECTION_HEADER_BYTES + COUNT_BYTES;
-/// The bytes from the entry `O` at the end of a view to the end of the section.
+/// The bytes from the entry `O` of a view to the end of its section.
 pub const VIEW_TAIL_BYTES: usize = COUNT_BYTES + CRC_TAIL_BYTES;
 
-/// The bytes of the block with the superblock.
+/// The bytes of the whole block with the superblock.
 pub const RESERVED_SECTION_BYTES: usize = 448;
 
 const _: () = assert!(
@@ -34,7 +35,7 @@ const _: () = assert!(
 );
 const _: () = assert!((FILE_HEADER_BYTES + RESERVED_SECTION_BYTES) as u64 == LONG_HEADER_BYTES);
 
-/// The header and size of a block.
+/// The header and the size entry of a block.
 fn block_head(user: &[u8], bytes: u64, style: LineBreak) -> [u8; BLOCK_HEAD_BYTES] {
     let mut head = [0; BLOCK_HEAD_BYTES];
     let (line, size) = head.split_at_mut(SECTION_HEADER_BYTES);
@@ -43,7 +44,7 @@ fn block_head(user: &[u8], bytes: u64, style: LineBreak) -> [u8; BLOCK_HEAD_BYTE
     head
 }
 
-/// The bytes of data of a block of this user string, if that is what begins so.
+/// The bytes of data of a block, if `head` begins a block with this user string.
 fn block_bytes(head: &[u8; BLOCK_HEAD_BYTES], user: &[u8]) -> Option<u64> {
     let (line, size) = head.split_first_chunk()?;
     let (section, found) = parse_section_header(line).ok()?;
@@ -51,7 +52,7 @@ fn block_bytes(head: &[u8; BLOCK_HEAD_BYTES], user: &[u8]) -> Option<u64> {
     size.first_chunk().filter(|_| is_it).and_then(|size| parse_count(size, b'E').ok())
 }
 
-/// All bytes of the block that has room for the superblock, with these data.
+/// All bytes of the block with the superblock; `data` are its data.
 #[must_use]
 pub fn reserved_section(data: &[u8; RESERVED_BYTES], style: LineBreak) -> Vec<u8> {
     let head = block_head(RESERVED, RESERVED_BYTES as u64, style);
@@ -60,14 +61,14 @@ pub fn reserved_section(data: &[u8; RESERVED_BYTES], style: LineBreak) -> Vec<u8
     [&head[..], data, padding].concat()
 }
 
-/// Whether these bytes, which follow the header of the file, are the block that has room for the superblock. A block of which only
-/// the beginning came to the disk is none: zeros are no padding.
+/// Whether these bytes, which follow the header of the file, are the block with the superblock. A block that
+/// reached the disk only in part is not: its padding is zeros.
 #[must_use]
 pub fn is_reserved(block: &[u8; RESERVED_SECTION_BYTES]) -> bool {
     let (head, padding) = (block.first_chunk(), &block[BLOCK_HEAD_BYTES + RESERVED_BYTES..]);
     head.is_some_and(|head| block_bytes(head, RESERVED) == Some(RESERVED_BYTES as u64))
         && [LineBreak::Unix, LineBreak::Mime].into_iter().any(|style| {
-            // As it was written, with zeros in the place of the superblock.
+            // The padding was written when the superblock was zeros.
             let mut expected = [0; MAX_DATA_PADDING];
             padding == data_padding(&mut expected, RESERVED_BYTES as u64, Some(0), style)
         })
@@ -90,7 +91,7 @@ pub fn view_section(objects: &[u8], root: u64, style: LineBreak) -> Result<Vec<u
     Ok(section)
 }
 
-/// The end of the section that begins so at this offset, if it can be that of a view.
+/// The end of the section at this offset, if `head` can begin a view.
 #[must_use]
 pub fn end_of_view(head: &[u8; BLOCK_HEAD_BYTES], offset: u64) -> Option<u64> {
     let bytes = block_bytes(head, VIEW)?;
@@ -98,7 +99,8 @@ pub fn end_of_view(head: &[u8; BLOCK_HEAD_BYTES], offset: u64) -> Option<u64> {
     SectionLayout::block(offset, bytes).filter(|_| is_possible).map(|layout| layout.end)
 }
 
-/// The offset in the file of the root group of a view that ends so, with the checksum of all before the entry `C`.
+/// Parses the end of a view: the offset in the file of its root group, and the checksum of all before the
+/// entry `C`.
 ///
 /// # Errors
 /// `Format`, with the byte offset in the file; `offset` is that of the tail.

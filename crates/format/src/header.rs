@@ -9,9 +9,9 @@ use std::ops::Deref;
 
 /// Identifies the format and its version, with the space that follows.
 const MAGIC: &[u8; 8] = b"scdata0 ";
-/// The beginning of the magic, which is the same for every version of the format.
+/// The beginning of the magic, common to all versions of the format.
 const MAGIC_FAMILY: &[u8] = b"scdat";
-/// The padded vendor string, after the magic.
+/// The padded vendor string, which follows the magic.
 const VENDOR_FIELD: std::ops::Range<usize> = 8..32;
 /// The letter that opens the file header's user string.
 const FILE_LETTER: u8 = b'F';
@@ -49,7 +49,7 @@ impl UserString {
     }
 }
 
-/// A user string where it stands: in a field of a header, which is padded correctly.
+/// A user string in place: in the field of a header, which is padded correctly.
 #[derive(Clone, Copy)]
 pub struct UserField<'a> {
     bytes: &'a [u8; USER_STRING_BYTES],
@@ -64,7 +64,7 @@ impl<'a> UserField<'a> {
         field.first_chunk().map(|bytes| Self { bytes, len })
     }
 
-    /// A copy of it.
+    /// A copy of the string.
     #[must_use]
     #[inline(always)]
     pub fn copied(self) -> UserString {
@@ -80,7 +80,7 @@ impl Deref for UserField<'_> {
     }
 }
 
-/// The length of a text that has no more bytes than a user string can have.
+/// The length of a text that is no longer than a user string.
 #[allow(clippy::cast_possible_truncation)] // at most 58
 fn short_length(text: &[u8]) -> u8 {
     text.len() as u8
@@ -160,7 +160,7 @@ impl SectionType {
     }
 }
 
-/// A letter, a space and a padded string: 64 bytes.
+/// Writes a letter, a space and a padded string: 64 bytes.
 #[inline(always)]
 fn put_lettered(header: &mut [u8], letter: u8, user: &[u8], style: LineBreak) {
     header.copy_from_slice(&dashes::<SECTION_HEADER_BYTES>(style));
@@ -169,7 +169,7 @@ fn put_lettered(header: &mut [u8], letter: u8, user: &[u8], style: LineBreak) {
     fill(&mut header[2..], user);
 }
 
-/// The user string in a field of 64 bytes whose letter was checked.
+/// The user string in a field of 64 bytes. The caller has checked its letter.
 #[inline]
 fn lettered_user(header: &[u8; SECTION_HEADER_BYTES]) -> Result<UserField<'_>> {
     let field = header.last_chunk().filter(|_| header[1] == b' ');
@@ -212,7 +212,7 @@ pub struct FileHeader {
     pub line_break: LineBreak,
 }
 
-/// How the vendor string of a file ends that is to have a seal.
+/// The end of the vendor string of files that are to have a seal.
 pub const SEAL_MARK: &[u8] = b" sealed";
 
 impl FileHeader {
@@ -262,7 +262,7 @@ pub fn parse_file_header(bytes: &[u8]) -> Result<FileHeader> {
     })
 }
 
-/// Whether these bytes may be the beginning of a file header of this version.
+/// Whether these bytes can begin a file header of this version.
 #[must_use]
 pub fn begins_as_header(bytes: &[u8]) -> bool {
     bytes.iter().zip(MAGIC).all(|(found, expected)| found == expected)
@@ -292,12 +292,12 @@ pub fn put_section_header(header: &mut [u8], section: SectionType, user: &[u8], 
     put_lettered(header, section.letter(), user, style);
 }
 
-/// Fills the 64 bytes that open a section, or those with the user string of the file.
+/// Fills the 64 bytes that open a section, or those of the file header with its user string.
 pub(super) fn put_line(line: &mut [u8], section: Option<SectionType>, user: &[u8], style: LineBreak) {
     put_lettered(line, section.map_or(FILE_LETTER, SectionType::letter), user, style);
 }
 
-/// The type and user string of a section; for a file header, `None` and the user string of the file.
+/// Parses the type and user string of a section; for a file header, `None` and the user string of the file.
 ///
 /// # Errors
 /// `Format`.
@@ -308,7 +308,7 @@ pub(super) fn parse_line(line: &[u8; SECTION_HEADER_BYTES]) -> Result<(Option<Se
     parse_section_header(line).map(|(section, user)| (Some(section), user))
 }
 
-/// The type and user string in the opening 64 bytes of a section.
+/// Parses the type and user string in the opening 64 bytes of a section.
 ///
 /// # Errors
 /// `Format`.
@@ -317,7 +317,7 @@ pub fn parse_section_header(header: &[u8; SECTION_HEADER_BYTES]) -> Result<(Sect
     section_header_fields(header).map(|(section, user)| (section, user.copied()))
 }
 
-/// As [`parse_section_header`], without a copy.
+/// The same as [`parse_section_header`], without a copy.
 ///
 /// # Errors
 /// `Format`.

@@ -1,4 +1,4 @@
-//! Offsets of the parts of a section. Pure arithmetic, checked to 63 bits.
+//! The offsets of the parts of a section. Pure arithmetic, checked to 63 bits.
 
 use super::padding::data_padding_bytes;
 use super::{COUNT_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
@@ -8,7 +8,7 @@ pub use scda_base::numbers::{MAX_OFFSET, product, sum};
 const HEADER: u64 = SECTION_HEADER_BYTES as u64;
 const COUNT: u64 = COUNT_BYTES as u64;
 
-/// A section that would end beyond 63 bits.
+/// The error for a section that would end beyond 63 bits.
 #[must_use]
 pub fn too_large() -> Error {
     Error::range("section: its end in the file would exceed 63 bits")
@@ -19,7 +19,7 @@ pub fn too_large() -> Error {
 pub struct SectionLayout {
     /// Offset of the section.
     pub start: u64,
-    /// Offset of the size entries, or of the data where there are none.
+    /// Offset of the size entries, or of the data if there are none.
     pub entries: u64,
     /// Offset of the data.
     pub data: u64,
@@ -62,7 +62,7 @@ impl SectionLayout {
 
     #[inline]
     fn padded(start: u64, header: u64, entry_bytes: u64, data_bytes: u64) -> Option<Self> {
-        // No sum is greater than the last.
+        // The last sum is the greatest.
         let entries = start.checked_add(header)?;
         let data = entries.checked_add(entry_bytes)?;
         let end = data.checked_add(data_bytes)?.checked_add(data_padding_bytes(data_bytes))?;

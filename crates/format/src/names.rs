@@ -19,16 +19,16 @@ pub const NAMES: &[u8] = b"scda names 00";
 pub const NAME_BYTES: usize = SECTION_HEADER_BYTES + COUNT_BYTES;
 /// A table covers this number of seals, or a power of it.
 pub const BASE: u64 = 16;
-/// No table has more names.
+/// The most names of a table.
 pub const MOST_NAMES: u64 = 1 << 18;
 
-/// Bytes of the row at the end of the table, and the padding after it.
+/// Bytes of the last row of a table and the padding after it.
 const END_BYTES: usize = NAME_BYTES + TABLE_PADDING_BYTES;
 
 /// A seal of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SealRow {
-    /// Its offset; 0 for the beginning of the file, which stands before the first seal.
+    /// Its offset; 0 for the beginning of the file, which precedes the first seal.
     pub offset: u64,
     /// The number of sections before it.
     pub sections: u64,
@@ -93,12 +93,12 @@ impl SealRow {
     }
 }
 
-/// The end of a table: what it is a table of.
+/// The last row of a table, which says what the table covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     /// The number of its seal, from 1.
     pub seal: u64,
-    /// How many seals it covers, its own the last of them.
+    /// The number of seals that it covers, its own the last of them.
     pub seals: u64,
     /// The checksum of the table.
     pub crc: u64,
@@ -114,7 +114,7 @@ impl End {
         let tail = bytes.last_chunk().unwrap_or(&[0; CRC_TAIL_BYTES]);
         let crc = parse_crc_tail(tail, at + (END_BYTES - CRC_TAIL_BYTES) as u64)?;
         let is_power = seals >= BASE && seals.is_power_of_two() && seals.trailing_zeros().is_multiple_of(4);
-        // A section at least is sealed with it.
+        // At least one section is sealed with the table.
         let has_rows = rows.checked_sub(1).is_some_and(|rows| seals < rows && rows - seals <= MOST_NAMES);
         if is_power && has_rows && seal > 0 && seal.is_multiple_of(seals) {
             return Ok(Self { seal, seals, crc });
@@ -131,7 +131,7 @@ pub struct Table {
     pub rows: u64,
     /// How many names it has.
     pub names: u64,
-    /// What its end says.
+    /// Its last row.
     pub end: End,
 }
 
@@ -147,30 +147,30 @@ impl Table {
         Ok(Self { rows, names: count - end.seals - 1, end })
     }
 
-    /// Where the row at the end of a table begins that ends at `index`.
+    /// The offset of the last row of a table that ends at `index`.
     #[must_use]
     pub fn end_offset(index: u64) -> u64 {
         index.saturating_sub(END_BYTES as u64)
     }
 
-    /// The offset of a row of a name.
+    /// The offset of the row of a name.
     #[must_use]
     pub fn name_offset(&self, name: u64) -> u64 {
         self.rows + (self.end.seals + name) * NAME_BYTES as u64
     }
 
-    /// Bytes of the rows, without that at the end.
+    /// The bytes of all rows but the last.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         (self.end.seals + self.names) * NAME_BYTES as u64
     }
 }
 
-/// How many seals the table of the seal with this number covers; `None` if it has no table. `sections` tells how many sections the
-/// last n seals have.
+/// How many seals the table of seal number `seal` covers; `None` if that seal has no table. `sections`
+/// returns how many sections the last n seals have.
 ///
 /// # Errors
-/// Those of `sections`.
+/// The errors of `sections`.
 pub fn span(seal: u64, mut sections: impl FnMut(u64) -> Result<u64>) -> Result<Option<u64>> {
     let (mut span, mut next) = (None, BASE);
     while seal > 0 && seal.is_multiple_of(next) && sections(next)? <= MOST_NAMES {
@@ -186,8 +186,8 @@ pub fn has_table(seal: u64) -> bool {
     seal.is_multiple_of(BASE)
 }
 
-/// All bytes of the table of the seal with this number: the seals before it, the one before the first section that has a name
-/// here the first; and the names, in the order of the file.
+/// All bytes of the table of seal number `seal`: first the rows of `seals`, from the one before the first
+/// section whose name is here; then those of `names`, which are in the order of the file.
 ///
 /// # Errors
 /// `Memory`.

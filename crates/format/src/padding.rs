@@ -1,6 +1,6 @@
 //! The two paddings of the format (paper, section 2.1).
 
-/// The line breaks that are written. A reader accepts both.
+/// The line breaks that a writer uses. A reader accepts both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineBreak {
     /// `\n`, the default.
@@ -22,13 +22,13 @@ impl LineBreak {
 
 /// The fewest bytes of data padding.
 const MIN_DATA_PADDING: u64 = 7;
-/// Data and padding together fill a multiple of this.
+/// Data and padding together are a multiple of this.
 pub const DATA_DIVISOR: u64 = 32;
 /// The most bytes of data padding.
 pub const MAX_DATA_PADDING: usize = 38;
 
-/// A field of dashes and a line break of two bytes. Its content, at most D - 4 bytes and a space, is put in
-/// later.
+/// A field of dashes that ends with a line break of two bytes, to be filled with at most D - 4 bytes and a
+/// space.
 #[must_use]
 #[inline]
 pub const fn dashes<const D: usize>(style: LineBreak) -> [u8; D] {
@@ -40,7 +40,7 @@ pub const fn dashes<const D: usize>(style: LineBreak) -> [u8; D] {
     field
 }
 
-/// Puts the content and the space after it into a field of dashes.
+/// Puts the content and a space into a field of dashes.
 #[inline(always)]
 pub fn fill(field: &mut [u8], content: &[u8]) {
     debug_assert!(content.len() + 4 <= field.len());
@@ -56,7 +56,7 @@ pub fn strip_dashes(field: &[u8]) -> Option<&[u8]> {
     const WORD: usize = 8;
     let dashed = &field[..field.len().checked_sub(2)?];
     let mut rest = dashed;
-    // A word at a time, as long as whole words remain.
+    // Word by word, as long as whole words remain.
     while let Some((before, word)) = rest.split_last_chunk() {
         let others = u64::from_le_bytes(*word) ^ u64::from_le_bytes([b'-'; WORD]);
         if others != 0 {
@@ -74,7 +74,7 @@ pub fn strip_dashes(field: &[u8]) -> Option<&[u8]> {
     rest.strip_suffix(b" ")
 }
 
-/// The number of bytes that pad `n` bytes of data: 7 to 38, to a multiple of 32.
+/// The number of bytes that pad `n` bytes of data to a multiple of 32: 7 to 38.
 #[must_use]
 pub const fn data_padding_bytes(n: u64) -> u64 {
     let p = DATA_DIVISOR - n % DATA_DIVISOR;
@@ -92,7 +92,7 @@ pub fn data_padding(text: &mut [u8; MAX_DATA_PADDING], n: u64, last: Option<u8>,
             LineBreak::Mime => b"\r\n",
         });
     }
-    // Copies of lengths that the compiler knows.
+    // Copies whose lengths the compiler knows.
     match style {
         LineBreak::Unix => text[len - 2..len].copy_from_slice(b"\n\n"),
         LineBreak::Mime => text[len - 4..len].copy_from_slice(b"\r\n\r\n"),

@@ -1,5 +1,5 @@
-//! Streams of tasks: a set of them is a block that says how many there are, an array of their chunks, and an array of
-//! how many bytes each has. docs/streams.md specifies their bytes.
+//! Streams of tasks. A set of streams is a block with the number of tasks, an array of their chunks, and an
+//! array with the bytes of each stream. docs/streams.md specifies their bytes.
 
 use super::entry::CountFormat;
 use super::index::{parse_entries, put_entries};
@@ -15,13 +15,13 @@ pub const STREAMS: &[u8] = b"scda streams 00";
 pub const STREAM_BYTES: &[u8] = b"scda stream bytes 00";
 /// The most bytes of a chunk.
 pub const MAX_CHUNK_BYTES: u64 = 1 << 30;
-/// The data of the chunks begin at a multiple of at most this number of bytes.
+/// The largest multiple at which the data of the chunks are made to begin, in bytes.
 const MAX_ALIGNMENT: u64 = 1 << 20;
 /// The letters of the entries of the block: tasks, bytes of a chunk, and the number of the part.
 const LETTERS: [u8; 3] = *b"PCK";
 /// Bytes of these entries.
 pub const ENTRIES_BYTES: usize = LETTERS.len() * COUNT_BYTES;
-/// The letter of an entry with the bytes of a stream.
+/// The letter of the entry with the bytes of a stream.
 pub const BYTES_LETTER: u8 = b'U';
 /// The most bytes of the block's data.
 pub const MAX_BLOCK_BYTES: u64 = ENTRIES_BYTES as u64 + MAX_ALIGNMENT;
@@ -29,16 +29,16 @@ pub const MAX_BLOCK_BYTES: u64 = ENTRIES_BYTES as u64 + MAX_ALIGNMENT;
 /// A part of a set of streams: chunk `r` of task `p` is element `r * tasks + p` of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamPart {
-    /// The number of streams, one of each task.
+    /// The number of streams, one for each task.
     pub tasks: u64,
     /// Bytes of a chunk.
     pub chunk_bytes: u64,
-    /// 0 for the part that begins the set; one more for each that continues it.
+    /// 0 for the part that begins the set, and one more for each part that continues it.
     pub part: u64,
 }
 
 impl StreamPart {
-    /// An error unless chunks can have `bytes` bytes.
+    /// Returns an error unless chunks can have `bytes` bytes.
     ///
     /// # Errors
     /// `Argument`.
@@ -49,14 +49,14 @@ impl StreamPart {
         Err(Error::argument(format!("chunk_bytes: found {bytes}, expected 1 to {MAX_CHUNK_BYTES}")))
     }
 
-    /// The data of the chunks begin at a multiple of this: the largest power of two that divides the bytes of a chunk, up
-    /// to a limit. So chunks of whole pages share none.
+    /// The data of the chunks begin at a multiple of this: the largest power of two that divides the bytes of
+    /// a chunk, up to a limit. So chunks of whole pages do not share pages.
     fn alignment(&self) -> u64 {
         let power = 1 << self.chunk_bytes.trailing_zeros();
         u64::clamp(power, COUNT_BYTES as u64, MAX_ALIGNMENT)
     }
 
-    /// How many bytes [`Self::text`] has.
+    /// The length of [`Self::text`] in bytes.
     #[must_use]
     pub fn text_bytes(&self, start: u64) -> u64 {
         let data = |bytes: u64| {
@@ -67,8 +67,8 @@ impl StreamPart {
         least + data(least).map_or(0, |data| data.next_multiple_of(self.alignment()) - data)
     }
 
-    /// The data of the block, which begins at `start` of the file: the entries, and lines of dashes that bring the data of the
-    /// array after it to their place.
+    /// The data of the block, which begins at `start` of the file: the entries, and lines of dashes that
+    /// align the data of the array after it.
     ///
     /// # Errors
     /// `Memory`.
@@ -107,7 +107,7 @@ impl StreamPart {
         Ok(Self { tasks, chunk_bytes, part })
     }
 
-    /// How many chunks `bytes` bytes of a stream take.
+    /// The number of chunks that `bytes` bytes of a stream take.
     #[must_use]
     pub fn rounds(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.chunk_bytes)
@@ -119,7 +119,7 @@ impl StreamPart {
         SectionLayout::array(start, product(rounds, self.tasks)?, self.chunk_bytes)
     }
 
-    /// Where a byte of the stream of a task lies. `None` if that exceeds 63 bits.
+    /// The place of a byte of a task's stream; `None` if its offset exceeds 63 bits.
     #[must_use]
     pub fn place(&self, task: u64, byte: u64) -> Option<InChunk> {
         let (round, within) = (byte / self.chunk_bytes, byte % self.chunk_bytes);
@@ -134,7 +134,7 @@ impl StreamPart {
 pub struct InChunk {
     /// Its offset in the data of the array.
     pub at: u64,
-    /// The bytes from it to the end of its chunk, it included.
+    /// The bytes from it to the end of its chunk, including it.
     pub left: u64,
 }
 
@@ -144,7 +144,7 @@ pub fn bytes_entry(bytes: u64, style: LineBreak) -> [u8; COUNT_BYTES] {
     CountFormat::new(BYTES_LETTER, style).entry(bytes)
 }
 
-/// Bytes of the header of the array of chunks, whose room is kept until its length is known.
+/// Bytes of the header of the array of chunks. Space is kept for it until the length of the array is known.
 pub const HEADER_BYTES: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
 
 #[cfg(test)]

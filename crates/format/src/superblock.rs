@@ -1,23 +1,24 @@
-//! The place of HDF5's superblock in a file, which no checksum of scda covers: docs/hdf5.md.
+//! The superblock of HDF5 in a file, which no checksum of scda covers (docs/hdf5.md).
 
 use super::crc;
 
-/// Where the superblock of HDF5 stands in the file.
+/// The offset of the superblock in the file.
 pub const SUPERBLOCK_OFFSET: u64 = 512;
 /// The bytes of a superblock of version 2.
 pub const SUPERBLOCK_BYTES: usize = 48;
-/// The bytes of the header of a file with that block.
+/// The bytes of the header of a file that has the block with the superblock.
 pub const LONG_HEADER_BYTES: u64 = 576;
 const SUPERBLOCK_END: u64 = SUPERBLOCK_OFFSET + SUPERBLOCK_BYTES as u64;
 
-/// The checksum of bytes that begin before the superblock and end here, as if that were zero: from the one that they have.
+/// The checksum that bytes would have with a superblock of zeros: `found` is their checksum as they are. They
+/// begin before the superblock and end at `end`.
 #[must_use]
 pub fn crc_without_superblock(found: u64, superblock: &[u8; SUPERBLOCK_BYTES], end: u64) -> u64 {
     let change = crc::of(superblock) ^ crc::of(&[0; SUPERBLOCK_BYTES]);
     found ^ crc::shift(change, end.saturating_sub(SUPERBLOCK_END))
 }
 
-/// Sets to zero what of the superblock is in bytes of a file from this offset on.
+/// Clears the part of the superblock that is in `bytes`, which begin at this offset of the file.
 pub fn clear_superblock(offset: u64, bytes: &mut [u8]) {
     let at = |place: u64| {
         usize::try_from(place.saturating_sub(offset)).map_or(bytes.len(), |at| at.min(bytes.len()))

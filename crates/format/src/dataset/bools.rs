@@ -5,22 +5,23 @@ use scda_base::error::{Error, ErrorKind};
 use scda_base::numbers::to_usize;
 use std::io::{self, Read};
 
-/// The first byte that is no bool: its place and value. Readers in other languages may take it for either.
+/// Finds the first byte that is not a bool: its index and value. Readers in other languages may take such a
+/// byte for either.
 #[must_use]
 pub fn find_other(data: &[u8]) -> Option<(usize, u8)> {
-    // All of them at once first: that is done with vector instructions.
+    // A quick check of all bytes at once, which compiles to vector instructions.
     let is_found = data.iter().fold(0, |all, byte| all | byte) > 1;
     data.iter().copied().enumerate().find(|(_, byte)| is_found && *byte > 1)
 }
 
-/// Whether items of a type are bools, or have some as members.
+/// Whether the items of this type are bools or have members that are.
 pub fn has_bools(data_type: DataType) -> bool {
     let mut found = false;
     data_type.for_each_leaf(&mut |_, leaf| found |= leaf == DataType::Bool);
     found
 }
 
-/// The first item with a bool that is none: its place, and the byte.
+/// Finds the first item with an invalid bool: the item's number and the byte.
 #[must_use]
 pub fn find_other_item(data_type: DataType, data: &[u8]) -> Option<(usize, u8)> {
     if !matches!(data_type, DataType::Struct(_)) {
@@ -38,24 +39,24 @@ pub fn find_other_item(data_type: DataType, data: &[u8]) -> Option<(usize, u8)> 
     first
 }
 
-/// Bytes that are read, all of which must be bools.
+/// A reader of bytes that must all be bools.
 pub struct Bools<R> {
     from: R,
     position: u64,
 }
 
 impl<R> Bools<R> {
-    /// Those that come from there.
+    /// Checks what is read from `from`.
     pub fn new(from: R) -> Self {
         Self { from, position: 0 }
     }
 
-    /// Where they come from.
+    /// The reader underneath.
     pub fn inner(&mut self) -> &mut R {
         &mut self.from
     }
 
-    /// The reader, to go back to the first bool.
+    /// The reader underneath, to be rewound to the first bool.
     pub fn begin_again(&mut self) -> &mut R {
         self.position = 0;
         &mut self.from

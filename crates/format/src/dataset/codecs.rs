@@ -1,5 +1,5 @@
-//! The list of codecs in the metadata of a dataset, as JSON. Names and configurations are those of Zarr v3, and of numcodecs where
-//! a name begins with that. `scda_codec::chunk` executes them.
+//! The list of codecs in the metadata of a dataset, as JSON. Names and configurations are those of Zarr v3,
+//! and of numcodecs for names that begin with `numcodecs.`. `scda_codec::chunk` executes the list.
 
 use super::{DataType, Dataset, Kind, Layout};
 use serde_json::{Map, Value};
@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Codec {
-    /// Zstandard (RFC 8878) after a byte shuffle, in a frame of Blosc: fast, and small.
+    /// Zstandard (RFC 8878) after a byte shuffle, in a Blosc frame: fast, and small.
     #[default]
     Zstd,
-    /// LZ4 after a byte shuffle, in a frame of Blosc: faster, and a little larger.
+    /// LZ4 after a byte shuffle, in a Blosc frame: faster, and a little larger.
     Lz4,
-    /// Pcodec: numbers of 16 to 64 bits get smallest. Other types are compressed as by [`Codec::Zstd`].
+    /// Pcodec: the smallest for numbers of 16 to 64 bits. Other types are compressed as with [`Codec::Zstd`].
     Pcodec,
-    /// zlib (RFC 1950) after a byte shuffle: what any reader has.
+    /// zlib (RFC 1950) after a byte shuffle: any reader can decompress it.
     Zlib,
 }
 
@@ -65,14 +65,14 @@ impl BloscCompressor {
     ];
 }
 
-/// How Blosc sorts bytes before it compresses.
+/// How Blosc reorders bytes before it compresses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BloscShuffle {
-    /// As they are.
+    /// Not at all.
     None,
     /// The first bytes of all items, then the second ones, and so on.
     Bytes,
-    /// Likewise the bits.
+    /// Likewise, bit by bit.
     Bits,
 }
 
@@ -84,10 +84,10 @@ impl BloscShuffle {
 /// The largest items that Blosc shuffles, in bytes.
 pub const MOST_BLOSC_BYTES: u64 = 255;
 
-/// One step: from bytes to bytes. The numbers only say how a stream was made, unless this page says otherwise.
+/// One step, from bytes to bytes. A reader does not need the numbers in it unless their comment says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// The bytes of elements of this size are shuffled. Needed for reading.
+    /// Shuffles the bytes of elements of this size, which a reader needs to know.
     Shuffle(u64),
     /// A zlib stream (RFC 1950).
     Zlib {
@@ -108,20 +108,20 @@ pub enum Step {
     },
     /// A CRC-32C of the bytes before it, 4 bytes in little-endian order.
     Crc32c,
-    /// A frame of Blosc 1, which says again how it was made.
+    /// A frame of Blosc 1, which repeats how it was made.
     Blosc {
         /// The compressor of its blocks.
         compressor: BloscCompressor,
         /// The level, 0 to 9.
         level: u32,
-        /// What is sorted first.
+        /// How bytes are reordered before.
         shuffle: BloscShuffle,
-        /// The bytes of the items that are sorted.
+        /// The size of the items whose bytes are reordered.
         item_bytes: u64,
-        /// The bytes of a block; 0: chosen by Blosc.
+        /// The bytes of a block; 0 if Blosc chooses.
         block_bytes: u64,
     },
-    /// Numbers, as a file of Pcodec. It stands in the place of the step from numbers to bytes.
+    /// Numbers in the format of a Pcodec file. This step replaces the one from numbers to bytes.
     Pcodec {
         /// The level, 0 to 12.
         level: u32,
@@ -129,12 +129,12 @@ pub enum Step {
 }
 
 impl Step {
-    /// Whether the length of what it makes depends on the data.
+    /// Whether the length of the result depends on the data.
     pub fn compresses(self) -> bool {
         self.place() == 1
     }
 
-    /// Its place among the steps: each comes once, in the order of places.
+    /// The position among the steps: each position occurs at most once, in ascending order.
     pub fn place(self) -> u8 {
         match self {
             Self::Shuffle(_) => 0,
@@ -147,7 +147,7 @@ impl Step {
         }
     }
 
-    /// Its JSON, keys in the order in which zarr-python writes them.
+    /// The step as JSON, with the keys in the order of zarr-python.
     fn to_json(self) -> String {
         let named = |name: &str, configuration: &str| {
             format!(r#"{{"name":"{name}","configuration":{{{configuration}}}}}"#)
@@ -172,8 +172,8 @@ impl Step {
         }
     }
 
-    /// The step of this name and configuration, for items of `item_bytes` bytes. `None`: this library does not know it. The
-    /// error is what was expected.
+    /// The step with this name and configuration, for items of `item_bytes` bytes; `None` if this library
+    /// does not know it. The error says what was expected.
     pub fn of_json(
         name: &str,
         configuration: Option<&Map<String, Value>>,
@@ -203,7 +203,7 @@ impl Step {
                 let number = |key: &str| get(key).map(Value::as_u64);
                 let blosc = || {
                     let shuffle = value_of(&BloscShuffle::NAMES, text("shuffle")?)?;
-                    // Without a shuffle, the size says nothing.
+                    // Without a shuffle, the size does not matter.
                     let item = number("typesize").unwrap_or(Some(item_bytes.min(MOST_BLOSC_BYTES)));
                     Some(Self::Blosc {
                         compressor: value_of(&BloscCompressor::NAMES, text("cname")?)?,
@@ -235,7 +235,7 @@ fn value_of<T: Copy>(names: &[(T, &str)], name: &str) -> Option<T> {
 /// Lower levels of Pcodec have too few bins for most numbers, and gain no time.
 const LEAST_PCODEC_LEVEL: u32 = 4;
 
-/// The codec that makes bytes of items of this type, unless it is [`Step::Pcodec`].
+/// The name of the codec that turns items of this type into bytes, unless the first step is [`Step::Pcodec`].
 pub fn first_codec(data_type: DataType) -> &'static str {
     match data_type {
         DataType::String => "vlen-utf8",
@@ -244,7 +244,7 @@ pub fn first_codec(data_type: DataType) -> &'static str {
     }
 }
 
-/// Whether Pcodec knows the numbers of this type.
+/// Whether Pcodec supports numbers of this type.
 pub fn is_of_pcodec(data_type: DataType) -> bool {
     matches!(data_type.kind(), Kind::Signed | Kind::Unsigned | Kind::Float) && data_type.number_bytes() > 1
 }
@@ -252,14 +252,16 @@ pub fn is_of_pcodec(data_type: DataType) -> bool {
 /// What was done to the bytes of a chunk, in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Codecs {
-    /// The numbers are in big-endian order, as others may write them; else little-endian.
+    /// Whether the numbers are in big-endian order, as other programs may write them; otherwise
+    /// little-endian.
     pub big_endian: bool,
-    /// The steps after that, in the order of their places.
+    /// The steps after that, in ascending order of their positions.
     pub steps: Vec<Step>,
 }
 
 impl Codecs {
-    /// Those that this library applies to a dataset; `zlib_level` is that of zlib if the dataset names none.
+    /// The codecs that this library applies to a dataset; `zlib_level` is the level of zlib if the dataset
+    /// names none.
     pub fn of(dataset: &Dataset, zlib_level: u32) -> Self {
         let item_bytes = if dataset.data_type.is_variable() { 1 } else { dataset.data_type.item_bytes() };
         let shuffle = (dataset.shuffle && item_bytes > 1).then_some(Step::Shuffle(item_bytes));
@@ -297,12 +299,12 @@ impl Codecs {
         self.steps.iter().copied().find(|step| step.compresses())
     }
 
-    /// Whether encoded chunks have another length than chunks.
+    /// Whether encoded chunks may differ in length from plain ones.
     pub fn changes_length(&self) -> bool {
         self.steps.iter().any(|step| !matches!(step, Step::Shuffle(_)))
     }
 
-    /// Sets the codec, the level and the shuffling of a dataset to those that do the like.
+    /// Sets codec, level and shuffle of a dataset to the nearest equivalents.
     pub fn describe(&self, dataset: &mut Dataset) {
         dataset.shuffle = self.steps.iter().any(|step| {
             matches!(step, Step::Shuffle(_) | Step::Pcodec { .. })
@@ -331,8 +333,8 @@ impl Codecs {
         };
     }
 
-    /// As JSON. Not by way of a map: whether that keeps the order of its keys depends on the features that `serde_json` is built
-    /// with, and the bytes of a file must not.
+    /// The list as JSON. It is not built from a map: whether a map keeps the order of its keys depends on the
+    /// features of `serde_json`, and the bytes of a file must not.
     pub fn to_json(&self, data_type: DataType) -> String {
         let bytes = match data_type.number_bytes() {
             _ if data_type.is_variable() => &*format!(r#"{{"name":"{}"}}"#, first_codec(data_type)),

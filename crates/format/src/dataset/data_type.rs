@@ -37,9 +37,10 @@ pub enum DataType {
     Complex64,
     /// Two numbers `float64`, the real part first.
     Complex128,
-    /// This number of bytes without a further meaning, 1 to [`DataType::MAX_RAW_BYTES`]; `r24` has 3.
+    /// This number of bytes without further meaning, 1 to [`DataType::MAX_RAW_BYTES`]; `r24` has 3.
     Raw(u32),
-    /// A moment: the time since 1970 began, UTC, as an integer of 64 bits, of which the least is none ("NaT").
+    /// A point in time: the time since the beginning of 1970, UTC, as an integer of 64 bits. The least
+    /// integer means "no time" (NaT).
     Datetime(TimeUnit),
     /// A span of time, likewise.
     Timedelta(TimeUnit),
@@ -47,9 +48,9 @@ pub enum DataType {
     Text(u32),
     /// At most this number of bytes, 1 to [`DataType::MAX_RAW_BYTES`], padded with zeros.
     Bytes(u32),
-    /// Members of any of these types but the next two.
+    /// A struct, with members of any type but the two below.
     Struct(Struct),
-    /// A text of any length, in UTF-8. Such items are written by `Writer::texts`.
+    /// A text of any length, in UTF-8. `Writer::texts` writes such items.
     String,
     /// Any number of bytes, likewise.
     VariableBytes,
@@ -69,7 +70,7 @@ pub enum Kind {
     Float,
     /// Two floating-point numbers.
     Complex,
-    /// Bytes without a further meaning.
+    /// Bytes without further meaning.
     Raw,
     /// A moment or a span.
     Time,
@@ -81,12 +82,12 @@ pub enum Kind {
     Variable,
 }
 
-/// What is to be known of a type.
+/// The properties of a type.
 struct TypeRow {
     /// The number in the C interface, which never changes.
     code: i32,
     data_type: DataType,
-    /// That of Zarr v3 and numpy.
+    /// The name in Zarr v3 and numpy.
     name: &'static CStr,
     kind: Kind,
     number_bytes: u64,
@@ -106,11 +107,11 @@ impl DataType {
     /// The most bytes of a raw item.
     pub const MAX_RAW_BYTES: u32 = 1 << 16;
 
-    /// The bytes of the length of an item of variable length.
+    /// The bytes that store the length of an item of variable length.
     pub const LENGTH_BYTES: u64 = 4;
 
-    /// The types that have one size each: one row for each, from which everything about it follows. docs/design.md says what else
-    /// a new type needs.
+    /// The types of fixed size, one row each, from which everything about them follows. docs/design.md says
+    /// what else a new type needs.
     const TABLE: [TypeRow; 14] = [
         TypeRow::new(1, Self::Bool, c"bool", Kind::Bool, 1),
         TypeRow::new(2, Self::Int8, c"int8", Kind::Signed, 1),
@@ -139,7 +140,7 @@ impl DataType {
         (22, c"variable_length_bytes"),
     ];
 
-    /// The names of the types that have one size each.
+    /// The names of the types of fixed size.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Self::TABLE.iter().map(TypeRow::name)
     }
@@ -169,19 +170,21 @@ impl DataType {
         self.c_type().0
     }
 
-    /// The name for C of the type of a number, if it is one: that of Zarr v3, or `raw bytes` for any number of them, and so on.
+    /// The C interface's name for the type with this number, if there is one: the name of Zarr v3, or a
+    /// collective one such as `raw bytes` for raw bytes of any size.
     pub fn c_name(code: i32) -> Option<&'static CStr> {
         let named = Self::from_code(code).map(|data_type| data_type.c_type().1);
         named.or_else(|| Self::OTHERS.iter().find(|(other, _)| *other == code).map(|(_, name)| *name))
     }
 
-    /// The type of a number of the C interface, if it has one size.
+    /// The type with this number in the C interface, if its size is fixed.
     pub fn from_code(code: i32) -> Option<Self> {
         Self::TABLE.iter().find(|row| row.code == code).map(|row| row.data_type)
     }
 
-    /// The type of this name, as [`Display`](fmt::Display) shows it: `bool`, `int8`, ..., `complex128`; `r` and a number of bits, a
-    /// multiple of 8; `datetime64[s]`, `timedelta64[10us]`; `text[8]`, `bytes[8]`; `string`, `variable_length_bytes`. Structs have none.
+    /// The type with this name, as [`Display`](fmt::Display) shows it: `bool`, `int8`, ..., `complex128`; `r`
+    /// and a number of bits, a multiple of 8; `datetime64[s]`, `timedelta64[10us]`; `text[8]`, `bytes[8]`;
+    /// `string`, `variable_length_bytes`. Structs have no name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         if let Some(row) = Self::TABLE.iter().find(|row| row.name() == name) {
@@ -202,7 +205,7 @@ impl DataType {
         Some(found).filter(|found| found.is_valid() && found.to_string() == name)
     }
 
-    /// Whether a type of which items may have several sizes has one that it may have.
+    /// Whether the size of a raw, text or bytes type is within its limits.
     pub fn is_valid(self) -> bool {
         match self {
             Self::Raw(bytes) | Self::Bytes(bytes) => (1..=Self::MAX_RAW_BYTES).contains(&bytes),
@@ -211,10 +214,10 @@ impl DataType {
         }
     }
 
-    /// The type of these items in a file, where structs have no gaps.
+    /// The type of such items in a file, where structs have no gaps.
     ///
     /// # Errors
-    /// `Argument`: those of [`Struct::new`].
+    /// `Argument`: the errors of [`Struct::new`].
     pub fn in_file(self) -> Result<Self> {
         match self {
             Self::Struct(all) => Ok(Self::Struct(all.in_file()?)),
@@ -240,7 +243,8 @@ impl DataType {
         self.kind() == Kind::Variable
     }
 
-    /// The bytes of an item; where each has its own length, the bytes of that length, [`Self::LENGTH_BYTES`].
+    /// The bytes of an item; for a type of variable length, the bytes that store the length
+    /// ([`Self::LENGTH_BYTES`]).
     #[must_use]
     pub fn item_bytes(self) -> u64 {
         match self {
@@ -253,8 +257,8 @@ impl DataType {
         }
     }
 
-    /// The bytes of each number of an item, whose order depends on the machine: half an item for complex numbers, 4 for texts, 1 for
-    /// raw bytes. Of a struct it is 1, because each member has its own.
+    /// The bytes of each number of an item, the unit of byte order: half an item for complex numbers, 4 for
+    /// texts, 1 for raw bytes. 1 for a struct, whose members each have their own.
     #[must_use]
     pub fn number_bytes(self) -> u64 {
         match self {
@@ -264,12 +268,12 @@ impl DataType {
         }
     }
 
-    /// Whether its bytes have another order on machines of the other byte order.
+    /// Whether its bytes depend on the byte order of the machine.
     pub fn has_byte_order(self) -> bool {
         self.number_bytes() > 1 || self.kind() == Kind::Struct
     }
 
-    /// Hands out what is no struct of an item, with the bytes before it.
+    /// Calls `each` with every part of an item that is not a struct, and the number of bytes before it.
     pub fn for_each_leaf(self, each: &mut impl FnMut(u64, Self)) {
         match self {
             Self::Struct(all) => all.for_each_leaf(0, each),

@@ -1,10 +1,10 @@
-//! Fill values: conversion of an item to JSON, as in Zarr v3, and back.
+//! Fill values: converts an item to JSON, as Zarr v3 writes it, and back.
 
 use super::{DataType, Kind};
 use scda_base::numbers::{power_of_two, to_usize};
 use serde_json::{Number, Value};
 
-/// A format of floating-point numbers: its bytes, and the bits of its fraction.
+/// A floating-point format: its size in bytes, and the bits of its fraction.
 #[derive(Clone, Copy)]
 struct Float {
     bytes: usize,
@@ -26,7 +26,7 @@ impl Float {
         ((1 << exponent) - 1) << self.fraction
     }
 
-    /// The bits of the one number that is called NaN.
+    /// The bits of the NaN that JSON calls NaN.
     fn nan(self) -> u64 {
         self.infinity() | 1 << (self.fraction - 1)
     }
@@ -35,7 +35,7 @@ impl Float {
         1 << (8 * self.bytes - 1)
     }
 
-    /// The value of these bits, a number.
+    /// The number that has these bits.
     fn value(self, bits: u64) -> f64 {
         match self.bytes {
             2 => {
@@ -51,7 +51,7 @@ impl Float {
         }
     }
 
-    /// The bits of the nearest number, if it is not beyond the largest.
+    /// The bits of the nearest number of this format, unless the value is beyond the largest one.
     #[allow(clippy::cast_possible_truncation)] // rounding is meant
     fn bits(self, value: f64) -> Option<u64> {
         let bits = match self.bytes {
@@ -97,7 +97,7 @@ impl Float {
 fn half_bits(value: f64) -> u64 {
     let sign = u64::from(value.is_sign_negative()) << 15;
     let size = value.abs();
-    // From one number to the next at this size: a power of 2.
+    // The distance from one number to the next at this magnitude: a power of 2.
     #[allow(clippy::cast_possible_truncation)] // at most 2047
     let exponent = ((size.to_bits() >> 52) as i32 - 1023).max(-14) - 10;
     let steps = (size / power_of_two(exponent)).round_ties_even();
@@ -110,7 +110,7 @@ fn half_bits(value: f64) -> u64 {
     sign | ((u64::from((exponent + 24).cast_unsigned()) << 10) + steps)
 }
 
-/// The number in little-endian order.
+/// The number with these bytes, in little-endian order.
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte))
 }
@@ -144,7 +144,7 @@ pub fn to_json(data_type: DataType, item: &[u8]) -> Value {
     }
 }
 
-/// The item, in little-endian order, that is the value; `None` if it is none of this type.
+/// The item, in little-endian order, that this value stands for; `None` if the type has no such item.
 #[must_use]
 pub fn of_json(data_type: DataType, value: &Value) -> Option<Vec<u8>> {
     let bytes = to_usize(data_type.number_bytes());
@@ -196,19 +196,20 @@ fn base64(bytes: &[u8]) -> Value {
     base64_simd::STANDARD.encode_to_string(bytes).into()
 }
 
-/// The bytes up to the zeros at the end.
+/// The bytes without trailing zeros.
 fn without_zeros(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)]
 }
 
-/// The text of characters in UTF-32, in little-endian order, up to the zeros at the end; `None` if one of them is no character.
+/// The text of UTF-32 characters in little-endian order, without trailing zeros; `None` if one of them is
+/// invalid.
 pub fn text_of(item: &[u8]) -> Option<String> {
     let (characters, _) = item.as_chunks::<4>();
     let end = characters.iter().rposition(|bytes| *bytes != [0; 4]).map_or(0, |last| last + 1);
     characters[..end].iter().map(|bytes| char::from_u32(u32::from_le_bytes(*bytes))).collect()
 }
 
-/// Raw bytes: an array of numbers, or, as zarr-python writes them, base64.
+/// Raw bytes, from an array of numbers or, as zarr-python writes them, from base64.
 fn raw_of_json(value: &Value) -> Option<Vec<u8>> {
     match value {
         Value::Array(bytes) => {
@@ -225,7 +226,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// The same item again, by way of text.
+    /// Converts an item to JSON text and back.
     fn round_trip(data_type: DataType, item: &[u8]) -> String {
         let text = to_json(data_type, item).to_string();
         let back = of_json(data_type, &serde_json::from_str(&text).unwrap());
@@ -251,7 +252,8 @@ mod tests {
             (Float64, &0xfff8_0000_0000_0000_u64.to_le_bytes(), "\"0xfff8000000000000\""),
             (Float16, &0x7bff_u16.to_le_bytes(), "65504.0"),
             (Float16, &0x0001_u16.to_le_bytes(), "5.960464477539063e-8"),
-            // The bytes of files depend on when there is an exponent (docs/datasets.md): a new serde_json must not change it.
+            // The bytes of files depend on when numbers get an exponent (docs/datasets.md): a new serde_json
+            // must not change that.
             (Float64, &9_999_999_999_999_998_f64.to_le_bytes(), "9999999999999998.0"),
             (Float64, &1e16_f64.to_le_bytes(), "1e+16"),
             (Float64, &(-1.25e300_f64).to_le_bytes(), "-1.25e+300"),
@@ -275,7 +277,7 @@ mod tests {
         ] {
             assert_eq!(round_trip(data_type, item), text);
         }
-        // What is no text of Unicode.
+        // Not valid Unicode.
         assert_eq!(to_json(Text(1), &[0, 0xd8, 0, 0]), json!("ANgAAA=="));
         assert_eq!(to_json(String, &[255]), json!("/w=="));
     }

@@ -9,12 +9,13 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::ops::Range;
 
-/// What a chunk has at most if the user gives no shape: from measured curves (docs/performance.md, "Chunks of datasets"), which
-/// are alike for all types. Larger ones become hardly smaller and are read more slowly.
+/// The most bytes of a chunk whose shape the user leaves open. Measurements (docs/performance.md, "Chunks of
+/// datasets"), which are alike for all types, show that larger chunks are hardly smaller compressed, and are
+/// read more slowly.
 const DEFAULT_CHUNK_BYTES: u64 = 512 << 10;
 
-/// The array that is the dataset, cut into chunks of one shape, in C order. Chunks at the end of a dimension reach beyond
-/// the array.
+/// The array of a dataset, cut into chunks of one shape, in C order. Chunks at the end of a dimension extend
+/// beyond the array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkGrid {
     shape: Vec<u64>,
@@ -26,7 +27,7 @@ pub struct ChunkGrid {
 }
 
 impl ChunkGrid {
-    /// The chunks of an array with items of `item_bytes` bytes.
+    /// Cuts an array with items of `item_bytes` bytes into chunks of shape `chunk`.
     ///
     /// # Errors
     /// `Argument` for a chunk shape of another number of dimensions or with a 0; `Range` where the bytes of the array or
@@ -57,7 +58,7 @@ impl ChunkGrid {
         Ok(Self { shape: shape.to_vec(), chunk: chunk.to_vec(), counts, chunks, chunk_bytes })
     }
 
-    /// An array cut into strips: parts that follow one another in C order, of at most about `most` bytes.
+    /// Cuts an array into parts of at most about `most` bytes that follow one another in C order.
     ///
     /// # Errors
     /// `Range` where the bytes of the array exceed 63 bits.
@@ -84,12 +85,12 @@ impl ChunkGrid {
         self.chunks
     }
 
-    /// The bytes of a chunk, all of which are there, also beyond the end of the array.
+    /// The bytes of a chunk, which is stored whole even where it extends beyond the array.
     pub fn chunk_bytes(&self) -> u64 {
         self.chunk_bytes
     }
 
-    /// The part of the array that a chunk has.
+    /// The part of the array that a chunk covers.
     pub fn region_of(&self, chunk: u64) -> IndexBox {
         let mut region = IndexBox::all(&self.chunk);
         let mut rest = chunk;
@@ -102,14 +103,14 @@ impl ChunkGrid {
         region
     }
 
-    /// The chunks of a layer: its items follow one another in C order.
+    /// The number of chunks of a layer, the smallest group whose items follow one another in C order.
     pub fn layer_chunks(&self) -> u64 {
         let thick = self.chunk.iter().position(|&n| n > 1).unwrap_or(self.chunk.len());
         self.counts.iter().skip(thick + 1).product()
     }
 
-    /// At most `most` chunks that are a box, and their items, from `first` on, which is the first chunk or follows such a box. If `most`
-    /// is at least a layer, the items follow one another in C order.
+    /// At most `most` chunks from `first` on that form a box, and the items of that box. `first` is 0 or the
+    /// end of the previous such box. If `most` is at least a layer, the items follow one another in C order.
     pub fn slab(&self, first: u64, most: u64) -> (Range<u64>, IndexBox) {
         let mut region = self.region_of(first);
         let mut chunks = 1;
@@ -126,7 +127,7 @@ impl ChunkGrid {
         (first..first + chunks, region)
     }
 
-    /// How many items of a box, which lies in the array, are in a chunk.
+    /// How many items of a box that lies in the array are in a chunk.
     pub fn items_of(&self, chunk: u64, region: &IndexBox) -> u64 {
         let (mut rest, mut items) = (chunk, 1);
         for dimension in (0..self.counts.len()).rev() {
@@ -138,7 +139,7 @@ impl ChunkGrid {
         items
     }
 
-    /// The chunks that a box, which lies in the array, has items of.
+    /// The chunks that have items of a box that lies in the array.
     pub fn touched_by(&self, region: &IndexBox) -> ChunkBox {
         let mut touched = ChunkBox { first: 0, steps: Vec::new(), count: 1 };
         let mut step = 1;
@@ -156,22 +157,22 @@ impl ChunkGrid {
     }
 }
 
-/// The chunks that a box has items of: a box of chunks.
+/// The chunks that have items of a box: they form a box of chunks.
 #[derive(Clone, Debug)]
 pub struct ChunkBox {
     first: u64,
-    /// From the last dimension to the first: the number of chunks, and from each to the next.
+    /// From the last dimension to the first: the number of chunks, and the distance from each to the next.
     steps: Vec<(u64, u64)>,
     count: u64,
 }
 
 impl ChunkBox {
-    /// How many there are.
+    /// The number of these chunks.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The chunk with this number among them. They ascend.
+    /// The chunk at this position among them, in ascending order.
     pub fn nth(&self, number: u64) -> Option<u64> {
         if number >= self.count {
             return None;
@@ -185,15 +186,16 @@ impl ChunkBox {
     }
 }
 
-/// The chunks that boxes have items of: each with the number of a box, in the order of chunks.
+/// Visits the chunks that have items of any of several boxes: yields each chunk, in ascending order, with the
+/// number of a box.
 pub struct Visits {
     regions: Vec<ChunkBox>,
-    /// For each box that is not done, its next chunk, and the number of that among those of the box.
+    /// For each unfinished box: its next chunk, the number of the box, and the position of the chunk in it.
     next: BinaryHeap<Reverse<(u64, usize, u64)>>,
 }
 
 impl Visits {
-    /// Of these boxes, which lie in the array.
+    /// For these boxes, which lie in the array.
     ///
     /// # Errors
     /// `Memory`.
@@ -229,8 +231,9 @@ impl Iterator for Visits {
     }
 }
 
-/// The shape of chunks where the user gives none: that of the array, the largest dimension (the first of several) halved
-/// until a chunk is small enough. So the chunks at the ends reach little beyond the array.
+/// The shape of chunks if the user gives none: the shape of the array, with the largest dimension (the first
+/// of several) halved until a chunk is small enough. So the chunks at the ends extend little beyond the
+/// array.
 pub fn default_chunk_shape(shape: &[u64], item_bytes: u64) -> Vec<u64> {
     let mut chunk: Vec<u64> = shape.iter().map(|&n| n.max(1)).collect();
     let is_small = |chunk: &[u64]| {
@@ -260,7 +263,7 @@ mod tests {
             (&[1 << 32, 1 << 31], &[1, 1], 1),
             (&[1], &[1 << 62], 2),
             (&[0, 1 << 40, 1 << 40], &[1, 1, 1], 1),
-            // The array fits, its whole chunks do not.
+            // The array fits; whole chunks do not.
             (&[(1 << 61) + 1], &[1 << 61], 2),
             (&[u64::MAX], &[1], 1),
         ] {

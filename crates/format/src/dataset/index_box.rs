@@ -22,13 +22,13 @@ impl IndexBox {
         Self { start: start.into(), count: count.into() }
     }
 
-    /// All of an array of this shape.
+    /// The whole of an array of this shape.
     #[must_use]
     pub fn all(shape: &[u64]) -> Self {
         Self { start: vec![0; shape.len()], count: shape.to_vec() }
     }
 
-    /// The index in the array of an item of the box, by its number in C order.
+    /// The index in the array of an item of the box, given its number in C order.
     pub fn index_of(&self, item: u64) -> Vec<u64> {
         let (mut rest, mut index) = (item, self.start.clone());
         for (index, &count) in index.iter_mut().zip(&self.count).rev() {
@@ -38,7 +38,7 @@ impl IndexBox {
         index
     }
 
-    /// An error unless the box lies in an array of this shape. `what` names the box in its message.
+    /// Returns an error unless the box lies in an array of this shape. `what` names the box in the message.
     ///
     /// # Errors
     /// `Argument`.
@@ -55,7 +55,7 @@ impl IndexBox {
             self.start.iter().zip(self.count.iter().zip(shape)).enumerate()
         {
             if sum(start, count).is_none_or(|end| end > size) {
-                // What a program has computed, such as -1 from an index of 0 in Fortran.
+                // Shown signed, as a program may have computed it: -1 from an index of 0 in Fortran.
                 let (start, count) = (start.cast_signed(), count.cast_signed());
                 return Err(Error::argument(format!(
                     "{}: found start {start} and count {count} in dimension {dimension}, expected indices below {size}",
@@ -66,7 +66,7 @@ impl IndexBox {
         Ok(())
     }
 
-    /// The number of items. The product exceeds 63 bits only if the box lies in no valid array.
+    /// The number of items. The product exceeds 63 bits only for a box that lies in no valid array.
     ///
     /// # Errors
     /// `Range`.
@@ -74,13 +74,13 @@ impl IndexBox {
         items(&self.count).ok_or_else(|| too_many("box", &self.count))
     }
 
-    /// Whether both have an item.
+    /// Whether the two boxes have an item in common.
     pub fn meets(&self, other: &Self) -> bool {
         let mut dimensions = self.start.iter().zip(&self.count).zip(other.start.iter().zip(&other.count));
         dimensions.all(|((a, n), (b, m))| a.max(b) < &(a + n).min(b + m))
     }
 
-    /// The box that both have, if it has items.
+    /// The items that both boxes have, if there are any.
     pub fn intersection(&self, other: &Self) -> Option<Self> {
         let mut both = self.clone();
         for dimension in 0..self.start.len() {
@@ -96,12 +96,12 @@ impl IndexBox {
     }
 }
 
-/// The number of items of a box, if it fits 63 bits: 0 if any count is 0, whatever the others.
+/// The number of items of a box, if it fits 63 bits: 0 if any count is 0, whatever the others are.
 pub fn items(count: &[u64]) -> Option<u64> {
     if count.contains(&0) { Some(0) } else { count.iter().try_fold(1, |all, &n| product(all, n)) }
 }
 
-/// An item, in memory or in the file, has no number of the type that it would have on the other side.
+/// The error for an item that the type on the other side, memory or file, cannot represent.
 #[cold]
 pub fn does_not_fit(dataset: &Dataset, index: &[u64]) -> Error {
     Error::range(format!(
@@ -111,13 +111,13 @@ pub fn does_not_fit(dataset: &Dataset, index: &[u64]) -> Error {
     ))
 }
 
-/// The number of items exceeds 63 bits. `what` has these numbers of indices.
+/// The error for more items than 63 bits can count. `what` has these numbers of indices.
 #[cold]
 pub fn too_many(what: &str, numbers: &[u64]) -> Error {
     Error::range(format!("{what}: found {numbers:?}, whose product exceeds 63 bits"))
 }
 
-/// Items that follow one another in two arrays, where they begin in each: numbers of items in C order.
+/// A run of items that are consecutive in two arrays, with their positions in C order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommonRun {
     /// The first item in the array that is read.
@@ -128,9 +128,10 @@ pub struct CommonRun {
     pub items: u64,
 }
 
-/// The runs of a box that lies in two arrays, in C order, as few as possible.
+/// The runs of a box that lies in two arrays, in C order and as few as possible.
 pub struct Runs {
-    /// The dimensions over which runs are repeated: count, and the items from one index to the next in both arrays.
+    /// The dimensions over which runs repeat: the count, and the items from one index to the next in either
+    /// array.
     outer: Vec<(u64, u64, u64)>,
     index: Vec<u64>,
     next: CommonRun,
@@ -138,9 +139,10 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Of a box of `count`, which begins at an index of an array, in two arrays, each given by its shape and that index.
+    /// The runs of a box with `count` indices in each dimension. `from` and `to` each give the shape of an
+    /// array and the box's first index in it.
     ///
-    /// The box lies in both, and the products of the shapes fit 63 bits: this was checked.
+    /// The caller has checked that the box lies in both, and that the products of the shapes fit 63 bits.
     pub fn new(count: &[u64], from: (&[u64], &[u64]), to: (&[u64], &[u64])) -> Self {
         let (mut next, mut outer) = (CommonRun { from: 0, to: 0, items: 1 }, Vec::new());
         let (mut from_step, mut to_step) = (1, 1);
@@ -243,7 +245,8 @@ mod tests {
         assert_eq!(runs(&[0, 2], (&[5, 4], &[1, 1]), (&[0, 2], &[0, 0])), []);
     }
 
-    /// A box of up to 5 dimensions in two arrays: for each dimension the count, and room before and after in each.
+    /// A box of up to 5 dimensions in two arrays: for each dimension the count, and the room before and after
+    /// it in each.
     fn boxes() -> impl Strategy<Value = Vec<[u64; 5]>> {
         prop::collection::vec(prop::array::uniform5(0..3_u64), 0..5)
     }
@@ -256,7 +259,7 @@ mod tests {
             let (from_start, to_start) = (pick(|d| d[1]), pick(|d| d[3]));
             let from = pick(|d| d[0] + d[1] + d[2]);
             let to = pick(|d| d[0] + d[3] + d[4]);
-            // One item after the other.
+            // Item by item.
             let place = |shape: &[u64], start: &[u64], index: &[u64]| {
                 (0..shape.len()).fold(0, |at, d| at * shape[d] + start[d] + index[d])
             };

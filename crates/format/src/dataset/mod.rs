@@ -1,5 +1,5 @@
-//! Datasets: named and typed arrays of any number of dimensions (docs/datasets.md). The meaning of their metadata, and the order of
-//! their bytes.
+//! Datasets: named and typed arrays of any number of dimensions (docs/datasets.md). What their metadata mean,
+//! and the byte order of their items.
 
 pub mod additions;
 pub mod bools;
@@ -38,12 +38,12 @@ use std::borrow::Cow;
 pub const DATASET_CONVENTION: &[u8] = b"scda dataset 00";
 /// The user string of the inline section before the block of attributes of a group.
 pub const GROUP_CONVENTION: &[u8] = b"scda group 00";
-/// The data of that section, which say to a person what follows.
+/// The data of that section, which tell a person what follows.
 pub const GROUP_DATA: &[u8; INLINE_BYTES] = b"Below: attributes of this group\n";
-/// What the user strings of this library's own sections begin with.
+/// The prefix of the user strings of this library's own sections.
 const RESERVED_PREFIX: &str = "scda ";
 
-/// The most bytes of a chunk, also of an encoded one of items of variable length, which are those that numcodecs takes.
+/// The most bytes of a chunk, also of an encoded one with items of variable length: the limit of numcodecs.
 pub const MAX_CHUNK_BYTES: u64 = (1 << 31) - 1;
 /// The most dimensions of a dataset.
 pub const MAX_DIMENSIONS: usize = 32;
@@ -54,23 +54,24 @@ pub enum Layout {
     /// Plain, in C order: an array section with an element for each index of the first dimension.
     #[default]
     Contiguous,
-    /// In chunks, compressed by the codec, if these and their metadata are smaller than plain data and theirs; else contiguous. The data
-    /// alone decide: those of all chunks, or of 32 of them if these do not get smaller.
+    /// In chunks, compressed by the codec, if chunks and metadata together are smaller than contiguous data
+    /// with theirs; else contiguous. Only the data decide: those of all chunks, or of 32 of them if these do
+    /// not get smaller.
     Auto {
-        /// The shape of a chunk; `None`: chosen by the shape and the type of the dataset.
+        /// The shape of a chunk; `None`: derived from the shape and the type of the dataset.
         shape: Option<Vec<u64>>,
     },
-    /// In chunks, each compressed by itself.
+    /// In chunks, each compressed separately.
     Chunked {
-        /// The shape of a chunk; `None`: chosen by the shape and the type of the dataset.
+        /// The shape of a chunk; `None`: derived from the shape and the type of the dataset.
         shape: Option<Vec<u64>>,
-        /// As text, by the compression convention of the format, instead of by the codec: a third larger, and decompressed by any
-        /// reader of the format.
+        /// As text, by the compression convention of the format, instead of by the codec: a third larger, but
+        /// any reader of the format can decompress it.
         text: bool,
     },
 }
 
-/// What a dataset is, without its data.
+/// The description of a dataset: everything but its data.
 ///
 /// ```
 /// use scda::{DataType, Dataset};
@@ -83,7 +84,8 @@ pub enum Layout {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Dataset {
-    /// The name: up to 58 bytes, with a slash between the names of groups and its own.
+    /// The name, up to 58 bytes. A slash separates the names of groups from one another and from the
+    /// dataset's own.
     pub name: String,
     /// The type of each item.
     pub data_type: DataType,
@@ -91,38 +93,39 @@ pub struct Dataset {
     pub shape: Vec<u64>,
     /// How the data lie in the file.
     pub layout: Layout,
-    /// How chunks are compressed, unless they are text.
+    /// The codec of chunks, unless they are text.
     pub codec: Codec,
-    /// The level of compression of chunks, 0 to 9; `None`: that of the file's parameters, or of the codec.
+    /// The compression level of chunks, 0 to 9; `None`: the level of the file's parameters, or of the codec.
     pub level: Option<u32>,
-    /// Whether the bytes of the items of a chunk are sorted before compression: the first bytes of all items, then the
-    /// second ones, and so on. It makes most numbers smaller.
+    /// Whether the bytes of the items of a chunk are reordered before compression: the first bytes of all
+    /// items, then the second ones, and so on. Most numbers then compress better.
     pub shuffle: bool,
-    /// How far a number may be from the one that was written, as a part of it: 0 to less than 1. Floating-point numbers in chunks,
-    /// and both parts of complex ones, get as many zeros at the end of their bits as this allows, before they are compressed. The
-    /// fill value, infinities and NaN stay. 0: all numbers stay. Its attribute `scda_max_relative_error` says so to readers; this
-    /// member is 0 when reading.
+    /// How far a number may deviate from the one that was written, relative to it: 0 to less than 1. Before
+    /// compression, floating-point numbers in chunks, and both parts of complex ones, get as many trailing
+    /// zero bits as this allows. The fill value, infinities and NaN stay. 0: all numbers stay. The attribute
+    /// `scda_max_relative_error` tells readers; this member is 0 when reading.
     pub max_relative_error: f64,
-    /// Likewise how far at most; with `max_relative_error`, both hold. Its attribute is `scda_max_absolute_error`.
+    /// The same as an absolute bound; if both are set, both hold. Its attribute is `scda_max_absolute_error`.
     pub max_absolute_error: f64,
-    /// The item that stands where nothing was written, in little-endian byte order. Empty: all bytes are 0.
+    /// The value of items that were not written, in little-endian byte order. Empty: all bytes are 0.
     pub fill_value: Vec<u8>,
-    /// A name for each dimension that has one; empty: none has.
+    /// A name for each dimension that has one; empty if none has.
     pub dimension_names: Vec<Option<String>>,
     /// What else is known of the dataset, such as its units: a JSON object.
     pub attributes: String,
-    /// Whether these are rows that are added to the last dataset of this name in the file, after its own: `shape` is theirs alone, and
-    /// what is written of them begins at row 0. A row is all items with one index of the first dimension. Layout, codec and level may be
-    /// others; type, fill value and the other numbers of the shape are those of the dataset, and no larger error is allowed.
-    /// Names of dimensions and attributes are not looked at. The file must be a sealed one. False when reading.
+    /// Whether these are rows to be added to the last dataset of this name in the sealed file, after its own.
+    /// A row is all items with the same index in the first dimension. `shape` then describes the new rows
+    /// alone, and their indices begin at row 0. Layout, codec and level may differ from the dataset's; type,
+    /// fill value and the other dimensions must be the same, and no larger error is allowed. Names of
+    /// dimensions and attributes are ignored. False when reading.
     pub extends: bool,
-    /// Of a dataset that was read: what keeps this library from reading its data, such as a codec that it does not have.
-    /// Not looked at in writing.
+    /// For a dataset that was read: why this library cannot read its data, such as an unknown codec. Ignored
+    /// when writing.
     pub unsupported: Option<String>,
 }
 
 impl Dataset {
-    /// A dataset that is contiguous, with zeros where nothing is written, without attributes.
+    /// A contiguous dataset with a fill value of zeros and without attributes.
     #[must_use]
     pub fn new(name: impl Into<String>, data_type: DataType, shape: impl Into<Vec<u64>>) -> Self {
         Self {
@@ -143,22 +146,23 @@ impl Dataset {
         }
     }
 
-    /// What it is called in messages.
+    /// How messages call the dataset.
     pub fn title(&self) -> String {
         let Self { name, extends, .. } = self;
         let added = additions::addition(name.as_bytes()).filter(|_| *extends);
         added.unwrap_or_else(|| format!("{}dataset \"{name}\"", if *extends { "rows of the " } else { "" }))
     }
 
-    /// An error that names the dataset, and which of the boxes it is, unless this one lies in the array.
+    /// Returns an error unless this box lies in the array. The message names the dataset and the number of
+    /// the box.
     ///
     /// # Errors
-    /// Those of [`IndexBox::check`].
+    /// The errors of [`IndexBox::check`].
     pub fn check_region(&self, number: usize, region: &IndexBox) -> Result<()> {
         region.check(&self.shape, || format!("{}: box {number}", self.title()))
     }
 
-    /// An error if each item has a length of its own.
+    /// Returns an error if each item has a length of its own.
     ///
     /// # Errors
     /// `Argument`.
@@ -173,7 +177,7 @@ impl Dataset {
         )))
     }
 
-    /// The bytes of all items; of variable ones, of their lengths.
+    /// The bytes of all items; for items of variable length, the bytes of their lengths.
     ///
     /// # Errors
     /// `Range` if they exceed 63 bits.
@@ -183,7 +187,8 @@ impl Dataset {
         bytes.ok_or_else(|| index_box::too_many("shape", &self.shape))
     }
 
-    /// The shape of the chunks; of a contiguous dataset, which is one chunk, its own, with 1 in place of 0.
+    /// The shape of the chunks. A contiguous dataset counts as one chunk of its own shape, with 1 in place of
+    /// 0.
     #[must_use]
     pub fn chunk_shape(&self) -> Vec<u64> {
         match &self.layout {
@@ -198,25 +203,25 @@ impl Dataset {
     /// How the dataset is cut into chunks.
     ///
     /// # Errors
-    /// `Argument`, `Range`: those of [`ChunkGrid::new`].
+    /// `Argument`, `Range`: the errors of [`ChunkGrid::new`].
     pub fn grid(&self) -> Result<ChunkGrid> {
         ChunkGrid::new(&self.shape, &self.chunk_shape(), self.data_type.item_bytes())
     }
 
-    /// An error unless it can have its name. That of rows is no name of a dataset.
+    /// Returns an error unless the dataset can have its name. For rows, the name is not checked.
     ///
     /// # Errors
-    /// Those of [`check_name`].
+    /// The errors of [`check_name`].
     pub fn check_own_name(&self) -> Result<()> {
         if self.extends { Ok(()) } else { check_name(&self.name) }
     }
 
-    /// The user string of the block with its metadata.
+    /// The user string of the block with the metadata.
     pub fn convention(&self) -> &'static [u8] {
         if self.extends { additions::ROWS_CONVENTION } else { DATASET_CONVENTION }
     }
 
-    /// An element of the array section of a contiguous dataset: their number, and the bytes of each.
+    /// The elements of the array section of a contiguous dataset: their number, and the bytes of each.
     ///
     /// # Errors
     /// `Range` if the bytes of an element exceed 63 bits.
@@ -227,8 +232,8 @@ impl Dataset {
         Ok((rows, bytes.ok_or_else(|| index_box::too_many("shape", &self.shape))?))
     }
 
-    /// The fill value as an item in little-endian byte order: zeros unless there is another one. One of variable length has no bytes but
-    /// its own.
+    /// The fill value as an item in little-endian byte order: zeros if none is set. For variable length, the
+    /// bytes of the fill value, perhaps none.
     #[must_use]
     pub fn fill_item(&self) -> Cow<'_, [u8]> {
         if self.fill_value.is_empty() && !self.data_type.is_variable() {
@@ -237,7 +242,7 @@ impl Dataset {
         self.fill_value.as_slice().into()
     }
 
-    /// An error unless all of this can be a dataset. The text of the attributes is not looked at here.
+    /// Returns an error unless a dataset can be like this. Does not look at the text of the attributes.
     ///
     /// # Errors
     /// `Argument`, `Range`.
@@ -291,7 +296,7 @@ impl Dataset {
     }
 }
 
-/// An error unless chunks are small enough to be decompressed in memory, by anybody.
+/// Returns an error unless any reader can decompress a chunk in memory.
 fn check_chunk_bytes(grid: &ChunkGrid) -> Result<()> {
     let bytes = grid.chunk_bytes();
     if bytes <= MAX_CHUNK_BYTES {
@@ -300,16 +305,17 @@ fn check_chunk_bytes(grid: &ChunkGrid) -> Result<()> {
     Err(Error::range(format!("chunk: found {bytes} bytes, expected at most {MAX_CHUNK_BYTES}")))
 }
 
-/// What `~` and the CRC of a name take in place of its end.
+/// The bytes of `~` and the CRC, which replace the end of a long name.
 const SHORTENED_BYTES: usize = 17;
 
-/// The user string of a dataset with this name: the name, or of a longer one the beginning, `~`, and its CRC-64.
+/// The user string of a dataset with this name: the name itself or, if it is too long, its beginning, `~`,
+/// and its CRC-64.
 #[must_use]
 pub fn stored_name(name: &str) -> Cow<'_, str> {
     shortened(name, USER_STRING_BYTES)
 }
 
-/// Likewise the path of a group, which has a slash after it in the user string.
+/// Likewise for the path of a group, which is followed by a slash in the user string.
 #[must_use]
 pub fn stored_path(path: &str) -> Cow<'_, str> {
     shortened(path, USER_STRING_BYTES - 1)
@@ -324,7 +330,7 @@ fn shortened(name: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}~{:016x}", &name[..end], crc::extend(0, name.as_bytes())))
 }
 
-/// An error unless a dataset can have this name.
+/// Returns an error unless a dataset can have this name.
 ///
 /// # Errors
 /// `Argument`.
@@ -332,7 +338,7 @@ pub fn check_name(name: &str) -> Result<()> {
     check(name, "name of a dataset")
 }
 
-/// An error unless a dataset can have this name, which a message calls `what`.
+/// The same, with the messages calling the name `what`.
 fn check(name: &str, what: &str) -> Result<()> {
     let wrong = |found: &str| Err(Error::argument(format!("{what}: found {found}")));
     let bytes = name.len();
@@ -351,11 +357,11 @@ fn check(name: &str, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// A group of datasets: a name that others begin with. All datasets of a file are in the group `/`.
+/// A group of datasets: a common prefix of their names. All datasets of a file are in the group `/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Group {
-    /// `/` for the file itself; else what the names in the group begin with, without the slash that follows.
+    /// `/` for the file itself; else the prefix of the names in the group, without the slash that follows it.
     pub path: String,
     /// What is known of the group: a JSON object.
     pub attributes: String,
@@ -382,15 +388,15 @@ pub fn group_user(path: &str) -> Result<String> {
     UserString::check(user.as_bytes()).map(|()| user)
 }
 
-/// The path of the group whose attributes have this user string.
+/// The path of the group whose attributes are in a block with this user string.
 pub fn group_of(user: &[u8]) -> Option<String> {
     let user = std::str::from_utf8(user).ok()?;
     let path = if user == "/" { user } else { user.strip_suffix('/')? };
     group_user(path).ok().filter(|again| again == user).map(|_| path.to_owned())
 }
 
-/// The path of the group that a name means where both datasets and groups have attributes: one with a slash at its end, or "/". `None` if it
-/// means a dataset.
+/// The path of the group that a name means, where the name may be a dataset's or a group's: a group ends with
+/// a slash, or is "/". `None` for a dataset.
 #[must_use]
 pub fn named_group(name: &str) -> Option<&str> {
     if name == "/" { Some(name) } else { name.strip_suffix('/').filter(|path| *path != "/") }

@@ -1,4 +1,4 @@
-//! Parses the metadata of datasets and groups, whoever wrote them.
+//! Parses the metadata of datasets and groups, whichever program wrote them.
 
 use super::codecs::{Codecs, Step, first_codec, is_of_pcodec};
 use super::json::{JsonMember, members, trimmed, value, wrong};
@@ -8,7 +8,7 @@ use scda_base::floats::in_default;
 use scda_base::memory::copy;
 use serde_json::{Map, Value};
 
-/// The keys that metadata of a dataset can have. All others are ignored, if they may be.
+/// The keys of a dataset's metadata that this library knows. Others are ignored where Zarr permits that.
 pub const KEYS: [&str; 11] = [
     "zarr_format",
     "node_type",
@@ -26,7 +26,7 @@ pub const KEYS: [&str; 11] = [
 /// What the metadata of a dataset say.
 #[derive(Clone, Debug)]
 pub struct Metadata {
-    /// With the layout still to be told from the section of its data.
+    /// All but the layout, which depends on the section of the data.
     pub dataset: Dataset,
     /// The shape of the chunks.
     pub chunk_shape: Vec<u64>,
@@ -34,7 +34,8 @@ pub struct Metadata {
     pub codecs: Codecs,
 }
 
-/// Metadata that were read before. Those of the fields of a step are mostly alike, but for the spaces at their end.
+/// The metadata that were parsed last. Those of the fields of one step are mostly equal but for trailing
+/// spaces.
 #[derive(Default)]
 pub struct KnownMetadata(Option<(Vec<u8>, Metadata)>);
 
@@ -42,10 +43,10 @@ pub struct KnownMetadata(Option<(Vec<u8>, Metadata)>);
 const MOST_KNOWN_BYTES: usize = 1 << 14;
 
 impl KnownMetadata {
-    /// As [`dataset`]. A text that was valid before is not parsed again.
+    /// The same as [`dataset`], but parses a text only if it differs from the last valid one.
     ///
     /// # Errors
-    /// Those of [`dataset`]; `Memory`.
+    /// The errors of [`dataset`]; `Memory`.
     pub fn dataset(&mut self, name: &str, text: &[u8]) -> Result<Metadata> {
         let text_alone = trimmed(text);
         if let Some((known, metadata)) = &self.0
@@ -117,7 +118,7 @@ fn parse(name: &str, text: &[u8]) -> Result<Metadata> {
         // Their chunks need not be compressed.
         dataset.level = Some(0);
     }
-    // Numbers that do not fit each other are errors of the file.
+    // Numbers that contradict one another are errors of the file.
     let of_file = |error: Error, offset| {
         let kind = if error.kind() == ErrorKind::Argument { ErrorKind::Format } else { error.kind() };
         error.with_kind(kind).at(offset)
@@ -158,7 +159,7 @@ impl<'a> Node<'a> {
 
     fn field(&self, key: &'static str) -> Option<Field> {
         let member = self.member(key)?;
-        // It was checked.
+        // The value is valid: it was checked.
         let value = value(member.text)?;
         Some(Field { key, value, offset: member.offset })
     }
@@ -167,7 +168,8 @@ impl<'a> Node<'a> {
         self.field(key).ok_or_else(|| wrong(format!("the key \"{key}\" is missing"), 0))
     }
 
-    /// Why the data cannot be read if there is a key that is none of [`KEYS`], and that must be understood.
+    /// Why the data cannot be read: a key outside [`KEYS`] that a reader must understand. `None` if there is
+    /// none.
     fn unknown(&self) -> Option<String> {
         let must_be_understood = |member: &&JsonMember<'_>| {
             let value = value(member.text).unwrap_or_default();
@@ -195,7 +197,7 @@ struct Field {
     offset: u64,
 }
 
-/// What has a name, and perhaps a configuration.
+/// A name, perhaps with a configuration.
 struct NamedConfiguration<'a> {
     name: &'a str,
     configuration: Option<&'a Map<String, Value>>,
@@ -212,12 +214,12 @@ impl Field {
         Error::new(ErrorKind::Format, format!("metadata: {}: {what}", self.key)).at(self.offset)
     }
 
-    /// Another value than it must be.
+    /// The error for a value other than the expected one.
     fn unlike(&self, expected: &str) -> Error {
         self.wrong(&format!("found {}, expected {expected}", quote(self.value.to_string().as_bytes())))
     }
 
-    /// A list of numbers that are not negative.
+    /// The list as non-negative numbers.
     fn numbers(&self, list: &Value) -> Result<Vec<u64>> {
         let numbers = list.as_array().and_then(|list| list.iter().map(Value::as_u64).collect());
         numbers.ok_or_else(|| {
@@ -228,7 +230,7 @@ impl Field {
         })
     }
 
-    /// A name, alone or in an object.
+    /// A name, which stands alone or in an object.
     fn named<'v>(&self, value: &'v Value) -> Result<NamedConfiguration<'v>> {
         let named = match value {
             Value::String(name) => Some(NamedConfiguration { name, configuration: None }),
@@ -261,7 +263,7 @@ impl Field {
         })
     }
 
-    /// The codecs; and why the data cannot be read, if there are others than this library knows.
+    /// The codecs; and why the data cannot be read, if this library does not know one of them.
     fn codecs(&self, data_type: DataType) -> Result<(Codecs, Option<String>)> {
         let list = self.value.as_array().ok_or_else(|| self.unlike("a list of codecs"))?;
         let mut codecs = Codecs::default();
@@ -277,7 +279,7 @@ impl Field {
                     continue;
                 }
                 match codec.get("endian").map(|value| value.as_str()) {
-                    // Of what order its members are, nothing would say.
+                    // Nothing would tell the byte order of its members.
                     Some(Some("big")) if matches!(data_type, DataType::Struct(_)) => {
                         return Ok((codecs, Some("a big-endian struct".into())));
                     }
@@ -292,7 +294,7 @@ impl Field {
                 Some(step) => step.map_err(bad)?,
                 None => return Ok((codecs, Some(unknown()))),
             };
-            // From numbers to bytes first, and once.
+            // The step from numbers to bytes comes first, and only once.
             let is_of_numbers = matches!(step, Step::Pcodec { .. });
             let has_numbers = !is_of_numbers || is_of_pcodec(data_type);
             let is_next = codecs.steps.last().is_none_or(|last| last.place() < step.place());

@@ -7,23 +7,23 @@ use scda_base::floats::in_default;
 use scda_base::numbers::power_of_two;
 use serde_json::Value;
 
-/// The attribute of the largest relative error of a number.
+/// The attribute with the largest relative error of a number.
 pub const RELATIVE: &str = "scda_max_relative_error";
-/// The attribute of the largest absolute error.
+/// The attribute with the largest absolute error.
 pub const ABSOLUTE: &str = "scda_max_absolute_error";
-/// The attribute of the bits of the significand that are kept after the leading one, as NetCDF has it.
+/// The attribute with the number of significand bits that are kept after the leading one, named as in NetCDF.
 pub const BITS: &str = "_QuantizeBitRoundNumberOfSignificantBits";
 
 /// Which trailing bits of numbers become zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounding {
-    /// The bits of the significand that are kept after the leading one; `None`: all.
+    /// The number of significand bits that are kept after the leading one; `None`: all.
     pub kept_bits: Option<u32>,
-    /// Numbers become multiples of 2 to this power; `None`: they need not.
+    /// Numbers become multiples of 2 to this power; `None`: no such rounding.
     pub quantum: Option<i32>,
 }
 
-/// The bits of the significand after the leading one.
+/// The number of significand bits after the leading one.
 fn significand_bits(data_type: DataType) -> Option<u32> {
     data_type.has_floats().then_some(match data_type.number_bytes() {
         2 => 10,
@@ -33,7 +33,7 @@ fn significand_bits(data_type: DataType) -> Option<u32> {
 }
 
 impl Rounding {
-    /// That of a dataset, which is valid; `None`: its numbers stay as they are.
+    /// The rounding of a valid dataset; `None` if its numbers stay as they are.
     pub fn of(dataset: &Dataset) -> Option<Self> {
         in_default(|| Self::of_bounds(dataset))
     }
@@ -53,7 +53,7 @@ impl Rounding {
     }
 }
 
-/// Whether a dataset can have the bounds that it has.
+/// Returns an error unless the dataset can have its error bounds.
 ///
 /// # Errors
 /// `Argument` if it cannot.
@@ -84,8 +84,8 @@ pub fn check(dataset: &Dataset) -> Result<()> {
     Ok(())
 }
 
-/// Attributes, an object without white space, with those of the rounding. If the data were rounded before, their bound is that
-/// of both together.
+/// Adds the attributes of the rounding to `attributes`, an object without white space. If the data were
+/// rounded before, the bounds are those of both roundings together.
 ///
 /// # Errors
 /// `Argument` if the data were rounded in a way that no one bound tells together with this one.
@@ -107,7 +107,7 @@ pub fn record(dataset: &Dataset, attributes: String) -> Result<String> {
                     absolute += old;
                 }
             }
-            // Data that were rounded to bits have no further error, or their bound is among the attributes, too.
+            // Data with this attribute have no other error, or its bound is an attribute, too.
             (BITS, _) => {
                 bits = bits.into_iter().chain(value.as_u64().and_then(|old| old.try_into().ok())).min()
             }
@@ -215,7 +215,7 @@ mod tests {
         let absolute = told(0.0, 0.125, "{}").unwrap();
         assert_eq!(absolute, r#"{"scda_max_absolute_error":0.125}"#);
         assert_eq!(told(0.0, 0.25, &absolute).unwrap(), r#"{"scda_max_absolute_error":0.375}"#);
-        // No bound of one kind tells both.
+        // No bound of one kind covers both.
         for (relative, bound, old) in [(0.0, 1.0, &first), (0.5, 0.0, &absolute), (0.5, 1.0, &first)] {
             assert_eq!(told(relative, bound, old).unwrap_err().kind(), ErrorKind::Argument);
         }

@@ -10,37 +10,37 @@ use scda_base::error::{Error, ErrorKind, Result, quote};
 /// What the elements of the section are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementKind {
-    /// The data, an element for each index of the first dimension, in C order.
+    /// The data, one element for each index of the first dimension, in C order.
     Rows,
     /// Chunks.
     Chunks,
-    /// Chunks of their own sizes: of none where all items have the fill value.
+    /// Chunks, each with its own size: 0 where all items have the fill value.
     Streams,
 }
 
-/// A section as a reader that decodes shows it.
+/// The section of the data, as a decoding reader sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct DataSection<'a> {
-    /// Its type, if it is compressed that of what was compressed.
+    /// Its type; if it is compressed, the type of what was compressed.
     pub section_type: SectionType,
     /// Its user string.
     pub user: &'a [u8],
     /// The number of elements.
     pub count: u64,
-    /// The bytes of an element; of a block, those of its data.
+    /// The bytes of an element, or of the data of a block.
     pub size: u64,
     /// Whether it is compressed by the convention of the format.
     pub is_compressed: bool,
 }
 
-/// A dataset in a file: what its metadata and the section of its data say together.
+/// A dataset in a file, as its metadata and the section of its data describe it together.
 #[derive(Clone, Debug)]
 pub struct StoredDataset {
     /// Its metadata.
     pub dataset: Dataset,
-    /// How its chunks were made.
+    /// How its chunks were encoded.
     pub codecs: Codecs,
-    /// Where its chunks lie in its shape.
+    /// Which part of its shape each chunk covers.
     pub grid: ChunkGrid,
     /// What the elements of its section are.
     pub elements: ElementKind,
@@ -51,7 +51,7 @@ impl StoredDataset {
     /// be parsed.
     ///
     /// # Errors
-    /// Those of [`parse::dataset`], and `Format` and `Range` where the section is another one.
+    /// The errors of [`parse::dataset`], and `Format` and `Range` where the section is another one.
     pub fn new(
         known: &mut KnownMetadata,
         text: &[u8],
@@ -69,7 +69,7 @@ impl StoredDataset {
     /// As [`Self::new`], of rows that were added to a dataset.
     ///
     /// # Errors
-    /// Those of [`Self::new`]; `Format` if they are no rows of this dataset.
+    /// The errors of [`Self::new`]; `Format` if they are no rows of this dataset.
     pub fn of_rows(text: &[u8], offset: u64, section: DataSection<'_>, to: &Self) -> Result<Self> {
         let rows = Self::named(&to.dataset.name, &mut KnownMetadata::default(), text, offset, section)?;
         check_alike(&to.dataset, &rows.dataset).map_err(|error| error.with_kind(ErrorKind::Format))?;
@@ -83,13 +83,13 @@ impl StoredDataset {
         Ok(rows)
     }
 
-    /// The memory that it takes, nearly.
+    /// Roughly the memory it takes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let Dataset { name, shape, fill_value, attributes, unsupported, .. } = &self.dataset;
         let texts =
             name.len() + fill_value.len() + attributes.len() + unsupported.as_ref().map_or(0, String::len);
-        // The shape, that of the chunks, and both again with the number of chunks in the grid.
+        // The shape, the chunk shape, and both again in the grid, along with the numbers of chunks.
         let numbers = 5 * size_of_val(&shape[..]);
         (size_of::<Self>() + texts + numbers + size_of_val(&self.codecs.steps[..])) as u64
     }
@@ -155,7 +155,7 @@ impl StoredDataset {
     }
 }
 
-/// Whether this is the block of metadata of a dataset.
+/// Whether a section of this type and user string holds the metadata of a dataset.
 pub fn is_metadata(section_type: SectionType, user: &[u8]) -> bool {
     section_type == SectionType::Block && user == DATASET_CONVENTION
 }
@@ -203,7 +203,7 @@ mod tests {
         }
         let empty = stored(&[0, 3], Layout::Contiguous, section(Array, 0, 12, false)).unwrap();
         assert_eq!(empty.elements, ElementKind::Rows);
-        // The bytes of a chunk, although there is none.
+        // The size of a chunk, although there is none.
         let empty = stored(&[0, 3], chunked(true), section(Array, 0, 16, true)).unwrap();
         assert_eq!((empty.elements, empty.dataset.layout), (ElementKind::Chunks, chunked(true)));
         let scalar = stored(&[], Layout::Contiguous, section(Array, 1, 4, false)).unwrap();
@@ -239,7 +239,7 @@ mod tests {
             let none =
                 StoredDataset::new(&mut known, text.as_bytes(), 1000, DataSection { user: b"c/", ..section });
             assert_eq!(none.unwrap_err().kind(), ErrorKind::Format);
-            // What is no JSON is none after known text either.
+            // Invalid JSON is an error after a known text, too.
             for wrong in ["\x0c", "}", "\0"] {
                 let text = format!("{text}{wrong}");
                 let none = StoredDataset::new(&mut known, text.as_bytes(), 1000, section);

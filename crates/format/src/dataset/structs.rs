@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The most bytes of the descriptions of all structs of a process, which keeps each.
+/// The most bytes of the descriptions of all structs. The process keeps each of them.
 const MAX_KEPT_BYTES: usize = 16 << 20;
 
-/// The type of items that are structs: what members they have. In files, members follow one another without gaps.
+/// The type of items that are structs, with their members. In files, members follow one another without gaps.
 ///
 /// ```
 /// use scda::{DataType, Struct};
@@ -20,18 +20,18 @@ const MAX_KEPT_BYTES: usize = 16 << 20;
 /// assert_eq!(DataType::Struct(particle).to_string(), "struct(x: float64, id: uint32)");
 /// # Ok::<(), scda::Error>(())
 /// ```
-// Each description is kept once, so that types can be copied and are compared by their address.
+// Each description is kept once, so that types can be copied and compared by address.
 #[derive(Clone, Copy)]
 pub struct Struct(&'static Description);
 
 /// A member of a struct.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Member {
-    /// Its name: any text but none.
+    /// Its name: any text that is not empty and has no NUL.
     pub name: String,
     /// Its type.
     pub data_type: DataType,
-    /// The bytes of the struct before it.
+    /// Its offset in the struct, in bytes.
     pub offset: u64,
 }
 
@@ -42,12 +42,12 @@ struct Description {
 }
 
 impl Struct {
-    /// The most members of a struct, and of those in it.
+    /// The most members of a struct, those of inner structs included.
     pub const MAX_MEMBERS: usize = 4096;
-    /// The most structs that stand in one another.
+    /// The most levels of structs, the outermost included.
     pub const MAX_LEVELS: usize = 8;
 
-    /// The struct of these members, as it lies in memory, with `item_bytes` bytes in all.
+    /// The struct with these members as it lies in memory, `item_bytes` bytes in all.
     ///
     /// # Errors
     /// `Argument` for members that cannot be: none, too many, without a name or with one that another has, on one another, or beyond
@@ -58,7 +58,7 @@ impl Struct {
         description.kept()
     }
 
-    /// The struct of these members, one after the other, as it is in a file.
+    /// The struct with these members one after the other, as it lies in a file.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -85,7 +85,7 @@ impl Struct {
         Self::packed(names.iter().map(|name| (name.as_str(), data_type)))
     }
 
-    /// The members, in their order.
+    /// The members in their order.
     #[must_use]
     pub fn members(&self) -> &'static [Member] {
         &self.0.members
@@ -97,7 +97,7 @@ impl Struct {
         self.0.item_bytes
     }
 
-    /// The type of the items, and how many there are, if it is an array.
+    /// The type and number of the items, if the struct is an array.
     #[must_use]
     pub fn as_array(&self) -> Option<(DataType, usize)> {
         let members = self.members();
@@ -110,7 +110,7 @@ impl Struct {
         members.iter().enumerate().all(fits).then_some((first.data_type, members.len()))
     }
 
-    /// The same struct as it is in a file.
+    /// The same struct as it lies in a file, without gaps.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -123,7 +123,8 @@ impl Struct {
         Self::packed(members?)
     }
 
-    /// Hands out what is no struct of an item, with the bytes before it.
+    /// Calls `each` with every member that is not a struct, inner ones included, and the number of bytes
+    /// before it.
     pub fn for_each_leaf(&self, before: u64, each: &mut impl FnMut(u64, DataType)) {
         for member in self.members() {
             match member.data_type {
@@ -133,7 +134,7 @@ impl Struct {
         }
     }
 
-    /// The structs that stand in it, itself included, and all members of these.
+    /// The number of levels of structs, this one included, and of all members in them.
     fn sizes(&self) -> (usize, usize) {
         let inner = self.members().iter().map(|member| match member.data_type {
             DataType::Struct(inner) => inner.sizes(),
@@ -199,9 +200,9 @@ impl Description {
         Ok(())
     }
 
-    /// The one description that is like this.
+    /// The kept description that equals this one, which is added if there is none.
     fn kept(self) -> Result<Struct> {
-        // By their hashes in a tree, whose memory valgrind finds; a hash table's it reports as lost.
+        // A tree of their hashes, not a hash table: valgrind would report the memory of a table as lost.
         static KEPT: Global<(BTreeMap<u64, Vec<&'static Description>>, usize)> =
             Global::new((BTreeMap::new(), 0));
         let mut hasher = DefaultHasher::new();

@@ -1,20 +1,21 @@
-//! Units of times, as in numpy.
+//! Units of time, as in numpy.
 
 use std::fmt;
 
-/// The unit in which times are counted: a multiple of a named unit, such as 10 µs.
+/// The unit that times are counted in: a multiple of a named unit, such as 10 µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeUnit {
-    /// The place of its name among [`NAMES`].
+    /// The index of its name in [`NAMES`].
     place: u8,
     scale: u32,
 }
 
-/// From years to attoseconds, as numpy and Zarr name them. `generic` is none.
+/// From years to attoseconds, as numpy and Zarr name them. `generic` means no unit.
 const NAMES: [&str; 14] = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic"];
 
 impl TimeUnit {
-    /// `scale`, 1 to 2^31 - 1, times `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`, `us`, `ns`, `ps`, `fs`, `as`, or `generic` for none.
+    /// A multiple of a unit: `scale` is 1 to 2^31 - 1; `name` is `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`,
+    /// `us`, `ns`, `ps`, `fs`, `as`, or `generic` for no unit.
     #[must_use]
     pub fn new(name: &str, scale: u32) -> Option<Self> {
         let place = NAMES.iter().position(|known| *known == name || (name, *known) == ("μs", "us"))?;
@@ -31,13 +32,13 @@ impl TimeUnit {
         Self::new(name, scale?).filter(|unit| unit.to_string() == text)
     }
 
-    /// Its name without the number.
+    /// The name of the unit, without the multiple.
     #[must_use]
     pub fn name(&self) -> &'static str {
         NAMES[usize::from(self.place)]
     }
 
-    /// How many of them are one unit.
+    /// The multiple of the unit.
     #[must_use]
     pub fn scale(&self) -> u32 {
         self.scale

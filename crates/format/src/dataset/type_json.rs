@@ -5,7 +5,7 @@ use super::{DataType, Kind, Member, Struct, TimeUnit};
 use scda_base::error::Result;
 use serde_json::{Map, Value, json};
 
-/// The type, as it is in the metadata: a name, or an object. The text has its keys in one order.
+/// The JSON of a type in the metadata: a name, or an object with its keys in a fixed order.
 pub fn to_json(data_type: DataType) -> String {
     let with = |name: &str, configuration: String| {
         format!(r#"{{"name":"{name}","configuration":{{{configuration}}}}}"#)
@@ -26,14 +26,15 @@ pub fn to_json(data_type: DataType) -> String {
     }
 }
 
-/// The type as text: its name, or of a struct the JSON of the metadata.
+/// The type as text: its name, or for a struct the JSON of the metadata.
 #[must_use]
 pub fn type_text(data_type: DataType) -> String {
     if data_type.kind() == Kind::Struct { to_json(data_type) } else { data_type.to_string() }
 }
 
-/// The type of a text as [`type_text`] makes it. In memory, structs may have gaps: then each field has the bytes before it after its
-/// type, and `length_bytes` stands beside the fields. `None` if there is no such type.
+/// The type that a text of [`type_text`] stands for; `None` if there is no such type. A struct may have gaps,
+/// as in memory: then each field also has its offset, after its type, and `length_bytes` stands beside the
+/// fields.
 ///
 /// # Errors
 /// `Memory`; `Argument` for a struct that cannot be.
@@ -44,7 +45,7 @@ pub fn type_of_text(text: &str) -> Result<Option<DataType>> {
     }
 }
 
-/// The type that a value of the metadata is; `None` if this library has no such type.
+/// The type that a value of the metadata stands for; `None` if this library has no such type.
 ///
 /// # Errors
 /// `Memory`; `Argument` for a struct that cannot be.
@@ -54,7 +55,7 @@ pub fn of_metadata(value: &Value) -> Result<Option<DataType>> {
     Ok(if is_packed? { found } else { None })
 }
 
-/// The type of a value, of a struct also with gaps.
+/// The type that a value stands for. A struct may have gaps.
 fn of_json(value: &Value) -> Result<Option<DataType>> {
     let (name, configuration) = match value {
         Value::String(name) => (name.as_str(), None),
@@ -72,7 +73,7 @@ fn of_json(value: &Value) -> Result<Option<DataType>> {
         TimeUnit::new(get("unit")?.as_str()?, scale.try_into().ok()?)
     };
     let found = match name {
-        // The name that zarr-python has for it.
+        // The name in zarr-python.
         "raw_bytes" => length().map(DataType::Raw),
         "numpy.datetime64" => unit().map(DataType::Datetime),
         "numpy.timedelta64" => unit().map(DataType::Timedelta),
@@ -86,15 +87,15 @@ fn of_json(value: &Value) -> Result<Option<DataType>> {
         }
         // The name in the extensions of Zarr.
         "bytes" => Some(DataType::VariableBytes).filter(|_| configuration.is_none_or(Map::is_empty)),
-        // In the metadata, only the types of one size and raw bytes are called as this library calls them.
+        // The metadata use this library's names only for types of fixed size and raw bytes.
         name if name.contains('[') => None,
         name => DataType::from_name(name).filter(|_| configuration.is_none_or(Map::is_empty)),
     };
     Ok(found.filter(|data_type| data_type.is_valid()))
 }
 
-/// The struct of a list of members, each a list of its name and its type, or an object with `name` and `data_type`. With `item_bytes` it
-/// may have gaps.
+/// The struct with these members, each a list of name and type or an object with `name` and `data_type`. It
+/// may have gaps if `item_bytes` is given.
 fn struct_of(fields: &Value, item_bytes: Option<u64>) -> Result<Option<DataType>> {
     let Value::Array(fields) = fields else { return Ok(None) };
     let (mut members, mut end) = (Vec::new(), 0);
