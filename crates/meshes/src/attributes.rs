@@ -1,5 +1,6 @@
 //! Reads and adds attributes of the groups and datasets of meshes.
 
+use crate::MeshError;
 use crate::checksum::{Checksum, MESH};
 use scda_format::dataset::json::{compact, members};
 use serde_json::Value;
@@ -33,6 +34,26 @@ pub fn mesh(attributes: &str) -> Option<String> {
         Ok(Value::String(text)) => text,
         _ => value,
     })
+}
+
+/// Requires that the attributes of a part, if they refer to a mesh, refer to the one with this checksum.
+///
+/// # Errors
+/// If they refer to another mesh.
+pub fn expect_mesh(
+    attributes: &str,
+    part: &'static str,
+    checksum: Checksum,
+    whose: &str,
+) -> Result<(), MeshError> {
+    match mesh(attributes).filter(|found| *found != checksum.to_string()) {
+        Some(_) => {
+            let found = value(attributes, MESH).unwrap_or_default();
+            let expected = format!("expected \"{checksum}\", the checksum of the mesh {whose}");
+            Err(MeshError::new(part, format!("attribute {MESH}: found {found}, {expected}")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The attributes with a reference to the mesh, which replaces an existing one. Attributes that are not a

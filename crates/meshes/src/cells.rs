@@ -1,6 +1,8 @@
 //! Meshes of points and cells of any shapes: docs/cells.md.
 
 use crate::MeshError;
+use crate::read::{Numbers, Source, numbers_if, open, open_any};
+use scda::DataType;
 
 /// The number of points of a cell, by VTK shape.
 enum PointCount {
@@ -103,15 +105,44 @@ impl CellChecker {
 }
 
 /// Requires that entry `at` in the points of all cells, `found`, is one of the `points` points of the mesh.
-///
-/// # Errors
-/// If it is not.
-pub fn check_point(at: u64, found: i64, points: u64) -> Result<(), MeshError> {
+fn check_point(at: u64, found: i64, points: u64) -> Result<(), MeshError> {
     if u64::try_from(found).is_ok_and(|found| found < points) {
         return Ok(());
     }
     let words = format!("number {at}: found {found}, expected a point from 0 on, before {points}");
     Err(MeshError::new("cell_points", words))
+}
+
+/// Checks a mesh, and returns the numbers of its points and cells.
+///
+/// # Errors
+/// If the mesh is invalid, and those of the source.
+pub fn check<S: Source>(source: &mut S) -> Result<(u64, u64), S::Error> {
+    let is_real = |found| [DataType::Float32, DataType::Float64].contains(&found);
+    let points = open_any(source, "points", is_real, "float32 or float64", &[None, Some(3)])?;
+    let points = points.ok_or_else(|| MeshError::new("points", "there is none"));
+    let points = source.hold(points)?.shape[0];
+    let types = open(source, "cell_types", DataType::Uint8, &[None])?;
+    let cells = types.shape[0];
+    let offsets = open(source, "cell_offsets", DataType::Int64, &[cells.checked_add(1)])?;
+    let corners = open(source, "cell_points", DataType::Int64, &[None])?;
+    // This also limits the number of types.
+    source.bound(&offsets)?;
+    let (mut types, mut offsets) = (Numbers::new(types), Numbers::new(offsets));
+    let begin = offsets.next(source)?;
+    let mut checked = source.hold(CellChecker::new(0, begin, corners.shape[0]))?;
+    for _ in 0..cells {
+        // The type has been checked.
+        let shape = u8::try_from(types.next(source)?).unwrap_or(u8::MAX);
+        let end = offsets.next(source)?;
+        source.hold(checked.add(shape, end))?;
+    }
+    source.hold(checked.end())?;
+    source.bound(&corners)?;
+    numbers_if(source, corners, i64::from_ne_bytes, false, |first, window| {
+        (first..).zip(window).try_for_each(|(at, &found)| check_point(at, found, points))
+    })?;
+    Ok((points, cells))
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ pub mod steps;
 mod write;
 
 pub use known::{GroupNotes, MeshNotes};
+pub use read::{Numbers, Source};
 pub use write::{Items, ItemsMut};
 
 use scda::{Error, ErrorKind};

@@ -2,6 +2,7 @@
 
 use crate::known::{MeshNotes, known, look};
 use crate::names::{FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES, part_name};
+use crate::read::{Numbers, Source, open as open_part};
 use crate::steps::{group as attributes_of, need, open, read_rows, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
 use crate::{Items, ItemsMut, MeshError, attributes};
@@ -83,6 +84,25 @@ pub fn check_count(numbers: u64) -> Result<(), MeshError> {
 pub fn check_offsets(offsets: &[i64]) -> Result<(), MeshError> {
     let mut cells = (0..).zip(offsets.windows(2));
     cells.try_for_each(|(cell, ends)| check_cell(cell, ends[0], ends[1], None))
+}
+
+/// Checks the offsets of the particles of each cell, and returns the numbers of cells and particles.
+///
+/// # Errors
+/// If the offsets are invalid, and those of the source.
+pub fn check<S: Source>(source: &mut S) -> Result<(u64, u64), S::Error> {
+    let offsets = open_part(source, OFFSETS, DataType::Int64, &[None])?;
+    let numbers = offsets.shape[0];
+    source.bound(&offsets)?;
+    source.hold(check_count(numbers))?;
+    let mut offsets = Numbers::new(offsets);
+    let mut last = offsets.next(source)?;
+    for cell in 0..numbers - 1 {
+        let end = offsets.next(source)?;
+        source.hold(check_cell(cell, last, end, None))?;
+        last = end;
+    }
+    Ok((numbers - 1, last.unsigned_abs()))
 }
 
 /// Writes the number of particles of each cell, and the first time, also the attributes of the group. Their
@@ -401,7 +421,7 @@ fn whole(file: &mut Reader, group: &str, dataset: &DatasetHandle) -> Result<Part
     let wrong = |wrong: MeshError| wrong.error(ErrorKind::Format, group);
     let numbers = dataset.shape[0];
     file.agree_on(check_count(numbers).map_err(wrong))?;
-    let ends = read_rows(file, dataset, &[IndexBox::new([numbers - 2], [2])])?;
+    let ends = read_rows(file, dataset, &[IndexBox::new([numbers - 2], [2])], i64::from_ne_bytes)?;
     let last = numbers - 2;
     let particles = u64::try_from(ends[1]).ok().filter(|&all| all <= MOST).ok_or_else(|| {
         MeshError::new(OFFSETS, format!("cell {last} ends at {}, expected 0 to 2^60 particles", ends[1]))
@@ -429,7 +449,7 @@ fn shares(file: &mut Reader, group: &str, all: &Particles, dataset: &DatasetHand
     while at <= most {
         let now = (own + 1).saturating_sub(at).min(AT_ONCE);
         let region = (now > 0).then(|| IndexBox::new([first + at], [now]));
-        let offsets = read_rows(file, dataset, region.as_slice())?;
+        let offsets = read_rows(file, dataset, region.as_slice(), i64::from_ne_bytes)?;
         let mut add = || {
             for (&end, cell) in offsets.iter().zip(first + at..) {
                 if let Some(begin) = before.replace(end) {
@@ -470,7 +490,7 @@ fn own_part(
 ) -> Result<Particles> {
     let regions: Vec<_> =
         own.iter().filter(|(_, n)| *n > 0).map(|&(first, n)| IndexBox::new([first], [n + 1])).collect();
-    let offsets = read_rows(file, dataset, &regions)?;
+    let offsets = read_rows(file, dataset, &regions, i64::from_ne_bytes)?;
     let all = found.particles;
     let mut take = || {
         let cells: u64 = own.iter().map(|(_, n)| n).sum();

@@ -1,9 +1,9 @@
 //! Patches of block-structured codes: docs/patches.md.
 
-use crate::checksum::{Checksum, MESH, of_all, term};
+use crate::checksum::{Checksum, of_all, term};
 use crate::known::{MeshNotes, known, look};
 use crate::names::{DIMENSION, PATCH_PARTS, PATCHES, part_name};
-use crate::read::read_all;
+use crate::read::{Numbers, Place, RankSource, Source, numbers, open as open_part};
 use crate::steps::{group as attributes_of, need, open, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
 use crate::{MeshError, attributes};
@@ -224,7 +224,8 @@ pub struct Patches {
     offset: Vec<u64>,
     /// Whether all patches are known.
     pub knows_all: bool,
-    checksum: Checksum,
+    /// The checksum of the mesh.
+    pub checksum: Checksum,
 }
 
 impl Patches {
@@ -566,6 +567,55 @@ pub fn write_fields(
     file.datasets(&all.collect::<Vec<_>>())
 }
 
+/// Reads and checks a mesh of `d` axes patch by patch. `each` receives the level and the box of each patch, and
+/// the number of cells that precede it. The mesh that is returned knows no patches.
+///
+/// # Errors
+/// If the mesh is invalid, and those of the source and of `each`.
+pub fn read_each<S: Source>(
+    source: &mut S,
+    d: u64,
+    mut each: impl FnMut(i32, &[i64], u64) -> Result<(), S::Error>,
+) -> Result<Patches, S::Error> {
+    let (dimension, d) = (to_usize(d), Some(d));
+    let ratio = open_part(source, "ratio", DataType::Int32, &[None, d])?;
+    let (levels, most) = (ratio.shape[0], S::MOST.map_or(MOST_LEVELS, |most| most / 3));
+    if levels > most {
+        let words = format!("found {levels} levels, expected at most {most}");
+        return source.hold(Err(MeshError::new("ratio", words)));
+    }
+    let domain = open_part(source, "domain", DataType::Int64, &[Some(2), d])?;
+    let geometry = open_part(source, "geometry", DataType::Float64, &[Some(2), d])?;
+    let frame = Frame {
+        dimension,
+        ratio: numbers(source, ratio, i32::from_ne_bytes, |_, _| Ok(()))?,
+        domain: numbers(source, domain, i64::from_ne_bytes, |_, _| Ok(()))?,
+        geometry: numbers(source, geometry, f64::from_ne_bytes, |_, _| Ok(()))?,
+    };
+    source.hold(frame.check())?;
+    let boxes = open_part(source, "boxes", DataType::Int64, &[None, Some(2), d])?;
+    let patches = boxes.shape[0];
+    let level = open_part(source, "level", DataType::Int32, &[Some(patches)])?;
+    source.bound(&boxes)?;
+    source.bound(&level)?;
+    let (mut boxes, mut level) = (Numbers::new(boxes), Numbers::new(level));
+    let (mut checked, mut cells) = (PatchChecker::new(&frame, 0), vec![0; 2 * dimension]);
+    for _ in 0..patches {
+        // The type has been checked.
+        let on = i32::try_from(level.next(source)?).unwrap_or(-1);
+        for n in &mut cells {
+            *n = boxes.next(source)?;
+        }
+        let begin = checked.cells;
+        source.hold(checked.add(on, &cells))?;
+        each(on, &cells, begin)?;
+    }
+    source.hold(checked.end())?;
+    let PatchChecker { cells, checksum, .. } = checked;
+    source.hold(attributes::expect_mesh(&boxes.attributes, "boxes", checksum, "that it begins"))?;
+    Ok(Patches { frame, patches, cells, checksum, knows_all: true, ..Patches::default() })
+}
+
 /// Reads a mesh of patches, and assigns consecutive patches to each rank, with about the same number of
 /// cells. All ranks receive all patches, about 60 bytes for each. `step`: 0 is the first one, -1 the last
 /// one.
@@ -574,7 +624,6 @@ pub fn write_fields(
 /// `Format` if the file has no such mesh, or an invalid one; `Argument` if there is no such step; `Memory`;
 /// and those of [`scda::DatasetHandle::read`].
 pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
-    let format = |wrong: MeshError| wrong.error(ErrorKind::Format, group);
     let name = part_name(group, "geometry").and_then(|_| part_name(group, PATCH_PARTS[0]));
     let name = file.agree_on(name)?;
     let attributes = attributes_of(file, group, PATCHES, 1)?;
@@ -586,57 +635,23 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     };
     let up_to = 0..sections(file, group, step)?.end;
     let record = need(file, &name, &up_to, step)?;
-    let dimension = to_usize(d);
-    let mut part = |name: &str, data_type, shape: &[Option<u64>]| {
-        open(file, &format!("{group}/{name}"), record, data_type, shape)
-    };
-    let dataset = part("boxes", DataType::Int64, &[None, Some(2), Some(d)])?;
-    let patches = dataset.shape[0];
-    let level = part("level", DataType::Int32, &[Some(patches)])?;
-    let ratio = part("ratio", DataType::Int32, &[None, Some(d)])?;
-    let domain = part("domain", DataType::Int64, &[Some(2), Some(d)])?;
-    let geometry = part("geometry", DataType::Float64, &[Some(2), Some(d)])?;
-    let levels = ratio.shape[0];
-    let few = match levels > MOST_LEVELS {
-        true => {
-            Err(MeshError::new("ratio", format!("found {levels} levels, expected at most {MOST_LEVELS}")))
+    let (mut offset, mut level, mut boxes, mut room) = (Vec::new(), Vec::new(), Vec::new(), Ok(()));
+    let mut source = RankSource { file, group, place: Place::Record(record) };
+    let mut mesh = read_each(&mut source, d, |on, cells, begin| {
+        // A rank without memory continues to read with the others, and reports the error at the end.
+        if room.is_ok() {
+            room = reserve(&mut offset, 1).and(reserve(&mut level, 1)).and(reserve(&mut boxes, cells.len()));
         }
-        false => Ok(()),
-    };
-    file.agree_on(few.map_err(format))?;
-    let boxes = read_all(file, &dataset, i64::from_ne_bytes, |all, seen| {
-        let words = 2 * dimension;
-        let empty = |cells: &[i64]| cells.iter().skip(dimension).copied().enumerate().find(|(_, n)| *n < 1);
-        let found = (seen / words..).zip(all[seen..].chunks_exact(words));
-        match found.into_iter().find_map(|(number, cells)| Some((number, empty(cells)?))) {
-            Some((number, (axis, n))) => {
-                let words = format!("patch {number}: found {n} cells on axis {axis}, expected some");
-                Err(format(MeshError::new("boxes", words)))
-            }
-            None => Ok(()),
+        if room.is_ok() {
+            offset.push(begin);
+            level.push(on);
+            boxes.extend_from_slice(cells);
         }
+        Ok(())
     })?;
-    let level = read_all(file, &level, i32::from_ne_bytes, |_, _| Ok(()))?;
-    let ratio = read_all(file, &ratio, i32::from_ne_bytes, |_, _| Ok(()))?;
-    let domain = read_all(file, &domain, i64::from_ne_bytes, |_, _| Ok(()))?;
-    let geometry = read_all(file, &geometry, f64::from_ne_bytes, |_, _| Ok(()))?;
-    let frame = Frame { dimension, ratio, domain, geometry };
-    let taken = frame.check().map_err(format).and_then(|()| {
-        let mut mesh = Patches { frame, patches, level, boxes, knows_all: true, ..Patches::default() };
-        mesh.take(0, 0)?.map_err(format)?;
-        match attributes::mesh(&dataset.attributes).filter(|found| *found != mesh.checksum.to_string()) {
-            Some(found) => {
-                let words = format!(
-                    "attribute {MESH}: found {found}, expected {}, the checksum of the mesh",
-                    mesh.checksum
-                );
-                Err(format(MeshError::new("boxes", words)))
-            }
-            None => Ok(mesh),
-        }
-    });
-    let mut mesh = file.agree_on(taken)?;
-    // A patch goes to the rank whose share contains its middle.
+    file.agree_on(room)?;
+    (mesh.level, mesh.boxes, mesh.offset) = (level, boxes, offset);
+    // A patch goes to the rank in whose share its middle lies.
     let (rank, share) = (file.rank() as u64, mesh.cells / file.size() as u64 + 1);
     let ends = mesh.offset.iter().skip(1).copied().chain([mesh.cells]);
     let owners = mesh.offset.iter().zip(ends).map(|(&begin, end)| u64::midpoint(begin, end) / share);

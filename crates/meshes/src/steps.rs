@@ -9,6 +9,7 @@ use crate::names::{
 use scda::{
     Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result, Writer,
 };
+use scda_base::memory::{reserve, resize};
 use std::ops::Range;
 
 /// Begins a time step, to which everything belongs that is written until the next call. Writes the time of
@@ -177,27 +178,34 @@ pub(crate) fn open(
     data_type: DataType,
     shape: &[Option<u64>],
 ) -> Result<DatasetHandle> {
-    let dataset = file.dataset_record(name, record)?;
-    let checked = dataset.ok_or_else(|| format!("there is no dataset {name}")).and_then(|dataset| {
-        let fits =
-            |(found, expected): (&u64, &Option<u64>)| expected.is_none_or(|expected| expected == *found);
-        if dataset.data_type != data_type {
-            let found = dataset.data_type;
-            return Err(format!("dataset {name} has the type {found}; expected {data_type}"));
-        }
-        if dataset.shape.len() != shape.len() || !dataset.shape.iter().zip(shape).all(fits) {
-            let expected: Vec<_> =
-                shape.iter().map(|n| n.map_or_else(|| "any".to_owned(), |n| n.to_string())).collect();
-            let found = &dataset.shape;
-            return Err(format!(
-                "dataset {name} has the shape {found:?}; expected [{}]",
-                expected.join(", ")
-            ));
-        }
-        Ok(dataset)
-    });
+    let found = file.dataset_record(name, record)?.ok_or_else(|| "there is no such dataset".to_owned());
+    let checked = found
+        .and_then(|found| fits(&found, |of| of == data_type, &data_type.to_string(), shape).map(|()| found));
     // The check has the same result on all ranks.
-    checked.or_else(|words| file.agree_on(Err(Error::new(ErrorKind::Format, words))))
+    checked.or_else(|words| {
+        file.agree_on(Err(Error::new(ErrorKind::Format, format!("dataset {name}: {words}"))))
+    })
+}
+
+/// Requires that a dataset has a type for which `is_type` holds, and this shape; `None`: any extent.
+///
+/// # Errors
+/// What was found, and what was expected.
+pub fn fits(
+    found: &Dataset,
+    is_type: impl Fn(DataType) -> bool,
+    types: &str,
+    shape: &[Option<u64>],
+) -> Result<(), String> {
+    let is_shape = found.shape.len() == shape.len()
+        && found.shape.iter().zip(shape).all(|(found, expected)| expected.is_none_or(|n| n == *found));
+    if is_type(found.data_type) && is_shape {
+        return Ok(());
+    }
+    let any = |n: &Option<u64>| n.map_or_else(|| "any".to_owned(), |n| n.to_string());
+    let expected = shape.iter().map(any).collect::<Vec<_>>().join("x");
+    let shape = found.shape.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
+    Err(format!("found type {} and shape {shape}, expected {types} and {expected}", found.data_type))
 }
 
 /// The attributes of a group, which must include `kind` with this version.
@@ -230,16 +238,21 @@ pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) ->
     file.agree_on(Err(error))
 }
 
-/// Reads numbers of 8 bytes from some rows of a dataset, whose rows have `columns` of them.
-pub(crate) fn read_rows(
+/// Reads the numbers of some rows of a dataset.
+pub(crate) fn read_rows<T, const N: usize>(
     file: &mut Reader,
     dataset: &DatasetHandle,
     regions: &[IndexBox],
-) -> Result<Vec<i64>> {
-    let mut bytes = Vec::new();
+    of: fn([u8; N]) -> T,
+) -> Result<Vec<T>> {
+    let (mut bytes, mut all) = (Vec::new(), Vec::new());
     let items = regions.iter().try_fold(0_u64, |all, region| Ok(all + region.items()?));
-    let room = items.and_then(|items| scda_base::memory::resize(&mut bytes, items.saturating_mul(8)));
+    let room = items.and_then(|items| {
+        resize(&mut bytes, items.saturating_mul(N as u64))?;
+        reserve(&mut all, bytes.len() / N)
+    });
     file.agree_on(room)?;
     dataset.read(file, regions, &mut bytes)?;
-    Ok(bytes.as_chunks().0.iter().map(|bytes| i64::from_ne_bytes(*bytes)).collect())
+    all.extend(bytes.as_chunks().0.iter().map(|bytes| of(*bytes)));
+    Ok(all)
 }

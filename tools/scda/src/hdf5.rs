@@ -2,7 +2,7 @@
 
 use crate::fail::{Fail, Result};
 use crate::files::{Input, OutputFile, Resources};
-use crate::output::{Output, visible};
+use crate::output::{Output, for_each_file, visible};
 use crate::seal::check_all_sealed;
 use scda::{SuperblockState, WriteOptions};
 use std::path::{Path, PathBuf};
@@ -48,15 +48,5 @@ fn renew(out: &mut Output, path: &Path, resources: &Resources) -> Result<()> {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let mut out = Output::new()?;
-    let mut code = 0;
-    for path in &args.files {
-        let result = renew(&mut out, path, &args.resources);
-        out.finish_unread()?;
-        if let Err(fail) = result {
-            code = code.max(fail.code());
-            fail.report();
-        }
-    }
-    if code == 0 { Ok(()) } else { Err(Fail::Said(code)) }
+    for_each_file(&args.files, |out, path| renew(out, path, &args.resources))
 }

@@ -10,6 +10,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Standard output. It is no error if its reader has gone away.
@@ -115,6 +116,20 @@ impl Output {
     pub fn colour(&self, number: u8, text: &str) -> String {
         if self.colour { format!("\u{1b}[{number}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
+}
+
+/// Changes files, one after the other. What is said of each is written, and its failure reported, before the next one changes.
+pub fn for_each_file(
+    files: &[PathBuf],
+    mut change: impl FnMut(&mut Output, &Path) -> Result<()>,
+) -> Result<()> {
+    let (mut out, mut code) = (Output::new()?, 0);
+    for path in files {
+        let result = change(&mut out, path);
+        out.finish_unread()?;
+        code = result.map_or_else(Fail::report, |()| 0).max(code);
+    }
+    if code == 0 { Ok(()) } else { Err(Fail::Said(code)) }
 }
 
 /// A stream of bytes for text, and its error.

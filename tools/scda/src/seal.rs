@@ -3,10 +3,10 @@
 use crate::check::{Rigour, Scan, check_datasets, scan, words};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, OutputFile, Resources, lock};
-use crate::output::{self, complain, visible};
+use crate::output::{Output, complain, for_each_file, visible};
 use scda::{ReadOptions, Reader, SectionType, Solo, WriteOptions};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Seal files that are not sealed
 ///
@@ -112,7 +112,7 @@ pub fn check_valid(input: &Input) -> Result<()> {
     if scan.findings.is_empty() { Ok(()) } else { Err(not_valid(input, &scan)) }
 }
 
-fn seal(out: &mut output::Output, path: &PathBuf, resources: &Resources) -> Result<()> {
+fn seal(out: &mut Output, path: &Path, resources: &Resources) -> Result<()> {
     if path.as_os_str() == "-" {
         return Err(Fail::Trouble("-: a seal is written into a file".to_owned()));
     }
@@ -156,15 +156,5 @@ fn seal(out: &mut output::Output, path: &PathBuf, resources: &Resources) -> Resu
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let mut out = output::Output::new()?;
-    let mut code = 0;
-    for path in &args.files {
-        let result = seal(&mut out, path, &args.resources);
-        out.finish_unread()?;
-        if let Err(fail) = result {
-            code = code.max(fail.code());
-            fail.report();
-        }
-    }
-    if code == 0 { Ok(()) } else { Err(Fail::Said(code)) }
+    for_each_file(&args.files, |out, path| seal(out, path, &args.resources))
 }

@@ -4,9 +4,6 @@ use super::shapes::{BITS, TreeShape};
 use scda::Result;
 use scda_base::memory::reserve;
 
-/// The edge length of a tree, in units of coordinates.
-pub const TREE_EDGE: f64 = 1_073_741_824.0;
-
 const CUBE: [[i64; 3]; 8] =
     [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 1, 1]];
 const TRIANGLES: [[[i64; 3]; 3]; 2] = [[[0, 0, 0], [1, 0, 0], [1, 1, 0]], [[0, 0, 0], [0, 1, 0], [1, 1, 0]]];

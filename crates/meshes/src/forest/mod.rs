@@ -1,6 +1,7 @@
 //! Forests of squares and cubes (docs/forest.md), and of any shapes (docs/t8code.md), where elements take the
 //! place of quadrants.
 
+pub mod check;
 pub mod geometry;
 pub mod read;
 pub mod rules;
@@ -8,8 +9,8 @@ pub mod shapes;
 pub mod write;
 
 use crate::MeshError;
-use crate::attributes;
-use crate::checksum::{Checksum, MESH};
+use crate::attributes::expect_mesh;
+use crate::checksum::Checksum;
 use crate::names::part_name;
 use scda::{Collective, Dataset, Error, ErrorKind, IndexBox, Reader, Result};
 
@@ -75,15 +76,11 @@ impl Forest<'_> {
 
     /// Requires that a dataset that refers to a mesh refers to this one. `whose` describes it in messages.
     fn expect(&self, file: &mut Reader, dataset: &Dataset, whose: &str) -> Result<()> {
-        match attributes::mesh(&dataset.attributes).filter(|found| *found != self.checksum.to_string()) {
-            Some(found) => {
-                let (name, expected) = (&dataset.name, self.checksum);
-                let words =
-                    format!("dataset {name}: attribute {MESH}: found {found}, expected {expected}, {whose}");
-                file.agree_on(Err(Error::new(ErrorKind::Format, words)))
-            }
-            None => Ok(()),
-        }
+        let checked = expect_mesh(&dataset.attributes, "", self.checksum, whose);
+        let name = &dataset.name;
+        checked.or_else(|MeshError { words, .. }| {
+            file.agree_on(Err(Error::new(ErrorKind::Format, format!("dataset {name}: {words}"))))
+        })
     }
 }
 

@@ -8,7 +8,9 @@ use super::write::byte_order;
 use super::{Forest, field_name, format, rows, sum};
 use crate::checksum::{Checksum, of_all};
 use crate::names::{DATA, DIMENSION, FOREST, PARTITION, part_name};
-use crate::read::read_all;
+use crate::read::{
+    Place, RankSource, Source, numbers, numbers_if, open as open_part, open_after, open_any, open_if, values,
+};
 use crate::steps::{field as field_of_step, group as attributes_of, last, need, open, sections};
 use crate::{MeshError, attributes};
 use scda::{Collective, DataType, DatasetHandle, Error, ErrorKind, IndexBox, Partition, Reader, Result};
@@ -62,6 +64,8 @@ pub struct SharedEntities {
 /// How trees are connected, and where they are.
 #[derive(Clone, Debug, Default)]
 pub struct Connectivity {
+    /// The number of trees.
+    pub trees: u64,
     /// The tree across each face.
     pub tree_to_tree: Vec<i32>,
     /// The face of that tree.
@@ -129,13 +133,13 @@ pub fn read(file: &mut Reader, group: &str, step: i64, wanted: &ReadRequest<'_>)
     let record = need(file, &name, &up_to, step)?;
     let begin = file.find(name.as_bytes(), record)?.unwrap_or(0);
     let end = if record < 0 { None } else { file.find(name.as_bytes(), record + 1)? };
-    let joins = ConnectivitySections {
-        group,
-        dimension: wanted.dimension,
-        trees: found.trees,
-        sections: begin..end.unwrap_or(u64::MAX),
-    };
-    found.connectivity = joins.read(file)?;
+    let place = Place::Sections(begin..end.unwrap_or(u64::MAX));
+    let mut source = RankSource { file, group, place };
+    found.connectivity = connectivity(&mut source, wanted.dimension, found.trees)?;
+    if found.connectivity.trees < found.trees {
+        let words = format!("found {} trees, expected {}", found.connectivity.trees, found.trees);
+        return source.hold(Err(MeshError::new("tree_to_tree", words)));
+    }
     if wanted.data_bytes > 0 {
         found.data = read_data(file, group, step, &of_step, &found, wanted)?;
     }
@@ -149,37 +153,29 @@ fn read_mesh<const D: usize>(
     record: i64,
     wanted: &ReadRequest<'_>,
 ) -> Result<StoredForest> {
-    let part = |name| part_name(group, name);
-    let coordinates = open(file, &part("coordinates")?, record, DataType::Int32, &[None, Some(D as u64)])?;
-    let quadrants = coordinates.shape[0];
-    let levels = open(file, &part("level")?, record, DataType::Uint8, &[Some(quadrants)])?;
-    let offsets = open(file, &part("tree_offsets")?, record, DataType::Int64, &[None])?;
-    let trees = offsets.shape[0].saturating_sub(1);
+    let mut source = RankSource { file, group, place: Place::Record(record) };
+    let [coordinates, levels, offsets] = open_mesh(&mut source, D)?;
+    let (quadrants, trees) = (coordinates.shape[0], offsets.shape[0] - 1);
     // Faces, edges and corners of trees must be countable in 32 bits.
     let most_trees = u64::from(i32::MAX.unsigned_abs()) / if D == 3 { 12 } else { 4 };
-    let counted = if trees == 0 || quadrants == 0 {
-        let numbers = offsets.shape[0];
-        let words =
-            format!("found {numbers} numbers, for {quadrants} quadrants, expected at least 2, and some");
-        Err(format(group)(MeshError::new("tree_offsets", words)))
-    } else if trees > most_trees {
+    if trees > most_trees {
         let words =
             format!("{group}/tree_offsets: found {trees} trees; this library reads up to {most_trees}");
-        Err(Error::range(words))
-    } else {
+        return source.agree(Err(Error::range(words)));
+    }
+    let mut before = 0;
+    let tree_offsets = numbers(&mut source, offsets, i64::from_ne_bytes, |first, window| {
+        check_tree_offsets(window, first, before, trees, quadrants)?;
+        before = window.last().copied().unwrap_or(before);
         Ok(())
-    };
-    file.agree_on(counted)?;
-    let tree_offsets = read_all(file, &offsets, i64::from_ne_bytes, |all, seen| {
-        let before = if seen == 0 { 0 } else { all[seen - 1] };
-        check_tree_offsets(&all[seen..], seen as u64, before, trees, quadrants).map_err(format(group))
     })?;
     let first_quadrant = distribute(file, group, record, quadrants, wanted.distribution)?;
     let mut found =
         StoredForest { trees, quadrants, first_quadrant, tree_offsets, ..StoredForest::default() };
-    read_quadrants::<D>(file, group, (&coordinates, &levels), &mut found, wanted)?;
+    let handles = (&coordinates.dataset, &levels.dataset);
+    read_quadrants::<D>(file, group, handles, &mut found, wanted)?;
     let own = Forest { checksum: found.checksum, ..Forest::default() };
-    own.expect(file, &coordinates, "the checksum of the mesh that it begins")?;
+    own.expect(file, &coordinates, "that it begins")?;
     Ok(found)
 }
 
@@ -251,10 +247,34 @@ fn stored_partition(file: &mut Reader, group: &str, record: i64, quadrants: u64)
         );
         return file.agree_on(refuse(words));
     }
-    read_all(file, &dataset, i64::from_ne_bytes, |all, seen| {
-        for at in seen..all.len() {
-            let before = if at == 0 { 0 } else { all[at - 1] };
-            check_partition(at as u64, ranks, before, all[at], quadrants).map_err(format(group))?;
+    partition(&mut RankSource { file, group, place: Place::Record(record) }, dataset.into(), quadrants)
+}
+
+/// Opens the datasets that each mesh of `d` axes has: coordinates, levels, and at least two offsets of trees.
+pub(super) fn open_mesh<S: Source>(source: &mut S, d: usize) -> Result<[S::Column; 3], S::Error> {
+    let coordinates = open_part(source, "coordinates", DataType::Int32, &[None, Some(d as u64)])?;
+    let levels = open_part(source, "level", DataType::Uint8, &[coordinates.shape.first().copied()])?;
+    let offsets = open_part(source, "tree_offsets", DataType::Int64, &[None])?;
+    let checked = match offsets.shape[0] {
+        found @ 0..2 => {
+            Err(MeshError::new("tree_offsets", format!("found {found} numbers, expected at least 2")))
+        }
+        _ => Ok([coordinates, levels, offsets]),
+    };
+    source.hold(checked)
+}
+
+/// Reads and checks a partition of this many quadrants. A check does not keep the numbers.
+pub(super) fn partition<S: Source>(
+    source: &mut S,
+    column: S::Column,
+    quadrants: u64,
+) -> Result<Vec<i64>, S::Error> {
+    let (ranks, mut before) = (column.shape[0] - 1, 0);
+    numbers_if(source, column, i64::from_ne_bytes, S::MOST.is_none(), |first, window| {
+        for (rank, &found) in (first..).zip(window) {
+            check_partition(rank, ranks, before, found, quadrants)?;
+            before = found;
         }
         Ok(())
     })
@@ -339,7 +359,7 @@ fn read_data(
     let record = need(file, &name, of_step, step)?;
     let dataset = open(file, &name, record, DataType::Raw(wanted.data_bytes), &[Some(found.quadrants)])?;
     let own = Forest { checksum: found.checksum, ..Forest::default() };
-    own.expect(file, &dataset, "the checksum of the mesh of the step")?;
+    own.expect(file, &dataset, "of the step")?;
     let bounds = &found.first_quadrant[file.rank()..];
     let (first, n) = (bounds[0].unsigned_abs(), (bounds[1] - bounds[0]).unsigned_abs());
     let order = attributes::value(&dataset.attributes, "byte_order");
@@ -358,147 +378,108 @@ fn read_data(
     Ok(data)
 }
 
-/// A connectivity in a file: the sections from its `tree_to_tree` to the next one.
-struct ConnectivitySections<'a> {
-    group: &'a str,
-    dimension: usize,
-    trees: u64,
-    sections: Range<u64>,
-}
-
-impl ConnectivitySections<'_> {
-    /// Finds a dataset of the connectivity, if it is there, with at most this many rows.
-    fn open(
-        &self,
-        file: &mut Reader,
-        part: &'static str,
-        data_type: DataType,
-        shape: &[Option<u64>],
-        most: u64,
-    ) -> Result<Option<DatasetHandle>> {
-        let name = part_name(self.group, part)?;
-        let Some(record) = last(file, &name, &self.sections)? else { return Ok(None) };
-        let dataset = open(file, &name, record, data_type, shape)?;
-        let found = dataset.shape[0];
-        if found > most {
-            let wrong = MeshError::new(part, format!("found {found} rows, expected at most {most}"));
-            return file.agree_on(Err(format(self.group)(wrong)));
+/// Reads and checks a connectivity of at most `most_trees` trees.
+///
+/// # Errors
+/// If the connectivity is invalid, and those of the source.
+pub fn connectivity<S: Source>(source: &mut S, d: usize, most_trees: u64) -> Result<Connectivity, S::Error> {
+    let (faces, corners) = (2 * d as u64, 1_u64 << d);
+    let to_tree = open_part(source, "tree_to_tree", DataType::Int32, &[None, Some(faces)])?;
+    let trees = to_tree.shape[0];
+    if trees == 0 || trees > most_trees {
+        let words = format!("found {trees} trees, expected at most {most_trees}, as in the mesh");
+        return source.hold(Err(MeshError::new("tree_to_tree", words)));
+    }
+    let mut c = Connectivity { trees, ..Connectivity::default() };
+    let of_faces = [Some(trees), Some(faces)];
+    let to_face = open_after(source, "tree_to_tree", "tree_to_face", DataType::Int8, &of_faces)?;
+    c.tree_to_tree = bounded(source, "tree_to_tree", to_tree, i32::from_ne_bytes, (0, trees))?;
+    c.tree_to_face = bounded(source, "tree_to_face", to_face, i8::from_ne_bytes, (0, faces * corners / 2))?;
+    // A check does not keep the faces of too many trees.
+    source.hold(check_faces(d, &c.tree_to_tree, &c.tree_to_face))?;
+    if let Some(vertices) = open_if(source, "vertices", DataType::Float64, &[None, Some(3)])? {
+        let count = vertices.shape[0];
+        if count == 0 || count > most_vertices(trees, d) {
+            let words = format!("found {count} vertices for {trees} trees");
+            return source.hold(Err(MeshError::new("vertices", words)));
         }
-        Ok(Some(dataset))
+        let shape = [Some(trees), Some(corners)];
+        let of_corners = open_after(source, "vertices", "tree_to_vertex", DataType::Int32, &shape)?;
+        c.vertices = values(source, vertices, f64::from_ne_bytes)?;
+        c.tree_to_vertex = bounded(source, "tree_to_vertex", of_corners, i32::from_ne_bytes, (0, count))?;
     }
-
-    /// Reads the numbers of such a dataset, each between `least` and `most`.
-    fn numbers<T: Copy + Into<i64>, const N: usize>(
-        &self,
-        file: &mut Reader,
-        part: &'static str,
-        dataset: &DatasetHandle,
-        of: fn([u8; N]) -> T,
-        (least, most): (i64, u64),
-    ) -> Result<Vec<T>> {
-        let most = i64::try_from(most).unwrap_or(i64::MAX) - 1;
-        let columns = dataset.shape.get(1).copied().unwrap_or(1).max(1);
-        read_all(file, dataset, of, |all, seen| {
-            let first = seen as u64 / columns;
-            check_bounds(part, &all[seen..], (first, columns), (least, most)).map_err(format(self.group))
-        })
+    if d == 3 {
+        c.edges = shared(source, SharedKind::EDGES, trees)?;
     }
-
-    /// The error for a required part that is missing.
-    fn missing<T>(&self, file: &mut Reader, part: &'static str) -> Result<T> {
-        let words = format!("there is no dataset {}/{part} after tree_to_tree", self.group);
-        file.agree_on(Err(Error::new(ErrorKind::Format, words)))
-    }
-
-    fn read(&self, file: &mut Reader) -> Result<Connectivity> {
-        let (trees, d) = (self.trees, self.dimension);
-        let (faces, corners) = (2 * d as u64, 1_u64 << d);
-        let mut c = Connectivity::default();
-        let of_faces = [Some(trees), Some(faces)];
-        let Some(dataset) = self.open(file, "tree_to_tree", DataType::Int32, &of_faces, trees)? else {
-            return self.missing(file, "tree_to_tree");
-        };
-        c.tree_to_tree = self.numbers(file, "tree_to_tree", &dataset, i32::from_ne_bytes, (0, trees))?;
-        let Some(dataset) = self.open(file, "tree_to_face", DataType::Int8, &of_faces, trees)? else {
-            return self.missing(file, "tree_to_face");
-        };
-        let codes = faces * corners / 2;
-        c.tree_to_face = self.numbers(file, "tree_to_face", &dataset, i8::from_ne_bytes, (0, codes))?;
-        file.agree_on(check_faces(d, &c.tree_to_tree, &c.tree_to_face).map_err(format(self.group)))?;
-        let most = most_vertices(trees, d);
-        if let Some(dataset) = self.open(file, "vertices", DataType::Float64, &[None, Some(3)], most)? {
-            let vertices = dataset.shape[0];
-            c.vertices = read_all(file, &dataset, f64::from_ne_bytes, |_, _| Ok(()))?;
-            let shape = [Some(trees), Some(corners)];
-            let dataset = self.open(file, "tree_to_vertex", DataType::Int32, &shape, trees)?;
-            let Some(dataset) = dataset.filter(|_| vertices > 0) else {
-                return self.missing(file, "tree_to_vertex");
-            };
-            c.tree_to_vertex =
-                self.numbers(file, "tree_to_vertex", &dataset, i32::from_ne_bytes, (0, vertices))?;
-        }
-        if d == 3 {
-            c.edges = self.shared(file, SharedKind::EDGES)?;
-        }
-        c.corners = self.shared(file, SharedKind::corners(d))?;
-        self.attributes(file, &mut c)?;
-        Ok(c)
-    }
-
-    /// Reads the bytes of trees; an item may have any number of them.
-    fn attributes(&self, file: &mut Reader, c: &mut Connectivity) -> Result<()> {
-        let name = part_name(self.group, "tree_attributes")?;
-        let Some(record) = last(file, &name, &self.sections)? else { return Ok(()) };
-        let bytes = match file.dataset_record(&name, record)?.map(|dataset| dataset.data_type) {
-            Some(DataType::Raw(bytes)) => bytes,
-            _ => 1,
-        };
-        let dataset = open(file, &name, record, DataType::Raw(bytes), &[Some(self.trees)])?;
-        let all = self.trees.saturating_mul(bytes.into());
+    c.corners = shared(source, SharedKind::corners(d), trees)?;
+    let is_raw = |found| matches!(found, DataType::Raw(_));
+    let shape = [Some(trees)];
+    if let Some(attributes) = open_any(source, "tree_attributes", is_raw, "bytes (r8, r16, ...)", &shape)? {
+        let bytes = attributes.data_type.item_bytes();
+        let all = trees.saturating_mul(bytes);
         if all > MOST_ATTRIBUTES {
             let words = format!("found {all} bytes, expected at most {MOST_ATTRIBUTES}");
-            return file.agree_on(Err(format(self.group)(MeshError::new("tree_attributes", words))));
+            return source.hold(Err(MeshError::new("tree_attributes", words)));
         }
-        c.attribute_bytes = bytes;
-        c.attributes = read_all(file, &dataset, u8::from_ne_bytes, |_, _| Ok(()))?;
-        Ok(())
+        c.attribute_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        c.attributes = values(source, attributes, u8::from_ne_bytes)?;
     }
+    Ok(c)
+}
 
-    /// Reads edges or corners, if they are there.
-    fn shared(&self, file: &mut Reader, kind: SharedKind) -> Result<SharedEntities> {
-        let trees = self.trees;
-        let most = trees * kind.each;
-        let most_entries = (trees * kind.codes).min(u64::from(i32::MAX.unsigned_abs()));
-        let [in_tree, offsets, to_tree, to_code] = kind.parts;
-        let mut s = SharedEntities::default();
-        let shape = [Some(trees), Some(kind.each)];
-        let Some(of_trees) = self.open(file, in_tree, DataType::Int32, &shape, trees)? else {
-            return Ok(s);
-        };
-        let Some(dataset) = self.open(file, offsets, DataType::Int32, &[None], most + 1)? else {
-            return self.missing(file, offsets);
-        };
-        let count = dataset.shape[0].saturating_sub(1);
-        s.offsets = self.numbers(file, offsets, &dataset, i32::from_ne_bytes, (0, most_entries + 1))?;
-        let Some(dataset) = self.open(file, to_tree, DataType::Int32, &[None], most_entries)? else {
-            return self.missing(file, to_tree);
-        };
-        let entries = dataset.shape[0];
-        file.agree_on(kind.check_offsets(&s.offsets, entries).map_err(format(self.group)))?;
-        s.to_tree = self.numbers(file, to_tree, &dataset, i32::from_ne_bytes, (0, trees))?;
-        let Some(dataset) = self.open(file, to_code, DataType::Int8, &[Some(entries)], most_entries)? else {
-            return self.missing(file, to_code);
-        };
-        s.to_code = self.numbers(file, to_code, &dataset, i8::from_ne_bytes, (0, kind.codes))?;
-        s.tree_to = self.numbers(file, in_tree, &of_trees, i32::from_ne_bytes, (-1, count))?;
-        let mut seen = Vec::new();
-        let checked = resize(&mut seen, s.tree_to.len() as u64).and_then(|()| {
-            let checked = kind.check(&s.tree_to, &s.offsets, &s.to_tree, &s.to_code, &mut seen);
-            checked.map_err(format(self.group))
-        });
-        file.agree_on(checked)?;
-        Ok(s)
+/// The numbers of a dataset, which must be at least `least` and less than `end`.
+pub(super) fn bounded<S: Source, T: Copy + Into<i64>, const N: usize>(
+    source: &mut S,
+    part: &'static str,
+    column: S::Column,
+    of: fn([u8; N]) -> T,
+    (least, end): (i64, u64),
+) -> Result<Vec<T>, S::Error> {
+    let most = i64::try_from(end).unwrap_or(i64::MAX) - 1;
+    let columns = column.shape.get(1).copied().unwrap_or(1);
+    numbers(source, column, of, |first, window| check_bounds(part, window, (first, columns), (least, most)))
+}
+
+/// Reads edges or corners, if there are any.
+fn shared<S: Source>(source: &mut S, kind: SharedKind, trees: u64) -> Result<SharedEntities, S::Error> {
+    let [in_tree, offsets, to_tree, to_code] = kind.parts;
+    let (most, most_entries) = (trees.saturating_mul(kind.each), trees.saturating_mul(kind.codes));
+    let in_trees = open_if(source, in_tree, DataType::Int32, &[Some(trees), Some(kind.each)])?;
+    let Some(of_trees) = in_trees else {
+        return Ok(SharedEntities::default());
+    };
+    let begins = open_after(source, in_tree, offsets, DataType::Int32, &[None])?;
+    let owners = open_after(source, in_tree, to_tree, DataType::Int32, &[None])?;
+    let (rows, entries) = (begins.shape[0], owners.shape[0]);
+    let count = rows.saturating_sub(1);
+    if rows < 2 || count > most || entries > most_entries {
+        let what = kind.what;
+        let words = format!(
+            "found {count} {what}s with {entries} entries, expected 1 to {most} with at most {most_entries}"
+        );
+        return source.hold(Err(MeshError::new(offsets, words)));
     }
+    let mut before = 0;
+    let offsets = numbers(source, begins, i32::from_ne_bytes, |first, window| {
+        kind.check_offsets(window, (first, rows), before, entries)?;
+        before = window.last().copied().map_or(before, i64::from);
+        Ok(())
+    })?;
+    let codes = open_after(source, in_tree, to_code, DataType::Int8, &[Some(entries)])?;
+    let s = SharedEntities {
+        offsets,
+        to_tree: bounded(source, to_tree, owners, i32::from_ne_bytes, (0, trees))?,
+        to_code: bounded(source, to_code, codes, i8::from_ne_bytes, (0, kind.codes))?,
+        tree_to: bounded(source, in_tree, of_trees, i32::from_ne_bytes, (-1, count))?,
+    };
+    // A check does not keep the numbers of too many trees.
+    let found = [s.tree_to.len(), s.offsets.len(), s.to_tree.len()].map(|n| n as u64);
+    if found == [most, rows, entries] {
+        let mut seen = Vec::new();
+        source.agree(resize(&mut seen, most))?;
+        source.hold(kind.check(&s.tree_to, &s.offsets, &s.to_tree, &s.to_code, &mut seen))?;
+    }
+    Ok(s)
 }
 
 /// The required type and shape of a field, so that its values fit the program's memory.
@@ -556,7 +537,7 @@ fn find(
         let what = if wanted.in_bytes { "bytes" } else { "items" };
         format!("{each} {what} in each row; expected {}", wanted.components)
     } else {
-        forest.expect(file, &dataset, "that of the forest given: read that of the same step")?;
+        forest.expect(file, &dataset, "given: read that of the same step")?;
         return Ok(dataset);
     };
     file.agree_on(Err(Error::new(ErrorKind::Format, format!("dataset {name} has {words}"))))

@@ -59,8 +59,8 @@ pub fn check_tree_offsets(
     Ok(())
 }
 
-/// Requires that numbers are between `least` and `most`. They are rows of `columns` numbers, from row `first`
-/// on.
+/// Requires that numbers are between `least` and `most`. They are those from number `first` on, in rows of
+/// `columns` numbers.
 ///
 /// # Errors
 /// If one of them is not.
@@ -72,7 +72,7 @@ pub fn check_bounds(
 ) -> Result<(), MeshError> {
     let is_wrong = |number: &_| !(least..=most).contains(&number_of(*number));
     let Some(at) = numbers.iter().position(is_wrong) else { return Ok(()) };
-    let (row, found) = (first + at as u64 / columns.max(1), number_of(numbers[at]));
+    let (row, found) = ((first + at as u64) / columns.max(1), number_of(numbers[at]));
     Err(MeshError::new(part, format!("row {row}: found {found}, expected {least} to {most}")))
 }
 
@@ -300,47 +300,30 @@ impl SharedKind {
         Self { what: "corner", parts, each: 1 << dimension, codes: 1 << dimension }
     }
 
-    /// Requires that offsets begin with 0, never decrease, and end with the number of entries.
+    /// Requires that offsets begin with 0, never decrease, and end with the number of entries. They are those
+    /// from `first` on of `rows` offsets; `before` precedes them.
     ///
     /// # Errors
     /// If they do not.
-    pub fn check_offsets(&self, offsets: &[impl Copy + Into<i64>], entries: u64) -> Result<(), MeshError> {
-        let rows = offsets.len() as u64;
-        if rows == 0 {
-            return self.check_offset((0, 0), 0, -1, entries);
-        }
-        let mut before = 0;
-        for (row, &offset) in (0..).zip(offsets) {
-            let found = number_of(offset);
-            self.check_offset((row, rows), before, found, entries)?;
-            before = found;
-        }
-        Ok(())
-    }
-
-    /// Checks one of `rows` offsets, which are checked in order: it must not be less than the previous one,
-    /// `before`.
-    ///
-    /// # Errors
-    /// If it is less, if the first one is not 0, or if the last one is not the number of entries.
-    pub fn check_offset(
+    pub fn check_offsets(
         &self,
-        (row, rows): (u64, u64),
-        before: i64,
-        found: i64,
+        offsets: &[impl Copy + Into<i64>],
+        (first, rows): (u64, u64),
+        mut before: i64,
         entries: u64,
     ) -> Result<(), MeshError> {
-        let wrong = |words| Err(MeshError::new(self.parts[1], words));
-        if row == 0 && (found != 0 || rows < 2) {
-            return wrong(format!(
-                "found {found} as the first of {rows} numbers, expected 0 and another one"
-            ));
-        }
         let all = i64::try_from(entries).unwrap_or(i64::MAX);
-        if found < before || found > all || (row + 1 == rows && found != all) {
-            return wrong(format!(
-                "number {row}: found {found}, expected at least {before}, and {all} at the end"
-            ));
+        for (row, &offset) in (first..).zip(offsets) {
+            let found = number_of(offset);
+            let words = if row == 0 && (found != 0 || rows < 2) {
+                format!("found {found} as the first of {rows} numbers, expected 0 and another one")
+            } else if found < before || found > all || (row + 1 == rows && found != all) {
+                format!("number {row}: found {found}, expected at least {before}, and {all} at the end")
+            } else {
+                before = found;
+                continue;
+            };
+            return Err(MeshError::new(self.parts[1], words));
         }
         Ok(())
     }

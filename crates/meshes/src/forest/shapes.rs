@@ -1,12 +1,11 @@
 //! Forests of any shapes (docs/t8code.md): the rules for their trees and elements, and reading them.
 
 use super::{format, rows};
-use crate::checksum::{Checksum, MESH, of_all, term};
+use crate::checksum::{Checksum, of_all, term};
 use crate::names::{DIMENSION, FOREST, SHAPED_PARTS, part_name};
-use crate::steps::{group as attributes_of, last, need, open, sections};
+use crate::steps::{group as attributes_of, last, need, open, read_rows, sections};
 use crate::{MeshError, attributes};
-use scda::{Collective, DataType, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result};
-use scda_base::memory::{reserve, resize};
+use scda::{Collective, DataType, DatasetHandle, Error, ErrorKind, Reader, Result};
 use std::ops::Range;
 
 /// Coordinates are in units of 2^-30 of a tree's edge.
@@ -243,25 +242,6 @@ pub struct Elements {
     pub checksum: Checksum,
 }
 
-/// Reads rows of a dataset.
-fn read_rows<T, const N: usize>(
-    file: &mut Reader,
-    dataset: &DatasetHandle,
-    regions: &[IndexBox],
-    of: fn([u8; N]) -> T,
-) -> Result<Vec<T>> {
-    let (mut bytes, mut all) = (Vec::new(), Vec::new());
-    let items = regions.iter().try_fold(0_u64, |all, region| Ok(all + region.items()?));
-    let room = items.and_then(|items| {
-        resize(&mut bytes, items.saturating_mul(N as u64))?;
-        reserve(&mut all, bytes.len() / N)
-    });
-    file.agree_on(room)?;
-    dataset.read(file, regions, &mut bytes)?;
-    all.extend(bytes.as_chunks().0.iter().map(|bytes| of(*bytes)));
-    Ok(all)
-}
-
 impl Shapes {
     /// Finds the forest of a step.
     ///
@@ -385,17 +365,11 @@ impl Shapes {
             read_rows(file, &shapes, &rows(&shapes.shape, found.first_tree, trees), u8::from_ne_bytes)?;
         let own = file.agree_on(self.check(begin, &found).map_err(format(group)))?;
         found.checksum = of_all(file, own)?;
-        match attributes::mesh(&coordinates.attributes).filter(|stated| *stated != found.checksum.to_string())
-        {
-            Some(stated) => {
-                let words = format!(
-                    "attribute {MESH}: found {stated}, expected {}, the checksum of the mesh",
-                    found.checksum
-                );
-                file.agree_on(Err(format(group)(MeshError::new("coordinates", words))))
-            }
-            None => Ok(found),
-        }
+        let named =
+            attributes::expect_mesh(&coordinates.attributes, "coordinates", found.checksum, "that it begins");
+        // The same on all ranks.
+        named.or_else(|wrong| file.agree_on(Err(format(group)(wrong))))?;
+        Ok(found)
     }
 
     /// The tree of an element, found by bisection, with the same number of calls on all ranks.

@@ -67,39 +67,13 @@ impl From<EncoderName> for Encoder {
     }
 }
 
-/// Whether a new file is sealed.
-#[derive(clap::Args, Default)]
-pub struct Seal {
-    /// Seal the new file, by which others know that it is whole [default: as the input]
-    #[arg(long, conflicts_with = "no_seal")]
-    seal: bool,
-    /// Do not seal the new file
-    #[arg(long)]
-    no_seal: bool,
-    /// Seal the new file, and make it an HDF5 file as well, which h5py and others read [default: as the input]
-    #[arg(long, conflicts_with_all = ["no_hdf5", "no_seal"])]
-    hdf5: bool,
-    /// The new file is no HDF5 file
-    #[arg(long)]
-    no_hdf5: bool,
-}
-
-/// Whether a new file is also an HDF5 file: as one of these options says, or `default` without one.
-fn chosen(hdf5: bool, no_hdf5: bool, default: Hdf5) -> Hdf5 {
-    match (hdf5, no_hdf5) {
-        (true, _) => Hdf5::Close,
-        (_, true) => Hdf5::Never,
-        _ => default,
-    }
-}
-
-/// Whether a new file of other data is sealed: it is, by default.
-#[derive(clap::Args, Clone, Copy)]
+/// Whether a new file is sealed, and an HDF5 file as well: both by default.
+#[derive(clap::Args, Clone, Copy, Default)]
 pub struct SealByDefault {
     /// Do not seal the new file
     #[arg(long)]
     no_seal: bool,
-    /// Make the new file an HDF5 file as well, which h5py and others read [default]
+    /// Seal the new file, and make it an HDF5 file as well, which h5py and others read [default: as the input; imports are]
     #[arg(long, conflicts_with_all = ["no_hdf5", "no_seal"])]
     hdf5: bool,
     /// The new file is no HDF5 file
@@ -110,18 +84,36 @@ pub struct SealByDefault {
 impl SealByDefault {
     /// Sets the options of the new file.
     pub fn set(self, params: &mut WriteOptions) {
-        (params.seal, params.hdf5) = (!self.no_seal, chosen(self.hdf5, self.no_hdf5, Hdf5::default()));
+        (params.seal, params.hdf5) = (!self.no_seal, self.wants_hdf5(Hdf5::default()));
     }
+
+    fn wants_hdf5(self, default: Hdf5) -> Hdf5 {
+        match (self.hdf5, self.no_hdf5) {
+            (true, _) => Hdf5::Close,
+            (_, true) => Hdf5::Never,
+            _ => default,
+        }
+    }
+}
+
+/// Whether a new file is sealed.
+#[derive(clap::Args, Default)]
+pub struct Seal {
+    /// Seal the new file, by which others know that it is whole [default: as the input]
+    #[arg(long, conflicts_with = "no_seal")]
+    seal: bool,
+    #[command(flatten)]
+    others: SealByDefault,
 }
 
 impl Seal {
     /// Whether the new file is also an HDF5 file: the user's choice, or `default` without one.
     pub fn wants_hdf5(&self, default: Hdf5) -> Hdf5 {
-        chosen(self.hdf5, self.no_hdf5, default)
+        self.others.wants_hdf5(default)
     }
 
     /// The user's choice, or `default` without one.
     pub fn wanted(&self, default: bool) -> bool {
-        self.seal || self.hdf5 || default && !self.no_seal
+        self.seal || self.others.hdf5 || default && !self.others.no_seal
     }
 }

@@ -1,30 +1,26 @@
 //! Forests of trees (docs/forest.md), also of any shapes (docs/t8code.md).
 
-use super::checksum::{Quadrants, expect_mesh};
-use super::column::{Column, Datasets};
-use super::connectivity::Connectivity;
-use super::shapes;
+use super::column::{Column, Datasets, Parts};
 use super::steps::{MeshSteps, expect_rows};
-use super::{Checked, MeshGroup, hold, hold_at, wrong};
+use super::{Checked, MeshGroup, section_of, wrong};
 use scda::DataType;
-use scda_meshes::checksum::term;
-use scda_meshes::forest::rules::{self, MOST_RANKS, TreeCurve};
-use scda_meshes::names::DIMENSION;
-use scda_meshes::names::{DATA, FOREST, FOREST_PARTS, PARTITION, SHAPED_PARTS, TIME};
+use scda_meshes::forest::check::{self, Mesh};
+use scda_meshes::forest::read::connectivity;
+use scda_meshes::names::{
+    CONNECTIVITY_PARTS, DATA, DIMENSION, FOREST, FOREST_PARTS, PARTITION, SHAPED_PARTS, SHAPED_TREE_PARTS,
+    TIME,
+};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 /// Whether a dataset of this name is a part of a forest.
 pub fn has(name: &str) -> bool {
-    FOREST_PARTS.contains(&name)
-        || [TIME, PARTITION, DATA].contains(&name)
-        || Connectivity::has(name)
-        || shapes::has(name)
-        || name.starts_with("fields/")
+    let parts: [&[_]; 4] = [&[TIME, PARTITION, DATA], &SHAPED_PARTS, &CONNECTIVITY_PARTS, &SHAPED_TREE_PARTS];
+    parts.iter().any(|parts| parts.contains(&name)) || name.starts_with("fields/")
 }
 
 /// Checks a forest of this convention.
-pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
+pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked {
     let Some(version) = mesh.version(FOREST, 2)? else { return Ok(()) };
     let dimension = match mesh.whole_number(DIMENSION) {
         Some(1) if version == 2 => 1,
@@ -40,26 +36,22 @@ pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     };
     let rows: Vec<_> = of_steps.iter().map(|mesh| mesh.quadrants).collect();
     let checksums: Vec<_> = of_steps.iter().map(|mesh| mesh.checksum).collect();
-    let belongs = |column: Option<&Column>, number| match steps.of(number) {
-        Some(step) => expect_mesh(column, number, checksums[step], &format!("of step {step}")),
-        None => Ok(()),
-    };
     steps.fields(mesh, "data", &rows, |_, number, rows| {
         let is_raw = |found| matches!(found, DataType::Raw(_));
         let data = datasets.expect(number, is_raw, "bytes (r8, r16, ...)", &[Some(rows)])?;
-        belongs(Some(&data), number)
+        steps.belongs(Some(&data), number, &checksums)
     })?;
     steps.fields(mesh, "fields/", &rows, |name, number, rows| {
         let (begin, end) = steps.range(number);
         match mesh.last(&format!("{name}:count"), begin, end) {
             Some(counts) => {
-                belongs(datasets.open(number)?.as_ref(), number)?;
+                steps.belongs(datasets.open(number)?.as_ref(), number, &checksums)?;
                 ragged(datasets, number, counts, rows)
             }
             None => {
                 let field =
                     expect_rows(datasets, number, rows, if version == 2 { "element" } else { "quadrant" })?;
-                belongs(field.as_ref(), number)?;
+                steps.belongs(field.as_ref(), number, &checksums)?;
                 if version == 2 { Ok(()) } else { at_corners(field, number, dimension) }
             }
         }
@@ -89,17 +81,22 @@ fn of_step<'a, T>(
 /// Checks the meshes and connectivities of a forest of squares or cubes, and returns the mesh of each step.
 fn of_quadrants(
     mesh: &MeshGroup,
-    datasets: &mut Datasets<'_>,
+    datasets: &mut Datasets,
     dimension: usize,
     steps: &MeshSteps,
-) -> Checked<Vec<Quadrants>> {
+) -> Checked<Vec<Mesh>> {
     let mut sizes = BTreeMap::new();
-    for parts in mesh.together(["coordinates", "level", "tree_offsets"])? {
-        sizes.insert(parts[0], quadrants(datasets, dimension, parts)?);
+    for parts in mesh.together(FOREST_PARTS)? {
+        let section = |part: &str| section_of(&FOREST_PARTS, &parts, part);
+        let mut source = Parts { datasets, section: &section, first: parts[0] };
+        sizes.insert(parts[0], check::mesh(&mut source, dimension, false)?);
     }
     for &number in mesh.all("partition") {
         match sizes.range(..number).next_back() {
-            Some((_, mesh)) => partition(datasets, number, mesh.quadrants)?,
+            Some((_, mesh)) => {
+                let mut source = Parts { datasets, section: &|_| Some(number), first: number };
+                check::partition_of(&mut source, mesh.quadrants)?;
+            }
             None => return wrong(number, "a partition before the first mesh"),
         }
     }
@@ -107,8 +104,9 @@ fn of_quadrants(
     let most_trees = sizes.values().map(|mesh| mesh.trees).max().unwrap_or(0);
     let mut trees = BTreeMap::new();
     for (first, end) in connectivities(mesh) {
-        let mut connectivity = Connectivity { mesh, datasets, dimension, first, end };
-        trees.insert(first, connectivity.check(most_trees)?);
+        let section = |part: &str| mesh.last(part, first, end);
+        let mut source = Parts { datasets, section: &section, first };
+        trees.insert(first, connectivity(&mut source, dimension, most_trees)?.trees);
     }
     let mut all = Vec::new();
     for step in steps.iter() {
@@ -131,16 +129,17 @@ fn of_quadrants(
 /// Likewise of a forest of any shapes: what an element can be depends on its tree.
 fn of_any_shapes(
     mesh: &MeshGroup,
-    datasets: &mut Datasets<'_>,
+    datasets: &mut Datasets,
     dimension: usize,
     steps: &MeshSteps,
-) -> Checked<Vec<Quadrants>> {
+) -> Checked<Vec<Mesh>> {
     let meshes: BTreeMap<_, _> =
         mesh.together(SHAPED_PARTS)?.into_iter().map(|parts| (parts[0], parts)).collect();
     let mut trees = BTreeMap::new();
     for (first, end) in connectivities(mesh) {
-        let mut connectivity = Connectivity { mesh, datasets, dimension, first, end };
-        trees.insert(first, connectivity.check_shapes()?);
+        let section = |part: &str| mesh.last(part, first, end);
+        let count = check::trees(&mut Parts { datasets, section: &section, first }, dimension)?;
+        trees.insert(first, (count, section("tree_shape")));
     }
     let mut checked = BTreeMap::new();
     let mut all = Vec::new();
@@ -149,7 +148,11 @@ fn of_any_shapes(
         let (of_trees, (count, shapes)) = of_step(&trees, "trees", mesh, step)?;
         let found = match checked.entry((number, of_trees)) {
             Entry::Occupied(entry) => *entry.get(),
-            Entry::Vacant(entry) => *entry.insert(shapes::elements(datasets, dimension, *parts, *shapes)?),
+            Entry::Vacant(entry) => {
+                let section = |part: &str| section_of(&SHAPED_PARTS, parts, part).or(*shapes);
+                let mut source = Parts { datasets, section: &section, first: number };
+                *entry.insert(check::mesh(&mut source, dimension, true)?)
+            }
         };
         if found.trees != *count {
             let words = format!("found {} trees, expected {count}, as in step {}", found.trees, step.0);
@@ -172,79 +175,14 @@ fn at_corners(field: Option<Column>, number: u64, dimension: usize) -> Checked {
     }
 }
 
-/// Checks the quadrants.
-fn quadrants(
-    datasets: &mut Datasets<'_>,
-    dimension: usize,
-    [coordinates, levels, offsets]: [u64; 3],
-) -> Checked<Quadrants> {
-    let mut corners = datasets.typed(coordinates, DataType::Int32, &[None, Some(dimension as u64)])?;
-    let quadrants = corners.rows();
-    let mut level = datasets.typed(levels, DataType::Uint8, &[Some(quadrants)])?;
-    let mut offset = datasets.typed(offsets, DataType::Int64, &[None])?;
-    let Some(trees @ 1..) = offset.rows().checked_sub(1) else {
-        return wrong(offsets, format!("found {} numbers, expected at least 2", offset.rows()));
-    };
-    let mut begin = offset.next(datasets)?;
-    hold(offsets, rules::check_tree_offset(0, 0, begin, quadrants, false))?;
-    let mut corner = vec![0; dimension];
-    let mut checksum = 0_u64;
-    for tree in 0..trees {
-        let end = offset.next(datasets)?;
-        let is_last = tree + 1 == trees;
-        hold(offsets, rules::check_tree_offset(tree + 1, begin, end, quadrants, is_last))?;
-        let mut curve = TreeCurve::new(dimension);
-        for quadrant in begin..end {
-            for coordinate in &mut corner {
-                // Of the type that was compared.
-                *coordinate = i32::try_from(corners.next(datasets)?).unwrap_or(i32::MIN);
-            }
-            let level = u8::try_from(level.next(datasets)?).unwrap_or(u8::MAX);
-            checksum = checksum.wrapping_add(term(quadrant.unsigned_abs(), tree, u64::from(level)));
-            let added = curve
-                .add(&corner, level)
-                .map_err(|wrong| wrong.of("quadrant", quadrant.unsigned_abs(), tree));
-            hold_at(|part| if part == "level" { levels } else { coordinates }, added)?;
-        }
-        hold(coordinates, curve.end(end.unsigned_abs() - 1, tree))?;
-        begin = end;
-    }
-    expect_mesh(Some(&corners), coordinates, checksum, "that it begins")?;
-    Ok(Quadrants { quadrants, trees, checksum })
-}
-
-/// Checks which rank had which quadrants.
-fn partition(datasets: &mut Datasets<'_>, number: u64, quadrants: u64) -> Checked {
-    let mut column = datasets.typed(number, DataType::Int64, &[None])?;
-    let Some(ranks @ 1..=MOST_RANKS) = column.rows().checked_sub(1) else {
-        return wrong(number, format!("found {} numbers, expected 2 to {}", column.rows(), MOST_RANKS + 1));
-    };
-    let mut before = 0;
-    for rank in 0..=ranks {
-        let found = column.next(datasets)?;
-        hold(number, rules::check_partition(rank, ranks, before, found, quadrants))?;
-        before = found;
-    }
-    Ok(())
-}
-
 /// Checks a field with as many values for each quadrant as the counts say.
-fn ragged(datasets: &mut Datasets<'_>, number: u64, counts: u64, quadrants: u64) -> Checked {
+fn ragged(datasets: &mut Datasets, number: u64, counts: u64, quadrants: u64) -> Checked {
     let Some(values) = datasets.open(number)? else { return Ok(()) };
-    let mut column = datasets.typed(counts, DataType::Int64, &[Some(quadrants)])?;
-    let mut sum = 0_u64;
-    for quadrant in 0..quadrants {
-        let count = column.next(datasets)?;
-        let Some(more) = u64::try_from(count).ok().and_then(|count| sum.checked_add(count)) else {
-            return wrong(counts, format!("quadrant {quadrant}: found {count} values"));
-        };
-        sum = more;
-    }
-    if values.shape().is_empty() || values.rows() != sum {
-        return wrong(
-            number,
-            format!("found {} values, expected {sum}, the sum of the counts", values.rows()),
-        );
+    let mut source = Parts { datasets, section: &|_| Some(counts), first: counts };
+    let sum = check::sum_of_counts(&mut source, quadrants)?;
+    if values.shape.is_empty() || values.rows() != sum {
+        let found = values.rows();
+        return wrong(number, format!("found {found} values, expected {sum}, the sum of the counts"));
     }
     Ok(())
 }

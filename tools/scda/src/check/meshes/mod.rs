@@ -2,28 +2,24 @@
 //! cells (docs/particles.md). Whether their datasets are a mesh, and fit each other.
 
 mod cells;
-mod checksum;
 mod column;
-mod connectivity;
 mod forest;
 mod particles;
 mod patches;
-mod shapes;
 mod steps;
 
 use super::finding::{Fault, Finding, Note, Scan};
-use crate::datasets::{Pair, attributes_of};
+use crate::datasets::{Pair, attributes_of, pair_at, tolerated};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use column::Datasets;
 use scda_format::dataset::GROUP_CONVENTION;
 use scda_format::dataset::json::compact;
-use scda_meshes::MeshError;
 use scda_meshes::names::{CELLS, DIMENSION, FOREST, OF_MESH, PARTICLES, PATCHES};
 use std::collections::{BTreeMap, HashMap};
 
 /// Why a mesh is not checked to its end.
-enum Stop {
+pub enum Stop {
     /// It is wrong, in words, at the section with this number, from 0 on.
     MeshError(u64, String),
     /// The section with this number, from 0 on, says that it is larger than it can be if it is meant.
@@ -43,14 +39,9 @@ fn wrong<T>(number: u64, words: impl Into<String>) -> Checked<T> {
     Err(Stop::MeshError(number, words.into()))
 }
 
-/// What a rule finds wrong, at a section.
-fn hold<T>(number: u64, checked: Result<T, MeshError>) -> Checked<T> {
-    hold_at(|_| number, checked)
-}
-
-/// As [`hold`], at the section of a dataset of the mesh by its name.
-fn hold_at<T>(section: impl Fn(&str) -> u64, checked: Result<T, MeshError>) -> Checked<T> {
-    checked.or_else(|MeshError { part, words }| wrong(section(part), words))
+/// The section of a part of a mesh, by the names and sections of all parts.
+fn section_of(names: &[&str], sections: &[u64], part: &str) -> Option<u64> {
+    names.iter().zip(sections).find(|(name, _)| **name == part).map(|(_, section)| *section)
 }
 
 /// A group that says that it is a mesh.
@@ -134,7 +125,7 @@ pub fn check(input: &Input, scan: &mut Scan) -> Result<()> {
     if !scan.findings.is_empty() || scan.first_start == 0 {
         return Ok(());
     }
-    let mut datasets = Datasets::new(input)?;
+    let mut datasets = Datasets { reader: input.open_damaged(false)? };
     let meshes = meshes(&mut datasets)?;
     for mesh in meshes.values() {
         let checks = [forest::check, cells::check, patches::check];
@@ -161,11 +152,13 @@ pub fn check(input: &Input, scan: &mut Scan) -> Result<()> {
 }
 
 /// The groups that are meshes by their last attributes, and their parts. Goes through the headers of the file once.
-fn meshes(datasets: &mut Datasets<'_>) -> Result<BTreeMap<String, MeshGroup>> {
+fn meshes(datasets: &mut Datasets) -> Result<BTreeMap<String, MeshGroup>> {
     let mut meshes = BTreeMap::new();
     for number in datasets.reader.find_all(GROUP_CONVENTION)? {
-        let Some(item) = datasets.walk.at(&mut datasets.reader, number)? else { continue };
-        let Some(Pair::Group(found)) = item.pair else { continue };
+        let Some(section) = datasets.header(number)? else { continue };
+        let (Some(Pair::Group(found)), _) = tolerated(pair_at(&mut datasets.reader, &section))? else {
+            continue;
+        };
         let attributes = used(&found.group.attributes);
         if [FOREST, CELLS, PATCHES, PARTICLES].iter().any(|name| attributes.contains_key(name)) {
             let mesh = MeshGroup { number: number + 1, attributes, parts: BTreeMap::new() };

@@ -1,12 +1,11 @@
 //! Particles (docs/particles.md).
 
-use super::column::Datasets;
+use super::column::{Datasets, Parts};
 use super::steps::{MeshSteps, expect_rows};
-use super::{Checked, MeshGroup, hold, wrong};
-use scda::DataType;
+use super::{Checked, MeshGroup, wrong};
 use scda_meshes::checksum::MESH;
 use scda_meshes::names::{OF_MESH, OFFSETS, PARTICLES, TIME};
-use scda_meshes::particles::{check_cell, check_count};
+use scda_meshes::particles;
 use std::collections::BTreeMap;
 
 /// The dataset of a mesh with a row for each of its cells, and the one that may name its checksum.
@@ -19,7 +18,7 @@ pub fn has(name: &str) -> bool {
 }
 
 /// Checks particles of this convention, and that their cells are those of their mesh.
-pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &mut Datasets<'_>) -> Checked {
+pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &mut Datasets) -> Checked {
     if mesh.version(PARTICLES, 1)?.is_none() {
         return Ok(());
     }
@@ -29,7 +28,8 @@ pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &
     let steps = MeshSteps::new(shared.unwrap_or(mesh), datasets)?;
     let mut counts = BTreeMap::new();
     for &number in mesh.all(OFFSETS) {
-        let (cells, particles) = offsets(datasets, number)?;
+        let mut source = Parts { datasets, section: &|_| Some(number), first: number };
+        let (cells, particles) = particles::check(&mut source)?;
         if let Some(of) = of {
             expect_cells(datasets, number, cells, of)?;
         }
@@ -52,23 +52,8 @@ pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &
     })
 }
 
-/// Checks where the particles of each cell begin. Returns the numbers of cells and of particles.
-fn offsets(datasets: &mut Datasets<'_>, number: u64) -> Checked<(u64, u64)> {
-    let mut column = datasets.typed(number, DataType::Int64, &[None])?;
-    datasets.bound(&column)?;
-    hold(number, check_count(column.rows()))?;
-    let cells = column.rows() - 1;
-    let mut last = column.next(datasets)?;
-    for cell in 0..cells {
-        let end = column.next(datasets)?;
-        hold(number, check_cell(cell, last, end, None))?;
-        last = end;
-    }
-    Ok((cells, last.unsigned_abs()))
-}
-
 /// Requires of the last mesh before some offsets as many cells, and its checksum if both name one.
-fn expect_cells(datasets: &mut Datasets<'_>, number: u64, cells: u64, of: &MeshGroup) -> Checked {
+fn expect_cells(datasets: &mut Datasets, number: u64, cells: u64, of: &MeshGroup) -> Checked {
     for (part, named) in CELLS_OF_MESHES {
         let (Some(part), Some(named)) = (of.last(part, 0, number), of.last(named, 0, number)) else {
             continue;

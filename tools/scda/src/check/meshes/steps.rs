@@ -3,6 +3,9 @@
 use super::column::{Column, Datasets};
 use super::{Checked, MeshGroup, wrong};
 use scda::DataType;
+use scda_meshes::MeshError;
+use scda_meshes::attributes::expect_mesh;
+use scda_meshes::checksum::Checksum;
 
 /// Where the steps of a mesh begin.
 pub struct MeshSteps {
@@ -12,10 +15,10 @@ pub struct MeshSteps {
 
 impl MeshSteps {
     /// Those of a mesh, whose times must be numbers.
-    pub fn new(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked<Self> {
+    pub fn new(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked<Self> {
         let times = mesh.all("time");
         for &time in times {
-            datasets.typed(time, DataType::Float64, &[])?;
+            datasets.expect(time, |found| found == DataType::Float64, "float64", &[])?;
         }
         Ok(Self { begins: if times.is_empty() { vec![0] } else { times.to_vec() } })
     }
@@ -55,6 +58,13 @@ impl MeshSteps {
         Ok(())
     }
 
+    /// Requires that a field that refers to a mesh refers to that of its step.
+    pub fn belongs(&self, field: Option<&Column>, number: u64, checksums: &[Checksum]) -> Checked {
+        let (Some(field), Some(step)) = (field, self.of(number)) else { return Ok(()) };
+        let named = expect_mesh(&field.attributes, "", checksums[step], &format!("of step {step}"));
+        named.or_else(|MeshError { words, .. }| wrong(number, words))
+    }
+
     /// Where the step of a section begins, and where it ends.
     pub fn range(&self, number: u64) -> (u64, u64) {
         let step = self.of(number);
@@ -64,15 +74,10 @@ impl MeshSteps {
 }
 
 /// Requires of a field that can be read as many rows as the mesh has of `what`, and returns it.
-pub fn expect_rows(
-    datasets: &mut Datasets<'_>,
-    number: u64,
-    rows: u64,
-    what: &str,
-) -> Checked<Option<Column>> {
+pub fn expect_rows(datasets: &mut Datasets, number: u64, rows: u64, what: &str) -> Checked<Option<Column>> {
     let Some(values) = datasets.open(number)? else { return Ok(None) };
     let found = values.rows();
-    if values.shape().is_empty() || found != rows {
+    if values.shape.is_empty() || found != rows {
         return wrong(number, format!("found {found} rows, expected {rows}, one for each {what}"));
     }
     Ok(Some(values))
