@@ -14,7 +14,7 @@ pub(super) use self::additions::{Added, Later};
 use self::in_seals::SealSearch;
 pub use self::listing::EntryName;
 use self::names::SealNames;
-use self::records::Listed;
+use self::records::AllNames;
 use self::verify::{VerifiedRanges, Verifier};
 use self::walk::Walk;
 use super::local_reader::ReadsLocally;
@@ -33,7 +33,7 @@ pub(super) struct LookupCache {
     verified: VerifiedRanges,
     none_later: NoAdditionsAfter,
     /// On rank 0, once records have been numbered.
-    listed: Option<Listed>,
+    listed: Option<AllNames>,
 }
 
 impl LookupCache {
@@ -67,7 +67,7 @@ impl<'a> Lookup<'a> {
 impl Lookup<'_> {
     /// Finds sections in the indexes of a sealed file.
     fn seals(&mut self) -> SealSearch<'_> {
-        let listed = self.cache.listed.as_ref().and_then(Listed::checked);
+        let listed = self.cache.listed.as_ref().and_then(AllNames::checked);
         SealSearch::new(self.sections, &mut self.cache.names, listed)
     }
 

@@ -9,13 +9,13 @@ use scda_base::memory::reserve_count;
 use scda_format::crc;
 
 /// The names of all sections of a file.
-pub(super) struct Listed {
+pub(super) struct AllNames {
     names: NamesByHash,
     /// Whether the file is sealed, and the checksums of its indexes are right.
     is_checked: bool,
 }
 
-impl Listed {
+impl AllNames {
     /// The names, if they are known to be complete and right.
     pub fn checked(&self) -> Option<&NamesByHash> {
         self.is_checked.then_some(&self.names)
@@ -35,7 +35,7 @@ impl Lookup<'_> {
     }
 
     /// The names of all sections; of a file without a seal, as far as it can be walked.
-    fn list(&mut self) -> Result<&Listed> {
+    fn list(&mut self) -> Result<&AllNames> {
         let listed = match self.cache.listed.take() {
             Some(listed) => listed,
             None => self.listed_names()?,
@@ -43,7 +43,7 @@ impl Lookup<'_> {
         Ok(self.cache.listed.insert(listed))
     }
 
-    fn listed_names(&mut self) -> Result<Listed> {
+    fn listed_names(&mut self) -> Result<AllNames> {
         let (mut all, mut is_checked) = (Vec::new(), self.sections.is_sealed());
         if !is_checked {
             match self.cache.walk.reach(self.sections, u64::MAX) {
@@ -53,7 +53,7 @@ impl Lookup<'_> {
             }
             reserve_count(&mut all, self.cache.walk.len())?;
             all.extend(self.cache.walk.hashes().zip(0..));
-            return Ok(Listed { names: NamesByHash::new(all), is_checked });
+            return Ok(AllNames { names: NamesByHash::new(all), is_checked });
         }
         for number in 0.. {
             let Some(group) = self.sections.seals().group_of_seals(number)? else { break };
@@ -64,6 +64,6 @@ impl Lookup<'_> {
                 Ok(())
             })?;
         }
-        Ok(Listed { names: NamesByHash::new(all), is_checked })
+        Ok(AllNames { names: NamesByHash::new(all), is_checked })
     }
 }

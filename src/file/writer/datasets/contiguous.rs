@@ -1,4 +1,5 @@
-//! Writes contiguous datasets: rows straight from the memory of the ranks, or runs that are assembled from parts.
+//! Writes contiguous datasets: rows straight from the memory of the ranks, or strips that their owners
+//! assemble from the parts of all ranks.
 
 use super::chunk_exchange::{Chunk, Plan, PlannedArray, Round};
 use super::row_partition::RowPartitionCache;
@@ -19,19 +20,19 @@ use scda_format::layout::{SectionLayout, sum};
 use scda_ranks::Partition;
 use scda_storage::queue::Queue;
 
-/// A contiguous dataset goes to the ranks that write it in strips, this number in an exchange.
+/// The number of strips of a contiguous dataset that an exchange round brings to their owners.
 const STRIPS_OF_EXCHANGE: u64 = 4;
 
-/// What a copy of a dataset takes beside its data and texts.
+/// The memory that a copy of a dataset takes besides its data and texts.
 const COPY_BYTES: u64 = 1024;
 
-/// A contiguous dataset, with its metadata and what this rank has of it.
+/// A contiguous dataset, with its metadata and this rank's selection.
 #[derive(Clone, Copy)]
 pub(super) struct ContiguousDataset<'a> {
     pub dataset: &'a Dataset,
     pub text: &'a str,
     pub selection: &'a Selection<'a>,
-    /// The rows of this rank, if all ranks know that they have rows in their order.
+    /// The rows of this rank, if all ranks know that their rows are in the order of ranks.
     pub rows: Option<Partition>,
 }
 
@@ -44,7 +45,7 @@ pub(super) struct ContiguousCopy {
 }
 
 impl ContiguousDataset<'_> {
-    /// What its copy takes.
+    /// The memory that a copy takes.
     ///
     /// # Errors
     /// `Range` if that exceeds 63 bits.
@@ -71,18 +72,18 @@ impl ContiguousCopy {
     }
 }
 
-/// A contiguous dataset, and where it goes.
+/// A contiguous dataset and its place in the file.
 struct PlacedDataset<'a> {
     dataset: &'a Dataset,
     text: String,
     selection: &'a Selection<'a>,
-    /// The rows of this rank, if the ranks have rows in their order.
+    /// The rows of this rank, if the rows are in the order of ranks.
     own: Option<Partition>,
     block: SectionLayout,
     layout: SectionLayout,
     rows: u64,
     row_bytes: u64,
-    /// Whether it is written [together](Sections::leave_together) with its metadata, and with others.
+    /// Whether it is written [together](Sections::leave_together) with its metadata and with other datasets.
     goes_together: bool,
 }
 
@@ -92,10 +93,10 @@ impl PlacedDataset<'_> {
         [(b'N', self.rows), (b'E', self.row_bytes)]
     }
 
-    /// The bytes of the data, and those of this rank.
+    /// The bytes of this rank among those of the data.
     fn bytes(&self) -> Partition {
         let own = self.own.unwrap_or_default();
-        // The products are bounded by the layout's.
+        // The products are bounded by those of the layout.
         let (offset, count) = (own.offset * self.row_bytes, own.count * self.row_bytes);
         Partition { offset, count, total: self.layout.data_bytes }
     }
@@ -130,8 +131,8 @@ impl<'a> ContiguousWriter<'a> {
 }
 
 impl ContiguousWriter<'_> {
-    /// Writes datasets, at most [`MOST_IN_TURNS`](super::MOST_IN_TURNS): those whose rows the ranks have in their order, as many as follow one
-    /// another, together.
+    /// Writes datasets, at most [`MOST_IN_TURNS`](super::MOST_IN_TURNS) of them. Consecutive ones whose rows
+    /// are in the order of ranks are written together.
     pub fn write(&mut self, all: &[ContiguousDataset<'_>]) -> Result<(), Failure> {
         let own = match all {
             [ContiguousDataset { rows: Some(rows), .. }] => vec![Some(*rows)],
@@ -166,8 +167,8 @@ impl ContiguousWriter<'_> {
         self.sections.end_call()
     }
 
-    /// How a dataset that begins at an offset of the file is written; `own` are the rows of this rank, if the ranks have rows in
-    /// their order.
+    /// Plans how a dataset that begins at an offset of the file is written; `own` are the rows of this rank,
+    /// if the rows are in the order of ranks.
     fn placed<'d>(
         &mut self,
         ContiguousDataset { dataset, text, selection, .. }: ContiguousDataset<'d>,
@@ -183,7 +184,7 @@ impl ContiguousWriter<'_> {
         Ok(PlacedDataset { dataset, text, selection, own, block, layout, rows, row_bytes, goes_together })
     }
 
-    /// Brings the parts of a contiguous dataset to those who write its strips.
+    /// Brings the parts of a contiguous dataset to the owners of its strips, who write them.
     fn write_in_runs(&mut self, one: PlacedDataset<'_>) -> Result<(), Failure> {
         let counts = one.counts();
         let PlacedDataset { dataset, text, selection, layout, rows, row_bytes, .. } = one;
@@ -200,7 +201,7 @@ impl ContiguousWriter<'_> {
         self.write_runs(dataset, &plan, layout, &counts)
     }
 
-    /// Writes metadata and the rows of this rank, which are gathered unless they are packed.
+    /// Writes the metadata and the rows of this rank, which are gathered first unless they are packed.
     fn write_rows(&mut self, one: &PlacedDataset<'_>, elements: Partition) -> Result<(), Failure> {
         let PlacedDataset { dataset, text, selection, layout, rows, row_bytes, .. } = one;
         let (mut gathered, name) = (Vec::new(), dataset.name.as_bytes());
@@ -213,7 +214,7 @@ impl ContiguousWriter<'_> {
         self.sections.write_elements(SectionType::Array, name, *layout, &one.counts(), &local, data)
     }
 
-    /// Writes the data of a contiguous dataset in strips, each by the rank that owns it.
+    /// Writes the data of a contiguous dataset in strips, each by its owner.
     fn write_runs(
         &mut self,
         dataset: &Dataset,
@@ -223,7 +224,7 @@ impl ContiguousWriter<'_> {
     ) -> Result<(), Failure> {
         let item_bytes = dataset.data_type.item_bytes();
         let shape = &dataset.shape;
-        // Strips follow one another in the file, too.
+        // Strips also follow one another in the file.
         let grid = plan.arrays()[0].grid();
         let offset = |run: u64| {
             if run == grid.chunks() {
@@ -261,7 +262,7 @@ impl ContiguousWriter<'_> {
     }
 }
 
-/// Appends a strip of so many bytes; returns the first index that two parts have, if there is one.
+/// Appends a strip of `bytes` bytes; returns the first index that two parts have in common, if there is one.
 fn put_run(
     plan: &Plan<'_>,
     window: &Round,

@@ -92,24 +92,24 @@ pub trait ElementStream: DataStream {
 }
 
 /// Elements of equal size.
-struct Fixed<'a> {
+struct EqualElements<'a> {
     data: &'a mut dyn DataStream,
     size: u64,
 }
 
-impl Read for Fixed<'_> {
+impl Read for EqualElements<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.data.read(buffer)
     }
 }
 
-impl DataStream for Fixed<'_> {
+impl DataStream for EqualElements<'_> {
     fn rewind(&mut self) -> io::Result<()> {
         self.data.rewind()
     }
 }
 
-impl ElementStream for Fixed<'_> {
+impl ElementStream for EqualElements<'_> {
     fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
         sizes.fill(self.size);
         Ok(())
@@ -187,12 +187,12 @@ impl SectionWriter<'_> {
         self.sections.describe(SectionType::Array, &user, count, size)?;
         if encode == Encode::Auto {
             let choice = Choice { section: SectionType::Array, plain: layout, count, encode };
-            encode = self.try_stream(&mut Fixed { data, size }, &choice)?;
+            encode = self.try_stream(&mut EqualElements { data, size }, &choice)?;
         }
         if encode == Encode::Always {
             self.sections.write_size_note(ARRAY_CONVENTION, true, size)?;
             self.sections.output().write_all()?;
-            return Ok(self.encode_on(&user, None, count, &mut Fixed { data, size })?);
+            return Ok(self.encode_on(&user, None, count, &mut EqualElements { data, size })?);
         }
         self.sections.output().write_all()?;
         let mut text = [0; LONGEST_HEAD];

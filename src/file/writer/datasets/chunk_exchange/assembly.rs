@@ -13,16 +13,16 @@ use scda_format::dataset::{CommonRun, IndexBox};
 /// A sparse chunk has at most one run per this number of bytes, which bounds the memory for its runs.
 const BYTES_OF_RUN: u64 = 4 << 10;
 
-/// What follows one another of a part, and where the part is in memory.
+/// A run of consecutive items of a part, and where the part is in memory.
 type PartRun<'a> = (CommonRun, Origin<'a>);
 
 /// The parts of a chunk of the window.
 pub(in crate::file::writer::datasets) struct ChunkParts<'a> {
     array: &'a PlannedArray<'a>,
-    /// Where the chunk is in the dataset.
+    /// The box of the dataset that the chunk covers.
     region: IndexBox,
     parts: Vec<ChunkPart<'a>>,
-    /// Whether their data were sent.
+    /// Whether the data of the parts were sent.
     has_data: bool,
 }
 
@@ -50,7 +50,7 @@ impl Plan<'_> {
         Ok(ChunkParts { array, region, parts, has_data: window.has_data })
     }
 
-    /// A chunk of the window, put together in `buffer` if need be.
+    /// A chunk of the window, assembled in `buffer` where necessary.
     pub fn assemble<'b>(
         &'b self,
         window: &'b Round,
@@ -62,7 +62,7 @@ impl Plan<'_> {
 }
 
 impl<'a> ChunkParts<'a> {
-    /// The bytes that the parts have.
+    /// The bytes of all parts.
     fn bytes(&self) -> u64 {
         self.parts.iter().map(|part| part.items).sum::<u64>() * self.array.item_bytes as u64
     }
@@ -91,7 +91,7 @@ impl<'a> ChunkParts<'a> {
         Ok(Some(all).filter(|_| gaps >= bytes / 2))
     }
 
-    /// The index of an item of the chunk.
+    /// The index in the dataset of an item of the chunk.
     fn index_of(&self, items: u64) -> Vec<u64> {
         let mut index = self.region.start.clone();
         let mut rest = items;
@@ -102,8 +102,8 @@ impl<'a> ChunkParts<'a> {
         index
     }
 
-    /// Hands out these runs: where in the chunk, and the bytes, which are put into `buffer` if need be. If two have an item, nothing but the
-    /// index of the first such item.
+    /// Calls `each` with the place in the chunk and the bytes of each run, copied to `buffer` where
+    /// necessary. If two runs have an item in common, only returns the index of the first such item.
     pub fn for_each_run(
         &self,
         runs: &[PartRun<'_>],
@@ -130,7 +130,7 @@ impl<'a> ChunkParts<'a> {
         Ok(None)
     }
 
-    /// The chunk, put together in `buffer` if need be.
+    /// The chunk, assembled in `buffer` where necessary.
     pub fn assemble<'b>(&self, buffer: &'b mut Vec<u8>) -> Result<Chunk<'b>>
     where
         'a: 'b,
