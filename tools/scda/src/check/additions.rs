@@ -47,17 +47,9 @@ pub struct Rows {
 }
 
 impl AdditionsCheck {
-    /// Looks at the next item, to which the walk has come. `is_of_unknown` says that it has the data of a dataset of a type that this library
-    /// does not have.
-    ///
-    /// # Errors
-    /// Those of the reader that is asked for.
-    pub fn look<'a>(
-        &mut self,
-        item: &Item,
-        is_of_unknown: bool,
-        reader: impl FnOnce() -> Result<&'a mut Reader>,
-    ) -> Result<Relation> {
+    /// Looks at the next item, to which the walk has come; `reader` is another reader of the file. `is_of_unknown` says that the item has
+    /// the data of a dataset of a type that this library does not have.
+    pub fn look(&mut self, item: &Item, is_of_unknown: bool, reader: &mut Reader) -> Relation {
         if let Some(Pair::Dataset(found)) = &item.pair {
             self.datasets.insert(found.data.offset, Some(found.block.offset));
         } else if is_of_unknown {
@@ -71,7 +63,7 @@ impl AdditionsCheck {
         });
         let before = std::mem::replace(&mut self.announced, next);
         let Some(before) = before.filter(|before| before.number + 1 == item.number) else {
-            return Ok(Relation::Other);
+            return Relation::Other;
         };
         let expected = match before.addition {
             Addition::Attributes => "a block with attributes of a dataset",
@@ -79,24 +71,21 @@ impl AdditionsCheck {
         };
         let named = added_to(section_type, user).filter(|added| added.addition == before.addition);
         let Some(AdditionName { addition, data }) = named else {
-            return Ok(Relation::Wrong(format!("found another section, expected {expected}")));
+            return Relation::Wrong(format!("found another section, expected {expected}"));
         };
         let dataset = self.datasets.get(&data);
-        let found = match dataset {
-            Some(_) => header_at(reader()?, data, true),
-            None => None,
-        };
+        let found = dataset.and_then(|_| header_at(reader, data, true));
         let name = found.as_ref().and_then(|section| std::str::from_utf8(&section.user).ok());
         if name.is_none_or(|name| addition.user(data, name).as_bytes() != &**user) {
             let words = format!("found {addition} of no dataset, expected that one's data at byte {data}");
-            return Ok(Relation::Wrong(words));
+            return Relation::Wrong(words);
         }
-        Ok(match (addition, dataset) {
+        match (addition, dataset) {
             (Addition::Rows, Some(&Some(block))) => {
                 Relation::Rows(Rows { block, data, metadata: before.offset })
             }
             _ => Relation::Other,
-        })
+        }
     }
 
     /// What is wrong with rows that do not count, as if they did; they are this item. `of_dataset` and `reader` are two readers of the file.

@@ -62,7 +62,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
             }
             let is_of_unknown = walk.is_of_unknown(&item);
             names.see(&item, is_of_unknown);
-            match later.look(&item, is_of_unknown, || Ok(&mut beside))? {
+            match later.look(&item, is_of_unknown, &mut beside) {
                 // Damage may have hidden the dataset.
                 Relation::Wrong(words) if before == 0 => {
                     scan.findings.push(Finding::of_dataset(item.number, &item.section, Fault::Words(words)));

@@ -10,7 +10,6 @@ mod names;
 mod report;
 mod sealed;
 mod sums;
-mod uncommitted;
 mod verifying_reader;
 mod walk;
 

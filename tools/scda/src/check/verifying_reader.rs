@@ -1,11 +1,12 @@
 //! Reads a file whose sections go into another file. Sealed sections are compared with their checksums first, others are decoded.
 
 use super::additions::{AdditionsCheck, Relation};
-use super::finding::{Fault, Finding, words};
+use super::decoding::undecodable;
+use super::finding::{Fault, Finding, Scan, words};
 use super::sealed::{finding, invalid, is_of_row, section_number};
 use super::sums::sums;
-use super::uncommitted::UnsealedReaders;
-use crate::datasets::{Item, Pair, Walk};
+use super::walk::walk;
+use crate::datasets::{Item, Pair, Walk, dataset_at};
 use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
 use crate::progress::Progress;
@@ -28,8 +29,8 @@ pub struct VerifyingReader {
     place: Option<usize>,
     first: u64,
     rows: Vec<Row>,
-    /// Decodes what is not sealed.
-    unsealed: Option<UnsealedReaders>,
+    /// Two readers that decode what is not sealed.
+    decoding: Option<[Reader; 2]>,
     /// What may be added to datasets that were checked.
     later: AdditionsCheck,
 }
@@ -44,9 +45,9 @@ impl VerifyingReader {
         let file = input.file().map_err(|error| Fail::file(input.name(), error))?;
         let Seals { all: seals, fault } = beside.inspect().seals()?;
         let (name, threads) = (input.name().to_owned(), input.threads());
-        let (place, first, rows, unsealed, later) = (None, 0, Vec::new(), None, AdditionsCheck::default());
+        let (place, first, rows, decoding, later) = (None, 0, Vec::new(), None, AdditionsCheck::default());
         let mut verified =
-            Self { reader, name, threads, file, beside, seals, place, first, rows, unsealed, later };
+            Self { reader, name, threads, file, beside, seals, place, first, rows, decoding, later };
         match fault {
             Some(fault) => Err(verified.differs(&Finding::of_seal(1, Fault::Invalid(fault)))),
             None => verified.at(0).map(|()| verified),
@@ -126,31 +127,52 @@ impl VerifyingReader {
         Ok(())
     }
 
-    /// What is wrong with an item, of what is not sealed.
+    /// Decodes the sections of an item that no seal covers, and returns what is wrong with them: the seal of a copy would make
+    /// damage look valid.
     fn undecodable(
         &mut self,
         input: &Input,
         item: &Item,
         progress: &mut Progress,
     ) -> Result<Option<Finding>> {
+        let rows = match self.later.look(item, false, &mut self.beside) {
+            Relation::Rows(rows) if item.pair.is_none() => Some(rows),
+            _ => None,
+        };
+        let mut unsealed = Vec::new();
         for (number, section) in (item.number..).zip(of_item(item)) {
-            if self.row_at(section.offset)?.is_none()
-                && let Some(finding) =
-                    unsealed(&mut self.unsealed, input)?.section(number, section, progress)?
-            {
+            if self.row_at(section.offset)?.is_none() {
+                unsealed.push((number, section));
+            }
+        }
+        if unsealed.is_empty() && rows.is_none() {
+            return Ok(None);
+        }
+        let [reader, of_datasets] = match &mut self.decoding {
+            Some(readers) => readers,
+            none => none.insert([input.open_damaged(true)?, input.open_damaged(true)?]),
+        };
+        // A section that is not compressed has nothing to decode.
+        for (number, section) in unsealed.iter().filter(|(_, section)| section.decoded) {
+            let mut scan = Scan { sections: number - 1, ..Scan::new(0) };
+            walk(reader, &mut scan, progress, section.offset, section.offset + 1)?;
+            if let Some(finding) = scan.findings.pop() {
                 return Ok(Some(finding));
             }
         }
-        let looked =
-            self.later.look(item, false, || Ok(unsealed(&mut self.unsealed, input)?.of_datasets()))?;
-        match (&item.pair, looked) {
+        match (&item.pair, rows) {
             // Rows that were added to it are sealed, as everything of their file is: else they are items of their own.
-            (Some(Pair::Dataset(found)), _) if self.row_at(found.data.offset)?.is_none() => {
-                unsealed(&mut self.unsealed, input)?.dataset(item.last(), found)
+            (Some(Pair::Dataset(found)), _)
+                if found.dataset.unsupported.is_none()
+                    && unsealed.iter().any(|(_, section)| section.offset == found.data.offset) =>
+            {
+                // A handle is read by the reader that has opened it.
+                let Some(handle) = dataset_at(of_datasets, found.block.offset)? else { return Ok(None) };
+                undecodable(of_datasets, reader, item.last(), &handle.into())
             }
-            (None, Relation::Rows(rows)) => {
-                let decodes = self.row_at(item.section.offset)?.is_none();
-                unsealed(&mut self.unsealed, input)?.rows(&mut self.later, item, &rows, decodes)
+            (_, Some(rows)) => {
+                let how = (true, !unsealed.is_empty());
+                self.later.check_rows((of_datasets, reader), item, &rows, how)
             }
             _ => Ok(None),
         }
@@ -264,14 +286,6 @@ impl VerifyingReader {
         self.first = first;
         Ok(true)
     }
-}
-
-/// What decodes, which is opened if need be.
-fn unsealed<'a>(unsealed: &'a mut Option<UnsealedReaders>, input: &Input) -> Result<&'a mut UnsealedReaders> {
-    Ok(match unsealed {
-        Some(unsealed) => unsealed,
-        none => none.insert(UnsealedReaders::new(input)?),
-    })
 }
 
 /// The sections of an item.
