@@ -1,4 +1,4 @@
-"""The command line of the package, such as `python -m scda vtk dam.scda`, which the command `scda` runs, too."""
+"""The command line of the package, such as `python -m scda vtk dam.scda`. The command `scda` runs it, too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 from . import Error, __version__, _commands, _errors
 from ._progress import Progress, tell
 
-# Exit codes, as those of the command scda: the answer is no, something else went wrong, and something was left out.
+# Exit codes, the same as those of the command scda: the answer is no, another failure, and something was left out.
 _NO = 1
 _TROUBLE = 2
 _INCOMPLETE = 3
@@ -23,12 +23,12 @@ _INVALID = (
 )
 
 
-# What a command may want that is not installed with the package.
+# Packages that a command may need and that are not installed with this one.
 _EXTRAS = {"h5py": "h5py", "zarr": "'zarr>=3.1'", "xarray": "xarray"}
 
 
 class Incomplete(Exception):
-    """What a command has done, though not all of it."""
+    """Raised when a command has done its work, but left something out."""
 
 
 def vtk(arguments: argparse.Namespace) -> None:
@@ -104,13 +104,13 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     given = _parser().parse_args(arguments)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, _end)  # not before incomplete files are removed
+            signal.signal(number, _end)  # runs the clean-up that removes incomplete files
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             given.run(given)
     except BrokenPipeError:
-        # Nobody reads what we write. Python's own end shall not try again.
+        # Nobody reads the output any more. Keeps Python from flushing stdout again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -148,7 +148,8 @@ def _complain(text: str, code: int) -> int:
 
 
 def _visible(text: str) -> str:
-    """Options in place of arguments of functions; and characters that do something to a terminal, which a name may have, by their numbers."""
+    """Shows arguments of functions as options of the command, and escapes characters that would control the
+    terminal."""
     text = re.sub(" (without|group)= ?", r" --\1 ", re.sub(" (force|strict|external)=True", r" --\1", text))
     return "".join(c if c.isprintable() or c in " \n" else c.encode("unicode_escape").decode() for c in text)
 

@@ -1,4 +1,4 @@
-"""Arguments of a program, checked and converted for the core."""
+"""Checks the arguments of a program and converts them for the core."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class ReadSettings(NamedTuple):
     keep: int = 0
 
     def switches(self) -> dict[str, bool]:
-        """Those that are true or false."""
+        """The settings that are true or false."""
         return {"decode": self.decode, "verify": self.verify, "to_seal": self.to_seal}
 
     def limits(self) -> dict[str, int]:
-        """Those that are numbers."""
+        """The settings that are numbers."""
         return {"cache_bytes": self.cache_bytes, "max_memory": self.max_memory, "keep": self.keep}
 
 
 def _place(place: Union[int, tuple[str, int], None]) -> Union[int, tuple[str, int], None]:
-    """Where a program goes on in a file, as the core takes it."""
+    """The place in a file after which a program continues, as the core takes it."""
     if place is None:
         return None
     if isinstance(place, tuple) and len(place) == 2 and isinstance(place[0], str):
@@ -64,9 +64,10 @@ class WriteSettings(NamedTuple):
     background_bytes: int
     comm: Any
     driver: str
-    # None: the file is created. Otherwise the number of sections that stay, or the step after which the program goes on.
+    # None: the file is created. Otherwise the number of sections that stay, or the step after which the program
+    #     continues.
     append_after: Union[int, tuple[str, int], None] = None
-    # A file that is not there is created.
+    # If true, a file that does not exist is created.
     creates: bool = False
     # The permissions of a new file, less the umask.
     mode: int = 0o666
@@ -74,11 +75,11 @@ class WriteSettings(NamedTuple):
 
     @property
     def appends(self) -> bool:
-        """Whether sections are added to a file that exists."""
+        """True if sections are added to an existing file."""
         return self.append_after is not None
 
     def checked(self, threads: int) -> WriteSettings:
-        """As the core takes them, with `threads` threads."""
+        """The settings as the core takes them, with `threads` threads."""
         if self.style not in ("unix", "mime"):
             raise ValueError(f'style: found {self.style!r}, expected "unix" or "mime"')
         if self.encoder not in ("fast", "zlib"):
@@ -112,7 +113,7 @@ class Options(NamedTuple):
     extends: bool = False
 
     def describe(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Description:
-        """A dataset with this name, type and shape, as the core is told of it."""
+        """The description of a dataset with this name, type and shape, as the core takes it."""
         layout, chunks = self._layout()
         if not isinstance(name, str):
             raise TypeError(f"name: found {type(name).__name__}, expected a str")
@@ -152,7 +153,7 @@ class Options(NamedTuple):
             raise ValueError(f"codec: found {self.codec!r}, expected one of {', '.join(map(repr, CODECS))}")
         if self.codec is not None and self.text:
             raise ValueError(f"codec: found {self.codec!r} with text=True, which is compressed by zlib")
-        # What only chunks have.
+        # Arguments that only chunked datasets have.
         of_chunks = ("chunks", "codec", "level", "shuffle", "max_relative_error", "max_absolute_error")
         given = [name for name in of_chunks if getattr(self, name) is not None] + ["text"] * bool(self.text)
         shape = None if self.chunks is None else integers("chunks", self.chunks)
@@ -169,13 +170,14 @@ class Options(NamedTuple):
 
 
 def options_of(arguments: dict[str, Any], data: Any) -> Options:
-    """The options that are passed by name, and those of an array of xarray."""
+    """The options that were passed by name, completed from the data if those are an array of xarray."""
     refuse({name: value for name, value in arguments.items() if name not in Options._fields})
     return labelled(Options(**arguments), data)
 
 
 def labelled(options: Options, data: Any) -> Options:
-    """The options, with the names of dimensions and the attributes of an array of xarray where none are given."""
+    """The options; if the data are an array of xarray, its names of dimensions and its attributes where none are
+    given."""
     if not type(data).__module__.startswith("xarray.") or options.extends:
         return options
     from ._xarray_writing import attributes_of
@@ -186,7 +188,7 @@ def labelled(options: Options, data: Any) -> Options:
 
 
 def _error(name: str, error: Optional[float]) -> float:
-    """The largest error that rounding may make."""
+    """Checks a bound of rounding and converts it for the core."""
     if error is not None and not isinstance(error, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name}: found {error!r}, expected a number")
     return 0.0 if error is None else float(error)
@@ -202,7 +204,7 @@ def user_string(user: Union[str, bytes]) -> bytes:
 
 
 def encoding_of(encode: Union[bool, str]) -> str:
-    """Whether a section is compressed."""
+    """Checks the argument `encode` and converts it for the core."""
     if isinstance(encode, (bool, np.bool_, str)) and encode in _ENCODE:
         return _ENCODE[encode]
     raise ValueError(f'encode: found {encode!r}, expected False, True or "auto"')
@@ -214,7 +216,7 @@ def _array(data: Any) -> NDArray[Any]:
         raise TypeError("data: found a str, expected bytes or a numpy array; encode() makes bytes of it")
     if not hasattr(data, "__array_interface__"):
         try:
-            data = memoryview(data)  # not a number, a list or anything else that numpy would make an array of
+            data = memoryview(data)  # rejects numbers, lists and all else from which numpy would make an array
         except TypeError:
             raise TypeError(
                 f"data: found {a_or_an(type(data).__name__)}, expected bytes or a numpy array; "
@@ -226,7 +228,7 @@ def _array(data: Any) -> NDArray[Any]:
 
 
 def array_bytes(data: Any) -> NDArray[np.uint8]:
-    """The bytes of data that are bytes or a numpy array."""
+    """The bytes of data, which are bytes or a numpy array."""
     return bytes_of(_array(data))
 
 
@@ -243,7 +245,7 @@ def elements_of(data: Any, size: Optional[int]) -> tuple[NDArray[np.uint8], int]
 
 
 def joined(elements: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """The sizes of elements, and their bytes one after the other."""
+    """The sizes of elements, and their concatenated bytes."""
     if isinstance(elements, (str, bytes, bytearray, memoryview)) or (
         isinstance(elements, np.ndarray) and elements.dtype != object
     ):
@@ -256,7 +258,7 @@ def joined(elements: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
 
 
 def ragged(*data: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """The sizes of elements, and their bytes, out of (offsets, values)."""
+    """The sizes of elements, and their bytes, from (offsets, values)."""
     if len(data) != 2 or np.ndim(data[0]) != 1 or np.asarray(data[0]).dtype.kind not in "iu" or len(data[0]) == 0:
         raise TypeError(
             "data: found a tuple, expected (offsets, values) with offsets of integers, one more than elements"

@@ -11,30 +11,31 @@ import numpy as np
 
 from ._description import TYPE_NAMES
 
-# The attribute that names those of the same object that are JSON. It is a JSON list itself, since not all of NetCDF has lists
-# of texts.
+# The attribute that names the attributes of the same object whose values are JSON text. It is a JSON list itself,
+# because some formats of NetCDF have no lists of texts.
 JSON_NAMES = "scda_json"
-# The attribute that says the types of others, where their JSON does not.
+# The attribute with the types of other attributes, where JSON does not tell them.
 TYPES = "scda_types"
-# The attributes whose numbers stand for missing values.
+# The attributes whose numbers mark missing values.
 MISSING = ("_FillValue", "missing_value")
-# Those with the type of the data that they belong to, as CF has them.
+# The attributes that have the type of the data they describe, according to CF.
 _OF_DATA = {*MISSING, "flag_values", "flag_masks", "valid_min", "valid_max", "valid_range", "actual_range"}
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _TYPE = re.compile(r"(?P<name>[a-z]+[0-9]*)(?:\[(?P<shape>[0-9]+(?:,[0-9]+)*)\])?")
-# The type of texts, where they could be taken for numbers: "NaN".
+# The type of texts that could be taken for numbers, such as "NaN".
 _TEXT = "string"
 
 
 class Json(NamedTuple):
-    """A value of a type of HDF5 that has no name here, as JSON."""
+    """A value in JSON, of an HDF5 type that has no name here."""
 
     value: Any
 
 
 def as_item(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A number of JSON that stands for missing values, or a text such as "NaN", as an item of the type of the data, so that
-    it equals them; an array for a list. None: it is none, or the type has it not."""
+    """Converts a JSON number that marks missing values, or a text such as "NaN", to an item of the type of the data, so
+    that the two compare equal; a list becomes an array. None if the value is no number, or the type cannot represent
+    it."""
     if isinstance(value, list) and value:
         items = [as_item(each, dtype) for each in value]
         return None if any(item is None for item in items) else np.array(items, dtype)
@@ -52,7 +53,7 @@ def as_item(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def with_json(attrs: dict[str, Any], dtype: Optional[np.dtype[Any]] = None) -> dict[str, Any]:
-    """The attributes of an object for xarray: with their types, and in JSON where only JSON has them."""
+    """The attributes of an object for xarray: with their types, and as JSON text where xarray has no such value."""
     types = attrs.get(TYPES)
     found = {name: value for name, value in attrs.items() if name != TYPES or not isinstance(types, dict)}
     as_json = []
@@ -75,7 +76,8 @@ def _is_typed(name: str, types: Any) -> bool:
 
 
 def json_names(marker: Any) -> set[str]:
-    """The names in the attribute `scda_json`: a list as JSON; otherwise a list, or only the name in a list of one."""
+    """The names in the attribute `scda_json`: a list in JSON, a list, or a single name, if a list of one has become
+    that."""
     names = marker
     if isinstance(marker, str):
         try:
@@ -88,12 +90,12 @@ def json_names(marker: Any) -> set[str]:
 
 
 def plain_value(name: str, value: Any, types: Any, dtype: Optional[np.dtype[Any]], *, netcdf: bool) -> Any:
-    """What HDF5 or NetCDF has for an attribute: numpy's numbers, a text, a list of texts; None if it has nothing from which the value can
-    be told.
+    """The value of an attribute for HDF5 or NetCDF: a number of numpy, a text, or a list of texts. None if there is
+    none from which the value could be restored.
 
     Args:
         types: the attribute `scda_types`.
-        dtype: the type of the data that the attribute belongs to.
+        dtype: the type of the data that the attribute describes.
     """
     text = types.get(name) if isinstance(types, dict) else None
     if isinstance(text, str):
@@ -114,19 +116,19 @@ def plain_value(name: str, value: Any, types: Any, dtype: Optional[np.dtype[Any]
 
 
 def _is_not_of_netcdf(value: Any) -> bool:
-    """Whether it has another type than NetCDF has for attributes, or several dimensions."""
+    """True if NetCDF has no attributes of this type, or if the value has several dimensions."""
     return isinstance(value, (np.generic, np.ndarray)) and (
         value.ndim > 1 or value.dtype.kind in "bcV" or value.dtype == "f2"
     )
 
 
 def _items(value: Any) -> Any:
-    """The items of nested lists, one after the other."""
+    """The items of nested lists, flattened."""
     return [item for each in value for item in _items(each)] if isinstance(value, list) else [value]
 
 
 def _numbers(value: Any, netcdf: bool) -> Any:
-    """Numbers of one type, as JSON has them."""
+    """JSON numbers as numbers of one type."""
     items = _items(value)
     kinds = set(map(type, items))
     if str in kinds:
@@ -144,7 +146,7 @@ def _numbers(value: Any, netcdf: bool) -> Any:
         if kind is int and max(items) > np.iinfo(np.int64).max:
             dtype = "uint64"
         array = np.array(value, dtype)
-    except (ValueError, OverflowError):  # of lists of different lengths, or too large
+    except (ValueError, OverflowError):  # lists of different lengths, or too large
         return None
     return array[()] if array.ndim == 0 else array
 
@@ -154,7 +156,7 @@ def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _typed_value(value: Any, text: str) -> Any:
-    """What the text in `scda_types` says that the attribute was; None if its JSON is no such value."""
+    """The value that an attribute had, given its type in `scda_types`; None if its JSON is no such value."""
     match = _TYPE.fullmatch(text)
     if match is None:
         return None
@@ -193,12 +195,13 @@ def _as_float(value: Any) -> float:
 def described(
     raw: dict[str, Any], dtype: Optional[np.dtype[Any]], *, netcdf: bool
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """The attributes of an object of HDF5 or NetCDF as JSON has them, and the attribute `scda_types` for what JSON does not say;
-    and the names of those that JSON cannot have, with the reason.
+    """The attributes of an HDF5 or NetCDF object in JSON, with the attribute `scda_types` for types that JSON does not
+    tell; and the names of the attributes that JSON cannot represent, each with the reason.
 
     Args:
-        raw: numpy's numbers, texts and lists of them as bytes or str, :class:`Json`, or an exception that says why there is no value.
-        dtype: the type of the data that they belong to.
+        raw: numbers of numpy, texts as bytes or str, lists of them, :class:`Json`, or an exception: why there is no
+            value.
+        dtype: the type of the data that the attributes describe.
     """
     attrs: dict[str, Any] = {}
     types: dict[str, Any] = {}
@@ -228,7 +231,7 @@ def described(
 
 
 def _described(value: Any, netcdf: bool) -> tuple[Any, Optional[str]]:
-    """A value in JSON, and its type, where that may have to be told."""
+    """A value in JSON, and its type if JSON may not tell it."""
     if isinstance(value, Json):
         return value.value, None
     if isinstance(value, (str, bytes, list)):
@@ -244,7 +247,7 @@ def _described(value: Any, netcdf: bool) -> tuple[Any, Optional[str]]:
     if array.dtype.kind == "c":
         array = np.stack([array.real, array.imag], -1)
     made = _mapped(array.tolist(), _number) if array.dtype.kind == "f" else array.tolist()
-    # NetCDF has a number as an array of one.
+    # NetCDF returns a number as an array of one item.
     is_told = 0 in shape or shape == (1,) and not netcdf
     return (made[0] if shape == (1,) else made), f"{name}[{','.join(map(str, shape))}]" if is_told else name
 
@@ -256,7 +259,7 @@ def _number(value: float) -> Any:
 
 
 def decoded(text: Any) -> str:
-    """Text as UTF-8, or what can only be Latin-1: without the control characters that any bytes have there."""
+    """Text decoded as UTF-8; else as Latin-1, if it has no control characters, which any bytes would have there."""
     data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
     try:
         return data.decode()

@@ -14,7 +14,7 @@ from ._arguments import options_of
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-# The first indices and the shape of a part of an array.
+# First indices and shape of a box.
 Box = tuple[list[int], list[int]]
 
 
@@ -23,7 +23,7 @@ class DatasetArguments:
 
     def __init__(self, is_alone: bool) -> None:
         self._is_alone = is_alone
-        # Of each dataset of which this process has written a part last: its shape, and the boxes.
+        # For each dataset whose last write by this process was a part: its shape, and the boxes.
         self._last: dict[str, tuple[tuple[int, ...], list[Box]]] = {}
 
     def prepare(
@@ -37,7 +37,7 @@ class DatasetArguments:
         dtype: Optional[DTypeLike] = None,
         **options: Any,
     ) -> tuple[Description, list[Box], list[Memory]]:
-        """What the core takes for a dataset: what it is, the boxes of this rank, and their items."""
+        """The arguments for the core: the description of a dataset, the boxes of this rank, and their items."""
         wanted = options_of(options, data)
         if boxes is not None and (data is not None or start is not None):
             raise ValueError("boxes: found them together with data or start, expected these in a list of boxes")
@@ -60,7 +60,7 @@ class DatasetArguments:
         return described, placed, [memory_of(part) for _, part in parts]
 
     def note_written(self, given: Sequence[tuple[Description, list[Box], list[Memory]]]) -> None:
-        """Remembers the parts that have been written."""
+        """Records which parts have been written."""
         for described, boxes, _ in given:
             if self._is_part(described, boxes):
                 self._last[described.name] = tuple(described.shape), boxes
@@ -68,18 +68,18 @@ class DatasetArguments:
                 self._last.pop(described.name, None)
 
     def _is_part(self, described: Description, boxes: list[Box]) -> bool:
-        """Whether this process alone writes boxes that are not all of the array."""
+        """True if this process writes alone, and its boxes do not cover the array."""
         is_all = not boxes or sum(math.prod(n) for _, n in boxes) == math.prod(described.shape)
         return self._is_alone and not described.extends and not is_all
 
     def _is_beside_another(self, described: Description, boxes: list[Box]) -> bool:
-        """Whether another part of such an array was written last."""
+        """True if the last write of this dataset was another part of the array."""
         shape, before = self._last.get(described.name, (None, []))
         return shape == tuple(described.shape) and not any(_meet(a, b) for a in boxes for b in before)
 
 
 def _type_of(types: list[np.dtype[Any]]) -> np.dtype[Any]:
-    """The type of all boxes."""
+    """The type that all boxes have."""
     if not types:
         raise ValueError("dtype is missing, and this rank has no data to take it from")
     if any(other != types[0] for other in types):
@@ -90,12 +90,12 @@ def _type_of(types: list[np.dtype[Any]]) -> np.dtype[Any]:
 
 
 def _meet(a: Box, b: Box) -> bool:
-    """Whether two boxes have an index in common."""
+    """True if two boxes have an index in common."""
     return all(x < y + m and y < x + n for x, n, y, m in zip(*a, *b))
 
 
 def _box_of(start: Any, part: NDArray[Any], shape: tuple[int, ...]) -> Box:
-    """Where a part of an array of this shape lies."""
+    """The box that a part occupies in an array of this shape."""
     first = (0,) * len(shape) if start is None else integers("start", start)
     if not len(first) == part.ndim == len(shape):
         raise ValueError(

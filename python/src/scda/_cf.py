@@ -1,4 +1,4 @@
-"""Unpacks numbers, and marks missing ones, by the CF conventions."""
+"""Unpacks numbers and marks missing ones according to the CF conventions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Packing:
         if dtype.kind == "f" and dataset.fill_value != 0:
             missing.append(dataset.fill_value)
         items = [item for each in missing if each is not None for item in np.ravel(each)]
-        # NaN is missing already.
+        # NaN counts as missing in any case.
         self.missing = np.array([item for item in items if item == item], dtype)
         self.is_plain = (self.scale, self.offset) == (1.0, 0.0) and not len(self.missing)
         self.dtype = dtype
@@ -55,7 +55,7 @@ def _number(value: Any, otherwise: float) -> float:
 
 
 class UnpackedView:
-    """A dataset as it is shown: its numbers unpacked, missing ones NaN."""
+    """A view of a dataset with its numbers unpacked, and NaN for missing ones."""
 
     def __init__(self, dataset: Dataset, packed: _Packing) -> None:
         self.dataset = dataset
@@ -71,6 +71,6 @@ class UnpackedView:
 
 
 def unpacked(dataset: Dataset) -> Union[Dataset, UnpackedView]:
-    """The dataset, or what its numbers stand for."""
+    """The dataset, or a view of it with unpacked numbers if it is packed."""
     packed = _Packing(dataset)
     return dataset if packed.is_plain else UnpackedView(dataset, packed)

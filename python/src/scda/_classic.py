@@ -9,7 +9,7 @@ from typing import IO, Any, NamedTuple, Optional
 
 import numpy as np
 
-# By their number in the file.
+# The types, by their number in the file.
 _TYPES = {
     **{1: "i1", 2: "S1", 3: ">i2", 4: ">i4", 5: ">f4", 6: ">f8"},
     **{7: "u1", 8: ">u2", 9: ">u4", 10: ">i8", 11: ">u8"},
@@ -18,7 +18,7 @@ _DIMENSION, _VARIABLE, _ATTRIBUTE = 10, 11, 12
 
 
 class Variable(NamedTuple):
-    """A variable: its items lie in the mapped file."""
+    """A variable, whose items are in the mapped file."""
 
     name: str
     dims: list[str]
@@ -26,15 +26,15 @@ class Variable(NamedTuple):
     dtype: np.dtype[Any]
     attrs: dict[str, Any]
     items: Any
-    # Whether the first dimension has no greatest size.
+    # True if the first dimension is unlimited.
     has_records: bool
 
 
 class Classic:
-    """A file: its attributes and its variables.
+    """An open file: its attributes and its variables.
 
     Raises:
-        ValueError: it is damaged.
+        ValueError: the file is damaged.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -44,11 +44,11 @@ class Classic:
         version = self._bytes[3]
         self._wide = 8 if version == 5 else 4
         offset_bytes = 4 if version == 1 else 8
-        # All bits are set where a writer did not know the number of records.
+        # A writer that did not know the number of records has set all bits.
         records = self._unsigned(self._wide)
         is_known = records != (1 << 8 * self._wide) - 1
         dims = [(self._name(), self._number()) for _ in range(self._count(_DIMENSION))]
-        # Name and size of each; 0 of that of records.
+        # Name and size of each dimension; the size of the record dimension is 0.
         self.dims = dims
         self.attrs = self._attributes()
         found = []
@@ -64,7 +64,8 @@ class Classic:
             dtype = self._type()
             self._number()  # the bytes of a record: too large ones do not fit
             found.append((name, own, attrs, dtype, self._unsigned(offset_bytes)))
-        # Those with records, and the bytes of one record of each. All first records come first, then all second ones.
+        # The variables with records, and the bytes of one record of each. The file has the first record of each, then
+        # the second.
         rows = {
             name: dtype.itemsize * math.prod(dims[number][1] for number in own[1:])
             for name, own, _, dtype, _ in found
@@ -89,7 +90,7 @@ class Classic:
     def _items(
         self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int, stride: Optional[int] = None
     ) -> Any:
-        """The items of a variable, which begin at this byte; each record begins `stride` bytes after the one before."""
+        """The items of a variable that begins at this byte; its records begin `stride` bytes apart."""
         if 0 in shape:
             return np.empty(shape, dtype)
         strides = [dtype.itemsize]
@@ -140,7 +141,7 @@ class Classic:
         return np.dtype(_TYPES[number])
 
     def _attributes(self) -> dict[str, Any]:
-        """As :func:`scda._attributes.described` takes them. Programs in C write a byte 0 at the end of texts."""
+        """The attributes for :func:`scda._attributes.described`. C programs end texts with a NUL byte."""
         attrs: dict[str, Any] = {}
         for _ in range(self._count(_ATTRIBUTE)):
             name, dtype = self._name(), self._type()

@@ -16,7 +16,7 @@ from ._progress import Progress
 
 
 class Answer:
-    """What a command answers: true if it is yes. ``text`` is what the command prints."""
+    """The answer of a command, true for yes. ``text`` is what the command prints."""
 
     def __init__(self, is_yes: bool, text: str) -> None:
         self._is_yes = is_yes
@@ -30,21 +30,21 @@ class Answer:
 
 
 def check(*paths: Any, **options: Any) -> Answer:
-    """Whether files are valid, as ``scda check`` says: what is damaged where, in the text of the answer.
+    """Checks whether files are valid, as ``scda check`` does. The text of the answer says what is damaged, and where.
 
     Args:
         paths: the files.
-        options: those of the command, such as ``strict=True``.
+        options: options of the command, such as ``strict=True``.
     """
     return _ask("check", paths, options)
 
 
 def diff(a: Any, b: Any, **options: Any) -> Answer:
-    """Whether two files hold the same, as ``scda diff`` says: the differences are the text of the answer.
+    """Compares the contents of two files, as ``scda diff`` does. The text of the answer lists the differences.
 
     Args:
         a, b: the files.
-        options: those of the command, such as ``rtol=1e-6``.
+        options: options of the command, such as ``rtol=1e-6``.
     """
     return _ask("diff", (a, b), options)
 
@@ -60,19 +60,19 @@ def vtk(
     group: Optional[str] = None,
     force: bool = False,
 ) -> tuple[list[str], list[str]]:
-    """Writes a VTKHDF file, by which ParaView and others show a forest, as ``scda vtk`` does. Needs h5py.
+    """Writes a VTKHDF file, with which ParaView and others show a forest, as ``scda vtk`` does. Needs h5py.
 
     Args:
         path: the file.
         out: the new file. None: the name of the file with the ending .vtkhdf.
-        copy, absolute, relative: whether all data are copied; or stay in the file, to which the new one refers by its absolute
-            path, or by its path from the folder of ``out``. None of them: the first for at most 64 MiB, else the second.
+        copy, absolute, relative: copy all data; or leave them in the file, to which the new one refers by its absolute
+            path, or by its path relative to the folder of ``out``. None of them: copy up to 64 MiB, else absolute.
         field: only these fields.
         group: the forest; None: the only one of the file.
-        force: whether a file that exists is replaced.
+        force: replace a file that exists.
 
     Returns:
-        Lines that say what was done, and what was left out.
+        Lines that say what was done, and lines that say what was left out.
     """
     from . import _vtk
 
@@ -96,23 +96,25 @@ def import_(
     tell: Optional[Callable[[str], None]] = None,
     progress: Optional[Progress] = None,
 ) -> list[str]:
-    """Makes a file from one of HDF5, NetCDF, NumPy (.npz), SDF or Zarr, as ``scda import`` does. Of the first two needs h5py, of the last zarr.
+    """Imports a file of HDF5, NetCDF, NumPy (.npz), SDF or Zarr, as ``scda import`` does. HDF5 and NetCDF need h5py,
+    Zarr needs zarr.
 
-    The file is read in a process of its own: if it makes the library that reads it crash, that is an error here.
+    A process of its own reads the file: if the library that reads it crashes, this function raises an error.
 
     Args:
         path: the file to read.
         out: the new file.
-        without: names to leave out, which may be patterns.
-        strict: whether what a scda file has no place for is an error; else it is left out.
-        external: whether data that are in other files are read, too: external storage and sources of virtual datasets of HDF5. Only for a file from a source that you trust: it can name any file.
+        without: names to leave out; they may be patterns.
+        strict: fail if the file has something that an scda file cannot represent; otherwise it is left out.
+        external: read data that are in other files, too: external storage and sources of virtual datasets of HDF5. Only
+            for a file from a source that you trust, because it can name any file.
         seal: whether the new file is sealed.
-        hdf5: whether it is also an HDF5 file, if it is sealed.
-        force: whether a file that exists is replaced.
-        tell, progress: for the command: what is called with each line, and what shows the progress.
+        hdf5: whether the new file, if it is sealed, is also an HDF5 file.
+        force: replace a file that exists.
+        tell, progress: for the command: a function that is called with each line, and the display of the progress.
 
     Returns:
-        What was left out, a line each.
+        Lines that say what was left out.
     """
     from ._subprocess import convert
 
@@ -126,7 +128,7 @@ def import_(
 
 
 def _lines(tell: Optional[Callable[[str], None]]) -> tuple[list[str], Callable[[str], None]]:
-    """A list, and what adds a line to it, and passes it on."""
+    """A list of lines, and a function that appends a line and passes it on to `tell`."""
     lines: list[str] = []
 
     def say(line: str) -> None:
@@ -138,7 +140,7 @@ def _lines(tell: Optional[Callable[[str], None]]) -> tuple[list[str], Callable[[
 
 
 def check_free(path: str, force: bool, source: str) -> None:
-    """An error if a file must not be written."""
+    """Raises an error if a file exists and must not be replaced."""
     if not force and os.path.lexists(path):
         raise ExistsError(f"{path}: the file exists; force=True replaces it", None, path)
     if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
@@ -147,7 +149,7 @@ def check_free(path: str, force: bool, source: str) -> None:
 
 @contextmanager
 def own_errors(path: str) -> Iterator[None]:
-    """Errors of a task that reads this file are of our own classes."""
+    """Converts errors of a task that reads this file to the classes of this package."""
     try:
         yield
     except Error as error:
@@ -157,15 +159,16 @@ def own_errors(path: str) -> Iterator[None]:
         raise of_system(error) from error
     except ValueError as error:
         raise ArgumentError(str(error), None, path) from error
-    except (TypeError, RuntimeError, KeyError, MemoryError) as error:  # as h5py has them
+    except (TypeError, RuntimeError, KeyError, MemoryError) as error:  # raised by h5py
         of = OutOfMemoryError if isinstance(error, MemoryError) else ArgumentError
         raise of(f"{path}: {type(error).__name__}: {error}", None, path) from error
 
 
 @contextmanager
 def new_file(path: str, force: bool, source: str) -> Iterator[str]:
-    """The name under which to write a new file, which gets its own when it is complete. It is in a folder that nobody else
-    may open. Whoever may not read the source may not read the new file, unless the user has let them read that of its name."""
+    """Yields a temporary name for a new file, which is renamed when it is complete. The temporary name is in a folder
+    that only this user may open. The new file is readable only for those who may read the source, unless a file that it
+    replaces gave others access."""
     check_free(path, force, source)
     with tempfile.TemporaryDirectory(prefix=".scda-", dir=os.path.dirname(path) or ".") as folder:
         part = os.path.join(folder, "part")
@@ -184,7 +187,7 @@ def _ask(command: str, paths: Sequence[Any], options: dict[str, Any]) -> Answer:
 def _run(
     command: str, paths: Sequence[Any], options: dict[str, Any], answers: Sequence[int] = (0,)
 ) -> subprocess.CompletedProcess[str]:
-    # Its own process: what it prints is the answer, and Ctrl-C ends it.
+    # A subprocess: its output is the answer, and Ctrl-C ends it.
     arguments = [sys.executable, "-m", "scda_command", command]
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"

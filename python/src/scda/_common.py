@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 Path = Union[str, "os.PathLike[str]", bytes, "os.PathLike[bytes]"]
 
-# More threads than that wait for the memory.
+# More threads than this only wait for memory.
 _MOST_THREADS = 64
-# What the core takes.
+# The greatest number that the core accepts.
 _MOST_THREADS_TAKEN = 1024
 _MOST_COUNT = _MOST_RECORD = (1 << 63) - 1
 
@@ -39,10 +39,10 @@ _Core = TypeVar("_Core", bound=_Abandonable)
 
 
 class Handle:
-    """A file that is open until it is closed."""
+    """A file that stays open until it is closed."""
 
     _path: str
-    _closed: bool = True  # until it is open
+    _closed: bool = True  # until it has been opened
 
     @property
     def path(self) -> str:
@@ -51,7 +51,7 @@ class Handle:
 
     @property
     def closed(self) -> bool:
-        """Whether the file is closed."""
+        """True if the file is closed."""
         return self._closed
 
     def _check_open(self) -> None:
@@ -71,20 +71,20 @@ class Handle:
         self._leave(error)
 
     def _leave(self, error: Optional[BaseException]) -> None:
-        """Ends the ``with`` statement, which an error may have left."""
+        """Ends the ``with`` statement, which an error may have ended."""
         raise NotImplementedError
 
 
 def prepare(
     path: Path, comm: Any, driver: str, threads: Optional[int], limits: Optional[Mapping[str, int]] = None, **switches: bool
 ) -> tuple[str, Optional[Ranks], int]:
-    """The absolute path, the ranks if there are several, and the number of threads. Collective: what is wrong on
-    one rank, also a switch that is no bool, is an error of all."""
+    """The absolute path, the ranks if there are several, and the number of threads. Collective: an invalid argument on
+    one rank, including a switch that is no bool, raises an error on all."""
     ranks = ranks_of(comm)
     failure: Optional[Exception] = None
     name, number = "", 1
     try:
-        # Not abspath: where a folder is a link, ".." after it is not what that makes of it.
+        # Not abspath: it resolves ".." by text, which is wrong after a symbolic link to a folder.
         name = os.path.join(os.getcwd(), os.fsdecode(path))
         if driver not in ("auto", "posix", "mpi-io"):
             raise ValueError(f'driver: found {driver!r}, expected "auto", "posix" or "mpi-io"')
@@ -115,13 +115,13 @@ def _threads(threads: Optional[int], ranks: Optional[Ranks]) -> int:
         return 1
     try:
         cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS
+    except AttributeError:  # macOS does not have it
         cores = os.cpu_count() or 1
     return min(cores, _MOST_THREADS)
 
 
 def integer(what: str, value: Any, least: int, most: int) -> int:
-    """An argument that the core takes as a number without sign."""
+    """Checks an argument that the core takes as an unsigned number."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -132,12 +132,12 @@ def integer(what: str, value: Any, least: int, most: int) -> int:
 
 
 def record_number(number: int) -> int:
-    """A number as the core takes that of a record."""
+    """A record number, limited to the range that the core takes."""
     return max(-_MOST_RECORD, min(operator.index(number), _MOST_RECORD))
 
 
 def local_count(count: Any) -> int:
-    """A number of elements of this rank. Not an :class:`Error`: those are known to all ranks."""
+    """A number of elements of this rank. Raises no :class:`Error`, because that would count as known to all ranks."""
     number = operator.index(count)
     if not 0 <= number <= _MOST_COUNT:
         raise ValueError(f"count: found {number}, expected 0 to {_MOST_COUNT}")
@@ -145,7 +145,8 @@ def local_count(count: Any) -> int:
 
 
 class CollectiveCall(Generic[_Core]):
-    """What fails in its ``with`` statement on one rank alone, before it reaches the core, is an error of all: the others would wait."""
+    """Turns a failure of its ``with`` statement on one rank, before the core is called, into an error of all: the
+    others would wait."""
 
     __slots__ = ("_core", "_is_alone")
 
@@ -156,7 +157,7 @@ class CollectiveCall(Generic[_Core]):
         return self._core
 
     def __exit__(self, _: Any, error: Optional[BaseException], __: Any) -> None:
-        # All ranks have an error of the core.
+        # Errors of the core are raised on all ranks.
         if error is not None and not self._is_alone and not isinstance(error, Error):
             self._core.abandon(reason(error))
 
@@ -174,7 +175,7 @@ def text_of(user: bytes) -> str:
 
 
 def dtype_of(dtype: DTypeLike) -> np.dtype[Any]:
-    """A type whose values are nothing but their bytes."""
+    """A dtype, checked to have no objects: its values are nothing but their bytes."""
     found = np.dtype(dtype)
     if found.hasobject:
         raise TypeError(f"dtype: found {found}, expected one without Python objects")
@@ -190,13 +191,14 @@ def bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
     return array.reshape(-1).view(np.uint8)
 
 
-# The memory of an array: its bytes, how many of them are before the first item, the strides; None: the items are all of the
-# bytes, in C order; and the name of the type of the items.
+# The memory of an array: its bytes; how many of them precede the first item; the strides, or None if the items fill the
+# bytes in C order; and the name of the type of the items.
 Memory = tuple["NDArray[np.uint8]", int, Optional[list[int]], str]
 
 
 def type_name(dtype: np.dtype[Any]) -> str:
-    """The name that the core has for a native type; of a structured one JSON, with the gaps that it has in memory."""
+    """The core's name for a native type; for a structured one JSON, which includes the gaps between members in
+    memory."""
     if dtype.names is None and dtype.subdtype is None:
         return _plain_type_name(dtype)
     return json.dumps(_described(dtype))
@@ -230,7 +232,7 @@ def _described(dtype: np.dtype[Any]) -> Any:
 
 
 def packed(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """A type as it is in a file: structs without gaps."""
+    """The type that a file has for this one: without gaps between members."""
     if dtype.subdtype is not None:
         return np.dtype((packed(dtype.subdtype[0]), dtype.subdtype[1]))
     if dtype.names is None:
@@ -238,30 +240,31 @@ def packed(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype([(name, packed(dtype[name])) for name in dtype.names])
 
 
-# The types whose items are texts or bytes of any length: in memory Python's objects.
+# The types whose items are texts or bytes of any length. In memory, these are Python objects.
 VARIABLE_TYPES = {"string": str, "variable_length_bytes": bytes}
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """The type that the core calls so, in the byte order of this machine."""
+    """The dtype for this name of the core, in the byte order of this machine."""
     if name in VARIABLE_TYPES:
         return np.dtype(object)
     if name[0] == "{":
         found = json.loads(name)
-        # Arrays are in structs only: an item itself is none, whatever its members are called.
+        # The core has arrays only as members of structs, so an item itself is never one, whatever its members are
+        # called.
         return np.dtype(_fields(found)) if found["name"] == "structured" else _dtype_of(found)
     return _plain_dtype(name)
 
 
 @lru_cache
 def _plain_dtype(name: str) -> np.dtype[Any]:
-    # Not of structs, whose members a program may give other names.
+    # Not used for structs, because programs choose the names of their members.
     return _dtype_of(name)
 
 
 def _fields(described: Any) -> list[tuple[str, np.dtype[Any]]]:
     """The members of a struct."""
-    # Of one in memory, each has its offset, too.
+    # For a struct in memory, each member also has its offset.
     return [(field, _dtype_of(of)) for field, of, *_ in described["configuration"]["fields"]]
 
 
@@ -276,7 +279,7 @@ def _dtype_of(described: Any) -> np.dtype[Any]:
     name, configuration = described["name"], described["configuration"]
     if name == "structured":
         fields = _fields(described)
-        # An array is a struct whose members are called 0, 1, ...
+        # The core describes an array as a struct with members called 0, 1, ...
         if [field for field, _ in fields] == [str(i) for i in range(len(fields))] and len({of for _, of in fields}) == 1:
             item, shape = fields[0][1].subdtype or (fields[0][1], ())
             return np.dtype((item, (len(fields), *shape)))
@@ -299,11 +302,11 @@ def memory_of(array: NDArray[Any]) -> Memory:
 
 
 class _Extent:
-    """All bytes from the first one of an array to the last one, for numpy."""
+    """Presents all bytes of an array, from the first to the last one, to numpy."""
 
     def __init__(self, array: NDArray[Any], low: int, length: int) -> None:
         address, is_constant = array.__array_interface__["data"]
-        self._array = array  # which keeps the memory
+        self._array = array  # keeps the memory alive
         self.__array_interface__ = {
             "data": (address + low, is_constant),
             "shape": (length,),
@@ -313,7 +316,8 @@ class _Extent:
 
 
 def offsets_of(sizes: NDArray[np.uint64], item: np.dtype[Any]) -> NDArray[np.int64]:
-    """Where elements of these bytes begin among the items of all, and where the last one ends."""
+    """The offset of each element, given their sizes in bytes, in units of items; the last entry is where the last one
+    ends."""
     offsets = np.zeros(len(sizes) + 1, np.int64)
     if item.itemsize == 1:
         np.cumsum(sizes, out=offsets[1:])
@@ -328,7 +332,8 @@ def offsets_of(sizes: NDArray[np.uint64], item: np.dtype[Any]) -> NDArray[np.int
 
 
 def mode_like(source: str) -> int:
-    """The permissions of a new file, less the umask, that has data of this file or folder. A pipe has none of its own."""
+    """The permissions, less the umask, for a new file with data from this file or folder. Pipes have no permissions to
+    copy."""
     try:
         found = os.stat(source).st_mode
     except OSError:

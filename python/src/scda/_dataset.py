@@ -1,4 +1,4 @@
-"""Reads datasets: indexing, boxes, partitions, conversion."""
+"""Reads datasets: indexing, boxes, partitions and conversion."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from ._file import File
     from ._section import Section
 
-# The characters of units, and of the name of a dimension, that are shown.
+# The most characters that are shown of units and of names of dimensions.
 _MOST_SHOWN = 40
-# So much memory is worth no look at the size of the file before it is read.
+# Reads of less memory than this skip the check of the file's size.
 _FEW_BYTES = 1 << 16
 
 
 class Attributes(Mapping[str, Any]):
-    """Attributes that were read: a mapping from names to what JSON has."""
+    """Attributes that were read: a mapping from names to JSON values."""
 
     __slots__ = ("_found",)
 
@@ -51,7 +51,7 @@ class Attributes(Mapping[str, Any]):
 
 
 class Dataset:
-    """An array in a file, with its type, shape and attributes. Nothing of it is read until it is indexed, or given to
+    """An array in a file, with its type, shape and attributes. Its items are read only when it is indexed or passed to
     numpy.
 
     >>> with scda.create("rho.scda") as w:
@@ -72,12 +72,12 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        """The name, with a slash after that of each group."""
+        """The name, with the path of its group, separated by slashes."""
         return self._description.full_name
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the items, in the byte order of this machine; raw bytes are ``V`` and their number."""
+        """The type of the items, in the byte order of this machine. Raw bytes are ``V`` and their number."""
         return self._description.dtype
 
     @property
@@ -100,12 +100,12 @@ class Dataset:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all items in memory."""
+        """The size of all items in memory, in bytes."""
         return self.size * self.dtype.itemsize
 
     @property
     def chunks(self) -> Optional[tuple[int, ...]]:
-        """The shape of a chunk; None if the data lie in one piece."""
+        """The shape of a chunk; None if the data are contiguous."""
         chunks = self._description.chunks
         return None if chunks is None else tuple(chunks)
 
@@ -121,18 +121,18 @@ class Dataset:
 
     @property
     def attrs(self) -> Attributes:
-        """The attributes: a mapping, which cannot be changed."""
+        """The attributes: a mapping that cannot be changed."""
         return Attributes(without_name(attributes_of(self._description.attributes), self.name))
 
     @property
     def section(self) -> Section:
-        """The section with the data, as bytes. Where :attr:`chunks` is None, its ``to_numpy`` maps them into memory;
-        they are little-endian, unless another program wrote them otherwise."""
+        """The section with the data, as bytes. If :attr:`chunks` is None, its ``to_numpy`` maps them into memory;
+        they are little-endian, unless another program wrote them in another byte order."""
         return self._section
 
     @property
     def added_rows(self) -> int:
-        """How many of its rows, the last ones, were added later (``extends=True``): they are not in :attr:`section`."""
+        """How many rows at the end were added later (``extends=True``). They are not in :attr:`section`."""
         return self._description.added_rows
 
     def __len__(self) -> int:
@@ -142,11 +142,11 @@ class Dataset:
         return self._description.shape[0]
 
     def __bool__(self) -> bool:
-        """True, also without items."""
+        """True, even without items."""
         return True
 
     def __reduce__(self) -> Any:
-        """Another process opens the file by its path, and finds the dataset there."""
+        """Pickles the dataset by its place: another process opens the file by its path and finds the dataset there."""
         return _pickled, (self._file, self._section.index, self._description.name, self._description.type)
 
     def __getattr__(self, name: str) -> Any:
@@ -157,19 +157,21 @@ class Dataset:
 
     @property
     def maxshape(self) -> tuple[Optional[int], ...]:
-        """The shape that the dataset may get by rows that are added (``extends=True``): None for any number of them."""
+        """The shape to which the dataset may grow by added rows (``extends=True``); None where a dimension has no
+        limit."""
         found = self.attrs.get("scda_max_shape")
         if isinstance(found, list) and len(found) == self.ndim:
             return tuple(found)
         return (None, *self.shape[1:]) if self.ndim else ()
 
     def __getitem__(self, key: Any) -> Any:
-        """What numpy selects: integers, slices with any step, ``...``, None for a new dimension, and in one dimension a list of
-        indices, or of a bool for each; or a mask of all items. Of structs also names of members, as in h5py: ``d["x"]``, ``d["x", 3:5]``.
-        Only the chunks or rows with these items are read. Collective: each rank reads its own, any or none.
+        """Reads what numpy would select: integers, slices with any step, ``...``, None for a new dimension, and in one
+        dimension a list of indices, or of a bool for each index; or a mask of all items. For structs also names of
+        members, as in h5py: ``d["x"]``, ``d["x", 3:5]``. Reads only the chunks or rows with these items. Collective:
+        each rank reads its own selection, which may be empty.
 
         Returns:
-            An array of its own; for integers in all dimensions one item.
+            A new array; a single item if the index has an integer for each dimension.
         """
         dtype = self.dtype
         names, rest = _members_of(key) if dtype.names else ((), key)
@@ -184,8 +186,8 @@ class Dataset:
 
     @property
     def oindex(self) -> OuterIndexer:
-        """Outer indexing: as ``d[...]``, with lists of indices in several dimensions, of which the result has all
-        combinations. Collective.
+        """Outer indexing: like ``d[...]``, but several dimensions may have lists of indices, and the result has all
+        combinations of them. Collective.
 
         >>> with scda.create("outer.scda") as w:
         ...     w.dataset("rho", np.arange(30).reshape(5, 6))
@@ -196,9 +198,9 @@ class Dataset:
         return OuterIndexer(self)
 
     def astype(self, dtype: DTypeLike) -> ConvertedDataset:
-        """The dataset with items of another type, for indexing. Numbers are converted where they are read, without a copy of all of them:
-        floating-point numbers become the nearest one, and those that become integers lose what follows the point. A number that does
-        not fit is a :class:`RangeError`, which names its index.
+        """The dataset with items of another type, for indexing. Numbers are converted as they are read, without a copy
+        of all of them. Conversion to floating point rounds to the nearest number; conversion to integers drops the
+        fraction. A number that does not fit raises a :class:`RangeError` that names its index.
 
         >>> with scda.create("single.scda") as w:
         ...     w.dataset("rho", np.arange(4.0), dtype="f4")
@@ -209,15 +211,14 @@ class Dataset:
         return ConvertedDataset(self, native(np.dtype(dtype)))
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> NDArray[Any]:
-        """All items, for numpy. Collective: all ranks get all."""
+        """Reads all items, for numpy. Collective: every rank gets all of them."""
         if copy is False:
             raise ValueError(f"dataset {self.name!r}: found copy=False, but it is read from a file")
         everything: NDArray[Any] = self[...]
         return everything if dtype is None else everything.astype(dtype, copy=False)
 
     def __iter__(self) -> Iterator[Any]:
-        """The parts with one index of the first dimension, one after the other, in bounded memory. Collective: all
-        ranks read all of them."""
+        """Iterates over the first dimension, in bounded memory. Collective: every rank reads all of it."""
         step = max(1, PIECE_BYTES * max(len(self), 1) // max(self.nbytes, 1))
         if self.chunks:
             step = -(-step // self.chunks[0]) * self.chunks[0]
@@ -225,11 +226,12 @@ class Dataset:
             yield from self[start : start + step]
 
     def to_ragged(self, dtype: Optional[DTypeLike] = None) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """The items of a dataset of bytes of any length, such as lists that ``scda import`` has found, as (offsets, values): item i,
-        in C order, is ``values[offsets[i]:offsets[i + 1]]``. Collective: all ranks get all.
+        """Reads a dataset of bytes of any length, such as lists that ``scda import`` has found, as (offsets, values):
+        item i, in C order, is ``values[offsets[i]:offsets[i + 1]]``. Collective: every rank gets all items.
 
         Args:
-            dtype: the type of the values; None: that in the attribute ``scda_type`` of an import, or bytes.
+            dtype: the type of the values; None: the type in the attribute ``scda_type``, which an import writes, or
+                else bytes.
 
         >>> with scda.create("lists.scda") as w:
         ...     w.dataset("n", [b"abc", b"", b"d"], dtype=bytes)
@@ -244,7 +246,7 @@ class Dataset:
             found = self.attrs.get("scda_type")
             of = found.get("list") if isinstance(found, dict) else None
             name = of.lstrip(">") if isinstance(of, str) else "uint8"
-            # Whatever the type was in HDF5, the lowest byte is the first one.
+            # An import stores the lowest byte first, whatever the type was in HDF5.
             dtype = np.dtype(name if name in TYPE_NAMES else "uint8").newbyteorder("<")
         item = dtype_of(dtype)
         items = np.asarray(self[...], object).reshape(-1).tolist()
@@ -252,11 +254,11 @@ class Dataset:
         return offsets_of(sizes, item), np.frombuffer(b"".join(items), item)
 
     def read_boxes(self, boxes: Sequence[tuple[Any, Any]]) -> list[NDArray[Any]]:
-        """Several boxes at once: a chunk that they share is read once. Collective: each rank reads its own boxes, any
-        number of them.
+        """Reads several boxes at once. A chunk that several of them share is read once. Collective: each rank reads its
+        own boxes, any number of them.
 
         Args:
-            boxes: of each the first indices, and the shape.
+            boxes: for each box, the first indices and the shape.
         """
         with self._file._reading() as core:
             found: list[Box] = [(list(integers("start", a)), list(integers("shape", b))) for a, b in boxes]
@@ -269,8 +271,8 @@ class Dataset:
             return self._read_boxes(core, found)
 
     def read_direct(self, out: NDArray[Any], source: Any = ...) -> None:
-        """Reads what ``d[source]`` selects to an array that is there, as h5py's method does, and without a copy also to a part of
-        one, such as the interior of a block with ghost cells. Collective.
+        """Reads what ``d[source]`` selects into an existing array, as in h5py. That may be a part of another array,
+        such as the interior of a block with ghost cells, and needs no copy. Collective.
 
         >>> with scda.create("block.scda") as w:
         ...     w.dataset("rho", np.arange(12.0).reshape(3, 4))
@@ -281,8 +283,9 @@ class Dataset:
         [-1.0, 0.0, 1.0, 2.0, 3.0, -1.0]
 
         Args:
-            out: of the shape of ``d[source]``. Numbers of another type are converted as by :meth:`astype`. Other types, and a source with
-                steps or lists, are copied to it, as numpy does.
+            out: an array of the shape of ``d[source]``. Numbers of another type are converted as by :meth:`astype`.
+                Other types, and selections with steps or lists, are read into memory first and then copied as numpy
+                does.
             source: an index of the dataset.
         """
         with self._file._reading() as core:
@@ -296,7 +299,7 @@ class Dataset:
             if selection.has_steps or not is_direct:
                 np.copyto(out, self._read(core, selection))
                 return
-            # With the dimensions of the dataset: those of integers have one index, and new ones are left out.
+            # A view with the dimensions of the dataset: an integer has one index, and new dimensions are left out.
             kept = [f for f in selection.final if f is not ...]
             view = out[tuple(None if isinstance(f, int) else 0 if f is None else f for f in kept)]
             memory, first, strides, item = memory_of(view)
@@ -307,11 +310,11 @@ class Dataset:
                 self._handle.read(core, [], np.empty(0, np.uint8), item)
 
     def read_partition(self, counts: Optional[Sequence[int]] = None) -> NDArray[Any]:
-        """This rank's part of the first dimension, and all of the others. Collective.
+        """Reads this rank's part of the first dimension, with all of the other dimensions. Collective.
 
         Args:
-            counts: how many indices each rank gets, by rank, the same on all ranks; their sum is the length. None:
-                evenly spread. :meth:`File.proc_counts` makes them.
+            counts: how many indices each rank gets, by rank, the same on all ranks; their sum is the length. None: an
+                even distribution. :meth:`File.proc_counts` computes them.
         """
         with self._file._reading():
             parts, rank = self._file._parts(len(self), counts)
@@ -344,7 +347,7 @@ class Dataset:
         return f"<scda dataset {self.name!r}: {self._summary()}{chunks}>"
 
     def _summary(self) -> str:
-        """Type, shape, and units if they are known."""
+        """Type, shape, and units if there are any."""
         named = [f"{_shown(name)}: {n}" if name else str(n) for name, n in zip(self.dims, self.shape)]
         units = self.attrs.get("units")
         more = f", {_shown(units)}" if isinstance(units, str) else ""
@@ -353,7 +356,7 @@ class Dataset:
 
 
 def _pickled(file: File, index: int, name: str, kind: str) -> Dataset:
-    """The dataset of a file that another process had."""
+    """Finds the dataset that another process has pickled."""
     section = file._finder.get(index)
     found = None if section is None else file._dataset_in(section)
     if found is None or (found._description.name, found._description.type) != (name, kind):
@@ -362,7 +365,7 @@ def _pickled(file: File, index: int, name: str, kind: str) -> Dataset:
 
 
 def _members_of(key: Any) -> tuple[tuple[str, ...], Any]:
-    """Names of members in an index, and the rest of it."""
+    """Splits an index into names of members and the rest."""
     if isinstance(key, str):
         return (key,), ...
     if not isinstance(key, tuple) or not any(isinstance(each, str) for each in key):
@@ -387,7 +390,7 @@ class ConvertedDataset:
 
 
 class OuterIndexer:
-    """A dataset that is indexed by lists in several dimensions."""
+    """Indexes a dataset by lists in several dimensions: see :attr:`Dataset.oindex`."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
@@ -398,11 +401,11 @@ class OuterIndexer:
 
 
 def _shown(text: str) -> str:
-    """As repr writes it, since it may have control characters; not all of it if it is long."""
+    """Text as repr writes it, since it may have control characters; shortened if it is long."""
     return repr(text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…")[1:-1]
 
 
-# What one call of the core reads of a dataset: boxes, and the array that gets one after the other.
+# What one call of the core reads of a dataset: boxes, and the array that receives them one after another.
 Part = tuple[list[Box], "NDArray[Any]"]
 
 
@@ -413,8 +416,8 @@ def read_selections(
     read: Callable[[list[Part]], None],
     dtype: Optional[np.dtype[Any]] = None,
 ) -> list[Any]:
-    """What was selected of datasets. `read` reads a part of each: it is called as often as the rank needs that needs the
-    most. `dtype` is that of the items in memory, if they get another one."""
+    """The items that selections of datasets select. `read` reads a part of each; all ranks call it equally often, as
+    often as the rank with the most parts needs. `dtype` is the type of the items in memory, if they are converted."""
     arrays = [_memory(file, found, selection.shape, dtype) for found, selection in wanted]
     others = 0
     if file._ranks is not None:
@@ -438,14 +441,14 @@ def read_selections(
 
 def _memory(file: File, found: Description, shape: tuple[int, ...], dtype: Optional[np.dtype[Any]] = None) -> NDArray[Any]:
     item = found.dtype
-    # An index may be selected several times.
+    # A selection may repeat an index, hence the minimum.
     if found.layout == "contiguous" and (size := min(math.prod(shape), math.prod(found.shape)) * item.itemsize) > _FEW_BYTES:
         file._check_there(size)
     return file._allocate(shape, item if dtype is None else dtype)
 
 
 def put_texts(items: NDArray[Any], found: Sequence[Union[str, bytes]]) -> None:
-    """Puts objects into an array of them."""
+    """Puts objects into an array of objects."""
     flat = np.empty(len(found), object)
     flat[:] = found
     items.reshape(-1)[:] = flat

@@ -1,4 +1,4 @@
-"""Descriptions of datasets, converted between numpy and the core: types, fill values, attributes."""
+"""Converts descriptions of datasets between numpy and the core: types, fill values, attributes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 TYPE_NAMES = frozenset(_core.type_names())
 
 
-# The attribute with the name of a dataset or group that has too many bytes for a user string.
+# The attribute with the full name of a dataset or group, if that is too long for a user string.
 FULL_NAME = "scda_name"
 _SHORTENED = re.compile(r".*~[0-9a-f]{16}")
 
 
 def may_be_long(user: str) -> bool:
-    """Whether the user string may be that of a longer name."""
+    """True if this may be the user string for a longer name."""
     return _SHORTENED.fullmatch(user) is not None
 
 
 def full_name(stored: str, attributes: str) -> str:
-    """The name or path that is stored so, with these attributes."""
+    """The full name or path, given what is stored in its place and the attributes."""
     if not may_be_long(stored):
         return stored
     found = attributes_of(attributes).get(FULL_NAME)
@@ -38,7 +38,7 @@ def full_name(stored: str, attributes: str) -> str:
 
 
 def with_name(attrs: Optional[Mapping[str, Any]], name: str, stored: str) -> Optional[Mapping[str, Any]]:
-    """The attributes in the file of what has this name, and one that is stored."""
+    """The attributes to write for an object with this name, which is stored as `stored`."""
     if name == stored or not isinstance(attrs or {}, Mapping):
         return attrs
     if (attrs or {}).get(FULL_NAME, name) != name:
@@ -53,12 +53,12 @@ def without_name(attrs: dict[str, Any], name: str) -> dict[str, Any]:
     return attrs
 
 
-# How chunks are compressed; the first one by default.
+# The codecs of chunks; the first one is the default.
 CODECS = tuple(_core.codec_names())
 
 
 class Description(NamedTuple):
-    """What the core says of a dataset, and is told."""
+    """The description of a dataset, as the core takes and returns it."""
 
     name: str
     type: str
@@ -78,12 +78,12 @@ class Description(NamedTuple):
 
     @property
     def full_name(self) -> str:
-        """The name, also if it has too many bytes for a user string."""
+        """The name, even if it is too long for a user string."""
         return full_name(self.name, self.attributes)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """In the byte order of this machine."""
+        """The dtype in the byte order of this machine."""
         return dtype_named(self.type)
 
     @property
@@ -98,7 +98,7 @@ class Description(NamedTuple):
 
 
 def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """This type in the byte order of this machine. A TypeError if no dataset can have it."""
+    """This type in the byte order of this machine. Raises a TypeError if no dataset can have it."""
     if dtype.subdtype is None and not dtype.hasobject and (dtype.kind in "USMm" or dtype.names is not None) and dtype.itemsize > 0:
         for field in [] if dtype.names is None else [dtype[name] for name in dtype.names]:
             native(field.base)
@@ -107,8 +107,9 @@ def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def native_numbers(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Likewise, but of numbers and raw bytes only."""
-    # Types that other packages add, such as bfloat16, may say that they are raw bytes: nothing in the file would say what these mean.
+    """The same for types of numbers and raw bytes only."""
+    # Types of other packages, such as bfloat16, may present themselves as raw bytes. The file could not say what these
+    # mean.
     is_raw = dtype.kind == "V" and dtype.names is None and dtype.subdtype is None and dtype.type is np.void
     if dtype.name in TYPE_NAMES or is_raw:
         return dtype.newbyteorder("=")
@@ -122,7 +123,7 @@ def native_numbers(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def are_converted(a: np.dtype[Any], b: np.dtype[Any]) -> bool:
-    """Whether the core converts items of one native type to the other: numbers, and structs member by member."""
+    """True if the core converts items of one native type to the other: numbers, and structs member by member."""
     if a.names is not None and b.names is not None:
         return True
     return {a.name, b.name} <= TYPE_NAMES and any(a.kind in kinds and b.kind in kinds for kinds in ("iuf", "c"))
@@ -177,14 +178,15 @@ def _fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
 
 
 def _ndim(value: Any, of: np.dtype[Any]) -> int:
-    """The dimensions of what is given for an array of such items; a tuple is none if it is a struct."""
+    """The number of dimensions of a value given for an array of such items. If these are structs, a tuple is an
+    item."""
     if isinstance(value, list if of.names is not None else (list, tuple)):
         return 1 + (_ndim(value[0], of) if value else 0)
     return value.ndim if isinstance(value, np.ndarray) else 0
 
 
 def _members(value: Any, names: Sequence[str]) -> list[Any]:
-    """Those of a struct; one item is that of all of them."""
+    """The members of a struct; a single value stands for all of them."""
     if isinstance(value, (np.void, np.ndarray)) and value.dtype.names is not None:
         item: Any = value[()] if isinstance(value, np.ndarray) else value
         value = tuple(item[name] for name in value.dtype.names)
@@ -195,7 +197,7 @@ def _members(value: Any, names: Sequence[str]) -> list[Any]:
 
 
 def _text_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
-    given = np.asarray(np.asarray(value)[()])  # without NULs at the end, which are none of the text
+    given = np.asarray(np.asarray(value)[()])  # drops NULs at the end, which are no part of the text
     if given.ndim != 0 or given.dtype.kind not in "US":
         raise TypeError(f"fill_value: found {value!r}, expected a text")
     item = given.astype(dtype.newbyteorder("<"))
@@ -209,7 +211,7 @@ def _time_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
     if item.ndim != 0:
         raise TypeError(f"fill_value: found {value!r}, expected one time")
     if np.asarray(value).dtype.kind not in "biu" and not np.isnat(item):
-        given = np.array(value, dtype.kind + "8")  # of the unit that it has
+        given = np.array(value, dtype.kind + "8")  # in the unit that it has
         if item.astype(given.dtype) != given:
             raise ValueError(f"fill_value: found {value!r}, expected a time that {dtype} has")
     little: bytes = item.astype(dtype.newbyteorder("<")).tobytes()
@@ -230,7 +232,7 @@ def attributes_text(attrs: Optional[Mapping[str, Any]]) -> str:
 
 
 def attributes_of(text: str) -> dict[str, Any]:
-    """The attributes that are JSON in a file."""
+    """Parses attributes from their JSON in a file."""
     attrs: dict[str, Any] = _core.in_default_floats(lambda: json.loads(text))
     return attrs
 
@@ -249,21 +251,21 @@ def _text_of_attributes(attrs: Mapping[str, Any]) -> str:
 
 def _json_text(attrs: dict[str, Any]) -> str:
     text = json.dumps(attrs, ensure_ascii=False, allow_nan=False, default=_plain)
-    text.encode()  # a str may have halves of surrogate pairs, which UTF-8 has not
+    text.encode()  # fails for lone surrogates, which a str may have and UTF-8 cannot represent
     return text
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has for numbers and arrays of numpy."""
+    """The JSON value for a number or an array of numpy."""
     if isinstance(value, (np.generic, np.ndarray)):
         found = value.tolist()
-        if not isinstance(found, np.generic):  # as those are that Python has not, such as longdouble
+        if not isinstance(found, np.generic):  # stays numpy's for types that Python has not, such as longdouble
             return found
     raise TypeError(f"found {value!r}, expected what JSON has: numbers, strings, lists, dicts, bools, None")
 
 
 def integers(what: str, values: Union[int, Sequence[int]]) -> tuple[int, ...]:
-    """Numbers without sign, as numpy takes a shape."""
+    """Non-negative numbers, passed as numpy takes a shape."""
     numbers: list[int] = []
     several: Sequence[Any] = [values] if np.ndim(values) == 0 else values  # type: ignore[assignment]
     for value in several:
@@ -290,8 +292,8 @@ def names_of(dims: Optional[Sequence[Optional[str]]], ndim: int) -> list[Optiona
 
 
 def items_of(data: Any, dtype: Any) -> NDArray[Any]:
-    """Data as an array of a type that datasets have, or that the core converts to this one, in the byte order of this machine; without a
-    copy if they are that."""
+    """Data as an array in the byte order of this machine, of a type that datasets have or that the core converts to
+    `dtype`. Makes no copy if they are one."""
     if isinstance(data, np.ma.MaskedArray):
         raise TypeError("data: found a masked array, expected one without a mask; filled() makes it")
     item = None if dtype is None else np.dtype(dtype)
@@ -302,7 +304,8 @@ def items_of(data: Any, dtype: Any) -> NDArray[Any]:
 
 
 def class_of_texts(dtype: Any) -> Optional[type[Union[str, bytes]]]:
-    """That of the items if a program passes this type for texts or bytes of any length; None: it is another one, or says not which."""
+    """The class of items if this dtype stands for texts or bytes of any length; None if it does not, or does not tell
+    which."""
     found = np.dtype(np.void if dtype is None else dtype)
     if found.kind == "T" or found.kind in "US" and found.itemsize == 0:
         return bytes if found.kind == "S" else str
@@ -310,11 +313,12 @@ def class_of_texts(dtype: Any) -> Optional[type[Union[str, bytes]]]:
 
 
 def texts_of(data: Any, dtype: Any) -> Optional[tuple[str, NDArray[Any]]]:
-    """Data whose items are texts or bytes of any length, as an array of objects, and the core's name for their type. None: they are
-    others. They are these if `dtype` is `str`, `bytes` or `object`, or if that of the data is `object` or numpy's `StringDType`."""
+    """If the items of the data are texts or bytes of any length, an array of objects and the core's name for their
+    type; else None. They are if `dtype` is `str`, `bytes` or `object`, or if the data are of the type `object` or
+    numpy's `StringDType`."""
     wanted = getattr(data, "dtype", None) if dtype is None else np.dtype(dtype)
     if wanted is not None and not isinstance(wanted, np.dtype):
-        wanted = np.asarray(data).dtype  # pandas has types of its own
+        wanted = np.asarray(data).dtype  # types of pandas are no dtypes
     if wanted is None or wanted.names is not None:
         return None
     if class_of_texts(dtype) is None and wanted.kind not in "OT":

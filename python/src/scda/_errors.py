@@ -39,17 +39,17 @@ __all__ = [
 class Error(Exception):
     """An error of the file, of the file system, or of a call.
 
-    Its text says the file, the byte offset, what was found and what was expected, where they are known. On
-    several ranks every rank raises the same error.
+    Its text names the file, the byte offset, what was found and what was expected, as far as these are known. With
+    several ranks, every rank raises the same error.
 
     Attributes:
-        code: the number of the error in the C interface, from 15000 on.
-        name: its name there, such as ``"SCDA_ERR_FORMAT"``.
-        offset: the byte of the file at which it was noticed, or None.
+        code: the number of the error in the C interface, 15000 or more.
+        name: the name of the error there, such as ``"SCDA_ERR_FORMAT"``.
+        offset: the byte of the file at which the error was noticed, or None.
         path: the file.
     """
 
-    # The name that tracebacks show, for the classes below as well.
+    # The name that tracebacks show for this class and those below.
     __module__ = "scda"
     code: int = 15029
     name: str = "SCDA_ERR_IO"
@@ -60,7 +60,7 @@ class Error(Exception):
 
     def __init__(self, message: str, offset: Optional[int] = None, path: Optional[str] = None) -> None:
         if isinstance(self, OSError):
-            # So that errno, strerror and filename are what programs that catch OSError look at.
+            # For programs that catch OSError and look at errno, strerror and filename.
             super().__init__(self._errno, message, path)
         else:
             super().__init__(message)
@@ -76,13 +76,13 @@ class Error(Exception):
 
 
 class FormatError(Error, ValueError):
-    """The bytes are not an scda file, or not a section of one: damaged, or something else."""
+    """The bytes are not an scda file, or not a section of one: the file is damaged, or is something else."""
 
     code, name = 15000, "SCDA_ERR_FORMAT"
 
 
 class UsageError(Error, ValueError):
-    """A call out of order, or for a file that is closed."""
+    """A call was out of order, or its file is closed."""
 
     code, name = 15001, "SCDA_ERR_USAGE"
 
@@ -94,19 +94,19 @@ class DecodeError(Error, ValueError):
 
 
 class ArgumentError(Error, ValueError):
-    """An argument has no legal meaning, or the ranks disagree on one."""
+    """An argument is invalid, or the ranks disagree on it."""
 
     code, name = 15003, "SCDA_ERR_ARG"
 
 
 class ShortFileError(Error, EOFError):
-    """The file ends before its sections do: it was cut, or is still being written."""
+    """The file ends before its sections do: it was truncated, or is still being written."""
 
     code, name = 15004, "SCDA_ERR_COUNT"
 
 
 class VersionError(Error, ValueError):
-    """A version of the format that this library does not know."""
+    """The file has a version of the format that this library does not know."""
 
     code, name = 15005, "SCDA_ERR_VERSION"
 
@@ -118,13 +118,13 @@ class EndOfFileError(Error, EOFError):
 
 
 class RangeError(Error, OverflowError):
-    """A count, a product or a sum does not fit 63 bits."""
+    """A count, a product or a sum does not fit in 63 bits, or a number does not fit its type."""
 
     code, name = 15007, "SCDA_ERR_RANGE"
 
 
 class OutOfMemoryError(Error, builtins.MemoryError):
-    """Memory could not be had."""
+    """Memory could not be allocated, or a limit on memory was reached."""
 
     code, name = 15008, "SCDA_ERR_MEMORY"
 
@@ -136,13 +136,13 @@ class InternalError(Error, RuntimeError):
 
 
 class MpiError(Error, RuntimeError):
-    """A call of the communicator failed; its exception is the cause of this one."""
+    """A call to the communicator failed; its exception is the cause of this one."""
 
     code, name = 15010, "SCDA_ERR_MPI"
 
 
 class ChecksumError(Error, ValueError):
-    """The bytes of a sealed file differ from what its seal says. The file is damaged."""
+    """The bytes of a sealed file differ from its checksums. The file is damaged."""
 
     code, name = 15011, "SCDA_ERR_CHECKSUM"
 
@@ -154,19 +154,19 @@ class NoSuchFileError(Error, FileNotFoundError):
 
 
 class AccessError(Error, PermissionError):
-    """Permission denied."""
+    """Access to the file was denied."""
 
     code, name, _errno = 15021, "SCDA_ERR_ACCESS", errno.EACCES
 
 
 class NoSpaceError(Error, OSError):
-    """The device is full, or the file may not grow further."""
+    """The device is full, or the file must not grow further."""
 
     code, name, _errno = 15022, "SCDA_ERR_NO_SPACE", errno.ENOSPC
 
 
 class QuotaError(Error, OSError):
-    """A quota is used up."""
+    """A quota is exhausted."""
 
     code, name, _errno = 15023, "SCDA_ERR_QUOTA", errno.EDQUOT
 
@@ -184,19 +184,19 @@ class ExistsError(Error, builtins.FileExistsError):
 
 
 class BadFileError(Error, OSError):
-    """The name is not usable: a folder, too long, or not a file at all."""
+    """The path is not usable: it is a folder or no regular file, or the name is too long."""
 
     code, name, _errno = 15026, "SCDA_ERR_BAD_FILE", errno.EINVAL
 
 
 class FileInUseError(Error, OSError):
-    """Somebody else uses the file, or has put another one in its place."""
+    """Another program uses the file, or has replaced it."""
 
     code, name, _errno = 15027, "SCDA_ERR_FILE_IN_USE", errno.EBUSY
 
 
 class UnsupportedError(Error, OSError):
-    """The file system does not support the operation, or not safely."""
+    """The file system does not support the operation, or does not do it safely."""
 
     code, name, _errno = 15028, "SCDA_ERR_UNSUPPORTED", errno.EOPNOTSUPP
 
@@ -208,20 +208,20 @@ class FileSystemError(Error, OSError):
 
 
 class RollbackWarning(UserWarning):
-    """A file that is appended to has lost what a killed job had not committed."""
+    """Appending to a file has removed what a killed job had not committed."""
 
     __module__ = "scda"
 
 
 class LeftOutWarning(UserWarning):
-    """A file is read up to its last seal, and a job has written more that it had not committed."""
+    """A file is read up to its last seal, and what follows is left out: a job has not committed it."""
 
     __module__ = "scda"
 
 
 CLASSES: dict[int, type[Error]] = {cls.code: cls for cls in Error.__subclasses__()}
 
-# As the library has them.
+# The classes that the library itself chooses for these numbers.
 _OF_ERRNO: dict[int, type[Error]] = {
     **{cls._errno: cls for cls in CLASSES.values() if issubclass(cls, OSError)},
     **{errno.ENOTDIR: NoSuchFileError, errno.EPERM: AccessError, errno.EFBIG: NoSpaceError, errno.ETXTBSY: FileInUseError},
@@ -231,12 +231,12 @@ _OF_ERRNO: dict[int, type[Error]] = {
 
 
 def class_of_errno(number: Optional[int]) -> type[Error]:
-    """The class for an error of the system."""
+    """The class for an error number of the operating system."""
     return FileSystemError if number is None else _OF_ERRNO.get(number, FileSystemError)
 
 
 def of_system(error: OSError) -> Error:
-    """The exception for one of Python."""
+    """The exception for an OSError of Python."""
     path = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else None
     message = f"{'' if path is None else f'{path}: '}{error.strerror or error}"
     return class_of_errno(error.errno)(message, None, path)

@@ -35,24 +35,26 @@ from ._streams import Streams
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-# Names of datasets, each with the number of a record or without; as the keys of a dict with what is read of each.
+# Names of datasets, each with or without a record number; as keys of a dict, with the selection to read from each.
 _Names = Union[Sequence[Union[str, tuple[str, int]]], Mapping[Any, Any]]
 _CACHE_BYTES = 16 << 20
-# The kinds of sections that the data of a dataset can be in.
+# The kinds of sections that can hold the data of a dataset.
 _OF_DATA = ("array", "varray")
 
 
 class Entry(NamedTuple):
-    """Something in a file, as its users see it: see :meth:`File.entries`.
+    """An entry of a file, as its users see it: see :meth:`File.entries`.
 
     Attributes:
-        kind: ``"dataset"``, ``"group"`` (its attributes), ``"streams"``, ``"section"`` of none of these, or ``"unknown"``.
-        name: that of the dataset, the path of the group, the user string as text of all others.
-        record: its number among the entries of this name, from 0.
-        records: how many of these there are.
-        content: the :class:`Dataset`, :class:`Group`, :class:`Streams` or :class:`Section`; of what cannot be read, because its metadata
-            are wrong or its type is none that the library has, the :class:`Error` that says why.
-        sections: the sections that it consists of, without what was added later.
+        kind: ``"dataset"``, ``"group"`` (its attributes), ``"streams"``, ``"section"`` for any other section, or
+            ``"unknown"``.
+        name: the name of the dataset, the path of the group, or the user string as text.
+        record: the number of the entry among those of this name, from 0.
+        records: the number of entries of this name.
+        content: the :class:`Dataset`, :class:`Group`, :class:`Streams` or :class:`Section`. If the entry cannot be
+            read, because its metadata are wrong or the library does not have its type, the :class:`Error` that says
+            why.
+        sections: the sections of the entry, without what was added later.
     """
 
     kind: str
@@ -81,37 +83,40 @@ def open(
     """Opens a file for reading.
 
     Args:
-        path: the file. For a process that reads alone also a file object that can be read and seeked, what ``fsspec.open``
-            returns, or with fsspec an address, such as ``https://...``: only the bytes that are needed are asked for.
+        path: the file. A process that reads alone may also pass a file object that can be read and seeked, the result
+            of ``fsspec.open``, or with fsspec an address, such as ``https://...``: only the bytes that are needed are
+            requested.
         mode: only ``"r"``; :func:`create` and :func:`append` write.
         comm: a communicator of mpi4py. With more than one rank, every use of the file that may read is
-            collective; blocks are then given to all ranks, and each rank reads any elements, or those that
-            :meth:`Section.read_partition` shares out. None: this process reads alone.
-        driver: how several ranks reach the file: ``"posix"`` or ``"mpi-io"``; ``"auto"`` takes POSIX on file systems
-            that are known to show all nodes the same.
-        threads: how many threads decompress. None: as many as this process may use of the cores, with a
-            communicator one.
-        decode: compressed sections appear as what was compressed; if false, as the two sections that the
-            file has for each.
-        verify: the file must be sealed. The bytes of each section are compared with their checksum when the
-            section is found, which reads all of it; those of the seal and of the file header when the file is
-            opened.
-        to_seal: a file that was created with ``seal=True`` ends after its last seal, and before the first one after
-            its header. A job that was killed, or is still writing, has not committed what follows:
-            :attr:`File.left_out` says how much that is, and a :class:`LeftOutWarning` says it, too;
-            :meth:`File.refresh` looks for more. If false, all sections that are there are read.
-        cache_bytes: how many bytes of decompressed chunks of datasets this process keeps at most, for items that are read
-            later. 0: none. What reads several boxes at once, or most items of the chunks that it touches, keeps none.
-        max_memory: how many bytes a call takes at most for what the file asks for, and for the array that it returns; more is an
-            OutOfMemoryError. For files of unknown origin, of which a few bytes can ask for an array of any size. 0: no limit.
-        keep: how many of the older files of this name, as :func:`create` keeps them, may stand in for a file that is missing,
-            or torn or damaged so that it has no seal: the first one is opened that has a seal, up to its last one. So a job
-            restarts from the last whole state. :attr:`File.path` says which was opened. 0: none; then a file needs no seal.
-        storage_options: of an address: what fsspec gets, such as ``{"anon": True}``.
+            collective: blocks go to all ranks, and each rank reads any elements, or its share by
+            :meth:`Section.read_partition`. None: this process reads alone.
+        driver: how several ranks access the file: ``"posix"`` or ``"mpi-io"``; ``"auto"`` uses POSIX on file systems
+            that are known to show all nodes the same data.
+        threads: the number of threads that decompress. None: the number of cores that this process may use, or one
+            if there is a communicator.
+        decode: if true, a compressed section appears as the data that were compressed; if false, as the two sections
+            that the file has for it.
+        verify: the file must be sealed. Each section is compared with its checksum when it is found, which reads all
+            of it; the seal and the file header are verified when the file is opened.
+        to_seal: a file that was created with ``seal=True`` ends after its last seal, or before the first section if it
+            has none. A job that was killed, or is still writing, has not committed what follows:
+            :attr:`File.left_out` and a :class:`LeftOutWarning` say how many bytes that is;
+            :meth:`File.refresh` looks for new commits. If false, all sections that are there are read.
+        cache_bytes: the most bytes of decompressed chunks that this process keeps for later reads of datasets. 0: none.
+            Calls that read several boxes, or most items of the chunks that they touch, keep none.
+        max_memory: the most bytes that a call allocates at the request of the file, and for the array that it returns.
+            More is an OutOfMemoryError. Use it for files of unknown origin, in which a few bytes can request an array
+            of any size.
+            0: no limit.
+        keep: how many older files of this name, as :func:`create` keeps them, may replace a file that is missing, or so
+            torn or damaged that it has no seal. The first file with a seal is opened, up to its last seal, so that a
+            job restarts from the last complete state. :attr:`File.path` says which file that is. 0: none; the file then
+            needs no seal.
+        storage_options: options for fsspec if the path is an address, such as ``{"anon": True}``.
 
     Raises:
-        Error: FormatError, VersionError, ShortFileError for other files, NoSuchFileError and others of the
-            file system; ChecksumError with verify. With keep, if no file has a seal, that of ``path``.
+        Error: FormatError, VersionError or ShortFileError if this is no valid file; NoSuchFileError and others of the
+            file system; with verify, ChecksumError. With keep, if no file has a seal, the error of ``path``.
 
     >>> with scda.open("hello.scda") as f:
     ...     for s in f.sections:
@@ -137,10 +142,10 @@ def open(
 def verify(path: Path, *, comm: Any = None, driver: str = "auto") -> None:
     """Compares all bytes of a sealed file with its checksums. With a communicator, the ranks share the work.
 
-    Bytes after the last seal have none.
+    Bytes after the last seal have no checksums.
 
     Raises:
-        Error: ChecksumError for the first difference, and for a file without a seal at its end; others as
+        Error: ChecksumError for the first difference, and for a file that does not end with a seal; others as for
             :func:`open`.
 
     >>> with scda.create("sealed.scda") as w:
@@ -149,12 +154,12 @@ def verify(path: Path, *, comm: Any = None, driver: str = "auto") -> None:
     """
     settings = ReadSettings(comm, driver, threads=1, verify=True, to_seal=False)
     with File(path, settings) as file, file._reading() as core:
-        # From header to header, the seals between them are compared, too.
+        # Walks from header to header, so that the seals in between are compared, too.
         core.walk()
 
 
 def _of_pickle(path: Path, settings: ReadSettings, storage_options: Optional[dict[str, Any]]) -> File:
-    """A file that nobody closes who has a part of it from another process."""
+    """Opens a file for an object that another process has pickled. Nobody closes it explicitly."""
     file = File(path, settings, storage_options)
     file._is_of_pickle = True
     return file
@@ -167,18 +172,19 @@ def _check_mode(mode: Any, path: Any) -> None:
 
 
 class File(Handle, Tree):
-    """A file that is open for reading: a mapping from names to datasets and groups, as a :class:`Group` is.
+    """A file that is open for reading: a mapping from names to datasets and groups, like a :class:`Group`.
 
-    Where no dataset and no group has a name, ``f["state"]`` is the section that ``f.sections["state"]`` finds. :attr:`sections`
-    are all sections, in order. They are found when they are asked for, so that opening a large file takes no time.
+    If neither a dataset nor a group has a name, ``f["state"]`` is the section that ``f.sections["state"]`` finds.
+    :attr:`sections` has all sections, in order. They are looked up on demand, so that opening a large file takes no
+    time.
 
-    Of a damaged file without a seal, a process that reads alone finds the sections before the damage, and one that
-    the end of the file cuts, whose elements can be read as far as they are there. In a sealed file, it finds all
-    sections but the damaged ones by number.
+    In a damaged file without a seal, a process that reads alone finds the sections before the damage, and a section
+    that the end of the file truncates, whose elements can be read as far as they are there. In a sealed file, it finds
+    all sections by number except the damaged ones.
 
-    Several threads may use one file. Numpy arrays that were taken out of the file stay valid when it is closed.
+    Several threads may use one file. Numpy arrays that were read stay valid after the file is closed.
 
-    A file, and what was taken out of it, can be pickled for other processes, such as those of dask: they open it by its path.
+    A file and the objects in it can be pickled for other processes, such as those of dask, which open it by its path.
     """
 
     _is_of_pickle = False
@@ -186,7 +192,7 @@ class File(Handle, Tree):
     def __init__(
         self, path: Path, settings: Union[ReadSettings, str] = "r", storage_options: Optional[dict[str, Any]] = None
     ) -> None:
-        if not isinstance(settings, ReadSettings):  # as h5py.File is called
+        if not isinstance(settings, ReadSettings):  # called with the arguments of h5py.File
             _check_mode(settings, path)
             settings = ReadSettings(None, "auto", cache_bytes=_CACHE_BYTES)
         self._given = path, settings, storage_options
@@ -222,12 +228,12 @@ class File(Handle, Tree):
         if self.left_out and (self._ranks is None or self._ranks.rank == 0):
             try:
                 warnings.warn(_left_out(self._path, self.left_out), LeftOutWarning, stacklevel=3)
-            except BaseException as error:  # as the program wants it
+            except BaseException as error:  # if the program turns warnings into errors
                 self._leave(error)
                 raise
 
     def __reduce__(self) -> Any:
-        """Another process opens the file by its path or address."""
+        """Pickles the path or address, by which another process opens the file."""
         self._check_open()
         path, settings, storage_options = self._given
         if self._ranks is not None:
@@ -238,41 +244,41 @@ class File(Handle, Tree):
 
     @property
     def _is_local(self) -> bool:
-        """Whether a process has a file of this system for itself, which can be mapped into memory."""
+        """True if one process reads a local file, which can be mapped into memory."""
         return self._ranks is None and self._source is None
 
     def _begin(self) -> None:
-        """Knows no section yet."""
+        """Forgets all sections."""
         self._finder = SectionLookup(self)
         self._known_paths: Optional[list[str]] = None
 
     @property
     def path(self) -> str:
-        """The absolute name of the file, or that of its source."""
+        """The absolute path of the file, or the name of its source."""
         return str(self._path)
 
     @property
     def sealed(self) -> bool:
-        """Whether a seal ends the file: it is complete, has checksums, and sections are found by its index."""
+        """True if the file ends with a seal: it is complete, has checksums, and an index finds its sections."""
         return self._core.extent[0]
 
     @property
     def left_out(self) -> int:
-        """How many bytes after the last seal are not read: see :func:`open`."""
+        """How many bytes after the last seal are left out: see :func:`open`."""
         return self._core.extent[1]
 
     def refresh(self) -> bool:
-        """Looks whether a job has committed more since the file was opened, or since the last refresh. Collective.
+        """Checks whether a job has committed more since the file was opened, or since the last refresh. Collective.
 
-        Sections, datasets and arrays that were taken out of the file stay valid. A file that was replaced, as
-        ``atomic=True`` does, is another one: open it again.
+        Sections, datasets and arrays from before stay valid. A file that was replaced, as with
+        ``atomic=True``, is another file: open it again.
 
         Returns:
-            Whether there are more sections.
+            True if there are more sections.
 
         Raises:
-            FileInUseError: a job has rolled the file back to an earlier commit (``append_after``, ``scda rewind``), or has created the
-                file anew, so that what was read is no longer in it: open it again.
+            FileInUseError: a job has rolled the file back to an earlier commit (``append_after``, ``scda rewind``), or
+                has created it anew, so that what was read is no longer in it: open it again.
 
         >>> with scda.create("growing.scda", seal=True, atomic=False) as w:
         ...     w.block("step", b"0")
@@ -292,12 +298,12 @@ class File(Handle, Tree):
 
     @property
     def user(self) -> bytes:
-        """The user string of the file: at most 58 bytes, any."""
+        """The user string of the file: up to 58 bytes of any value."""
         return self._core.user
 
     @property
     def user_text(self) -> str:
-        """The user string as text; bytes that are no UTF-8 are escaped."""
+        """The user string as text. Bytes that are not UTF-8 are escaped."""
         return text_of(self.user)
 
     @property
@@ -307,7 +313,7 @@ class File(Handle, Tree):
 
     @property
     def name(self) -> str:
-        """The path of the file as a group."""
+        """The path of the file as a group: ``/``."""
         return "/"
 
     @property
@@ -319,13 +325,13 @@ class File(Handle, Tree):
         return ""
 
     def _object(self, name: Union[str, bytes]) -> Any:
-        """The dataset, the records, the group or the section of this name."""
+        """The dataset, the records, the group or the section with this name."""
         self._check_open()
         if isinstance(name, str) and self._decodes:
             path = name.strip("/")
             if not path and name:
                 return Group(self, "/")
-            # "rho/" is the group if a dataset has the name, too.
+            # "rho/" is the group, even if a dataset is called "rho".
             is_path = name.endswith("/")
             found = None if is_path else self._exact(name)
             if found is None and not is_path and path != name:
@@ -336,7 +342,7 @@ class File(Handle, Tree):
                 if self._is_group(path):
                     return Group(self, path)
             except Error:
-                # Alone, what is before the damage can be read.
+                # A process that reads alone can still read what precedes the damage.
                 if self._ranks is not None or not self._finder.has(name):
                     raise
             if is_path and (found := self._exact(path)) is not None:
@@ -346,14 +352,14 @@ class File(Handle, Tree):
         return self._dataset_or_section(self._finder.only(name))
 
     def _exact(self, name: str) -> Any:
-        """The dataset or the section with exactly this name, or the records. None: there is none."""
+        """The dataset, section or records with exactly this name; None if there are none."""
         first, last = self._finder.ends(name)
         found = None if first is None else self._dataset_or_section(first)
         if first is last:
             return found
         if isinstance(found, Dataset):
             return self._records(name)
-        return self._finder.only(name)  # which says that there are several
+        return self._finder.only(name)  # raises an error that lists them
 
     def _has(self, name: Union[str, bytes]) -> bool:
         if self._finder.has(name):
@@ -362,8 +368,9 @@ class File(Handle, Tree):
         return bool(path) and (path != name and self._finder.has(path) or self._is_group(path)) or name == "/"
 
     def entries(self) -> Iterator[Entry]:
-        """What is in the file as its users see it, in the order of the file: each record of each dataset, groups, sets of streams, and
-        all other sections. What was added to a dataset later is a part of it. Collective, step by step.
+        """Iterates over what is in the file as its users see it, in the order of the file: each record of each dataset,
+        groups, sets of streams, and all other sections. Later additions belong to their dataset. Each step is
+        collective.
 
         >>> with scda.create("entries.scda") as w:
         ...     w.group("flow", {"scheme": "hydro"})
@@ -403,8 +410,8 @@ class File(Handle, Tree):
         return any(found.startswith(prefix) for found in self._paths())
 
     def _paths(self) -> list[str]:
-        """The names of all datasets, and the paths of groups with attributes, with a slash after them; in the order of the file,
-        each once. Collective."""
+        """The names of all datasets, and the paths of groups with attributes, which end with a slash; in the order of
+        the file, without repetition. Collective."""
         self._check_decodes()
         if self._known_paths is None:
             with self._reading() as core:
@@ -423,16 +430,17 @@ class File(Handle, Tree):
             return Records(self, name, core.find_all(_core.stored_name(name).encode()))
 
     def read_datasets(self, names: _Names, record: int = -1) -> dict[Any, Any]:
-        """Several datasets in one call: the same arrays as ``f[name][...]`` of each, with fewer messages between the
-        ranks. Collective: the same names in the same order on all ranks; each rank selects its own items.
+        """Reads several datasets in one call. The arrays are those of ``f[name][...]``, but the ranks exchange fewer
+        messages.
+        Collective: the same names in the same order on all ranks; each rank makes its own selections.
 
         Args:
-            names: the names, or a dict with what is read of each, as in ``f[name][index]``: ``np.s_[3:5, ::2]``, or
-                ``...`` for everything. A name may be a tuple of it and the number of the record, as in ``f[name, k]``.
-            record: that of the names without one: 0 is the first dataset of a name, -1 the last.
+            names: the names, or a dict from names to selections, as in ``f[name][index]``: ``np.s_[3:5, ::2]``, or
+                ``...`` for everything. A name may be a tuple of name and record number, as in ``f[name, k]``.
+            record: the record number for names without one: 0 is the first dataset of a name, -1 the last.
 
         Returns:
-            A dict of what was read, in the order of ``names``, with the same keys.
+            A dict of the arrays, in the order of ``names``, with the same keys.
 
         >>> with scda.create("two.scda") as w:
         ...     w.datasets({"rho": np.arange(6.0).reshape(2, 3), "p": np.arange(4)}, encode=True)
@@ -461,7 +469,7 @@ class File(Handle, Tree):
             return dict(zip(keys, read_selections(self, core, wanted, read)))
 
     def _checked_names(self, names: _Names, record: int) -> dict[Any, tuple[str, int]]:
-        """For each key its name, and the number of the record."""
+        """The name and the record number for each key."""
         if isinstance(names, (str, bytes)):
             raise TypeError(f"names: found {names!r}, expected a list of names, or a dict")
         checked: dict[Any, tuple[str, int]] = {}
@@ -473,7 +481,7 @@ class File(Handle, Tree):
         return checked
 
     def _described(self, name: str, number: int) -> tuple[_core.DatasetHandle, Description]:
-        """The dataset that has this place among those of its name."""
+        """The dataset that is record `number` of its name."""
         with self._reading() as core:
             found = core.find_dataset(name, number, is_outline=False)
         if found is not None and found[0] is not None:
@@ -481,16 +489,16 @@ class File(Handle, Tree):
         records = self._records(name)
         if len(records):
             raise IndexError(f"there is no record {number} of {name!r}; there are {len(records)}")
-        self._finder.only(name)  # which says what there is
+        self._finder.only(name)  # raises an error if no section has this name
         raise KeyError(f"{name!r}: no dataset has exactly this name")
 
     def streams(self, name: Union[str, bytes], record: int = -1) -> Streams:
-        """The streams that the ranks of a job have written under this name: a sequence of file objects, one of each
-        task. Collective; reading them is not.
+        """The streams that the ranks of a job have written under this name: a sequence of file objects, one for each
+        task. Collective; reading from them is not.
 
         Args:
             name: the name of the set.
-            record: which set of several of this name: 0 is the first, -1 the last.
+            record: the number of the set among those of this name: 0 is the first, -1 the last.
 
         >>> with scda.create("log.scda") as w:
         ...     with w.streams("log") as log:
@@ -523,7 +531,7 @@ class File(Handle, Tree):
         return Attributes({} if text is None else without_name(attributes_of(text), path))
 
     def _record(self, user: Union[str, bytes], number: int) -> Union[Section, Dataset]:
-        """The dataset, or the section, that has this place among those of its user string."""
+        """The dataset or section that is record `number` of its user string."""
         self._check_open()
         section = self._finder.record(user, record_number(number))
         if section is not None:
@@ -531,7 +539,7 @@ class File(Handle, Tree):
         found = len(self._finder.find(user))
         if found:
             raise IndexError(f"there is no record {number} of {user!r}; there are {found}")
-        section = self._finder.only(user)  # which says what there is
+        section = self._finder.only(user)  # raises an error if no section has this name
         return self._dataset_or_section(section)
 
     def _dataset_or_section(self, section: Section) -> Union[Section, Dataset]:
@@ -540,13 +548,13 @@ class File(Handle, Tree):
         return self._dataset_in(section) or section
 
     def _dataset_in(self, section: Section) -> Optional[Dataset]:
-        """The dataset with its data in this section; None if it is not the data of one."""
+        """The dataset whose data are in this section; None if the section has no data of a dataset."""
         with self._reading() as core:
             found = core.dataset(section.index)
         return None if found is None else Dataset(self, section, found[0], Description(**found[1]))
 
     def _dataset(self, number: int) -> Dataset:
-        """The dataset with its data in the section of this number."""
+        """The dataset whose data are in the section with this number."""
         section = self._finder.get(number)
         found = None if section is None else self._dataset_in(section)
         if section is None or found is None:
@@ -560,7 +568,7 @@ class File(Handle, Tree):
             raise ValueError(f"{self._path}: the file is open with decode=False, which shows no datasets")
 
     def _parts(self, count: int, counts: Optional[Sequence[int]]) -> tuple[list[int], int]:
-        """How many elements each rank gets, and the number of this rank."""
+        """The number of elements of each rank, and the number of this rank."""
         ranks, rank = (1, 0) if self._ranks is None else (self._ranks.size, self._ranks.rank)
         parts = [int(n) for n in (_core.uniform_partition(count, ranks) if counts is None else counts)]
         if len(parts) != ranks or min(parts) < 0 or sum(parts) != count:
@@ -568,38 +576,38 @@ class File(Handle, Tree):
         return parts, rank
 
     def proc_counts(self, count: int) -> list[int]:
-        """The counts of all ranks, by rank, out of that of this rank. Collective.
+        """Exchanges the ranks' numbers of elements: returns the count of each rank. Collective.
 
-        What :meth:`Section.read_partition` takes.
+        :meth:`Section.read_partition` takes the result.
         """
         with self._reading() as core:
             return core.proc_counts(local_count(count))
 
     def _bytes(self, start: int, stop: int) -> NDArray[np.uint8]:
-        """Bytes of the file, mapped into memory. All arrays share one map: each map has a descriptor."""
+        """Bytes of the file, mapped into memory. All arrays share one map, because each map needs a file descriptor."""
         self._check_open()
         self._check_there(stop)
         whole = self._map
-        if whole is None or len(whole) < stop:  # that of a file that has grown since
+        if whole is None or len(whole) < stop:  # the file has grown since it was mapped
             assert self._mapped is not None
             self._map = whole = np.memmap(self._mapped, np.uint8, "r")
         return whole[start:stop]
 
     def _check_there(self, stop: int, what: str = "data", offset: Optional[int] = None) -> None:
-        """An error if the file ends before this byte, the end of what begins at an offset: what a cut file only claims is not
-        worth any memory. Of several ranks, the core has looked."""
+        """Raises an error if the file ends before `stop`, the end of what begins at `offset`: a truncated file must not
+        make us allocate memory for data that it only claims to have. For several ranks, the core has checked that."""
         if self._mapped is not None and (size := os.fstat(self._mapped.fileno()).st_size) < stop:
             at = size if offset is None else offset
             message = f"{self._path}: byte {at}: {what}: found the end of the file at byte {size}, expected at least {stop} bytes"
             raise ShortFileError(message, at, self._path)
 
     def _allocate(self, shape: Union[int, tuple[int, ...]], dtype: DTypeLike) -> NDArray[Any]:
-        """Memory for what the file says."""
+        """Allocates memory for data whose size the file determines."""
         if self._is_limited:
             self._core.check_memory(min(math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize, (1 << 64) - 1))
         try:
             return np.empty(shape, dtype)
-        except (MemoryError, ValueError) as error:  # numpy says the latter of more than 2^63 bytes
+        except (MemoryError, ValueError) as error:  # numpy raises ValueError for more than 2^63 bytes
             message = f"{self._path}: data: no memory for an array of the shape {shape} and the type {np.dtype(dtype)}"
             raise OutOfMemoryError(message, None, self._path) from error
 
@@ -608,7 +616,7 @@ class File(Handle, Tree):
         return CollectiveCall(self._ranks, self._core)
 
     def close(self) -> None:
-        """Closes the file. Collective. Closing again does nothing."""
+        """Closes the file. Collective. Closing it again does nothing."""
         if not self._closed:
             self._closed = True
             try:
@@ -625,7 +633,7 @@ class File(Handle, Tree):
 
     def _leave(self, error: Optional[BaseException]) -> None:
         if error is not None and self._ranks is not None and not self._closed:
-            # The others may be inside, and would wait for this rank.
+            # Other ranks may be in a collective call and would wait for this one.
             self._core.abandon(reason(error))
         self.close()
 
@@ -643,16 +651,16 @@ class File(Handle, Tree):
         return f"<scda file {self._path!r}, {self.user_text!r}, {sealed}, {state}>"
 
     def __str__(self) -> str:
-        """What :class:`Sections` shows of the file."""
+        """The table of :class:`Sections`."""
         return f"{self!r}\n{self.sections}"
 
     def _repr_html_(self) -> str:
-        """The table for notebooks."""
+        """A table for notebooks."""
         return self.sections._repr_html_()
 
 
 def _full_path(stored: str, attributes: str) -> str:
-    """A name in full, or a path with a slash after it."""
+    """The full name, or a path, which keeps the slash at its end."""
     path = stored.rstrip("/")
     return full_name(path, attributes) + stored[len(path) :]
 
@@ -662,10 +670,10 @@ def _left_out(path: str, number: int) -> str:
 
 
 def _open_to_map(path: str) -> Any:
-    """The file, to be mapped. Why it cannot be opened is said by the core."""
+    """Opens the file to map it. If that fails, the core reports why."""
 
     def opener(name: str, flags: int) -> int:
-        # Not waiting for somebody to write into a pipe.
+        # O_NONBLOCK: does not wait for the writer of a pipe.
         return os.open(name, flags | os.O_NONBLOCK)
 
     try:

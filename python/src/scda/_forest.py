@@ -11,7 +11,7 @@ from ._series import Steps, groups_with
 if TYPE_CHECKING:
     from ._file import File
 
-# Of squares and cubes, and of any shapes.
+# Forests of squares and cubes, and forests of any shapes.
 _VERSIONS = (1, 2)
 
 
@@ -26,20 +26,20 @@ def forests(file: File) -> list[str]:
 
 
 class Forest(Steps["Step"]):
-    """A forest of quadtrees or octrees, or of trees of any shapes: its time steps, a sequence.
+    """A forest of quadtrees or octrees, or of trees of any shapes: a sequence of its time steps.
 
     Everything is validated before it is used: a :class:`FormatError` names the dataset and the quadrant or tree.
 
     Args:
         file: a file that is open for reading.
-        name: that of the group. None: the only forest of the file.
+        name: the name of the group. None: the only forest of the file.
 
     Attributes:
         file: the file.
         name: the name of the group.
-        dimension: 2 or 3; of a forest of any shapes also 1.
+        dimension: 2 or 3; for a forest of any shapes also 1.
         attrs: the attributes of the group.
-        times: the time of each step; without times in the file its number, 0.
+        times: the time of each step; if the file has no times, the number of its only step, 0.
     """
 
     def __init__(self, file: File, name: Optional[str] = None) -> None:
@@ -58,20 +58,21 @@ class Forest(Steps["Step"]):
 
     @property
     def fields(self) -> list[str]:
-        """The names of the fields that have a value for each quadrant, in the order of the file. Of a field with as
-        many values as each quadrant needs, it is the number of values, ``NAME:count``."""
+        """The names of the fields with a value for each quadrant, in the order of the file. A field with a variable
+        number of values for each quadrant is listed by that number, ``NAME:count``."""
         names = super().fields
         return [name for name in names if f"{name}:count" not in names]
 
     def at_corners(self, name: str) -> bool:
-        """Whether a field has values at the corners of the quadrants: the second dimension of its first record is called
-        ``corner``. Never in a forest of any shapes. Collective."""
+        """True if a field has values at the corners of the quadrants, that is, if the second dimension of its first
+        record is called ``corner``. Never in a forest of any shapes. Collective."""
         if self._has_shapes:
             return False
         return bool(self._places(f"fields/{name}")) and _is_at_corners(self._record(f"fields/{name}", 0))
 
     def _mesh_before(self, end: int) -> Mesh:
-        """The mesh, with its connectivity, before this section. The last one is kept: steps often share it."""
+        """The mesh, with its connectivity, that precedes this section. The last one is cached, because steps often
+        share it."""
         coordinates, connectivity = self._mesh_parts(end)
         key = coordinates.section.index, connectivity.section.index
         if self._mesh is None or self._mesh.key != key:
@@ -79,7 +80,7 @@ class Forest(Steps["Step"]):
         return self._mesh
 
     def _mesh_parts(self, end: int) -> tuple[Dataset, Dataset]:
-        """The datasets that begin the mesh and the connectivity before this section."""
+        """The first datasets of the mesh and of the connectivity that precede this section."""
         coordinates = self._last("coordinates", 0, end)
         connectivity = self._last("tree_to_tree", 0, end)
         if coordinates is None or connectivity is None:
@@ -101,7 +102,7 @@ class Step:
     """A time step of a forest.
 
     Attributes:
-        number: its number, from 0.
+        number: the number of the step, from 0.
     """
 
     def __init__(self, forest: Forest, number: int) -> None:
@@ -115,11 +116,12 @@ class Step:
 
     @property
     def mesh(self) -> Mesh:
-        """The mesh: the same object as that of the step before, if that was asked for and it has not changed. Collective."""
+        """The mesh. It is the object of the previous step if that was read last and the mesh has not changed.
+        Collective."""
         return self._forest._mesh_before(self._forest._bounds[self.number + 1])
 
     def field(self, name: str) -> Optional[Dataset]:
-        """A field, its first dimension that of quadrants; None if this step has none. Collective."""
+        """A field, whose first dimension is that of the quadrants; None if this step does not have it. Collective."""
         forest = self._forest
         coordinates, _ = forest._mesh_parts(forest._bounds[self.number + 1])
         found = forest._field(f"fields/{name}", self.number, len(coordinates), "quadrants")

@@ -1,4 +1,4 @@
-"""Groups, which are mappings, and the records of a dataset."""
+"""Groups, which are mappings, and records of datasets."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _Found = TypeVar("_Found")
 
 
 class Tree(Mapping[str, Any]):
-    """What a file and a group have in common: a mapping from names to datasets and groups, in the order of the file.
+    """What files and groups have in common: a mapping from names to datasets and groups, in the order of the file.
 
-    ``f["rho"]`` is a :class:`Dataset`; the :class:`Records`, if several have this name; or a :class:`Group`. A path, such as
-    ``f["flow/rho"]``, leads into groups, and one with a slash in front begins at the file. ``f["rho", 3]`` is the record
-    with this number, ``f["rho", -1]`` the last one. All look-ups are collective.
+    ``f["rho"]`` is a :class:`Dataset`, the :class:`Records` if several have this name, or a :class:`Group`. A path,
+    such as ``f["flow/rho"]``, leads into groups; with a slash in front, it begins at the file. ``f["rho", 3]`` is the
+    record with this number, ``f["rho", -1]`` the last one. All look-ups are collective.
     """
 
     __slots__ = ()
@@ -32,7 +32,7 @@ class Tree(Mapping[str, Any]):
 
     @property
     def _prefix(self) -> str:
-        """What the names in it begin with in the file."""
+        """The path with which the names in this group begin in the file."""
         raise NotImplementedError
 
     def __getitem__(self, key: Union[str, bytes, tuple[Union[str, bytes], int]]) -> Any:
@@ -43,7 +43,7 @@ class Tree(Mapping[str, Any]):
         return self._root._object(self._full(key))
 
     def _full(self, name: Any) -> Any:
-        """The name in the file."""
+        """The full name in the file."""
         if not self._prefix:
             return name
         if not isinstance(name, str):
@@ -60,17 +60,17 @@ class Tree(Mapping[str, Any]):
         return isinstance(key, (str, bytes)) and self._root._has(self._full(key))
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the datasets and groups directly in it, each once."""
+        """The names of the datasets and groups directly in this one, without repetition."""
         at = len(self._prefix)
         below = (path[at:] for path in self._root._paths() if path.startswith(self._prefix))
         return iter(dict.fromkeys(name for path in below if (name := path.partition("/")[0])))
 
     def __len__(self) -> int:
-        """The number of names that are directly in it."""
+        """The number of names directly in this group."""
         return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
-        """True, also without any."""
+        """True, even if the group is empty."""
         return True
 
     def keys(self) -> KeysView[str]:
@@ -83,8 +83,8 @@ class Tree(Mapping[str, Any]):
         return _Items(self)
 
     def visit(self, function: Callable[[str], Optional[_Found]]) -> Optional[_Found]:
-        """Calls a function with the name of each dataset and group in it, and in the groups in it, as h5py does; until it
-        returns something other than None, which is returned. A group comes before what is in it.
+        """Calls a function with the name of each dataset and group at any depth, as h5py does, until it returns
+        something other than None, which is then returned. A group precedes its contents.
 
         >>> with scda.create("visited.scda") as w:
         ...     for name in ("flow/rho", "flow/p", "time"):
@@ -102,15 +102,15 @@ class Tree(Mapping[str, Any]):
         return None
 
     def visititems(self, function: Callable[[str, Any], Optional[_Found]]) -> Optional[_Found]:
-        """As :meth:`visit`, with the name and what has it."""
+        """Like :meth:`visit`, but calls the function with the name and the object."""
         return self.visit(lambda name: function(name, self[name]))
 
     def records(self, name: str) -> Records:
-        """The datasets of this name, in the order of the file: none, one, or several."""
+        """The datasets with this name, in the order of the file: none, one, or several."""
         return self._root._records(self._full(name))
 
     def _all(self) -> list[str]:
-        """The names of all datasets and groups in it, also of those within groups."""
+        """The names of all datasets and groups at any depth."""
         found: dict[str, None] = {}
         for path in self._root._paths():
             if path.startswith(self._prefix):
@@ -121,13 +121,13 @@ class Tree(Mapping[str, Any]):
         return list(found)
 
     def _datasets(self) -> list[str]:
-        """The names of all datasets in it, also of those within groups."""
+        """The names of all datasets at any depth."""
         return [path[len(self._prefix) :] for path in self._root._dataset_names() if path.startswith(self._prefix)]
 
     def _ipython_key_completions_(self) -> list[str]:
         return self._all() if self._root._ranks is None else []
 
-    # A file with the same names is another one.
+    # Two files are never equal, even if they have the same names.
     def __eq__(self, other: object) -> bool:
         return self is other
 
@@ -151,7 +151,7 @@ class _Items(ItemsView[str, Any]):
 
 
 class Group(Tree):
-    """The datasets whose names begin with that of the group and a slash. Names within it are without these."""
+    """The datasets whose names begin with the path of the group and a slash. Names in the group omit this prefix."""
 
     __slots__ = ("_file", "_path")
 
@@ -166,7 +166,7 @@ class Group(Tree):
 
     @property
     def attrs(self) -> Attributes:
-        """The attributes that were written last; empty without any. Collective."""
+        """The attributes that were written last; empty if there are none. Collective."""
         return self._file._group_attributes(self._path)
 
     @property
@@ -178,7 +178,7 @@ class Group(Tree):
         return "" if self._path == "/" else f"{self._path}/"
 
     def __reduce__(self) -> Any:
-        """Another process opens the file by its path."""
+        """Pickles the path, by which another process opens the file."""
         return Group, (self._file, self._path)
 
     def __eq__(self, other: object) -> bool:
@@ -196,7 +196,8 @@ def _records_of(file: File, name: str) -> Records:
 
 
 class Records:
-    """The datasets of one name, in the order of the file: a sequence. Each is read when it is asked for: collective.
+    """The datasets with one name, in the order of the file: a sequence. Each is looked up when it is used,
+    collectively.
 
     >>> with scda.create("steps.scda") as w:
     ...     for step in range(3):
@@ -211,23 +212,23 @@ class Records:
     def __init__(self, file: File, name: str, found: Sequence[int]) -> None:
         self._file = file
         self._name = name
-        # The numbers of the sections with their data.
+        # The numbers of the sections that hold their data.
         self._found = found
 
     def __reduce__(self) -> Any:
-        """Another process opens the file by its path, and finds as many of them as there are then."""
+        """Pickles path and name. Another process opens the file and finds as many records as it then has."""
         return _records_of, (self._file, self._name)
 
     @property
     def name(self) -> str:
-        """The name that they have."""
+        """The name that the datasets share."""
         return self._name
 
     def __len__(self) -> int:
         return len(self._found)
 
     def _outline(self) -> Dataset:
-        """The last one, to ask what it is, not for its data: a few reads however many rows were added to it."""
+        """The last dataset, only for its description: it takes a few reads, however many rows were added."""
         with self._file._reading() as core:
             found = core.find_dataset(self._name, -1, is_outline=True)
         if found is None:
@@ -235,7 +236,7 @@ class Records:
         return Dataset(self._file, cast(Any, None), cast(Any, None), Description(**found[1]))
 
     def __getitem__(self, key: Union[int, slice]) -> Any:
-        """A dataset by its number, from the end if that is negative; a slice is a list of them."""
+        """A dataset by its number, which counts from the end if negative; a slice returns a list."""
         if isinstance(key, slice):
             return [self._file._dataset(number) for number in self._found[key]]
         if not hasattr(key, "__index__"):

@@ -1,10 +1,10 @@
-"""Names and arguments of h5py: those with one clear meaning work, the others are errors that say what to write."""
+"""Names and arguments of h5py: those with one clear meaning work; for others, an error tells what to write instead."""
 
 from __future__ import annotations
 
 from typing import Any, Mapping, NoReturn, Optional
 
-# Arguments of h5py's `create_dataset`, and what says the same here.
+# Arguments of h5py's `create_dataset`, and their equivalents here.
 _ARGUMENTS = {
     "compression": 'codec="zlib" (or "zstd", "lz4", "pcodec")',
     "compression_opts": "level=",
@@ -47,14 +47,14 @@ _OF_WRITER = {
 
 
 def refuse(arguments: Mapping[str, Any]) -> None:
-    """A TypeError for arguments that `Writer.dataset` does not have."""
+    """Raises a TypeError for arguments that `Writer.dataset` does not have."""
     for name in arguments:
         hint = f", expected {_ARGUMENTS[name]}" if name in _ARGUMENTS else ""
         raise TypeError(f"{name}: found an argument that dataset() does not have{hint}")
 
 
 def no_attribute(thing: object, name: str) -> NoReturn:
-    """An AttributeError, with what there is in place of an attribute of h5py."""
+    """Raises an AttributeError that tells the equivalent of an attribute of h5py."""
     kind = type(thing).__name__
     if kind == "Records":
         found = dict.fromkeys(("attrs", "dtype", "ndim", "shape", "size"), f"those of one record, such as f[name, -1].{name}")
@@ -64,14 +64,14 @@ def no_attribute(thing: object, name: str) -> NoReturn:
 
 
 def not_assigned(name: str) -> NoReturn:
-    """A TypeError for an assignment to what is read."""
+    """Raises a TypeError for an assignment to an object that is open for reading."""
     raise TypeError(f"{name}: found an assignment, but the file is open for reading, and what it has stays; {_WRITE}")
 
 
 def arguments_of(
     shape: Any, dtype: Any, data: Any, chunks: Any, compression: Any, compression_opts: Any, shuffle: Any, fillvalue: Any, maxshape: Any
 ) -> dict[str, Any]:
-    """Arguments of `Writer.dataset` for those of h5py's `create_dataset`."""
+    """Arguments of `Writer.dataset` that correspond to those of h5py's `create_dataset`."""
     import numpy as np
 
     if data is None:
@@ -97,7 +97,7 @@ def arguments_of(
         "encode": True if is_cut else None,
         "chunks": None if chunks in (None, True, False) else chunks,
         "codec": codec,
-        "level": (4 if level is None else level) if codec else None,  # h5py's own
+        "level": (4 if level is None else level) if codec else None,  # the default of h5py
         "shuffle": bool(shuffle) if is_cut else None,
         "fill_value": fillvalue,
     }

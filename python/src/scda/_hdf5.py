@@ -12,40 +12,41 @@ from ._attributes import MISSING, TYPES, Json, decoded, described
 from ._hdf5_items import has_tag, json_of
 from ._variables import MAX_SHAPE
 
-# Attributes in an scda file that say what HDF5 says in other ways, with the type of their values.
+# Attributes in an scda file for what HDF5 expresses in other ways, with the type of their values.
 ENUMERATION = "scda_enum"
-# The type of the items of lists, which are bytes of any length: {"list": type}.
+# The type of the items of lists, which are stored as bytes of any length: {"list": type}.
 TYPE = "scda_type"
-# Of a group: its links to other places.
+# The links of a group to other places.
 LINKS = "scda_links"
 OF_IMPORT: dict[str, Any] = {TYPES: dict, MAX_SHAPE: (list, type(None)), ENUMERATION: dict, TYPE: dict, LINKS: dict}
-# Those of dimension scales, where `CLASS` says that it is one.
+# Attributes of dimension scales, which `CLASS` marks.
 _OF_SCALES = {"CLASS", "NAME"}
-# Those of HDF5's dimension scales and of NetCDF-4.
+# Attributes that HDF5's dimension scales and NetCDF-4 use themselves.
 _RESERVED = {
     *("DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS"),
     *("_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict", "_NCProperties"),
 }
-# Registered filters, which files need not name.
+# Names of registered filters, because files need not name them.
 _FILTERS = {
     **{32000: "lzf", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle", 32013: "zfp", 32015: "zstd", 32017: "SZ"},
     **{307: "bzip2", 32026: "blosc2", 4: "szip", 32028: "SPERR", 32019: "jpeg", 32024: "SZ3"},
 }
-# How NetCDF-4 marks a dimension without a variable of its name.
+# The mark of NetCDF-4 for a dimension without a variable of its name.
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."
-# More do not fit into the metadata of a dataset.
+# More bytes do not fit into the metadata of a dataset.
 _MOST_ATTRIBUTE_BYTES = 16 << 20
 
 
 class Filters(NamedTuple):
-    """What is done to the bytes of a chunk: those that scda's binary chunks and HDF5 both have."""
+    """The filters of a dataset, if scda's binary chunks can have the same."""
 
     shuffle: bool
     level: Optional[int]
 
     @classmethod
     def of_hdf5(cls, dataset: h5py.Dataset) -> Optional[Filters]:
-        """Those of a dataset that are shuffle, deflate, or both in this order. None: it has others, or none."""
+        """The filters of a dataset if they are shuffle, deflate, or both in this order; None if it has others, or
+        none."""
         properties = dataset.id.get_create_plist()
         found = [properties.get_filter(number)[::2] for number in range(properties.get_nfilters())]
         codes = [code for code, _ in found]
@@ -55,18 +56,18 @@ class Filters(NamedTuple):
 
 
 def is_scale(where: Any) -> bool:
-    """Whether it is a dimension scale."""
+    """True for a dimension scale."""
     return isinstance(where, h5py.Dataset) and bool(h5py.h5ds.is_scale(where.id))
 
 
 def read_attributes(
     where: Any, dtype: Optional[np.dtype[Any]] = None, *, netcdf: bool = False
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """The attributes of an object as JSON has them, and the names of those that it cannot have, with the reason.
+    """The attributes of an object in JSON, and the names of those that JSON cannot represent, each with the reason.
 
     Args:
-        dtype: the type of the data that they belong to.
-        netcdf: whether the library of NetCDF wrote them.
+        dtype: the type of the data that the attributes describe.
+        netcdf: true if the library of NetCDF has written them.
     """
     raw: dict[str, Any] = {}
     unread = _RESERVED | (_OF_SCALES if is_scale(where) else set())
@@ -78,11 +79,11 @@ def read_attributes(
         except (TypeError, ValueError, OSError, RuntimeError, KeyError) as error:
             raw[name] = ValueError(str(error))
     own = raw.keys() & OF_IMPORT.keys()
-    if TYPES in own:  # before that of this import has the name
+    if TYPES in own:  # a program has used the name that this import needs
         raw[TYPES] = ValueError("found a name that scda uses itself")
         own -= {TYPES}
     attrs, left_out = described(raw, dtype, netcdf=netcdf)
-    # xarray writes those of an scda file as JSON; others would say here what they do not mean.
+    # xarray writes these attributes of an scda file as JSON; in other files, the names may mean something else.
     for name in own & attrs.keys():
         if not isinstance(attrs[name], OF_IMPORT[name]) or isinstance(attrs[name], str):
             del attrs[name]
@@ -91,7 +92,7 @@ def read_attributes(
 
 
 def _raw_attribute(where: Any, name: str, netcdf: bool) -> Any:
-    """As :func:`scda._attributes.described` takes it."""
+    """A value for :func:`scda._attributes.described`."""
     if isinstance(name, bytes):
         raise ValueError("found a name that is no UTF-8")
     found = where.attrs.get_id(name)
@@ -118,7 +119,7 @@ def _raw_attribute(where: Any, name: str, netcdf: bool) -> Any:
             return Json(json_of(value, where.file))
     if of.kind == "V" and of.names is None and found.shape == ():
         return value
-    if is_number or netcdf and name in MISSING and of.kind in "iu":  # of an enumeration, whose items are integers here
+    if is_number or netcdf and name in MISSING and of.kind in "iu":  # an enumeration, whose items are imported as integers
         return np.asarray(value, of.str)
     return Json(json_of(value, where.file))
 
@@ -131,14 +132,14 @@ def _expect_texts(value: Any) -> None:
 
 
 def expect_filters(dataset: h5py.Dataset) -> None:
-    """A TypeError if this HDF5 cannot read the chunks."""
+    """Raises a TypeError if the HDF5 in use cannot read the chunks."""
     properties = dataset.id.get_create_plist()
     for number in range(properties.get_nfilters()):
         code, _, _, name = properties.get_filter(number)
         if h5py.h5z.filter_avail(code):
             continue
         try:
-            import hdf5plugin  # noqa: F401 # it registers filters
+            import hdf5plugin  # noqa: F401 # noqa: F401 # registers filters
         except ImportError:
             pass
         if not h5py.h5z.filter_avail(code):
@@ -147,11 +148,11 @@ def expect_filters(dataset: h5py.Dataset) -> None:
 
 
 def dimension_names(dataset: h5py.Dataset) -> list[Optional[str]]:
-    """The name of each dimension: that of its scale, or its label."""
+    """The name of each dimension: the name of its scale, or its label."""
     if dataset.ndim == 1 and is_scale(dataset):
         return [dataset.name.rpartition("/")[2]]
     names: list[Optional[str]] = []
     for dimension in dataset.dims:
-        scale = dimension[0].name if len(dimension) else None  # None: of a reference to nothing
+        scale = dimension[0].name if len(dimension) else None  # None if a reference leads nowhere
         names.append((scale or "").rpartition("/")[2] or dimension.label or None)
     return names

@@ -17,13 +17,13 @@ from ._description import TYPE_NAMES
 from ._selection import pieces
 
 BOOL_NAMES = {"FALSE": 0, "TRUE": 1}
-# The most bytes that texts of one length may take, or the multiple of those that they have.
+# Limits for texts of one length: their bytes in all, or as a multiple of the bytes that the texts have.
 _MOST_TEXT_BYTES = 64 << 20
 _MOST_TEXT_TIMES = 64
 
 
 def path_of(file: h5py.File, reference: Any) -> bytes:
-    """The path of what a reference refers to; nothing if that is nothing."""
+    """The path of the object to which a reference leads; empty for a null reference."""
     if not reference:
         return b""
     try:
@@ -33,13 +33,13 @@ def path_of(file: h5py.File, reference: Any) -> bytes:
 
 
 def list_type(dtype: np.dtype[Any]) -> Optional[np.dtype[Any]]:
-    """The type of the items of a list of variable length; None: it is none."""
+    """The type of the items of a list of variable length; None if it is no list."""
     found = h5py.check_vlen_dtype(dtype)
-    return found if isinstance(found, np.dtype) else None  # of texts it is a class
+    return found if isinstance(found, np.dtype) else None  # for texts it is a class
 
 
 def expect_known(dtype: np.dtype[Any]) -> None:
-    """A TypeError for a type of h5py that no item of scda has."""
+    """Raises a TypeError for a type of h5py that has no equivalent in scda."""
     if dtype.subdtype is not None:
         return expect_known(dtype.base)
     for name in dtype.names or ():
@@ -53,8 +53,8 @@ def expect_known(dtype: np.dtype[Any]) -> None:
 
 
 def other_type(kind: h5t.TypeID) -> Optional[str]:
-    """What floating-point numbers are that h5py reads as a larger type: HDF5 lets a program define such, as bfloat16 is. None: there are
-    none."""
+    """Describes floating-point types that h5py reads as a larger type: HDF5 lets programs define such types, for
+    example bfloat16. None if there are none."""
     which = kind.get_class()
     if which == h5t.COMPOUND:
         found = map(other_type, map(kind.get_member_type, range(kind.get_nmembers())))
@@ -68,7 +68,7 @@ def other_type(kind: h5t.TypeID) -> Optional[str]:
 
 
 def has_tag(kind: h5t.TypeID) -> bool:
-    """Whether there are opaque items with a tag that numpy has not: HDF5 converts these to nothing else."""
+    """True if there are opaque items with a tag, which numpy does not have: HDF5 converts these to no other type."""
     which = kind.get_class()
     if which == h5t.COMPOUND:
         return any(map(has_tag, map(kind.get_member_type, range(kind.get_nmembers()))))
@@ -84,26 +84,26 @@ class Items:
         self._dataset = dataset
         self._has_tag = has_tag(dataset.id.get_type())
         of = dataset.dtype
-        # The dimensions that the items have themselves.
+        # The dimensions of each item.
         self.inner: tuple[int, ...] = of.shape
         self._of = of.base
-        # The type of the items of lists of any length.
+        # The type of the items if these are lists of any length.
         self.list_of: Optional[np.dtype[Any]] = list_type(self._of)
         expect_known(self._of if self.list_of is None else self.list_of)
         if self.list_of is not None and self.list_of.hasobject:
             raise TypeError("found lists of texts or references")
         shape = dataset.shape if dataset.shape is not None else (0,)
         self.shape: tuple[int, ...] = (*shape, *self.inner)
-        # The integers of the names of an enumeration.
+        # The integers that the names of an enumeration stand for.
         self.names: Optional[dict[str, int]] = h5py.check_enum_dtype(self._of)
-        # Where items have any length: whether they are texts or bytes.
+        # The class of items of any length: str or bytes.
         self.any_length: Optional[type] = None
         found = self._item_type()
         self.dtype = found if found.subdtype is None else found.subdtype[0]
 
     def has_bools(self) -> bool:
-        """Whether all items of one byte are 0 or 1, so that bools are all of them. Reads them, and the fill value if that stands for
-        some that no byte of the file stands for."""
+        """True if all items of one byte are 0 or 1, so that they can be bools. Reads them, and also checks the fill
+        value if it stands for items that are not in the file."""
         shape = self._dataset.shape if self._dataset.shape is not None else (0,)
         if self.shape != shape and int(self._dataset.fillvalue) not in (0, 1):
             return False
@@ -111,11 +111,12 @@ class Items:
         return all(np.isin(np.asarray(self._dataset[key]).view(np.int8), (0, 1)).all() for key in keys)
 
     def keep_integers(self) -> None:
-        """Takes bools for the integers that they are in HDF5."""
+        """Keeps the integers by which HDF5 stores bools."""
         self.dtype, self.names = np.dtype(np.int8), BOOL_NAMES
 
     def _item_type(self) -> np.dtype[Any]:
-        """The type of items of one length; that of objects if they have any length, or would take too much."""
+        """The type of items of one length; object if they have any length, or would take too much memory at one
+        length."""
         if self.list_of is not None:
             self.any_length = bytes
             return np.dtype(object)
@@ -140,7 +141,8 @@ class Items:
         return np.dtype(object)
 
     def _texts(self, array: Any, of: np.dtype[Any]) -> Iterator[list[bytes]]:
-        """The texts of each member that has texts of variable length, or references, whose paths are texts."""
+        """The texts of each member with texts of variable length, or with references, for which their paths are
+        stored."""
         if of.names is not None:
             for name in of.names:
                 yield from self._texts(array[name], of[name].base)
@@ -148,13 +150,13 @@ class Items:
             yield [self._text(each) for each in np.asarray(array, object).ravel()]
 
     def _text(self, value: Any) -> bytes:
-        """A text, or the path of what a reference refers to, in UTF-8."""
+        """A text in UTF-8, or the path of the object to which a reference leads."""
         if isinstance(value, h5py.Reference):
             return path_of(self._dataset.file, value)
         return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else bytes(value or b"")
 
     def fill_value(self) -> Any:
-        """The item that stands where nothing was written, None for zeros, and for one that h5py cannot read."""
+        """The item that stands where nothing was written; None for zero, and for one that h5py cannot read."""
         is_struct_of_texts = self._of.names is not None and self._of.hasobject
         if not _has_fill(self._dataset) or self.inner or self.list_of is not None or is_struct_of_texts or self._has_tag:
             return None
@@ -167,7 +169,7 @@ class Items:
         return made.tobytes() if self.dtype.kind == "V" and self.dtype.names is None else made[()]
 
     def read(self, key: tuple[Any, ...]) -> Any:
-        """The items of a selection, which are indices and slices of the dimensions that the dataset has."""
+        """The items of a selection: indices and slices for the dimensions of the dataset."""
         array = self._read(key[: len(self._dataset.shape)])
         if self.list_of is None and self.any_length is not bytes:
             return self._converted(array, self._of, self.dtype)
@@ -176,7 +178,7 @@ class Items:
         return made.reshape(array.shape)[()]
 
     def _read(self, key: tuple[Any, ...]) -> Any:
-        """Items as h5py has them, whose own indexing does not tell a list from a single item."""
+        """The items as h5py has them. Its own indexing cannot tell a list from a single item."""
         if not self._has_tag and (self._of.kind != "O" or self.inner):
             return np.asarray(self._dataset[key], self._dataset.dtype.base)
         space, shape = _selected(self._dataset, key)
@@ -214,10 +216,10 @@ class Items:
 
 
 def _with_texts(of: np.dtype[Any], lengths: Iterator[str]) -> np.dtype[Any]:
-    """The type of scda for items of h5py.
+    """The type of scda that corresponds to a type of h5py.
 
     Args:
-        lengths: numpy's types of the texts of variable length, and of paths that stand for references, in their order.
+        lengths: numpy's types for the texts of variable length, and for the paths of references, in order.
     """
     if of.subdtype is not None:
         return np.dtype((_with_texts(of.base, lengths), of.shape))
@@ -229,7 +231,7 @@ def _with_texts(of: np.dtype[Any], lengths: Iterator[str]) -> np.dtype[Any]:
 
 
 def _type_of_texts(texts: list[bytes]) -> str:
-    """numpy's type for texts: `U` with the characters of the longest one, `S` with its bytes if one is no UTF-8."""
+    """numpy's type for texts: `U` with the length of the longest, or `S` with its bytes if one is not UTF-8."""
     try:
         return f"U{max([1, *(len(each.decode()) for each in texts)])}"
     except UnicodeDecodeError:
@@ -237,7 +239,7 @@ def _type_of_texts(texts: list[bytes]) -> str:
 
 
 def _longest(a: str, b: str) -> str:
-    """One type of texts for those of both."""
+    """A type for texts of both types."""
     if a[0] == b[0]:
         return max(a, b, key=lambda each: int(each[1:]))
     n, m = (int(each[1:]) * (4 if each[0] == "U" else 1) for each in (a, b))
@@ -245,8 +247,8 @@ def _longest(a: str, b: str) -> str:
 
 
 def list_bytes(value: Any, of: np.dtype[Any]) -> bytes:
-    """The items of a list that h5py has read, without gaps, the lowest byte first. Where the highest byte of a number comes first, h5py
-    (3.16) has the bytes of the file in an array that says that it is the lowest one."""
+    """The items of a list that h5py has read, without gaps, the lowest byte first. For big-endian numbers, h5py (3.16)
+    returns the bytes of the file in an array that claims to be little-endian."""
     if value is None:
         return b""
     if of.base.byteorder == ">" and value.dtype.isnative and value.dtype.names is None and _is_mistaken():
@@ -264,12 +266,12 @@ def _is_mistaken() -> bool:
 
 
 def _selected(dataset: h5py.Dataset, key: tuple[Any, ...]) -> tuple[h5s.SpaceID, tuple[int, ...]]:
-    """The data space of a selection, and the shape of what is selected."""
+    """The data space of a selection, and its shape."""
     space = dataset.id.get_space()
     if not dataset.shape:
         return space, ()
     starts, counts, shape = [], [], []
-    # In NetCDF, the letters of a text are one more dimension.
+    # In NetCDF, the characters of a text are an additional dimension.
     for index, n in zip((*key, *[slice(None)] * len(dataset.shape)), dataset.shape):
         start, stop, _ = index.indices(n) if isinstance(index, slice) else (index, index + 1, 1)
         starts.append(start)
@@ -280,7 +282,8 @@ def _selected(dataset: h5py.Dataset, key: tuple[Any, ...]) -> tuple[h5s.SpaceID,
 
 
 def _read_written_texts(dataset: h5py.Dataset, key: tuple[Any, ...]) -> Any:
-    """Texts of the chunks that the file has, and the fill value for the others: HDF5 makes that only where it may write."""
+    """The texts of chunks in the file, and the fill value elsewhere: HDF5 supplies it only in files open for
+    writing."""
     ends = [index.indices(n)[:2] if isinstance(index, slice) else (index, index + 1) for index, n in zip(key, dataset.shape)]
     array = np.full([stop - start for start, stop in ends], dataset.fillvalue, dataset.dtype)
     corners = [range(start // c * c, stop, c) for (start, stop), c in zip(ends, dataset.chunks)]
@@ -293,13 +296,13 @@ def _read_written_texts(dataset: h5py.Dataset, key: tuple[Any, ...]) -> Any:
 
 
 def _has_fill(dataset: h5py.Dataset) -> bool:
-    """Whether the dataset has a fill value of its own."""
+    """True if the dataset has a fill value of its own."""
     properties = dataset.id.get_create_plist()
     return bool(properties.fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED)
 
 
 def json_of(value: Any, file: h5py.File) -> Any:
-    """The value of an attribute in JSON: structs and arrays are lists, references paths."""
+    """The value of an attribute in JSON: structs and arrays become lists, references become paths."""
     if isinstance(value, np.ndarray):
         return [json_of(each, file) for each in value] if value.ndim else json_of(value[()], file)
     if isinstance(value, np.void):

@@ -1,4 +1,5 @@
-"""Finds out where links and datasets of HDF5 lead without opening another file, which may be any file of the user's, or a pipe."""
+"""Finds the targets of HDF5 links and datasets without opening other files, which may be any file of the user, or a
+pipe."""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ from typing import Any, Iterator, Optional, Union
 import h5py
 
 Link = Union[h5py.HardLink, h5py.SoftLink, h5py.ExternalLink]
-# More soft links in a row are a circle.
+# More soft links than this in a row count as a cycle.
 _MOST_HOPS = 40
-# A number in the name of a source, and a percent sign.
+# Stands for a number, and for a percent sign, in the name of a source.
 _PATTERN = re.compile("(%b|%%)")
 
 
 class OtherFile(Exception):
-    """What was asked for is in another file: its name, and the path there."""
+    """Raised when an object is in another file; has the name of that file, and the path there."""
 
     def __init__(self, file: str, path: str) -> None:
         super().__init__(file)
@@ -27,7 +28,8 @@ class OtherFile(Exception):
 
 
 def link_of(group: h5py.Group, name: Union[str, bytes]) -> Optional[Link]:
-    """The link of this name itself; None if there is none, or it is of a kind of its own. `Group.get` of h5py would open where it leads."""
+    """The link with this name itself, None if there is none of a known kind. h5py's `Group.get` would open its
+    target."""
     if not has_link(group, name):
         return None
     links, key = group.id.links, _key(name)
@@ -40,13 +42,13 @@ def link_of(group: h5py.Group, name: Union[str, bytes]) -> Optional[Link]:
 
 
 def has_link(group: h5py.Group, name: Union[str, bytes]) -> bool:
-    """Whether a group has a link of this name, wherever it leads."""
+    """True if a group has a link with this name, wherever it leads."""
     key = _key(name)
     return b"\0" not in key and bool(group.id.links.exists(key))
 
 
 def _objects(group: h5py.Group, parts: list[tuple[str, bool]], path: str, hops: int) -> Iterator[Any]:
-    """What is at a path in the same file, whose parts may be patterns.
+    """The objects at a path in the same file. Parts of the path may be patterns.
 
     Raises:
         OtherFile: a link leads to another file.
@@ -80,16 +82,17 @@ def _objects(group: h5py.Group, parts: list[tuple[str, bool]], path: str, hops: 
 
 
 def expect_own(dataset: h5py.Dataset, *, follow: bool = False) -> None:
-    """Does nothing if all items of a dataset are in its own file; with `follow`, also if they are in other files that can be read.
+    """Returns if all items of a dataset are in its own file; with `follow`, also if they are in other files that can be
+    read.
 
     Raises:
-        ValueError: they are not.
+        ValueError: items are elsewhere.
     """
     _Sources(follow).check(dataset)
 
 
 class _Sources:
-    """Where datasets have their items: one that is virtual has sources, which may be virtual again."""
+    """The places where datasets have their items. Sources of virtual datasets may themselves be virtual."""
 
     def __init__(self, follow: bool) -> None:
         self._follow = follow
@@ -125,7 +128,7 @@ class _Sources:
 
     def _external(self, dataset: h5py.Dataset, name: str) -> None:
         self._expect_follow(name)
-        # As HDF5 finds it.
+        # Finds the file as HDF5 does.
         prefix = os.environ.get("HDF5_EXTFILE_PREFIX", "").replace("${ORIGIN}", _folder(dataset.file.filename))
         path = os.path.join(prefix, name)
         if not os.path.exists(path):
@@ -133,12 +136,12 @@ class _Sources:
         _expect_regular(path)
 
     def _other(self, file: h5py.File, name: str, path: str, variable: str) -> None:
-        """A dataset of another file, which HDF5 looks for in more folders that this variable names."""
+        """A dataset of another file. HDF5 also searches the folders that the environment variable `variable` lists."""
         self._expect_follow(name)
         own = file.filename
         prefixes = [each.replace("${ORIGIN}", _folder(own)) for each in os.environ.get(variable, "").split(":") if each]
         folders = [*prefixes, _folder(own), _folder(os.path.realpath(own)), ""]
-        # HDF5 takes the first one that it can open.
+        # HDF5 uses the first one that it can open.
         paths = [os.path.join(folder, each) for each in (name, os.path.basename(name)) for folder in folders]
         found = [each for one in dict.fromkeys(paths) for each in _matching(one)]
         if not found:
@@ -159,7 +162,7 @@ class _Sources:
 
 
 def _matching(path: str) -> list[str]:
-    """The files of a name, which may be a pattern."""
+    """The files that match a name, which may be a pattern."""
     pieces = _PATTERN.split(path)
     return glob.glob("".join("*" if piece == "%b" else glob.escape(piece.replace("%%", "%")) for piece in pieces))
 

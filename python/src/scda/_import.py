@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     from ._classic import Variable as ClassicVariable
 
-# A Zarr folder has one of these.
+# A Zarr folder has one of these files.
 ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _CLASSIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 _SDF = b"SDF form"
-_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the latter of an empty one
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the latter for an empty archive
 
 
 def convert(
@@ -47,15 +47,15 @@ def convert(
     """Writes the arrays of a file to a new scda file.
 
     Args:
-        path: a file of HDF5, NetCDF, NumPy (.npz) or SDF: its first bytes tell which; or a folder of Zarr.
+        path: a file of HDF5, NetCDF, NumPy (.npz) or SDF, recognized by its first bytes; or a folder of Zarr.
         out: the new file.
-        seal: whether it is sealed.
-        hdf5: whether it is also an HDF5 file, if it is sealed.
+        seal: whether the new file is sealed.
+        hdf5: whether the new file, if it is sealed, is also an HDF5 file.
         without: patterns of names to leave out.
-        strict: whether what a scda file has no place for is an error.
-        external: whether items that the file has in other files are read: external storage and sources of virtual datasets of HDF5.
-        tell: else it is called with a line about each such thing.
-        progress: is told the bytes that are done.
+        strict: fail if the file has something that an scda file cannot represent.
+        external: read items that are in other files, too: external storage and sources of virtual datasets of HDF5.
+        tell: otherwise, this is called with a line about each such thing.
+        progress: receives the number of bytes that are done.
 
     Returns:
         The number of such things, which are left out.
@@ -85,14 +85,14 @@ def convert(
 
 
 def _bytes(path: str) -> int:
-    """Those of a file, or of all files in a folder."""
+    """The size of a file, or of all files in a folder."""
     if not os.path.isdir(path):
         return os.path.getsize(path)
     return sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
 
 
 def _kind(path: str) -> type[Importer]:
-    """What imports this file: its first bytes tell."""
+    """The importer for this file, recognized by its first bytes."""
     if os.path.isdir(path) and any(os.path.lexists(os.path.join(path, name)) for name in ZARR_MARKS):
         from ._import_zarr import Zarr
 
@@ -102,7 +102,7 @@ def _kind(path: str) -> type[Importer]:
     with open_file(path) as file:
         head = file.read(8)
         at = 0
-        while head != _HDF5 and at < os.fstat(file.fileno()).st_size:  # after a user block
+        while head != _HDF5 and at < os.fstat(file.fileno()).st_size:  # searches past a user block
             at = max(512, 2 * at)
             file.seek(at)
             if file.read(8) == _HDF5:
@@ -143,12 +143,13 @@ class _Npz(Importer):
 
 
 def _array(file: Any, name: str) -> NDArray[Any]:
-    """An array of a .npz file. A ValueError if it has none of this name that a dataset can be made of, a FormatError if it is damaged."""
+    """An array of a .npz file. Raises a ValueError if no dataset can represent it, a FormatError if the file is
+    damaged."""
     try:
         found = file[name]
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # of zipfile, zlib, and what numpy reads a header by
+    except Exception as error:  # errors of zipfile, zlib, and of numpy's parser for headers
         if "allow_pickle" in str(error):
             raise ValueError("found objects of Python, which no dataset has") from None
         raise FormatError(f"{type(error).__name__}: {error}") from None
@@ -158,7 +159,7 @@ def _array(file: Any, name: str) -> NDArray[Any]:
 
 
 class _NetCDF(Importer):
-    """Of the classic formats."""
+    """Imports the classic formats."""
 
     format = "NetCDF"
 

@@ -20,10 +20,10 @@ from ._variables import DIMENSIONS, MAX_SHAPE, STATIC, TIME
 
 # The most chunks of a dataset, stored or not: a small file can claim any number.
 _MOST_CHUNKS = 1 << 22
-# Items of any length are objects of Python.
+# A limit for items of any length, because each is a Python object.
 _MOST_OBJECTS = 1 << 26
 _MOST_CHUNK_BYTES = (1 << 31) - 1
-# The most chunks, unless they have 1 MiB, for what was never written.
+# The most chunks for data that were never written, unless chunks have 1 MiB.
 _FEW_CHUNKS = 1 << 10
 
 
@@ -45,7 +45,7 @@ class Hdf5(Importer):
                         write()
                 return attrs
         except (OSError, RuntimeError, KeyError) as error:
-            # Those of the library of HDF5, which has no other kind for a damaged file.
+            # Errors of the HDF5 library, which does not tell damaged files apart.
             if isinstance(error, Error) or getattr(error, "errno", None) is not None:
                 raise
             raise FormatError(f"{path}: {error}") from None
@@ -84,8 +84,8 @@ class Hdf5(Importer):
         return attrs
 
     def _links(self, group: h5py.Group, path: str, names: list[Any]) -> dict[str, Optional[dict[str, Any]]]:
-        """What the links of a group refer to, None if that is not known. A dataset is also written under each of its names, a group
-        only under the first one."""
+        """The targets of the links of a group, None where unknown. A dataset is written under each of its names, a
+        group only under the first one."""
         found: dict[str, Optional[dict[str, Any]]] = {}
         for name in names:
             whole = f"{path}/{name}" if path else name
@@ -106,7 +106,7 @@ class Hdf5(Importer):
         return found
 
     def _unused(self, group: h5py.Group, names: list[str]) -> dict[str, Optional[int]]:
-        """The dimensions of NetCDF that no variable of the group has: their sizes, None for one that may grow."""
+        """The NetCDF dimensions that no variable of the group has, with their sizes; None for an unlimited one."""
         found: dict[str, Optional[int]] = {}
         for name in names:
             item = group[name] if isinstance(link_of(group, name), h5py.HardLink) else None
@@ -118,7 +118,7 @@ class Hdf5(Importer):
         return found
 
     def _is_own(self, dataset: h5py.Dataset) -> bool:
-        """Whether it may be read. Even its shape may be in another file."""
+        """True if the dataset may be read. Even its shape may be in another file."""
         try:
             expect_own(dataset, follow=self._external)
         except ValueError:
@@ -126,7 +126,7 @@ class Hdf5(Importer):
         return True
 
     def _lengths_of(self, file: h5py.File) -> dict[int, int]:
-        """The lengths of the dimensions that may grow in a NetCDF-4 file, by where their scales are."""
+        """The lengths of the unlimited dimensions in a NetCDF-4 file, by the addresses of their scales."""
         found: dict[int, int] = {}
 
         def note(_: str, item: Any) -> None:
@@ -139,7 +139,7 @@ class Hdf5(Importer):
         return found
 
     def _dataset(self, dataset: h5py.Dataset, path: str) -> None:
-        """Prepares a dataset, which is written when the attributes of all groups are."""
+        """Prepares a dataset. It is written after the attributes of all groups."""
         if _is_dimension(dataset):
             return
         expect_name(path)
@@ -147,7 +147,7 @@ class Hdf5(Importer):
         items = Items(dataset)
         expect_filters(dataset)
         if dataset.shape:
-            # In NetCDF, a dimension that may grow has one length for all variables, whatever was written of them.
+            # In NetCDF, an unlimited dimension has one length for all variables, however much of each was written.
             items.shape = (*_grown(dataset, self._lengths), *items.inner)
         if items.any_length is None:
             native(items.dtype)
@@ -185,7 +185,7 @@ class Hdf5(Importer):
                 name = items.list_of.name
                 attrs[TYPE] = {"list": name if name in TYPE_NAMES else f"r{8 * items.list_of.itemsize}"}
             options["dtype"] = items.any_length
-            if options["chunks"]:  # which cut the first dimension only
+            if options["chunks"]:  # only the first dimension is divided
                 options["chunks"] = (options["chunks"][0], *(max(n, 1) for n in shape[1:]))
         filters = Filters.of_hdf5(dataset) if is_cut and 0 not in dataset.shape and items.any_length is None else None
         if filters is not None:
@@ -200,7 +200,8 @@ class Hdf5(Importer):
         self._progress.total += items.nbytes
 
     def _nothing(self, path: str, dtype: np.dtype[Any], options: dict[str, Any]) -> Callable[[], None]:
-        """A dataset without any item: chunks of fill values take no bytes, however many items they have."""
+        """Writes a dataset that has no item in the file: chunks of fill values take no bytes, however many items they
+        have."""
         chunks = options["chunks"]
         if chunks is None or dtype.itemsize * math.prod(chunks) > _MOST_CHUNK_BYTES:
             options["chunks"] = _chunks_of_nothing(options["shape"], dtype.itemsize)
@@ -209,7 +210,7 @@ class Hdf5(Importer):
     def _stored_chunks(
         self, dataset: h5py.Dataset, items: Items, path: str, dtype: np.dtype[Any], options: dict[str, Any]
     ) -> Callable[[], None]:
-        """The chunks of a dataset that has few: what nobody writes is the fill value."""
+        """Writes the chunks of a sparse dataset. The other chunks have the fill value."""
 
         def write() -> None:
             boxes = []
@@ -231,9 +232,9 @@ class Hdf5(Importer):
     def _items(
         self, dataset: h5py.Dataset, items: Items, path: str, dtype: np.dtype[Any], options: dict[str, Any]
     ) -> Callable[[], None]:
-        """The items of a dataset."""
+        """Writes the items of a dataset."""
         shape, chunks = options.pop("shape"), options["chunks"]
-        # What was not compressed is not now.
+        # Data that were not compressed stay uncompressed.
         if dataset.id.get_create_plist().get_nfilters() == 0 and items.any_length is None:
             options["chunks"] = None
 
@@ -256,7 +257,7 @@ class Hdf5(Importer):
 
 
 def _read(dataset: h5py.Dataset, items: Items, key: tuple[Any, ...]) -> Any:
-    """Items of a dataset. What HDF5 cannot read is damaged, or not there if it is in another file."""
+    """Reads items of a dataset. If HDF5 cannot, they are damaged, or missing if they are in another file."""
     try:
         return items.read(key)
     except OSError as error:
@@ -268,12 +269,13 @@ def _read(dataset: h5py.Dataset, items: Items, key: tuple[Any, ...]) -> Any:
 
 
 def _address(item: Union[h5py.Group, h5py.Dataset]) -> int:
-    """Where it is in the file: the same for all of its names."""
+    """The address of an object in the file, which is the same for all its names."""
     return int(h5py.h5o.get_info(item.id).addr)
 
 
 def _growing(dataset: h5py.Dataset) -> list[Optional[int]]:
-    """Where the scale of each dimension is that may grow; None of one that may not, or has none."""
+    """The address of the scale of each unlimited dimension; None for other dimensions, and for those without a
+    scale."""
     if dataset.ndim == 1 and dataset.is_scale:
         return [_address(dataset) if dataset.maxshape == (None,) else None]
     found: list[Optional[int]] = []
@@ -290,7 +292,7 @@ def _grown(dataset: h5py.Dataset, lengths: dict[int, int]) -> tuple[int, ...]:
 
 
 def _is_dimension(dataset: h5py.Dataset) -> bool:
-    """Whether it is a dimension of NetCDF without a variable."""
+    """True for a NetCDF dimension without a variable."""
     mark = dataset.attrs.get("NAME")
     if isinstance(mark, bytes):
         mark = mark.decode("latin-1")
@@ -298,25 +300,25 @@ def _is_dimension(dataset: h5py.Dataset) -> bool:
 
 
 def _is_dimension_of(scale: h5py.Dataset, group: h5py.Group) -> bool:
-    """Whether it is one of a dataset in this group."""
+    """True if a dataset in this group has the dimension."""
     found = scale.attrs.get("REFERENCE_LIST")
     references = found["dataset"] if isinstance(found, np.ndarray) and found.dtype.names is not None else ()
     return any(each and scale.file[each].parent == group for each in references)
 
 
 def _was_never_written(dataset: h5py.Dataset) -> bool:
-    """Whether HDF5 has no byte of it, here or in another file: all items are the fill value."""
+    """True if HDF5 stores none of its data, here or in another file: all items are the fill value."""
     return not dataset.is_virtual and dataset.external is None and dataset.id.get_storage_size() == 0
 
 
 def _is_sparse(dataset: h5py.Dataset) -> bool:
-    """Whether most of its chunks were never written."""
+    """True if most of its chunks were never written."""
     count = math.prod(-(-n // c) for n, c in zip(dataset.shape, dataset.chunks))
     return not dataset.is_virtual and 2 * int(dataset.id.get_num_chunks()) < count
 
 
 def _chunks_of_nothing(shape: tuple[int, ...], item_bytes: int) -> tuple[int, ...]:
-    """The shape of few chunks, of 1 MiB each if these are few enough."""
+    """The shape of chunks for fill values: few chunks, or chunks of 1 MiB if these are few enough."""
     total = item_bytes * math.prod(shape)
     size = min(max(total // _FEW_CHUNKS, 1 << 20), 1 << 30)
     if total // size > _MOST_CHUNKS:
@@ -330,7 +332,7 @@ def _chunks_of_nothing(shape: tuple[int, ...], item_bytes: int) -> tuple[int, ..
 
 
 def _expect_few(dataset: h5py.Dataset) -> None:
-    """A bound on what takes time and memory, though the file need not have it."""
+    """Limits what takes time and memory without taking space in the file."""
     count = math.prod(-(-n // c) for n, c in zip(dataset.shape or (), dataset.chunks or ()))
     if count > _MOST_CHUNKS:
         what = "h5repack makes larger ones of them"

@@ -1,4 +1,4 @@
-"""Files of SDF, the Simple Data Format of G. H. Fisher: arrays with labels, one after the other.
+"""Imports files of SDF, the Simple Data Format of G. H. Fisher: a sequence of arrays with labels.
 
 All numbers are big-endian. After ``SDF format`` and a NUL stand hdrpos (8 bytes: where the texts end), datapos (8: where the data end), the
 number of arrays (4) and hdrsize (8). From byte 39 there is a line of text for each array: order, label, letter of the type, bytes per word,
@@ -25,7 +25,7 @@ _MAGIC = b"SDF format\0"
 _TEXTS = 39
 _HEADER = 19
 _MOST_TEXT_BYTES = 1 << 28
-# Of a dataset, and of an item of raw bytes.
+# Limits for the dimensions of a dataset, and for the bytes of an item of raw bytes.
 _MOST_DIMENSIONS = 32
 _MOST_RAW_BYTES = 1 << 16
 _MOST_BYTES = (1 << 63) - 1
@@ -76,7 +76,7 @@ class Sdf(Importer):
         return FormatError(f"{self._name}: byte {at}: {what}", None, self._name)
 
     def _arrays(self, file: IO[bytes]) -> list[_Array]:
-        """What the file says of its arrays, all of whose data it has."""
+        """The arrays that the file describes. Checks that their data are in the file."""
         size = os.fstat(file.fileno()).st_size
         head = file.read(_TEXTS)
         if len(head) < _TEXTS or not head.startswith(_MAGIC):
@@ -124,7 +124,7 @@ class Sdf(Importer):
 
 
 def _array(line: bytes, order: int, offset: int) -> _Array | None:
-    """The array of a line of text; None if that is none of the array of this order."""
+    """The array that a line of text describes; None if it does not describe the array of this order."""
     words = [word for word in line.split(b" ") if word]  # labels may have tabs
     if len(words) < 5 or len(words[2]) != 1 or not b"!" <= words[2] <= b"~":
         return None
@@ -134,7 +134,7 @@ def _array(line: bytes, order: int, offset: int) -> _Array | None:
     number, word_bytes, dimensions, *dims = map(int, numbers)
     if number != order or word_bytes == 0 or dimensions != len(dims):
         return None
-    most = 2 * word_bytes  # step by step: a product of many numbers would take long
+    most = 2 * word_bytes  # checked step by step, because the product of many numbers could be huge
     for n in dims:
         most *= max(1, n)
         if most > _MOST_BYTES:
@@ -143,7 +143,8 @@ def _array(line: bytes, order: int, offset: int) -> _Array | None:
 
 
 def _names(labels: list[bytes]) -> dict[bytes, str]:
-    """A name for the datasets of each label: the label, or what is left of one that no dataset can have, ``~`` and a number."""
+    """A name for each label: the label itself, or if no dataset can have that name, what is left of it, ``~`` and a
+    number."""
     names: dict[bytes, str] = {}
     for label in labels:
         try:

@@ -20,9 +20,10 @@ from ._variables import STATIC, TIME
 
 # The attribute with the names of dimensions, as xarray writes it in version 2.
 _DIMENSIONS = "_ARRAY_DIMENSIONS"
-# The codec of chunks that the new file has for one of Zarr; zstd for others.
+# The codec in the new file for each codec of Zarr; zstd for all others.
 _CODECS = {"gzip": "zlib", "zlib": "zlib", "lz4": "lz4"}
-# An array may claim so many times the bytes of the folder, or this number of bytes; Zarr has no bytes for chunks that were never written.
+# An array may claim at most this multiple of the folder's bytes, or this many bytes: chunks that were never written
+# take none.
 _MOST_TIMES, _FEW_BYTES = 1 << 12, 1 << 30
 
 
@@ -35,7 +36,7 @@ class Zarr(Importer):
 
     def run(self, source: dict[str, Any]) -> dict[str, Any]:
         for entry in _entries(self._name):
-            # What these refer to may be any file of the user, or no file at all.
+            # Links may lead to any file of the user, and special files are no data.
             if entry.is_symlink() or not (entry.is_file() or entry.is_dir()):
                 raise FormatError(f"{entry.path}: found a link or a special file, expected files and folders", None, self._name)
         try:
@@ -43,7 +44,7 @@ class Zarr(Importer):
             found = [("", root)] if isinstance(root, zarr.Array) else list(_members(root, ""))
         except (OSError, MemoryError):
             raise
-        except Exception as error:  # of metadata that are none, whatever they make zarr do
+        except Exception as error:  # invalid metadata can make zarr raise anything
             raise FormatError(f"{self._name}: {type(error).__name__}: {error}", None, self._name) from None
         self._bytes = source["imported"]["bytes"]
         of_root = {} if isinstance(root, zarr.Array) else root.attrs.asdict()
@@ -64,7 +65,7 @@ class Zarr(Importer):
         return attrs
 
     def _json_of(self, path: str, found: dict[str, Any]) -> dict[str, Any]:
-        """The attributes that JSON has: other programs write NaN, too."""
+        """The attributes that are valid JSON: other programs also write NaN."""
         attrs, left_out = {}, []
         for name, value in found.items():
             try:
@@ -89,7 +90,7 @@ class Zarr(Importer):
         dims = list(dims) if isinstance(dims, (list, tuple)) and len(dims) == len(array.shape) else None
         fill = array.fill_value
         if array.metadata.zarr_format == 2 and dims is not None and fill is not None and dtype.kind in "iu":
-            found.setdefault("_FillValue", fill.item())  # as xarray takes it there
+            found.setdefault("_FillValue", fill.item())  # as xarray interprets it in version 2
         if dtype.kind == "f" and (number := _as_number(found.get("_FillValue"))) is not None:
             found["_FillValue"] = number
         options: dict[str, Any] = {"attrs": self._json_of(name, found), "dims": dims if dims and any(dims) else None}
@@ -109,14 +110,14 @@ class Zarr(Importer):
                     room[key] = array[key]
                 except (OSError, MemoryError):
                     raise
-                except Exception as error:  # of codecs, each with its own
+                except Exception as error:  # each codec raises its own errors
                     raise FormatError(f"{type(error).__name__}: {error}") from None
                 self._progress.add(np.asarray(room[key]).nbytes)
             self._w.dataset(name, room, **options)
 
 
 def _entries(path: str) -> Iterator[os.DirEntry[str]]:
-    """All that is in a folder, without following links."""
+    """Everything in a folder, without following links."""
     with os.scandir(path) as found:
         for entry in found:
             yield entry
@@ -125,7 +126,7 @@ def _entries(path: str) -> Iterator[os.DirEntry[str]]:
 
 
 def _members(group: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-    """Arrays and groups, each group before what is in it, by their paths."""
+    """Arrays and groups with their paths; a group precedes its contents."""
     for name, node in sorted(group.members(), key=lambda each: each[0]):
         yield prefix + name, node
         if isinstance(node, zarr.Group):
@@ -133,7 +134,8 @@ def _members(group: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _as_number(value: Any) -> Any:
-    """A number, or a text such as "NaN", of the `_FillValue` that xarray writes of floating-point numbers: eight bytes in base64."""
+    """Decodes `_FillValue`, which xarray writes for floating-point numbers as eight bytes in base64: a number, or a
+    text such as "NaN"."""
     try:
         (number,) = struct.unpack("<d", base64.b64decode(value, validate=True)) if isinstance(value, str) else (None,)
     except (ValueError, struct.error):
@@ -144,7 +146,7 @@ def _as_number(value: Any) -> Any:
 
 
 def _name_of(codec: Any) -> str:
-    """That of a compressor, of either version; of Blosc that of the one in it."""
+    """The name of a compressor in either version; for Blosc, that of its inner compressor."""
     described: dict[str, Any] = codec.to_dict() if hasattr(codec, "to_dict") else codec.get_config()
     inner = described.get("cname") or described.get("configuration", {}).get("cname")
     return str(getattr(inner, "value", inner) or described.get("name") or described.get("id"))

@@ -18,17 +18,17 @@ from ._progress import Progress
 from ._writer import Writer
 
 _USER_BYTES = 58
-# Of the attributes of an object, as their JSON lies in the file: a dataset may have 4 MiB of metadata.
+# The most bytes of attributes of an object, as JSON in the file: a dataset may have 4 MiB of metadata.
 _MOST_ATTRIBUTE_BYTES = 4_000_000
 _RESERVED = {"A compressed scda 00", "B compressed scda 00", "V compressed scda 00"}
 Tell = Callable[[str], None]
 
 
 class Importer:
-    """What imports one file. A folder for temporary files is that of the new file."""
+    """Imports one file. Temporary files are in the folder of the new file."""
 
     format: str
-    # Whether a file of this format can name other files, which are read only if that is wanted.
+    # True if a file of this format can refer to other files, which are read only on request.
     has_external = False
 
     def __init__(
@@ -50,7 +50,7 @@ class Importer:
         self._is_strict = is_strict
         self._external = external
         self._progress = progress
-        # How many things have no place in the new file; and whether an array, or all below a group, is among them.
+        # The number of things left out, and whether an array, or everything below a group, is among them.
         self.left_out = 0
         self.is_incomplete = False
 
@@ -60,7 +60,7 @@ class Importer:
         return os.path.basename(path).encode("utf-8", "replace")[:_USER_BYTES].decode("utf-8", "ignore")
 
     def run(self, source: dict[str, Any]) -> dict[str, Any]:
-        """Writes everything. Returns the attributes of the file, which are those that it has and these."""
+        """Writes everything. Returns the attributes of the file: its own, and `source`."""
         raise NotImplementedError
 
     def _leave_out(self, path: str, reason: str, *, is_array: bool = True) -> None:
@@ -71,7 +71,7 @@ class Importer:
         self.is_incomplete |= is_array
 
     def _attributes_of(self, path: str, found: tuple[dict[str, Any], list[tuple[str, str]]]) -> dict[str, Any]:
-        """What :func:`scda._attributes.described` returns, with a line about each that is left out."""
+        """The attributes from :func:`scda._attributes.described`; reports each that is left out."""
         attrs, left_out = found
         for name, reason in left_out:
             self._leave_out(path, f"attribute {name!r}: {reason}", is_array=False)
@@ -89,15 +89,15 @@ class Importer:
         return attrs
 
     def _expect_no_others(self, attrs: dict[str, Any], own: dict[str, Any]) -> None:
-        """A line about each attribute of the file that gives way to one of these; not about objects, which an earlier import has
-        written."""
+        """Reports attributes of the file that `own` replaces. Objects are not reported: an earlier import has written
+        them."""
         for name in own.keys() & attrs.keys():
             if not isinstance(attrs[name], dict):
                 self._leave_out("/", f"attribute {name!r}: found a name that scda uses itself", is_array=False)
 
     @contextmanager
     def _of(self, path: str) -> Iterator[None]:
-        """What an scda file has no place for is left out. Errors name the array."""
+        """Leaves out what an scda file cannot represent. Errors name the array."""
         try:
             yield
         except FormatError as error:
@@ -109,7 +109,7 @@ class Importer:
 
 
 def open_file(path: str) -> IO[bytes]:
-    """A file to be read. What a folder of somebody else has under its name may be a pipe, which is not waited for, or a device."""
+    """Opens a file for reading. In another user's folder, it may be a pipe, for which we must not wait, or a device."""
 
     def opener(name: str, flags: int) -> int:
         return os.open(name, flags | os.O_NONBLOCK)
@@ -122,7 +122,7 @@ def open_file(path: str) -> IO[bytes]:
 
 
 def expect_name(path: str) -> None:
-    """A ValueError for a name that no dataset can have, whatever its length."""
+    """Raises a ValueError for a name that no dataset can have, whatever its length."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -136,16 +136,16 @@ def expect_name(path: str) -> None:
 
 
 def _json_bytes(value: Any) -> int:
-    """The bytes of an attribute in the file; not fewer than that."""
+    """An upper bound for the bytes of an attribute in the file."""
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) + 64
 
 
 def as_bool(item: np.dtype[Any], attrs: dict[str, Any], has_bools: Callable[[], bool]) -> np.dtype[Any]:
-    """The type of items that xarray has written as bools; the attribute that says so is taken away. Where others than 0 and 1 are among
-    them, such as NetCDF's -127 for what was never written, both stay.
+    """The type of items: bool if xarray has written bools, in which case the attribute that says so is removed. If
+    there are items other than 0 and 1, such as NetCDF's -127 for what was never written, type and attribute stay.
 
     Args:
-        has_bools: whether all items are bools.
+        has_bools: returns true if all items are 0 or 1.
     """
     if item != np.int8 or attrs.get("dtype") != "bool" or not has_bools():
         return item

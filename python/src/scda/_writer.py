@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 _MOST_CHUNK_BYTES = 1 << 30
-# The writers of this process that may be open, by what their path means.
+# The writers of this process that may be open, by the real path of their file.
 _writers: WeakValueDictionary[str, Writer] = WeakValueDictionary()
 _changing_writers = threading.Lock()
 
 
 def _forked() -> None:
-    """In a process that was forked off: a thread that it does not have may have had the lock."""
+    """Replaces the lock in a forked process, because a thread that exists only in the parent may hold it."""
     global _changing_writers
     _changing_writers = threading.Lock()
 
@@ -42,7 +42,7 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def create_from(source: str, path: Path, user: str, seal: bool, hdf5: bool) -> Writer:
-    """Creates a file with data of another one. Whoever may not read that one may not read this one."""
+    """Creates a file with data of another file, with permissions that let nobody read it who may not read that one."""
     mode = mode_like(source)
     how = WriteSettings("unix", "fast", None, None, True, False, seal, 0, 0, None, "auto", mode=mode, hdf5=hdf5)
     return Writer(path, user, how)
@@ -65,43 +65,43 @@ def create(
     comm: Any = None,
     driver: str = "auto",
 ) -> Writer:
-    """Creates a file, or replaces one. The bytes are those that libscda writes from C.
+    """Creates or replaces a file. Its bytes are the same as those that libscda writes from C.
 
-    Use it in a ``with`` statement: the file is complete, and errors are known, only when it is closed. If the
-    statement is left by an exception, the file is not completed: with ``atomic`` the old file stays, or none is
-    there; else it ends after what was last committed (:meth:`Writer.commit`), or if nothing was, with something
-    that is no section, so that no reader takes it for whole. Ctrl-C interrupts compression between two elements,
-    and ends the file so.
-    A writer that is dropped without being closed writes nothing more: without atomic, what is there stays as it is.
+    Use it in a ``with`` statement: the file is complete, and errors are known, only when it is closed. If an
+    exception leaves the statement, the file is not completed. With ``atomic``, the old file then stays, or there is
+    none; otherwise, the file ends after its last commit (:meth:`Writer.commit`) or, if there is none, with bytes
+    that are no section, so that no reader takes it for complete. Ctrl-C interrupts compression between two elements,
+    with the same result.
+    A writer that is dropped without being closed writes nothing more; without atomic, the file stays as it is.
 
-    A writer of this process that is still open for the same file is closed first, incomplete.
+    If a writer of this process is still open for the same file, it is closed first, and its file is incomplete.
 
     Args:
         path: the file.
         user: its user string, at most 58 bytes; a str is encoded as UTF-8.
-        style: the line breaks of what is around the data: ``"unix"`` or ``"mime"``.
-        encoder: ``"fast"``, or ``"zlib"``, whose bytes are those of zlib's ``compress2``.
-        level: of compression, 0 to 9; None: the library's default, 2.
-        threads: how many threads compress; the bytes do not depend on it. None: as many as this process may
-            use of the cores, with a communicator one.
-        atomic: the file appears under its name when it is complete, at close, and is then on the disk.
+        style: the line breaks around the data: ``"unix"`` or ``"mime"``.
+        encoder: ``"fast"``, or ``"zlib"``, which writes the same bytes as zlib's ``compress2``.
+        level: the level of compression, 0 to 9; None: the default of the library, 2.
+        threads: the number of threads that compress; the bytes do not depend on it. None: the number of cores that
+            this process may use, or one if there is a communicator.
+        atomic: the file appears under its name at close, when it is complete and on the disk.
         sync: close brings the file to the disk; always so with atomic.
-        seal: the file ends with a seal, by which readers know that it is whole, find sections by number and user
-            string, and check it. It takes 256 bytes for each section, and 1152 more, of which 448 are for hdf5.
-        hdf5: with seal: whether the file, if it has datasets, is also an HDF5 file, which h5py, h5dump, netCDF-4, xarray and other
-            programs open where it lies: closing it, now and whenever it was appended to, writes a view of its datasets. ``"commit"``:
-            each commit writes one, too.
-        keep: with atomic: how many of the files that had this name before stay. When the new file is complete, the one
-            that had the name, ``state.scda``, becomes ``state.1.scda``, that one ``state.2.scda``, and so on; the oldest goes.
-        background_bytes: memory of this process for writing in the background, at least 1 MiB: calls copy what they write,
-            and a thread writes it. See :meth:`Writer.commit`. 0: none.
-        comm: a communicator of mpi4py. With more than one rank all calls are collective, every rank gives its
+        seal: the file ends with a seal, with which readers can tell that it is complete, find sections by number and
+            user string, and verify them. It takes 256 bytes for each section, and 1152 more, of which 448 are for hdf5.
+        hdf5: with seal: if the file has datasets, it is also an HDF5 file, which h5py, h5dump, netCDF-4, xarray and
+            other programs open in place: each close, also after appending, writes a view of its datasets. ``"commit"``:
+            so does each commit.
+        keep: with atomic: how many older files of this name to keep. When the new file is complete, the old one,
+            ``state.scda``, becomes ``state.1.scda``, that one ``state.2.scda``, and so on; the oldest is removed.
+        background_bytes: memory of this process for writing in the background, at least 1 MiB: calls copy their data,
+            and a thread writes them. See :meth:`Writer.commit`. 0: none.
+        comm: a communicator of mpi4py. With more than one rank, all calls are collective, every rank passes its
             part, and the file is the same as if one process had written it.
-        driver: how several ranks reach the file: ``"posix"`` or ``"mpi-io"``; ``"auto"`` takes POSIX on file systems
-            that are known to show all nodes the same.
+        driver: how several ranks access the file: ``"posix"`` or ``"mpi-io"``; ``"auto"`` uses POSIX on file systems
+            that are known to show all nodes the same data.
 
     Raises:
-        Error: ArgumentError, and those of the file system.
+        Error: ArgumentError, and errors of the file system.
 
     >>> with scda.create("new.scda", "my simulation") as w:
     ...     w.block("parameters", b"dt=0.1")
@@ -132,30 +132,31 @@ def append(
     comm: Any = None,
     driver: str = "auto",
 ) -> Writer:
-    """Opens a file that exists, to write more sections after those that it has. Its user string stays.
+    """Opens an existing file to write more sections at its end. The user string of the file stays.
 
-    The new sections are a part of the file when it is closed, or up to :meth:`Writer.commit`. If an exception leaves
-    the ``with`` statement, the file ends where it ended before, or after what was last committed. What a job that
-    was killed had not committed is removed, with a :class:`RollbackWarning`; :attr:`Writer.bytes_rolled_back` says how
-    much. A file without any seal must be whole. Nobody else may write the file meanwhile.
+    The new sections become part of the file when it is closed, or at :meth:`Writer.commit`. If an exception leaves
+    the ``with`` statement, the file ends where it ended before, or after its last commit. What a killed job had not
+    committed is removed, with a :class:`RollbackWarning`; :attr:`Writer.bytes_rolled_back` tells the number of bytes.
+    A file without any seal must be complete. No other program may write the file at the same time.
 
     Args:
-        atomic: the sections are written to a copy of the file, which gets its name at close.
-        seal: a file without a seal gets one, for the sections that it had before, too: they are read once. A
-            sealed file stays sealed in any case.
-        append_after: go on after a step of a sealed file, wherever its commits were: the name of the dataset that is written first in
-            each step, such as its time, and a record: ``("time", 41)``; -1 is the last. All that precedes the next record of this name
-            stays, the rest is removed; with atomic, when the file is closed. Of a mesh, the path of its group with a slash at its end.
-            Or the number of sections that stay. 0: after the last commit.
-        create: a user string: a file that is not there is created with it (:attr:`Writer.is_new`), unless append_after is given. With
-            keep, a missing or torn file is continued from the newest older one that is whole.
-        hdf5: ``"commit"``: each commit writes a view for programs for HDF5, too. Closing does so in any case if the file has room for
-            one (:func:`create`); for a file without it, ``"commit"`` is an ArgumentError.
+        atomic: the sections are written to a copy of the file, which replaces it at close.
+        seal: a file without a seal gets one, which also covers the sections from before: they are read once. A
+            sealed file is sealed again in any case.
+        append_after: continue after a step of a sealed file, wherever its commits are: the name of the dataset that is
+            written first in each step, such as its time, and a record: ``("time", 41)``; -1 is the last. All that
+            precedes the next record of this name stays; the rest is removed, with atomic when the file is closed. For a
+            mesh, pass the path of its group with a slash at its end. Or pass the number of sections that stay. 0: after
+            the last commit.
+        create: a user string, with which a missing file is created (:attr:`Writer.is_new`), unless append_after is
+            given. With keep, the newest older file that is complete takes the place of a missing or torn one.
+        hdf5: ``"commit"``: each commit writes a view for HDF5 programs. Closing does so in any case if the file has
+            room for one (:func:`create`); ``"commit"`` for a file without room is an ArgumentError.
         path, style, encoder, level, threads, sync, keep, background_bytes, comm, driver: as for :func:`create`.
 
     Raises:
-        Error: those of :func:`open` and of reading the file if it is not whole; FileInUseError if somebody else, or
-            this process, writes it; those of the file system. The file stays as it is.
+        Error: errors of :func:`open`, and of reading the file if it is not complete; FileInUseError if another program,
+            or this process, is writing it; errors of the file system. The file stays as it is.
 
     >>> with scda.create("series.scda") as w:
     ...     w.inline("time", b"%32d" % 0)
@@ -185,32 +186,33 @@ def append(
 
 
 class CommitRequest:
-    """A commit that was begun: ``w.commit(wait=False)``."""
+    """A commit in progress: ``w.commit(wait=False)``."""
 
     def __init__(self, writer: Writer, request: _core.CommitRequest) -> None:
         self._writer: Optional[Writer] = writer
         self._request = request
 
     def test(self) -> bool:
-        """Whether this process has written what it has to. Not collective."""
+        """True if this process has written its part. Not collective."""
         return self._writer is None or self._writer._core.test(self._request)
 
     def wait(self) -> None:
-        """Completes the commit: what was written before it was begun is on the disk then. Collective. A file that was
-        closed without an error has completed it."""
+        """Completes the commit: what was written before it began is then on the disk. Collective. Returns at once if
+        the file has meanwhile been closed without an error."""
         if self._writer is not None and not self._writer._is_complete:
             self._writer._wait(self._request)
         self._writer = None
 
 
 class CloseRequest:
-    """A close that was begun: ``w.close(wait=False)``. If it is dropped with the writer and was not waited for, the file is incomplete."""
+    """A close in progress: ``w.close(wait=False)``. If it is dropped with the writer, without a wait, the file is
+    incomplete."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
     def test(self) -> bool:
-        """Whether this process has written what it has to. Not collective."""
+        """True if this process has written its part. Not collective."""
         return self._writer._core.test(None)
 
     def wait(self) -> None:
@@ -219,14 +221,14 @@ class CloseRequest:
 
 
 class Writer(Handle):
-    """A file that is being written, section by section. After an error it is closed.
+    """A file that is being written, section by section. An error closes it.
 
-    User strings have at most 58 bytes; a str is encoded as UTF-8. ``encode``: False, True, or ``"auto"``, which
-    compresses a section only if it gets smaller: elements of some KiB compress best, those of up to 61 bytes never
-    get smaller. Numbers are written as they are in memory. No other thread may
-    change them until the call returns: what is written then may not be readable.
+    User strings have at most 58 bytes; a str is encoded as UTF-8. ``encode`` is False, True, or ``"auto"``, which
+    compresses a section only if that makes it smaller: elements of some KiB compress best, those of up to 61 bytes
+    never get smaller. Numbers are written as they are in memory. No other thread may change them until the call
+    returns, or the section may be unreadable.
 
-    It belongs to the process that has opened it: in one that was forked off, it writes nothing.
+    The file belongs to the process that opened it: in a forked process, the writer writes nothing.
     """
 
     def __init__(self, path: Path, user: Union[str, bytes], settings: WriteSettings) -> None:
@@ -238,7 +240,7 @@ class Writer(Handle):
             path, settings.comm, settings.driver, settings.threads, atomic=settings.atomic, sync=settings.sync, seal=settings.seal
         )
         self._atomic = bool(settings.atomic)
-        # A sealed file to which sections are appended is sealed again: the core knows whether it is one.
+        # Appending seals a sealed file again; the core knows whether it is one.
         self._may_seal = bool(settings.seal) or settings.appends
         self._datasets = DatasetArguments(self._ranks is None)
         failure: Optional[Exception] = None
@@ -263,23 +265,23 @@ class Writer(Handle):
         if self.bytes_rolled_back and not settings.append_after and self._rank == 0:
             try:
                 warnings.warn(_cut_off(self._path, self.bytes_rolled_back), RollbackWarning, stacklevel=3)
-            except BaseException as error:  # as the program wants it
+            except BaseException as error:  # if the program turns warnings into errors
                 self._abandon(reason(error))
                 raise
 
     @property
     def is_new(self) -> bool:
-        """Whether the file was created when it was opened."""
+        """True if opening created the file."""
         return self._core.is_new
 
     @property
     def bytes_rolled_back(self) -> int:
-        """How many bytes :func:`append` has removed: what a job that was killed had not committed, and what ``append_after``
-        leaves out."""
+        """How many bytes :func:`append` has removed: what a killed job had not committed, and what follows the step of
+        ``append_after``."""
         return self._core.bytes_rolled_back
 
     def inline(self, user: Union[str, bytes], data: Any, *, root: int = 0) -> None:
-        """Writes an inline section: 32 bytes, of the rank root. The data of other ranks are ignored."""
+        """Writes an inline section: 32 bytes, from the rank root. The data of other ranks are ignored."""
         with self._writing():
             mine = None
             if self._rank == root:
@@ -289,13 +291,13 @@ class Writer(Handle):
             self._core.inline(user_string(user), root, mine)
 
     def block(self, user: Union[str, bytes], data: Any, *, encode: Union[bool, str] = False, root: int = 0) -> None:
-        """Writes a block: any bytes, or a numpy array, of the rank root. The data of other ranks are ignored."""
+        """Writes a block: any bytes, or a numpy array, from the rank root. The data of other ranks are ignored."""
         with self._writing():
             name = encoding_of(encode)
             mine = array_bytes(data) if self._rank == root else None
             size = 0 if mine is None else len(mine)
             if self._ranks is not None:
-                # A root that is none is an error that the core notices.
+                # The core reports a root that does not exist.
                 sizes = self._core.proc_counts(size)
                 size = sizes[root] if 0 <= root < len(sizes) else 0
             self._core.block(user_string(user), root, size, mine, name)
@@ -309,15 +311,15 @@ class Writer(Handle):
         counts: Optional[Sequence[int]] = None,
         encode: Union[bool, str] = False,
     ) -> None:
-        """Writes an array: elements of one size, on several ranks in the order of the ranks.
+        """Writes an array: elements of one size, in the order of the ranks.
 
         Args:
             user: the user string.
             data: this rank's elements: a numpy array, whose first dimension counts them; or bytes, with size.
                 It is not copied if it is contiguous.
-            size: the bytes of an element. None: those of ``data[0]``. The same on all ranks.
-            counts: how many elements each rank gives, by rank. None: the ranks tell each other.
-            encode: whether it is compressed, element by element.
+            size: the size of an element in bytes, the same on all ranks. None: the size of ``data[0]``.
+            counts: how many elements each rank passes, by rank. None: the ranks exchange these numbers.
+            encode: whether each element is compressed.
         """
         with self._writing():
             name = encoding_of(encode)
@@ -333,15 +335,15 @@ class Writer(Handle):
         counts: Optional[Sequence[int]] = None,
         encode: Union[bool, str] = False,
     ) -> None:
-        """Writes a varray: elements of their own sizes, on several ranks in the order of the ranks.
+        """Writes a varray: elements of individual sizes, in the order of the ranks.
 
         Args:
             user: the user string.
             data: this rank's elements: a list of bytes or of numpy arrays; or a tuple (offsets, values) as
-                :meth:`Section.to_ragged` returns it, where element i is ``values[offsets[i]:offsets[i + 1]]``,
-                and every value is in an element.
-            counts: how many elements each rank gives, by rank. None: the ranks tell each other.
-            encode: whether it is compressed, element by element.
+                :meth:`Section.to_ragged` returns it, where element i is ``values[offsets[i]:offsets[i + 1]]``
+                and every value belongs to an element.
+            counts: how many elements each rank passes, by rank. None: the ranks exchange these numbers.
+            encode: whether each element is compressed.
         """
         with self._writing():
             name = encoding_of(encode)
@@ -371,45 +373,48 @@ class Writer(Handle):
         extends: bool = False,
         **others: Any,
     ) -> None:
-        """Writes a dataset: a named array with its type, shape and attributes. What was written before under this name
-        stays: it is the record before this one.
+        """Writes a dataset: a named array with its type, shape and attributes. Earlier datasets of this name stay, as
+        its previous records.
 
-        Without shape, the data are all of it, which only a process that writes alone can have. With shape, each rank
-        gives the part that it has, anywhere in the array: one box, several, or none. What nobody gives has the
-        fill value; what is given twice is an error.
+        Without shape, the data are the whole dataset; only a process that writes alone can omit it. With shape, each
+        rank passes its part, anywhere in the array: one box, several, or none. What no rank writes has the fill value;
+        to write an item twice is an error.
 
         Args:
-            name: slashes separate the names of groups and the dataset's own. Of one with more than 58 bytes, the section has
-                a shorter user string (docs/datasets.md).
-            data: an array, or what numpy makes one of. It is not copied, also if it is a part of another one, such as the
-                interior of a block with ghost cells, unless its numbers have another byte order or type. None: none of this rank.
-                Items are bools, integers, floating-point and complex numbers up to 16 bytes; raw bytes (``V3``); structured types
-                with members of all these and arrays of them, without the gaps between members; ``datetime64`` and
-                ``timedelta64`` of any unit; texts and bytes of fixed length (``U8``, ``S8``), or of any length: with dtype
-                ``str`` or ``bytes``, of numpy's ``StringDType``, or as objects (of several processes by :meth:`field`). Other
-                types, such as ``longdouble`` and those of ml_dtypes, and masked arrays are a TypeError. An array of xarray has dims and
-                attrs of its own, which count where none are passed; its coordinates are written by :meth:`xarray`.
+            name: slashes separate the names of groups and the dataset's own. If it has more than 58 bytes, the section
+                has a shorter user string (docs/datasets.md).
+            data: an array, or anything from which numpy makes one. It is not copied, even if it is a part of another
+                array, such as the interior of a block with ghost cells, unless byte order or type differ. None: this
+                rank has none. Items are bools, integers, floating-point and complex numbers up to 16 bytes; raw bytes
+                (``V3``); structured types with members of all these and arrays of them, stored without gaps between
+                members; ``datetime64`` and ``timedelta64`` of any unit; texts and bytes of fixed length (``U8``,
+                ``S8``), or of any length: with dtype ``str`` or ``bytes``, of numpy's ``StringDType``, or as objects
+                (from several processes by :meth:`field`). Other types, such as ``longdouble`` and those of ml_dtypes,
+                and masked arrays are a TypeError. An array of xarray brings its dims and attrs, which apply unless
+                others are passed; :meth:`xarray` also writes its coordinates.
             start: where the data begin in the array, an index for each dimension; None: at its beginning.
-            shape: of the whole array. The same on all ranks, as all arguments from here on are, but for boxes.
+            shape: the shape of the whole array. It must be the same on all ranks, like all following arguments except
+                boxes.
             boxes: in place of data and start, a list of (start, data).
-            dtype: of the items; None: that of the data. A rank without data needs it, unless it passes an empty array.
-            attrs: anything that JSON has, such as ``{"units": "m s-1"}``; numpy's numbers and arrays, too.
+            dtype: the type of the items; None: the type of the data. A rank without data must pass it, or an empty
+                array.
+            attrs: any JSON values, such as ``{"units": "m s-1"}``; also numbers and arrays of numpy.
             dims: the name of each dimension, or None.
             fill_value: the item that stands where nothing is written; None: zero.
-            encode: whether the data are cut into chunks and compressed; ``"auto"``: if that makes them smaller. None:
-                if any of the arguments below is given.
+            encode: whether the data are divided into chunks and compressed; ``"auto"``: if that makes them smaller.
+                None: if any of the arguments below is given.
             chunks: the shape of a chunk; None: chosen by shape and type.
             codec: how chunks are compressed: ``"zstd"`` (the default), or another one that ``scda copy --codec`` knows.
-            level: of compression, 0 to 9; None: that of the codec, or of the file for zlib and text.
-            shuffle: whether the bytes of the items are sorted before compression; None: yes.
-            max_relative_error: floating-point and complex numbers are rounded, so that they get smaller compressed: each
-                changes by this part of it at most. The fill value, infinities and NaN stay. The attribute
-                ``scda_max_relative_error`` tells readers. None: all numbers stay.
-            max_absolute_error: likewise; each changes by this number at most.
-            text: chunks as text, which every reader of the format decompresses; a third larger.
-            extends: the data are rows, items with one index of the first dimension each, that are added to the last dataset of this name
-                in the file, after its own: start and shape are those of the added rows alone. The file must be a sealed one.
-                Type and fill value must be those of the dataset, whose attributes and dims stay.
+            level: the level of compression, 0 to 9; None: the default of the codec, or of the file for zlib and text.
+            shuffle: whether the bytes of the items are shuffled before compression; None: yes.
+            max_relative_error: rounds floating-point and complex numbers, so that they compress better: each changes by
+                at most this fraction of itself. The fill value, infinities and NaN stay. The attribute
+                ``scda_max_relative_error`` tells readers. None: no rounding.
+            max_absolute_error: the same, but each number changes by at most this amount.
+            text: stores chunks as text, which every reader of the format decompresses; they take a third more.
+            extends: adds the data to the last dataset of this name in the file, as rows at its end (a row is the items
+                with one index of the first dimension). Start and shape refer to the added rows only. The file must be
+                sealed. Type and fill value must be those of the dataset, whose attributes and dims stay.
         """
         with self._writing():
             refuse(others)
@@ -434,14 +439,14 @@ class Writer(Handle):
             self._datasets.note_written([given])
 
     def datasets(self, datasets: Mapping[str, Any], **options: Any) -> None:
-        """Writes several datasets, one after the other: the same bytes as a call of :meth:`dataset` for each. The chunks of
-        several datasets are compressed together, up to 16 MiB of items for each rank: the ranks exchange data once for
-        all of them, and a dataset of few chunks does not make most threads or ranks wait for the others.
+        """Writes several datasets one after another: the same bytes as a call of :meth:`dataset` for each. The chunks
+        of several datasets are compressed together, up to 16 MiB of items per rank: the ranks exchange data once for
+        all of them, and threads and ranks need not wait for each other at datasets of few chunks.
 
         Args:
-            datasets: the name of each dataset, and its data, or a dict with arguments of :meth:`dataset`. The same names
-                in the same order on all ranks.
-            options: arguments of :meth:`dataset` for all datasets; what the dict of one has counts instead.
+            datasets: a mapping from the name of each dataset to its data, or to a dict with arguments of
+                :meth:`dataset`. The same names in the same order on all ranks.
+            options: arguments of :meth:`dataset` for all datasets; those in the dict of a dataset take precedence.
 
         >>> state = {"rho": np.ones((40, 50)), "p": {"data": np.zeros((40, 50)), "attrs": {"units": "Pa"}}}
         >>> with scda.create("state.scda") as w:
@@ -474,12 +479,13 @@ class Writer(Handle):
         dtype: Optional[DTypeLike] = None,
         **options: Any,
     ) -> None:
-        """Writes a dataset whose first dimension is distributed over the ranks, in their order, as the cells of an
-        adaptive mesh are. Its shape follows from the data.
+        """Writes a dataset whose first dimension is distributed over the ranks in their order, like the cells of an
+        adaptive mesh. Its shape follows from the data.
 
         Args:
-            data: the items of this rank, all of the dimensions but the first as on the others.
-            counts: how many indices of the first dimension each rank gives, by rank. None: the ranks tell each other.
+            data: the items of this rank; all dimensions but the first are the same on all ranks.
+            counts: how many indices of the first dimension each rank passes, by rank. None: the ranks exchange these
+                numbers.
             name, dtype, options: as for :meth:`dataset`: ``attrs``, ``dims``, ``fill_value``, ``encode``, ``chunks``, ``codec``, ``level``,
                 ``shuffle``, ``max_relative_error``, ``max_absolute_error``, ``text``, ``extends``.
         """
@@ -512,11 +518,11 @@ class Writer(Handle):
         self._core.texts(described._replace(type=kind, fill=fill, shuffle=True), rows, array.reshape(-1).tolist())
 
     def group(self, path: str, attrs: Mapping[str, Any]) -> None:
-        """Writes the attributes of a group of datasets, which their names begin with; those of the file for ``/``. If
-        they are written again, the last ones count.
+        """Writes the attributes of a group of datasets, whose names begin with its path; ``/`` is the file. If the
+        attributes of a group are written again, the last ones apply.
 
         Args:
-            path: such as ``"flow"`` for the datasets ``flow/rho`` and ``flow/p``; ``"flow/"`` is the same.
+            path: for example ``"flow"`` for the datasets ``flow/rho`` and ``flow/p``; ``"flow/"`` is the same.
             attrs: as for :meth:`dataset`.
         """
         with self._writing():
@@ -527,13 +533,14 @@ class Writer(Handle):
             self._core.group(stored, attributes_text(with_name(attrs, path, stored)))
 
     def set_attrs(self, name: str, attrs: Mapping[str, Any], *, record: int = -1) -> None:
-        """Sets attributes of a dataset that is in the file already, or of a group (a path with a slash at its end; ``/`` for the
-        file). The others stay. They are appended to the file, which must be a sealed one: nothing in it changes.
+        """Sets attributes of a dataset that is already in the file, or of a group (a path with a slash at its end;
+        ``/`` for the file). Other attributes stay. The new ones are appended to the file, which must be sealed; nothing
+        in it changes.
 
         Args:
             name: as for :meth:`dataset`.
             attrs: as for :meth:`dataset`; None removes an attribute.
-            record: which of the datasets of this name: 0 for the first one, -1 for the last one.
+            record: the number of the dataset among those of this name: 0 is the first, -1 the last.
 
         ``w["rho"].attrs["units"] = "kg m-3"`` and ``del w["rho"].attrs["units"]`` do the same for one attribute.
         """
@@ -557,7 +564,7 @@ class Writer(Handle):
         maxshape: Any = None,
         **others: Any,
     ) -> WriterItem:
-        """:meth:`dataset` by the arguments of h5py's method, with all of the data. ``w["rho"] = data`` writes a dataset, too.
+        """Writes a whole dataset, with the arguments of h5py's method. ``w["rho"] = data`` writes a dataset, too.
 
         >>> with scda.create("as_h5py.scda") as w:
         ...     w.create_dataset("rho", data=np.ones((4, 4)), compression="gzip").attrs["units"] = "kg m-3"
@@ -583,21 +590,22 @@ class Writer(Handle):
         raise TypeError(f"{self._path}: a writer cannot be pickled: one process, or the ranks of a communicator, writes a file")
 
     def __getitem__(self, name: str) -> WriterItem:
-        """What is in the file already, to set attributes of it: the last dataset of this name, or a group (a path with a slash at
-        its end)."""
+        """The last dataset of this name in the file, or a group (a path with a slash at its end), so that attributes
+        can be set."""
         return WriterItem(self, name)
 
     def xarray(self, ds: Any, group: str = "/", *, encoding: Optional[Mapping[str, Mapping[str, Any]]] = None) -> None:
-        """Writes a dataset of xarray: each variable as a dataset, with attributes, names of dimensions and, by the CF conventions, times
-        and missing values; one variable after the other. For a process that writes alone. Written again, with the next time step, the
-        variables become records.
+        """Writes a dataset of xarray: each variable becomes a dataset, with attributes, names of dimensions and, by the
+        CF conventions, times and missing values; one variable after another. For a process that writes alone. Writing
+        it again, with the next time step, adds a record to each variable.
 
         Args:
             ds: an ``xarray.Dataset``.
-            group: where the variables are.
-            encoding: for a variable, what is to be other than ``variable.encoding``: ``chunks``; ``codec``, ``level``, ``shuffle``,
-                ``max_relative_error`` and ``max_absolute_error`` as for :meth:`dataset`; and what CF knows, such as ``dtype``. Files that
-                the engine ``scda`` opened, and NetCDF files, say so in ``variable.encoding`` how they are compressed and chunked.
+            group: the group for the variables.
+            encoding: for each variable, settings that override ``variable.encoding``: ``chunks``; ``codec``, ``level``,
+                ``shuffle``, ``max_relative_error`` and ``max_absolute_error`` as for :meth:`dataset`; and settings of
+                CF, such as ``dtype``. The engine ``scda``, and xarray for NetCDF files, sets ``variable.encoding`` to
+                how the file is compressed and chunked.
         """
         from ._xarray_writing import write
 
@@ -605,17 +613,17 @@ class Writer(Handle):
 
     @contextmanager
     def streams(self, name: Union[str, bytes], *, chunk_bytes: int = 0) -> Iterator[StreamWriter]:
-        """Streams of tasks: in the ``with`` statement, each rank writes bytes of its own, as many and as often as it
-        likes, to the file object that it gets. Beginning and end of the statement are collective, writing is not. Of
-        the other methods, only :meth:`flush` and :meth:`commit` may be called in between.
+        """Writes streams of tasks: in the ``with`` statement, each rank writes its own bytes, as many and as often as
+        it likes, to the file object that it gets. Beginning and end of the statement are collective, writing is not.
+        Between them, only :meth:`flush` and :meth:`commit` of the other methods may be called.
 
-        If an exception leaves the statement, a process that writes alone has the streams as far as they were written;
-        of several ranks, the file is closed, incomplete.
+        If an exception leaves the statement, a process that writes alone keeps the streams as far as they were written;
+        with several ranks, the file is closed, incomplete.
 
         Args:
             name: the name of the set.
-            chunk_bytes: the streams lie in the file in chunks of this number of bytes, 1 to 2^30; 0: a stripe of
-                the file system, at least 1 MiB. A multiple of the blocks of the file system is best.
+            chunk_bytes: the size of the chunks in which the file stores the streams, 1 to 2^30 bytes; 0: a stripe of
+                the file system, at least 1 MiB. Multiples of the block size of the file system are best.
 
         >>> import pickle
         >>> with scda.create("objects.scda") as w, w.streams("objects") as stream:
@@ -631,7 +639,7 @@ class Writer(Handle):
             yield stream
         except BaseException as error:
             if self._ranks is not None and not self._closed:
-                # The others may be inside, and would wait for this rank.
+                # Other ranks may be in a collective call and would wait for this one.
                 self._failed = True
                 self._abandon(reason(error))
             raise
@@ -648,15 +656,15 @@ class Writer(Handle):
         return len(memory)
 
     def proc_counts(self, count: int) -> list[int]:
-        """The counts of all ranks, by rank, out of that of this rank. Collective.
+        """Exchanges the ranks' numbers of elements: returns the count of each rank. Collective.
 
-        What `counts` takes, for programs that write several sections with one partition.
+        Pass the result as `counts` to write several sections with one partition.
         """
         with self._writing():
             return self._core.proc_counts(local_count(count))
 
     def flush(self) -> None:
-        """Writes what waits in memory, and raises what went wrong until now."""
+        """Writes what is buffered in memory, and raises errors of earlier writes."""
         with self._writing():
             self._core.flush()
 
@@ -665,11 +673,11 @@ class Writer(Handle):
     @overload
     def commit(self, wait: Literal[False]) -> CommitRequest: ...
     def commit(self, wait: bool = True) -> Optional[CommitRequest]:
-        """Writes everything, and a seal of it. What was written until now is then on the disk, and a part of the
-        file whatever happens later; with atomic only when the file is closed.
+        """Writes everything, and a seal for it. What was written so far is then on the disk, and part of the
+        file whatever happens later; with atomic, only once the file is closed.
 
-        With ``wait=False``, it returns when all is copied (``background_bytes``), and the request that it returns is to
-        be waited for; the next call on the file waits for it, too."""
+        With ``wait=False``, it returns as soon as the data are copied (``background_bytes``). Wait for the request that
+        it returns; the next call for the file waits, too."""
         with self._writing():
             if not self._may_seal:
                 raise ValueError("commit: the file gets no seal; open it with seal=True")
@@ -684,9 +692,10 @@ class Writer(Handle):
 
     @property
     def statistics(self) -> dict[str, float]:
-        """Where the time of this process went since the file was opened, in seconds: ``agreeing`` with the other ranks; ``copying``
-        ``copied_bytes`` for the thread that writes in the background, and ``waiting`` for it; ``encoding``, which made
-        ``encoded_bytes``; ``writing`` ``written_bytes``, and ``syncing``. Not collective."""
+        """Where this process has spent its time since the file was opened, in seconds: ``agreeing`` with the other
+        ranks; ``copying`` ``copied_bytes`` for the thread that writes in the background, and ``waiting`` for it;
+        ``encoding``, which produced ``encoded_bytes``; ``writing`` ``written_bytes``, and ``syncing``. Not
+        collective."""
         self._check_open()
         return {name: int(value) if name.endswith("_bytes") else value for name, value in self._core.statistics() or ()}
 
@@ -695,10 +704,10 @@ class Writer(Handle):
     @overload
     def close(self, wait: Literal[False]) -> CloseRequest: ...
     def close(self, wait: bool = True) -> Optional[CloseRequest]:
-        """Completes the file. Only when this returns is every byte in it. Closing again does nothing.
+        """Completes the file. Only when this returns, every byte is in it. Closing it again does nothing.
 
-        With ``wait=False``, it returns when all is copied (``background_bytes``), and the request that it returns is to
-        be waited for. Until then the file is open, but nothing more can be written."""
+        With ``wait=False``, it returns as soon as the data are copied (``background_bytes``). Wait for the request that
+        it returns. Until then the file is open, but nothing more can be written."""
         if self._failed:
             self._failed = False
             raise UsageError(f"{self._path}: the file is closed, incomplete", None, self._path)
@@ -734,8 +743,8 @@ class Writer(Handle):
             with CollectiveCall(self._ranks, self._core):
                 yield
         except BaseException as error:
-            # Any error on several ranks has closed the file. What interrupts the program may have stopped the core. What one
-            # process passes that is refused before it is written leaves the file open.
+            # With several ranks, any error has closed the file. An interruption of the program may have stopped the
+            # core. If the arguments of a single process are rejected before anything is written, the file stays open.
             is_fatal = not isinstance(error, Exception) or not self._core.is_open
             if not self._closed and (is_fatal or self._ranks is not None):
                 self._failed = True
@@ -753,7 +762,7 @@ class Writer(Handle):
             raise UsageError(f"{self._path}: the file is one of process {self._process}", None, self._path)
 
     def _check_unused(self) -> None:
-        """A writer of this process for the same file must be closed before the file is appended to."""
+        """Raises an error if a writer of this process is open for the same file: it must be closed before appending."""
         with _changing_writers:
             older = _writers.get(os.path.realpath(self._path))
         if older is not None and not older._closed and older._process == os.getpid():
@@ -761,8 +770,8 @@ class Writer(Handle):
             raise FileInUseError(message, None, self._path)
 
     def _replace_older(self) -> None:
-        """Closes an older writer of this process alone for the same file, before this one opens it: what it has would
-        be written into this one's file. One of several ranks stays; the file is then in use."""
+        """Closes an older writer of this process for the same file before this one opens the file, or the older one
+        would write its data into the new file. A writer of several ranks is not closed; the file is then in use."""
         meant = os.path.realpath(self._path)
         with _changing_writers:
             older = _writers.get(meant)
@@ -773,7 +782,7 @@ class Writer(Handle):
             older._abandon("another writer was created for the same file")
 
     def _abandon(self, why: str) -> None:
-        """Closes the file, incomplete. Collective."""
+        """Closes the file as incomplete. Collective."""
         self._closed = True
         if self._process != os.getpid():
             return
@@ -798,8 +807,8 @@ class Writer(Handle):
         if not self._closed and self._process == os.getpid():
             kept = "" if self._ranks is None else f"; {self._ranks.KEPT}"
             warnings.warn(f"{self._path} was not closed: it is incomplete{kept}", ResourceWarning, source=self)
-            # An atomic write is removed. Any other file may by now be one that another process has written. Other
-            # ranks may keep theirs longer.
+            # Removes the part file of an atomic write. Any other file may already belong to another process, and other
+            # ranks may still need theirs.
             if self._atomic and self._ranks is None:
                 self._abandon("the file was not closed")
 
