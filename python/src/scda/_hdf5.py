@@ -119,7 +119,7 @@ def _raw_attribute(where: Any, name: str, netcdf: bool) -> Any:
             return Json(json_of(value, where.file))
     if of.kind == "V" and of.names is None and found.shape == ():
         return value
-    if is_number or netcdf and name in MISSING and of.kind in "iu":  # an enumeration, whose items are imported as integers
+    if is_number or netcdf and name in MISSING and of.kind in "iu":  # an enumeration: its items become integers
         return np.asarray(value, of.str)
     return Json(json_of(value, where.file))
 

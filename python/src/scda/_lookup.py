@@ -13,18 +13,18 @@ from ._section import Section
 if TYPE_CHECKING:
     from ._file import File
 
-# A character has up to four bytes: shorter texts need not be looked at.
+# A character takes up to four bytes: shorter texts always fit into a user string.
 _MOST_CHARACTERS = 58 // 4
 # The most sections or user strings that an error lists.
 _MOST_NAMED = 20
 
 
 class SectionLookup:
-    """Finds the sections of a file: the core does. Those that were found are remembered. Calls are collective."""
+    """Finds the sections of a file through the core, and caches them. Calls are collective."""
 
     def __init__(self, file: File) -> None:
         self._file = file
-        # Of what is walked from header to header, that before damage can be had.
+        # True if the file is walked from header to header, so that sections before damage can be read.
         self._is_walked = not (file.sealed and file._decodes)
         self._count: Optional[int] = None
         self._found: dict[int, Section] = {}
@@ -45,41 +45,41 @@ class SectionLookup:
                 header = core.section(index)
             if header is None:
                 return None
-            # Another thread may have been faster.
+            # Another thread may have found the section meanwhile.
             self._found.setdefault(index, Section._of_header(self._file, index, *header))
         return self._found[index]
 
     def count_for(self, last: int) -> int:
-        """The number of sections; or less, if there is this last one, and finding the others takes long."""
+        """The number of sections; or just `last` + 1 if that section exists, because counting all may take long."""
         return last + 1 if last < 0 or self.get(last) is not None else self.count()
 
     def known(self) -> list[Section]:
-        """The sections that were found until now, in order."""
+        """The sections that have been found so far, in order."""
         return [self._found[index] for index in sorted(self._found)]
 
     def find(self, user: Union[str, bytes]) -> list[Section]:
-        """The sections with this user string; if there is none, those whose text fits the pattern."""
+        """The sections with this user string; if there are none, those whose text matches the pattern."""
         name = _bytes_of(user)
         with self._file._reading() as core:
             numbers = [] if name is None else core.find_all(name)
         return [self._section(number) for number in numbers] or self._fitting(user)
 
     def has(self, user: Union[str, bytes]) -> bool:
-        """Whether find returns any."""
+        """True if find returns any section."""
         try:
             return self._named(user, 0) is not None or bool(self._fitting(user))
         except Error as error:
             return bool(self._before_damage(user, error).fitting(user))
 
     def record(self, user: Union[str, bytes], number: int) -> Optional[Section]:
-        """The section that has this place in what find returns."""
+        """The section with this place in the result of find."""
         section = self._named(user, number)
         if section is None and self._named(user, 0) is None:
             return _at(self._fitting(user), number)
         return section
 
     def only(self, user: Union[str, bytes]) -> Section:
-        """The only one that find returns, or a KeyError."""
+        """The only section that find returns; raises a KeyError unless there is exactly one."""
         try:
             first, last = self.ends(user)
             if first is not None and first is last:
@@ -90,7 +90,7 @@ class SectionLookup:
         return _only(user, found, self)
 
     def ends(self, user: Union[str, bytes]) -> tuple[Optional[Section], Optional[Section]]:
-        """The first and the last one with exactly this user string."""
+        """The first and the last section with exactly this user string."""
         name = _bytes_of(user)
         try:
             with self._file._reading() as core:
@@ -101,20 +101,20 @@ class SectionLookup:
             return (found[0], found[-1]) if found else (None, None)
 
     def _section(self, index: int) -> Section:
-        """A section that there is."""
+        """A section that must exist."""
         section = self.get(index)
         assert section is not None
         return section
 
     def _named(self, user: Union[str, bytes], number: int) -> Optional[Section]:
-        """The section that has this place among those with exactly this user string."""
+        """The section with this place among those with exactly this user string."""
         name = _bytes_of(user)
         with self._file._reading() as core:
             index = None if name is None else core.find(name, number)
         return None if index is None else self._section(index)
 
     def _fitting(self, user: Union[str, bytes]) -> list[Section]:
-        """What only looking at all user strings finds."""
+        """The sections that match a pattern; compares it with all user strings."""
         if isinstance(user, bytes) or not set(user) & set("*?[\\"):
             return []
         if self._names is None:
@@ -125,8 +125,8 @@ class SectionLookup:
         return _Names(sections, not self._file._decodes)
 
     def _before_damage(self, user: Union[str, bytes], error: Error) -> _Names:
-        """The sections before the damage, if one of them fits. Else the error that tells of it, and for several ranks, which it has
-        closed the file for."""
+        """The sections before the damage, if one of them matches. Otherwise raises the error of the damage; also for
+        several ranks, because the error has closed their file."""
         if self._is_walked and self._file._ranks is None:
             sections: list[Section] = []
             try:
@@ -144,7 +144,7 @@ class _Names:
     """Sections by the text of their user strings."""
 
     def __init__(self, sections: Iterable[Section], matches_internal: bool) -> None:
-        # Whether a pattern matches what datasets, groups and streams are made of, such as metadata.
+        # True if patterns match the sections that datasets, groups and streams consist of, such as metadata.
         self._matches_internal = matches_internal
         self._by_text: dict[str, list[Section]] = {}
         for section in sections:
@@ -168,7 +168,8 @@ class _Names:
 
 
 def _bytes_of(user: Union[str, bytes]) -> Optional[bytes]:
-    """The only user string of this text. None: a text that stands for bytes that are no UTF-8, or cannot be one."""
+    """The user string with this text; None if no text is unambiguous, as for bytes that are not UTF-8, or if none is
+    possible."""
     try:
         stored = _stored(user)
         return stored if isinstance(stored, bytes) else None if "\\" in stored else stored.encode()
@@ -177,7 +178,7 @@ def _bytes_of(user: Union[str, bytes]) -> Optional[bytes]:
 
 
 def _stored(user: Union[str, bytes]) -> Union[str, bytes]:
-    """That of a dataset whose name has too many bytes for a user string is another one."""
+    """What is stored for a name: a dataset whose name is too long for a user string has another one."""
     if len(user) <= _MOST_CHARACTERS:
         return user
     try:

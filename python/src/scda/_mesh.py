@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from ._forest import Forest
     from ._series import Series
 
-# The attribute of a mesh, and of what belongs to it.
+# The attribute of a mesh and of the datasets that belong to it.
 MESH = "scda_mesh"
-# How many quadrants are read at once, so that a mesh of any size needs bounded memory.
+# The most quadrants that are read at once, so that memory stays bounded for meshes of any size.
 BATCH = 1 << 20
 
 
 def mesh_checksum(level: NDArray[np.uint8], tree_offsets: NDArray[np.int64]) -> str:
-    """The checksum of a mesh: the attribute ``scda_mesh`` of ``coordinates``, of the fields and of ``data``.
+    """The checksum of a mesh, for the attribute ``scda_mesh`` of ``coordinates``, of the fields and of ``data``.
 
     Args:
         level: the level of each quadrant.
-        tree_offsets: the quadrants of tree t are those from entry t to entry t + 1.
+        tree_offsets: the quadrants of tree t are those from ``tree_offsets[t]`` to ``tree_offsets[t + 1] - 1``.
 
     >>> scda.mesh_checksum(np.array([1, 1, 1, 1, 0], np.uint8), np.array([0, 4, 5]))
     '752cf7a7fb077e1f'
@@ -35,31 +35,33 @@ def mesh_checksum(level: NDArray[np.uint8], tree_offsets: NDArray[np.int64]) -> 
 
 
 def flat(array: Any, dtype: str) -> NDArray[Any]:
-    """Numbers as the core takes them."""
+    """Numbers as a contiguous array for the core."""
     return np.ascontiguousarray(array, dtype).ravel()
 
 
 def expect_right(series: Series, wrong: Optional[tuple[str, str]], datasets: Mapping[str, Optional[Dataset]]) -> None:
-    """An error if the core has found a part of a mesh to be wrong, and how."""
+    """Raises an error if the core has found a part of a mesh to be wrong."""
     if wrong is not None:
         part, words = wrong
         series._fail(f"{series.name}/{part}: {words}", datasets.get(part))
 
 
 class Mesh:
-    """The quadrants of a forest (in 3D: octants), or the elements of one of any shapes, and where they are in space.
+    """The quadrants of a forest (in 3D: octants), or the elements of a forest of any shapes, and their positions in
+    space.
 
     Attributes:
         level: the dataset with the level of each quadrant.
-        coordinates: the dataset with the corner next to the origin of the tree, in units of 2^-30 of its edge.
-        tree_offsets: the quadrants of tree t are those from entry t to entry t + 1; int64.
-        tree_corners: where the corners of each tree are in space, x fastest, shape (trees, 2^d, 3); None if the file
-            does not say.
-        checksum: that of :func:`mesh_checksum`, which fields name.
-        key: differs between the meshes of a file.
-        type, position, tree_shape: of a forest of any shapes, the dataset that says where the other corners of each element are, the one
-            with the number of the finest elements of the tree before each element, and the shape of each tree, by the numbers of VTK;
-            None of others.
+        coordinates: the dataset with the corner of each quadrant next to the origin of its tree, in units of 2^-30 of
+            the tree's edge.
+        tree_offsets: the quadrants of tree t are those from ``tree_offsets[t]`` to ``tree_offsets[t + 1] - 1``; int64.
+        tree_corners: the corners of each tree in space, x fastest, shape (trees, 2^d, 3); None if the file does not
+            have them.
+        checksum: the result of :func:`mesh_checksum`, which fields refer to.
+        key: distinguishes the meshes of a file.
+        type, position, tree_shape: for a forest of any shapes, the dataset that tells where the other corners of each
+            element are, the one with the number of finest elements of the tree before each element, and the shape of
+            each tree as VTK numbers them; None for other forests.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class Mesh:
         self.checksum = self._check(shapes)
 
     def _of_elements(self, name: str, number: int, dtype: str) -> Dataset:
-        """The dataset of this mesh with an item for each quadrant."""
+        """A dataset of this mesh with one item for each quadrant."""
         found = self._forest._paired(name, "coordinates", number)
         self._forest._expect(found, dtype, (len(self.coordinates),))
         return found
@@ -113,7 +115,7 @@ class Mesh:
         return forest._last(name, start, end)
 
     def _find_offsets(self, dataset: Dataset, trees: int) -> NDArray[np.int64]:
-        """Checks them batch by batch: of trees that are not there, a file may have any number."""
+        """Reads and checks the offsets in batches, because a file may claim any number of trees."""
         found: list[NDArray[np.int64]] = []
         before = 0
         for start in range(0, len(dataset), BATCH):
@@ -146,7 +148,7 @@ class Mesh:
         return found
 
     def _check(self, shapes: Optional[Dataset]) -> str:
-        """Checks all quadrants. Returns the checksum."""
+        """Checks all quadrants and returns the checksum."""
         check = _core.ForestCheck(self.dimension, self.tree_offsets, self.tree_shape)
         datasets = {"coordinates": self.coordinates, "level": self.level, "type": self.type, "position": self.position}
         of_elements = () if self.type is None or self.position is None else (self.type, self.position)
@@ -164,8 +166,8 @@ class Mesh:
         return len(self.coordinates)
 
     def _batches(self, first: int, end: int, *more: Dataset) -> Iterator[tuple[Any, ...]]:
-        """The number of a quadrant, corners and levels from it on, and their rows of more datasets, in batches of bounded
-        size. Collective: as many reads as the rank needs that has the most."""
+        """Yields, in batches of bounded size: the number of the first quadrant, coordinates and levels, and the rows of
+        further datasets. Collective: all ranks read as often as the rank with the most quadrants needs."""
         file = self._forest.file
         count = len(range(first, end, BATCH))
         if file._ranks is not None:
@@ -180,7 +182,7 @@ class Mesh:
     def _cells(
         self, start: int, stop: Optional[int], apart: bool, for_vtk: bool
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]]:
-        """Points, the points of the cells, how many each cell has, and its shape, in batches."""
+        """Yields points, the points of the cells, the number of points of each cell, and its shape, in batches."""
         stop = len(self) if stop is None else stop
         with self._forest.file._reading():
             if not 0 <= start <= stop <= len(self):
@@ -201,19 +203,19 @@ class Mesh:
     def parts(
         self, start: int = 0, stop: Optional[int] = None
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
-        """Points and cells of some of the quadrants after the other, in order. Collective: each rank gives a range of its
-        own, any or none, and takes all of its parts.
+        """Points and cells of a range of quadrants, in parts. Collective: each rank passes its own range, which may be
+        empty, and must take all of its parts.
 
-        Cells that touch share their points, if they are in one part and in one tree; a hanging node is a point of the
-        smaller cells only.
+        Neighboring cells share their points if they are in the same part and in the same tree; a hanging node is a
+        point of the smaller cells only.
 
         Args:
-            start, stop: the first quadrant, and the one after the last. None: all.
+            start, stop: the first quadrant, and the one after the last. None: all quadrants.
 
         Returns:
-            Points in space, shape (points, 3). The points of each cell, shape (quadrants, 2^d), from 0 in each part,
-            x varying fastest; of a forest of any shapes in the order of docs/t8code.md, with -1 for corners that the shape of the element
-            does not have.
+            Points in space, shape (points, 3), and the points of each cell, shape (quadrants, 2^d), numbered from 0 in
+            each part, x fastest; for a forest of any shapes in the order of docs/t8code.md, with -1 for corners that
+            the element's shape does not have.
         """
         for points, corners, widths, _ in self._cells(start, stop, False, False):
             cells = np.full((len(widths), 2**self.dimension), -1, np.int64)
@@ -223,8 +225,8 @@ class Mesh:
     def points_and_cells(
         self, start: int = 0, stop: Optional[int] = None
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """The :meth:`parts` as one: points in space, shape (points, 3), and the points of each cell, shape
-        (quadrants, 2^d). Collective: each rank gives a range of its own, any or none."""
+        """All :meth:`parts` together: points in space, shape (points, 3), and the points of each cell, shape
+        (quadrants, 2^d). Collective: each rank passes its own range, which may be empty."""
         points, cells, before = [np.empty((0, 3))], [np.empty((0, 2**self.dimension), np.int64)], 0
         for each_points, each_cells in self.parts(start, stop):
             points.append(each_points)
@@ -235,15 +237,15 @@ class Mesh:
     def vtk_parts(
         self, start: int = 0, stop: Optional[int] = None, apart: bool = False
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]]:
-        """Cells as VTK has them, as :meth:`parts`. Collective.
+        """Cells in the order of VTK, in parts like those of :meth:`parts`. Collective.
 
         Args:
-            start, stop: the first one, and the one after the last. None: all.
-            apart: no two cells share a point.
+            start, stop: the first quadrant, and the one after the last. None: all quadrants.
+            apart: if true, no two cells share a point.
 
-        Returns:
-            Points in space; the points of the cells one after the other; how many each cell has; its shape, by the numbers
-            of VTK.
+            Returns:
+                Points in space; the points of the cells, concatenated; the number of points of each cell; and its
+                shape, as VTK numbers them.
         """
         return self._cells(start, stop, apart, True)
 
@@ -253,5 +255,5 @@ class Mesh:
         return self.trees(0, len(self))
 
     def trees(self, start: int, stop: int) -> NDArray[np.int32]:
-        """The tree of each of some quadrants."""
+        """The tree of each quadrant in a range."""
         return (np.searchsorted(self.tree_offsets, np.arange(start, stop), "right") - 1).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Reads particles in the cells of a mesh, or without one (docs/particles.md)."""
+"""Reads particles, which may belong to the cells of a mesh (docs/particles.md)."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ def particle_groups(file: File) -> list[str]:
 
 
 class Particles(Steps["ParticleStep"]):
-    """Particles: their time steps, a sequence.
+    """Particles: a sequence of their time steps.
 
     Args:
         file: a file that is open for reading.
-        name: that of the group. None: the only particles of the file.
+        name: the name of the group. None: the only particles of the file.
 
     Attributes:
         file: the file.
         name: the name of the group.
         attrs: the attributes of the group.
-        times: the time of each step, which may be that of the mesh; without times in the file its number, 0.
+        times: the time of each step, possibly taken from the mesh; if the file has no times, the number of its only
+            step, 0.
     """
 
     def __init__(self, file: File, name: Optional[str] = None) -> None:
@@ -44,7 +45,7 @@ class Particles(Steps["ParticleStep"]):
 
     @property
     def mesh(self) -> Optional[str]:
-        """The group of the mesh in whose cells they are; None if they name none."""
+        """The group of the mesh to whose cells the particles belong; None if there is none."""
         mesh = self.attrs.get("mesh")
         return mesh if isinstance(mesh, str) else None
 
@@ -55,7 +56,7 @@ class Particles(Steps["ParticleStep"]):
         return ParticleStep(self, number)
 
     def _offsets(self, end: int) -> Dataset:
-        """The offsets before this section."""
+        """The last offsets before this section."""
         found = self._last("offsets", 0, end)
         if found is None:
             self._fail(f"{self.name}/offsets: the cells have none before section {end}")
@@ -71,7 +72,7 @@ class ParticleStep:
 
     Attributes:
         particles: the particles and their steps.
-        number: the number of the step, from 0 on.
+        number: the number of the step, from 0.
         offsets: the particles of cell i are those from ``offsets[i]`` to ``offsets[i + 1] - 1``.
     """
 
@@ -84,7 +85,7 @@ class ParticleStep:
 
     @property
     def time(self) -> float:
-        """The time; without times in the file the number of the step."""
+        """The time; the number of the step if the file has no times."""
         return self.particles.times[self.number]
 
     def __len__(self) -> int:
@@ -92,11 +93,11 @@ class ParticleStep:
         return int(self.offsets[-1])
 
     def field(self, name: str) -> Optional[Dataset]:
-        """A field: a dataset with the values of all particles; None if the step has none of this name."""
+        """A field: a dataset with the values of all particles; None if the step does not have it."""
         return self.particles._field(f"fields/{name}", self.number, len(self), "particles")
 
     def cell(self, name: str, number: int) -> NDArray[Any]:
-        """The values of a field of the particles in a cell."""
+        """The values of a field for the particles in a cell."""
         found = self.field(name)
         if found is None:
             raise KeyError(f"{self.particles.name}: time step {self.number} has no field {name!r}")
@@ -106,9 +107,9 @@ class ParticleStep:
         return values
 
     def columns(self) -> dict[str, tuple[str, Optional[str]]]:
-        """Each field, and each member of those that are structs: the name of the field, and that of the member or None.
+        """All fields, and all members of fields of structs: the name of the field, and the name of the member or None.
 
-        A member is called as it is, or ``field/member`` if another column has its name.
+        A column has the name of its member, or ``field/member`` if another column has that name.
         """
         columns: dict[str, tuple[str, Optional[str]]] = {}
         for name in self.particles.fields:
@@ -119,7 +120,7 @@ class ParticleStep:
         return columns
 
     def column(self, name: str) -> NDArray[Any]:
-        """The values of a column of all particles: a field, or a member of a field of structs."""
+        """The values of a column for all particles: of a field, or of a member of a field of structs."""
         field, member = self.columns()[name]
         found = self.field(field)
         assert found is not None
@@ -127,7 +128,7 @@ class ParticleStep:
         return values if member is None else values[member]
 
     def position(self) -> NDArray[Any]:
-        """The positions of all particles: x, y and z of each, 0 where there are fewer axes."""
+        """The positions of all particles: x, y and z of each, 0 for missing axes."""
         if "position" not in self.columns():
             raise KeyError(f"{self.particles.name}: time step {self.number} has no column 'position'")
         values = self.column("position")

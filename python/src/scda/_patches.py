@@ -1,4 +1,4 @@
-"""Reads meshes of patches, as block-structured codes have them (docs/patches.md)."""
+"""Reads meshes of patches, as in block-structured codes (docs/patches.md)."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def patch_meshes(file: File) -> list[str]:
 
 
 class Patches(Steps["PatchStep"]):
-    """A mesh of patches: its time steps, a sequence.
+    """A mesh of patches: a sequence of its time steps.
 
     Everything is validated before it is used: a :class:`FormatError` names the dataset and the patch.
 
     Args:
         file: a file that is open for reading.
-        name: that of the group. None: the only mesh of patches of the file.
+        name: the name of the group. None: the only mesh of patches of the file.
 
     Attributes:
         file: the file.
         name: the name of the group.
         dimension: 1, 2 or 3.
         attrs: the attributes of the group.
-        times: the time of each step; without times in the file its number, 0.
+        times: the time of each step; if the file has no times, the number of its only step, 0.
     """
 
     def __init__(self, file: File, name: Optional[str] = None) -> None:
@@ -54,7 +54,7 @@ class Patches(Steps["PatchStep"]):
         return PatchStep(self, number)
 
     def _mesh_before(self, end: int) -> PatchMesh:
-        """The mesh before this section. The last one is kept: steps often share it."""
+        """The last mesh before this section. It is cached, because steps often share it."""
         boxes = self._last("boxes", 0, end)
         if boxes is None:
             self._fail(f"{self.name}/boxes: the mesh has none before section {end}")
@@ -68,15 +68,15 @@ class Patches(Steps["PatchStep"]):
 
 
 class PatchMesh:
-    """The patches of a time step. Where numbers stand for axes, x comes first.
+    """The patches of a time step. In numbers for axes, x comes first.
 
     Attributes:
-        boxes: of each patch, the first cell on each axis and the number of cells on each axis.
+        boxes: for each patch, the first cell and the number of cells on each axis.
         level: the level of each patch; never decreases.
-        ratio: of each level and axis, how many cells lie side by side in one of the level before.
+        ratio: for each level and axis, how many cells side by side fill one cell of the previous level.
         domain: the first cell and the number of cells on each axis, in cells of level 0.
-        origin: the corner of the domain with the least coordinates.
-        offsets: the cells of patch i are those from ``offsets[i]`` to ``offsets[i + 1] - 1`` of the fields.
+        origin: the corner of the domain with the smallest coordinates.
+        offsets: in fields, the cells of patch i are those from ``offsets[i]`` to ``offsets[i + 1] - 1``.
     """
 
     def __init__(self, patches: Patches, record: int, boxes: Dataset) -> None:
@@ -115,16 +115,16 @@ class PatchMesh:
         return len(self.ratio)
 
     def spacing(self, level: int) -> NDArray[np.float64]:
-        """The size of a cell of this level on each axis."""
+        """The size of a cell on this level along each axis."""
         spacing: NDArray[np.float64] = self._spacing / np.prod(self.ratio[: level + 1].astype(float), axis=0)
         return spacing
 
     def cells(self, number: int) -> slice:
-        """The cells of a patch, among those of a field."""
+        """The range of a patch's cells in a field."""
         return slice(int(self.offsets[number]), int(self.offsets[number + 1]))
 
     def shape(self, number: int) -> tuple[int, ...]:
-        """The shape of an array of the cells of a patch: x last."""
+        """The shape of an array with the cells of a patch: x last."""
         return tuple(int(n) for n in self.boxes[number, 1, ::-1])
 
 
@@ -133,7 +133,7 @@ class PatchStep:
 
     Attributes:
         patches: the mesh and its steps.
-        number: the number of the step, from 0 on.
+        number: the number of the step, from 0.
     """
 
     def __init__(self, patches: Patches, number: int) -> None:
@@ -142,7 +142,7 @@ class PatchStep:
 
     @property
     def time(self) -> float:
-        """The time; without times in the file the number of the step."""
+        """The time; the number of the step if the file has no times."""
         return self.patches.times[self.number]
 
     @property
@@ -151,7 +151,7 @@ class PatchStep:
         return self.patches._mesh_before(self.patches._bounds[self.number + 1])
 
     def field(self, name: str) -> Optional[Dataset]:
-        """A field: a dataset with the cells of all patches; None if the step has none of this name."""
+        """A field: a dataset with the cells of all patches; None if the step does not have it."""
         mesh = self.mesh
         found = self.patches._field(f"fields/{name}", self.number, int(mesh.offsets[-1]), "cells")
         if found is not None and found.attrs.get(MESH, mesh.checksum) != mesh.checksum:
@@ -162,17 +162,17 @@ class PatchStep:
         return found
 
     def patch(self, name: str, number: int) -> NDArray[Any]:
-        """The values of a field in a patch: an array with x last, and components after."""
+        """The values of a field in a patch: an array with x last, followed by components."""
         values: NDArray[Any] = self._expected(name)[self.mesh.cells(number)]
         return values.reshape(*self.mesh.shape(number), *values.shape[1:])
 
     def level(self, name: str, level: int, fill: Any = None) -> NDArray[Any]:
-        """The values of a field on a level: one array of the least box that has all its patches, x last.
+        """The values of a field on a level: one array for the smallest box that contains its patches, x last.
 
         Args:
             name: the name of the field.
             level: the level.
-            fill: what stands where the level has no patch. None: a ``ValueError`` if there is such a place.
+            fill: the value for cells that no patch of the level covers. None: such a cell raises a ``ValueError``.
         """
         mesh, field = self.mesh, self._expected(name)
         numbers = np.flatnonzero(mesh.level == level)

@@ -15,10 +15,10 @@ _BROADCAST_BYTES = 1 << 30
 
 
 class Ranks:
-    """More than one rank. The communicator is a duplicate, which the core uses, too: messages of the library and of
-    the program never meet."""
+    """The ranks, if there are several. Their communicator is a duplicate, which the core also uses: messages of the
+    library never get mixed with those of the program."""
 
-    # What is said of a file that was not closed: nobody knows whether the other ranks have forgotten it, too.
+    # Used in messages about a file that was not closed: it is unknown whether the other ranks have forgotten it, too.
     KEPT = "its communicator is kept, because freeing that takes all ranks"
 
     def __init__(self, comm: Any) -> None:
@@ -28,7 +28,8 @@ class Ranks:
         self.size: int = self._comm.Get_size()
 
     def agree(self, failure: Optional[Exception]) -> None:
-        """Raises on all ranks if one has failed: on that one, what it has; on the others, its words."""
+        """Raises an error on all ranks if one has failed: its own on that rank, one with the same text on the
+        others."""
         text = None if failure is None else f"{type(failure).__name__}: {failure}"
         texts = self._comm.allgather(text)
         if failure is not None:
@@ -38,22 +39,22 @@ class Ranks:
                 raise ArgumentError(f"rank {rank}: {text}")
 
     def broadcast(self, values: NDArray[np.uint8]) -> None:
-        """Those of rank 0 to all."""
+        """Broadcasts the values of rank 0."""
         for start in range(0, len(values), _BROADCAST_BYTES):
             self._comm.Bcast(values[start : start + _BROADCAST_BYTES], 0)
 
     def free(self) -> None:
-        """Collective."""
+        """Frees the communicator. Collective."""
         self._comm.Free()
 
 
 def number_of(ranks: Optional[Ranks]) -> Optional[int]:
-    """As the core takes them."""
+    """The number of ranks for the core."""
     return None if ranks is None else ranks.number
 
 
 def ranks_of(comm: Any) -> Optional[Ranks]:
-    """None if there is only this process."""
+    """The ranks of a communicator; None if there is only this process."""
     if comm is None:
         return None
     try:

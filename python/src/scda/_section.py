@@ -1,4 +1,4 @@
-"""Reads a section: its bytes or elements."""
+"""Reads sections: their bytes or elements."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from ._file import File
 
 _KINDS = {"I": "inline", "B": "block", "A": "array", "V": "varray"}
-# The bytes, or elements, that are read at once when elements are wanted one after the other.
+# Iteration over elements reads this many bytes or elements at once.
 _BATCH_BYTES = 1 << 20
 _BATCH_ELEMENTS = 1 << 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Section:
-    """A section of a file. What is said of it cannot be changed.
+    """A section of a file. Its attributes cannot be changed.
 
     Attributes:
         index: its number in the file, from 0.
         kind: ``"inline"`` (32 bytes), ``"block"`` (any number of bytes), ``"array"`` (elements of one size) or
             ``"varray"`` (elements of their own sizes).
-        user: the user string, at most 58 bytes, any.
-        count: the number of elements N of an array or varray; 1 for the others.
-        size: bytes: E of a block or of each element of an array, 32 of an inline section; 0 for a varray, whose
+        user: the user string, up to 58 bytes of any value.
+        count: the number of elements N of an array or varray; 1 for other sections.
+        size: in bytes: E of a block or of each element of an array, 32 for an inline section; 0 for a varray, whose
             :meth:`sizes` differ.
-        compressed: whether the data are compressed in the file. Reading makes no difference.
-        offset: the byte of the file where the section begins.
-        data_offset: the byte where its data begin, as they are in the file.
+        compressed: true if the data are compressed in the file. Reading decompresses them.
+        offset: the offset of the section in the file.
+        data_offset: the offset of its data, as they are stored in the file.
     """
 
     __slots__ = ("_file", "index", "kind", "user", "count", "size", "compressed", "offset", "data_offset")
@@ -53,53 +53,53 @@ class Section:
 
     @classmethod
     def _of_header(cls, file: File, index: int, letter: str, user: bytes, count: int, size: int, *more: Any) -> Section:
-        """What the core says of a section."""
+        """A section, given what the core returns for its header."""
         count = count if letter in "AV" else 1
         return cls(file, index, _KINDS[letter], user, count, 32 if letter == "I" else size, *more)
 
     def __reduce__(self) -> Any:
-        """Another process opens the file by its path."""
+        """Pickles the section by its place: another process opens the file by its path."""
         return _pickled, (self._file, self.index, self.user)
 
     @property
     def user_text(self) -> str:
-        """The user string as text; bytes that are no UTF-8 are escaped."""
+        """The user string as text. Bytes that are not UTF-8 are escaped."""
         return text_of(self.user)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all data, decompressed. For a varray its sizes are read: collective."""
+        """The size of all data, decompressed, in bytes. For a varray, this reads its sizes: collective."""
         return int(self._sizes(0, self.count).sum()) if self.kind == "varray" else self.count * self.size
 
     @property
     def file_nbytes(self) -> int:
-        """Bytes that the section takes in the file, with header and padding. Collective."""
+        """The bytes that the section takes in the file, with header and padding. Collective."""
         with self._file._reading() as core:
             return core.end(self.offset) - self.offset
 
     def __len__(self) -> int:
-        """What can be indexed: elements, or the bytes of an inline section or block."""
+        """The length for indexing: the number of elements, or of bytes in an inline section or block."""
         return self.count if self._has_elements else self.size
 
     def __bool__(self) -> bool:
-        """True, also without elements."""
+        """True, even without elements."""
         return True
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        """Numpy would take the elements for strings."""
+        """Raises an error, because numpy would take the elements for strings."""
         raise TypeError(f"section {self.index}: the file does not tell the type of its data; use to_numpy(dtype)")
 
     def __getitem__(self, key: int | slice) -> Any:
-        """Elements, decompressed, without reading the others. Collective: each rank reads its own, any or none.
+        """Reads elements, decompressed, and no others. Collective: each rank reads its own range, which may be empty.
 
-        ``s[i]`` is element i, as bytes. ``s[a:b]`` of an array is its elements a to b one after the other, as
-        bytes; of a varray it is a list with the bytes of each. An inline section or a block is indexed like
-        the bytes that it holds. Negative numbers and steps are those of Python.
+        ``s[i]`` is element i, as bytes. ``s[a:b]`` of an array is the concatenation of its elements a to b, as
+        bytes; of a varray, it is a list with the bytes of each element. An inline section or a block is indexed like
+        the bytes that it holds. Negative numbers and steps work as in Python.
 
-        Where an element of a varray begins, or a compressed one of an array, only the sizes before it tell; in a
-        sealed file those of at most 4096 elements. In order this costs nothing; for many elements at random,
-        :meth:`to_numpy` and :meth:`to_ragged` are faster. A slice of such a section with a step reads all between
-        its ends.
+        To find an element of a varray, or a compressed element of an array, the sizes before it must be read; in a
+        sealed file, those of at most 4096 elements. Access in order avoids this cost; for many elements in random
+        order, :meth:`to_numpy` and :meth:`to_ragged` are faster. With a step, a slice of such a section reads
+        everything between its ends.
         """
         with self._file._reading() as core:
             if not isinstance(key, slice):
@@ -130,7 +130,7 @@ class Section:
             return np.frombuffer(data, np.uint8).reshape(-1, self.size)[::step].tobytes()
 
     def __iter__(self) -> Iterator[Any]:
-        """The elements in order, as bytes. Collective: all ranks read all of them."""
+        """Iterates over the elements, as bytes. Collective: every rank reads all of them."""
         if not self._has_elements:
             yield from self.read()
             return
@@ -141,7 +141,7 @@ class Section:
             yield from self._elements(start, min(start + step, self.count))
 
     def read(self) -> bytes:
-        """All data, decompressed, as bytes: elements one after the other. Collective: all ranks get all.
+        """Reads all data, decompressed, as bytes; elements are concatenated. Collective: every rank gets all data.
 
         >>> with scda.open("hello.scda") as f:
         ...     f["greeting"].read()
@@ -158,30 +158,30 @@ class Section:
             return core.read_block(self.offset, self.size)
 
     def _check_there(self, stop: int) -> None:
-        """An error if the file ends before these bytes of the data, if they are stored as they are."""
+        """Raises an error if the file ends before these bytes of uncompressed data."""
         if not self.compressed:
             self._file._check_there(self.data_offset + stop, self.kind, self.offset)
 
     def to_numpy(self, dtype: DTypeLike = np.uint8, shape: Union[int, Sequence[int], None] = None) -> NDArray[Any]:
-        """The data as a numpy array that cannot be written to. Collective: all ranks get all.
+        """The data as a read-only numpy array. Collective: every rank gets all data.
 
-        Plain data are mapped into memory, not read: it takes no time, and parts that are not used are never
-        read. (Should somebody cut the file short meanwhile, using them ends the program, as with all mapped
-        files.) Compressed data are decompressed, by several threads. Several ranks read the data.
+        Uncompressed data are mapped into memory instead of being read: that takes no time, and parts that are not used
+        are never read. (If another program truncates the file meanwhile, access to them ends the process, as for all
+        mapped files.) Compressed data are decompressed by several threads. With several ranks, the data are read.
 
         Args:
             dtype: the type of the values in the file, in the byte order that they have there (``"<f8"``, or a
                 structured one). Nothing is converted.
-            shape: of an array the shape of one element, else that of all data. ``shape`` times the size of
-                ``dtype`` must be the size of the section. An int: one dimension. None: (), or one dimension, as
-                it takes.
+            shape: for an array the shape of one element, otherwise that of all data. ``shape`` times the size of
+                ``dtype`` must be the size of the section. An int means one dimension. None: (), or one dimension, as
+                the size requires.
 
         Returns:
-            Of an array, shape (count, *shape). Of an inline section or a block, shape.
+            For an array, shape (count, *shape). For an inline section or a block, shape.
 
         Raises:
-            ValueError: the size of the section is another.
-            TypeError: for a varray: see :meth:`to_ragged`.
+            ValueError: the section has another size.
+            TypeError: the section is a varray: see :meth:`to_ragged`.
 
         >>> with scda.open("hello.scda") as f:
         ...     planets = f["semi-major axis, period"].to_numpy([("name", "S8"), ("text", "S24")])
@@ -197,19 +197,19 @@ class Section:
             return self._array(item, (self.count, *self._inner_shape(item, shape)))
 
     def to_ragged(self, dtype: DTypeLike = np.uint8) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """The data of a varray as (offsets, values). Collective: all ranks get all.
+        """The data of a varray as (offsets, values). Collective: every rank gets all data.
 
-        Element i is ``values[offsets[i]:offsets[i + 1]]``. Neither can be written to; values are mapped or
-        decompressed as by :meth:`to_numpy`. :meth:`Writer.varray` takes the two as they are.
+        Element i is ``values[offsets[i]:offsets[i + 1]]``. Both arrays are read-only; values are mapped or
+        decompressed as by :meth:`to_numpy`. :meth:`Writer.varray` takes such a pair.
 
         Args:
             dtype: the type of the values in the file.
 
         Returns:
-            offsets: int64, shape (count + 1,), in values; values: dtype, one dimension.
+            offsets: int64, shape (count + 1,), indices into values; values: dtype, one dimension.
 
         Raises:
-            ValueError: the size of an element is no multiple of that of dtype.
+            ValueError: the size of an element is no multiple of the size of dtype.
             TypeError: the section is no varray.
         """
         with self._file._reading() as core:
@@ -225,7 +225,8 @@ class Section:
             return offsets, values
 
     def sizes(self) -> NDArray[np.int64]:
-        """The bytes of each element of a varray, decompressed: shape (count,). Collective: all ranks get all."""
+        """The size of each element of a varray in bytes, decompressed: shape (count,). Collective: every rank gets all
+        sizes."""
         with self._file._reading():
             self._expect_varray("sizes")
             return self._sizes(0, self.count).astype(np.int64)
@@ -236,16 +237,16 @@ class Section:
         dtype: DTypeLike = np.uint8,
         shape: Union[int, Sequence[int], None] = None,
     ) -> Any:
-        """This rank's elements of an array or varray. Collective.
+        """Reads this rank's elements of an array or varray. Collective.
 
         Args:
             counts: how many elements each rank gets, by rank, the same on all ranks; their sum is the count of
-                the section. None: evenly spread.
-            dtype, shape: as for :meth:`to_numpy`; shape not for a varray.
+                the section. None: an even distribution.
+            dtype, shape: as for :meth:`to_numpy`; a varray takes no shape.
 
         Returns:
-            Of an array what :meth:`to_numpy` returns, of a varray what :meth:`to_ragged` returns, for this
-            rank's elements; in memory of its own, which can be written to.
+            For an array, what :meth:`to_numpy` returns, and for a varray, what :meth:`to_ragged` returns, for this
+            rank's elements; in new memory that can be written to.
         """
         file = self._file
         with file._reading() as core:
@@ -273,12 +274,12 @@ class Section:
         dtype: DTypeLike = np.uint8,
         shape: Union[int, Sequence[int], None] = None,
     ) -> Any:
-        """Elements start to stop of an array or varray. Collective: each rank reads its own range; they may overlap,
-        be empty, and come in any order.
+        """Reads elements start to stop of an array or varray. Collective: each rank reads its own range; ranges may
+        overlap, be empty, and come in any order.
 
         Args:
             start, stop: the first element, and the one after the last.
-            dtype, shape: as for :meth:`to_numpy`; shape not for a varray.
+            dtype, shape: as for :meth:`to_numpy`; a varray takes no shape.
 
         Returns:
             What :meth:`read_partition` returns, for these elements.
@@ -332,7 +333,7 @@ class Section:
 
     @property
     def _is_mapped(self) -> bool:
-        """Whether the data are mapped into memory, and not read."""
+        """True if the data are mapped into memory instead of being read."""
         return not self.compressed and self._file._is_local
 
     def _number(self, key: Any) -> int:
@@ -363,13 +364,13 @@ class Section:
         return inner
 
     def _bytes(self, core: _core.Reader, start: int, stop: int) -> bytes:
-        """Bytes of an inline section or a block."""
+        """Reads bytes of an inline section or a block."""
         if self._file._ranks is None or self.kind == "inline":
             return self.to_numpy()[start:stop].tobytes()
         return core.read_block_range(self.offset, start, stop) or b""
 
     def _read(self, start: int, stop: int) -> bytes:
-        """Elements one after the other."""
+        """Reads elements and concatenates them."""
         sizes = self._sizes(start, stop) if self.kind == "varray" else None
         with self._file._reading() as core:
             if sizes is None:
@@ -388,7 +389,7 @@ class Section:
         return [data[begin:end] for begin, end in zip([0, *ends], ends)]
 
     def _sizes(self, start: int, stop: int) -> NDArray[np.uint64]:
-        # Of varrays, and of each element 32 bytes are stored before the data.
+        # In a varray, each element has an entry of 32 bytes before the data.
         self._file._check_there(self.offset + 32 * stop, self.kind, self.offset)
         sizes = self._file._allocate(stop - start, np.uint64)
         with self._file._reading() as core:
@@ -396,7 +397,7 @@ class Section:
         return sizes
 
     def _whole(self, dtype: DTypeLike, shape: Union[int, Sequence[int], None]) -> NDArray[Any]:
-        """All data of an inline section or block; several ranks get them from rank 0."""
+        """All data of an inline section or block. With several ranks, rank 0 broadcasts them."""
         ranks = self._file._ranks
         with self._file._reading() as core:
             item = dtype_of(dtype)
@@ -411,7 +412,7 @@ class Section:
             else:
                 core.read_block(self.offset, self.size, memory)
             if ranks is not None:
-                # What the root alone may have noticed, all learn by any exchange.
+                # Any collective call lets all ranks learn of an error that only the root may have noticed.
                 core.proc_counts(0)
                 ranks.broadcast(memory)
         array.flags.writeable = False
@@ -445,7 +446,7 @@ class Section:
 
 
 def _pickled(file: File, index: int, user: bytes) -> Section:
-    """The section of a file that another process had."""
+    """Finds the section that another process has pickled."""
     found = file._finder.get(index)
     if found is None or found.user != user:
         raise ValueError(f"{file.path}: section {index}: found another one in its place: the file was replaced; open it again")

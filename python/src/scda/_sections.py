@@ -14,19 +14,20 @@ from ._section import Section
 if TYPE_CHECKING:
     from ._file import File
 
-# The sections that print() shows.
+# The most sections that print() shows.
 _MOST_SHOWN = 50
 
 
 class Sections(Sequence[Section]):
-    """The sections of a file, in order: ``f.sections[3]`` and ``f.sections[-1]`` are sections by number, ``f.sections[1:3]`` is a
-    list of them, ``f.sections["state"]`` and ``f.sections["state*"]`` the only section with this user string, or one that
-    fits the pattern. ``"state*" in f.sections`` says whether there are any. Sections that datasets, groups and streams are
-    made of, such as ``scda dataset 00``, fit no pattern, unless the file was opened with ``decode=False``.
+    """The sections of a file, in order: ``f.sections[3]`` and ``f.sections[-1]`` are sections by number,
+    ``f.sections[1:3]`` is a list of them, ``f.sections["state"]`` and ``f.sections["state*"]`` the only section with
+    this user string, or that matches the pattern. ``"state*" in f.sections`` tells whether there are any. Patterns do
+    not match the sections that datasets, groups and streams consist of, such as ``scda dataset 00``, unless the file
+    was opened with ``decode=False``.
 
-    Sections are found when they are asked for. In a sealed file, a few small reads find a section by its number or user
-    string; a pattern looks at all. Without a seal, look-ups by user string read the headers of the sections, once. All
-    look-ups are collective.
+    Sections are looked up on demand. In a sealed file, a few small reads find a section by its number or user
+    string; a pattern is compared with all of them. Without a seal, look-ups by user string read the headers of all
+    sections, once. All look-ups are collective.
     """
 
     __slots__ = ("_file",)
@@ -39,15 +40,16 @@ class Sections(Sequence[Section]):
         return self._file._finder
 
     def __len__(self) -> int:
-        """The number of sections. Without a seal it reads all headers, and the sizes of varrays."""
+        """The number of sections. Without a seal, this reads all headers, and the sizes of varrays."""
         return self._finder.count()
 
     def __bool__(self) -> bool:
-        """True, also without sections."""
+        """True, even without sections."""
         return True
 
     def __iter__(self) -> Iterator[Section]:
-        """The sections in order, each as it is found. Those before the damage of a file can be read."""
+        """Iterates over the sections in order, each as it is found. In a damaged file, yields those before the
+        damage."""
         index = 0
         while (section := self._finder.get(index)) is not None:
             yield section
@@ -91,16 +93,16 @@ class Sections(Sequence[Section]):
     def find(
         self, user: Union[str, bytes], record: Optional[int] = None
     ) -> Union[list[Section], Optional[Section]]:
-        """The sections with this user string; if there is none, those whose user string fits the pattern
-        (``*``, ``?``, ``[abc]``), if it is a str.
+        """The sections with this user string. If there are none and it is a str, the sections whose user string matches
+        the pattern (``*``, ``?``, ``[abc]``).
 
         Args:
             user: the user string.
-            record: only one of them: 0 is the first, -1 the last. In a sealed file the others are not
-                looked at.
+            record: return only one of them: 0 is the first, -1 the last. In a sealed file, this does not look up
+                the others.
 
         Returns:
-            A list; with record, that section, or None if there is no such record.
+            A list; with record, the section, or None if there is no such record.
 
         >>> [s.user_text for s in scda.open("hello.scda").sections.find("*o*")]
         ['echo', 'semi-major axis, period', 'moons']
@@ -115,7 +117,8 @@ class Sections(Sequence[Section]):
         return f"<sections of {self._file!r}>"
 
     def __str__(self) -> str:
-        """A table of the first sections. Several ranks, or a closed file: of those that were found until now."""
+        """A table of the first sections. With several ranks, or for a closed file, of those that have been found so
+        far."""
         rows, more = self._table()
         widths = [max(map(len, column)) for column in zip(*rows)]
         lines = []
@@ -126,7 +129,7 @@ class Sections(Sequence[Section]):
         return "\n".join([*lines, *more])
 
     def _repr_html_(self) -> str:
-        """The table for notebooks."""
+        """A table for notebooks."""
         rows, more = self._table()
         cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
         table = "".join(f"<tr>{row}</tr>" for row in cells)
@@ -134,7 +137,7 @@ class Sections(Sequence[Section]):
         return f"{lines}<table>{table}</table>"
 
     def _table(self) -> tuple[list[tuple[str, ...]], list[str]]:
-        """The first sections, under a row of titles, and what else there is to say."""
+        """The first sections, below a row of titles, and further remarks."""
         file, more = self._file, []
         if not file._closed and file._ranks is None:
             try:
@@ -154,7 +157,7 @@ class Sections(Sequence[Section]):
                 more = [f"{type(error).__name__}: {error}"]
         for s, dataset_text in zip(found, holds):
             size = "" if s.kind == "varray" else str(s.size)
-            # As repr writes it: a user string may have control characters.
+            # Text as repr writes it: a user string may have control characters.
             row = str(s.index), s.kind, str(s.count), size, "yes" if s.compressed else "no", repr(s.user_text)
             rows.append((*row, dataset_text) if any(holds) else row)
         if any(holds):
@@ -165,7 +168,7 @@ class Sections(Sequence[Section]):
 
 
 def _last_of(key: slice) -> Optional[int]:
-    """The number of the last section that a slice may have, if that is known without their number."""
+    """The number of the last section that a slice may contain, if it does not depend on the number of sections."""
     start, stop = (None if n is None else operator.index(n) for n in (key.start, key.stop))
     if (start or 0) < 0 or (stop or 0) < 0:
         return None

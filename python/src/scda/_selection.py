@@ -1,4 +1,4 @@
-"""Selections: the items that an index selects, and the boxes that are read for it."""
+"""Selections: the items that an index selects, and the boxes that are read to get them."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from ._description import Description
 
-# With steps, the bytes of boxes that are read at once, and the most boxes.
+# With steps, limits for boxes that are read at once: their bytes and their number.
 PIECE_BYTES = 16 << 20
 _MOST_BOXES = 1 << 12
-# What lies between two indices is skipped if it is no less.
+# Gaps between two indices are skipped if they have at least this many bytes.
 _FAR_BYTES = 1 << 16
 
 _ALL, _TURNED = slice(None), slice(None, None, -1)
 
 Box = tuple[list[int], list[int]]
-# Indices that ascend, each once.
+# Ascending indices without repetition.
 Indices = Union[range, "NDArray[np.int64]"]
 
 
 class Selection(NamedTuple):
-    """Indexing of an array: in each of its dimensions the indices, and how what was selected is shaped."""
+    """Indexing of an array: the indices in each dimension, and how the result is shaped from the selected items."""
 
     indices: list[Indices]
-    # The index that makes the result of an array with these indices in each dimension.
+    # The index that makes the result from an array of the items with these indices.
     final: tuple[Any, ...]
-    # Whether each list of indices is one of its dimension, whatever lists others have.
+    # True if each list of indices is a dimension of the result, whatever lists other dimensions have.
     is_outer: bool = False
 
     @property
@@ -47,12 +47,12 @@ class Selection(NamedTuple):
 
     @property
     def outer_shape(self) -> tuple[int, ...]:
-        """That of the result of outer indexing."""
+        """The shape of the result of outer indexing."""
         both = zip(self.indices, self.final)
         return tuple(len(f if isinstance(f, np.ndarray) else i) for i, f in both if not isinstance(f, int))
 
     def result(self, array: NDArray[Any]) -> Any:
-        """What was selected, of the items with these indices."""
+        """The result, given the array of the items with these indices."""
         final = list(self.final)
         if self.is_outer:
             for d, index in enumerate(final):
@@ -62,9 +62,9 @@ class Selection(NamedTuple):
 
 
 def select(key: Any, shape: Sequence[int], is_outer: bool = False) -> Selection:
-    """What numpy's basic indexing selects: integers, slices, an Ellipsis, and None for a new dimension; and a list of indices,
-    or of a bool for each, in one dimension, or, if it is outer indexing, in any of them; or a mask of all items. The indices ascend; what is shaped
-    last turns them where the step is negative, and repeats them."""
+    """Selects as numpy does: integers, slices, an Ellipsis, and None for a new dimension; a list of indices, or of a
+    bool for each index, in one dimension, or in any number of them for outer indexing; or a mask of all items. The
+    indices ascend; the final index reverses them for negative steps, and repeats them."""
     keys = list(key) if isinstance(key, tuple) else [key]
     if len(keys) == 1 and isinstance(keys[0], np.ndarray) and keys[0].dtype == np.bool_ and keys[0].ndim > 1:
         return _masked(keys[0], shape)
@@ -79,7 +79,7 @@ def select(key: Any, shape: Sequence[int], is_outer: bool = False) -> Selection:
     if dimensions > len(shape):
         raise IndexError(f"index: found {dimensions} dimensions, expected at most {len(shape)}")
     if has_dots or dimensions < len(shape):
-        # numpy tells lists and integers apart that "..." separates, also where it stands for no dimension.
+        # numpy treats lists and integers differently if "..." separates them, even where it stands for no dimension.
         dots = [...] if has_dots and not is_outer else []
         keys[place : place + 1] = [*dots, *[slice(None)] * (len(shape) - dimensions)]
     indices: list[Indices] = []
@@ -110,12 +110,12 @@ def select(key: Any, shape: Sequence[int], is_outer: bool = False) -> Selection:
         number %= size
         indices.append(range(number, number + 1))
         final.append(0)
-    # As numpy: an array of no dimensions, unless the index has nothing but integers.
+    # As in numpy: an array of no dimensions, unless the index has nothing but integers.
     return Selection(indices, (*final, ...) if has_dots and is_outer else tuple(final), is_outer)
 
 
 def _masked(mask: NDArray[np.bool_], shape: Sequence[int]) -> Selection:
-    """The items for which a mask of all of them is True."""
+    """Selects the items for which a mask of all items is True."""
     if mask.shape != tuple(shape):
         raise IndexError(f"index: found a mask of {mask.shape}, expected {tuple(shape)}, as the array has")
     axes = range(mask.ndim)
@@ -124,7 +124,7 @@ def _masked(mask: NDArray[np.bool_], shape: Sequence[int]) -> Selection:
 
 
 def _listed(key: Any, size: int, dimension: int) -> NDArray[np.int64]:
-    """The indices in a list or array."""
+    """The indices that a list or array stands for."""
     listed = np.asarray(key) if len(key) or isinstance(key, np.ndarray) else np.empty(0, np.int64)
     if listed.ndim == 1 and listed.dtype == np.bool_:
         if len(listed) != size:
@@ -138,7 +138,7 @@ def _listed(key: Any, size: int, dimension: int) -> NDArray[np.int64]:
 
 
 def _step(indices: Indices) -> int:
-    """The step, or that of indices as far apart on average."""
+    """The step of the indices, or their average distance."""
     if isinstance(indices, range):
         return indices.step
     return max(2, int(indices[-1] - indices[0]) // (len(indices) - 1)) if len(indices) > 1 else 2
@@ -156,12 +156,12 @@ def _number(key: Any) -> int:
 
 
 class Piece(NamedTuple):
-    """Indices that are read as one box, of which some are wanted."""
+    """Indices that are read as one box, from which some are taken."""
 
     box: Box
-    # Those of the box.
+    # The indices in the box that are taken.
     wanted: tuple[Union[slice, NDArray[np.int64]], ...]
-    # Where they go to.
+    # Their place in the result.
     place: tuple[slice, ...]
 
     @property
@@ -172,14 +172,14 @@ class Piece(NamedTuple):
         return items
 
     def of(self, box: NDArray[Any]) -> NDArray[Any]:
-        """Those that are wanted of the items of the box."""
+        """The items that are taken from those of the box."""
         for d, wanted in enumerate(self.wanted):
             box = box[(slice(None),) * d + (wanted,)]
         return box
 
 
 def only_piece(selection: Selection, found: Description) -> Optional[Piece]:
-    """All of a selection as one piece, if it has no steps or what lies between its indices is read with them."""
+    """A selection as one piece, if it has no steps, or if the gaps between its indices are read, too."""
     start, count = [], []
     wanted: list[Union[slice, NDArray[np.int64]]] = []
     has_steps = False
@@ -204,7 +204,7 @@ def only_piece(selection: Selection, found: Description) -> Optional[Piece]:
 def _single(
     selection: Selection, shape: Sequence[int], chunks: Optional[Sequence[int]], item_bytes: int
 ) -> list[bool]:
-    """In which dimensions each index is read for itself."""
+    """For each dimension, true if each index is read on its own."""
     single = []
     inner = item_bytes
     for d in reversed(range(len(shape))):
@@ -219,11 +219,11 @@ def _single(
 def batches(
     selection: Selection, shape: Sequence[int], chunks: Optional[Sequence[int]], item_bytes: int
 ) -> Iterator[list[Piece]]:
-    """The pieces of a selection with steps, as many at once as bounded memory takes: boxes of chunks that follow one
-    another, or of rows; single indices where the step leaves out chunks, or much of a file."""
+    """The pieces of a selection with steps, in batches of bounded memory: boxes of consecutive chunks or rows; single
+    indices where the step skips chunks, or large parts of the file."""
     unit = list(chunks) if chunks is not None else [1] * len(shape)
     single = _single(selection, shape, chunks, item_bytes)
-    # As much of the last dimensions as there is room for.
+    # Extends the box over the last dimensions as far as there is room.
     length = [1 if alone else n for alone, n in zip(single, unit)]
     room = PIECE_BYTES // item_bytes
     for n in length:
@@ -249,8 +249,9 @@ def batches(
 
 
 def calls(wanted: Sequence[tuple[Description, Selection]]) -> Iterator[list[list[Piece]]]:
-    """The pieces of selections of several datasets, for each call of the core a list for each dataset: with steps, as many
-    batches at once as bounded memory takes. What has no steps is one piece, which the first call reads."""
+    """The pieces of selections of several datasets, for each call of the core: a list per dataset. Selections with
+    steps are combined into calls of bounded memory. A selection without steps is one piece, which the first call
+    reads."""
     call: list[list[Piece]] = []
     for _, selection in wanted:
         call.append([])
@@ -264,7 +265,8 @@ def calls(wanted: Sequence[tuple[Description, Selection]]) -> Iterator[list[list
         item_bytes = found.dtype.itemsize
         for batch in batches(selection, found.shape, found.chunks, item_bytes):
             size = item_bytes * sum(piece.items for piece in batch)
-            # After a batch that is full, as each but the last one of a dataset is, or if there is no room beside others.
+            # Begins a new call for a dataset that already has a batch in this one, or if there is no room beside the
+            # others.
             if call[number] or room < min(size, PIECE_BYTES):
                 yield call
                 call, room = [[] for _ in wanted], PIECE_BYTES
@@ -274,7 +276,7 @@ def calls(wanted: Sequence[tuple[Description, Selection]]) -> Iterator[list[list
 
 
 def pieces(shape: tuple[int, ...], chunks: Optional[tuple[int, ...]], item_bytes: int) -> Iterator[tuple[slice, ...]]:
-    """An array, cut into boxes of whole chunks, or of rows."""
+    """Divides an array into boxes of whole chunks, or of rows."""
     if 0 in shape:
         return
     for batch in batches(select((), shape), shape, chunks, item_bytes):
@@ -283,8 +285,8 @@ def pieces(shape: tuple[int, ...], chunks: Optional[tuple[int, ...]], item_bytes
 
 
 def _parts(indices: Indices, length: int) -> Iterator[tuple[int, int, Union[slice, NDArray[np.int64]], slice]]:
-    """The indices, cut at the multiples of a length: first index and number of indices of the box, those that are
-    wanted of these, and where they go to."""
+    """Divides indices at the multiples of a length: first index and number of indices of each box, the indices that are
+    taken from it, and their place in the result."""
     done = 0
     while done < len(indices):
         first = int(indices[done])

@@ -1,4 +1,4 @@
-"""Groups of meshes and particles, whose datasets belong to time steps."""
+"""Groups for meshes and particles, whose datasets belong to time steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._group import Group
 if TYPE_CHECKING:
     from ._file import File
 
-# What a time step is.
+# The type of a time step.
 S = TypeVar("S")
 
 
@@ -23,13 +23,13 @@ def groups_with(file: File, attribute: str) -> list[str]:
 
 
 class Series:
-    """A group of datasets, whose records of ``time`` begin time steps.
+    """A group of datasets in which each record of ``time`` begins a time step.
 
     Attributes:
         file: the file.
         name: the name of the group.
         attrs: the attributes of the group.
-        times: the time of each step; without times in the file its number, 0.
+        times: the time of each step; if the file has no times, the number of its only step, 0.
     """
 
     def __init__(self, file: File, name: Optional[str], attribute: str, what: str, versions: tuple[int, ...]) -> None:
@@ -48,16 +48,16 @@ class Series:
         if type(self.attrs[attribute]) is not int or self.attrs[attribute] not in versions:
             expected = " or ".join(map(str, versions))
             self._fail(f"attribute {attribute} of {name!r}: found {self.attrs[attribute]!r}, expected {expected}")
-        # The names, in the order of the file.
+        # The names of the datasets, in the order of the file.
         self._names = Group(file, name)._datasets()
-        # The sections of the records of each name that was asked for, and the records that were.
+        # The sections of the records of each name that has been looked up, and the records that have been read.
         self._sections: dict[str, list[int]] = {}
         self._known: dict[int, Dataset] = {}
         # Particles without times have the steps of their mesh.
         times = file.records(f"{name}/time") if "time" in self._names else self._shared_times()
         self._times = list(times)
         places = [d.section.index for d in self._times]
-        # The sections of a step: those from its time to the next one.
+        # The sections of a step begin at its time and end at the next one.
         self._bounds = [*(places or [0]), len(file.sections)]
         for d in self._times:
             self._expect(d, "float64", ())
@@ -78,20 +78,20 @@ class Series:
         return units if isinstance(units, str) else ""
 
     def _places(self, name: str) -> list[int]:
-        """The numbers of the sections that are records of this name, in order."""
+        """The numbers of the sections with the records of this name, in order."""
         if name not in self._sections:
             self._sections[name] = list(self.file.records(f"{self.name}/{name}")._found) if name in self._names else []
         return self._sections[name]
 
     def _record(self, name: str, number: int) -> Dataset:
-        """A record of a name, by its number."""
+        """The record of a name with this number."""
         index = self._places(name)[number]
         if index not in self._known:
             self._known[index] = self.file._dataset(index)
         return self._known[index]
 
     def _number(self, name: str, index: int) -> int:
-        """How many records of this name stand before the section with this number."""
+        """The number of records of this name before the section with this number."""
         return bisect_left(self._places(name), index)
 
     def _last(self, name: str, start: int, stop: int) -> Optional[Dataset]:
@@ -109,7 +109,7 @@ class Series:
         return found
 
     def _paired(self, name: str, first: str, number: int) -> Dataset:
-        """What belongs to the record of ``first`` with this number."""
+        """The dataset that belongs to the record of ``first`` with this number."""
         records = len(self._places(name))
         if number >= records:
             prefix = f"{self.name}/"
@@ -128,14 +128,14 @@ class Series:
 
 
 class Steps(Series, Generic[S]):
-    """A series that is a sequence of its time steps, which have fields."""
+    """A series as a sequence of its time steps, which have fields."""
 
     def _step(self, number: int) -> S:
-        """A time step that there is."""
+        """A time step, which must exist."""
         raise NotImplementedError
 
     def __getitem__(self, number: int) -> S:
-        """A time step, counted from the end if the number is negative."""
+        """A time step; negative numbers count from the end."""
         if not -len(self) <= number < len(self):
             raise IndexError(f"there is no time step {number}; there are {len(self)}")
         return self._step(number % len(self))

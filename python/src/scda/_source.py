@@ -7,16 +7,16 @@ import threading
 from collections import OrderedDict
 from typing import Any, Optional, Protocol
 
-# Reads of fewer bytes are short.
+# Reads of fewer bytes go through the blocks.
 _SHORT = 1 << 18
-# The bytes of a block, the most blocks of a request, and how many blocks are kept.
+# The size of a block in bytes, the most blocks of a request, and the number of blocks that are kept.
 _BLOCK = 1 << 16
 _MOST_AHEAD = 64
 _MOST_BLOCKS = 256
 
 
 class Source(Protocol):
-    """What the core reads from."""
+    """The interface through which the core reads."""
 
     name: str
 
@@ -26,7 +26,7 @@ class Source(Protocol):
 
 
 class _Object:
-    """A file object that can be read and seeked. It stays open."""
+    """A file object that can be read and seeked. It is not closed."""
 
     def __init__(self, file: Any) -> None:
         name = getattr(file, "name", None)
@@ -54,15 +54,16 @@ class _Object:
 
 
 class _Address:
-    """What has an address. A read is a request for a range of bytes. Of short ones, such as headers or parts of rows, whole blocks
-    are kept; where they follow one another, also with small gaps, each request is for twice as many blocks."""
+    """The object at an address. A read is a request for a range of bytes. Short reads, such as headers or parts of
+    rows, fetch and keep whole blocks; if they are consecutive, or nearly so, each request is for twice as many blocks
+    as the last."""
 
     def __init__(self, system: Any, path: str, name: str) -> None:
         self.name = name
         self._system, self._path = system, path
         self._size = 0
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
-        # The block after those of the last request, and how many these were.
+        # The block after those of the last request, and their number.
         self._next, self._ahead = 0, 1
         self._lock = threading.Lock()
 
@@ -92,7 +93,7 @@ class _Address:
         return found[at : at + length]
 
     def _fetch(self, block: int, end: int) -> None:
-        """Requests blocks, at least those up to `end`."""
+        """Requests blocks, at least as far as `end`."""
         follows = 0 <= block - self._next <= self._ahead
         self._ahead = min(2 * self._ahead, _MOST_AHEAD) if follows else 1
         self._next = max(end, block + self._ahead)
@@ -111,12 +112,12 @@ class _Address:
 
 
 def is_address(path: Any) -> bool:
-    """Whether it is text such as ``https://...`` or ``s3://...``."""
+    """True for text such as ``https://...`` or ``s3://...``."""
     return isinstance(path, str) and "://" in path
 
 
 def source_of(path: Any, storage_options: Optional[dict[str, Any]]) -> Optional[Source]:
-    """What is read in place of a file; None: it is the path of one."""
+    """The source that replaces a local file; None if the path is that of a local file."""
     if is_address(path):
         from fsspec.core import url_to_fs
 

@@ -1,4 +1,4 @@
-"""Streams of tasks, read and written as file objects."""
+"""Streams of tasks, which are read and written as file objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Streams(Sequence["Stream"]):
-    """A set of streams in a file that is open for reading: one of each task, that is of each rank that wrote them.
+    """A set of streams in a file that is open for reading: one for each task, that is, for each rank that wrote them.
 
     ``streams[3]`` is the stream of task 3, from its first byte on, as a file object. Each use returns a new one. Not
     collective: each rank reads what it likes.
@@ -34,13 +34,13 @@ class Streams(Sequence["Stream"]):
 
     @property
     def name(self) -> str:
-        """The name of the set, as text; bytes that are no UTF-8 are escaped."""
+        """The name of the set, as text. Bytes that are not UTF-8 are escaped."""
         return text_of(self._name)
 
     @property
     def chunk_bytes(self) -> int:
-        """The bytes of a chunk: the streams take turns in the file, a chunk each. 0 if they are the elements of a
-        varray."""
+        """The size of a chunk in bytes: in the file, the streams take turns, one chunk each. 0 if they are the elements
+        of a varray."""
         return self._core.chunk_bytes
 
     def __len__(self) -> int:
@@ -64,20 +64,20 @@ class Streams(Sequence["Stream"]):
     def read_partition(
         self, counts: Optional[Sequence[int]] = None, dtype: DTypeLike = np.uint8
     ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """All streams of this rank's share, in the order of the tasks, as (offsets, values). Collective.
+        """Reads all streams of this rank's share, in the order of the tasks, as (offsets, values). Collective.
 
-        Stream i of the share is ``values[offsets[i]:offsets[i + 1]]``, as of a varray.
+        Stream i of the share is ``values[offsets[i]:offsets[i + 1]]``, as for a varray.
 
         Args:
-            counts: how many streams each rank gets, by rank, the same on all ranks; their sum is the number of tasks. None:
-                evenly spread. :meth:`File.proc_counts` makes them.
+            counts: how many streams each rank gets, by rank, the same on all ranks; their sum is the number of tasks.
+                None: an even distribution. :meth:`File.proc_counts` computes them.
             dtype: the type of the values in the streams.
 
         Returns:
-            offsets: int64, one more than there are streams, in values; values: dtype, one dimension.
+            offsets: int64, one more than there are streams, indices into values; values: dtype, one dimension.
 
         Raises:
-            ValueError: the bytes of a stream are no multiple of the size of dtype.
+            ValueError: the size of a stream is no multiple of the size of dtype.
 
         >>> with scda.create("log.scda") as w:
         ...     with w.streams("log") as log:
@@ -104,15 +104,15 @@ class Streams(Sequence["Stream"]):
 
 
 class Stream(io.RawIOBase):
-    """The stream of a task, as a file object that is open for reading bytes. It is readable while the file is open.
+    """The stream of a task, as a file object for reading bytes. It can be read as long as the file is open.
 
-    Each read is one of the file: many small ones are faster through ``io.BufferedReader(stream)``, and lines of text
-    through ``io.TextIOWrapper`` of that. ``stream.readinto(array)`` reads into memory that is there.
+    Each read accesses the file: many small ones are faster through ``io.BufferedReader(stream)``, and lines of text
+    through ``io.TextIOWrapper`` on top of that. ``stream.readinto(array)`` reads into existing memory.
 
     Attributes:
-        name: that of the set, with the number of the task.
+        name: the name of the set, with the number of the task.
         task: the number of the task.
-        nbytes: the bytes of the stream.
+        nbytes: the size of the stream in bytes.
     """
 
     mode = "rb"
@@ -142,12 +142,12 @@ class Stream(io.RawIOBase):
         return False
 
     def tell(self) -> int:
-        """The position of the next byte that is read."""
+        """The position of the next byte to read."""
         _check(self)
         return self._position
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Sets the position, which may be after the end, and returns it. `whence` is what `offset` counts from: 0 the
+        """Sets the position, which may be after the end, and returns it. `offset` counts from `whence`: 0 is the
         beginning, 1 the position, 2 the end."""
         _check(self)
         origins = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.nbytes}
@@ -161,11 +161,11 @@ class Stream(io.RawIOBase):
         return position
 
     def readinto(self, buffer: Any, /) -> int:
-        """Reads into memory, such as a numpy array, and returns the number of bytes: fewer than it has room for only at
-        the end of the stream."""
+        """Reads into memory, such as a numpy array, and returns the number of bytes; it is less than the size of the
+        memory only at the end of the stream."""
         _check(self)
         if isinstance(buffer, np.ndarray) and buffer.dtype.kind in "mM":
-            buffer = buffer.view(np.int64)  # There is no memoryview of times.
+            buffer = buffer.view(np.int64)  # times have no memoryview
         view = memoryview(buffer)
         if view.readonly:
             raise TypeError("readinto: found memory that cannot be written to")
@@ -175,18 +175,18 @@ class Stream(io.RawIOBase):
         return count
 
     def write(self, data: Any, /) -> int:
-        """Not possible."""
+        """Not supported: raises io.UnsupportedOperation."""
         raise io.UnsupportedOperation("write: the stream is open for reading")
 
     def read(self, size: Optional[int] = -1, /) -> bytes:
         """Reads `size` bytes, fewer only at the end of the stream; all of them if `size` is negative or None."""
         count = -1 if size is None else operator.index(size)
-        # No memory for bytes that are not there.
+        # Allocates no memory for bytes that do not exist.
         data: bytes = super().read(count if count < 0 else min(count, self._left()))
         return data
 
     def readall(self) -> bytes:
-        """All bytes from the position on."""
+        """Reads all bytes from the position on."""
         _check(self)
         memory = np.empty(self._left(), np.uint8)
         self._read(memory)
@@ -209,13 +209,13 @@ class Stream(io.RawIOBase):
 
 
 class StreamWriter(io.RawIOBase):
-    """The stream of this rank, as a file object that is open for writing bytes, in :meth:`Writer.streams`.
+    """The stream of this rank in :meth:`Writer.streams`, as a file object for writing bytes.
 
-    Short pieces are collected by the library. ``io.TextIOWrapper`` of an ``io.BufferedWriter`` writes text; close or
+    The library buffers short writes. ``io.TextIOWrapper`` on an ``io.BufferedWriter`` writes text; close or
     flush these before the streams end.
 
     Attributes:
-        name: that of the set.
+        name: the name of the set.
     """
 
     mode = "wb"
@@ -241,17 +241,18 @@ class StreamWriter(io.RawIOBase):
         return False
 
     def readinto(self, buffer: Any, /) -> int:
-        """Not possible."""
+        """Not supported: raises io.UnsupportedOperation."""
         raise io.UnsupportedOperation("read: the stream is open for writing")
 
     def tell(self) -> int:
-        """The bytes that this rank has written."""
+        """The number of bytes that this rank has written."""
         _check(self)
         self._writer._check_open()
         return self._writer._core.stream_bytes()
 
     def write(self, data: Any, /) -> int:
-        """Writes all of the data. An error is that of this rank at once, of all at the next collective call."""
+        """Writes all of the data. An error is raised at once on this rank, and on all ranks at the next collective
+        call."""
         _check(self)
         return self._writer._write_stream(data)
 

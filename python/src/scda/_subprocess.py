@@ -1,4 +1,4 @@
-"""Runs an import in a process of its own, because a damaged file can make the library that reads it crash, or wait for ever."""
+"""Runs an import in a process of its own, because a damaged file can make the library that reads it crash or hang."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._errors import Error, FormatError, InternalError, OutOfMemoryError, except
 from ._progress import Progress
 from ._writer import create
 
-# Modules are found where this process finds them, and not in the working folder.
+# Finds modules where this process finds them, and not in the working directory.
 _PROGRAM = """\
 import sys
 if sys.path[:1] == ['']: del sys.path[0]
@@ -26,7 +26,7 @@ task = json.loads(sys.stdin.buffer.readline())
 sys.path[:] = task['modules']
 from scda._subprocess import work
 work(task)"""
-# How long the process may take to remove what it has begun, in seconds.
+# How long the process may take to remove an incomplete file, in seconds.
 _PATIENCE = 3.0
 _INTERVAL = 0.1
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
@@ -34,10 +34,11 @@ _CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal
 
 
 def convert(path: str, out: str, *, tell: Any, progress: Progress, **options: Any) -> None:
-    """:func:`scda._import.convert`, in a process of its own. When this ends, nothing of that process is left, and only a complete file.
+    """:func:`scda._import.convert` in a process of its own. When it returns, that process has ended, and any new file
+    is complete.
 
     Raises:
-        Error: its own, and FormatError if the process has crashed.
+        Error: an error of the import, or FormatError if the process has crashed.
     """
     modules = [each for each in sys.path if isinstance(each, str)]
     task = {"modules": modules, "parent": os.getpid(), "path": path, "out": out, "options": options}
@@ -60,14 +61,14 @@ def convert(path: str, out: str, *, tell: Any, progress: Progress, **options: An
             if child.poll() is None:
                 child.kill()
                 child.wait()
-            if child.returncode < 0:  # it could not do that itself
+            if child.returncode < 0:  # the process could not do that itself
                 _remove_part(out)
     if failure is not None:
         raise failure
 
 
 def _listen(answers: IO[bytes], tell: Any, progress: Progress) -> Optional[Exception]:
-    """Passes on what the process says. Returns its error."""
+    """Passes on the messages of the process. Returns its error."""
     done = 0
     failure: Optional[Exception] = None
     for line in answers:
@@ -88,7 +89,7 @@ def _listen(answers: IO[bytes], tell: Any, progress: Progress) -> Optional[Excep
 
 
 def _ended(path: str, code: int) -> Error:
-    """The error of a process that has ended without one."""
+    """The error for a process that has ended without reporting one."""
     if code >= 0:
         return InternalError(f"{path}: the process that reads it has ended with exit code {code}", None, path)
     name = signal.Signals(-code).name
@@ -99,13 +100,13 @@ def _ended(path: str, code: int) -> Error:
 
 
 def _remove_part(out: str) -> None:
-    """Removes what the process has left of the new file: a writer does that with what it finds, unless another one is writing it."""
+    """Removes what the process has left of the new file: a writer removes it, unless another one is writing it."""
     with suppress(Error):
         create(out)._abandon("the import has not ended")
 
 
 class _Report(Progress):
-    """Tells the process that waits for this one."""
+    """Reports progress to the process that waits for this one."""
 
     def __init__(self, send: Any) -> None:
         super().__init__("")
@@ -124,11 +125,11 @@ class _Report(Progress):
 
 
 def work(task: dict[str, Any]) -> None:
-    """What the process does."""
+    """The main function of the process."""
     from ._commands import own_errors
     from ._import import convert as convert_here
 
-    # What libraries print must not get among the answers.
+    # Keeps output of libraries out of the messages.
     channel = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
 
@@ -144,7 +145,7 @@ def work(task: dict[str, Any]) -> None:
         with own_errors(path):
             convert_here(path, task["out"], tell=lambda line: send("tell", line), progress=report, **task["options"])
         code = 0
-    except BrokenPipeError:  # nobody waits any more
+    except BrokenPipeError:  # the other process no longer waits
         pass
     except Error as error:
         with suppress(BrokenPipeError):
@@ -155,7 +156,7 @@ def work(task: dict[str, Any]) -> None:
 
 
 def _follow_parent(parent: int) -> None:
-    """Ends with the process that waits for this one, which also decides what Ctrl-C does."""
+    """Ends this process together with the one that waits for it, which also handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     if sys.platform == "linux":
@@ -165,5 +166,5 @@ def _follow_parent(parent: int) -> None:
     with suppress(ImportError, ValueError, OSError):
         import resource
 
-        # A crash is expected, and leaves no image of memory beside the user's files.
+        # A crash is expected, and must not leave a core dump next to the user's files.
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

@@ -1,4 +1,4 @@
-"""Datasets as variables of xarray: arrays whose dimensions have names, one of which counts the records."""
+"""Datasets as variables of xarray: arrays with named dimensions, one of which may count the records."""
 
 from __future__ import annotations
 
@@ -11,57 +11,57 @@ from ._group import Group
 if TYPE_CHECKING:
     from ._file import File
 
-# What counts the records: the first name if a dataset has their times.
+# Names for the dimension that counts records; the first one if a dataset has their times.
 TIME = "time"
 _RECORD = "record"
 
 
-# Attributes without which numbers mean something else.
+# Attributes that determine what the numbers mean.
 _MEANINGS = ("units", "calendar", "scale_factor", "add_offset", "_FillValue", "missing_value")
 
 
 class Variable(NamedTuple):
-    """One or several datasets of one name."""
+    """A variable, from one or more datasets with the same name."""
 
     name: str
     dims: tuple[str, ...]
     shape: tuple[int, ...]
-    # Those that all its datasets have.
+    # The attributes that all its datasets have.
     attrs: dict[str, Any]
-    # The first one, for what is the same of all.
+    # The first dataset, for properties that all of them share.
     dataset: Dataset
-    # Numbers of its records; its first dimension counts them, if it has one for that.
+    # The numbers of its records. If has_records is true, its first dimension counts them.
     records: range
     has_records: bool
 
     @property
     def chunks(self) -> Optional[tuple[int, ...]]:
-        """The shape of a chunk. None: the data lie in one piece."""
+        """The shape of a chunk; None if the data are contiguous."""
         chunks = self.dataset.chunks
         if not self.has_records:
             return chunks
         return (1, *(self.dataset.shape if chunks is None else chunks))
 
 
-# What NetCDF has where nothing was written, of single and double precision.
+# NetCDF's default fill value, in single and double precision.
 _NETCDF_FILL = 9.969209968386869e36
-# The attribute with the greatest number of indices of each dimension.
+# The attribute with the maximum shape.
 MAX_SHAPE = "scda_max_shape"
-# The attribute of a dataset that is no record of a series: while it is the only one of its name, no dimension counts it.
+# The attribute of a dataset that is no record of a series: while its name has one record, no dimension counts it.
 STATIC = "scda_static"
-# The attribute of a group with the dimensions of NetCDF that no variable has: their sizes, null for one that may grow.
+# The attribute of a group with the NetCDF dimensions that no variable has: their sizes, null for an unlimited one.
 DIMENSIONS = "scda_dimensions"
 
 
 def has_fill_attribute(variable: Variable) -> bool:
-    """Whether the fill value of floating-point numbers is to be the attribute `_FillValue`. Zero is that of those who chose none,
-    and there is that of NetCDF; coordinates miss no values."""
+    """True if the fill value of floating-point numbers becomes the attribute `_FillValue`. Zero is the default of scda,
+    and another value that of NetCDF: neither was chosen by anybody; and coordinates have no missing values."""
     fill = variable.dataset.fill_value if variable.dataset.dtype.kind == "f" else 0.0
     return float(fill) not in (0.0, _NETCDF_FILL) and variable.dims != (variable.name,)
 
 
 def max_shape(variable: Variable) -> tuple[Optional[int], ...]:
-    """The greatest number of indices of each dimension; None if there is none."""
+    """The maximum size of each dimension; None for an unlimited one."""
     start = 1 if variable.has_records else 0
     shape = variable.shape[start:]
     found = variable.attrs.get(MAX_SHAPE)
@@ -73,20 +73,20 @@ def max_shape(variable: Variable) -> tuple[Optional[int], ...]:
 
 
 def is_static(dataset: Dataset) -> bool:
-    """Whether it says that it is no record of a series."""
+    """True if an attribute says that the dataset is no record of a series."""
     return dataset.attrs.get(STATIC) is True
 
 
 def without_mark(attrs: dict[str, Any]) -> dict[str, Any]:
-    """The attributes without that of :func:`is_static`, where dimensions say it."""
+    """The attributes without the mark of :func:`is_static`, for use where dimensions say the same."""
     return {name: value for name, value in attrs.items() if name != STATIC or value is not True}
 
 
 def with_coordinates(
     file: File, path: str, record: Optional[int] = None, without: Iterable[str] = (), is_outline: bool = False
 ) -> list[tuple[str, Variable]]:
-    """The variables directly in a group, and the coordinates of their dimensions that are in groups around it, the nearest one of
-    each name. Each with the path of its group, and a slash after it; nothing for the file.
+    """The variables directly in a group, and the coordinates of their dimensions from enclosing groups, for each name
+    from the nearest one. Each comes with the path of its group, which ends with a slash; empty for the file.
 
     Args:
         path: the group, or `/`.
@@ -120,7 +120,7 @@ def with_coordinates(
         if each is not None and (each.dims, each.shape) == ((dim,), (sizes[dim],)):
             found.append(outer[dim])
     if record is not None and time is not None and not time.dims and TIME not in names:
-        found.append(outer[TIME])  # that of the record
+        found.append(outer[TIME])  # the time of the record
     prefix = "" if path == "/" else f"{path}/"
     return [*((prefix, variable) for variable in made), *found]
 
@@ -133,16 +133,17 @@ def variables(
     is_series: bool = False,
     is_outline: bool = False,
 ) -> list[Variable]:
-    """Datasets of a group as variables, in the order of their names. Where a dataset without dimensions, called `time`, has the time of
-    each record, a single record has the dimension `time`, too: a file of one step is like one of several.
+    """Datasets of a group as variables, in the order of their names. If a dataset `time` without dimensions has the
+    time of each record, a single record has the dimension `time`, too: a file with one step looks like one with
+    several.
 
     Args:
         group: the group, or that of the file.
-        names: those of the datasets.
-        record: of names with several records, only this one, counted from the end if it is negative. None: all.
-        times: the size of the dimension `time` of a group around this one.
-        is_series: whether that one counts records.
-        is_outline: of each name only the last record is looked at, as all others are like it.
+        names: the names of the datasets.
+        record: for names with several records, only this one, counted from the end if negative. None: all.
+        times: the size of the dimension `time` of an enclosing group.
+        is_series: true if that dimension counts records.
+        is_outline: look only at the last record of each name, because all others are like it.
     """
     found = {name: group.records(name) for name in names}
     if record is not None:
@@ -164,8 +165,8 @@ def variables(
 def _made(
     datasets: dict[str, list[Dataset]], numbers: dict[str, range], times: Optional[int] = None, is_series: bool = False
 ) -> list[Variable]:
-    """Variables of records that are alike. `times` is the size of the dimension `time` of a group around this one; in a series,
-    single records may have that dimension."""
+    """Variables for records with the same shape and type. `times` is the size of the dimension `time` of an enclosing
+    group; in a series, single records may have that dimension."""
     first = {name: each[0] for name, each in datasets.items()}
     counting = _counting(first, numbers, times, is_series)
     dims = {name: _dims(name, dataset, counting.get(name)) for name, dataset in first.items()}
@@ -213,7 +214,7 @@ def _expect_alike(name: str, records: Sequence[Dataset]) -> None:
 def _counting(
     first: dict[str, Dataset], numbers: dict[str, range], times: Optional[int], is_series: bool
 ) -> dict[str, str]:
-    """The name of the dimension that counts the records, of each variable that has one."""
+    """For each variable that has one, the name of the dimension that counts the records."""
     count = {name: len(each) for name, each in numbers.items() if len(each) > 1}
     if TIME in first:
         if first[TIME].ndim == 0 and (TIME in count or is_series):
@@ -223,7 +224,7 @@ def _counting(
     if is_series and times == 1:
         used = {dim for dataset in first.values() for dim in dataset.dims}
         for name, dataset in first.items():
-            # Coordinates of other dimensions are the same at all times.
+            # Coordinates of other dimensions do not depend on time.
             if len(numbers[name]) == 1 and not (dataset.ndim == 1 and name in used) and not is_static(dataset):
                 count[name] = 1
     others = {n for n in count.values() if n != times}
@@ -235,8 +236,8 @@ def _counting(
 
 
 def _dims(name: str, dataset: Dataset, counting: Optional[str]) -> tuple[str, ...]:
-    """The names of all dimensions. Those that have none in the file, or that of another one with another size, are called after the
-    variable."""
+    """The names of all dimensions. A dimension without a name in the file, or whose name also belongs to one of another
+    size, is named after the variable."""
     dims = [] if counting is None else [counting]
     sizes: dict[str, int] = {}
     for d, (dim, n) in enumerate(zip(dataset.dims, dataset.shape)):
@@ -246,7 +247,8 @@ def _dims(name: str, dataset: Dataset, counting: Optional[str]) -> tuple[str, ..
 
 
 def _name_coordinates(dims: dict[str, tuple[str, ...]], first: dict[str, Dataset], counting: dict[str, str]) -> None:
-    """What is called as a dimension, has one without a name, and as many indices, has that dimension."""
+    """If a variable has the name and size of a dimension, and its own dimension has no name, gives it that
+    dimension."""
     sizes: dict[str, int] = {}
     for name, dataset in first.items():
         shape = dataset.shape
@@ -268,7 +270,8 @@ def _common(records: Sequence[Dataset]) -> dict[str, Any]:
 
 
 def _expect_sizes(made: Sequence[Variable]) -> None:
-    """One size of each dimension, and no single item with its name: xarray has neither."""
+    """Checks that each dimension has one size, and no variable without dimensions has its name: xarray allows
+    neither."""
     hint = "leaves it out, group= opens the names below one group"
     sizes: dict[str, tuple[int, str]] = {}
     for variable in made:

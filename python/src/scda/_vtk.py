@@ -1,6 +1,7 @@
-"""``scda vtk``: VTKHDF files, by which VTK, ParaView, VisIt and PyVista read forests. Other meshes they read in the file itself.
+"""``scda vtk``: VTKHDF files, with which VTK, ParaView, VisIt and PyVista read forests. They read other meshes from the
+file itself.
 
-A field that is plain in a large scda file stays there: the VTKHDF file says where it is (external storage of HDF5).
+An uncompressed field of a large scda file stays there: the VTKHDF file refers to it (external storage of HDF5).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _VERSION = (2, 0)
 _MOST_PIECES = 2048
 _PIECE_BYTES = 1 << 24
 _CHUNK_ROWS = 1 << 16
-# Of an scda file up to this size everything is copied: the VTKHDF file can then be used without it.
+# Up to this size, everything is copied, so that the VTKHDF file can be used without the scda file.
 _SMALL_BYTES = 1 << 26
 
 
@@ -35,7 +36,7 @@ Entry = Union[Dataset, UnpackedView, "NDArray[Any]", "_Trees"]
 
 
 class Column(NamedTuple):
-    """A field: what it is in the time steps, one after the other, and which of these each step has."""
+    """A field: its values in the time steps, one after another, and the entry that each step uses."""
 
     name: str
     entries: Sequence[Entry]
@@ -43,7 +44,7 @@ class Column(NamedTuple):
 
 
 class _Trees:
-    """The tree of each quadrant of a mesh, not in memory."""
+    """The tree of each quadrant of a mesh, computed when it is needed."""
 
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh
@@ -58,16 +59,16 @@ class _Trees:
 
 
 class Sidecar:
-    """A VTKHDF file that is being written, of the data of an scda file.
+    """A VTKHDF file in progress, for the data of an scda file.
 
     Attributes:
         in_place: the names of fields whose data stay in the scda file.
-        copied: those of the others.
+        copied: the names of the other fields.
         left_out: what VTK does not get, and why.
     """
 
     def __init__(self, root: Any, file: File, external: Optional[str]) -> None:
-        """Args: the group VTKHDF; the file, and its name for HDF5; None: everything is copied."""
+        """Args: the group VTKHDF; the file; and its name for HDF5, or None to copy everything."""
         self._root = root
         self._file = file
         self._external = external
@@ -76,7 +77,7 @@ class Sidecar:
         self.left_out: list[str] = []
 
     def forest(self, forest: Forest, names: Optional[Sequence[str]]) -> str:
-        """Writes the forest with these fields, or all of them. Returns what it is, as text."""
+        """Writes the forest with these fields, or with all of them. Returns a description."""
         self._root.attrs["Version"] = np.array(_VERSION, np.int64)
         self._root.attrs["Type"] = np.bytes_("UnstructuredGrid")
         _expect_known(names, forest.fields, forest.name)
@@ -106,10 +107,10 @@ class Sidecar:
         return steps
 
     def _meshes(self, forest: Forest, has_corners: bool) -> tuple[list[Mesh], list[int]]:
-        """Writes each mesh once. Returns the meshes, and which one each step has.
+        """Writes each mesh once. Returns the meshes, and the number of the mesh of each step.
 
         Args:
-            has_corners: there are values at the corners of the quadrants, so that each quadrant has points of its own.
+            has_corners: there are values at the corners of the quadrants, so each quadrant needs points of its own.
         """
         root, rows = self._root, [_CHUNK_ROWS]
         for name, inner, item in (
@@ -148,7 +149,7 @@ class Sidecar:
         cells: Sequence[int],
         corners: Sequence[int],
     ) -> None:
-        """How many points, cells, and points of cells each mesh has, and where those of each step begin."""
+        """Writes the numbers of points, cells, and points of cells of each mesh, and where those of each step begin."""
         root, steps = self._root, self._steps(times)
         steps["PartOffsets"] = np.array(mesh_of_step, np.int64)
         steps["NumberOfParts"] = np.ones(len(mesh_of_step), np.int64)
@@ -161,7 +162,8 @@ class Sidecar:
             steps[offsets] = _starts(counts)[list(mesh_of_step)].reshape(-1, *columns)
 
     def _columns(self, where: str, columns: Sequence[Column], corners: int = 1) -> None:
-        """Fields, and where the values of each step begin. Of values at corners, how many each row has."""
+        """Writes fields, and where the values of each step begin. `corners`: the number of values at corners in each
+        row."""
         group = self._root.create_group(where)
         offsets = self._root["Steps"].create_group(f"{where}Offsets")
         for column in columns:
@@ -170,7 +172,7 @@ class Sidecar:
             offsets[name] = corners * _starts([len(entry) for entry in column.entries])[list(column.entry_of_step)]
 
     def _field(self, name: str, found: Sequence[Optional[Dataset]], counts: list[int]) -> Optional[Column]:
-        """A field that some steps may lack: there it is NaN."""
+        """A field; in steps that do not have it, its values are NaN."""
         entries_found = [None if dataset is None else unpacked(dataset) for dataset in found]
         some = next((entry for entry in entries_found if entry is not None), None)
         if some is None:
@@ -201,7 +203,7 @@ class Sidecar:
         return Column(name, entries, range(len(entries)))
 
     def _rows(self, group: Any, name: str, column: Column, corners: int = 1) -> None:
-        """A dataset with the rows of all entries, or with `corners` for each row: one for each corner."""
+        """Writes a dataset with the rows of all entries; with `corners`, each row becomes one row for each corner."""
         item, parts = _vtk_type([entry.dtype for entry in column.entries])
         components = parts * int(np.prod(column.entries[0].shape[1:], dtype=np.int64)) // corners
         inner = () if components == 1 else (components,)
@@ -213,7 +215,7 @@ class Sidecar:
             start += len(entry)
 
     def _create(self, group: Any, name: str, column: Column, shape: tuple[int, ...], item: np.dtype[Any]) -> Any:
-        """A dataset that is to be filled; None if its data are where they are in the scda file."""
+        """Creates a dataset to be filled; returns None if its data stay in the scda file."""
         places = self._places(column, item)
         if places is None:
             if _dataset_of(column.entries[0]) is not None:
@@ -224,7 +226,7 @@ class Sidecar:
         return None
 
     def _places(self, column: Column, item: np.dtype[Any]) -> Optional[list[tuple[str, int, int]]]:
-        """The file, the first byte and the bytes of each entry. None: HDF5 cannot read them where they are."""
+        """The file, the first byte and the size of each entry; None if HDF5 cannot read the entries in place."""
         if self._external is None or len(column.entries) > _MOST_PIECES:
             return None
         places = []
@@ -243,19 +245,19 @@ class Sidecar:
 
 
 def _dataset_of(entry: Entry) -> Optional[Dataset]:
-    """The dataset that has the values; None if they are computed."""
+    """The dataset with the values; None if they are computed."""
     if isinstance(entry, UnpackedView):
         return entry.dataset
     return entry if isinstance(entry, Dataset) else None
 
 
 def _kind(dataset: Union[Dataset, UnpackedView]) -> str:
-    """That of numpy; raw bytes of different lengths are of different kinds."""
+    """numpy's kind of the items; raw bytes of different lengths count as different kinds."""
     return dataset.dtype.str if dataset.dtype.kind == "V" else dataset.dtype.kind
 
 
 def _is_plain(dataset: Dataset, item: np.dtype[Any]) -> bool:
-    """Whether the bytes of the data in the file are those of items of this little-endian type."""
+    """True if the data are stored in the file as items of this little-endian type."""
     if dataset.chunks is not None or dataset.added_rows or dataset.section.compressed or dataset.nbytes == 0 or sys.byteorder != "little":
         return False
     if dataset.dtype.kind not in "bVc" and dataset.dtype != item:
@@ -269,7 +271,7 @@ def _is_plain(dataset: Dataset, item: np.dtype[Any]) -> bool:
 
 
 def _vtk_type(types: Sequence[np.dtype[Any]]) -> tuple[np.dtype[Any], int]:
-    """The type that VTK has for items of all these types, and how many of them make one."""
+    """The VTK type for items of all these types, and how many of them represent one item."""
     if types[0].kind in "bV":
         return np.dtype("u1"), types[0].itemsize
     dtype = np.result_type(*types)
@@ -279,13 +281,13 @@ def _vtk_type(types: Sequence[np.dtype[Any]]) -> tuple[np.dtype[Any], int]:
 
 
 def vtk_values(values: NDArray[Any]) -> NDArray[Any]:
-    """Values of some cells as VTK has them: a row for each cell, of numbers of a type that VTK has."""
+    """Values of cells for VTK: a row for each cell, with numbers of a type that VTK has."""
     item, parts = _vtk_type([values.dtype])
     return _values(values, item).reshape(len(values), parts * int(np.prod(values.shape[1:], dtype=np.int64)))
 
 
 def _values(values: NDArray[Any], item: np.dtype[Any]) -> NDArray[Any]:
-    """Values, as items of this type."""
+    """Values as items of this type."""
     if values.dtype.kind in "bV":
         return np.ascontiguousarray(values).view(np.uint8)
     if values.dtype.kind == "c":
@@ -296,7 +298,7 @@ def _values(values: NDArray[Any], item: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _pieces(entry: Entry, item: np.dtype[Any], inner: tuple[int, ...]) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """The rows of an entry, some at a time, each of this shape."""
+    """The rows of an entry in batches, each with this shape."""
     count = max(1, _PIECE_BYTES // (item.itemsize * int(np.prod(inner, dtype=np.int64))))
     for start in range(0, len(entry), count):
         rows = slice(start, min(start + count, len(entry)))
@@ -329,7 +331,7 @@ def _append(dataset: Any, values: NDArray[Any]) -> None:
 
 
 def _vtk_name(name: str, group: Any) -> str:
-    """VTK has no groups of fields."""
+    """The name of a field in VTK, which has no groups of fields."""
     vtk_name = name.replace("/", "_")
     if vtk_name in group:
         raise ValueError(f"field {name!r}: found another one that is called {vtk_name!r} in the VTKHDF file")
@@ -347,17 +349,17 @@ def write(
     fields: Optional[Sequence[str]] = None,
     group: Optional[str] = None,
 ) -> tuple[list[str], list[str]]:
-    """Writes the VTKHDF file of an scda file. Returns lines that say what was done, and what was left out.
+    """Writes the VTKHDF file for an scda file. Returns lines that say what was done, and what was left out.
 
     Args:
         path: the scda file.
         out: the VTKHDF file.
         part: its name until it is complete.
-        copy: all data are copied.
-        absolute: what is plain stays in the scda file, which is referred to by its absolute path.
-        relative: likewise, by its path from the folder of ``out``. Without any of the three, ``copy`` for a small file and
-            ``absolute`` for a larger one.
-        fields: only these.
+        copy: copy all data.
+        absolute: leave uncompressed data in the scda file, and refer to it by its absolute path.
+        relative: likewise, but by its path relative to the folder of ``out``. Without any of the three, ``copy`` for a
+            small file and ``absolute`` for a larger one.
+        fields: only these fields.
         group: the forest. None: the only one.
     """
     import h5py

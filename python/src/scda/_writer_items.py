@@ -1,4 +1,4 @@
-"""Attributes of datasets and groups that are already in a file that is being written."""
+"""Sets attributes of datasets and groups that are already in a file being written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class WriterItem:
-    """A dataset or group in a file that is written: see :meth:`Writer.set_attrs`."""
+    """A dataset or group in a file being written: see :meth:`Writer.set_attrs`."""
 
     def __init__(self, writer: Writer, name: str) -> None:
         self._writer, self._name = writer, name
@@ -19,12 +19,13 @@ class WriterItem:
 
     @property
     def attrs(self) -> WriterAttributes:
-        """Its attributes, which can be set and deleted."""
+        """The attributes, which can be set and deleted."""
         return WriterAttributes(self._writer, self._name)
 
 
 class WriterAttributes:
-    """The attributes of a dataset or group in a file that is written. They can be set and deleted; :func:`scda.open` reads them."""
+    """The attributes of a dataset or group in a file being written. They can be set and deleted; :func:`scda.open`
+    reads them."""
 
     def __init__(self, writer: Writer, name: str) -> None:
         self._writer, self._name = writer, name
@@ -33,7 +34,7 @@ class WriterAttributes:
         self.update({key: value})
 
     def __delitem__(self, key: str) -> None:
-        """Removes an attribute, if there is one."""
+        """Removes an attribute if it exists."""
         self._writer.set_attrs(self._name, {key: None})
 
     def update(self, attrs: Mapping[str, Any]) -> None:

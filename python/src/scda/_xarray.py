@@ -36,7 +36,7 @@ _Found = TypeVar("_Found")
 
 
 class Backend(BackendEntrypoint):
-    """``xarray.open_dataset("f.scda", engine="scda")``: the datasets of a file, lazily."""
+    """``xarray.open_dataset("f.scda", engine="scda")``: the datasets of a file, read lazily."""
 
     description = "Open scda files (.scda): their datasets"
     supports_groups = True
@@ -101,10 +101,11 @@ class Backend(BackendEntrypoint):
         return self._decoded(store, path, **decoders)
 
     def present(self, path: Any, group: str, along: Optional[str]) -> Optional[Present]:
-        """What a group has already. None: no variables.
+        """The present content of a group; None if it has no variables.
 
         Args:
-            along: a dimension along which more is to be appended: what has it is one index long, with any items, if it has several.
+            along: the dimension along which data will be appended. If it has several indices, variables keep one, with
+                arbitrary items.
         """
         store = _Store(_open, os.path.abspath(path), group, None, [], along)
         if not store.own:
@@ -118,7 +119,7 @@ class Backend(BackendEntrypoint):
         except BaseException:
             store.close()
             raise
-        if "time" in dataset and dataset["time"].ndim == 0 and not store.has_static_time:  # that of one record
+        if "time" in dataset and dataset["time"].ndim == 0 and not store.has_static_time:  # the time of a single record
             dataset = dataset.set_coords("time")
             dataset.set_close(store.close)
         dataset.encoding["source"] = path
@@ -127,7 +128,7 @@ class Backend(BackendEntrypoint):
     def open_groups_as_dict(
         self, filename_or_obj: Any, *, drop_variables: Union[str, Iterable[str], None] = None, **options: Any
     ) -> dict[str, Any]:
-        """Each group of the file as a dataset, by its path, with the variables directly in it."""
+        """All groups of the file as datasets, by path, with the variables directly in each."""
         first = options.pop("group", None) or "/"
         path = os.fspath(filename_or_obj)
         name = path if is_address(path) else os.path.expanduser(path)
@@ -135,7 +136,7 @@ class Backend(BackendEntrypoint):
             whole = Group(file, first.strip("/") or "/")
             prefix = whole._prefix
             below = [name[len(prefix) :] for name in file._paths() if name.startswith(prefix)]
-        # In the order of the file, each after the one that it is in.
+        # In the order of the file; a group follows its parent.
         paths = {"": None}
         for name in below:
             paths.update((name[:end], None) for end, letter in enumerate(name) if letter == "/")
@@ -158,14 +159,14 @@ class Backend(BackendEntrypoint):
 
 
 def _open(path: str, mode: str = "r", storage_options: Optional[dict[str, Any]] = None) -> File:
-    """As xarray's manager of files calls it; without a mode, what it pickles cannot be opened again."""
+    """Opens a file for xarray's manager of files. It needs a mode, or what it pickles could not be opened again."""
     assert mode == "r"
     return open(path, storage_options=storage_options)
 
 
 def _with_file(manager: Any, path: str, read: Callable[[File], _Found]) -> _Found:
-    """What is read of the file. xarray keeps some files open, and closes one that another thread is using: then it is
-    opened for this thread alone."""
+    """Calls `read` with the file. xarray keeps some files open, and may close one that another thread is using: then
+    the file is opened for this thread alone."""
     file = manager.acquire()
     try:
         return read(file)
@@ -177,7 +178,7 @@ def _with_file(manager: Any, path: str, read: Callable[[File], _Found]) -> _Foun
 
 
 class _Store(AbstractDataStore):
-    """What xarray decodes."""
+    """The store that xarray decodes."""
 
     def __init__(
         self,
@@ -188,15 +189,15 @@ class _Store(AbstractDataStore):
         without: list[str],
         along: Optional[str] = None,
     ) -> None:
-        # The groups with datasets, if there is none below this one.
+        # The groups with datasets, if there are none below this one.
         self.others: Optional[list[str]] = None
         # The variables of the group itself.
         self.own: dict[str, Stored] = {}
         # The number of indices of each dimension in the file.
         self.sizes: dict[str, int] = {}
-        # Whether the variable `time` is that of no record.
+        # True if the variable `time` does not belong to a record.
         self.has_static_time = False
-        # It keeps the path, to open the file again in another process.
+        # The manager keeps the path, so that another process can open the file.
         self._manager = CachingFileManager(opener, path, mode="r")
         try:
             self._attrs, self._variables, self._unlimited = _with_file(
@@ -209,7 +210,7 @@ class _Store(AbstractDataStore):
     def _found(
         self, file: File, path: str, group: str, record: Optional[int], without: list[str], along: Optional[str]
     ) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
-        """The attributes, the variables, and the dimensions that may grow."""
+        """The attributes, the variables, and the unlimited dimensions."""
         found = Group(file, group.strip("/") or "/")
         attrs = dict(found.attrs)
         if not any(each.startswith(found._prefix) for each in file._paths()) and found.name != "/":
@@ -239,7 +240,7 @@ class _Store(AbstractDataStore):
 
 
 def _variable(manager: Any, path: str, prefix: str, variable: Variable, shortened: Optional[str]) -> Any:
-    """The variable, one index long in the dimension that is shortened."""
+    """The variable; in the shortened dimension, it is one index long."""
     dataset, attrs = variable.dataset, dict(variable.attrs)
     encoding = {"source": path, "original_shape": variable.shape, "dtype": dataset.dtype}
     chunks = variable.chunks
@@ -248,12 +249,13 @@ def _variable(manager: Any, path: str, prefix: str, variable: Variable, shortene
         own = tuple(min(n, m) for n, m in zip(chunks, most))
         encoding["preferred_chunks"] = dict(zip(variable.dims, own))
         if dataset.chunks is not None:
-            # By these names `Writer.xarray` compresses likewise, and by those of NetCDF `to_netcdf` as well as it can.
+            # `Writer.xarray` uses these names to compress in the same way, and `to_netcdf` those of NetCDF as well as
+            # it can.
             is_ = dataset._description
             encoding.update(chunksizes=own, codec=is_.codec, level=is_.level, shuffle=is_.shuffle, zlib=True)
             if is_.level is not None:
                 encoding["complevel"] = is_.level
-    # Of other types, masked items would change the type.
+    # Not for other types, which masking would change.
     if has_fill_attribute(variable):
         attrs.setdefault("_FillValue", float(dataset.fill_value))
     if isinstance(attrs.get(MAX_SHAPE), list):
@@ -268,7 +270,7 @@ def _variable(manager: Any, path: str, prefix: str, variable: Variable, shortene
 
 
 class _Array(BackendArray):
-    """The items of a variable, read when it is indexed. It keeps no state but the name and what was found at first."""
+    """The items of a variable, read when it is indexed. Its only state is the name and what was found at first."""
 
     def __init__(self, manager: Any, path: str, prefix: str, variable: Variable) -> None:
         self._manager = manager
@@ -298,7 +300,7 @@ class _Array(BackendArray):
         return array
 
     def _record(self, file: File, number: int) -> Dataset:
-        # The name as bytes: it is no pattern.
+        # Looks the name up as bytes, so that it is no pattern.
         dataset: Dataset = file[self._name.encode(), number]
         shape = self.shape[1:] if self._has_records else self.shape
         if dataset.shape != shape or dataset.dtype != self.dtype:

@@ -16,34 +16,34 @@ from ._variables import STATIC, TIME
 if TYPE_CHECKING:
     from ._writer import Writer
 
-# What `encoding` says of how chunks are compressed, by the names of `Writer.dataset`.
+# Settings of `encoding` for the compression of chunks, with the names of `Writer.dataset`.
 _BOUNDS = ("max_relative_error", "max_absolute_error")
 _COMPRESSION = ("codec", "level", "shuffle", *_BOUNDS)
-# The same as NetCDF calls it: whether chunks are compressed, and the level.
+# NetCDF's settings for whether chunks are compressed, and for the level.
 _OF_NETCDF = ("zlib", "compression", "complevel")
-# What `Writer.dataset` takes for chunks alone.
+# Arguments of `Writer.dataset` that apply to chunked datasets only.
 _OF_CHUNKS = {"encode", "chunks", *_COMPRESSION}
-# What xarray itself makes use of.
+# Settings that xarray itself uses.
 _CF: tuple[str, ...] = ("dtype", "_FillValue", "missing_value", "scale_factor", "add_offset")
 _CF += ("units", "calendar", "coordinates", "grid_mapping")
-# The attributes with the bounds of rounding begin with this; then `encoding` has their names.
+# The prefix of the attributes with the bounds of rounding; `encoding` has their names without it.
 _OF_SCDA = "scda_"
 _CHUNKS = ("chunks", "chunksizes")
-# What bounds of times have in common with these: then, as CF wants it, only the times say so.
+# Attributes that bounds of times share with the times; CF wants only the times to have them.
 _OF_BOUNDS = ("units", "standard_name", "axis", "positive", "calendar", "long_name", "leap_month", "leap_year", "month_lengths")
 _UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
-# Names of calendars that are one.
+# Different names of the same calendar.
 _CALENDARS = {"gregorian": "standard", "365_day": "noleap", "366_day": "all_leap"}
-# From this day on, 1582-10-15, the dates of these two are the same; xarray decodes no empty arrays of others.
+# From this day on, 1582-10-15, these two calendars agree. xarray decodes no empty arrays of other calendars.
 _REFORM = 15821015
 _GREGORIAN = ("standard", "proleptic_gregorian")
 
 
 def write(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[str, Any]], is_series: bool = False) -> None:
-    """As :meth:`scda.Writer.xarray`.
+    """Implements :meth:`scda.Writer.xarray`.
 
     Args:
-        is_series: whether the group has a series of records, which these variables are none of.
+        is_series: true if the group has a series of records to which these variables do not belong.
     """
     encoded, attrs = _encoded(ds, encoding)
     path = group.strip("/")
@@ -56,31 +56,32 @@ def write(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[str, An
 
 
 class Stored(NamedTuple):
-    """How the file has a variable."""
+    """How a variable is stored in the file."""
 
-    # Whether its first dimension counts records.
+    # True if its first dimension counts records.
     has_records: bool
     fill_value: Any
 
 
 class Present(NamedTuple):
-    """What a group of a file has."""
+    """The present content of a group of a file."""
 
     ds: Any
-    # Its own variables, without the coordinates of groups around it.
+    # The group's own variables, without coordinates of enclosing groups.
     variables: Mapping[str, Stored]
-    # How many indices the file has of each dimension.
+    # The size of each dimension in the file.
     sizes: Mapping[str, int]
 
 
 def write_along(
     w: Writer, ds: Any, dim: str, group: str, encoding: Mapping[str, Mapping[str, Any]], present: Optional[Present]
 ) -> None:
-    """Writes what has a dimension after what the file has of it: a record for each index where records count the dimension, as in a
-    new file they count `time`; otherwise rows of the dataset. What has not this dimension is written once.
+    """Appends variables with the dimension `dim` to those in the file: as one record for each index if records count
+    the dimension, as they count `time` in a new file; otherwise as rows of the dataset. Other variables are written
+    once.
 
     Args:
-        present: what the group of the file has already; None: nothing.
+        present: the present content of the group; None: nothing.
     """
     if dim not in ds.dims:
         raise ValueError(f"append_dim: the dataset has no dimension {dim!r}")
@@ -100,7 +101,7 @@ def write_along(
     path = group.strip("/")
     if attrs and (old is None or attributes_of(old.attrs) != attributes_of(attrs)):
         w.group(path or "/", attributes_of(attrs))
-    # A template without steps has no records to say what they are: its steps are rows.
+    # A template without steps has no records that could tell how it grows: its steps are rows.
     is_series = dim == TIME and ds.sizes[dim] > 0
     records = {name for name in along if (is_series if present is None else present.variables[name].has_records)}
     for name, (variable, options) in encoded.items():
@@ -116,15 +117,15 @@ def write_along(
             w.dataset(_full(path, name), **whole)
     if records:
         steps = {name: each for name, each in along.items() if name in records}
-        # A step begins with its time.
+        # Each step begins with its time.
         _write_steps(w, path, {**{name: steps[name] for name in [dim] if name in steps}, **steps}, ds.sizes[dim])
 
 
 def _write_steps(w: Writer, path: str, steps: Mapping[str, tuple[Any, dict[str, Any]]], count: int) -> None:
-    """Writes records: the variables at each index of their first dimension."""
+    """Writes the variables at each index of their first dimension as a record."""
     for number in range(count):
         parts = {name: variable[number] for name, (variable, _) in steps.items()}
-        # Those of dask are computed together, on all cores.
+        # Computes variables of dask together, on all cores.
         items = _computed([part.data for part in parts.values()])
         found = {
             _full(path, name): _dataset(name, part, item, _of_record(steps[name][1]))
@@ -158,7 +159,7 @@ def _dataset(name: Any, variable: Any, items: Any, options: dict[str, Any]) -> d
 
 
 def _expect_no_missing(name: Any, items: Any) -> None:
-    """A ValueError for what is missing among texts, or bytes."""
+    """Raises a ValueError for missing values among texts or bytes."""
     flat = items.reshape(-1).tolist()
     if any(isinstance(each, (str, bytes)) for each in flat):
         for number, each in enumerate(flat):
@@ -171,7 +172,7 @@ def _expect_no_missing(name: Any, items: Any) -> None:
 
 
 def _of_record(options: dict[str, Any]) -> dict[str, Any]:
-    """Those of a record, by those of all records."""
+    """The options of a record, given those of all records."""
     if options.get("chunks") is None:
         return options
     chunks = options["chunks"][1:]
@@ -181,7 +182,7 @@ def _of_record(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_those_of(present: Present, ds: Any, dim: str, encoding: Mapping[str, Mapping[str, Any]]) -> Any:
-    """What is to be written of a dataset after another one: without what that has, which must be the same."""
+    """The variables to append: without those that the file has and that do not grow, which must be equal."""
     old = present.ds
     given = sorted(set(encoding) & set(old.variables))
     if given:
@@ -194,7 +195,7 @@ def _without_those_of(present: Present, ds: Any, dim: str, encoding: Mapping[str
             )
     names = {name for name, variable in old.variables.items() if dim in variable.dims}
     if present.sizes.get(dim) == 1:
-        # In a file of one step, all have the dimension that records count.
+        # In a file with one step, all of these have the dimension that counts records.
         records = {name for name, variable in present.variables.items() if variable.has_records}
         single = names & records & (set(ds.variables) - along)
         old, names = old.assign({name: old[name].variable[0] for name in single}), names - single
@@ -212,14 +213,15 @@ def _without_those_of(present: Present, ds: Any, dim: str, encoding: Mapping[str
 
 
 def _with_alike_attributes(ds: Any, dim: str, old: Any, encoding: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Parts whose attributes will be those of the parts before and after them: others are none of all steps, and rows have none."""
+    """Parts whose attributes equal those of earlier and later parts: attributes of all steps must agree, and rows have
+    none."""
     ds = ds.copy(deep=False)
-    bounds = {ds[name].attrs.get("bounds") for name in ds.variables}  # which get those of their times
+    bounds = {ds[name].attrs.get("bounds") for name in ds.variables}  # they take the attributes of their times
     for name, variable in ds.variables.items():
         if old is not None and name in old.variables:
             variable.encoding = {**variable.encoding, "coordinates": old[name].encoding.get("coordinates")}
         elif dim in variable.dims and "units" not in {**variable.encoding, **encoding.get(name, {})} and name not in bounds:
-            # The days, hours or minutes that xarray chooses for these times are too coarse for later ones.
+            # The days, hours or minutes that xarray would choose for these times may be too coarse for later ones.
             encoded = conventions.encode_cf_variable(variable, name=name) if variable.dtype.kind in "mMO" else variable
             unit, _, begin = encoded.attrs.get("units", "").partition(" since ")
             if unit in ("days", "hours", "minutes") and (begin or variable.dtype.kind == "m"):
@@ -236,11 +238,12 @@ def _expect_alike(present: Present, dim: str, new: Any, along: Mapping[str, tupl
                 f"append_dim: {name!r}: found dates of the calendar {calendar!r}, expected texts, as in the file; a template without "
                 "steps has the type of dates only if they are datetime64"
             )
-        # Dates, also those that xarray has as other objects, packed numbers, and texts of any length, are alike once they are encoded.
+        # Dates (also as other objects of xarray), packed numbers, and texts of any length become comparable when
+        # encoded.
         is_encoded = "units" in old.encoding and _calendar(new[name].variable) is not None or given.kind in "US" and old.dtype == object
         is_encoded |= given.kind == old.dtype.kind == "f" and stored[0].kind in "iu"
         if not is_encoded and (given.kind != old.dtype.kind or given.kind not in "mM" and not np.can_cast(given, old.dtype)):
-            # They would be rounded.
+            # The values would be rounded.
             raise ValueError(f"append_dim: {name!r}: found {given}, expected {old.dtype}, as in the file{_hint_of_texts(name, old)}")
         if variable.dims != old.dims:
             raise ValueError(f"append_dim: {name!r}: found the dimensions {variable.dims}, expected {old.dims}, as in the file")
@@ -260,7 +263,7 @@ def _hint_of_texts(name: Any, old: Any) -> str:
 def _encoded(
     ds: Any, encoding: Mapping[str, Mapping[str, Any]], old: Any = None, along: Optional[str] = None
 ) -> tuple[dict[Any, tuple[Any, dict[str, Any]]], Mapping[Any, Any]]:
-    """The variables by the CF conventions, each with arguments of `Writer.dataset`; and the attributes.
+    """Encodes the variables by the CF conventions: each with arguments of `Writer.dataset`; and the attributes.
 
     Args:
         old: a dataset whose variables are encoded in the same way.
@@ -276,7 +279,7 @@ def _encoded(
     bounds = {variable.attrs.get("bounds"): name for name, variable in variables.items() if "bounds" in variable.attrs}
     bounds = {name: of for name, of in bounds.items() if name in variables and name != of}
     encoded: dict[Any, tuple[Any, dict[str, Any]]] = {}
-    for name in sorted(variables, key=lambda name: name in bounds):  # bounds follow what they are those of
+    for name in sorted(variables, key=lambda name: name in bounds):  # bounds follow their variables
         variable, given = variables[name], dict(encoding.get(name, {}))
         unknown = sorted(set(given) - {*_COMPRESSION, *_OF_NETCDF, *_CF, *_CHUNKS})
         if unknown:
@@ -291,7 +294,7 @@ def _encoded(
         options = _options(variable)
         native = np.dtype(variable.encoding.get("dtype") or object)
         if variable.dtype.kind in "US" and (native.kind in "US" and not native.itemsize or native == object and along in variable.dims):
-            variable = variable.astype(object, keep_attrs=True)  # of any length
+            variable = variable.astype(object, keep_attrs=True)  # texts of any length
             variable.encoding.pop("dtype", None)
         if name in bounds and _calendar(variable) is not None:
             times = encoded[bounds[name]][0].attrs
@@ -301,7 +304,7 @@ def _encoded(
         if not variable.dims and "units" not in variable.encoding and native.kind not in "mM":
             variable = _with_one_unit(variable)
         if variable.dtype == object and not variable.size and "units" in variable.encoding:
-            # Of a template: dates, though none says so.
+            # A template: its items are dates, though no item shows it.
             calendar = variable.encoding.get("calendar") or "standard"
             if _CALENDARS.get(calendar, calendar) not in _GREGORIAN:
                 raise ValueError(f"{name!r}: found no date of the calendar {calendar!r}, expected one: xarray cannot read an array without any")
@@ -310,10 +313,10 @@ def _encoded(
             variable.attrs = {**variable.attrs, **made}
         elif native.kind in "mM" and native.kind == variable.dtype.kind:
             variable = _as_native_times(name, variable, native)
-        elif variable.dtype.kind != "b":  # which NetCDF has not
+        elif variable.dtype.kind != "b":  # NetCDF has no bools
             _use_calendar(name, variable, is_fixed=is_present or "calendar" in given)
             _expect_room(name, variable)
-            # Without it, floating-point numbers would get NaN for one.
+            # Without this, xarray would give floating-point numbers a fill value of NaN.
             variable.encoding.setdefault("_FillValue", None)
             times = variable
             variable = conventions.encode_cf_variable(variable, name=name)
@@ -340,12 +343,13 @@ def _encoded(
 
 
 def _cleaned(units: str) -> str:
-    """Units of times as xarray writes them, which omits a time of day that is midnight."""
+    """Units of times as xarray writes them, which omits midnight."""
     return str(conventions.encode_cf_variable(Variable((), np.datetime64("2000-01-01", "ns"), encoding={"units": units})).attrs["units"])
 
 
 def _expect_all_times(name: Any, times: Any, encoded: Any) -> None:
-    """A ValueError for times that xarray has made NaT, as it does with those that have no nanoseconds in 64 bits in some units."""
+    """Raises a ValueError for times that became NaT, as in some units do those that do not fit in 64-bit
+    nanoseconds."""
     if times.dtype.kind in "mM" and encoded.dtype.kind == "i" and not hasattr(times.data, "__dask_graph__"):
         lost = (encoded.values == np.iinfo(encoded.dtype).min) & ~np.isnat(times.values)
         if lost.any():
@@ -354,24 +358,24 @@ def _expect_all_times(name: Any, times: Any, encoded: Any) -> None:
 
 
 def _with_one_unit(variable: Any) -> Any:
-    """A single time in units that do not depend on it: the next one may be the next record of its name."""
+    """A single time, in units that do not depend on it, because the next one may be the next record of its name."""
     kind = variable.dtype.kind
     if kind not in "mM" and _calendar(variable) is None:
         return variable
-    if kind == "m":  # of which xarray makes NaT in finer units than its type has
+    if kind == "m":  # in units finer than the type's, xarray would make NaT
         return variable._replace(encoding={**variable.encoding, "units": _UNITS[np.datetime_data(variable.dtype)[0]]})
     is_fine = kind == "M" and np.datetime_data(variable.dtype)[0] == "ns"
     unit = "nanoseconds" if is_fine else "microseconds"
     if kind != "M":
         return variable._replace(encoding={**variable.encoding, "units": f"{unit} since 1970-01-01"})
-    # By numpy: xarray makes NaT of those before 1677.
+    # Uses numpy, because xarray makes dates before 1677 NaT.
     encoding = {name: value for name, value in variable.encoding.items() if name not in ("calendar", "dtype")}
     attrs = {**variable.attrs, "units": f"{unit} since 1970-01-01", "calendar": "proleptic_gregorian"}
     return variable._replace(data=variable.values.astype("M8[ns]" if is_fine else "M8[us]").astype(np.int64), attrs=attrs, encoding=encoding)
 
 
 def _calendar(variable: Any) -> Optional[str]:
-    """That of dates; None: they are none, or there is none that could say."""
+    """The calendar of dates; None if the items are no dates, or if there are none that could tell."""
     if variable.dtype.kind not in "MO" or not variable.size:
         return None
     try:
@@ -382,10 +386,11 @@ def _calendar(variable: Any) -> Optional[str]:
 
 
 def _use_calendar(name: Any, variable: Any, *, is_fixed: bool) -> None:
-    """Dates of another calendar than that of the encoding would become others of the same name, or none.
+    """Handles dates in a calendar other than that of the encoding, in which they would become other dates, or none.
 
     Args:
-        is_fixed: whether the calendar is that of a file, or one that was asked for; another one gives way to that of the dates.
+        is_fixed: true if the calendar is that of a file, or was asked for; otherwise, the calendar of the dates
+            replaces it.
     """
     own, found = _calendar(variable), variable.encoding.get("calendar")
     expected = _CALENDARS.get(str(found), found)
@@ -404,7 +409,7 @@ def _use_calendar(name: Any, variable: Any, *, is_fixed: bool) -> None:
 
 
 class _Room(NamedTuple):
-    """What numbers must fit into: a type, how they are packed, and whether something stands for missing ones."""
+    """What numbers must fit into: a type, a packing, and whether there is a value for missing ones."""
 
     name: Any
     dims: tuple[Any, ...]
@@ -415,7 +420,7 @@ class _Room(NamedTuple):
     is_packed: bool
 
     def expect(self, items: Any, start: Iterable[int]) -> None:
-        """A ValueError for the first number that does not fit."""
+        """Raises a ValueError for the first number that does not fit."""
         with np.errstate(all="ignore"):
             is_missing = np.isnan(items) if items.dtype.kind == "f" else np.zeros(items.shape, bool)
             if self.dtype.kind == "f":
@@ -426,7 +431,7 @@ class _Room(NamedTuple):
                 info = np.iinfo(self.dtype)
                 if exact:
                     odd = (packed < info.min) | (packed > info.max)
-                else:  # as numbers that floating-point ones are exactly
+                else:  # compares with exact floating-point numbers
                     odd = ~((packed >= float(info.min)) & (packed < 2.0 ** (info.bits - (self.dtype.kind == "i"))))
                 if self.is_packed:
                     odd |= np.isin(packed, self.fills)
@@ -443,7 +448,7 @@ class _Room(NamedTuple):
 
 
 def _expect_room(name: Any, variable: Any) -> None:
-    """A ValueError for the first number that the encoding would change into another one; of dask when it is computed."""
+    """Raises a ValueError for the first number that the encoding would change; for dask, when it is computed."""
     encoding = variable.encoding
     dtype = np.dtype(encoding.get("dtype") or variable.dtype)
     if variable.dtype.kind not in "iuf" or dtype.kind not in "iuf" or dtype == variable.dtype and dtype.kind == "f":
@@ -467,14 +472,14 @@ def _expect_room(name: Any, variable: Any) -> None:
 
 
 def _with_room(items: Any, room: _Room, block_info: Any = None) -> Any:
-    """A block of dask, as it is."""
+    """Checks a block of dask and returns it unchanged."""
     if block_info:
         room.expect(np.asarray(items), [start for start, _ in block_info[0]["array-location"]])
     return items
 
 
 def _as_native_times(name: Any, variable: Any, dtype: np.dtype[Any]) -> Any:
-    """Times of the type that the file has for them, without units in an attribute."""
+    """Times of the type that they have in the file, without units in an attribute."""
     made = variable.astype(dtype, keep_attrs=True)
     if not made.astype(variable.dtype).equals(variable):
         raise ValueError(f"{name!r}: found times that {dtype} has not, which the encoding says")
@@ -482,7 +487,8 @@ def _as_native_times(name: Any, variable: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _units_of_file(name: Any, old: Any, encoded: Any) -> str:
-    """The units of times in the file, of which xarray has made another text: attributes that differ are none of all steps."""
+    """The units of times in the file, which xarray writes in another form: attributes that differ would not hold for
+    all steps."""
     same = conventions.encode_cf_variable(old[:1] if old.dims else old, name=name).attrs["units"]
     if encoded.attrs["units"] != same:
         raise ValueError(
@@ -493,11 +499,11 @@ def _units_of_file(name: Any, old: Any, encoded: Any) -> str:
 
 
 def _options(variable: Any) -> dict[str, Any]:
-    """Arguments of `Writer.dataset`, by the encoding of a variable, which may be that of another file."""
+    """Arguments of `Writer.dataset` from the encoding of a variable, which may come from another file."""
     encoding = variable.encoding
     options = {name: encoding[name] for name in _COMPRESSION if encoding.get(name) is not None}
     if "codec" not in options:
-        # Of a NetCDF file that is not compressed, which has the name, too.
+        # NetCDF files that are not compressed have this setting, too.
         options.pop("shuffle", None)
     chunks = _chunks(variable)
     is_compressed = bool(options) or chunks is not None or any(encoding.get(name) for name in ("zlib", "compression"))
@@ -509,23 +515,24 @@ def _options(variable: Any) -> dict[str, Any]:
 def _chunks(variable: Any) -> Optional[tuple[int, ...]]:
     encoding = variable.encoding
     found = encoding.get("chunks") or encoding.get("chunksizes")
-    # Those of an array of another shape are of no use.
+    # Chunks for an array of another shape are of no use.
     if not found or len(found) != len(variable.shape):
         return None
-    # Of what is empty, a template, as they will be.
+    # An empty dimension belongs to a template: its chunks are meant for later.
     return tuple(max(1, min(int(c), n) if n else int(c)) for c, n in zip(found, variable.shape))
 
 
 def _says_nothing(name: Any, value: Any) -> bool:
-    """Whether it is no value, or says that NaN stands for NaN."""
+    """True if there is no value, or if it only says that NaN stands for NaN."""
     return value is None or name in ("_FillValue", "missing_value") and np.ndim(value) == 0 and bool(value != value)
 
 
 def attributes_of(attrs: Mapping[Any, Any], dtype: Optional[np.dtype[Any]] = None) -> dict[str, Any]:
-    """Attributes, with those that stand in JSON because NetCDF has them not; of numpy's numbers the types, too.
+    """Attributes, including those that are JSON text because NetCDF cannot have them; with the types of numpy's
+    numbers.
 
     Args:
-        dtype: the type of the data that they belong to.
+        dtype: the type of the data that the attributes describe.
     """
     found = {str(name): value for name, value in attrs.items()}
     numbers = {name: value for name, value in found.items() if isinstance(value, (np.ndarray, np.generic, float))}

@@ -1,11 +1,11 @@
 """Checkpoints of FEniCSx in scda files: a backend of `io4dolfinx <https://pypi.org/project/io4dolfinx/>`_.
 
-io4dolfinx imports it by its name: ``io4dolfinx.write_mesh(path, mesh, backend="scda.io4dolfinx")``, or once
-``io4dolfinx.set_default_backend("scda.io4dolfinx")``. Any number of ranks reads what another number has written. Each call opens the
-file and completes it, so what a call wrote stays if the program is killed later.
+io4dolfinx imports it by its name: ``io4dolfinx.write_mesh(path, mesh, backend="scda.io4dolfinx")``, or once for all
+calls ``io4dolfinx.set_default_backend("scda.io4dolfinx")``. Any number of ranks can read what another number has
+written. Each call opens and completes the file, so what it wrote stays if the program is killed later.
 
-Names and attributes are those of io4dolfinx's backend h5py, which reads the files, too: they have a view for HDF5.
-All functions are collective, with the same arguments on all ranks but for the data.
+Names and attributes are those of io4dolfinx's backend h5py, which can read the files, too, through their view for HDF5.
+All functions are collective, with the same arguments on all ranks except for the data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Name = Union[Path, str]
 _Arguments = Optional[Mapping[str, Any]]
 
 read_mode = ReadMode.parallel
-# The attribute that has numpy's types of the others, since JSON has none.
+# The attribute with numpy's types of the others, because JSON has none.
 _TYPES = "dtypes"
 
 
@@ -39,15 +39,16 @@ def get_default_backend_args(arguments: _Arguments) -> dict[str, Any]:
     """The arguments of this backend, with their defaults.
 
     Args:
-        arguments: ``name`` of the mesh; of a new file ``hdf5``, whether it gets a view for HDF5; ``field``, arguments of
-            :meth:`scda.Writer.field` for all arrays that are written, such as ``{"codec": "zlib"}``; ``values_dtype``, the type of the
-            values of mesh tags that are read; ``legacy``, whether the mesh tags that are read are those of DOLFIN in an HDF5 file.
+        arguments: ``name``, the name of the mesh; ``hdf5``, whether a new file gets a view for HDF5; ``field``,
+            arguments of :meth:`scda.Writer.field` for all arrays that are written, such as ``{"codec": "zlib"}``;
+            ``values_dtype``, the type of the values when mesh tags are read; ``legacy``, whether the mesh tags to read
+            are those of DOLFIN in an HDF5 file.
     """
     return {"name": "mesh", "hdf5": True, "field": {}, "values_dtype": np.int32, "legacy": False, **(arguments or {})}
 
 
 def write_attributes(filename: _Name, comm: Any, name: str, attributes: Mapping[str, Any], backend_args: _Arguments = None) -> None:
-    """Sets attributes of a group: real numbers, truth values, texts, and arrays of these. Its other attributes stay."""
+    """Sets attributes of a group: real numbers, bools, texts, and arrays of these. Its other attributes stay."""
     values = {key: np.asarray(value) for key, value in attributes.items()}
     types = {key: value.dtype.str for key, value in values.items()}
     with _output(filename, comm, FileMode.append, backend_args) as out:
@@ -56,7 +57,7 @@ def write_attributes(filename: _Name, comm: Any, name: str, attributes: Mapping[
 
 
 def read_attributes(filename: _Name, comm: Any, name: str, backend_args: _Arguments = None) -> dict[str, Any]:
-    """The attributes of a group, with the types that they had."""
+    """The attributes of a group, with their original types."""
     with open(filename, comm=comm) as file:
         found = dict(file[f"{name}/"].attrs)
     types = found.pop(_TYPES, {})
@@ -64,7 +65,7 @@ def read_attributes(filename: _Name, comm: Any, name: str, backend_args: _Argume
 
 
 def read_timestamps(filename: _Name, comm: Any, function_name: str, backend_args: _Arguments = None) -> NDArray[np.float64]:
-    """The times at which a function is in the file, in the order of writing."""
+    """The times at which the file has a function, in the order of writing."""
     with open(filename, comm=comm) as file:
         return _times(file, _function(file, function_name, backend_args))
 
@@ -77,7 +78,8 @@ def write_mesh(
     mode: FileMode = FileMode.write,
     time: float = 0.0,
 ) -> None:
-    """Writes a mesh; to a file that has it already only its points at another time, and the partition if that is not there yet."""
+    """Writes a mesh. If the file has it already, writes only its points at another time, and the partition if that is
+    missing."""
     name = _mesh(backend_args)
     with _output(filename, comm, mode, backend_args) as out:
         step = out.add_time(name, time)
@@ -120,7 +122,7 @@ def read_mesh_data(
 
 
 def write_meshtags(filename: _Name, comm: Any, data: MeshTagsData, backend_args: _Arguments = None) -> None:
-    """Writes mesh tags of a mesh: it, or a function on it, is in the file."""
+    """Writes tags of a mesh. The file must have the mesh, or a function on it."""
     name = _mesh(backend_args)
     tags = f"{name}/tags/{data.name}"
     with _output(filename, comm, FileMode.append, backend_args) as out:
@@ -153,7 +155,8 @@ def write_function(
     mode: FileMode = FileMode.append,
     backend_args: _Arguments = None,
 ) -> None:
-    """Writes the values of a function at a time; its dofmap, and the permutations of the cells, if they are not there yet."""
+    """Writes the values of a function at a time; also its dofmap, and the permutations of the cells, if they are
+    missing."""
     name = _mesh(backend_args)
     function = f"{name}/functions/{u.name}"
     with _output(filename, comm, mode, backend_args) as out:
@@ -167,7 +170,8 @@ def write_function(
 
 
 def read_dofmap(filename: _Name, comm: Any, name: str, backend_args: _Arguments = None) -> Any:
-    """Reads the dofmap of a function: an adjacency list of this rank's cells; with ``dofmap`` in the arguments, that of DOLFIN."""
+    """Reads the dofmap of a function: an adjacency list for this rank's cells; if the arguments have ``dofmap``, that
+    of DOLFIN."""
     if backend_args and "dofmap" in backend_args:
         return _h5py().read_dofmap(filename, comm, name, backend_args)
     with open(filename, comm=comm) as file:
@@ -176,7 +180,7 @@ def read_dofmap(filename: _Name, comm: Any, name: str, backend_args: _Arguments 
 
 
 def read_dofs(filename: _Name, comm: Any, name: str, time: float, backend_args: _Arguments = None) -> tuple[NDArray[Any], int]:
-    """Reads this rank's part of the values of a function at a time, and says where it begins."""
+    """Reads this rank's part of the values of a function at a time. Also returns where it begins."""
     with open(filename, comm=comm) as file:
         function = _function(file, name, backend_args)
         return _rows(comm, file[f"{function}/{_step(file, function, time)}/array"])
@@ -212,17 +216,17 @@ def snapshot_checkpoint(filename: _Name, mode: FileMode, u: Any, backend_args: _
 
 
 def read_legacy_mesh(filename: _Name, comm: Any, group: str) -> Any:
-    """Reads a mesh that DOLFIN wrote to an HDF5 file, by the backend h5py."""
+    """Reads a mesh that DOLFIN wrote to an HDF5 file, with the backend h5py."""
     return _h5py().read_legacy_mesh(filename, comm, group)
 
 
 def read_hdf5_array(comm: Any, filename: _Name, group: str, backend_args: _Arguments = None) -> Any:
-    """Reads an array that DOLFIN wrote to an HDF5 file, by the backend h5py."""
+    """Reads an array that DOLFIN wrote to an HDF5 file, with the backend h5py."""
     return _h5py().read_hdf5_array(comm, filename, group, backend_args)
 
 
 def read_point_data(*arguments: Any, **named: Any) -> NoReturn:
-    """Not for checkpoints."""
+    """Not available for checkpoints."""
     raise NotImplementedError("data for pictures have other backends, such as vtkhdf; scda.io4dolfinx has functions")
 
 
@@ -230,7 +234,7 @@ read_cell_data = write_data = read_point_data
 
 
 class _Output:
-    """A file that is written to, and what was in it before."""
+    """A file being written, and its previous content."""
 
     def __init__(self, writer: Writer, before: Optional[File], comm: Any, options: Mapping[str, Any]) -> None:
         self._writer, self._before, self._comm, self._options = writer, before, comm, options
@@ -240,7 +244,7 @@ class _Output:
         return self._before is not None and name in self._before
 
     def attributes(self, path: str) -> dict[str, Any]:
-        """Those of a group, with what was set here."""
+        """The attributes of a group, with those that were set here."""
         if path in self._changed:
             return self._changed[path]
         return dict(self._before[f"{path}/"].attrs) if self._before is not None and self.has(f"{path}/") else {}
@@ -249,7 +253,7 @@ class _Output:
         self._changed[path] = {**self.attributes(path), **attributes}
 
     def add_time(self, path: str, time: float) -> int:
-        """Adds a time to those of a group, and returns its number."""
+        """Adds a time to a group and returns its number."""
         times = self.attributes(path).get("timestamps", [])
         if time in times:
             raise ValueError(f"{path!r} has been written at the time {time}")
@@ -260,7 +264,7 @@ class _Output:
         self._writer.field(name, np.ascontiguousarray(rows), **self._options)
 
     def offsets(self, name: str, offsets: NDArray[Any]) -> None:
-        """Writes offsets; the last one of a rank is the first one of the next."""
+        """Writes offsets. The last one of a rank equals the first one of the next rank."""
         is_last = self._comm.rank == self._comm.size - 1
         self.field(name, offsets[: len(offsets) if is_last else -1].astype(np.int64, copy=False))
 
@@ -287,7 +291,7 @@ def _output(filename: _Name, comm: Any, mode: FileMode, backend_args: _Arguments
 
 
 def _mesh(backend_args: _Arguments) -> str:
-    """The name of the mesh, which io4dolfinx passes since 1.5."""
+    """The name of the mesh, which io4dolfinx passes since version 1.5."""
     return (backend_args or {}).get("name") or "mesh"
 
 
@@ -304,7 +308,7 @@ def _times(file: File, path: str) -> NDArray[np.float64]:
 
 
 def _step(file: File, path: str, time: Union[str, float, None]) -> int:
-    """The number of a time: the one that is equal, or else the only one that is close; of None the last one."""
+    """The number of a time: the equal one, or else the only one that is close; for None, the last one."""
     times = _times(file, path)
     if time is None:
         return len(times) - 1
@@ -315,7 +319,7 @@ def _step(file: File, path: str, time: Union[str, float, None]) -> int:
 
 
 def _rows(comm: Any, dataset: Dataset) -> tuple[NDArray[Any], int]:
-    """This rank's part, as io4dolfinx divides the rows, and where it begins."""
+    """This rank's part of the rows, as io4dolfinx divides them, and where it begins."""
     begin, end = compute_local_range(comm, dataset.shape[0])
     return dataset[begin:end], begin
 

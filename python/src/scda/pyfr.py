@@ -1,6 +1,6 @@
-"""Solutions of `PyFR <https://www.pyfr.org/>`_ 3.1 in scda files, by a plug-in that is called ``scda``.
+"""Writes solutions of `PyFR <https://www.pyfr.org/>`_ 3.1 to scda files, by a plug-in named ``scda``.
 
-``python -m scda.pyfr`` is the command ``pyfr`` with the plug-in, which a configuration asks for as for PyFR's own writer:
+``python -m scda.pyfr`` is the command ``pyfr`` with the plug-in, which is configured like PyFR's own writer:
 
 .. code-block:: ini
 
@@ -9,9 +9,10 @@
     basename = vortex-{t:.2f}
     dt-out = 0.5
 
-Options are those of the plug-in ``writer``, and ``background-bytes``: the memory of each rank for writing while the program computes, by
-default 256 MiB; with ``async-timeout = 0`` it writes at once. The files have the same names and content as PyFR's, by all ranks, with checksums,
-and a view for HDF5: PyFR reads them on any number of ranks, and so does whatever reads PyFR's files.
+Options are those of the plug-in ``writer``, and ``background-bytes``: the memory of each rank for writing while the
+program computes, by default 256 MiB; ``async-timeout = 0`` disables that. The files have the same names and content as
+those of PyFR, are written by all ranks, and have checksums and a view for HDF5: PyFR reads them on any number of ranks,
+as do all programs that read PyFR's files.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import time
 from typing import Any, Callable, Mapping, Optional
 
 import numpy as np
-from pyfr.__main__ import main  # first: it says how MPI is initialized
+from pyfr.__main__ import main  # first: it decides how MPI is initialized
 from pyfr._version import __version__
 from pyfr.mpiutil import get_comm_rank_root, mpi
 from pyfr.plugins.writer import WriterPlugin
@@ -30,7 +31,7 @@ from ._writer import CloseRequest, create
 
 
 class SolutionWriter(NativeWriter):
-    """PyFR's writer, which brings the elements into the order of the mesh; but the file is one of scda."""
+    """PyFR's writer, which brings the elements into the order of the mesh, but writes an scda file."""
 
     def __init__(self, mesh: Any, cfg: Any, fpdtype: Any, basedir: str, basename: str, prefix: str, *, isrestart: bool, background: int) -> None:
         super().__init__(mesh, cfg, fpdtype, basedir, basename, prefix, isrestart=isrestart)
@@ -48,9 +49,10 @@ class SolutionWriter(NativeWriter):
         """Writes a solution. Collective.
 
         Args:
-            data: of each element type the values of this rank's elements.
-            metadata: of rank 0: what the file has besides them, numbers, texts and arrays by their names.
-            timeout: how many seconds it may take until it is waited for; 0: it is complete when this returns.
+            data: for each element type, the values of this rank's elements.
+            metadata: on rank 0, the other contents of the file: numbers, texts and arrays by their names.
+            timeout: how many seconds writing may take before the program waits for it; 0: the file is complete on
+                return.
             callback: called with the path of the complete file.
         """
         comm, _, root = get_comm_rank_root()
@@ -78,14 +80,14 @@ class SolutionWriter(NativeWriter):
             self.flush()
 
     def probe(self) -> None:
-        """Completes the file that was begun if all ranks have written it, or if its time is over. Collective."""
+        """Completes the pending file if all ranks have written it, or if its time is over. Collective."""
         if self._pending is not None:
             comm, _, _ = get_comm_rank_root()
             if comm.allreduce(self._pending[0].test() or time.monotonic() >= self._pending[2], op=mpi.LAND):
                 self.flush()
 
     def flush(self) -> None:
-        """Completes the file that was begun. Collective."""
+        """Completes the pending file. Collective."""
         if self._pending is not None:
             request, complete, _ = self._pending
             self._pending = None
@@ -106,7 +108,7 @@ class ScdaPlugin(WriterPlugin):
             intg.system.mesh, intg.cfg, intg.backend.fpdtype, basedir, self.cfg.get(cfgsect, "basename"), "soln",
             isrestart=intg.isrestart, background=background,
         )
-        own._einfo = self._writer._einfo  # which elements are written
+        own._einfo = self._writer._einfo  # the elements to write
         self._writer: Any = own
 
 

@@ -1,28 +1,31 @@
-"""``import scda.xarray`` gives datasets and trees of xarray what writes them: ``ds.scda.to_scda("x.scda")``.
-
-The engine, ``xarray.open_dataset("f.scda", engine="scda")``, needs no import. What it makes of a file:
+"""``import scda.xarray`` adds writing to datasets and trees of xarray: ``ds.scda.to_scda("x.scda")``.
+The engine, ``xarray.open_dataset("f.scda", engine="scda")``, needs no import. It presents a file as follows:
 
 Variables are the datasets that are in no group, or with ``group="flow"`` those directly in this group;
 ``xarray.open_datatree`` opens all groups.
 
-Dimensions have the names in the file; dimension k of ``rho`` without one is ``rho_dim_k``, as is one with the name of another
-dimension of ``rho`` that has another size. A dimension with two sizes is a ValueError.
+Dimensions have the names in the file. Dimension k of ``rho`` is called ``rho_dim_k`` if it has no name, or has the name
+of another dimension of ``rho`` with another size. If a dimension has different sizes in different datasets, that is a
+ValueError.
 
-Coordinates of a dimension are the datasets of one dimension that have its name, in this group or one around it; the dimension
-itself may be without a name, if its size fits. CF conventions apply; a floating-point fill value other than 0 is a missing value.
+Coordinates of a dimension are the one-dimensional datasets with its name, in this group or an enclosing one; their own
+dimension may have no name, if its size fits. CF conventions apply; a floating-point fill value other than 0 is a
+missing value.
 
-Records are the first dimension of a variable if a name has several: ``time`` if ``time`` has as many numbers; otherwise
-``record``, or, if several numbers of records remain, ``rho_record``. ``record=k`` opens only record k of each such name,
-as it must be where shapes or types differ.
+Records become the first dimension of a variable if a name has several: ``time`` if ``time`` has as many numbers;
+otherwise ``record`` or, if the numbers of records differ, ``rho_record``. ``record=k`` opens only record k of each such
+name, which is necessary if shapes or types differ.
 
-Several files: ``xarray.open_mfdataset("step*.scda", engine="scda")`` joins them in the order of ``time``, a dataset without
-dimensions: variables with a single record have the dimension ``time``, of size 1, which ``record=0`` removes. In a file by
-``to_scda``, of ``ds.isel(time=0)``, they have not: what was written is read. Then, and without ``time``, use
-``combine="nested", concat_dim="time"``.
+Several files: ``xarray.open_mfdataset("step*.scda", engine="scda")`` joins them in the order of ``time``, a dataset
+without
+dimensions: variables with a single record have the dimension ``time``, of size 1, which ``record=0`` removes. They do
+    not have
+it in files that ``to_scda`` wrote from ``ds.isel(time=0)``, because what was written is read. In that case, and without
+``time``, use ``combine="nested", concat_dim="time"``.
 
-Writing by others: ``ds.to_netcdf("out.nc")``, ``ds.to_zarr("out.zarr")``. Attributes that NetCDF cannot have are JSON text, named by the
-attribute ``scda_json``, from which ``scda import`` restores them. NetCDF has no raw bytes, no ``float16`` and, without
-``auto_complex=True``, no complex numbers: ``drop_vars`` leaves them out.
+Other formats: ``ds.to_netcdf("out.nc")``, ``ds.to_zarr("out.zarr")``. Attributes that NetCDF cannot have become JSON
+text. The attribute ``scda_json`` names them, so that ``scda import`` can restore them. NetCDF has no raw bytes, no
+``float16`` and, without ``auto_complex=True``, no complex numbers: leave them out with ``drop_vars``.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ __all__ = ["ArrayAccessor", "DatasetAccessor", "TreeAccessor"]
 
 @xarray.register_dataset_accessor("scda")
 class DatasetAccessor:
-    """What a dataset of xarray has as ``ds.scda``."""
+    """The methods of ``ds.scda`` for a dataset of xarray."""
 
     def __init__(self, ds: xarray.Dataset) -> None:
         self._ds = ds
@@ -56,21 +59,22 @@ class DatasetAccessor:
         encoding: Optional[Mapping[str, Mapping[str, Any]]] = None,
         **options: Any,
     ) -> None:
-        """Writes the dataset to a file. Variables of dask are computed on all cores, one after the other; those of records one time
-        step at a time, so that memory need not hold more.
+        """Writes the dataset to a file. Variables of dask are computed on all cores, one after another, and records one
+        time step at a time, to save memory.
 
         Args:
             path: the file.
-            mode: ``"w"`` replaces the file; ``"a"`` adds to it what it has not; what it has must be the same.
-            group: where the variables are.
-            append_dim: the dimension along which the dataset is added to the file, if there is one: the first one of each variable
-                that has it. The variables of the file that have it must be those of the dataset; they get its rows, and keep
-                their attributes and encoding. What has not this dimension must be as in the file, or is new. Attributes of the
-                dataset replace those in the file. Along ``"time"``, a new file has a record for each step. Texts are of any
-                length, unless ``encoding`` gives their dtype. A number that the type or packing in the file cannot hold, and
-                dates of another calendar, are a ValueError. On an error, the file stays as it is.
+            mode: ``"w"`` replaces the file; ``"a"`` adds what the file does not have; what it has must be the same.
+            group: the group for the variables.
+            append_dim: the dimension along which the dataset is appended to an existing file; it must be the first one
+                of each variable that has it. These variables must be the same in file and dataset; those of the file
+                get new rows, and keep their attributes and encoding. Other variables must be as in the file, or new.
+                Attributes of the dataset replace those in the file. Along ``"time"``, a new file has a record for each
+                step. Texts are of any length, unless ``encoding`` gives their dtype. A number that does not fit the
+                type or packing in the file, and dates of another calendar, are a ValueError. On an error, the file
+                stays as it is.
             encoding: as for :meth:`scda.Writer.xarray`.
-            options: those of :func:`scda.create`, or if the file exists and is kept those of :func:`scda.append`.
+            options: options of :func:`scda.create`, or of :func:`scda.append` if the file exists and is kept.
 
         >>> import scda.xarray, xarray
         >>> for step in range(3):
@@ -107,13 +111,14 @@ class DatasetAccessor:
 
 @xarray.register_dataarray_accessor("scda")
 class ArrayAccessor:
-    """What an array of xarray has as ``array.scda``."""
+    """The methods of ``array.scda`` for an array of xarray."""
 
     def __init__(self, array: xarray.DataArray) -> None:
         self._array = array
 
     def to_scda(self, path: Any, **options: Any) -> None:
-        """Writes the array, which needs a name, as :meth:`DatasetAccessor.to_scda` does; ``xarray.open_dataarray`` opens it."""
+        """Writes the array, which needs a name, like :meth:`DatasetAccessor.to_scda`; ``xarray.open_dataarray`` opens
+        it."""
         if self._array.name is None:
             raise ValueError("to_scda: found an array without a name; array.rename('rho') gives it one")
         self._array.to_dataset().scda.to_scda(path, **options)
@@ -121,19 +126,19 @@ class ArrayAccessor:
 
 @xarray.register_datatree_accessor("scda")
 class TreeAccessor:
-    """What a tree of xarray has as ``tree.scda``."""
+    """The methods of ``tree.scda`` for a tree of xarray."""
 
     def __init__(self, tree: xarray.DataTree) -> None:
         self._tree = tree
 
     def to_scda(self, path: Any, *, encoding: Optional[Mapping[str, Mapping[str, Any]]] = None, **options: Any) -> None:
-        """Writes the tree to a new file: each node as a group. A part of a tree is written as a tree of its own, with the coordinates
-        that its root inherits.
+        """Writes the tree to a new file, each node as a group. A subtree is written as a tree of its own, with the
+        coordinates that its root inherits.
 
         Args:
             path: the file.
             encoding: for the path of a node, what :meth:`scda.Writer.xarray` takes for it.
-            options: those of :func:`scda.create`.
+            options: options of :func:`scda.create`.
         """
         given = {key.strip("/"): value for key, value in (encoding or {}).items()}
         nodes = {node.relative_to(self._tree).strip("/.") if node is not self._tree else "": node for node in self._tree.subtree}
@@ -146,7 +151,7 @@ class TreeAccessor:
 
 
 def _present(path: Any, group: str, along: Optional[str]) -> Optional[_xarray_writing.Present]:
-    """What the group has; None: nothing."""
-    from ._xarray import Backend  # which imports this module
+    """The present content of the group; None if it has none."""
+    from ._xarray import Backend  # imported here, because it imports this module
 
     return Backend().present(path, group, along)

@@ -1,4 +1,4 @@
-"""The command `scda` of the package scda. It loads the extension alone: neither numpy nor the package is imported."""
+"""The command `scda` of the package scda. It loads only the extension, neither numpy nor the package."""
 
 import importlib.machinery
 import importlib.util
@@ -15,10 +15,10 @@ def main() -> int:
         raise ImportError(f"{folder}: there is no extension module _core")
     core = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(core)
-    # What the package does is done by this interpreter, unless another one is named.
+    # This interpreter runs the parts of the command that are in Python, unless another one is named.
     if not os.environ.get("SCDA_PYTHON"):
         os.environ["SCDA_PYTHON"] = sys.executable
-    # Ctrl-C ends the command at once, not when it returns to Python.
+    # Ctrl-C ends the command at once, instead of when it returns to Python.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     code: int = core.command(["scda", *sys.argv[1:]])
