@@ -39,11 +39,14 @@ impl Bytes {
     }
 
     /// Appends bytes.
+    #[inline]
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        // Most messages are shorter, so that they are allocated once.
-        const FIRST_BYTES: usize = 64;
-        let more = if self.0.capacity() == 0 { bytes.len().max(FIRST_BYTES) } else { bytes.len() };
-        reserve(&mut self.0, more)?;
+        if bytes.len() > self.0.capacity() - self.0.len() {
+            // Most messages are shorter, so that they are allocated once.
+            const FIRST_BYTES: usize = 64;
+            let least = if self.0.capacity() == 0 { FIRST_BYTES } else { 0 };
+            reserve(&mut self.0, bytes.len().max(least))?;
+        }
         self.0.extend_from_slice(bytes);
         Ok(())
     }

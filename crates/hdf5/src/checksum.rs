@@ -5,12 +5,13 @@ pub fn checksum(bytes: &[u8]) -> u32 {
     let length = u32::try_from(bytes.len() & 0xffff_ffff).unwrap_or(0);
     let start = 0xdead_beef_u32.wrapping_add(length);
     let (mut a, mut b, mut c) = (start, start, start);
-    let mut rest = bytes;
-    while let Some((block, after)) = rest.split_at_checked(12).filter(|(_, after)| !after.is_empty()) {
+    // The last block has 1 to 12 bytes.
+    let (blocks, _) = bytes[..bytes.len().saturating_sub(1)].as_chunks::<12>();
+    for block in blocks {
         let [x, y, z] = words(block);
         (a, b, c) = mixed(a.wrapping_add(x), b.wrapping_add(y), c.wrapping_add(z));
-        rest = after;
     }
+    let rest = &bytes[12 * blocks.len()..];
     if rest.is_empty() {
         return c;
     }
@@ -20,9 +21,9 @@ pub fn checksum(bytes: &[u8]) -> u32 {
     last(a.wrapping_add(x), b.wrapping_add(y), c.wrapping_add(z))
 }
 
-fn words(block: &[u8]) -> [u32; 3] {
-    let (words, _) = block.as_chunks::<4>();
-    std::array::from_fn(|n| words.get(n).map_or(0, |bytes| u32::from_le_bytes(*bytes)))
+fn words(block: &[u8; 12]) -> [u32; 3] {
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = *block;
+    [[a, b, c, d], [e, f, g, h], [i, j, k, l]].map(u32::from_le_bytes)
 }
 
 fn mixed(mut a: u32, mut b: u32, mut c: u32) -> (u32, u32, u32) {

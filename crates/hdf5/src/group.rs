@@ -140,8 +140,9 @@ fn put_links<'a>(
     messages: &mut Messages,
     links: &mut dyn Iterator<Item = &'a (&'a str, Target)>,
 ) -> Result<()> {
+    let mut link = Bytes::new();
     for (name, target) in links {
-        let mut link = Bytes::new();
+        link.clear();
         put_message(&mut link, name, target)?;
         messages.put(kind::LINK, link.as_slice())?;
     }

@@ -84,9 +84,8 @@ impl Messages {
                 data.len()
             )));
         }
-        self.0.put(&[kind])?;
-        self.0.number(data.len() as u64, 2)?;
-        self.0.put(&[flags])?;
+        let [low, high, ..] = data.len().to_le_bytes();
+        self.0.put(&[kind, low, high, flags])?;
         self.0.put(data)
     }
 

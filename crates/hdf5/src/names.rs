@@ -59,7 +59,10 @@ impl Named {
 #[derive(Clone, Debug, Default)]
 pub struct Datasets {
     named: Vec<Named>,
-    numbers: BTreeMap<Arc<str>, usize>,
+    /// The numbers of the names that were greater than all before them when they were added, as most are.
+    rising: Vec<usize>,
+    /// The numbers of the other names.
+    others: BTreeMap<Arc<str>, usize>,
     /// For each dataset, in the order of the file, the number of its name.
     order: Vec<usize>,
 }
@@ -68,21 +71,44 @@ impl Datasets {
     /// Adds a dataset after all others.
     pub fn push(&mut self, name: &str, item: Arc<Item>) -> Result<()> {
         reserve(&mut self.order, 1)?;
-        let number = match self.numbers.get(name) {
-            Some(&number) => {
+        let number = match self.number(name) {
+            Some(number) => {
                 self.named[number].push(item)?;
                 number
             }
-            None => {
-                let (number, path) = (self.named.len(), Arc::<str>::from(name));
-                reserve(&mut self.named, 1)?;
-                self.numbers.insert(path.clone(), number);
-                self.named.push(Named { path, earlier: 0, records: vec![item], series: None });
-                number
-            }
+            None => self.add(name, 0, item, None)?,
         };
         self.order.push(number);
         Ok(())
+    }
+
+    /// Adds a name, and returns its number.
+    fn add(&mut self, name: &str, earlier: u64, last: Arc<Item>, series: Option<Arc<Item>>) -> Result<usize> {
+        let (number, path) = (self.named.len(), Arc::<str>::from(name));
+        reserve(&mut self.named, 1)?;
+        if self.is_next(name) {
+            reserve(&mut self.rising, 1)?;
+            self.rising.push(number);
+        } else {
+            self.others.insert(path.clone(), number);
+        }
+        self.named.push(Named { path, earlier, records: vec![last], series });
+        Ok(number)
+    }
+
+    /// Whether a name is greater than all in `rising`.
+    fn is_next(&self, name: &str) -> bool {
+        self.rising.last().is_none_or(|&last| *self.named[last].path < *name)
+    }
+
+    /// The number of a name.
+    fn number(&self, name: &str) -> Option<usize> {
+        let other = || self.others.get(name).copied();
+        if self.is_next(name) {
+            return other();
+        }
+        let place = self.rising.binary_search_by(|&number| (*self.named[number].path).cmp(name));
+        place.ok().map(|place| self.rising[place]).or_else(other)
     }
 
     /// Adds the datasets of a name, of which the last one is known, and the dataset that shows them as one,
@@ -93,11 +119,7 @@ impl Datasets {
         earlier: u64,
         (last, series): (Arc<Item>, Option<Arc<Item>>),
     ) -> Result<()> {
-        let (number, path) = (self.named.len(), Arc::<str>::from(name));
-        reserve(&mut self.named, 1)?;
-        self.numbers.insert(path.clone(), number);
-        self.named.push(Named { path, earlier, records: vec![last], series });
-        Ok(())
+        self.add(name, earlier, last, series).map(drop)
     }
 
     /// Drops all records that are shown with later ones as one dataset.
@@ -116,19 +138,19 @@ impl Datasets {
 
     /// The datasets of a name.
     pub fn named(&self, name: &str) -> Option<&Named> {
-        self.numbers.get(name).map(|&number| &self.named[number])
+        self.number(name).map(|number| &self.named[number])
     }
 
     /// Replaces the last record of a name if it is `before`; returns whether it is.
     pub fn replace(&mut self, name: &str, before: &Arc<Item>, item: &Arc<Item>) -> bool {
-        let Some(&number) = self.numbers.get(name) else { return false };
+        let Some(number) = self.number(name) else { return false };
         let named = &mut self.named[number];
         named.records.last().is_some_and(|last| Arc::ptr_eq(last, before)) && named.replace_last(item)
     }
 
     /// Whether there is a dataset of this name.
     pub fn contains(&self, name: &str) -> bool {
-        self.numbers.contains_key(name)
+        self.number(name).is_some()
     }
 
     /// The last record of a name.
@@ -150,9 +172,11 @@ impl Datasets {
     pub fn sorted(&self) -> Result<Vec<&Named>> {
         let mut all = Vec::new();
         reserve(&mut all, self.named.len())?;
-        all.extend(&self.named);
-        // The names of a program are mostly sorted already, or consist of sorted runs.
-        all.sort_by(|a, b| a.path.cmp(&b.path));
+        all.extend(self.rising.iter().chain(self.others.values()).map(|&number| &self.named[number]));
+        if !self.others.is_empty() {
+            // Two sorted runs.
+            all.sort_by(|a, b| a.path.cmp(&b.path));
+        }
         Ok(all)
     }
 }

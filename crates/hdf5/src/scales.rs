@@ -79,7 +79,7 @@ impl Scales {
         let mut of: Vec<Vec<Scale>> = list((0..datasets.len()).map(|_| Vec::new()))?;
         // Groups come before their contents, so that a dimension there can get a name that differs from those
         // above.
-        let mut order = list(0..datasets.len())?;
+        let mut order = list((0..datasets.len()).filter(|&n| may_have_names(&datasets[n])))?;
         order.sort_by_key(|&n| datasets[n].path.bytes().filter(|byte| *byte == b'/').count());
         order.into_iter().for_each(|n| of[n] = found.scales(n, &is_taken));
         let scales = of.iter().flatten().filter_map(|scale| match scale {
@@ -102,9 +102,6 @@ impl Finder<'_> {
     /// The names of the dimensions of a dataset; empty if none has a name.
     fn names(&self, number: usize) -> Vec<String> {
         let ShownDataset { path, item, records } = &self.datasets[number];
-        if records.is_none() && item.dimensions.is_empty() {
-            return Vec::new();
-        }
         let mut names = item.dimensions.clone();
         names.resize(item.shape.len(), None);
         if let (Some(records), Some(first)) = (records, names.first_mut()) {
@@ -201,6 +198,11 @@ impl Finder<'_> {
         let is_as_long = item.shape == [of.size] && item.may_grow == of.may_grow;
         own && is_as_long && is_coordinate(item) && (records.is_none() || of.name == TIME)
     }
+}
+
+/// Whether a dimension of a dataset may have a name: from the user, or because it counts records.
+fn may_have_names(ShownDataset { item, records, .. }: &ShownDataset) -> bool {
+    records.is_some() || !item.dimensions.is_empty()
 }
 
 /// Whether items can be coordinates: netCDF-4 allows numbers and texts.

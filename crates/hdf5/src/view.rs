@@ -321,9 +321,14 @@ impl View {
 
 /// Why HDF5 cannot have an object with this path.
 fn cannot_be_named(path: &str) -> Option<Reason> {
-    let is_one = |name: &str| !name.is_empty() && name != "." && !name.contains('\0');
-    if path.len() > MAX_NAME_BYTES || path.split('/').count() > MAX_LEVELS {
+    let mut levels = 0;
+    let mut are_names = !path.contains('\0');
+    for name in path.split('/') {
+        levels += 1;
+        are_names &= !name.is_empty() && name != ".";
+    }
+    if path.len() > MAX_NAME_BYTES || levels > MAX_LEVELS {
         return Some("a name of too many bytes or slashes");
     }
-    (!path.split('/').all(is_one)).then_some("a name that HDF5 cannot have")
+    (!are_names).then_some("a name that HDF5 cannot have")
 }

@@ -496,16 +496,15 @@ impl<'a> Writer<'a> {
         let changed = &same.changed_groups;
         let mut links: HashMap<&str, Links<'_>> =
             changed.iter().map(|path| (path.as_str(), Links::default())).collect();
-        let mut rest = (0..plan.datasets.len()).peekable();
-        while let Some(&first) = rest.peek() {
-            // The datasets of one group are mostly consecutive.
-            let group = split(&plan.datasets[first].path).0;
-            let mut own = links.get_mut(group);
-            while let Some(n) = rest.next_if(|&n| split(&plan.datasets[n].path).0 == group) {
-                if let Some(own) = &mut own {
-                    let address = self.dataset_address(plan, n)?;
-                    own.push(split(&plan.datasets[n].path).1, Target::Object(address))?;
-                }
+        // The datasets of one group are mostly consecutive.
+        let (mut last, mut own) = (None, None);
+        for (n, shown) in plan.datasets.iter().enumerate() {
+            let (group, name) = split(&shown.path);
+            if last != Some(group) {
+                (last, own) = (Some(group), links.get_mut(group));
+            }
+            if let Some(own) = &mut own {
+                own.push(name, Target::Object(self.dataset_address(plan, n)?))?;
             }
         }
         let bare = plan.scales.bare.iter().map(|scale| &scale.path);

@@ -108,7 +108,10 @@ pub struct Contents {
     hidden: Vec<(String, &'static str)>,
     /// The previous section.
     before: Option<Row>,
+    /// By the hash of the text.
     known: BTreeMap<u64, Known>,
+    /// The hash of the last text.
+    last_hash: u64,
     /// The view of the first datasets, how many these are, and the groups found since then.
     pub(super) view: View,
     pub(super) viewed: usize,
@@ -250,7 +253,12 @@ impl Contents {
         let section = described(data)?;
         let key = (section.section_type, section.count, section.size, section.is_compressed);
         let known_text = trimmed(text);
-        let hash = crc::of(known_text);
+        // Most datasets have the metadata of the one before.
+        let last = self.known.get(&self.last_hash);
+        if last.is_none_or(|last| *last.metadata.text != *known_text) {
+            self.last_hash = crc::of(known_text);
+        }
+        let hash = self.last_hash;
         let is_name = || std::str::from_utf8(&data.user).is_ok_and(|name| check_name(name).is_ok());
         let known = self.known.get(&hash);
         let known = known.map(|known| &known.metadata);
