@@ -23,7 +23,7 @@ from scda_parse import Bad, Parser, need
 Dataset = namedtuple("Dataset", "name type item shape chunk is_shuffled fill attributes names layout data")
 SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8}
 SIZES.update({"float16": 2, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16})
-KEYS = ["zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "codecs", "fill_value", "attributes"]
+KEYS = ["zarr_format", "node_type", "shape", "data_type", "chunk_grid", "codecs", "fill_value", "attributes"]
 FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 NAN = {2: 0x7E00, 4: 0x7FC00000, 8: 0x7FF8000000000000}
 

@@ -6,6 +6,7 @@
 """
 
 import argparse
+import re
 import sys
 import zlib
 from collections import namedtuple
@@ -124,7 +125,7 @@ def read_seal(data, at):
         return None
     if seal.I % 32 or not 128 + 96 * seal.N <= seal.I < at:
         return None
-    index = table(data, seal.I, b"scda index 00", 256)
+    index = table(data, seal.I, b"scda index 00", 160)
     if index is None or index[1] != at:
         return None
     before = -1
@@ -136,15 +137,17 @@ def read_seal(data, at):
     return (seal, index[0]) if len(index[0]) == seal.N - before else None
 
 
-def read_row(text):
+def read_row(text, begin):
+    """The row of a section that begins there; its `L` is the number of bytes, not the end."""
     parser = Parser(text)
     kind = chr(parser.take(2)[0])
     need(kind in "FIBAV" and text[1:2] == b" ", f"type of a row {kind!r}")
     user = parser.unpad_string(parser.take(62))
-    letter = text[160:161]
-    need(letter in (b"E", b"U"), f"letter {letter!r} of a row")
-    O, L, N, size, C, S = (parser.count(letter) for letter in (b"O", b"L", b"N", letter, b"C", b"S"))
-    return Row(kind, user, O, L, N, letter.decode(), size, C, S)
+    numbers = re.fullmatch(rb"L ({0}) N ({0}) ([EU]) ({0}) C ({0}) S ({0})".replace(b"{0}", b"[0-9a-f]{16}"), text[64:158])
+    need(numbers, f"numbers of a row {text[64:]!r}")
+    letter = numbers.group(3).decode()
+    L, N, size, C, S = (int(numbers.group(place), 16) for place in (1, 2, 4, 5, 6))
+    return Row(kind, user, begin, L - begin, N, letter, size, C, S)
 
 
 def section_row(data, at):
@@ -206,11 +209,10 @@ def check_names(data, at, seal, seals, named):
 def check_seal(data, seal, texts, seals, named):
     """All that a seal covers, back to those before it, whose sections are in `named`. Returns the rows."""
     need(crc(data[seal.I : seal.at + SEAL - 64]) == seal.C, f"checksum of the seal at byte {seal.at}")
-    rows = [read_row(text) for text in texts]
-    place, anchors = seal.P + SEAL if seal.P else 0, []
-    for number, row in enumerate(rows):
-        at = f"row {number} of the index at byte {seal.I}"
-        need(row.O == place, f"{at}: offset {row.O}, not {place}")
+    rows, place, anchors = [], seal.P + SEAL if seal.P else 0, []
+    for number, text in enumerate(texts):
+        row, at = read_row(text, place), f"row {number} of the index at byte {seal.I}"
+        rows.append(row)
         need(crc(sealed_bytes(data, row)) == row.C, f"{at}: checksum of section {row.user!r} at byte {row.O}")
         found, more = section_row(data, row.O)
         need(found == row._replace(C=None, S=None), f"{at}: {row}, but the section is {found}")

@@ -707,7 +707,7 @@ struct scda_params {
   int sync;
   /**
    * 1 (default): `scda_fclose` and `scda_fcommit` write a seal: a record of all sections with their
-   * checksums, with which readers recognize a complete file and find each section. Each section takes 256
+   * checksums, with which readers recognize a complete file and find each section. Each section takes 160
    * bytes in it. The header of a new file says that the file is to be sealed, and is on stable storage
    * when `scda_fopen_write` returns; `scda_fopen_append` removes sections that no seal covers. 0: bare
    * sections: the file has only what the program writes, unless it has a seal already
@@ -1625,7 +1625,7 @@ scda_fcontext_t *scda_fopen_append_or_create(MPI_Comm comm,
  * `params.atomic`, that holds only after `scda_fclose`, because the file has no name before.
  *
  * If there are no new sections since the last seal, none is written. A seal takes 448 bytes, the first one
- * of a file 704; 256 more for each section since the last seal; and 32 for each 4096 elements of varrays and
+ * of a file 608; 160 more for each section since the last seal; and 32 for each 4096 elements of varrays and
  * compressed sections. The bytes of the file depend on where the program commits.
  *
  * Collective.

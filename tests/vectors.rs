@@ -377,9 +377,9 @@ fn seals(file: &[u8]) -> Vec<Seal> {
 fn without_vendor(mut file: Vec<u8>) -> Vec<u8> {
     let first = *seals(&file).last().unwrap();
     let row = first.index as usize + TABLE_HEADER_BYTES;
-    let checksum = row + ROW_BYTES - 64;
+    let checksum = row + ROW_BYTES - 40; // `C`, before `S`
     let of_seal = first.length as usize - CRC_TAIL_BYTES;
-    for (start, bytes) in [(8, 24), (checksum, 32), (of_seal, 32)] {
+    for (start, bytes) in [(8, 24), (checksum, 20), (of_seal, 32)] {
         file[start..start + bytes].fill(b'-');
     }
     file

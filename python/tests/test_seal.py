@@ -52,7 +52,7 @@ def test_a_file_is_sealed_unless_it_is_not_wanted(tmp_path: Path, encode: Any, s
         assert f.sealed is seal
     sealed, plain = (tmp_path / "True").read_bytes(), (tmp_path / "False").read_bytes()
     # The header's vendor string says so, too.
-    assert sealed[128:].startswith(plain[128:]) and len(sealed) == len(plain) + 704 + 4 * 256
+    assert sealed[128:].startswith(plain[128:]) and len(sealed) == len(plain) + 608 + 4 * 160
     assert [b" sealed " in file[:32] for file in (sealed, plain)] == [True, False]
     assert len(independent_check(tmp_path / "True")) == 4
     # Where there are anchors, too.
@@ -180,8 +180,8 @@ def test_few_reads_find_one_of_many_sections(tmp_path: Path) -> None:
                 assert f.sections.find(name, 1) is None and len(f.sections) == count
             worst = max(worst, reads() - before)
         costs.append(worst)
-    # One absent name has the checksum of the index compared: 256 bytes a section, 128 KiB at once.
-    index = 256 * (50_000 - 5_000) // (128 << 10)
+    # One absent name has the checksum of the index compared: 160 bytes a section, 128 KiB at once.
+    index = 160 * (50_000 - 5_000) // (128 << 10)
     assert costs[1] < costs[0] + index + 70, costs
 
 
@@ -320,8 +320,8 @@ def test_of_a_damaged_index_the_other_sections_are_found_by_number(tmp_path: Pat
         for number in range(20):
             w.block("same" if number < 2 else f"section {number}", b"%d" % number)
     size = path.stat().st_size
-    # The offset in the row of section 10: rows are in front of 32 bytes of padding, and the seal.
-    damage(path, size - 288 - 32 - (20 - 10) * 256 + 64 + 4)
+    # `L` in the row of section 9, where section 10 begins: rows are in front of 32 bytes of padding, and the seal.
+    damage(path, size - 288 - 32 - (20 - 9) * 160 + 64 + 17)
     with scda.open(path) as f:
         assert f.sealed and len(f.sections) == 20
         for use in (lambda: f["section 3"], lambda: "nothing" in f, lambda: f.sections.find("same"), lambda: list(f.sections)):
@@ -536,7 +536,7 @@ def test_what_was_committed_stays(series: Path) -> None:
         with pytest.raises(ZeroDivisionError), scda.append(path, seal=seal) as w:
             w.block("lost", b"lost")
             1 / 0
-        assert path.stat().st_size == (128 + 704 if seal else 128)
+        assert path.stat().st_size == (128 + 608 if seal else 128)
     appended(path, "more")
 
 

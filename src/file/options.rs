@@ -179,7 +179,7 @@ pub struct WriteOptions {
     /// previous end.
     pub mark_incomplete: bool,
     /// Closing writes a seal, with which readers recognize a complete file, check it, and find sections by
-    /// name (docs/format.md, "Sealed files"). It takes 256 bytes for each section and 1152 more, of which 448
+    /// name (docs/format.md, "Sealed files"). It takes 160 bytes for each section and 1056 more, of which 448
     /// are for [`Self::hdf5`], and 32 for each 4096 elements of compressed and variable sections. A sealed
     /// file that is appended to is always sealed again.
     pub seal: bool,

@@ -133,10 +133,10 @@ def sealed(before: bytes, sections: list[bytes], previous: int = 0, count: int =
     index = b""
     for place, (_, text, offset, length, number, size) in enumerate(rows):
         sums = crc(file[offset : offset + length])
-        numbers = zip("OLNECS", (offset, length, number, size, sums, order[place]))
-        index += text + b"".join(entry(letter, value) for letter, value in numbers)
+        numbers = zip("LNECS", (offset + length, number, size, sums, order[place]))
+        index += text + " ".join(f"{letter} {value:016x}" for letter, value in numbers).encode() + b"-\n"
     begin = len(file)
-    file += line("A", b"scda index 00") + entry("N", len(rows)) + entry("E", 256) + index + padding(index)
+    file += line("A", b"scda index 00") + entry("N", len(rows)) + entry("E", 160) + index + padding(index)
     length = len(file) + 288
     numbers = zip("IPNL", (begin, previous, count + len(sections), length))
     file += line("B", b"scda seal 00") + entry("E", 160) + b"".join(entry(*pair) for pair in numbers)
@@ -356,7 +356,7 @@ def seals() -> None:
     wrong("padding", changed(whole, AT + 103, b"-"), "a byte of the padding of the second section was changed", AT, 1)
     wrong("user", changed(whole, AT + 2, b"S"), "a byte of the user string of the second section was changed", AT, 1)
     wrong("vendor", changed(whole, 8, b"B"), "a byte of the vendor string was changed", 0)
-    wrong("index", changed(whole, index + 128 + 226, b"2"), "a digit in the index was changed", index)
+    wrong("index", changed(whole, index + 128 + 157, b"2"), "a digit in the index was changed", index)
     wrong(
         "checksum",
         changed(whole, seal + 227, b"%d" % ((whole[seal + 227] + 1) % 10)),

@@ -48,7 +48,7 @@ fn hash(user: &[u8]) -> u64 {
     crc::of(user) >> 32
 }
 
-/// Rows without their last entry, and what they are sorted by.
+/// Rows without their last number, and what they are sorted by.
 struct Table {
     rows: Vec<(bool, Vec<u8>, Vec<u8>)>,
     anchors: Vec<u64>,
@@ -68,9 +68,10 @@ impl Table {
         style: LineBreak,
     ) {
         let bytes = &file[at[0] as usize..at[1] as usize];
-        let entries = [('O', at[0]), ('L', at[1] - at[0]), ('N', n), (letter, e), ('C', crc::of(bytes))];
-        let entries = entries.map(|(letter, value)| entry(letter, value, style)).concat();
-        self.rows.push((kind != 'F', user.to_vec(), [header(kind, user, style), entries].concat()));
+        let numbers = [('L', at[1]), ('N', n), (letter, e), ('C', crc::of(bytes))];
+        let numbers: String =
+            numbers.iter().map(|(letter, value)| format!("{letter} {value:016x} ")).collect();
+        self.rows.push((kind != 'F', user.to_vec(), [header(kind, user, style), numbers.into()].concat()));
     }
 }
 
@@ -131,7 +132,10 @@ pub fn sealed(file: &[u8], previous: u64, style: LineBreak) -> Vec<u8> {
         .rows
         .iter()
         .zip(order)
-        .map(|((.., row), (_, hash, _, i))| [row.clone(), entry('S', hash << 32 | i as u64, style)].concat())
+        .map(|((.., row), (_, hash, _, i))| {
+            let end = if style == LineBreak::Unix { "-\n" } else { "\r\n" };
+            [row.clone(), format!("S {hash:08x}{i:08x}{end}").into()].concat()
+        })
         .collect();
 
     let mut all = file.to_vec();
@@ -155,7 +159,7 @@ pub fn sealed(file: &[u8], previous: u64, style: LineBreak) -> Vec<u8> {
     }
     let index = all.len();
     let head =
-        [header('A', b"scda index 00", style), entry('N', rows.len() as u64, style), entry('E', 256, style)];
+        [header('A', b"scda index 00", style), entry('N', rows.len() as u64, style), entry('E', 160, style)];
     all.extend([head.concat(), rows.concat(), padding(rows.is_empty(), style)].concat());
     let length = all.len() as u64 + 288;
     let entries = [('E', 160), ('I', index as u64), ('P', previous), ('N', sections), ('L', length)];
@@ -186,7 +190,7 @@ fn names(file: &[u8], previous: u64, table: &Table, sections: u64, style: LineBr
     let first = seals[seal - span][1];
     let mut rows: Vec<(char, Vec<u8>)> = Vec::new();
     for &[offset, .., index] in &seals[seal - span + 1..] {
-        for row in file[index as usize + 128..offset as usize - 32].chunks(256) {
+        for row in file[index as usize + 128..offset as usize - 32].chunks(160) {
             let text = &row[2..62];
             let end = text.iter().rposition(|&byte| byte != b'-').unwrap();
             rows.push((row[0].into(), text[..end].to_vec()));

@@ -386,6 +386,24 @@ fn a_sealed_file_with_datasets_is_an_hdf5_file() {
 
 /// A process that has not closed the file before finds out whether it has datasets; one that has, remembers that.
 #[test]
+fn a_dataset_of_ten_numbers_takes_less_than_1000_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let length = |datasets: u64| {
+        let mut writer = Writer::create(Solo, &path, b"small", &params()).unwrap();
+        for n in 0..datasets {
+            let dataset = Dataset::new(format!("g{:02}/d{n:04}", n / 100), DataType::Float64, [10]);
+            writer.dataset(&dataset, &[IndexBox::all(&[10])], &[0; 80]).unwrap();
+        }
+        writer.close().unwrap();
+        assert!(superblock(&path).is_some());
+        std::fs::metadata(&path).unwrap().len()
+    };
+    let each = (length(1000) - length(500)) / 500;
+    assert!((900..1000).contains(&each), "{each}");
+}
+
+#[test]
 fn a_close_shows_what_was_committed_before() {
     let folder = tempfile::tempdir().unwrap();
     let [path, other] = ["f", "other"].map(|name| folder.path().join(name));

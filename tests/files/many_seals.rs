@@ -222,7 +222,7 @@ fn a_damaged_index_among_many() {
     // The user string of "u" of step 24.
     let damaged = 24;
     let index = usize::try_from(seals[15].index).unwrap();
-    let name = index + 128 + 256 + 2;
+    let name = index + 128 + 160 + 2;
     assert_eq!(&file[name..name + 2], b"u ");
     file[name] = b'v';
     std::fs::write(&path, &file).unwrap();

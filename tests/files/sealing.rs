@@ -315,8 +315,8 @@ fn sections_that_are_named_like_tables_are_not_cut_off() {
             file.array(
                 b"scda index 00",
                 &[n],
-                256,
-                scda::Source::Contiguous(&row[..256 * n as usize]),
+                160,
+                scda::Source::Contiguous(&row[..160 * n as usize]),
                 Encode::None,
             )
         }

@@ -155,7 +155,7 @@ fn a_seal_of_which_more_is_damaged_is_no_torn_end() {
     // One without new sections, whose index has no rows.
     let end = ends[2] as u64;
     let again = Seal { index: end, previous: end - 288, sections: 6, length: end + 160 + 288, crc: 0 };
-    let index = [table_header(INDEX, 0, 256, STYLE).as_slice(), &table_padding(0, STYLE)].concat();
+    let index = [table_header(INDEX, 0, 160, STYLE).as_slice(), &table_padding(0, STYLE)].concat();
     let empty = [&file[..], &index, &again.bytes(STYLE)].concat();
     let mut kept: ReadOptions = options();
     kept.keep = 1;

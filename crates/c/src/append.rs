@@ -117,7 +117,7 @@ pub unsafe extern "C" fn scda_fopen_append_or_create(
 /// `params.atomic`, that holds only after `scda_fclose`, because the file has no name before.
 ///
 /// If there are no new sections since the last seal, none is written. A seal takes 448 bytes, the first one
-/// of a file 704; 256 more for each section since the last seal; and 32 for each 4096 elements of varrays and
+/// of a file 608; 160 more for each section since the last seal; and 32 for each 4096 elements of varrays and
 /// compressed sections. The bytes of the file depend on where the program commits.
 ///
 /// Collective.

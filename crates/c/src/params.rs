@@ -111,7 +111,7 @@ pub struct scda_params<'a> {
     /// one; after a crash of the system, it may belong to an incomplete file.
     pub sync: c_int,
     /// 1 (default): `scda_fclose` and `scda_fcommit` write a seal: a record of all sections with their
-    /// checksums, with which readers recognize a complete file and find each section. Each section takes 256
+    /// checksums, with which readers recognize a complete file and find each section. Each section takes 160
     /// bytes in it. The header of a new file says that the file is to be sealed, and is on stable storage
     /// when `scda_fopen_write` returns; `scda_fopen_append` removes sections that no seal covers. 0: bare
     /// sections: the file has only what the program writes, unless it has a seal already

@@ -6,11 +6,12 @@ use super::entry::{CountFormat, parse_count};
 use super::header::{
     SectionType, UserString, parse_line, parse_section_header, put_line, put_section_header,
 };
+use super::hexadecimal::{self, DIGITS};
 use super::layout::{MAX_OFFSET, SectionLayout};
-use super::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
+use super::padding::{LineBreak, MAX_DATA_PADDING, dashes, data_padding};
 use super::superblock::{LONG_HEADER_BYTES, SUPERBLOCK_BYTES, crc_without_superblock};
 use super::{COUNT_BYTES, FILE_HEADER_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
-use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::error::{Error, ErrorKind, Result, quote};
 use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
 use std::cmp::Ordering;
@@ -24,8 +25,8 @@ pub const INDEX: &[u8] = b"scda index 00";
 pub const ANCHOR_BYTES: usize = COUNT_BYTES;
 /// The elements from one anchor to the next.
 pub const ANCHOR_ELEMENTS: u64 = 4096;
-/// Bytes of a row of the index.
-pub const ROW_BYTES: usize = 256;
+/// Bytes of a row of the index: a line of 64, and one of 96 with its numbers.
+pub const ROW_BYTES: usize = 160;
 /// Bytes of the header of an array.
 pub const TABLE_HEADER_BYTES: usize = SECTION_HEADER_BYTES + 2 * COUNT_BYTES;
 /// Bytes of padding of a table, whose data always fill a multiple of 32.
@@ -33,10 +34,19 @@ pub const TABLE_PADDING_BYTES: usize = 32;
 /// Bytes from the entry `C` at the end of the anchors or the seal to the end of the section.
 pub const CRC_TAIL_BYTES: usize = COUNT_BYTES + TABLE_PADDING_BYTES;
 
-/// The letters of the entries of a row. The fourth is `U` for a compressed pair.
-const LETTERS: [u8; 6] = *b"OLNECS";
-/// Index of the entry `E` or `U`.
-const SIZE: usize = 3;
+/// Bytes of a number in a row: its letter, a space, its digits.
+pub const NUMBER_BYTES: usize = 2 + DIGITS;
+/// The letters of the numbers of a row. The third is `U` for a compressed pair.
+const LETTERS: [u8; 5] = *b"LNECS";
+/// Index of the number `E` or `U`.
+const SIZE: usize = 2;
+/// A number of a row: where it stands in it, and its letter.
+#[derive(Clone, Copy, Debug)]
+pub struct NumberPlace(usize, u8);
+/// The end of a section.
+pub const END: NumberPlace = NumberPlace::new(0);
+/// The hash and number of the row that has this place in the order of hashes.
+pub const SORTED: NumberPlace = NumberPlace::new(LETTERS.len() - 1);
 
 /// The header of a table: an array with this number of elements and this element size.
 #[must_use]
@@ -77,7 +87,7 @@ pub fn is_end_of_index(bytes: &[u8; INDEX_END_BYTES], at: u64) -> bool {
     let is_padding = |count| {
         [LineBreak::Unix, LineBreak::Mime].iter().any(|&style| table_padding(count, style) == *padding)
     };
-    let is_row = |row| Row::parse(row, at).is_ok_and(|row| row.end() <= at);
+    let is_row = |row| Row::parse_end(row).is_some_and(|end| end <= at);
     let is_empty = |header| parse_table_header(header, INDEX, ROW_BYTES) == Some(0);
     is_padding(1) && rest.first_chunk().is_some_and(is_row)
         || is_padding(0) && rest.last_chunk().is_some_and(is_empty)
@@ -127,6 +137,51 @@ pub(super) fn parse_entries<const N: usize>(
             parse_count(entry, letter).map_err(|error| error.at(offset + (at * COUNT_BYTES) as u64))?;
     }
     Ok(values)
+}
+
+impl NumberPlace {
+    /// The number with this index. One space precedes each but the first.
+    const fn new(index: usize) -> Self {
+        Self(SECTION_HEADER_BYTES + index * (NUMBER_BYTES + 1), LETTERS[index])
+    }
+
+    /// The same, of a row that is one of a compressed pair or none.
+    const fn of(index: usize, is_compressed: bool) -> Self {
+        let Self(at, letter) = Self::new(index);
+        Self(at, if is_compressed && index == SIZE { b'U' } else { letter })
+    }
+
+    /// The offset of the number in a row.
+    #[must_use]
+    pub const fn offset(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// Parses the number, which is at offset `at` in the file.
+    ///
+    /// # Errors
+    /// `Format`, with the byte offset.
+    pub fn parse(self, bytes: &[u8; NUMBER_BYTES], at: u64) -> Result<u64> {
+        let [letter, b' ', digits @ ..] = bytes else { return Err(self.wrong(bytes, at)) };
+        let value = hexadecimal::parse(digits).filter(|_| *letter == self.1);
+        value.ok_or_else(|| self.wrong(bytes, at))
+    }
+
+    #[cold]
+    fn wrong(self, found: &[u8], at: u64) -> Error {
+        let letter = char::from(self.1);
+        let words = format!(
+            "row of the index: found {}, expected '{letter}', a space, and {DIGITS} digits 0 to 9 or a to f",
+            quote(found)
+        );
+        Error::new(ErrorKind::Format, words).at(at)
+    }
+
+    /// Fills the number in a row, which stands among spaces.
+    fn put(self, value: u64, row: &mut [u8; ROW_BYTES]) {
+        row[self.0] = self.1;
+        row[self.0 + 2..][..DIGITS].copy_from_slice(&hexadecimal::digits(value));
+    }
 }
 
 /// A row of the index: it describes a section, or the header of the file.
@@ -199,7 +254,7 @@ impl Row {
         if self.section.is_some() { hash_of_user(&self.user) } else { 0 }
     }
 
-    /// Compares rows by their order in the entries `S`, but for their numbers; the header of the file comes first.
+    /// Compares rows by their order in the numbers `S`, but for their numbers; the header of the file comes first.
     #[must_use]
     pub fn compare_names(&self, other: &Self) -> Ordering {
         let key = |row: &Self| (row.section.is_some(), row.hash(), row.user);
@@ -208,34 +263,61 @@ impl Row {
 
     /// Fills the bytes of the row.
     pub fn put(&self, row: &mut [u8; ROW_BYTES], style: LineBreak) {
-        let (line, entries) = row.split_at_mut(SECTION_HEADER_BYTES);
+        let (line, numbers) = row.split_at_mut(SECTION_HEADER_BYTES);
         put_line(line, self.section, &self.user, style);
-        let mut letters = LETTERS;
-        if self.is_compressed {
-            letters[SIZE] = b'U';
+        numbers.fill(b' ');
+        if let Some(line_break) = numbers.last_chunk_mut() {
+            *line_break = dashes::<2>(style);
         }
-        let values = [self.offset, self.bytes, self.count, self.size, self.crc, self.sorted];
-        put_entries(entries, &letters, &values, style);
+        let values = [self.end(), self.count, self.size, self.crc, self.sorted];
+        for (index, value) in values.into_iter().enumerate() {
+            NumberPlace::of(index, self.is_compressed).put(value, row);
+        }
     }
 
-    /// Parses a row, which is at offset `at` in the file.
+    /// Parses a row, which is at offset `at` in the file. Its section begins at `begin`, where the one before ends.
     ///
     /// # Errors
     /// `Format` or `Range`, with the byte offset, if it is not a row or its numbers contradict one another.
-    pub fn parse(row: &[u8; ROW_BYTES], at: u64) -> Result<Self> {
-        let (line, entries) = row.split_at(SECTION_HEADER_BYTES);
-        let line = line.first_chunk().unwrap_or(&[0; SECTION_HEADER_BYTES]);
-        let (section, user) = parse_line(line).map_err(|error| error.at(at))?;
-        let is_compressed = entries[SIZE * COUNT_BYTES] == b'U';
-        let mut letters = LETTERS;
-        if is_compressed {
-            letters[SIZE] = b'U';
-        }
-        let first_entry = at + SECTION_HEADER_BYTES as u64;
-        let [offset, bytes, count, size, crc, sorted] = parse_entries(entries, &letters, first_entry)?;
-        let row = Self { section, user, is_compressed, offset, bytes, count, size, crc, sorted };
+    pub fn parse(row: &[u8; ROW_BYTES], begin: u64, at: u64) -> Result<Self> {
+        let (section, user) = Self::parse_name(row).map_err(|error| error.at(at))?;
+        let is_compressed = row[NumberPlace::new(SIZE).0] == b'U';
+        let [end, count, size, crc, sorted] = Self::parse_numbers(row, is_compressed, at)?;
+        let bytes = end.checked_sub(begin).ok_or_else(|| {
+            let words =
+                format!("row of the index: found the end {end}, expected one after {begin}, the beginning");
+            Error::new(ErrorKind::Format, words).at(at)
+        })?;
+        let row = Self { section, user, is_compressed, offset: begin, bytes, count, size, crc, sorted };
         row.check().map_err(|error| error.at(at))?;
         Ok(row)
+    }
+
+    /// Where the section of a row ends, if the bytes have the form of a row.
+    #[must_use]
+    pub fn parse_end(row: &[u8; ROW_BYTES]) -> Option<u64> {
+        let is_compressed = row[NumberPlace::new(SIZE).0] == b'U';
+        let [end, ..] =
+            Self::parse_name(row).and_then(|_| Self::parse_numbers(row, is_compressed, 0)).ok()?;
+        Some(end)
+    }
+
+    fn parse_numbers(row: &[u8; ROW_BYTES], is_compressed: bool, at: u64) -> Result<[u64; LETTERS.len()]> {
+        let mut numbers = [0; LETTERS.len()];
+        for (index, number) in numbers.iter_mut().enumerate() {
+            let place = NumberPlace::of(index, is_compressed);
+            let bytes = row[place.0..].first_chunk().unwrap_or(&[0; NUMBER_BYTES]);
+            *number = place.parse(bytes, at + place.offset())?;
+            let before = row[place.0 - 1];
+            if index > 0 && before != b' ' {
+                let words = format!(
+                    "row of the index: found '{}', expected a space between two numbers",
+                    before.escape_ascii()
+                );
+                return Err(Error::new(ErrorKind::Format, words).at(at + place.offset() - 1));
+            }
+        }
+        Ok(numbers)
     }
 
     /// The type and user string in the bytes of a row; no type for the header of the file.
@@ -328,7 +410,7 @@ impl Row {
     }
 }
 
-/// The bits of an entry `S` that are the hash of a user string; the others are the number of a row.
+/// The bits of a number `S` that are the hash of a user string; the others are the number of a row.
 const HASH_BITS: u64 = !(u32::MAX as u64);
 
 /// The hash of a user string by which rows are sorted: the upper 32 bits of its checksum.
@@ -337,13 +419,13 @@ pub fn hash_of_user(user: &[u8]) -> u64 {
     hash_of_sorted(crc::of(user))
 }
 
-/// The hash in an entry `S`.
+/// The hash in a number `S`.
 #[must_use]
 pub fn hash_of_sorted(sorted: u64) -> u64 {
     sorted & HASH_BITS
 }
 
-/// The number of the row in an entry `S`.
+/// The number of the row in a number `S`.
 #[must_use]
 pub fn row_of_sorted(sorted: u64) -> u64 {
     sorted & !HASH_BITS
@@ -359,7 +441,7 @@ pub fn sort_rows(rows: &mut [Row]) -> Result<()> {
     Ok(())
 }
 
-/// The entries `S` of these user strings, in their order: first those without one; then by hash, by user string, and by number.
+/// The numbers `S` of these user strings, in their order: first those without one; then by hash, by user string, and by number.
 ///
 /// # Errors
 /// `Memory`; `Range` for more than an index can have.
@@ -410,13 +492,12 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_eight_lines_of_text() {
+    fn a_row_is_two_lines_of_text() {
         let mut row = row(Some(SectionType::Varray), b"coefficients", 3, 20);
-        row.crc = u64::MAX;
+        row.crc = u64::MAX - 1;
         row.sorted = 7;
         let text = "V coefficients ------------------------------------------------\n\
-            O 128 -------------------------\nL 224 -------------------------\nN 3 ---------------------------\n\
-            E 20 --------------------------\nC 18446744073709551615 --------\nS 7 ---------------------------\n";
+            L 0000000000000160 N 0000000000000003 E 0000000000000014 C fffffffffffffffe S 0000000000000007-\n";
         assert_eq!(
             bytes(&row, LineBreak::Unix).escape_ascii().to_string(),
             text.as_bytes().escape_ascii().to_string()
@@ -424,8 +505,10 @@ mod tests {
         row.is_compressed = true;
         row.bytes = 1 << 20;
         let text = bytes(&row, LineBreak::Mime);
-        assert_eq!(&text[64 + 3 * 32..64 + 4 * 32], b"U 20 -------------------------\r\n");
-        assert_eq!(Row::parse(&text, 0).unwrap(), row);
+        assert_eq!(&text[102..120], b"U 0000000000000014");
+        assert_eq!(&text[140..], b"S 0000000000000007\r\n");
+        assert_eq!(Row::parse(&text, row.offset, 0).unwrap(), row);
+        assert_eq!(Row::parse_end(&text), Some(128 + (1 << 20)));
     }
 
     #[test]
@@ -433,7 +516,7 @@ mod tests {
         for style in STYLES {
             let row = row(None, b"a file", 0, 0);
             assert_eq!(bytes(&row, style)[..64], file_header(b"v", b"a file", style)[32..96]);
-            assert_eq!(Row::parse(&bytes(&row, style), 0).unwrap(), row);
+            assert_eq!(Row::parse(&bytes(&row, style), 0, 0).unwrap(), row);
         }
     }
 
@@ -462,7 +545,7 @@ mod tests {
             Row { is_compressed: true, count: 1 << 40, bytes: 1 << 40, ..array },
             Row { is_compressed: true, bytes: (1 << 40) + 1, ..varray },
         ] {
-            let error = Row::parse(&bytes(&wrong, LineBreak::Unix), 4096).unwrap_err();
+            let error = Row::parse(&bytes(&wrong, LineBreak::Unix), wrong.offset, 4096).unwrap_err();
             assert_eq!((error.kind(), error.offset()), (ErrorKind::Format, Some(4096)), "{wrong:?}: {error}");
         }
         for wrong in [
@@ -470,15 +553,23 @@ mod tests {
             Row { count: 1 << 40, size: 1 << 40, ..array },
             Row { is_compressed: true, bytes: MAX_OFFSET, ..varray },
         ] {
-            let error = Row::parse(&bytes(&wrong, LineBreak::Unix), 4096).unwrap_err();
+            let error = Row::parse(&bytes(&wrong, LineBreak::Unix), wrong.offset, 4096).unwrap_err();
             assert_eq!((error.kind(), error.offset()), (ErrorKind::Range, Some(4096)), "{wrong:?}: {error}");
         }
-        let mut text = bytes(&array, LineBreak::Unix);
-        text[64 + 2 * 32] = b'M';
-        let error = Row::parse(&text, 4096).unwrap_err();
-        let words =
-            "byte 4224: count entry: found \"M 10 --------------------------\\n\", expected 'N' and a space";
-        assert_eq!(error.to_string(), words);
+        for (place, byte, found) in [
+            (83, b'M', "byte 4179: row of the index: found \"M 000000000000000a\", expected 'N',"),
+            (100, b'A', "byte 4179: row of the index: found \"N 000000000000000A\", expected 'N',"),
+            (101, b'-', "byte 4197: row of the index: found '-', expected"),
+        ] {
+            let mut text = bytes(&array, LineBreak::Unix);
+            text[place] = byte;
+            let error = Row::parse(&text, array.offset, 4096).unwrap_err();
+            assert!(error.to_string().starts_with(found), "{error}");
+            assert_eq!(Row::parse_end(&text), None);
+        }
+        let text = bytes(&array, LineBreak::Unix);
+        let error = Row::parse(&text, array.end() + 32, 4096).unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (ErrorKind::Format, Some(4096)));
     }
 
     #[test]
@@ -498,18 +589,18 @@ mod tests {
             let section = row(Some(SectionType::Block), b"b", 0, 100);
             let full = [&bytes(&section, style)[..], &table_padding(1, style)].concat();
             let header = table_header(INDEX, 0, ROW_BYTES, style);
-            let empty = [&[b'x'; 128][..], &header, &table_padding(0, style)].concat();
+            let empty = [&[b'x'; 32][..], &header, &table_padding(0, style)].concat();
             let is_end = |end: &[u8], at| is_end_of_index(end.first_chunk().unwrap(), at);
             assert!(is_end(&full, section.end()) && is_end(&empty, 0));
             // A section cannot end after its row.
             assert!(!is_end(&full, section.end() - 32));
-            for (end, from) in [(&full, 0), (&empty, 128)] {
+            for (end, from) in [(&full, 0), (&empty, 32)] {
                 let other = |place: usize| {
                     let mut other = end.clone();
                     other[place] = 0;
                     other
                 };
-                assert!((from..288).step_by(32).all(|place| !is_end(&other(place), section.end())));
+                assert!((from..192).step_by(32).all(|place| !is_end(&other(place), section.end())));
             }
             // What is not all there: the first bytes of another row.
             let next = [&bytes(&section, style)[..], &bytes(&section, style)[..32]].concat();
@@ -586,7 +677,7 @@ mod tests {
                 row.bytes = row.possible_bytes().unwrap().0 + 32 * more;
             }
             for style in STYLES {
-                prop_assert_eq!(Row::parse(&bytes(&row, style), 0).unwrap(), row);
+                prop_assert_eq!(Row::parse(&bytes(&row, style), row.offset, 0).unwrap(), row);
             }
         }
 
@@ -595,14 +686,15 @@ mod tests {
             changes in proptest::collection::vec((0..ROW_BYTES, any::<u8>()), 0..4),
             numbers in any::<[u64; 6]>(), kind in 0..5_usize, is_compressed in any::<bool>(),
         ) {
-            let [offset, length, count, size, crc, sorted] = numbers;
+            let [mut offset, mut length, count, size, crc, sorted] = numbers;
+            (offset, length) = (offset >> 1, length >> 1);
             let section = [None, Some(SectionType::Inline), Some(SectionType::Block), Some(SectionType::Array), Some(SectionType::Varray)][kind];
             let row = Row { section, user: user(b"x"), is_compressed, offset, bytes: length, count, size, crc, sorted };
             let mut text = bytes(&row, LineBreak::Unix);
             changes.iter().for_each(|&(place, byte)| text[place] = byte);
-            if let Ok(row) = Row::parse(&text, 1 << 40) {
+            if let Ok(row) = Row::parse(&text, offset, 1 << 40) {
                 prop_assert!(row.end() <= MAX_OFFSET);
-                prop_assert_eq!(Row::parse(&bytes(&row, LineBreak::Mime), 0).unwrap(), row);
+                prop_assert_eq!(Row::parse(&bytes(&row, LineBreak::Mime), offset, 0).unwrap(), row);
             }
         }
 

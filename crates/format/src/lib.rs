@@ -7,6 +7,7 @@ pub mod dataset;
 pub mod entry;
 pub mod hdf5;
 pub mod header;
+pub mod hexadecimal;
 pub mod index;
 pub mod layout;
 pub mod names;

@@ -190,16 +190,16 @@ mod tests {
             I 416 -------------------------\n\
             P 0 ---------------------------\n\
             N 3 ---------------------------\n\
-            L 1888 ------------------------\n\
+            L 1504 ------------------------\n\
             C 18446744073709551615 --------\n\
             ==============================\n\n";
         assert_eq!(
             seal.bytes(LineBreak::Unix).escape_ascii().to_string(),
             text.as_bytes().escape_ascii().to_string()
         );
-        assert_eq!(Seal::parse(&seal.bytes(LineBreak::Unix), 1600), Some(seal));
-        assert_eq!(Seal::parse(&seal.bytes(LineBreak::Unix), 1601), None);
-        assert_eq!((seal.rows(), seal.offset()), (4, 1600));
+        assert_eq!(Seal::parse(&seal.bytes(LineBreak::Unix), 1216), Some(seal));
+        assert_eq!(Seal::parse(&seal.bytes(LineBreak::Unix), 1217), None);
+        assert_eq!((seal.rows(), seal.offset()), (4, 1216));
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
             Seal { sections: u64::MAX, ..first },
             Seal { index: first.index - 32, ..first },
             Seal { index: first.length, ..first },
-            Seal { index: 96, length: 96 + 160 + 256 + 288, sections: 0, ..first },
+            Seal { index: 96, length: 96 + 160 + 160 + 288, sections: 0, ..first },
             Seal { previous: 1, ..first },
             Seal { length: first.length + 32, ..first },
             Seal { length: u64::MAX, ..first },
@@ -259,7 +259,7 @@ mod tests {
         // No rows, but room for a view of HDF5.
         let view = Seal { index: second.length - 288 - INDEX_FRAME_BYTES, sections: 3, ..second };
         assert_eq!(parse(view), Some(view));
-        for wrong in [Seal { sections: 4, ..first }, Seal { length: first.length + 256, ..first }] {
+        for wrong in [Seal { sections: 4, ..first }, Seal { length: first.length + 160, ..first }] {
             let error = second.check_previous(&wrong).unwrap_err();
             assert_eq!((error.kind(), error.offset()), (ErrorKind::Format, Some(second.offset())));
         }

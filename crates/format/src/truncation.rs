@@ -163,7 +163,7 @@ mod tests {
     fn a_new_end_is_read_as_it_is_written_and_nothing_else_is_one() {
         for style in [LineBreak::Unix, LineBreak::Mime] {
             let (offset, stays) = (2048, 1696);
-            let length = offset + 160 + 256 + SEAL_BYTES as u64;
+            let length = offset + 160 + 160 + SEAL_BYTES as u64;
             let seal = Seal { index: offset, previous: stays - 288, sections: 5, length, crc: 7 };
             let mut tables = vec![1; to_usize(length - offset) - SEAL_BYTES];
             tables.extend(seal.bytes(style));

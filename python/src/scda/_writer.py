@@ -87,7 +87,7 @@ def create(
         atomic: the file appears under its name at close, when it is complete and on the disk.
         sync: close brings the file to the disk; always so with atomic.
         seal: the file ends with a seal, with which readers can tell that it is complete, find sections by number and
-            user string, and verify them. It takes 256 bytes for each section, and 1152 more, of which 448 are for hdf5.
+            user string, and verify them. It takes 160 bytes for each section, and 1056 more, of which 448 are for hdf5.
         hdf5: with seal: if the file has datasets, it is also an HDF5 file, which h5py, h5dump, netCDF-4, xarray and
             other programs open in place: each close, also after appending, writes a view of its datasets. ``"commit"``:
             so does each commit.

@@ -622,11 +622,7 @@ impl Chain {
         let all = bytes[TABLE_HEADER_BYTES..].as_chunks().0;
         reserve(&mut rows, all.len())?;
         for (row, at) in all[..to_usize(sealed.seal.rows())].iter().zip((first..).step_by(ROW_BYTES)) {
-            let row = Row::parse(row, at)?;
-            if row.offset != rows.last().map_or(sealed.begin(), Row::end) {
-                return Err(differs("index", &row.offset.to_string(), "the end of the section before", at));
-            }
-            rows.push(row);
+            rows.push(Row::parse(row, rows.last().map_or(sealed.begin(), Row::end), at)?);
         }
         Ok(rows)
     }

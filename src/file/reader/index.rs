@@ -238,7 +238,7 @@ impl Bytes<'_> {
             0 => seal.previous + SEAL_BYTES as u64,
             _ => {
                 let row: Option<[u8; ROW_BYTES]> = self.at(at)?;
-                row.and_then(|row| Row::parse(&row, at).ok()).map_or(seal.index, |row| row.end())
+                row.and_then(|row| Row::parse_end(&row)).unwrap_or(seal.index)
             }
         };
         let view = self.view_before(end, seal.index)?.unwrap_or(end);

@@ -406,10 +406,14 @@ impl SealInspector<'_> {
         reserve(rows, bytes.len() / ROW_BYTES)?;
         for (number, bytes) in (first..).zip(bytes.as_chunks().0) {
             let at = sealed.row_offset(number);
-            let row = Row::parse(bytes, at).map_err(|error| error.with_kind(ErrorKind::Checksum))?;
-            if row.offset != end || row.section.is_none() != (number < sealed.header_rows()) {
-                let found = format!("{} at byte {}", describe(&row), row.offset);
-                return Err(differs("row of the index", &found, &format!("what begins at byte {end}"), at));
+            let row = Row::parse(bytes, end, at).map_err(|error| error.with_kind(ErrorKind::Checksum))?;
+            if row.section.is_none() != (number < sealed.header_rows()) {
+                return Err(differs(
+                    "row of the index",
+                    &describe(&row),
+                    &format!("what begins at byte {end}"),
+                    at,
+                ));
             }
             end = row.end();
             rows.push(row);

@@ -67,7 +67,7 @@ fn is_seal(numbers: &[u64], bytes: &[u8], offset: u64) -> bool {
     let numbers: Vec<u128> = numbers.iter().map(|&number| u128::from(number)).collect();
     let &[index, previous, sections, length, _] = &numbers[..] else { unreachable!() };
     let offset = u128::from(offset);
-    let rows = offset.checked_sub(index + 160).filter(|bytes| bytes % 256 == 0).map(|bytes| bytes / 256);
+    let rows = offset.checked_sub(index + 160).filter(|bytes| bytes % 160 == 0).map(|bytes| bytes / 160);
     let is_in_place = previous + 288 == index || (previous + 288 < index && rows > Some(0));
     let follows = previous % 32 == 0 && is_in_place && rows <= Some(sections);
     STYLES.iter().any(|&style| written(style) == bytes)
@@ -117,45 +117,72 @@ fn check_end(bytes: &[u8; NAME_BYTES + 32]) {
 
 /// A row, if these bytes are one; which the naive way says, too.
 fn check_row(bytes: &[u8; ROW_BYTES]) -> Option<Row> {
-    let found = Row::parse(bytes, 1 << 40).ok();
-    assert_eq!(found.is_some(), is_row(bytes), "{}", bytes.escape_ascii());
-    let row = found?;
+    let begin = begin_of(bytes);
+    for begin in [0, 32, begin.unwrap_or(128)] {
+        let found = Row::parse(bytes, begin, 1 << 40).ok();
+        assert_eq!(found.is_some(), is_row(bytes, begin), "{}", bytes.escape_ascii());
+    }
+    let row = Row::parse(bytes, begin?, 1 << 40).ok()?;
+    assert_eq!(Row::parse_end(bytes), Some(row.end()));
     assert_eq!(*row.user, naive::undash(&bytes[2..64])?);
     let mut again = [0; ROW_BYTES];
     row.put(&mut again, LineBreak::Unix);
     // All but the line breaks, of which any is taken.
-    let lines = again.as_chunks::<32>().0.iter().zip(bytes.as_chunks::<32>().0).enumerate();
-    for (number, (again, given)) in lines {
-        let text = if number == 0 { 32 } else { 30 };
-        assert_eq!(again[..text], given[..text]);
-    }
-    assert_eq!(Row::parse(&again, 0).ok(), Some(row));
+    let is_break = |at: usize| [62, 63, 158, 159].contains(&at);
+    assert!((0..ROW_BYTES).all(|at| is_break(at) || again[at] == bytes[at]));
+    assert_eq!(Row::parse(&again, row.offset, 0).ok(), Some(row));
     Some(row)
 }
 
-/// Whether these bytes are a row whose numbers agree.
-fn is_row(bytes: &[u8; ROW_BYTES]) -> bool {
-    let kind = char::from(bytes[0]);
-    let size_letter = if bytes[160] == b'U' { b'U' } else { b'E' };
-    let letters = [b'O', b'L', b'N', size_letter, b'C', b'S'];
-    let numbers: Option<Vec<u128>> =
-        (0..6).map(|i| naive::count(&bytes[64 + 32 * i..][..32], letters[i]).map(u128::from)).collect();
-    let Some([offset, length, n, e, ..]) = numbers.as_deref() else { return false };
-    if bytes[1] != b' ' || naive::undash(&bytes[2..64]).is_none() {
-        return false;
+/// The numbers of these bytes, `L`, `N`, `E` and others, if they have the form of a row; the fewest bytes of the section, and whether it has
+/// no more.
+fn row_of(bytes: &[u8; ROW_BYTES]) -> Option<([u128; 3], u128, bool)> {
+    let is_plain = bytes[102] != b'U';
+    let line = std::str::from_utf8(&bytes[64..158]).ok()?;
+    let words: Vec<&str> = line.split(' ').collect();
+    let letters = ["L", "N", if is_plain { "E" } else { "U" }, "C", "S"];
+    let is_digit = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    let is_number = |text: &str| text.len() == 16 && text.chars().all(is_digit);
+    let is_form = words.len() == 10
+        && words.iter().step_by(2).zip(letters).all(|(word, letter)| *word == letter)
+        && words.iter().skip(1).step_by(2).all(|word| is_number(word));
+    if !is_form || bytes[1] != b' ' || naive::undash(&bytes[2..64]).is_none() {
+        return None;
     }
+    let number = |at: usize| u128::from_str_radix(words[at], 16).unwrap();
+    let numbers @ [end, n, e] = [1, 3, 5].map(number);
     let padded = |bytes: u128| naive::padding(bytes) + bytes;
-    let (least, is_plain) = match (kind, size_letter == b'E') {
-        ('F', true) if (*offset, *n, *e) == (0, 0, 0) => (128, true),
-        ('I', true) if (*n, *e) == (0, 32) => (96, true),
-        ('B', true) if *n == 0 => (96 + padded(*e), true),
-        ('A', true) => (128 + padded(n * e), true),
-        ('V', true) => (96 + 32 * n + padded(*e), true),
-        ('B', false) if *n == 0 => (96 + 96 + padded(0), false),
-        ('A', false) => (96 + 96 + 32 * n + padded(0), false),
-        ('V', false) => (128 + padded(32 * n) + 96 + 32 * n + padded(0), false),
-        _ => return false,
+    let least = match (char::from(bytes[0]), is_plain) {
+        ('F', true) if (n, e) == (0, 0) => {
+            if end == 576 {
+                576
+            } else {
+                128
+            }
+        }
+        ('I', true) if (n, e) == (0, 32) => 96,
+        ('B', true) if n == 0 => 96 + padded(e),
+        ('A', true) => 128 + padded(n * e),
+        ('V', true) => 96 + 32 * n + padded(e),
+        ('B', false) if n == 0 => 96 + 96 + padded(0),
+        ('A', false) => 96 + 96 + 32 * n + padded(0),
+        ('V', false) => 128 + padded(32 * n) + 96 + 32 * n + padded(0),
+        _ => return None,
     };
-    let fits = if is_plain { *length == least } else { *length >= least };
-    fits && length % 32 == 0 && offset % 32 == 0 && offset + length < 1 << 63
+    Some((numbers, least, is_plain))
+}
+
+/// Where the section of this row begins at most.
+fn begin_of(bytes: &[u8; ROW_BYTES]) -> Option<u64> {
+    let ([end, ..], least, _) = row_of(bytes)?;
+    u64::try_from(end.checked_sub(least)?).ok()
+}
+
+/// Whether these bytes are a row whose numbers agree, of a section that begins here.
+fn is_row(bytes: &[u8; ROW_BYTES], begin: u64) -> bool {
+    let begin = u128::from(begin);
+    row_of(bytes).is_some_and(|([end, ..], least, is_plain)| {
+        let fits = if is_plain { end == begin + least } else { end >= begin + least };
+        fits && end % 32 == 0 && begin % 32 == 0 && end < 1 << 63 && (bytes[0] != b'F' || begin == 0)
+    })
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Seal files that are not sealed
 ///
-/// Reads each file as scda check does, and if it is valid, writes a seal after its sections: the file itself grows, by 256
+/// Reads each file as scda check does, and if it is valid, writes a seal after its sections: the file itself grows, by 160
 /// bytes for each section and some more. From then on, damage of any byte is noticed, and sections are found without
 /// walking. A file that is sealed already stays as it is, and so does one that is not valid, or that has a seal with
 /// something after it.

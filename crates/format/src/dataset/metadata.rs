@@ -40,7 +40,7 @@ fn text_of_dataset(dataset: &Dataset, codecs: &Codecs) -> Result<String> {
         concat!(
             r#"{{"zarr_format":3,"node_type":"array","shape":{},"data_type":{},"#,
             r#""chunk_grid":{{"name":"regular","configuration":{{"chunk_shape":{}}}}},"#,
-            r#""chunk_key_encoding":{{"name":"default"}},"codecs":{},"fill_value":{}{}{}}}"#
+            r#""codecs":{},"fill_value":{}{}{}}}"#
         ),
         json!(dataset.shape),
         type_json::to_json(data_type),
@@ -135,7 +135,6 @@ mod tests {
 "shape":[5,0],
 "data_type":"float32",
 "chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2,3]}},
-"chunk_key_encoding":{"name":"default"},
 "codecs":[{"name":"bytes","configuration":{"endian":"little"}},{"name":"numcodecs.shuffle","configuration":{"elementsize":4}},{"name":"numcodecs.zlib","configuration":{"level":2}}],
 "fill_value":"NaN",
 "attributes":{"units":"m","list":[1.50,{}]},

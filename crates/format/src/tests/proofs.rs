@@ -17,6 +17,7 @@ use super::seal::Seal;
 use super::streams::{StreamPart, bytes_entry};
 use super::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
 use scda_base::error::{Error, ErrorKind};
+use std::cell::Cell;
 
 const STYLES: [LineBreak; 2] = [LineBreak::Unix, LineBreak::Mime];
 const KINDS: [SectionType; 4] =
@@ -209,9 +210,9 @@ fn row(kind: Option<SectionType>, is_compressed: bool, count: u64, size: u64) ->
 
 #[test]
 fn each_row_of_the_index_that_is_accepted_ends_in_the_file_and_comes_back() {
-    let (mut accepted, mut bytes) = (0, [0; ROW_BYTES]);
+    let (mut accepted, mut bytes, begin) = (0, [0; ROW_BYTES], Cell::new(0));
     let mut check = |bytes: &[u8; ROW_BYTES]| {
-        let Ok(row) = Row::parse(bytes, MAX_OFFSET - 1000) else { return };
+        let Ok(row) = Row::parse(bytes, begin.get(), MAX_OFFSET - 1000) else { return };
         assert!(row.end() <= MAX_OFFSET && row.end() == row.offset + row.bytes && row.end() > row.offset);
         assert!(row.first_of_pair().is_none_or(|first| first.start == row.offset && first.end < row.end()));
         let data = row.data_section(0);
@@ -221,7 +222,7 @@ fn each_row_of_the_index_that_is_accepted_ends_in_the_file_and_comes_back() {
         );
         let mut written = [0; ROW_BYTES];
         row.put(&mut written, LineBreak::Unix);
-        assert_eq!(Row::parse(&written, 0).unwrap(), row);
+        assert_eq!(Row::parse(&written, row.offset, 0).unwrap(), row);
         accepted += 1;
     };
     let all = [
@@ -237,7 +238,8 @@ fn each_row_of_the_index_that_is_accepted_ends_in_the_file_and_comes_back() {
     assert_eq!(all.map(|row| row.anchors()), [0, 0, 0, 0, 0, 2, 1, 1]);
     for row in all {
         row.put(&mut bytes, LineBreak::Unix);
-        assert_eq!(Row::parse(&bytes, 0).unwrap(), row);
+        assert_eq!(Row::parse(&bytes, row.offset, 0).unwrap(), row);
+        begin.set(row.offset);
         with_each_byte(&bytes, &mut check);
     }
     assert!(accepted > 8 * ROW_BYTES, "{accepted}");
@@ -340,11 +342,11 @@ fn each_two_bytes_of_rows_seals_and_file_headers_may_be_any() {
             assert_eq!((&written[..30], &written[32..94]), (&header[..30], &header[32..94]));
         }
     });
-    let seal = Seal { index: 2336, previous: 1024, sections: 12, length: 2336 + 160 + 512 + 288, crc: 9 };
+    let seal = Seal { index: 2336, previous: 1024, sections: 12, length: 2336 + 160 + 320 + 288, crc: 9 };
     with_two_bytes(&seal.bytes(LineBreak::Unix), |bytes| {
         if let Some(found) = Seal::parse(bytes, seal.offset()) {
             assert!(STYLES.iter().any(|&style| found.bytes(style) == *bytes));
-            assert!(found.rows() > 0 && found.index + 160 + 256 * found.rows() == found.offset());
+            assert!(found.rows() > 0 && found.index + 160 + 160 * found.rows() == found.offset());
         }
     });
     let mut bytes = [0; ROW_BYTES];
@@ -354,7 +356,7 @@ fn each_two_bytes_of_rows_seals_and_file_headers_may_be_any() {
     ] {
         row.put(&mut bytes, LineBreak::Unix);
         with_two_bytes(&bytes, |bytes| {
-            if let Ok(row) = Row::parse(bytes, MAX_OFFSET - 1000) {
+            if let Ok(row) = Row::parse(bytes, row.offset, MAX_OFFSET - 1000) {
                 assert!(
                     row.end() <= MAX_OFFSET && row.end() == row.offset + row.bytes && row.end() > row.offset
                 );
@@ -441,7 +443,7 @@ fn the_chunks_that_a_stream_takes() {
 
 #[test]
 fn each_seal_that_is_accepted_is_written_so() {
-    let seal = Seal { index: 2336, previous: 1024, sections: 12, length: 2336 + 160 + 512 + 288, crc: 9 };
+    let seal = Seal { index: 2336, previous: 1024, sections: 12, length: 2336 + 160 + 320 + 288, crc: 9 };
     let mut accepted = 0;
     for style in STYLES {
         assert_eq!(Seal::parse(&seal.bytes(style), seal.offset()), Some(seal));
@@ -449,7 +451,7 @@ fn each_seal_that_is_accepted_is_written_so() {
             if let Some(found) = Seal::parse(bytes, seal.offset()) {
                 assert!(STYLES.iter().any(|&style| found.bytes(style) == *bytes));
                 assert_eq!((found.offset(), found.length), (seal.offset(), seal.length));
-                assert!(found.rows() > 0 && found.index + 160 + 256 * found.rows() == found.offset());
+                assert!(found.rows() > 0 && found.index + 160 + 160 * found.rows() == found.offset());
                 accepted += 1;
             }
         });

@@ -29,7 +29,7 @@ fn field(name: &str) -> StoredDataset {
 #[test]
 fn views_of_a_series_are_a_small_part_of_the_file() {
     const FIELDS: usize = 20;
-    const FIELD_BYTES: u64 = 8000 + 1340;
+    const FIELD_BYTES: u64 = 8000 + 864;
     let closes = 1000 / sampled::one_of(10);
     let fields: Vec<StoredDataset> = (0..FIELDS).map(|n| field(&format!("flow/field{n}"))).collect();
     let (mut before, mut now, mut root) = (View::new(), View::new(), 0);

@@ -151,10 +151,7 @@ impl Contents {
             texts.file.read_at(at, &mut bytes)?;
             sum = crc::extend(sum, &bytes);
             for bytes in bytes.as_chunks().0 {
-                let row = Row::parse(bytes, at)?;
-                if row.offset != next {
-                    return Err(Error::new(ErrorKind::Checksum, "row of the index: another offset").at(at));
-                }
+                let row = Row::parse(bytes, next, at)?;
                 (next, at) = (row.end(), at + ROW_BYTES as u64);
                 self.add(texts, &row)?;
             }

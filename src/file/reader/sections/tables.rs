@@ -5,14 +5,12 @@ use super::input::LONGEST_HEADER;
 use crate::file::reader::chain::differs;
 use crate::file::reader::index::SealedPart;
 use scda_base::error::{ErrorKind, Result, quote};
+use scda_format::INLINE_BYTES;
 use scda_format::dataset::additions::addition;
-use scda_format::entry::parse_count;
 use scda_format::header::SectionType;
-use scda_format::index::{ROW_BYTES, Row, TABLE_HEADER_BYTES, row_of_sorted};
-use scda_format::{COUNT_BYTES, INLINE_BYTES};
-
-/// The offset of entry `S`, the last one of a row.
-const SORTED: u64 = (ROW_BYTES - COUNT_BYTES) as u64;
+use scda_format::index::{
+    END, NUMBER_BYTES, NumberPlace, ROW_BYTES, Row, SORTED, TABLE_HEADER_BYTES, row_of_sorted,
+};
 
 /// A section of at most this size counts as near the next one: about half of the first read-ahead.
 const MOST_AROUND: u64 = 2048;
@@ -61,20 +59,30 @@ impl<'a> IndexReader<'a> {
     /// A row, not yet checked.
     pub fn row(&mut self, sealed: &SealedPart, row: u64) -> Result<Row> {
         let (at, mut bytes) = (sealed.row_offset(row), [0; ROW_BYTES]);
+        let begin = self.begin(sealed, row)?;
         self.sections.seals().read_index_bytes(at, &mut bytes)?;
-        Row::parse(&bytes, at).map_err(|error| error.with_kind(ErrorKind::Checksum))
+        Row::parse(&bytes, begin, at).map_err(|error| error.with_kind(ErrorKind::Checksum))
     }
 
-    /// The entry `S` with this index, a hash and a row number. Not checked yet.
+    /// Where the section of a row begins. Not checked yet.
+    fn begin(&mut self, sealed: &SealedPart, row: u64) -> Result<u64> {
+        row.checked_sub(1).map_or(Ok(sealed.begin()), |before| self.number(sealed, before, END))
+    }
+
+    fn number(&mut self, sealed: &SealedPart, row: u64, place: NumberPlace) -> Result<u64> {
+        let (at, mut bytes) = (sealed.row_offset(row) + place.offset(), [0; NUMBER_BYTES]);
+        self.sections.seals().read_index_bytes(at, &mut bytes)?;
+        place.parse(&bytes, at).map_err(|error| error.with_kind(ErrorKind::Checksum))
+    }
+
+    /// The number `S` with this index, a hash and a row number. Not checked yet.
     pub fn sorted(&mut self, sealed: &SealedPart, index: u64) -> Result<u64> {
-        let at = sealed.row_offset(index) + SORTED;
-        let mut entry = [0; COUNT_BYTES];
-        self.sections.seals().read_index_bytes(at, &mut entry)?;
-        let found = parse_count(&entry, b'S').map_err(|error| error.at(at).with_kind(ErrorKind::Checksum))?;
-        match Some(found).filter(|&sorted| row_of_sorted(sorted) < sealed.seal.rows()) {
-            Some(sorted) => Ok(sorted),
-            None => Err(differs("index", "another S", "the number of a row", at)),
+        let found = self.number(sealed, index, SORTED)?;
+        if row_of_sorted(found) < sealed.seal.rows() {
+            return Ok(found);
         }
+        let at = sealed.row_offset(index) + SORTED.offset();
+        Err(differs("index", "another S", "the number of a row", at))
     }
 
     /// A row, after comparing it with its neighbours and with its section's header.
@@ -83,17 +91,15 @@ impl<'a> IndexReader<'a> {
     pub fn checked_row(&mut self, sealed: &SealedPart, number: u64) -> Result<Row> {
         let (row, at) = (self.row(sealed, number)?, sealed.row_offset(number));
         let wrong = |what: &str, found: u64, expected: u64| wrong_number(what, found, expected, at);
-        let before = if number == 0 { None } else { Some(self.row(sealed, number - 1)?) };
-        let begin = before.as_ref().map_or(sealed.begin(), Row::end);
-        if row.offset != begin {
-            return wrong("the offset", row.offset, begin);
+        let is_last = number + 1 == sealed.seal.rows();
+        if is_last && row.end() != sealed.start {
+            return wrong("the end", row.end(), sealed.start);
         }
-        let end = match number + 1 == sealed.seal.rows() {
-            true => sealed.start,
-            false => self.row(sealed, number + 1)?.offset,
-        };
-        if row.end() != end {
-            return wrong("the end", row.end(), end);
+        if row.is_compressed {
+            // How many bytes a pair takes, its other numbers do not tell, but those of its neighbours do.
+            let before = number.checked_sub(1);
+            let after = (!is_last).then_some(number + 1);
+            before.into_iter().chain(after).try_for_each(|other| self.row(sealed, other).map(drop))?;
         }
         if row.section.is_none() != (number < sealed.header_rows()) {
             return Err(differs(
@@ -103,8 +109,9 @@ impl<'a> IndexReader<'a> {
                 at,
             ));
         }
-        if let Some(before) = before {
-            self.look_around(before.offset, row.offset)?;
+        if let Some(before) = number.checked_sub(1) {
+            let before = self.begin(sealed, before)?;
+            self.look_around(before, row.offset)?;
         }
         self.compare_with_header(&row, at)?;
         Ok(row)
@@ -115,7 +122,7 @@ impl<'a> IndexReader<'a> {
     fn look_around(&mut self, before: u64, offset: u64) -> Result<()> {
         let input = self.sections.input();
         let header = LONGEST_HEADER.min(input.end().saturating_sub(offset));
-        let is_far = header == 0 || offset.saturating_sub(before) > MOST_AROUND;
+        let is_far = header == 0 || offset.checked_sub(before).is_none_or(|bytes| bytes > MOST_AROUND);
         if is_far || input.window.get(offset, header).is_some() {
             return Ok(());
         }
@@ -184,7 +191,7 @@ impl<'a> IndexReader<'a> {
         let (mut least, mut most) = (0, sealed.seal.rows());
         while most - least > 1 {
             let middle = u64::midpoint(least, most);
-            if self.row(sealed, middle)?.offset <= offset { least = middle } else { most = middle }
+            if self.begin(sealed, middle)? <= offset { least = middle } else { most = middle }
         }
         if least < most {
             let row = self.row(sealed, least)?;

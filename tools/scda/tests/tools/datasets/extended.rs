@@ -117,8 +117,8 @@ fn rows_of_no_dataset_are_found() {
     };
     for (user, words) in [
         ("/+128/rho", "found rows of no dataset, expected that one's data at byte 128"),
-        ("/+992/other", "found rows of no dataset"),
-        ("/+0992/rho", "found another section, expected an array or varray with rows of a dataset"),
+        ("/+960/other", "found rows of no dataset"),
+        ("/+0960/rho", "found another section, expected an array or varray with rows of a dataset"),
         ("other", "found another section, expected an array or varray with rows of a dataset"),
     ] {
         place.write("a.scda", &all);
@@ -138,7 +138,7 @@ fn rows_of_no_dataset_are_found() {
     let mut file = Writer::append(Solo, &place.path("a.scda"), &params).unwrap();
     let (text, bytes) = (metadata.as_bytes(), metadata.len() as u64);
     file.block(b"scda added rows 00", 0, bytes, Some(text), Encode::None).unwrap();
-    file.array(b"/+992/rho", &[2], 6, Source::Contiguous(&[0; 12]), Encode::None).unwrap();
+    file.array(b"/+960/rho", &[2], 6, Source::Contiguous(&[0; 12]), Encode::None).unwrap();
     file.close().unwrap();
     let found = place.scda("check a.scda").bad(1, "");
     assert!(found.text().contains("found the first row 2, expected 6"), "{found:?}");
@@ -286,7 +286,7 @@ fn future(data_type: &str, first: u64) -> String {
 fn rows_that_cannot_be_read_are_copied_as_they_are() {
     let place = Place::new();
     extended(&place, "a.scda");
-    append_as_others(&place, "a.scda", &future("\"int16\"", 6), "/+992/rho");
+    append_as_others(&place, "a.scda", &future("\"int16\"", 6), "/+960/rho");
     let why = "the codec \"future\" at place 1 in the rows 6 to 7";
     let rho = "0 1 0\n1 0 1\n1 0 1\n0 1 0\n0 1 0\n1 0 1\n";
     let is_right = |name: &str| {
