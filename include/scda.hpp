@@ -3,26 +3,26 @@
  * @file scda.hpp
  * The C++ interface of libscda: parallel, serial-equivalent, archival files.
  *
- * Header only, C++11 or later, over the functions of scda.h, which says what each does. It allocates
- * user strings that are read, errors, what a dataset is, lists that are not of `std::uint64_t`, and one entry per rank or
- * element where the caller leaves that to it. Data are not copied, except items with strides by `write_field`.
+ * Header only, C++11 or later, on top of the functions of scda.h, which describes what each does. It allocates memory for
+ * user strings that are read, errors, descriptions of datasets, lists of other types than `std::uint64_t`, and one entry per rank
+ * or element where the caller does not provide it. Data are not copied, except items with strides by `write_field`.
  *
- * Collective. What is collective in C is so here: all ranks call the constructors and members of a
+ * Collective. What is collective in C is collective here: all ranks call the constructors and members of a
  * file in the same order, except `is_open`, `info`, `statistics`, `user`, `rank`, `size`, `get`, `write_stream`, `stream_size` and
  * `read_stream`. Closing is collective, and so are the destructor of an open file and the assignment to one.
  *
  * Errors. A call that fails throws `scda::error`: on all ranks, with the same code (when: see "Errors"
  * in scda.h). The file is then closed, and its further calls throw `SCDA_ERR_USAGE`.
  *
- * The destructor never throws. It closes a file that is still open, and an error of that is lost: call
- * `close` to know that every byte is in the file. If an exception is under way, the file is closed as
- * after an error: what was to appear under its name when it is complete (`params::atomic`) does not
- * appear. On the other ranks the next call that meets this one throws `SCDA_ERR_USAGE`: this rank left
- * the file. A rank that makes none, and waits for this one by a function of MPI instead, hangs, as with
- * any collective function that is left out.
+ * The destructor never throws. It closes a file that is still open, and an error of the close is lost: call
+ * `close` to be sure that every byte is in the file. While an exception is propagating, the destructor closes the file as
+ * after an error: a file that would appear under its name when it is complete (`params::atomic`) does not
+ * appear. On the other ranks, the next call for the file throws `SCDA_ERR_USAGE`, because this rank has left
+ * it. A rank that makes no such call, and waits for this one in a function of MPI, hangs, as with
+ * any collective function that a rank omits.
  *
- * Memory. Arguments are used during the call only. One that is shorter than what the others ask for is
- * refused with `SCDA_ERR_ARG` on all ranks, before anything is read from it or written to it.
+ * Memory. Arguments are used during the call only. If one is shorter than the others require, the call
+ * fails with `SCDA_ERR_ARG` on all ranks, before anything is read from it or written to it.
  */
 #ifndef SCDA_HPP
 #define SCDA_HPP
@@ -55,14 +55,14 @@
 #include <utility>
 #include <vector>
 
-/** A member of a struct for `scda::members`: its name, type and place are found out. */
+/** A member of a struct for `scda::members`: determines its name, type and place. */
 #define SCDA_MEMBER(T, name) ::scda::detail::member<decltype (T::name)> (#name, offsetof (T, name))
 /** The end of a list of members. */
 #define SCDA_MEMBERS_END ::scda_member_t ()
 
 namespace scda {
 
-/** An error: on all ranks the same. */
+/** An error, which is the same on all ranks. */
 class error : public std::runtime_error {
 public:
   error (int code, const std::string &message) : std::runtime_error (message), code_ (code) {}
@@ -80,7 +80,7 @@ inline std::string error_string (int code) {
   return scda_ferror_string (code, text, &len) == 0 ? std::string (text, static_cast<std::size_t> (len)) : std::string ();
 }
 
-/** The version of the library that the program runs with, as "MAJOR.MINOR.PATCH". */
+/** The version of the library with which the program runs, as "MAJOR.MINOR.PATCH". */
 inline const char *version () noexcept { return scda_version (); }
 
 namespace detail {
@@ -92,7 +92,7 @@ inline void stop_watch (int signals = 0, double seconds = 0) {
   int err = SCDA_SUCCESS;
   if (scda_stop_watch (signals, seconds, &err) != 0) { detail::fail (err); }
 }
-/** Whether any rank was asked to stop, the same on all ranks: see scda_stop_requested. */
+/** True on all ranks if any rank was asked to stop: see scda_stop_requested. */
 inline bool stop_requested (MPI_Comm comm) {
   int err = SCDA_SUCCESS;
   const int answer = scda_stop_requested (comm, &err);
@@ -102,7 +102,7 @@ inline bool stop_requested (MPI_Comm comm) {
 
 namespace detail {
 
-/* Whether a container has contiguous elements of type T, with or without const: vector, array, string, span, ... */
+/* True if a container has contiguous elements of type T, const or not: vector, array, string, span, ... */
 template <typename C, typename T> struct is_contiguous {
   template <typename D>
   static auto test (int) -> std::integral_constant<bool,
@@ -112,21 +112,21 @@ template <typename C, typename T> struct is_contiguous {
   static constexpr bool value = decltype (test<C> (0))::value;
 };
 
-/* Whether elements can be copied as bytes, and mean something elsewhere: no pointers. */
+/* True if elements can be copied as bytes and keep their meaning elsewhere: no pointers. */
 template <typename T> struct is_plain
   : std::integral_constant<bool, std::is_trivially_copyable<T>::value && !std::is_pointer<T>::value> {};
 
-/* Whether elements are integers that can be counts. */
+/* True if elements are integers that can be counts. */
 template <typename T> struct is_count
   : std::integral_constant<bool, std::is_integral<T>::value && !std::is_same<typename std::remove_cv<T>::type, bool>::value> {};
 
-/* Whether a value is data by itself. */
+/* True if a value is data by itself. */
 template <typename T> struct is_scalar : std::integral_constant<bool, std::is_arithmetic<T>::value || std::is_enum<T>::value> {};
 
-/* The elements of a container. */
+/* The type of the elements of a container. */
 template <typename C> using element = typename std::remove_pointer<decltype (std::declval<C &> ().data ())>::type;
 
-/* Whether a container has contiguous integers of another type than std::uint64_t. */
+/* True if a container has contiguous integers of another type than std::uint64_t. */
 template <typename C> struct has_other_counts {
   template <typename D>
   static auto test (int) -> std::integral_constant<bool,
@@ -136,7 +136,7 @@ template <typename C> struct has_other_counts {
   static constexpr bool value = decltype (test<C> (0))::value;
 };
 
-/* Whether a container has elements that can be copied as bytes. */
+/* True if a container has elements that can be copied as bytes. */
 template <typename C, bool writable> struct has_bytes {
   template <typename D>
   static auto test (int) -> std::integral_constant<bool,
@@ -146,7 +146,7 @@ template <typename C, bool writable> struct has_bytes {
   static constexpr bool value = decltype (test<C> (0))::value;
 };
 
-/* Whether a container has containers of such elements. */
+/* True if a container has containers of such elements. */
 template <typename C> struct has_parts {
   template <typename D> using part = typename std::remove_reference<decltype (*std::declval<const D &> ().begin ())>::type;
   template <typename D>
@@ -156,7 +156,7 @@ template <typename C> struct has_parts {
   static constexpr bool value = decltype (test<C> (0))::value;
 };
 
-/* The size of a container, which has a signed type in some libraries. */
+/* The size of a container; in some libraries, it has a signed type. */
 template <typename C> constexpr std::size_t size_of (const C &container) {
   return static_cast<std::size_t> (container.size ());
 }
@@ -164,7 +164,7 @@ template <typename C> constexpr std::size_t size_of (const C &container) {
 struct mesh_dataset;
 
 
-/* The exceptions that are under way. C++11 tells only whether there are any. */
+/* The number of exceptions in flight. C++11 tells only whether there are any. */
 inline int exceptions () noexcept {
 #ifdef __cpp_lib_uncaught_exceptions
   return std::uncaught_exceptions ();
@@ -175,14 +175,14 @@ inline int exceptions () noexcept {
 
 } // namespace detail
 
-/** Elements in memory that belong to somebody else: a pointer and a number. */
+/** Elements in memory that the view does not own: a pointer and a number. */
 template <typename T> class view {
 public:
   /** No elements. */
   constexpr view () noexcept : data_ (nullptr), size_ (0) {}
   constexpr view (T *data, std::size_t size) noexcept : data_ (data), size_ (size) {}
   template <std::size_t n> constexpr view (T (&array)[n]) noexcept : data_ (array), size_ (n) {}
-  /** Of anything with `data` and `size`, such as `std::vector` and `std::span`. */
+  /** From anything with `data` and `size`, such as `std::vector` and `std::span`. */
   template <typename C, typename = typename std::enable_if<detail::is_contiguous<C, T>::value>::type>
   constexpr view (C &&container) : data_ (container.data ()), size_ (detail::size_of (container)) {}
   constexpr T *data () const noexcept { return data_; }
@@ -193,9 +193,9 @@ private:
   std::size_t size_;
 };
 
-/** Counts and sizes that are read: integers of any type. Those of another type than `std::uint64_t`, and lists in
- * braces, are copied. A negative one is refused, as too large: with `SCDA_ERR_RANGE`, or with `SCDA_ERR_ARG` where something
- * else says how much there can be. */
+/** Counts and sizes to be read: integers of any type. Types other than `std::uint64_t`, and lists in
+ * braces, are copied. A negative number is rejected as too large: with `SCDA_ERR_ARG` where another
+ * argument limits it, otherwise with `SCDA_ERR_RANGE`. */
 class counts {
 public:
   /** No entries. */
@@ -209,7 +209,7 @@ public:
   counts (const T (&array)[n]) : counts (copy (), array, n) {}
   template <typename T, typename = typename std::enable_if<detail::is_count<T>::value>::type>
   counts (std::initializer_list<T> entries) : counts (copy (), entries.begin (), entries.size ()) {}
-  /* Of several types. */
+  /* From integers of several types. */
   counts (std::initializer_list<std::uint64_t> entries) : counts (copy (), entries.begin (), entries.size ()) {}
   const std::uint64_t *data () const noexcept { return copied_ ? copy_.data () : view_.data (); }
   std::size_t size () const noexcept { return copied_ ? copy_.size () : view_.size (); }
@@ -226,16 +226,16 @@ private:
   std::vector<std::uint64_t> copy_;
 };
 
-/** How elements are distributed over the ranks, made once by `partition_of`: passed wherever `Nq` is, in place of the number of
+/** A distribution of elements over the ranks, made once by `partition_of`: can be passed as `Nq`, in place of the number of
  * elements on each rank. */
 class partition {
 public:
   explicit partition (const scda_partition_t &made) noexcept : made_ (made) {}
-  /** The index of the first element of this rank, how many it has, and how many all ranks have. */
+  /** The index of the first element of this rank, the number of its elements, and the number of all. */
   std::uint64_t offset () const noexcept { return made_.offset; }
   std::uint64_t count () const noexcept { return made_.count; }
   std::uint64_t total () const noexcept { return made_.total; }
-  /** What is passed as `Nq`. */
+  /** The argument for `Nq`. */
   const std::uint64_t *data () const noexcept { return made_.Nq; }
   std::size_t size () const noexcept { return SCDA_PARTITION_WORDS; }
 
@@ -243,13 +243,13 @@ private:
   scda_partition_t made_;
 };
 
-/** Bytes to be written. */
+/** Bytes to write. */
 class const_bytes {
 public:
-  /** No bytes: for ranks that have none, or whose are of no interest. */
+  /** No bytes: for ranks that have none, or whose bytes are ignored. */
   constexpr const_bytes () noexcept : data_ (nullptr), size_ (0), element_ (0), unit_ (1) {}
   constexpr const_bytes (const void *data, std::size_t bytes) noexcept : data_ (data), size_ (bytes), element_ (0), unit_ (1) {}
-  /** Of anything with `data` and `size`, and elements that can be copied as bytes; not of pointers. */
+  /** From anything with `data` and `size` whose elements can be copied as bytes; pointers are excluded. */
   template <typename C, typename std::enable_if<detail::has_bytes<C, false>::value, int>::type = 0>
   constexpr const_bytes (C &&container)
     : data_ (container.data ()), size_ (detail::size_of (container) * sizeof (detail::element<C>)),
@@ -257,15 +257,15 @@ public:
   template <typename T, std::size_t n, typename = typename std::enable_if<detail::is_plain<T>::value>::type>
   constexpr const_bytes (const T (&array)[n]) noexcept
     : data_ (array), size_ (sizeof array), element_ (sizeof (T)), unit_ (unit<T> ()) {}
-  /** Of one number. */
+  /** From one number. */
   template <typename T, typename std::enable_if<detail::is_scalar<T>::value, int>::type = 0>
   constexpr const_bytes (const T &value) noexcept
     : data_ (&value), size_ (sizeof value), element_ (sizeof value), unit_ (sizeof value) {}
   constexpr const void *data () const noexcept { return data_; }
   constexpr std::size_t size () const noexcept { return size_; }
-  /** The bytes of an element, by its type; 0 if unknown. */
+  /** The size of an element in bytes, by its type; 0 if unknown. */
   constexpr std::size_t element () const noexcept { return element_; }
-  /** The bytes of a number, of which every element must be a multiple; 1 if the elements are not numbers. */
+  /** The size of a number in bytes, of which each element must be a multiple; 1 if the elements are not numbers. */
   constexpr std::size_t unit () const noexcept { return unit_; }
 
 private:
@@ -275,16 +275,16 @@ private:
   std::size_t size_, element_, unit_;
 };
 
-/** Says that this rank does not want data. */
+/** Tells that this rank does not want data. */
 struct skip_t {};
 constexpr skip_t skip = skip_t ();
 
-/** Room for bytes to be read, or `scda::skip`. */
+/** Memory for bytes to read, or `scda::skip`. */
 class bytes {
 public:
   constexpr bytes (skip_t) noexcept : data_ (nullptr), size_ (0), element_ (1), skip_ (true) {}
   constexpr bytes (void *data, std::size_t size) noexcept : data_ (data), size_ (size), element_ (1), skip_ (false) {}
-  /** Of anything with `data` and `size`, and elements that can be copied as bytes; not of pointers. */
+  /** From anything with `data` and `size` whose elements can be copied as bytes; pointers are excluded. */
   template <typename C, typename std::enable_if<detail::has_bytes<C, true>::value, int>::type = 0>
   constexpr bytes (C &&container)
     : data_ (container.data ()), size_ (detail::size_of (container) * sizeof (detail::element<C>)),
@@ -293,13 +293,13 @@ public:
             typename = typename std::enable_if<detail::is_plain<T>::value && !std::is_const<T>::value>::type>
   constexpr bytes (T (&array)[n]) noexcept
     : data_ (array), size_ (sizeof array), element_ (sizeof (T)), skip_ (false) {}
-  /** For one number. */
+  /** From one number. */
   template <typename T, typename std::enable_if<detail::is_scalar<T>::value && !std::is_const<T>::value, int>::type = 0>
   constexpr bytes (T &value) noexcept
     : data_ (&value), size_ (sizeof value), element_ (sizeof value), skip_ (false) {}
   constexpr void *data () const noexcept { return data_; }
   constexpr std::size_t size () const noexcept { return size_; }
-  /** The bytes of an element, by its type; 1 if unknown. */
+  /** The size of an element in bytes, by its type; 1 if unknown. */
   constexpr std::size_t element () const noexcept { return element_; }
   constexpr bool skipped () const noexcept { return skip_; }
 
@@ -309,12 +309,12 @@ private:
   bool skip_;
 };
 
-/** A user string to be written: any bytes, at most `SCDA_USER_STRING_BYTES`. */
+/** A user string to write: up to `SCDA_USER_STRING_BYTES` bytes of any value. */
 class text {
 public:
   text (const char *str) noexcept : data_ (str), size_ (std::char_traits<char>::length (str)) {}
   constexpr text (const char *data, std::size_t size) noexcept : data_ (data), size_ (size) {}
-  /** Of a `std::string`, `std::string_view`, ... */
+  /** From a `std::string`, `std::string_view`, ... */
   template <typename C, typename = typename std::enable_if<detail::is_contiguous<const C, const char>::value>::type>
   constexpr text (const C &container) : data_ (container.data ()), size_ (detail::size_of (container)) {}
   constexpr const char *data () const noexcept { return data_; }
@@ -373,7 +373,7 @@ private:
 
 /* End of what is from scda.h. */
 
-/** The members of a struct: specialise it, and arrays of T are datasets of structs.
+/** The members of a struct. Specialize it, and arrays of T become datasets of structs.
  *
  *     template <> struct scda::members<particle> {
  *       static const scda_member_t *list () {
@@ -385,7 +385,7 @@ template <typename T> struct members {};
 
 namespace detail {
 
-/* The type of a number of T in a dataset; raw bytes of what is none. */
+/* The dataset type for numbers of type T; raw bytes for other types. */
 constexpr int integer_type (std::size_t bytes, bool is_signed) noexcept {
   return bytes == 1 ? (is_signed ? SCDA_TYPE_INT8 : SCDA_TYPE_UINT8)
          : bytes == 2 ? (is_signed ? SCDA_TYPE_INT16 : SCDA_TYPE_UINT16)
@@ -433,7 +433,7 @@ template <> struct number<std::float16_t> {
   static constexpr int type = SCDA_TYPE_FLOAT16;
 };
 #endif
-/* A member of this type. Raw bytes and structs have their size, arrays their number of items. */
+/* A member of this type. Raw bytes and structs have a size, arrays a number of items. */
 template <typename T> scda_member_t member (const char *name, std::size_t offset) {
   typedef typename std::remove_all_extents<T>::type item;
   scda_member_t m = scda_member_t ();
@@ -444,7 +444,7 @@ template <typename T> scda_member_t member (const char *name, std::size_t offset
 template <typename T> struct is_complex : std::false_type {};
 template <typename T> struct is_complex<std::complex<T>> : std::true_type {};
 
-/* The items of an element, and the dimensions that they have in it. */
+/* The items of an element, and the dimensions that they form in it. */
 template <typename T> struct inner {
   typedef typename std::remove_cv<T>::type item;
   static void append (std::vector<std::uint64_t> &) {}
@@ -460,7 +460,7 @@ template <typename T, std::size_t n> struct inner<const T[n]> : inner<T[n]> {};
 template <typename T, std::size_t n> struct inner<std::array<T, n>> : inner<T[n]> {};
 template <typename T, std::size_t n> struct inner<const std::array<T, n>> : inner<T[n]> {};
 
-/* Whether something is a std::mdspan, or that of Kokkos. */
+/* True for a std::mdspan, or the one of Kokkos. */
 template <typename M, bool writable> struct is_mdspan {
   template <typename D>
   static auto test (int) -> std::integral_constant<bool,
@@ -471,7 +471,7 @@ template <typename M, bool writable> struct is_mdspan {
   static constexpr bool value = decltype (test<typename std::remove_reference<M>::type> (0))::value;
 };
 
-/* The product, or the largest number if that is too large. */
+/* The product, or the largest number if it does not fit. */
 inline std::uint64_t product (const std::vector<std::uint64_t> &counts) noexcept {
   const std::uint64_t most = ~static_cast<std::uint64_t> (0);
   std::uint64_t n = 1;
@@ -486,48 +486,48 @@ inline std::vector<std::uint64_t> vector_of (const counts &list) {
   return std::vector<std::uint64_t> (list.data (), list.data () + list.size ());
 }
 
-/* The type as docs/datasets.md names it. */
+/* The type, as docs/datasets.md names it. */
 inline std::string type_name (int type, std::uint64_t item_bytes) {
   const char *name = scda_type_name (type, nullptr);
   return type == SCDA_TYPE_RAW || name == nullptr ? "r" + std::to_string (8 * item_bytes) : name;
 }
 
-/* The bytes of an item, which are said of raw bytes. */
+/* The size of an item in bytes; `item_bytes` for raw bytes. */
 inline std::uint64_t type_bytes (int type, std::uint64_t item_bytes) noexcept {
   std::uint64_t bytes = 0;
   scda_type_name (type, &bytes);
   return bytes != 0 ? bytes : item_bytes;
 }
 
-/* Whether each item has a length of its own. */
+/* True if each item has a length of its own. */
 inline bool is_variable (int type) noexcept { return type == SCDA_TYPE_STRING || type == SCDA_TYPE_VARIABLE_BYTES; }
 
 } // namespace detail
 
-/** The items of a dataset in memory, which are numbers, or raw bytes of anything that can be copied: the type, and where
- * they are. `Void` is `const void` of those that are written, `void` of those that are read. */
+/** The items of a dataset in memory, which are numbers, or raw bytes of anything that can be copied: their type and their
+ * memory. `Void` is `const void` for items to write, `void` for items to read. */
 template <typename Void> class basic_items {
   static constexpr bool writable = !std::is_const<Void>::value;
 
 public:
-  /** None, of any type: for ranks that have none. */
+  /** No items, of no type: for ranks that have none. */
   basic_items () noexcept : data_ (nullptr), bytes_ (0), type_ (none), item_bytes_ (0), members_ (nullptr) {}
   basic_items (skip_t) noexcept : basic_items () {}
-  /** Of anything with `data` and `size`: `std::vector`, `std::span`, ... An element that is a `std::array`, or an array, has
-   * several items, and a dimension of its own. */
+  /** From anything with `data` and `size`: `std::vector`, `std::span`, ... If an element is a `std::array` or an array, it has
+   * several items, which form an additional dimension. */
   template <typename C, typename std::enable_if<detail::has_bytes<C, writable>::value, int>::type = 0>
   basic_items (C &&container) : basic_items (container.data (), detail::size_of (container)) {}
   template <typename T, std::size_t n,
             typename = typename std::enable_if<detail::is_plain<T>::value && !(writable && std::is_const<T>::value)>::type>
   basic_items (T (&array)[n]) : basic_items (&array[0], n) {}
-  /** Of one number, which has no dimension. */
+  /** From one number, which has no dimension. */
   template <typename T, typename U = typename std::remove_reference<T>::type,
             typename std::enable_if<(detail::is_scalar<U>::value || detail::is_complex<typename std::remove_cv<U>::type>::value)
                                       && !(writable && (std::is_const<U>::value || !std::is_lvalue_reference<T>::value)), int>::type = 0>
   basic_items (T &&value) : basic_items (&value, 1) {
     shape_.clear ();
   }
-  /** Of a `std::mdspan` or one of Kokkos, of any layout with strides: also of part of an array with ghost layers. */
+  /** From a `std::mdspan` or the one of Kokkos, with any strided layout: also a part of an array with ghost layers. */
   template <typename M, typename std::enable_if<detail::is_mdspan<M, writable>::value, int>::type = 0, typename = void>
   basic_items (M &&view) : basic_items (view.data_handle (), 1) {
     typedef typename std::remove_reference<M>::type type;
@@ -544,9 +544,9 @@ public:
     detail::inner<typename std::remove_cv<typename type::element_type>::type>::append (shape_);
     set_strides (std::move (stride));
   }
-  /** As they lie: an array of this shape, whose first item is `first`, and where each index of a dimension is its stride in bytes after the one
-   * before. So the interior of a block with ghost layers, one of several interleaved variables, or a member of an array of structs: its
-   * address in the first struct, `{ n }`, `{ sizeof (particle) }`. */
+  /** Items in place: an array of this shape whose first item is `first`; `strides` are the bytes from one index to the next in each
+   * dimension. Examples: the interior of a block with ghost layers; one of several interleaved variables; a member of an array of
+   * structs: its address in the first struct, `{ n }`, `{ sizeof (particle) }`. */
   template <typename T, typename = typename std::enable_if<detail::is_plain<T>::value && !(writable && std::is_const<T>::value)>::type>
   basic_items (T *first, const counts &shape, const std::vector<std::int64_t> &strides) : basic_items (first, 1) {
     shape_ = detail::vector_of (shape);
@@ -559,16 +559,16 @@ public:
 
   Void *data () const noexcept { return data_; }
   std::size_t bytes () const noexcept { return bytes_; }
-  /** One of `SCDA_TYPE_...`; -1 of none. */
+  /** One of `SCDA_TYPE_...`; -1 if there are no items. */
   int type () const noexcept { return type_; }
   std::size_t item_bytes () const noexcept { return item_bytes_; }
-  /** Those of a struct; NULL of other types. */
+  /** The members of a struct; NULL for other types. */
   const scda_member_t *members () const noexcept { return members_; }
-  /** The shape that the items have by themselves: that of an array, the number of elements of a container, ... */
+  /** The shape of the items themselves: the shape of an array, the number of elements of a container, ... */
   const std::vector<std::uint64_t> &shape () const noexcept { return shape_; }
-  /** Whether they are of no type. */
+  /** True if the items have no type. */
   bool empty () const noexcept { return type_ == none; }
-  /** The bytes from one index to the next in each dimension; none, if the items follow one another in C order. */
+  /** The bytes from one index to the next in each dimension; empty if the items are contiguous in C order. */
   const std::vector<std::int64_t> &strides () const noexcept { return strides_; }
 
 private:
@@ -579,7 +579,7 @@ private:
       item_bytes_ (sizeof (typename detail::inner<T>::item)), members_ (detail::members_of<typename detail::inner<T>::item> ()), shape_ (1, size) {
     detail::inner<T>::append (shape_);
   }
-  /* Copies items with strides in C order: those from this one on, of this dimension and those after it. */
+  /* Copies items with strides in C order: those from `first` on, in this dimension and the following ones. */
   void pack (std::vector<char> &all, const char *first, std::size_t dimension) const {
     if (dimension == shape_.size ()) {
       all.insert (all.end (), first, first + item_bytes_);
@@ -589,7 +589,7 @@ private:
       pack (all, first + static_cast<std::int64_t> (i) * strides_[dimension], dimension + 1);
     }
   }
-  /* Those of the outer dimensions are known; the inner ones, of an element, lie in C order. */
+  /* Sets the strides, given those of the outer dimensions; the inner dimensions, those of an element, are in C order. */
   void set_strides (std::vector<std::int64_t> outer) {
     std::vector<std::int64_t> packed (shape_.size (), static_cast<std::int64_t> (item_bytes_));
     for (std::size_t d = shape_.size (); d-- > 1;) { packed[d - 1] = packed[d] * static_cast<std::int64_t> (shape_[d]); }
@@ -611,7 +611,7 @@ private:
 typedef basic_items<const void> const_items;
 typedef basic_items<void> items;
 
-/** A part of an array: the first index in each dimension, and how many. */
+/** A part of an array: the first index and the number of indices in each dimension. */
 struct box {
   box (const counts &first, const counts &number) : start (detail::vector_of (first)), count (detail::vector_of (number)) {}
   std::vector<std::uint64_t> start, count;
@@ -622,7 +622,7 @@ class attributes {
 public:
   attributes () : json_ ("{}") {}
   template <typename T> attributes (const char *key, const T &value) : json_ ("{}") { add (key, value); }
-  /** Adds a string, a number, a bool, or a list of these. Of numbers that JSON does not have, the names as strings: "NaN",
+  /** Adds a string, a number, a bool, or a list of these. Numbers that JSON does not have become strings: "NaN",
    * "Infinity", "-Infinity". */
   template <typename T> attributes &add (const char *key, const T &value) {
     json_.pop_back ();
@@ -662,7 +662,7 @@ private:
       put (std::isnan (value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
       return;
     }
-    std::string shortest; /* that leads back to the value */
+    std::string shortest; /* that converts back to the value */
     for (int digits = 1; digits <= 17; ++digits) {
       std::ostringstream out;
       out.imbue (std::locale::classic ());
@@ -693,7 +693,7 @@ private:
 
 namespace detail {
 
-/* One attribute: `get (type, values, count)` reads it as `scda_get_attribute` does. */
+/* Gets one attribute: `get (type, values, count)` reads it as `scda_get_attribute` does. */
 template <typename T, typename Get> typename std::enable_if<std::is_arithmetic<T>::value, bool>::type get_value (T &value, Get get) {
   std::uint64_t count = 1;
   get (number<T>::type, &value, count);
@@ -727,9 +727,9 @@ template <typename Get> bool get_value (std::string &value, Get get) {
 
 } // namespace detail
 
-/** Reads one attribute from the text of a JSON object, such as the attributes of a dataset that was found: whether there is one of this name.
- * `value` is a number, a bool, a `std::string`, or a `std::vector` of numbers or strings, for a list. Without such an attribute, and if it is
- * an empty list, `value` stays: set it to the default before. An attribute of another kind is an error. */
+/** Reads one attribute from the text of a JSON object, such as the attributes of a dataset. Returns true if it exists.
+ * `value` is a number, a bool, a `std::string`, or a `std::vector` of numbers or strings for a list. If there is no such attribute, or
+ * it is an empty list, `value` stays as it is: set it to the default before. An attribute of another kind is an error. */
 template <typename T> bool get_attribute (const std::string &attributes, const char *key, T &value) {
   return detail::get_value (value, [&] (int type, void *values, std::uint64_t &count) {
     int err = SCDA_SUCCESS;
@@ -737,44 +737,45 @@ template <typename T> bool get_attribute (const std::string &attributes, const c
   });
 }
 
-/** What a dataset is, without its data: a named array of numbers. For writing, what is not chosen is left to the library,
- * type and shape to the data: `scda::dataset ("rho", { 64, 32 }).chunks ().attributes (scda::attributes ("units", "kg m-3"))`. */
+/** The description of a dataset, a named array of numbers, without its data. When it is written, the library chooses what is not
+ * set, and takes type and shape from the data:
+ * `scda::dataset ("rho", { 64, 32 }).chunks ().attributes (scda::attributes ("units", "kg m-3"))`. */
 class dataset {
 public:
   dataset () { scda_dataset_init (&d_); }
-  /** The name: up to 58 bytes of UTF-8, with a slash between the names of groups and its own. */
+  /** The name: up to 58 bytes of UTF-8, with slashes between the names of groups and its own. */
   explicit dataset (text name) : dataset () { name_.assign (name.data (), *name.size ()); }
   dataset (text name, const counts &chosen) : dataset (name) { shape (chosen); }
 
-  /** The number of indices in each dimension: none for a single item. */
+  /** The number of indices in each dimension; empty for a single item. */
   dataset &shape (const counts &chosen) { return shape_ = detail::vector_of (chosen), has_shape_ = true, *this; }
-  /** One of `SCDA_TYPE_...`, which writing takes from the data otherwise; numbers of another type are converted to it (`scda_box_t`).
-   * `item_bytes`: of `SCDA_TYPE_RAW`, `SCDA_TYPE_BYTES` and `SCDA_TYPE_TEXT`, whose items are `unsigned char` here, or anything of this
-   * size that can be copied. Items of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64` are `std::int64_t`; see `unit`. */
+  /** One of `SCDA_TYPE_...`; if it is not set, writing takes it from the data. Numbers of another type are converted to it (`scda_box_t`).
+   * `item_bytes` applies to `SCDA_TYPE_RAW`, `SCDA_TYPE_BYTES` and `SCDA_TYPE_TEXT`, whose items are `unsigned char` here, or anything
+   * of this size that can be copied. Items of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64` are `std::int64_t`; see `unit`. */
   dataset &type (int chosen, std::uint64_t item_bytes = 0) noexcept {
     return d_.type = chosen, d_.item_bytes = item_bytes, has_type_ = true, *this;
   }
-  /** What items of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64` count: "s", "10us", ... */
+  /** The unit of items of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`: "s", "10us", ... */
   dataset &unit (text chosen) { return unit_.assign (chosen.data (), *chosen.size ()), *this; }
-  /** In chunks, each compressed by itself. No shape: the library chooses that of a chunk. */
+  /** Stores the data in chunks, each compressed by itself. Without a shape, the library chooses that of a chunk. */
   dataset &chunks (const counts &chosen = counts ()) {
     return d_.encode = SCDA_ENCODE_ALWAYS, chunk_ = detail::vector_of (chosen), *this;
   }
-  /** One of `SCDA_ENCODE_...`: chunks, chunks if the data become smaller, chunks as text. */
+  /** One of `SCDA_ENCODE_...`: chunks, chunks if the data become smaller, or chunks as text. */
   dataset &encode (int chosen) noexcept { return d_.encode = chosen, *this; }
-  /** One of `SCDA_CODEC_...`: how chunks are compressed. */
+  /** One of `SCDA_CODEC_...`, which compresses the chunks. */
   dataset &codec (int chosen) noexcept { return d_.codec = chosen, *this; }
-  /** The level of compression, 0 to 9; -1: that of the codec. */
+  /** The level of compression, 0 to 9; -1: the default of the codec. */
   dataset &level (int chosen) noexcept { return d_.level = chosen, *this; }
-  /** Whether the bytes of numbers are sorted before they are compressed. */
+  /** Shuffles the bytes of numbers before they are compressed. */
   dataset &shuffle (bool chosen) noexcept { return d_.shuffle = chosen, *this; }
-  /** How far a number may be from the one that is written, as a part of it: see scda_dataset. */
+  /** The largest relative error that rounding may make: see scda_dataset. */
   dataset &max_relative_error (double chosen) noexcept { return d_.max_relative_error = chosen, *this; }
-  /** Likewise how far at most. */
+  /** The largest absolute error that rounding may make. */
   dataset &max_absolute_error (double chosen) noexcept { return d_.max_absolute_error = chosen, *this; }
-  /** Whether these are rows that are added to the last dataset of this name in the file: see scda_dataset. */
+  /** Adds the data as rows to the last dataset of this name in the file: see scda_dataset. */
   dataset &extends (bool chosen = true) noexcept { return d_.extends = chosen, *this; }
-  /** The item that stands where nothing was written; its type becomes that of the dataset. */
+  /** The item that stands where nothing is written; its type becomes that of the dataset. */
   template <typename T> dataset &fill_value (const T &item) {
     fill_.assign (sizeof item, '\0');
     std::memcpy (&fill_[0], &item, sizeof item);
@@ -785,27 +786,27 @@ public:
   /** A name for each dimension; an empty one is none. */
   dataset &dimension_names (std::vector<std::string> names) { return names_ = std::move (names), *this; }
 
-  /** What was chosen, or what a dataset that was found has; and so below. */
+  /** What was set, or what a dataset in a file has; likewise below. */
   const std::string &name () const noexcept { return name_; }
   const std::vector<std::uint64_t> &shape () const noexcept { return shape_; }
-  /** The shape of a chunk; zeros of a contiguous dataset that was read. */
+  /** The shape of a chunk; zeros for a contiguous dataset that was read. */
   const std::vector<std::uint64_t> &chunk () const noexcept { return chunk_; }
   int type () const noexcept { return d_.type; }
   std::uint64_t item_bytes () const noexcept { return d_.item_bytes; }
-  /** Of times; empty for other types. */
+  /** The unit of times; empty for other types. */
   const std::string &unit () const noexcept { return unit_; }
   int encode () const noexcept { return d_.encode; }
   int codec () const noexcept { return d_.codec; }
   int level () const noexcept { return d_.level; }
   bool shuffle () const noexcept { return d_.shuffle != 0; }
-  /** The type as docs/datasets.md names it. */
+  /** The type, as docs/datasets.md names it. */
   std::string type_name () const { return detail::type_name (d_.type, d_.item_bytes); }
   /** The number of items. */
   std::uint64_t size () const noexcept { return detail::product (shape_); }
   const std::string &attributes () const noexcept { return attributes_; }
-  /** As many as there are dimensions, or none. */
+  /** One for each dimension, or none. */
   const std::vector<std::string> &dimension_names () const noexcept { return names_; }
-  /** What keeps the library from reading the data, such as a codec that it does not have; empty: nothing. */
+  /** Why the library cannot read the data, for example because it does not have the codec; empty if it can. */
   const std::string &unsupported () const noexcept { return unsupported_; }
   /** The fill value; 0 if it has another type. */
   template <typename T> T fill_value () const {
@@ -819,9 +820,9 @@ private:
   friend class writer;
   friend class reader;
   friend struct dataset_request;
-  friend struct detail::mesh_dataset; /* of scda_meshes.hpp */
+  friend struct detail::mesh_dataset; /* in scda_meshes.hpp */
 
-  /* What was read. */
+  /* A dataset that was read. */
   explicit dataset (const scda_dataset_t &found)
     : d_ (found), has_type_ (true), has_shape_ (true), name_ (found.name), attributes_ (found.attributes == nullptr ? "" : found.attributes),
       shape_ (found.shape, found.shape + found.ndims), chunk_ (found.chunk, found.chunk + found.ndims) {
@@ -853,21 +854,21 @@ private:
     default: return data.type () == type;
     }
   }
-  /* Whether the library converts the items in memory. */
+  /* True if the library converts the items in memory. */
   template <typename Void> bool is_converted (const basic_items<Void> &data) const noexcept {
     return has_type_ && !data.empty () && !has_type_of (data);
   }
-  /* All of it. */
+  /* The box of the whole dataset. */
   box whole () const { return box (std::vector<std::uint64_t> (shape_.size ()), shape_); }
 
-  scda_dataset_t d_; /* whose pointers and arrays are those of a call only */
+  scda_dataset_t d_; /* its pointers and arrays are valid during a call only */
   bool has_type_ = false, has_shape_ = false;
   std::string name_, attributes_, fill_, unsupported_, unit_;
   std::vector<std::uint64_t> shape_, chunk_;
   std::vector<std::string> names_;
 };
 
-/** What is in a file, one after the other: see `reader::next_entry`. Each has a list of its own. */
+/** An entry of a file: see `reader::next_entry`. Each object iterates over the entries on its own. */
 class entry {
 public:
   entry () { scda_entry_init (&e_); }
@@ -875,13 +876,13 @@ public:
   int kind () const noexcept { return e_.kind; }
   /** The name of a dataset, set of streams or section, or the path of a group. */
   std::string name () const { return e_.name; }
-  /** Which of its name it is, and how many there are. */
+  /** Its number among the entries of this name, and their number. */
   std::int64_t record () const noexcept { return e_.record; }
   std::int64_t records () const noexcept { return e_.records; }
-  /** Of a dataset the type of its items, and its shape. */
+  /** For a dataset, the type of its items, and its shape. */
   int type () const noexcept { return e_.type; }
   std::vector<std::uint64_t> shape () const { return std::vector<std::uint64_t> (e_.shape, e_.shape + e_.ndims); }
-  /** All that C knows of it. */
+  /** The entry for C. */
   const scda_entry_t &get () const noexcept { return e_; }
 
 private:
@@ -892,11 +893,11 @@ private:
 /** A set of streams in a file that is open for reading: see `reader::find_streams`. */
 class streams {
 public:
-  /** The number of streams: that of the ranks that wrote them. */
+  /** The number of streams: one for each rank that wrote them. */
   std::uint64_t tasks () const noexcept { return tasks_; }
-  /** The bytes of a chunk; 0 if the streams are the elements of a varray. */
+  /** The size of a chunk in bytes; 0 if the streams are the elements of a varray. */
   std::uint64_t chunk_bytes () const noexcept { return chunk_bytes_; }
-  /** The number by which C knows the set; 0 before one is found. */
+  /** The number of the set for C; 0 before one is found. */
   std::uint64_t get () const noexcept { return number_; }
 
 private:
@@ -904,7 +905,7 @@ private:
   std::uint64_t number_ = 0, tasks_ = 0, chunk_bytes_ = 0;
 };
 
-/** A dataset, and what this rank has of it: see `writer::write_datasets`. The data stay where they are. */
+/** A dataset, and this rank's boxes of it: see `writer::write_datasets`. The data are not copied. */
 struct dataset_boxes {
   dataset_boxes (const dataset &what, const const_items &all, const std::vector<box> &own) : d (what), data (all), boxes (own) {}
   dataset_boxes (const dataset &what, const const_items &all, const box &one) : d (what), data (all), boxes (1, one) {}
@@ -913,14 +914,14 @@ struct dataset_boxes {
   std::vector<box> boxes;
 };
 
-/** A dataset, and what this rank reads of it: see `reader::read_datasets`. `data` has exactly the items of the boxes. `record`: 0 is the
- * first dataset of this name, -1, the default, the last. */
+/** A dataset, and the boxes of it that this rank reads: see `reader::read_datasets`. `data` must have exactly the items of the boxes.
+ * `record`: 0 is the first dataset of this name, -1, the default, the last. */
 struct dataset_request {
   dataset_request (const dataset &what, const items &room, const std::vector<box> &own, std::int64_t which = -1)
     : d (what), data (room), boxes (own), record (which) {}
   dataset_request (const dataset &what, const items &room, const box &one, std::int64_t which = -1)
     : d (what), data (room), boxes (1, one), record (which) {}
-  /** All of it on this rank; with `scda::skip` nothing. A dataset without a shape has that of the data. */
+  /** The whole dataset on this rank; with `scda::skip` nothing. A dataset without a shape has the shape of the data. */
   dataset_request (const dataset &what, const items &room, std::int64_t which = -1) : d (what), data (room), record (which) {
     if (room.empty ()) { return; }
     if (!d.has_shape_) { d.shape (room.shape ()); }
@@ -934,13 +935,13 @@ struct dataset_request {
 
 class request;
 
-/** What a file for writing and one for reading have in common. Can be moved, not copied. */
+/** What files for writing and for reading have in common. Can be moved, but not copied. */
 class file {
 public:
   file (const file &) = delete;
   file &operator= (const file &) = delete;
 
-  /** Closes the file. After writing, success means that every byte is in it. Nothing happens to a file that is closed. */
+  /** Closes the file. After writing, success means that every byte is in it. Does nothing if the file is closed. */
   void close () {
     if (!is_open ()) { return; }
     int err = SCDA_SUCCESS;
@@ -948,47 +949,47 @@ public:
     lent_.clear ();
     if (!is_closed) { detail::fail (err); }
   }
-  /** Begins to close, and returns when all is copied. The file is the request's then. */
+  /** Begins to close, and returns as soon as the data are copied. The request then owns the file. */
   request close_begin ();
-  /** Where the time of this rank went. Not collective. */
+  /** Where this rank has spent its time. Not collective. */
   scda_statistics_t statistics () {
     scda_statistics_t found = scda_statistics_t ();
     found.size = sizeof found;
     call_alone ([&] (int *err) { return scda_get_statistics (f_, &found, err); });
     return found;
   }
-  /** Whether the file is open. An error closes it, also one of a function of C that was called with `get`. */
+  /** True if the file is open. An error closes it, including an error of a function of C that was called with `get`. */
   bool is_open () const noexcept { return info ().is_open != 0; }
-  /** What is known of the file, and on which rank the last error came up. Not collective. */
+  /** What is known of the file, and the rank on which the last error occurred. Not collective. */
   scda_info_t info () const noexcept { return info_of (f_); }
   /** The user string of the file. */
   const std::string &user () const noexcept { return user_; }
   /** This rank in the communicator of the file, and the number of its ranks. */
   int rank () const noexcept { return rank_; }
   int size () const noexcept { return size_; }
-  /** For the functions of C; still this object's. NULL if the file was closed. */
+  /** The file for functions of C; this object still owns it. NULL if the file is closed. */
   scda_fcontext_t *get () const noexcept { return f_; }
 
-  /** Gathers the number of elements that each rank has from that of this rank, `n`: what other members take as `Nq`. */
+  /** Gathers `n`, the number of elements of each rank, from all ranks: other members take the result as `Nq`. */
   std::vector<std::uint64_t> proc_counts (std::uint64_t n) {
     std::vector<std::uint64_t> Nq (ranks ());
     call ([&] (int *err) { return scda_proc_counts (f_, n, Nq.data (), err); });
     return Nq;
   }
-  /** The partition in which this rank has `n` elements: passed as `Nq`, in constant time on any number of ranks. */
+  /** The partition in which this rank has `n` elements. Passing it as `Nq` takes constant time on any number of ranks. */
   partition partition_of (std::uint64_t n) {
     scda_partition_t made = {};
     call ([&] (int *err) { return made = scda_partition_local (f_, n, err), *err == SCDA_SUCCESS ? f_ : nullptr; });
     return partition (made);
   }
-  /** That of the numbers of elements on all ranks. */
+  /** The partition with these numbers of elements on all ranks. */
   partition partition_of (const counts &Nq) {
     const std::uint64_t *all = checked (Nq);
     scda_partition_t made = {};
     call ([&] (int *err) { return made = scda_partition_counts (f_, all, err), *err == SCDA_SUCCESS ? f_ : nullptr; });
     return partition (made);
   }
-  /** Computes the bytes that each rank has of a varray: one entry per rank. */
+  /** Computes the bytes of a varray on each rank: one entry per rank. */
   void proc_sizes (const counts &Ei, const counts &Nq, view<std::uint64_t> Sq) {
     call_lengths known = call_lengths (Nq).sizes (Ei);
     known.Sq_entries = Sq.size ();
@@ -1027,7 +1028,7 @@ protected:
 #endif
   }
 
-  /* Opens a file that exists, by a function of C. */
+  /* Opens an existing file by a function of C. */
   template <typename F>
   void open_existing (F function, MPI_Comm comm, const char *filename, const params &chosen) {
     char buffer[SCDA_USER_STRING_BYTES + 1];
@@ -1038,7 +1039,7 @@ protected:
     user_.assign (buffer, len);
   }
 
-  /* Calls a function of C, which gives back the file or, after an error, NULL. */
+  /* Calls a function of C, which returns the file or, after an error, NULL. */
   template <typename F> int call (F function) {
     if (f_ == nullptr) { throw error (SCDA_ERR_USAGE, "scda::file: it is closed"); }
     int err = SCDA_SUCCESS;
@@ -1056,12 +1057,12 @@ protected:
 
   std::size_t ranks () const noexcept { return static_cast<std::size_t> (size_); }
 
-  /* What is wrong on this rank makes all ranks fail with these words. */
+  /* Makes all ranks fail with this text, because an argument of this rank is wrong. */
   std::nullptr_t refuse (const std::string &why) const {
     scda_refuse (f_, why.c_str (), nullptr);
     return nullptr;
   }
-  /* How long the arguments of a call are, which the library compares with what it is to use. */
+  /* The lengths of the arguments of a call; the library compares them with what it is to use. */
   struct call_lengths : scda_lengths_t {
     call_lengths () noexcept : scda_lengths_t () {
       size = sizeof (scda_lengths_t);
@@ -1081,7 +1082,7 @@ protected:
     call_lengths &pointers (std::size_t found) noexcept { return data = found, indirect = 1, *this; }
   };
   bool fits (call_lengths &known) const noexcept { return scda_check_lengths (f_, &known, nullptr) == 0; }
-  /* What C is passed as Nq: NULL if something is too short, so that it reads and writes nothing. */
+  /* The argument Nq for C: NULL if an argument is too short, so that nothing is read or written. */
   const std::uint64_t *checked (call_lengths &known) const noexcept { return fits (known) ? known.Nq : nullptr; }
   const std::uint64_t *checked (const counts &Nq) const noexcept {
     call_lengths known (Nq);
@@ -1096,8 +1097,8 @@ protected:
     }
     return copy;
   }
-  /* The boxes of this rank as C takes them, for an array of `dimensions` dimensions, whose items are those of `data`: none, if they do not fit.
-   * They point to the boxes and to the data. `item_bytes` are those of an item in memory, where items of another type are converted. */
+  /* The boxes of this rank for C, for an array of `dimensions` dimensions with items as in `data`; empty if they do not fit.
+   * They point into the boxes and into the data. `item_bytes` is the size of an item in memory if items are converted. */
   template <typename Void>
   std::vector<scda_box_t> boxes_of (const std::vector<box> &boxes, std::size_t dimensions, std::uint64_t item_bytes,
                                     const basic_items<Void> &data, bool is_converted) const {
@@ -1114,7 +1115,7 @@ protected:
       bytes = bytes + more < bytes ? ~static_cast<std::uint64_t> (0) : bytes + more;
       scda_box_t c;
       scda_box_init (&c);
-      if (all.empty ()) { c.data = const_cast<void *> (data.data ()); } /* the others follow it */
+      if (all.empty ()) { c.data = const_cast<void *> (data.data ()); } /* the others follow it in memory */
       c.start = one.start.data ();
       c.count = one.count.data ();
       if (is_converted) { c.type = data.type (), c.item_bytes = data.item_bytes (), c.members = data.members (); }
@@ -1129,7 +1130,7 @@ protected:
     }
     return all;
   }
-  /* A dataset and boxes of it as C takes them, and what they point to. */
+  /* A dataset and boxes of it for C, and the memory to which they point. */
   template <typename Void> struct prepared {
     scda_dataset_t c;
     std::string attributes, unit;
@@ -1173,7 +1174,7 @@ protected:
       refuse_it ("name of a dataset: found " + std::to_string (name.size ()) + " bytes, expected 1 to "
                  + std::to_string (SCDA_USER_STRING_BYTES));
     }
-    /* Also what was refused, as far as C may see it: the ranks then agree on the rest. */
+    /* Also sets what was rejected, as far as C may see it, so that the ranks agree on the rest. */
     std::memcpy (c.name, name.c_str (), name.size () < sizeof c.name ? name.size () + 1 : 1);
     c.ndims = static_cast<int> (d.shape_.size ());
     for (std::size_t i = 0; i < d.shape_.size () && i < SCDA_MAX_DIMS; ++i) {
@@ -1205,7 +1206,7 @@ protected:
       p.boxes.insert (p.boxes.end (), one.boxes.begin (), one.boxes.end ());
     }
   }
-  /* The data of one rank: NULL, if they are too short. */
+  /* The data of the root: NULL if they are too short. */
   template <typename P> P *root_data (P *data, std::size_t found, std::uint64_t E, bool exactly, int root) const {
     return rank_ != root || fits (call_lengths ().number (1).bytes (found, E, exactly)) ? data : nullptr;
   }
@@ -1223,7 +1224,7 @@ protected:
     return known;
   }
 
-  /* A file that is incomplete because of an exception must not pass for complete, and the other ranks must not wait for it. */
+  /* A file that an exception left incomplete must not pass for complete, nor may the other ranks wait for this one. */
   void drop () noexcept {
     if (f_ == nullptr) { return; }
     scda_fcontext_t *f = take ();
@@ -1237,17 +1238,17 @@ protected:
 
   scda_fcontext_t *f_;
   std::string user_;
-  std::vector<std::vector<char>> lent_; /* copies of data, from which the library may write until all is written */
-  bool lends_ = false; /* whether it may */
+  std::vector<std::vector<char>> lent_; /* copies of data that the library may still read to write them */
+  bool lends_ = false; /* true if it may */
   int rank_, size_;
-  int exceptions_; /* that were under way when the object was made */
+  int exceptions_; /* in flight when the object was made */
 };
 
-/** A commit or a close that was begun: as a future, it is to be waited for. The destructor waits, too, and passes over errors, unless
- * an exception is under way: then nothing is completed, and it waits only until this rank has written, so that what was lent may be freed. */
+/** A commit or close in progress. Like a future, it must be waited for. The destructor waits, too, and ignores errors. While an
+ * exception is propagating, it completes nothing, and waits only until this rank has written, so that the copies can be freed. */
 class request {
 public:
-  /** No request: it is complete. */
+  /** No request: counts as complete. */
   request () noexcept : r_ (), exceptions_ (detail::exceptions ()) {}
   request (request &&other) noexcept : r_ (other.take ()), lent_ (std::move (other.lent_)), exceptions_ (other.exceptions_) {}
   request &operator= (request &&other) noexcept {
@@ -1263,9 +1264,9 @@ public:
   request &operator= (const request &) = delete;
   ~request () { drop (); }
 
-  /** Whether this rank has written what it has to. Not collective. */
+  /** True if this rank has written its part. Not collective. */
   bool test () const noexcept { return scda_test (&r_) != 0; }
-  /** Completes it; throws if anything went wrong. Nothing happens if it is complete. */
+  /** Completes the request; throws if anything went wrong. Does nothing if it is complete. */
   void wait () {
     if (r_.file == nullptr) { return; }
     int err = SCDA_SUCCESS;
@@ -1289,8 +1290,8 @@ private:
   }
 
   scda_request_t r_;
-  std::vector<std::vector<char>> lent_; /* as of the file */
-  int exceptions_; /* that were under way when the object was made */
+  std::vector<std::vector<char>> lent_; /* taken over from the file */
+  int exceptions_; /* in flight when the object was made */
 };
 
 inline request file::close_begin () {
@@ -1305,9 +1306,9 @@ inline request file::close_begin () {
 /** A file that is open for writing. */
 class writer : public file {
 public:
-  /** A file that is closed. */
+  /** A closed file. */
   writer () noexcept {}
-  /** Creates a file, or empties one that exists. */
+  /** Creates a file, or truncates an existing one. */
   writer (MPI_Comm comm, const char *filename, text user, const params &chosen = params ()) {
     int err = SCDA_SUCCESS;
     f_ = scda_fopen_write (comm, filename, user.data (), user.size (), chosen.get (), &err);
@@ -1318,7 +1319,7 @@ public:
     : writer (comm, filename.c_str (), user, chosen) {}
   writer (writer &&) noexcept = default;
   writer &operator= (writer &&) noexcept = default;
-  /** Opens a file that exists to write more sections after those that it has: see scda_fopen_append. */
+  /** Opens an existing file to write more sections at its end: see scda_fopen_append. */
   static writer append (MPI_Comm comm, const char *filename, const params &chosen = params ()) {
     writer appending;
     appending.open_existing (scda_fopen_append, comm, filename, chosen);
@@ -1327,7 +1328,7 @@ public:
   static writer append (MPI_Comm comm, const std::string &filename, const params &chosen = params ()) {
     return append (comm, filename.c_str (), chosen);
   }
-  /** Opens a file to append to it, or creates it if there is none: see scda_fopen_append_or_create. */
+  /** Opens a file to append to it, or creates it if it does not exist: see scda_fopen_append_or_create. */
   static writer append_or_create (MPI_Comm comm, const std::string &filename, text user, const params &chosen = params ()) {
     writer w;
     int err = SCDA_SUCCESS, is_new = 0;
@@ -1337,23 +1338,23 @@ public:
     if (w.is_new_) { w.user_.assign (user.data (), *user.size ()); }
     return w;
   }
-  /** Whether `append_or_create` has created the file. */
+  /** True if `append_or_create` has created the file. */
   bool is_new () const noexcept { return is_new_; }
 
-  /** Writes all that waits, and throws if anything went wrong until now. */
+  /** Writes what is buffered, and throws if anything has gone wrong so far. */
   void flush () {
     call ([&] (int *err) { return scda_fflush (f_, err); });
     lent_.clear ();
   }
 
-  /** Writes all that waits, and a seal: who appends after a kill goes on here.
-   * Needs `params::seal`, or a file with a seal that is appended to. */
+  /** Writes what is buffered, and a seal: a program that appends after a kill continues here.
+   * Requires `params::seal`, or a sealed file that is appended to. */
   void commit () {
     call ([&] (int *err) { return scda_fcommit (f_, err); });
     lent_.clear ();
   }
 
-  /** Begins to commit, and returns when all is copied: see `params::background_bytes`. The file can be written on. */
+  /** Begins to commit, and returns as soon as the data are copied: see `params::background_bytes`. More can be written meanwhile. */
   request commit_begin () {
     request begun;
     call ([&] (int *err) { return scda_fcommit_begin (f_, &begun.r_, err); });
@@ -1361,12 +1362,12 @@ public:
     return begun;
   }
 
-  /** Begins a set of streams: from now on each rank writes its own by `write_stream`, without the others, until `end_streams`.
-   * `chunk_bytes`: 0 is the library's choice. */
+  /** Begins a set of streams: from now until `end_streams`, each rank writes its own stream by `write_stream`, independently.
+   * `chunk_bytes`: 0 lets the library choose. */
   void begin_streams (text user, std::uint64_t chunk_bytes = 0) {
     call ([&] (int *err) { return scda_fwrite_streams_begin (f_, user.data (), user.size (), chunk_bytes, err); });
   }
-  /** Writes bytes to the end of this rank's stream. Not collective; after an error the file stays open, until all ranks meet. */
+  /** Appends bytes to this rank's stream. Not collective; after an error, the file stays open until the next collective call. */
   void write_stream (const_bytes data) {
     call_alone ([&] (int *err) { return scda_stream_write (f_, data.data (), data.size (), err); });
   }
@@ -1375,54 +1376,54 @@ public:
     call ([&] (int *err) { return scda_fwrite_streams_end (f_, err); });
   }
 
-  /** Writes an inline section: the 32 bytes of `root`. `data` is ignored on other ranks. */
+  /** Writes an inline section: the 32 bytes of `root`. Other ranks' `data` are ignored. */
   void write_inline (text user, const_bytes data, int root = 0) {
     const void *pointer = root_data (data.data (), data.size (), SCDA_INLINE_BYTES, false, root);
     call ([&] (int *err) { return scda_fwrite_inline (f_, pointer, user.data (), user.size (), root, err); });
   }
-  /** Writes a block: the `E` bytes of `root`. `data` is ignored on other ranks. */
+  /** Writes a block: the `E` bytes of `root`. Other ranks' `data` are ignored. */
   void write_block (text user, const_bytes data, std::uint64_t E, int root, int encode = SCDA_ENCODE_NONE) {
     const void *pointer = root_data (data.data (), data.size (), E, false, root);
     call ([&] (int *err) {
       return scda_fwrite_block (f_, pointer, E, user.data (), user.size (), root, encode, err);
     });
   }
-  /** Writes a block: all data of `root`, whose size the other ranks need not know. */
+  /** Writes a block: all data of `root`. The other ranks need not know their size. */
   void write_block (text user, const_bytes data, encoding encode = encode_none, int root = 0) {
     const std::vector<std::uint64_t> sizes = proc_counts (data.size ());
-    const bool is_rank = root >= 0 && root < size_; /* else C refuses it */
+    const bool is_rank = root >= 0 && root < size_; /* otherwise C rejects it */
     write_block (user, data, is_rank ? sizes[static_cast<std::size_t> (root)] : 0, root, static_cast<int> (encode));
   }
-  /** Writes an array of elements of `E` bytes. `data`: those of this rank, one after the other. */
+  /** Writes an array of elements of `E` bytes. `data`: the elements of this rank, concatenated. */
   void write_array (text user, const_bytes data, const counts &Nq, std::uint64_t E, int encode = SCDA_ENCODE_NONE) {
     call_lengths known = call_lengths (Nq).bytes (data.size (), E);
     if (data.unit () > 1) { known.unit = data.unit (); }
     put_array (user, data.data (), checked (known), E, 0, encode);
   }
-  /** Writes an array whose elements are those of the container `data`, as many as `Nq` says for this rank. */
+  /** Writes an array of the elements of the container `data`, as many as `Nq` says for this rank. */
   void write_array (text user, const_bytes data, const counts &Nq, encoding encode = encode_none) {
     const std::uint64_t E = data.element ();
     if (E == 0) { refuse ("E is missing, and data have no elements of a type"); }
     put_array (user, data.data (), checked (call_lengths (Nq).bytes (data.size (), E, true)), E, 0, encode);
   }
-  /** Writes an array of elements of `E` bytes, with a pointer to each of this rank. */
+  /** Writes an array of elements of `E` bytes, given a pointer to each element of this rank. */
   void write_array (text user, view<const void *const> pointers, const counts &Nq, std::uint64_t E,
                     int encode = SCDA_ENCODE_NONE) {
     put_array (user, pointers.data (), checked (call_lengths (Nq).pointers (pointers.size ())), E, 1, encode);
   }
-  /** Writes an array of elements of their own sizes. `data`: those of this rank, one after the other. `Ei`: their sizes.
+  /** Writes a varray. `data`: the elements of this rank, concatenated. `Ei`: their sizes.
    * `Sq`: see `proc_sizes`; computed if empty. */
   void write_varray (text user, const_bytes data, const counts &Nq, const counts &Ei, int encode = SCDA_ENCODE_NONE,
                      const counts &Sq = counts ()) {
     put_varray (user, data.data (), checked (call_lengths (Nq).sizes (Ei).sums (Sq).bytes (data.size ())), Ei.data (), Sq, 0, encode);
   }
-  /** Writes an array of elements of their own sizes, with a pointer to each of this rank. */
+  /** Writes a varray, given a pointer to each element of this rank. */
   void write_varray (text user, view<const void *const> pointers, const counts &Nq, const counts &Ei,
                      int encode = SCDA_ENCODE_NONE, const counts &Sq = counts ()) {
     const std::uint64_t *partition = checked (call_lengths (Nq).sizes (Ei).sums (Sq).pointers (pointers.size ()));
     put_varray (user, pointers.data (), partition, Ei.data (), Sq, 1, encode);
   }
-  /** Writes an array of elements of their own sizes: each is a container, such as a vector in a vector. */
+  /** Writes a varray whose elements are containers, such as vectors in a vector. */
   template <typename C, typename = typename std::enable_if<detail::has_parts<C>::value>::type>
   void write_varray (text user, const C &elements, const counts &Nq, encoding encode = encode_none) {
     std::vector<const void *> pointers;
@@ -1437,8 +1438,8 @@ public:
     put_varray (user, pointers.data (), checked (known), Ei.data (), counts (), 1, encode);
   }
 
-  /** Writes a dataset: the array of rank 0, whole. `data` of other ranks are ignored; the shape must be the same on all. Without a
-   * shape it is that of the data: `writer.write ("time", 0.5)`. */
+  /** Writes a dataset: the whole array of rank 0. Other ranks' `data` are ignored; the shape must be the same on all ranks. If it is
+   * not set, the shape is that of the data: `writer.write ("time", 0.5)`. */
   void write (const dataset &d, const const_items &data) {
     dataset whole = d;
     if (!d.has_shape_) { whole.shape (data.shape ()); }
@@ -1448,12 +1449,12 @@ public:
   }
   void write (text name, const const_items &data) { write (dataset (name), data); }
   void write (text name, const const_items &data, const counts &shape) { write (dataset (name, shape), data); }
-  /** Writes a dataset: boxes of this rank, any number. `data`: one after the other, each in C order. What no rank passes has the fill
-   * value, what two ranks pass is an error. */
+  /** Writes a dataset from boxes of this rank, any number. `data`: the boxes, concatenated, each in C order. What no rank passes has
+   * the fill value; what two ranks pass is an error. */
   void write (const dataset &d, const const_items &data, const std::vector<box> &boxes) { put_dataset (d, data, boxes, true); }
   void write (const dataset &d, const const_items &data, const box &one) { write (d, data, std::vector<box> (1, one)); }
-  /** Writes a dataset of texts of any length: this rank has `own`, a vector of strings, views, or vectors of bytes, in C order. The ranks
-   * add up what they have: the first number of the shape is not looked at, and without a shape there is one dimension. The type is
+  /** Writes a dataset of texts of any length. `own`: those of this rank, a vector of strings, views, or vectors of bytes, in C order. The
+   * ranks add up their numbers: the first number of the shape is ignored, and without a shape there is one dimension. The type is
    * `SCDA_TYPE_STRING`, unless `d` has `SCDA_TYPE_VARIABLE_BYTES`. */
   template <typename C> void write_texts (const dataset &d, const std::vector<C> &own) {
     dataset whole = d;
@@ -1478,8 +1479,8 @@ public:
     call ([&] (int *err) { return scda_fwrite_texts (f_, &p.c, count, pointers.data (), lengths.data (), err); });
   }
   template <typename C> void write_texts (text name, const std::vector<C> &own) { write_texts (dataset (name), own); }
-  /** Writes several datasets, each with boxes of this rank, one after the other: the same bytes as one call for each. Those in chunks
-   * are compressed together. */
+  /** Writes several datasets from boxes of this rank, one after another: the same bytes as one call for each. Chunks of several
+   * datasets are compressed together. */
   void write_datasets (const std::vector<dataset_boxes> &all) {
     prepared_list<const void> p;
     prepare_all (p, all);
@@ -1487,8 +1488,8 @@ public:
       return scda_fwrite_datasets (f_, p.c.size (), p.c.data (), p.nboxes.data (), p.boxes.data (), err);
     });
   }
-  /** Writes a dataset whose first dimension is distributed: this rank has as many indices as `data`. The ranks add them up; with
-   * `Nq`, they do not. Items with strides are copied. */
+  /** Writes a dataset whose first dimension is distributed: this rank has as many indices as `data`. The ranks add these numbers up,
+   * unless `Nq` is passed. Items with strides are copied. */
   void write_field (text name, const const_items &data, encoding encode = encode_none) {
     const std::uint64_t one = 1, *partition = &one;
     if (data.shape ().empty () || data.shape ().size () > 2) {
@@ -1501,8 +1502,8 @@ public:
       return scda_fwrite_field (f_, terminated.c_str (), data.type (), packed, n, components, encode, err);
     });
   }
-  /** Writes a dataset whose first dimension is distributed: `Nq` indices to each rank. The other dimensions are those of
-   * `data`, as 5 of a `std::vector<std::array<double, 5>>`. */
+  /** Writes a dataset whose first dimension is distributed: `Nq` indices on each rank. The other dimensions are those of
+   * `data`, such as 5 for a `std::vector<std::array<double, 5>>`. */
   void write_field (text name, const const_items &data, const counts &Nq, encoding encode = encode_none) {
     call_lengths known (Nq);
     const std::uint64_t *partition = checked_field (data, known);
@@ -1524,14 +1525,14 @@ public:
     if (partition != nullptr) { start[0] = known.first, field.shape_[0] = known.total; }
     put_dataset (field, data, partition == nullptr ? std::vector<box> () : std::vector<box> (1, box (start, count)), partition != nullptr);
   }
-  /** Writes what is known of a group of datasets: `/` is the file itself. `attributes`: the text of a JSON object. */
+  /** Writes attributes of a group of datasets; `/` is the file itself. `attributes`: the text of a JSON object. */
   void write_group (text path, text attributes) {
     bool fits = true;
     const std::string c_path = c_string (path, fits), c_attributes = c_string (attributes, fits);
     call ([&] (int *err) { return scda_fwrite_group (f_, c_path.c_str (), c_attributes.c_str (), err); });
   }
-  /** Sets attributes of a dataset that is in the file already, or of a group (a path with a slash at its end): see
-   *  scda_fset_attributes. `changes`: the text of a JSON object, in which `null` removes. `record`: 0 for the first one, -1 for the last. */
+  /** Sets attributes of a dataset that is already in the file, or of a group (a path with a slash at its end): see
+   *  scda_fset_attributes. `changes`: the text of a JSON object; `null` removes an attribute. `record`: 0 is the first one, -1 the last. */
   void set_attributes (text name, text changes, std::int64_t record = -1) {
     bool fits = true;
     const std::string c_name = c_string (name, fits), c_changes = c_string (changes, fits);
@@ -1540,7 +1541,7 @@ public:
 
 private:
   bool is_new_ = false;
-  /* The indices of the first dimension that `data` have are those of this rank. */
+  /* Takes the indices of the first dimension of `data` as those of this rank. */
   const std::uint64_t *checked_field (const const_items &data, call_lengths &known) const {
     if (data.shape ().empty ()) { return refuse ("data: they have no dimension"); }
     known.elements = data.shape ()[0];
@@ -1554,8 +1555,8 @@ private:
       return scda_fwrite_datasets (f_, 1, &p.c, &n, p.boxes.data (), err);
     });
   }
-  /* Writes data of which C takes no strides: copied, if they have some, unless something was refused already. Whether that is so may differ
-   * between the ranks. */
+  /* Writes data by a function of C that takes no strides: data with strides are copied, unless something was already rejected. This may
+   * differ between the ranks. */
   template <typename F> void put_field (const const_items &data, const std::uint64_t *partition, F function) {
     const void *packed = data.data ();
     if (!data.strides ().empty () && partition != nullptr) {
@@ -1584,18 +1585,18 @@ private:
   }
 };
 
-/** What a section header says. */
+/** The contents of a section header. */
 struct section {
   char type = '\0';          /**< 'I', 'B', 'A' or 'V' */
-  bool decoded = false;      /**< whether the section is compressed, and its data are decompressed by reading */
-  std::uint64_t N = 0, E = 0; /**< elements; bytes of a block or of each element of an array */
+  bool decoded = false;      /**< true if the section is compressed, and reading decompresses its data */
+  std::uint64_t N = 0, E = 0; /**< number of elements; bytes of a block or of each element of an array */
   std::string user;          /**< the user string */
 };
 
 /** A file that is open for reading. */
 class reader : public file {
 public:
-  /** A file that is closed. */
+  /** A closed file. */
   reader () noexcept {}
   /** Opens a file. */
   reader (MPI_Comm comm, const char *filename, const params &chosen = params ()) {
@@ -1606,8 +1607,8 @@ public:
   reader (reader &&) noexcept = default;
   reader &operator= (reader &&) noexcept = default;
 
-  /** Reads the header of the next section; false at the end of the file. The data must then be read, or skipped.
-   * `decode`: decompress a section that is compressed. */
+  /** Reads the header of the next section; false at the end of the file. Then read or skip the data.
+   * `decode`: decompress a compressed section. */
   bool next (section &s, bool decode = true) {
     char buffer[SCDA_USER_STRING_BYTES + 1];
     std::size_t len = 0;
@@ -1623,8 +1624,8 @@ public:
     return true;
   }
 
-  /** Looks again how far the file can be read: whether there is more than before. An error if a job has gone back meanwhile, so that
-   * what was read is no longer in the file. */
+  /** Checks whether the file can now be read further than before. Throws if a job has meanwhile rolled the file back, so that
+   * what was read is no longer in it. */
   bool refresh () {
     int changed = 0;
     call ([&] (int *err) { return scda_frefresh (f_, &changed, err); });
@@ -1636,11 +1637,11 @@ public:
     call ([&] (int *err) { return scda_fsections (f_, &N, err); });
     return N;
   }
-  /** Goes to a section by its number, from 0: `next` reads its header. */
+  /** Seeks a section by its number, from 0: `next` then reads its header. */
   void seek (std::uint64_t section) {
     call ([&] (int *err) { return scda_fseek (f_, section, err); });
   }
-  /** Finds a section by its user string: whether there is one, and its number for `seek`. `record`: 0 is the first,
+  /** Finds a section by its user string: returns true if it exists, and its number for `seek`. `record`: 0 is the first,
    * 1 the next, -1, the default, the last. */
   bool find (std::uint64_t &section, text user, std::int64_t record = -1) {
     int found = 0;
@@ -1650,7 +1651,7 @@ public:
     return found != 0;
   }
 #if __cplusplus >= 201703L
-  /** The number of a section with this user string. From C++17 on. */
+  /** The number of the section with this user string. Requires C++17. */
   std::optional<std::uint64_t> find (text user, std::int64_t record = -1) {
     std::uint64_t section = 0;
     if (find (section, user, record)) { return section; }
@@ -1658,8 +1659,8 @@ public:
   }
 #endif
 
-  /** Finds a set of streams: whether there is one. Any number may be read, in any order. `record`: 0 is the first of this name, -1, the
-   * default, the last. */
+  /** Finds a set of streams: returns true if it exists. Any number of sets can be read, in any order. `record`: 0 is the first of this
+   * name, -1, the default, the last. */
   bool find_streams (streams &set, text user, std::int64_t record = SCDA_LAST) {
     streams found;
     call ([&] (int *err) {
@@ -1669,40 +1670,40 @@ public:
     return found.number_ != 0;
   }
 #if __cplusplus >= 201703L
-  /** The set of streams of a name. From C++17 on. */
+  /** The set of streams with this name. Requires C++17. */
   std::optional<streams> find_streams (text user, std::int64_t record = SCDA_LAST) {
     streams set;
     if (find_streams (set, user, record)) { return set; }
     return std::nullopt;
   }
 #endif
-  /** The bytes of a stream. Not collective. */
+  /** The size of a stream in bytes. Not collective. */
   std::uint64_t stream_size (const streams &set, std::uint64_t task) {
     std::uint64_t bytes = 0;
     call_alone ([&] (int *err) { return scda_stream_size (f_, set.number_, task, &bytes, err); });
     return bytes;
   }
-  /** Reads bytes of a stream from its byte `offset` on, as many as `data` has room for. Not collective; after an error the file stays
+  /** Reads bytes of a stream from `offset` on, as many as `data` has room for. Not collective; after an error, the file stays
    * open. */
   void read_stream (const streams &set, std::uint64_t task, bytes data, std::uint64_t offset = 0) {
     call_alone ([&] (int *err) { return scda_stream_read (f_, set.number_, task, offset, data.data (), data.size (), err); });
   }
-  /** Reads how many bytes each stream of this rank's share has: rank p has `Nq[p]` of the streams, in the order of the tasks. */
+  /** Reads the size of each stream in this rank's share: rank p has `Nq[p]` of the streams, in the order of the tasks. */
   void read_streams_sizes (const streams &set, view<std::uint64_t> Ei, const counts &Nq) {
     get_streams_sizes (set, Ei.data (), checked (call_lengths (Nq).room (Ei.size ())));
   }
   /** Skips the sizes on this rank. */
   void read_streams_sizes (const streams &set, skip_t, const counts &Nq) { get_streams_sizes (set, nullptr, checked (Nq)); }
-  /** Reads the streams of this rank's share, one after the other. */
+  /** Reads the streams in this rank's share, concatenated. */
   void read_streams (const streams &set, bytes data, const counts &Nq, const counts &Ei) {
     get_streams (set, data.data (), checked (call_lengths (Nq).varray (data, Ei)), Ei, 0);
   }
-  /** Reads the streams of this rank's share to a pointer for each; NULL skips one. */
+  /** Reads each stream in this rank's share to its pointer; NULL skips one. */
   void read_streams (const streams &set, view<void *const> pointers, const counts &Nq, const counts &Ei) {
     const std::uint64_t *partition = checked (call_lengths (Nq).sizes (Ei).pointers (pointers.size ()));
     get_streams (set, const_cast<void **> (pointers.data ()), partition, Ei, 1);
   }
-  /** Reads sizes and streams of this rank's share: `data` becomes a vector of them, each a vector or a string. */
+  /** Reads sizes and streams of this rank's share: `data` becomes a vector of vectors or strings. */
   template <typename C> void read_streams (const streams &set, std::vector<C> &data, const counts &Nq) {
     std::vector<std::uint64_t> Ei (own_count (Nq, set.tasks_));
     read_streams_sizes (set, Ei, Nq);
@@ -1712,8 +1713,8 @@ public:
     get_streams (set, pointers.data (), partition, Ei, 1);
   }
 
-  /** Finds a dataset by its name: whether there is one. `read` reads it, and any number of others, in any order. The position of the file
-   * stays. `record`: 0 is the first of this name, 1 the next, -1, the default, the last. */
+  /** Finds a dataset by its name: returns true if it exists. `read` reads it; any number of datasets can be read, in any order. The
+   * position in the file stays. `record`: 0 is the first of this name, 1 the next, -1, the default, the last. */
   bool find_dataset (dataset &d, text name, std::int64_t record = SCDA_LAST) {
     int found = 0;
     bool fits = true;
@@ -1724,10 +1725,10 @@ public:
     if (found != 0) { d = dataset (c); }
     return found != 0;
   }
-  /** Reads a field that is distributed along its first dimension, of a file that another version of the program may have written: by a new or
-   * an old name, of any type of numbers, with any number of components. `data` are the rows of this rank, which come after those of
-   * lower ranks; what the file lacks keeps its value. Returns 0 if the file has neither name; else `SCDA_FIELD_FOUND`, plus what differs:
-   * `SCDA_FIELD_RENAMED`, `SCDA_FIELD_CONVERTED`, `SCDA_FIELD_COMPONENTS`. */
+  /** Reads a field that is distributed along its first dimension, from a file that another version of the program may have written: by a
+   * new or an old name, with numbers of any type and any number of components. `data` are the rows of this rank, which follow those of
+   * lower ranks; what the file does not have keeps its value. Returns 0 if the file has neither name; otherwise `SCDA_FIELD_FOUND`, plus
+   * the differences: `SCDA_FIELD_RENAMED`, `SCDA_FIELD_CONVERTED`, `SCDA_FIELD_COMPONENTS`. */
   int read_field (text name, const items &data, text old_name = "", std::int64_t record = SCDA_LAST) {
     int found = 0;
     bool fits = true;
@@ -1742,8 +1743,8 @@ public:
     });
     return found;
   }
-  /** What comes next in the file, as its users see it: whether there is more. See `scda_fnext_entry`, and `entry`, which says where the list
-   * is. The position of the file stays. */
+  /** Gets the next entry of the file, as users see it; false if there is none. See `scda_fnext_entry`, and `entry`, which stores the
+   * place in the list. The position in the file stays. */
   bool next_entry (entry &e) {
     int code = SCDA_SUCCESS;
     call ([&] (int *err) {
@@ -1754,8 +1755,8 @@ public:
     });
     return code != SCDA_ERR_EOF;
   }
-  /** Reads one attribute of a dataset, or of a group (a path with a slash at its end; "/" is the file itself): whether there is one of this
-   * name. See `scda::get_attribute`, and `scda_fread_attribute`. */
+  /** Reads one attribute of a dataset, or of a group (a path with a slash at its end; "/" is the file itself). Returns true if it
+   * exists. See `scda::get_attribute` and `scda_fread_attribute`. */
   template <typename T> bool read_attribute (text name, const char *key, T &value, std::int64_t record = SCDA_LAST) {
     bool fits = true;
     const std::string terminated = c_string (name, fits);
@@ -1763,7 +1764,7 @@ public:
       call ([&] (int *err) { return scda_fread_attribute (f_, terminated.c_str (), record, key, type, values, &count, err); });
     });
   }
-  /** Finds the attributes of a group, the text of a JSON object: whether it has any. `/` is the file itself. */
+  /** Finds the attributes of a group, as the text of a JSON object; returns true if it has any. `/` is the file itself. */
   bool find_group (std::string &attributes, text path) {
     int found = 0;
     bool fits = true;
@@ -1774,20 +1775,20 @@ public:
     return found != 0;
   }
 #if __cplusplus >= 201703L
-  /** The dataset of a name. From C++17 on. */
+  /** The dataset with this name. Requires C++17. */
   std::optional<dataset> find_dataset (text name, std::int64_t record = SCDA_LAST) {
     dataset d;
     if (find_dataset (d, name, record)) { return d; }
     return std::nullopt;
   }
-  /** The attributes of a group. From C++17 on. */
+  /** The attributes of a group. Requires C++17. */
   std::optional<std::string> find_group (text path) {
     std::string attributes;
     if (find_group (attributes, path)) { return attributes; }
     return std::nullopt;
   }
 #endif
-  /** Reads boxes of a dataset that was found, on each rank any, to one after the other, each in C order. `data` has exactly their items.
+  /** Reads boxes of a dataset, concatenated, each in C order. Each rank may read any boxes. `data` must have exactly their items.
    * Numbers of another type are converted to that of `data` (`scda_box_t`). */
   void read (const dataset &d, const items &data, const std::vector<box> &boxes) { get_boxes (d, data, boxes); }
   void read (const dataset &d, const items &data, const box &one) { get_boxes (d, data, std::vector<box> (1, one)); }
@@ -1795,12 +1796,12 @@ public:
   void read (const dataset &d, const items &data) { get_boxes (d, data, std::vector<box> (1, d.whole ())); }
   /** Reads nothing on this rank. */
   void read (const dataset &d, skip_t) { get_boxes (d, items (), std::vector<box> ()); }
-  /** Reads a box, or the whole dataset, to a vector that becomes as long. */
+  /** Reads a box, or the whole dataset, into a vector, which is resized to fit. */
   template <typename T> void read (const dataset &d, std::vector<T> &data, const box &one) {
     const items room (data);
     const std::uint64_t item_bytes = d.is_converted (room) ? room.item_bytes () : d.item_bytes ();
     const std::uint64_t bytes = detail::product ({ detail::product (one.count), item_bytes });
-    /* a box that is refused needs no memory; elements that it does not fill are refused by their bytes */
+    /* A box that will be rejected gets no memory. If it does not fill whole elements, the byte count causes the rejection. */
     if (one.count.size () == d.shape ().size () && detail::product (one.count) <= d.size ()) {
       data.resize (static_cast<std::size_t> (bytes / sizeof (T)));
     } else if (one.count.size () == d.shape ().size ()) {
@@ -1810,8 +1811,8 @@ public:
     get_boxes (d, items (data), std::vector<box> (1, one));
   }
   template <typename T> void read (const dataset &d, std::vector<T> &data) { read (d, data, d.whole ()); }
-  /** Reads boxes of a dataset that was found, whose items are texts or bytes of any length, on each rank any: `texts` becomes a vector of
-   * strings or of vectors of bytes, one box after the other, each in C order. */
+  /** Reads boxes of a dataset whose items are texts or bytes of any length; each rank may read any boxes. `texts` becomes a vector of
+   * strings or of vectors of bytes: the boxes, concatenated, each in C order. */
   template <typename C> void read_texts (const dataset &d, std::vector<C> &texts, const std::vector<box> &boxes) {
     std::vector<std::uint64_t> start, count, lengths;
     std::size_t n = boxes.size (), total = 0;
@@ -1824,7 +1825,7 @@ public:
       }
       start.insert (start.end (), boxes[i].start.begin (), boxes[i].start.end ());
       count.insert (count.end (), boxes[i].count.begin (), boxes[i].count.end ());
-      /* a box that C will refuse needs no memory */
+      /* A box that C will reject gets no memory. */
       const std::uint64_t more = detail::product (boxes[i].count);
       if (more <= d.size ()) { total += static_cast<std::size_t> (more); }
     }
@@ -1843,9 +1844,9 @@ public:
     }
   }
   template <typename C> void read_texts (const dataset &d, std::vector<C> &texts, const box &one) { read_texts (d, texts, std::vector<box> (1, one)); }
-  /** Reads all of the dataset on this rank. */
+  /** Reads the whole dataset on this rank. */
   template <typename C> void read_texts (const dataset &d, std::vector<C> &texts) { read_texts (d, texts, d.whole ()); }
-  /** The dataset of a name, by default the last one, whole on this rank. That there is none is the error `SCDA_ERR_ARG`. */
+  /** The whole dataset with this name on this rank, by default the last one. If there is none, throws `SCDA_ERR_ARG`. */
   template <typename T> std::vector<T> read (text name, std::int64_t record = SCDA_LAST) {
     std::vector<T> data;
     dataset d;
@@ -1854,9 +1855,9 @@ public:
     return data;
   }
 
-  /** Finds several datasets by their names and reads boxes of each, on each rank any: the same as `find_dataset` and `read` of one after
-   * the other. All ranks name the same datasets, with the type and the shape that they have in the file. A dataset that the file does not
-   * have is the error `SCDA_ERR_ARG`. */
+  /** Finds several datasets by their names and reads boxes of each, like `find_dataset` and `read` for one after another. Each rank may
+   * read any boxes. All ranks must name the same datasets, with the type and shape that they have in the file. If the file does not have
+   * one of them, throws `SCDA_ERR_ARG`. */
   void read_datasets (const std::vector<dataset_request> &all) {
     prepared_list<void> p;
     prepare_all (p, all);
@@ -1867,33 +1868,33 @@ public:
     });
   }
 
-  /** Reads the 32 bytes of an inline section on `root`. `data` is ignored on other ranks. */
+  /** Reads the 32 bytes of an inline section on `root`. Other ranks' `data` are ignored. */
   void read_inline (bytes data, int root = 0) {
     void *pointer = room (data, SCDA_INLINE_BYTES, false, root);
     call ([&] (int *err) { return scda_fread_inline_data (f_, pointer, root, err); });
   }
-  /** Reads the `E` bytes of a block on `root`. `data` is ignored on other ranks. */
+  /** Reads the `E` bytes of a block on `root`. Other ranks' `data` are ignored. */
   void read_block (bytes data, std::uint64_t E, int root) {
     void *pointer = room (data, E, false, root);
     call ([&] (int *err) { return scda_fread_block_data (f_, pointer, E, root, err); });
   }
-  /** Reads a block on `root`, where `data` has exactly its bytes. */
+  /** Reads a block on `root`, where `data` must have exactly its size. */
   void read_block (bytes data, int root = 0) {
     void *pointer = room (data, E_, true, root);
     call ([&] (int *err) { return scda_fread_block_data (f_, pointer, E_, root, err); });
   }
-  /** Reads an array of elements of `E` bytes: those of this rank, one after the other. */
+  /** Reads an array of elements of `E` bytes: those of this rank, concatenated. */
   void read_array (bytes data, const counts &Nq, std::uint64_t E) { get_array (data, Nq, E, false); }
-  /** Reads an array: `data` has exactly the bytes of the elements of this rank. */
+  /** Reads an array: `data` must have exactly the size of this rank's elements. */
   void read_array (bytes data, const counts &Nq) { get_array (data, Nq, E_, true); }
-  /** Reads an array of elements of `E` bytes to a pointer for each of this rank; NULL skips one. */
+  /** Reads each element of this rank, of `E` bytes, of an array to its pointer; NULL skips one. */
   void read_array (view<void *const> pointers, const counts &Nq, std::uint64_t E) {
     const std::uint64_t *partition = checked (call_lengths (Nq).pointers (pointers.size ()));
     call ([&] (int *err) {
       return scda_fread_array_data (f_, const_cast<void **> (pointers.data ()), partition, E, 1, err);
     });
   }
-  /** Reads the sizes of the elements of this rank of a varray, before its data. */
+  /** Reads the sizes of this rank's elements of a varray, before its data. */
   void read_varray_sizes (view<std::uint64_t> Ei, const counts &Nq) {
     const std::uint64_t *partition = checked (call_lengths (Nq).room (Ei.size ()));
     call ([&] (int *err) { return scda_fread_varray_sizes (f_, Ei.data (), partition, err); });
@@ -1903,16 +1904,16 @@ public:
     const std::uint64_t *partition = checked (Nq);
     call ([&] (int *err) { return scda_fread_varray_sizes (f_, nullptr, partition, err); });
   }
-  /** Reads the data of a varray: the elements of this rank, one after the other. `Sq`: computed if empty. */
+  /** Reads the data of a varray: the elements of this rank, concatenated. `Sq`: computed if empty. */
   void read_varray (bytes data, const counts &Nq, const counts &Ei, const counts &Sq = counts ()) {
     get_varray (data.data (), checked (call_lengths (Nq).varray (data, Ei).sums (Sq)), Ei, Sq, 0);
   }
-  /** Reads the data of a varray to a pointer for each element of this rank; NULL skips one. */
+  /** Reads each element of this rank of a varray to its pointer; NULL skips one. */
   void read_varray (view<void *const> pointers, const counts &Nq, const counts &Ei, const counts &Sq = counts ()) {
     const std::uint64_t *partition = checked (call_lengths (Nq).sizes (Ei).sums (Sq).pointers (pointers.size ()));
     get_varray (const_cast<void **> (pointers.data ()), partition, Ei, Sq, 1);
   }
-  /** Reads the sizes and the data of a varray: `elements` becomes a vector of this rank's, each a vector or a string. */
+  /** Reads sizes and data of a varray: `elements` becomes a vector of this rank's elements, each a vector or a string. */
   template <typename C> void read_varray (std::vector<C> &elements, const counts &Nq) {
     std::vector<std::uint64_t> Ei (own_count (Nq, N_));
     read_varray_sizes (Ei, Nq);
@@ -1922,14 +1923,14 @@ public:
     get_varray (pointers.data (), partition, Ei, counts (), 1);
   }
 
-  /* Ranges: some elements of the section on each rank, any, as many as there is room for, from the number `first` on, which
-   * counts from 0. `scda::skip` and no room read nothing. More ranges, or all data, may follow, or the next section. */
+  /* Ranges: each rank reads any elements of the section, as many as there is room for, beginning with element `first`, counted
+   * from 0. `scda::skip` and no room read nothing. More ranges, all data, or the next section may follow. */
 
   /** Reads bytes of a block. */
   void read_block_range (bytes data, std::uint64_t first) {
     call ([&] (int *err) { return scda_fread_block_range (f_, data.data (), first, data.size (), err); });
   }
-  /** Reads elements of an array, one after the other. */
+  /** Reads elements of an array, concatenated. */
   void read_array_range (bytes data, std::uint64_t first) {
     void *room = data.data ();
     const std::uint64_t count = E_ == 0 ? 0 : data.size () / E_;
@@ -1949,7 +1950,7 @@ public:
   void read_varray_sizes_range (view<std::uint64_t> Ei, std::uint64_t first) {
     call ([&] (int *err) { return scda_fread_varray_sizes_range (f_, Ei.data (), first, Ei.size (), err); });
   }
-  /** Reads elements of a varray, one after the other, as many as there are sizes. */
+  /** Reads elements of a varray, concatenated, as many as there are sizes. */
   void read_varray_range (bytes data, std::uint64_t first, const counts &Ei) {
     void *room = data.data ();
     if (!data.skipped () && !fits (call_lengths ().number (Ei.size ()).sizes (Ei).bytes (data.size ()))) { room = nullptr; }
@@ -1964,7 +1965,7 @@ public:
   /** Reads sizes and elements of a varray: `elements` becomes a vector of `count`, each a vector or a string. */
   template <typename C, typename = typename std::enable_if<detail::has_bytes<C, false>::value>::type>
   void read_varray_range (std::vector<C> &elements, std::uint64_t first, std::uint64_t count) {
-    std::vector<std::uint64_t> Ei (static_cast<std::size_t> (count <= N_ ? count : 0)); /* more are refused */
+    std::vector<std::uint64_t> Ei (static_cast<std::size_t> (count <= N_ ? count : 0)); /* larger counts are rejected */
     call ([&] (int *err) {
       return scda_fread_varray_sizes_range (f_, count == Ei.size () ? Ei.data () : nullptr, first, count, err);
     });
@@ -1974,11 +1975,11 @@ public:
   }
 
 private:
-  /* Where the data of one rank go. NULL skips them, also if there is not enough room. */
+  /* The memory for the data of the root. NULL skips them, also if there is not enough room. */
   void *room (bytes data, std::uint64_t E, bool exactly, int root) const {
     return data.skipped () ? nullptr : root_data (data.data (), data.size (), E, exactly, root);
   }
-  /* How many of `most` elements this rank has; more are refused. */
+  /* This rank's number of elements; rejects more than `most`. */
   std::size_t own_count (const counts &Nq, std::uint64_t most) const {
     call_lengths known (Nq);
     fits (known);
@@ -1992,7 +1993,7 @@ private:
   }
   void get_boxes (const dataset &d, const items &data, const std::vector<box> &boxes) {
     std::vector<scda_box_t> all;
-    if (d.d_.number == 0) { /* C refuses it */
+    if (d.d_.number == 0) { /* C rejects it */
     } else if (data.type () == SCDA_TYPE_RAW && !d.has_type_of (data)) {
       refuse ("data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected "
               + d.type_name () + ", as the dataset \"" + d.name () + "\" has them");
@@ -2037,7 +2038,7 @@ private:
     });
   }
 
-  std::uint64_t N_ = 0, E_ = 0; /* of the last header */
+  std::uint64_t N_ = 0, E_ = 0; /* from the last header */
 };
 
 } // namespace scda

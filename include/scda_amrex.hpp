@@ -1,4 +1,4 @@
-/* scda_amrex.hpp: AMReX in scda files: all levels of MultiFabs, and particle containers, as checkpoints and as plotfiles.
+/* scda_amrex.hpp: AMReX in scda files: MultiFabs on all levels, and particle containers, for checkpoints and plotfiles.
  *
  *   scda::writer w (amrex::ParallelDescriptor::Communicator (), "state.scda", "my run");
  *   scda::amrex_mesh mesh (geometry, boxes, maps, ratio);
@@ -16,12 +16,13 @@
  *   mesh.read_fields (r, { "rho", "p" }, { &level_0, &level_1 });
  *   mesh.read_particles (r, tracers);
  *
- * The file has patches (docs/patches.md) and particles (docs/particles.md), so ParaView and Python read it; docs/amrex.md says what else is
- * in it. Its bytes depend neither on the number of ranks nor on the distribution.
+ * The file has patches (docs/patches.md) and particles (docs/particles.md), so ParaView and Python can read it; docs/amrex.md describes
+ * the rest. Its bytes depend neither on the number of ranks nor on the distribution.
  *
- * The functions are inline, call AMReX and libscda with the same MPI, and need C++17. All are collective over the ranks of AMReX, which must be
- * those of the file. Errors are exceptions, as in scda.hpp; levels, boxes or names that do not fit, the same on all ranks, are a
- * std::invalid_argument, after which the file stays open. Data must be where the processor reaches them: of GPUs, in managed memory.
+ * The functions are inline, call AMReX and libscda with the same MPI, and need C++17. All are collective over the ranks of AMReX, which
+ * must be those of the file. Errors are exceptions, as in scda.hpp. Levels, boxes or names that do not fit are a
+ * std::invalid_argument, the same on all ranks, after which the file stays open. The processor must be able to access the data: those of
+ * GPUs must be in managed memory.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef SCDA_AMREX_HPP
@@ -46,19 +47,19 @@ namespace scda {
 /** The levels of a hierarchy of AMReX. Can be neither moved nor copied. */
 class amrex_mesh {
 public:
-  /** Of each level: its geometry; its boxes, of cells; which rank has each; and the ratio to the next level, which the last one may lack. After
-   * `read`, a program may set other `maps`. */
+  /** For each level: its geometry; its boxes, of cells; the rank of each box; and the ratio to the next level, which may be missing for the
+   * last one. After `read`, a program may set other `maps`. */
   amrex::Vector<amrex::Geometry> geometry;
   amrex::Vector<amrex::BoxArray> boxes;
   amrex::Vector<amrex::DistributionMapping> maps;
   amrex::Vector<amrex::IntVect> ratio;
 
-  /** One to be read. */
+  /** For a mesh to be read. */
   amrex_mesh () : patches_ (AMREX_SPACEDIM) {}
   amrex_mesh (const amrex::Vector<amrex::Geometry> &geometry_of, const amrex::Vector<amrex::BoxArray> &boxes_of,
               const amrex::Vector<amrex::DistributionMapping> &maps_of, const amrex::Vector<amrex::IntVect> &ratio_of)
     : geometry (geometry_of), boxes (boxes_of), maps (maps_of), ratio (ratio_of), patches_ (AMREX_SPACEDIM) {}
-  /** That of an AmrCore, up to its finest level. */
+  /** The mesh of an AmrCore, up to its finest level. */
   explicit amrex_mesh (const amrex::AmrMesh &mesh) : patches_ (AMREX_SPACEDIM) {
     for (int level = 0; level <= mesh.finestLevel (); ++level) {
       geometry.push_back (mesh.Geom (level)), boxes.push_back (mesh.boxArray (level)), maps.push_back (mesh.DistributionMap (level));
@@ -69,7 +70,7 @@ public:
   /** The number of levels. */
   std::size_t levels () const noexcept { return boxes.size (); }
 
-  /** Writes the mesh: before its fields and particles, and again, after `scda::write_time`, when the boxes or maps have changed. */
+  /** Writes the mesh: before its fields and particles, and again, after `scda::write_time`, whenever boxes or maps have changed. */
   void write (writer &w, const char *group = SCDA_PATCHES_GROUP) {
     bool is_whole = levels () > 0 && geometry.size () >= levels () && maps.size () >= levels () && ratio.size () + 1 >= levels ();
     for (std::size_t level = 0; is_whole && level < levels (); ++level) { is_whole = maps[level].size () == boxes[level].size (); }
@@ -89,8 +90,8 @@ public:
     w.write (std::string (group) + "/amrex", about);
   }
 
-  /** Writes components of a MultiFab or iMultiFab of each level, without ghost cells: of cells, faces, edges or nodes. `names`: of the first
-   * components, the names of the fields. */
+  /** Writes components of a MultiFab or iMultiFab on each level, without ghost cells: on cells, faces, edges or nodes. `names`: the names
+   * of the fields, for the first components. */
   template <typename FAB>
   void write_fields (writer &w, const std::vector<std::string> &names, const std::vector<const amrex::FabArray<FAB> *> &data,
                      const char *group = SCDA_PATCHES_GROUP) {
@@ -117,14 +118,14 @@ public:
     write_fields (w, names, std::vector<const amrex::FabArray<amrex::FArrayBox> *> (data.begin (), data.end ()), group);
   }
 
-  /** Writes the particles of a container that has the boxes and maps of the mesh: `position`, `id` (with the rank that made it, as AMReX packs
-   * both), and all other numbers of each, those of the struct before those in arrays. `reals`, `ints`: their names; `real0`, `int0` and so on where
-   * there are none. Particles that were removed are left out; those of a box are sorted by `id`. */
+  /** Writes the particles of a container with the boxes and maps of the mesh: `position`, `id` (which includes the rank that made it, as
+   * AMReX packs both), and all other numbers, those of the struct before those in arrays. `reals`, `ints`: their names; `real0`, `int0`
+   * and so on if missing. Removed particles are left out; the particles of a box are sorted by `id`. */
   template <typename PC>
   void write_particles (writer &w, const PC &container, const std::vector<std::string> &reals = {}, const std::vector<std::string> &ints = {},
                         const char *group = SCDA_PARTICLES_GROUP, const char *mesh = SCDA_PATCHES_GROUP) {
     typedef columns<PC> of;
-    PC &pc = const_cast<PC &> (container); /* its arrays have no const names in some versions; nothing is changed */
+    PC &pc = const_cast<PC &> (container); /* in some versions, the names of its arrays are not const; nothing is changed */
     check (wrong (pc));
     std::vector<std::pair<typename of::tile *, int>> found;
     std::vector<std::int64_t> counts;
@@ -160,7 +161,7 @@ public:
     }
   }
 
-  /** Reads the mesh of a step: 0 is the first one, -1 the last one. Its boxes are distributed as AMReX does by default. */
+  /** Reads the mesh of a step: 0 is the first one, -1 the last one. Distributes its boxes as AMReX does by default. */
   void read (reader &r, std::int64_t step = -1, const char *group = SCDA_PATCHES_GROUP) {
     patches_.read (r, step, group);
     const scda_patches_t &c = patches_.c ();
@@ -190,8 +191,8 @@ public:
     }
   }
 
-  /** Reads fields into the first components of a MultiFab or iMultiFab of each level, which has the boxes and maps of the mesh. Ghost cells stay as
-   * they are. Fields of faces, edges and nodes must be in the file in each step. */
+  /** Reads fields into the first components of a MultiFab or iMultiFab on each level, which must have the boxes and maps of the mesh. Ghost
+   * cells stay as they are. Fields on faces, edges and nodes must be in the file for each step. */
   template <typename FAB>
   void read_fields (reader &r, const std::vector<std::string> &names, const std::vector<amrex::FabArray<FAB> *> &data, std::int64_t step = -1,
                     const char *group = SCDA_PATCHES_GROUP) {
@@ -230,7 +231,7 @@ public:
     read_fields (r, names, std::vector<amrex::FabArray<amrex::FArrayBox> *> (data.begin (), data.end ()), step, group);
   }
 
-  /** Reads particles, and adds them to a container that has the boxes and maps of the mesh. New particles get ids after theirs. */
+  /** Reads particles and adds them to a container with the boxes and maps of the mesh. New particles get ids after these. */
   template <typename PC>
   void read_particles (reader &r, PC &pc, const std::vector<std::string> &reals = {}, const std::vector<std::string> &ints = {},
                        std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
@@ -275,12 +276,12 @@ private:
   struct grid {
     int level, index;
   };
-  /* Where the faces, edges or nodes of the boxes of this rank are among those of all boxes. */
+  /* Where the faces, edges or nodes of this rank's boxes are among those of all boxes. */
   struct places {
     std::uint64_t all, own;
     std::vector<box> boxes;
   };
-  /* The numbers of particles, whether they are in a struct or in arrays. */
+  /* Access to the numbers of particles, whether they are in a struct or in arrays. */
   template <typename PC> struct columns {
     typedef typename PC::ParticleTileType tile;
     typedef std::array<amrex::ParticleReal, AMREX_SPACEDIM> point;
@@ -292,7 +293,7 @@ private:
       if constexpr (is_arrays) { return t.GetStructOfArrays ().GetIdCPUData ()[static_cast<std::size_t> (i)]; }
       else { return t.GetArrayOfStructs ()[i].m_idcpu; }
     }
-    /* The coordinates are the first ones. */
+    /* The coordinates come first. */
     static amrex::ParticleReal &real (tile &t, int c, int i) {
       if constexpr (!is_arrays) {
         if (c < AMREX_SPACEDIM) { return t.GetArrayOfStructs ()[i].pos (c); }
@@ -339,7 +340,7 @@ private:
     std::uint64_t before = 0;
     grids_.clear (), number_.clear ();
     for (std::size_t level = 0; level < levels (); ++level) {
-      /* Maps of other boxes are noticed after this, with the data. */
+      /* Maps that do not fit the boxes are noticed later, with the data. */
       const amrex::Long n = level < maps.size () ? std::min (boxes[level].size (), maps[level].size ()) : 0;
       for (int i = 0; i < static_cast<int> (n); ++i) {
         if (maps[level][i] == amrex::ParallelDescriptor::MyProc ()) {
@@ -364,7 +365,7 @@ private:
     }
     return found;
   }
-  /* Calls a function with each number of a component, as they stand in the file. */
+  /* Calls a function with each number of a component, in the order of the file. */
   template <typename FAB, typename F> void each (const std::vector<const amrex::FabArray<FAB> *> &data, int c, F function) const {
     for (const grid &own : grids_) {
       const FAB &fab = (*data[static_cast<std::size_t> (own.level)])[own.index];
@@ -373,7 +374,7 @@ private:
       amrex::LoopOnCpu (valid, [&] (int i, int j, int k) { function (values (i, j, k, c)); });
     }
   }
-  /* The data, or where the levels or axes have other numbers of ghost cells, copies without any. */
+  /* The data, or copies without ghost cells if levels or axes have different numbers of them. */
   template <typename FAB>
   std::vector<const amrex::FabArray<FAB> *> with_equal_ghosts (const std::vector<const amrex::FabArray<FAB> *> &data,
                                                                 std::vector<amrex::FabArray<FAB>> &copies, bool is_copied) const {

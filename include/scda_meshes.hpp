@@ -3,8 +3,8 @@
  * @file scda_meshes.hpp
  * Patches and particles in C++. scda_meshes.h describes each function.
  *
- * Errors are those of scda.hpp: all functions that take a file are collective, and throw `scda::error` on all ranks. `group` is the name of
- * the group. A `step` counts from 0; -1 is the last one. Lengths are checked, except for those of the memory of patches. Arrays that are
+ * Errors are those of scda.hpp: all functions that take a file are collective, and throw `scda::error` on all ranks. `group` is the name
+ * of the group. A `step` counts from 0; -1 is the last one. Lengths are checked, except for the memory of patches. Arrays that are
  * passed to a mesh or to particles must stay valid until these are written.
  */
 #ifndef SCDA_MESHES_HPP
@@ -26,17 +26,17 @@ template <typename F> void call_mesh (file &f, F function) {
   if (function (f.get (), &err) == nullptr) { fail (err); }
 }
 
-/* What is wrong with the arguments of this rank, if it is not empty, is an error of all in their next call. */
+/* If `why` is not empty, it is an error in the arguments of this rank, which the next call raises on all ranks. */
 inline void refuse (file &f, const std::string &why) {
   if (!why.empty ()) {
     call_mesh (f, [&] (scda_fcontext_t *c, int *err) { return scda_refuse (c, why.c_str (), err); });
   }
 }
 
-/* A dataset of a mesh for C, and what it points to. Its shape is that of the data. */
+/* A dataset of a mesh for C, and the memory to which it points. Its shape is that of the data. */
 struct mesh_dataset {
   explicit mesh_dataset (const dataset &what) : d (what), c (what.d_) {}
-  /* Sets type, shape and pointers for data of this type and shape. Returns what is wrong, or nothing. */
+  /* Sets type, shape and pointers for data of this type and shape. Returns an error message, or nothing. */
   std::string fit (int type, std::uint64_t item_bytes, const scda_member_t *members, const std::vector<std::uint64_t> &shape) {
     const std::size_t dimensions = shape.size ();
     const bool is_bits = (type == SCDA_TYPE_UINT8 && d.d_.type == SCDA_TYPE_BOOL) || (type == SCDA_TYPE_UINT16 && d.d_.type == SCDA_TYPE_FLOAT16);
@@ -82,19 +82,19 @@ inline double read_time (reader &r, const char *group, std::int64_t step = -1) {
   return time;
 }
 
-/** The number of time steps of a group; 0 if nothing was written to it. */
+/** The number of time steps of a group; 0 if nothing has been written to it. */
 inline std::int64_t steps (reader &r, const char *group) {
   std::int64_t n = 0;
   detail::call_mesh (r, [&] (scda_fcontext_t *f, int *err) { return scda_forest_steps (f, group, &n, err); });
   return n;
 }
 
-/** A field of patches: `scda::patch_field (scda::dataset ("rho"), pointers).ghost (2)`, or, of patches in one array,
+/** A field of patches: `scda::patch_field (scda::dataset ("rho"), pointers).ghost (2)` or, if the patches are in one array,
  * `scda::patch_field (scda::dataset ("rho"), first, sizeof *patches)`. */
 class patch_field {
 public:
-  /** `data` has for each patch of this rank the address of the first number in memory, that of a ghost cell if there are any. If `T` is a
-   * `std::array`, or an array, a cell has as many components. Of the dataset, the shape is not used. */
+  /** `data` has, for each patch of this rank, the address of its first number in memory, in a ghost cell if there are any. If `T` is a
+   * `std::array` or an array, a cell has as many components. The shape of the dataset is ignored. */
   template <typename T> patch_field (const dataset &what, const std::vector<T *> &data)
     : d_ (what), type_ (detail::number<typename detail::inner<T>::item>::type), item_bytes_ (sizeof (typename detail::inner<T>::item)),
       ghost_ (0), cell_bytes_ (0), patch_bytes_ (0) {
@@ -103,13 +103,13 @@ public:
     components_ = static_cast<int> (detail::product (inner));
     for (T *place : data) { data_.push_back (const_cast<void *> (static_cast<const void *> (place))); }
   }
-  /** `first` is that of the first patch of this rank, and each other one lies `patch_bytes` bytes after the one before. */
+  /** `first` is the address for the first patch of this rank; those of the other patches follow at intervals of `patch_bytes` bytes. */
   template <typename T> patch_field (const dataset &what, T *first, std::size_t patch_bytes) : patch_field (what, std::vector<T *> (1, first)) {
     patch_bytes_ = static_cast<std::int64_t> (patch_bytes);
   }
-  /** The layers of ghost cells on both ends of each axis. */
+  /** The number of layers of ghost cells at both ends of each axis. */
   patch_field &ghost (int layers) { return ghost_ = layers, *this; }
-  /** The bytes from a cell to the next one on x, if other variables lie in between. */
+  /** The bytes from a cell to the next one along x, if other variables are in between. */
   patch_field &cell_bytes (std::int64_t bytes) { return cell_bytes_ = bytes, *this; }
 
 private:
@@ -130,9 +130,9 @@ public:
   patches (const patches &) = delete;
   patches &operator= (const patches &) = delete;
 
-  /** The frame, the same on all ranks. `ratio`: for each level and axis, the cells that lie side by side in one of the level before; 1 for
-   * level 0. `domain`: the first cell on each axis, then the number of cells on each axis, of level 0. `geometry`: the least coordinate on
-   * each axis, then the size of a cell of level 0 on each axis. */
+  /** The frame, the same on all ranks. `ratio`: for each level and axis, how many cells side by side fill one cell of the previous level; 1
+   * for level 0. `domain`: the first cell on each axis, then the number of cells on each axis, for level 0. `geometry`: the smallest
+   * coordinate on each axis, then the size of a cell of level 0 along each axis. */
   patches &frame (view<const std::int32_t> ratio, view<const std::int64_t> domain, view<const double> geometry) {
     const std::size_t d = static_cast<std::size_t> (m_.dimension);
     m_.levels = static_cast<int> (d == 0 ? 0 : ratio.size () / d);
@@ -140,20 +140,20 @@ public:
     frame_fits_ = ratio.size () == static_cast<std::size_t> (m_.levels) * d && domain.size () == 2 * d && geometry.size () == 2 * d;
     return *this;
   }
-  /** The patches of this rank: of each its level; its first cell on each axis, then its number of cells on each axis; and its number, if
-   * they are not in the order of the ranks. */
+  /** The patches of this rank: the level of each; its first cell on each axis, then its number of cells on each axis; and its number, if
+   * the patches are not in the order of the ranks. */
   patches &own (view<const std::int32_t> level, view<const std::int64_t> boxes, view<const std::uint64_t> number = view<const std::uint64_t> ()) {
     m_.n = level.size (), m_.level = level.data (), m_.boxes = boxes.data (), m_.number = number.data ();
     own_fits_ = boxes.size () == 2 * static_cast<std::size_t> (m_.dimension) * m_.n && (m_.number == nullptr || number.size () == m_.n);
     return *this;
   }
-  /** After `read`: other patches for this rank than those that it was given, by their numbers. */
+  /** After `read`: chooses other patches for this rank than the assigned ones, by their numbers. */
   patches &choose (view<const std::uint64_t> number) {
     m_.n = number.size (), m_.number = number.data ();
     return *this;
   }
 
-  /** Writes the mesh: before fields, and again when it has changed. */
+  /** Writes the mesh: before fields, and again whenever it has changed. */
   void write (writer &w, const char *group = SCDA_PATCHES_GROUP) {
     detail::refuse (w, !frame_fits_ ? "patches: found a ratio, domain or geometry of a length that is not of all axes"
                                          : !own_fits_ ? "patches: found boxes or numbers that are not as many as there are levels" : "");
@@ -165,19 +165,19 @@ public:
       return scda_patches_write_fields (f, group, &m_, all.size (), all.data (), err);
     });
   }
-  /** Reads a mesh, of which each rank gets a share. */
+  /** Reads a mesh; each rank gets a share of its patches. */
   void read (reader &r, std::int64_t step = -1, const char *group = SCDA_PATCHES_GROUP) {
     frame_fits_ = own_fits_ = true;
     detail::call_mesh (r, [&] (scda_fcontext_t *f, int *err) { return scda_patches_read_mesh (f, group, step, &m_, err); });
   }
-  /** Reads fields of the patches of this rank into its memory, but not into ghost cells. */
+  /** Reads fields of the patches of this rank into its memory, except ghost cells. */
   void read_fields (reader &r, const std::vector<patch_field> &fields, std::int64_t step = -1, const char *group = SCDA_PATCHES_GROUP) {
     with_fields (r, fields, [&] (scda_fcontext_t *f, const std::vector<scda_patch_field_t> &all, int *err) {
       return scda_patches_read_fields (f, group, step, &m_, all.size (), all.data (), err);
     });
   }
 
-  /** The patches of this rank, and the number of one of them. */
+  /** The number of patches of this rank, and the number of one of them in the mesh. */
   std::size_t size () const noexcept { return m_.n; }
   std::uint64_t number (std::size_t i) const noexcept { return m_.number == nullptr ? m_.first + i : m_.number[i]; }
   /** The level of a patch of this rank, and its box: first cells, then numbers of cells. */
@@ -186,7 +186,7 @@ public:
     const std::size_t words = 2 * static_cast<std::size_t> (m_.dimension);
     return { knows_all () ? m_.all_boxes + words * number (i) : m_.boxes + words * i, words };
   }
-  /** The mesh for C, and what it says of all ranks: `c ().patches`, `c ().cells`, `c ().all_level`, and so on. */
+  /** The mesh for C, with data about all ranks: `c ().patches`, `c ().cells`, `c ().all_level`, and so on. */
   const scda_patches_t &c () const noexcept { return m_; }
 
 private:
@@ -212,7 +212,7 @@ private:
       c.patch_bytes = one.patch_bytes_;
       all.push_back (c);
     }
-    if (m_.kept != nullptr) { detail::refuse (f, why); } /* else C says what is wrong */
+    if (m_.kept != nullptr) { detail::refuse (f, why); } /* otherwise C reports the error */
     detail::call_mesh (f, [&] (scda_fcontext_t *c, int *err) { return function (c, all, err); });
   }
 
@@ -220,7 +220,7 @@ private:
   bool frame_fits_ = true, own_fits_ = true;
 };
 
-/** Particles, in the cells of a mesh or without one. Can be neither moved nor copied. */
+/** Particles, with or without cells of a mesh. Can be neither moved nor copied. */
 class particles {
 public:
   particles () { scda_particles_init (&p_); }
@@ -228,57 +228,57 @@ public:
   particles (const particles &) = delete;
   particles &operator= (const particles &) = delete;
 
-  /** Of each cell of this rank: the number of its particles; and its number, if they are not in the order of the ranks. `mesh`: the group
-   * of the mesh whose quadrants, patches or cells these are. */
+  /** For each cell of this rank: the number of its particles; and its own number, if the cells are not in the order of the ranks. `mesh`:
+   * the group of the mesh to which these quadrants, patches or cells belong. */
   particles &in_cells (view<const std::int64_t> counts, const char *mesh = nullptr, view<const std::uint64_t> number = view<const std::uint64_t> ()) {
     p_.cells = counts.size (), p_.counts = counts.data (), p_.number = number.data (), p_.mesh = mesh;
     fits_ = p_.number == nullptr || number.size () == counts.size ();
     return *this;
   }
-  /** Particles without cells: the number of those of this rank. */
+  /** Particles without cells: the number of particles of this rank. */
   particles &without_cells (std::uint64_t n) { return in_cells (view<const std::int64_t> ()), p_.n = n, *this; }
 
-  /** Writes how many particles each cell has. */
+  /** Writes the number of particles of each cell. */
   void write (writer &w, const char *group = SCDA_PARTICLES_GROUP) {
     detail::refuse (w, fits_ ? "" : "particles: found numbers of cells that are not as many as there are counts");
     detail::call_mesh (w, [&] (scda_fcontext_t *f, int *err) { return scda_particles_write (f, group, &p_, err); });
   }
-  /** Writes a field of the particles that were written last: those of this rank, cell by cell. Of the dataset, the shape is not used. */
+  /** Writes a field of the particles that were written last: those of this rank, cell by cell. The shape of the dataset is ignored. */
   void write_field (writer &w, const dataset &what, const const_items &data, const char *group = SCDA_PARTICLES_GROUP) {
     with_field (w, what, data, [&] (scda_fcontext_t *f, const scda_dataset_t &d, int *err) {
       return scda_particles_write_field (f, group, &p_, &d, data.data (), err);
     });
   }
-  /** Reads how many particles each cell has. Each rank gets cells with about as many particles. */
+  /** Reads the number of particles of each cell. The cells are distributed so that each rank gets about as many particles. */
   void read (reader &r, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
     read_cells (r, step, -1, nullptr, group);
   }
-  /** The same, of `cells` cells, in the order of the ranks. */
+  /** The same for `cells` cells on this rank, in the order of the ranks. */
   void read_part (reader &r, std::uint64_t cells, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
     read_cells (r, step, static_cast<std::int64_t> (cells), nullptr, group);
   }
-  /** The same, of the cells of these numbers, which may be any. */
+  /** The same for the cells with these numbers, which may be any. */
   void read_numbers (reader &r, view<const std::uint64_t> number, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
     read_cells (r, step, static_cast<std::int64_t> (number.size ()), number.data (), group);
   }
-  /** Reads a field of the particles of this rank, whose numbers are converted; of structs, the members that `data` have. */
+  /** Reads a field of the particles of this rank, and converts numbers; from structs, reads the members that `data` have. */
   void read_field (reader &r, const dataset &what, const items &data, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
     with_field (r, what, data, [&] (scda_fcontext_t *f, const scda_dataset_t &d, int *err) {
       return scda_particles_read_field (f, group, step, &p_, &d, data.data (), err);
     });
   }
-  /** The same, into memory of its own. */
+  /** The same, into new memory. */
   template <typename T> std::vector<T> read_field (reader &r, text name, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
     std::vector<T> data (size ());
     read_field (r, dataset (name), data, step, group);
     return data;
   }
 
-  /** The particles of this rank. */
+  /** The number of particles of this rank. */
   std::size_t size () const noexcept { return static_cast<std::size_t> (p_.n); }
-  /** The particles of each cell of this rank. */
+  /** The number of particles of each cell of this rank. */
   view<const std::int64_t> counts () const noexcept { return { p_.counts, static_cast<std::size_t> (p_.cells) }; }
-  /** The particles for C, and what it says of all ranks: `c ().particles`, `c ().first_cell`, and so on. */
+  /** The particles for C, with data about all ranks: `c ().particles`, `c ().first_cell`, and so on. */
   const scda_particles_t &c () const noexcept { return p_; }
 
 private:
@@ -292,7 +292,7 @@ private:
       why = "field " + d.name () + ": found data of " + std::to_string (data.shape ()[0]) + " particles, expected " + std::to_string (p_.n)
             + ", those of this rank, without gaps";
     }
-    if (p_.kept != nullptr) { detail::refuse (f, why); } /* else C says what is wrong */
+    if (p_.kept != nullptr) { detail::refuse (f, why); } /* otherwise C reports the error */
     detail::call_mesh (f, [&] (scda_fcontext_t *c, int *err) { return function (c, d.c, err); });
   }
 
