@@ -1,20 +1,21 @@
-/* scda_dealii.h: distributed triangulations of deal.II in scda files, with all that is attached to their cells.
+/* scda_dealii.h: distributed triangulations of deal.II in scda files, with all data that are attached to their cells.
  *
- * Where a program of deal.II calls triangulation.save (name) and triangulation.load (name), which make and read several files, it calls
+ * Where a program for deal.II calls triangulation.save (name) and triangulation.load (name), which use several files, it can call
  *
  *   scda_dealii_save (name, triangulation)
  *   scda_dealii_load (name, triangulation)
  *
- * for one sealed file. What was attached by SolutionTransfer::prepare_for_serialization,
- * DoFHandler::prepare_for_serialization_of_active_fe_indices, CellDataTransfer, or register_data_attach, of a fixed size or of a size of
- * its own for each cell, is in the file, and is taken out as after triangulation.load. The restart may have any number of ranks.
+ * which use one sealed file. The file has all data that were attached by SolutionTransfer::prepare_for_serialization,
+ * DoFHandler::prepare_for_serialization_of_active_fe_indices, CellDataTransfer, or register_data_attach, with a fixed or variable
+ * size for each cell; retrieve them as after triangulation.load. A restart may use any number of ranks.
  *
- * In a file with more (fields, time steps), scda_dealii_write and scda_dealii_read do the same; the functions of scda_forest.h and
- * scda_p4est.h (scda_p8est.h) then write what is to be visible to other programs, with triangulation.get_p4est (). docs/dealii.md says what
- * the file holds.
+ * In a file with more contents (fields, time steps), scda_dealii_write and scda_dealii_read do the same; the functions of scda_forest.h
+ * and scda_p4est.h (scda_p8est.h) with triangulation.get_p4est () then write what other programs are to see. docs/dealii.md describes
+ * the contents of the file.
  *
- * The functions are inline and call deal.II, p4est and libscda, with the same MPI. They are collective, with errors as in scda.h: the same on
- * all ranks; the file is closed, NULL is returned, and scda_last_error_message tells the reason. With NULL for the file they return NULL.
+ * The functions are inline and call deal.II, p4est and libscda, with the same MPI. They are collective, with errors as in scda.h: the same
+ * on all ranks; the file is closed, NULL is returned, and scda_last_error_message gives the reason. With NULL for the file, they return
+ * NULL.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef SCDA_DEALII_H
@@ -38,8 +39,8 @@
 #include <vector>
 
 /**
- * Saves a triangulation and what is attached to its cells, in place of triangulation.save. The file appears under its name when it is
- * complete. As there, what was attached is then forgotten.
+ * Saves a triangulation and the data attached to its cells, in place of triangulation.save. The file appears under its name when it is
+ * complete. As with triangulation.save, the attached data are then forgotten.
  *
  * Collective.
  *
@@ -51,7 +52,7 @@ template <int dim, int spacedim>
 int scda_dealii_save (const char *filename, dealii::parallel::distributed::Triangulation<dim, spacedim> &triangulation);
 
 /**
- * Loads it on any number of ranks, in place of triangulation.load. All bytes are compared with their checksums.
+ * Loads a triangulation on any number of ranks, in place of triangulation.load. Compares all bytes with their checksums.
  *
  * Collective.
  *
@@ -63,10 +64,10 @@ template <int dim, int spacedim>
 int scda_dealii_load (const char *filename, dealii::parallel::distributed::Triangulation<dim, spacedim> &triangulation);
 
 /**
- * Writes a triangulation and what is attached to its cells. As with triangulation.save, what was attached is then forgotten, also after an
- * error.
+ * Writes a triangulation and the data attached to its cells. As with triangulation.save, the attached data are then forgotten, even after
+ * an error.
  *
- * @param [in] f                  The file, open for writing. NULL: nothing is written, and what was attached is forgotten.
+ * @param [in] f                  The file, open for writing. NULL: nothing is written, and the attached data are forgotten.
  * @param [in] group              The name of the forest: a group of datasets. NULL: SCDA_FOREST_GROUP.
  * @param [in,out] triangulation  The triangulation.
  * @param [out] err               The error code.
@@ -78,17 +79,17 @@ scda_fcontext_t *scda_dealii_write (scda_fcontext_t *f, const char *group, deali
                                     int *err);
 
 /**
- * Reads a triangulation and what was attached to its cells.
+ * Reads a triangulation and the data attached to its cells.
  *
  * @param [in] f                  The file, open for reading.
  * @param [in] group              The name of the forest. NULL: SCDA_FOREST_GROUP.
  * @param [in] step               The time step: 0 is the first in the file; -1 is the last.
- * @param [in,out] triangulation  With the coarse mesh that was saved, not refined. Its cells are distributed evenly, but no family of cells is split. Of another coarse mesh
- *                                the connectivity differs, which is an error.
+ * @param [in,out] triangulation  The coarse mesh that was saved, not refined; a coarse mesh with another connectivity is an error. The
+ *                                cells are distributed evenly, except that no family of cells is split.
  * @param [out] err               The error code.
  * @return                        `f`, or NULL on error.
  * Errors: those of `scda_p4est_read_forest` and `scda_p4est_read_field`; `SCDA_ERR_ARG` for another coarse mesh; `SCDA_ERR_UNSUPPORTED` for
- * data of a machine with the other byte order.
+ * data from a machine with the other byte order.
  */
 template <int dim, int spacedim>
 scda_fcontext_t *scda_dealii_read (scda_fcontext_t *f, const char *group, int64_t step,
@@ -98,7 +99,7 @@ scda_fcontext_t *scda_dealii_read (scda_fcontext_t *f, const char *group, int64_
 
 namespace scda_dealii_internal {
 
-/* What deal.II gives to classes that are derived from its triangulations: the data that are attached to cells. */
+/* Access to what deal.II offers only to classes derived from its triangulations: the data attached to cells. */
 template <int dim, int spacedim> struct access : dealii::parallel::DistributedTriangulationBase<dim, spacedim> {
   using base = dealii::parallel::DistributedTriangulationBase<dim, spacedim>;
   static auto &attached (base &t) { return t.*(&access::cell_attached_data); }
@@ -107,12 +108,12 @@ template <int dim, int spacedim> struct access : dealii::parallel::DistributedTr
   static void update (base &t) { (t.*(&access::update_cell_relations)) (); }
 
 private:
-  /* Its name since deal.II 9.6, and the one before. */
+  /* The member has this name since deal.II 9.6, and the other one before. */
   template <typename A> static auto transfer (base &t, int) -> decltype ((t.*(&A::data_serializer))) { return t.*(&A::data_serializer); }
   template <typename A> static auto transfer (base &t, long) -> decltype ((t.*(&A::data_transfer))) { return t.*(&A::data_transfer); }
 };
 
-/* Calls the functions that attach data; since deal.II 9.6, they are told the communicator. */
+/* Calls the functions that attach data; since deal.II 9.6, they take the communicator. */
 template <typename T, typename C, typename A>
 auto pack (T &transfer, C &cells, A &attached, MPI_Comm comm, int)
   -> decltype (transfer.pack_data (cells, attached.pack_callbacks_fixed, attached.pack_callbacks_variable, comm)) {
@@ -122,7 +123,7 @@ template <typename T, typename C, typename A> void pack (T &transfer, C &cells, 
   transfer.pack_data (cells, attached.pack_callbacks_fixed, attached.pack_callbacks_variable);
 }
 
-/* The functions of p4est and p8est by one name. */
+/* The functions for p4est and p8est under one name. */
 inline scda_fcontext_t *write_forest (scda_fcontext_t *f, const char *group, const p4est_t *p, int *err) {
   return scda_p4est_write_forest (f, group, const_cast<p4est_t *> (p), 0, err);
 }
@@ -166,7 +167,7 @@ inline scda_fcontext_t *read_ragged (scda_fcontext_t *f, const char *group, int6
   return scda_p8est_read_ragged (f, group, step, p, name, SCDA_TYPE_UINT8, 1, counts, data, err);
 }
 
-/* Reads a forest, whose connectivity must be that of another one. To be destroyed by the caller. */
+/* Reads a forest, and sets `same` if its connectivity equals that of `coarse`. The caller destroys it. */
 inline scda_fcontext_t *read_forest (scda_fcontext_t *f, const char *group, int64_t step, const p4est_t *coarse, p4est_t **p,
                                      p4est_connectivity_t **c, int *same, int *err) {
   f = scda_p4est_read_forest (f, group, step, coarse->mpicomm, 0, 0, nullptr, nullptr, nullptr, c, p, err);
@@ -179,7 +180,7 @@ inline scda_fcontext_t *read_forest (scda_fcontext_t *f, const char *group, int6
   *same = f != nullptr && p8est_connectivity_is_equal (*c, coarse->connectivity);
   return f;
 }
-/* As triangulation.load does: no family of cells is split between ranks, so that each can be coarsened. */
+/* Like triangulation.load, splits no family of cells between ranks, so that each family can be coarsened. */
 inline void partition (p4est_t *p) { p4est_partition (p, 1, nullptr); }
 inline void partition (p8est_t *p) { p8est_partition (p, 1, nullptr); }
 inline void destroy (p4est_t *p, p4est_connectivity_t *c) {
@@ -196,7 +197,7 @@ inline const char *byte_order () {
   return *reinterpret_cast<const unsigned char *> (&one) == 1 ? "little" : "big";
 }
 
-/* The text of an attribute; empty if it has none, or more than all sizes can take. */
+/* The text of an attribute; empty if there is none, or if it is longer than any list of sizes. */
 inline std::string text_of (const char *attributes, const char *key) {
   char text[1 << 16] = "";
   uint64_t count = sizeof text;
@@ -204,7 +205,7 @@ inline std::string text_of (const char *attributes, const char *key) {
   return scda_get_attribute (attributes, key, SCDA_TYPE_STRING, text, &count, &err) == 0 ? text : "";
 }
 
-/* The number of an attribute; -1 if it has none. */
+/* The number in an attribute; -1 if there is none. */
 inline int64_t number_of (const char *attributes, const char *key) {
   int64_t number = -1;
   uint64_t count = 1;
@@ -302,7 +303,7 @@ scda_fcontext_t *scda_dealii_read (scda_fcontext_t *f, const char *group, int64_
     if (scda_dealii_internal::text_of (d.attributes, "byte_order") != scda_dealii_internal::byte_order ()) {
       scda_forest_error_internal (&e, SCDA_ERR_UNSUPPORTED, "dataset %s is of a machine with the other byte order", d.name);
     }
-    /* The state of the cell, the fixed data, and together how much each of the others has. */
+    /* The sizes must be those of the state of the cell, of the fixed data, and of the sizes of the variable data together. */
     bool good = fixed >= 0 && variable >= 0 && fixed < 4096 && variable < 4096 && sizes.size () == static_cast<size_t> (1 + fixed + (variable > 0)) &&
                 d.type == SCDA_TYPE_RAW && d.item_bytes == sizes.back ();
     if (good && variable > 0) { good = sizes.back () - sizes[sizes.size () - 2] == static_cast<unsigned long> (variable) * sizeof (unsigned int); }

@@ -1,4 +1,4 @@
-/* scda_p4est_code.h: the functions of scda_p4est.h and scda_p8est.h, which include this file. Not to be included by others.
+/* scda_p4est_code.h: the functions of scda_p4est.h and scda_p8est.h, which include this file. Do not include it yourself.
  *
  * It is compiled for each dimension, with these macros:
  *
@@ -14,26 +14,26 @@
 
 #define SCDA_P4_CHILDREN (1 << SCDA_P4_DIM)
 #define SCDA_P4_FACES (2 * SCDA_P4_DIM)
-/* By how many bits the coordinates of a file are longer than those of p4est. */
+/* The number of bits by which coordinates in a file are longer than those of p4est. */
 #define SCDA_P4_SHIFT (30 - SCDA_P4_MAXLEVEL)
 #if SCDA_P4_MAXLEVEL > 30
 #error "this p4est has finer quadrants than the files of scda_p4est.h"
 #endif
 
-/* ---- Internal: which mesh a forest has ---- */
+/* ---- Internal: identifying the mesh of a forest ---- */
 
-/* The quadrants of a rank that are compared to find out if the forest has changed. */
+/* The number of quadrants of a rank that are compared to find out whether the forest has changed. */
 #define SCDA_P4_SAMPLES ((p4est_locidx_t) 4096)
 
 static inline uint64_t SCDA_P4 (first_internal) (const SCDA_P4EST_T *p4est) {
   return (uint64_t) p4est->global_first_quadrant[p4est->mpirank];
 }
 
-/* The sum of what the quadrants of this rank add to the checksum, or, with a stride above 1, of some of them. */
+/* This rank's contribution to the checksum: the sum over its quadrants, or with a stride above 1, over a sample of them. */
 static inline uint64_t SCDA_P4 (sum_internal) (const SCDA_P4EST_T *p4est, size_t stride) {
   uint64_t sum = 0, first = SCDA_P4 (first_internal) (p4est);
   p4est_topidx_t t;
-  size_t next = 0; /* the next one, from the first one of the tree on */
+  size_t next = 0; /* the next quadrant of the sample, relative to the first one of the tree */
   for (t = p4est->first_local_tree; t >= 0 && t <= p4est->last_local_tree; ++t) {
     sc_array_t *quadrants = &SCDA_P4EST (tree_array_index) (p4est->trees, t)->quadrants;
     size_t k;
@@ -47,28 +47,29 @@ static inline uint64_t SCDA_P4 (sum_internal) (const SCDA_P4EST_T *p4est, size_t
   return sum;
 }
 
-/* Differs, but for rare cases, between two forests of different quadrants that have the same address and revision one after the other. */
+/* A sketch that almost always differs between two forests with different quadrants that successively have the same address and
+ * revision. */
 static inline uint64_t SCDA_P4 (sketch_internal) (const SCDA_P4EST_T *p4est) {
   const uint64_t sample = SCDA_P4 (sum_internal) (p4est, (size_t) (p4est->local_num_quadrants / SCDA_P4_SAMPLES) + 1);
   return scda_forest_mix_internal (sample + 3 * (uint64_t) p4est->local_num_quadrants + 5 * SCDA_P4 (first_internal) (p4est)) +
          7 * (uint64_t) p4est->global_num_quadrants + 11 * (uint64_t) p4est->first_local_tree + 13 * (uint64_t) p4est->last_local_tree;
 }
 
-/* The checksum of a forest that was found last, as long as the forest has not changed. */
+/* The checksum of a forest, cached as long as the forest does not change. */
 typedef struct {
   const void *forest;
   long revision;
   uint64_t sketch, checksum;
 } SCDA_P4 (known_internal_t);
 
-/* NULL if the file is not open, or there is no memory. */
+/* The cache of a file; NULL if the file is not open, or memory ran out. */
 static inline SCDA_P4 (known_internal_t) *SCDA_P4 (known_internal) (scda_fcontext_t *f, const char *group) {
   char key[SCDA_NAME_BYTES + 16];
   snprintf (key, sizeof key, SCDA_P4_NAME " %.58s", scda_forest_group_internal (group));
   return (SCDA_P4 (known_internal_t) *) scda_note (f, key, sizeof (SCDA_P4 (known_internal_t)));
 }
 
-/* The sum of all ranks, which is kept with the file. */
+/* Sums the contributions of all ranks to the checksum, and caches it with the file. */
 static inline uint64_t SCDA_P4 (know_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, uint64_t own) {
   SCDA_P4 (known_internal_t) *known = SCDA_P4 (known_internal) (f, group);
   uint64_t all = 0;
@@ -82,7 +83,7 @@ static inline uint64_t SCDA_P4 (know_internal) (scda_fcontext_t *f, const char *
   return all;
 }
 
-/* Numbers and names of a forest, without its arrays. */
+/* Describes a forest by its numbers and names, without its arrays. */
 static inline void SCDA_P4 (describe_internal) (const SCDA_P4EST_T *p4est, scda_forest_t *m) {
   scda_forest_init (m, SCDA_P4_DIM);
   m->trees = (uint64_t) p4est->connectivity->num_trees;
@@ -92,7 +93,7 @@ static inline void SCDA_P4 (describe_internal) (const SCDA_P4EST_T *p4est, scda_
   m->functions = SCDA_P4_NAME;
 }
 
-/* Likewise, with the checksum of the mesh. */
+/* The same, with the checksum of the mesh. */
 static inline void SCDA_P4 (identify_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, scda_forest_t *m) {
   SCDA_P4 (describe_internal) (p4est, m);
   if (f != NULL) {
@@ -136,7 +137,7 @@ static inline scda_fcontext_t *SCDA_P4 (write_connectivity) (scda_fcontext_t *f,
   return scda_forest_write (f, group, &m, SCDA_FOREST_CONNECTIVITY, err);
 }
 
-/* Copies user data: the usual sizes without a call. */
+/* Copies user data; avoids a call for the usual sizes. */
 static inline void SCDA_P4 (copy_internal) (char *to, const void *from, size_t bytes) {
   switch (bytes) {
   case 0: break;
@@ -151,8 +152,8 @@ static inline void SCDA_P4 (copy_internal) (char *to, const void *from, size_t b
   }
 }
 
-/* Gathers corners, levels and `data_size` bytes of user data on one way through the quadrants, because that takes longer than what is done on the
- * way. Returns what they add to the checksum. */
+/* Gathers corners, levels and `data_size` bytes of user data in one pass over the quadrants, because the pass takes longer than the
+ * copies. Returns this rank's contribution to the checksum. */
 static inline uint64_t SCDA_P4 (gather_internal) (const SCDA_P4EST_T *p4est, int32_t *xyz, uint8_t *levels, char *data, size_t data_size) {
   uint64_t sum = 0, i = SCDA_P4 (first_internal) (p4est);
   p4est_topidx_t t;
@@ -186,7 +187,7 @@ static inline void SCDA_P4 (gather_data_internal) (const SCDA_P4EST_T *p4est, si
   }
 }
 
-/* Room for items of the quadrants of this rank; all ranks fail if one has none. */
+/* Allocates memory for items of this rank's quadrants. If one rank cannot, all ranks fail. */
 static inline char *SCDA_P4 (room_internal) (scda_fcontext_t **f, uint64_t n, uint64_t bytes, int *err) {
   char *room = bytes > 0 && n > (SIZE_MAX / 2 - 1) / bytes ? NULL : (char *) malloc ((size_t) (n * bytes) + 1);
   *f = scda_fagree (*f, room == NULL ? SCDA_ERR_MEMORY : SCDA_SUCCESS, "no memory for what is written of the quadrants of a forest", err);
@@ -197,13 +198,13 @@ static inline char *SCDA_P4 (room_internal) (scda_fcontext_t **f, uint64_t n, ui
   return room;
 }
 
-/* Writes parts of a forest, of which the mesh is one. */
+/* Writes parts of a forest, including the mesh. */
 static inline scda_fcontext_t *SCDA_P4 (write_internal) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, int parts, int *err) {
   const size_t T = (size_t) p4est->connectivity->num_trees, data_size = parts & SCDA_FOREST_DATA ? p4est->data_size : 0;
   scda_forest_t m;
   char *room = NULL;
   SCDA_P4 (describe_internal) (p4est, &m);
-  /* The offsets of trees, corners, user data, levels. */
+  /* Room for the offsets of trees, corners, user data and levels. */
   room = SCDA_P4 (room_internal) (&f, (T + 1) * sizeof (p4est_gloidx_t) + m.n * (SCDA_P4_DIM * sizeof (int32_t) + data_size + 1), 1, err);
   if (room != NULL) {
     p4est_gloidx_t *tree_offsets = (p4est_gloidx_t *) (void *) room;
@@ -227,7 +228,7 @@ static inline scda_fcontext_t *SCDA_P4 (write_internal) (scda_fcontext_t *f, con
   return f;
 }
 
-/* The parts that save_data asks for. */
+/* The parts to write, depending on save_data. */
 static inline int SCDA_P4 (parts_internal) (const SCDA_P4EST_T *p4est, int save_data) {
   return SCDA_FOREST_CONNECTIVITY | SCDA_FOREST_MESH_PARTS | (save_data && p4est->data_size > 0 ? SCDA_FOREST_DATA : 0);
 }
@@ -280,7 +281,7 @@ static inline scda_fcontext_t *SCDA_P4 (write_member) (scda_fcontext_t *f, const
   int i;
   scda_type_name (field->type, &bytes);
   if (field->type >= SCDA_TYPE_RAW) { bytes = field->type == SCDA_TYPE_RAW ? field->item_bytes : 0; }
-  for (i = 1; i < field->ndims && i < SCDA_MAX_DIMS; ++i) { /* too large stays too large */
+  for (i = 1; i < field->ndims && i < SCDA_MAX_DIMS; ++i) { /* a size that is too large stays too large */
     bytes = field->shape[i] != 0 && bytes > p4est->data_size / field->shape[i] ? UINT64_MAX : bytes * field->shape[i];
   }
   if (bytes == 0) {
@@ -342,7 +343,7 @@ static inline scda_fcontext_t *SCDA_P4 (read_ragged) (scda_fcontext_t *f, const 
 
 /* ---- Reading: the forest ---- */
 
-/* The connectivity that was read, as p4est has it. */
+/* Makes a connectivity of p4est from the one that was read. */
 static inline SCDA_P4EST (connectivity_t) * SCDA_P4 (connectivity_of_internal) (const scda_forest_t *m) {
   const size_t T = (size_t) m->trees, V = (size_t) m->num_vertices, C = (size_t) m->corners.count;
   const p4est_topidx_t trees = (p4est_topidx_t) T, vertices = (p4est_topidx_t) V, corners = (p4est_topidx_t) C;
@@ -398,7 +399,8 @@ static inline scda_fcontext_t *SCDA_P4 (read_internal) (scda_fcontext_t *f, cons
   if (f != NULL) {
     c = SCDA_P4 (connectivity_of_internal) (&m);
 #ifdef P4EST_ENABLE_DEBUG
-    /* p4est's own assertion, which would abort; its time grows with the square of the number of trees. What it compares was compared above. */
+    /* p4est's own assertion would abort, and takes time that grows with the square of the number of trees. Its conditions have been
+     * checked above. */
     if (!SCDA_P4EST (connectivity_is_valid) (c)) {
       f = scda_fagree (f, SCDA_ERR_FORMAT, "p4est finds the connectivity of a forest invalid", err);
       SCDA_P4EST (connectivity_destroy) (c);
@@ -426,7 +428,7 @@ static inline scda_fcontext_t *SCDA_P4 (read_forest) (scda_fcontext_t *f, const 
 
 /* ---- Saving and loading ---- */
 
-/* Begins to close the file, if there is to be a request, or else closes it. */
+/* Begins to close the file if a request is wanted, or else closes it. */
 static inline int SCDA_P4 (save_internal) (const char *filename, SCDA_P4EST_T *p4est, int save_data, int save_partition,
                                            const scda_params_t *params, uint64_t background_bytes, scda_request_t *request) {
   const int parts = SCDA_P4 (parts_internal) (p4est, save_data) | (save_partition ? SCDA_FOREST_PARTITION : 0);

@@ -1,7 +1,7 @@
-/* scda_p8est.h: forests of p8est in scda files: what scda_p4est.h is, in 3D. It may be included beside it.
+/* scda_p8est.h: forests of p8est in scda files: the 3D version of scda_p4est.h. Both can be included.
  *
- * The functions are those of scda_p4est.h, with p8est in place of p4est in all names. There they are documented. A program for both
- * dimensions includes p4est_to_p8est.h first, and has the names with p4est, as those of p4est itself.
+ * The functions are those of scda_p4est.h, where they are documented, with p8est in place of p4est in all names. A program for both
+ * dimensions includes p4est_to_p8est.h first; the names with p4est then work in 3D, as with p4est itself.
  *
  *   scda_p8est_save, scda_p8est_load, scda_p8est_save_ext, scda_p8est_load_ext, scda_p8est_save_params,
  *   scda_p8est_save_begin
@@ -43,7 +43,7 @@
 #undef SCDA_P4_NAME
 #undef SCDA_P4_STRING
 
-/* p4est_to_p8est.h was included: the names of a program for both dimensions. */
+/* p4est_to_p8est.h has been included: names for programs in both dimensions. */
 #ifdef P4_TO_P8
 #define scda_p4est_save scda_p8est_save
 #define scda_p4est_load scda_p8est_load
