@@ -1,19 +1,19 @@
-//! Datasets as Python passes them.
+//! Datasets, as Python passes them.
 
 use crate::errors::invalid;
 use crate::{Bytes, BytesMut};
 use pyo3::prelude::*;
 use scda::{Codec, DataMut, DataType, Dataset, IndexBox, Layout, Memory, MemoryMut};
 
-/// The first index of a box in each dimension, and the numbers of indices.
+/// A box: its first index and the number of indices in each dimension.
 pub type Box = (Vec<u64>, Vec<u64>);
 
-/// The memory of a box to be written: bytes, the number of them before the first item, the strides; None: the items are all
-/// of the bytes, in C order; and the name of the type of the items in memory.
+/// The memory of a box to write: bytes; how many of them precede the first item; the strides, or None if the
+/// items fill the bytes in C order; and the name of the type of the items in memory.
 pub type Items<'py> = (Bytes<'py>, usize, Option<Vec<i64>>, String);
 
 /// # Errors
-/// If the bytes do not follow one another.
+/// If the bytes are not contiguous.
 pub fn memories_of<'a>(items: &'a [Items<'_>]) -> PyResult<Vec<Memory<'a>>> {
     let memory = |(bytes, first, strides, name): &'a Items<'_>| {
         let bytes = bytes.as_slice()?;
@@ -24,10 +24,11 @@ pub fn memories_of<'a>(items: &'a [Items<'_>]) -> PyResult<Vec<Memory<'a>>> {
     items.iter().map(memory).collect()
 }
 
-/// Memory for boxes that are read: for one of them, if it has strides; else for one after the other. The items get the type of this name.
+/// Memory for boxes to read: for a single box if it has strides, otherwise for boxes one after another. The
+/// items get the type with this name.
 ///
 /// # Errors
-/// As of [`memories_of`], and if the memory is too short.
+/// As for [`memories_of`], and if the memory is too short.
 pub fn room_of<'a>(
     out: &'a mut BytesMut<'_>,
     (first, strides): (usize, Option<&'a [i64]>),
@@ -58,46 +59,46 @@ pub fn regions_of(boxes: &[Box]) -> Vec<IndexBox> {
     boxes.iter().map(|(start, count)| IndexBox::new(&**start, &**count)).collect()
 }
 
-/// What a dataset is: the members of `scda._description.Description`, from a tuple with these names, as a dict.
+/// The description of a dataset: the members of `scda._description.Description`, converted from a tuple, and to a dict.
 #[derive(FromPyObject, IntoPyObject)]
 pub struct Description {
     name: String,
-    /// By its name in the metadata.
+    /// The name of the type in the metadata.
     r#type: String,
     shape: Vec<u64>,
     /// `contiguous`, `auto`, `chunked` or `text`.
     layout: String,
-    /// Shape of the chunks; None: the library's choice, or none.
+    /// The shape of the chunks; None: the library chooses it, or there are no chunks.
     chunks: Option<Vec<u64>>,
-    /// Codec of chunks, by its name in `Codec::NAMES`.
+    /// The codec of chunks, by its name in `Codec::NAMES`.
     codec: String,
-    /// Level of compression; None: that of the file. Not known of what was read.
+    /// The level of compression; None: the default of the file. Unknown for a dataset that was read.
     level: Option<u32>,
-    /// Whether bytes are shuffled.
+    /// True if bytes are shuffled.
     shuffle: bool,
     /// The largest relative and absolute errors that rounding may make.
     max_errors: (f64, f64),
-    /// The fill value as an item in little-endian byte order; empty: zeros.
+    /// The fill value as an item in little-endian byte order; empty for zero.
     fill: Vec<u8>,
-    /// Names of the dimensions, or none.
+    /// The names of the dimensions, or none.
     dims: Vec<Option<String>>,
-    /// JSON.
+    /// The attributes as JSON.
     attributes: String,
-    /// Why the data cannot be read.
+    /// The reason why the data cannot be read.
     unsupported: Option<String>,
-    /// Whether these are rows that are added to the last dataset of this name.
+    /// True if these are rows to be added to the last dataset of this name.
     extends: bool,
-    /// Of a dataset that was read: how many of its rows, the last ones, were added later.
+    /// For a dataset that was read, the number of rows at its end that were added later.
     added_rows: u64,
 }
 
 impl Description {
-    /// Of a dataset that was read, with the number of rows that were added later.
+    /// The description of a dataset that was read, with the number of rows that were added later.
     pub fn of((dataset, added_rows): (Dataset, u64)) -> Self {
         let (layout, chunks) = match dataset.layout {
             Layout::Chunked { text: false, shape } => ("chunked", shape),
             Layout::Chunked { text: true, shape } => ("text", shape),
-            // Nothing else is read.
+            // Datasets that are read have no other layout.
             _ => ("contiguous", None),
         };
         Self {

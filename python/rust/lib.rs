@@ -1,7 +1,7 @@
-//! The extension module `scda._core`: the core's Writer and Reader for Python. What users see is made of
-//! it in `src/scda`; its signatures are in `src/scda/_core.pyi`.
+//! The extension module `scda._core`: the core's Writer and Reader for Python. `src/scda` builds on it what
+//! users see; its signatures are in `src/scda/_core.pyi`.
 //!
-//! Python's global lock is free whenever the core works; the communicator takes it while it calls mpi4py.
+//! Python's global lock is released while the core works; the communicator takes it to call mpi4py.
 
 mod dataset;
 mod errors;
@@ -16,26 +16,26 @@ use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use scda_base::floats::in_default;
 
-/// Bytes of Python that are written.
+/// Bytes of Python to write.
 type Bytes<'py> = PyReadonlyArray1<'py, u8>;
-/// Numbers without sign of Python, such as sizes and positions.
+/// Unsigned numbers of Python, such as sizes and positions.
 type Positions<'py> = PyReadonlyArray1<'py, u64>;
-/// Memory of Python that is read into.
+/// Memory of Python to read into.
 type BytesMut<'py> = PyReadwriteArray1<'py, u8>;
 
-/// The counts of `n` elements spread evenly over `size` ranks.
+/// The counts of `n` elements distributed evenly over `size` ranks.
 #[pyfunction]
 fn uniform_partition(n: u64, size: usize) -> Vec<u64> {
     scda::uniform_partition(n, size)
 }
 
-/// The names of all types of items but those of raw bytes. numpy has them, too.
+/// The names of all types of items except raw bytes. numpy uses the same names.
 #[pyfunction]
 fn type_names() -> Vec<&'static str> {
     scda::DataType::names().collect()
 }
 
-/// The names of the codecs of chunks, the default first.
+/// The names of the codecs of chunks; the default comes first.
 #[pyfunction]
 fn codec_names() -> Vec<&'static str> {
     scda::Codec::NAMES.map(|(_, name)| name).into()
@@ -47,13 +47,14 @@ fn stored_name(name: &str) -> String {
     scda_format::dataset::stored_name(name).into_owned()
 }
 
-/// The path of this group in its user string, which has a slash after it.
+/// The path of this group in its user string, where a slash follows it.
 #[pyfunction]
 fn stored_path(path: &str) -> String {
     scda_format::dataset::stored_path(path).into_owned()
 }
 
-/// Whether sections of this user string are a part of something that has a name, such as the metadata of a dataset.
+/// True if sections with this user string are a part of something that has a name, such as the metadata of a
+/// dataset.
 #[pyfunction]
 fn is_internal(user: &[u8]) -> bool {
     scda_format::dataset::additions::is_internal(user)
@@ -68,19 +69,20 @@ fn stop_watch(signals: Vec<i32>, seconds: f64) -> PyResult<()> {
     scda::stop::watch(&signals, after).map_err(|error| errors::invalid(error.to_string()))
 }
 
-/// Whether this process was asked to stop.
+/// True if this process was asked to stop.
 #[pyfunction]
 fn stop_noted() -> bool {
     scda_base::stop::is_noted()
 }
 
-/// Runs the command `scda` with these arguments, of which the first is its own name, and returns its exit code.
+/// Runs the command `scda` with these arguments, the first of which is its own name. Returns its exit code.
 #[pyfunction]
 fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
     py.detach(|| in_default(|| scda_command::run(arguments)))
 }
 
-/// Calls a function in the default floating-point environment, as the core computes: another library may have set another one.
+/// Calls a function in the default floating-point environment, as the core does, because another library may
+/// have changed it.
 #[pyfunction]
 fn in_default_floats<'py>(call: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     in_default(|| call.call0())

@@ -1,4 +1,4 @@
-//! The rules of meshes, of `crates/meshes`, for arrays that Python has read.
+//! The rules of `crates/meshes` for arrays that Python has read.
 
 use crate::{Bytes, Positions};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -11,21 +11,21 @@ use scda_meshes::forest::shapes::{Element, ElementCheck};
 use scda_meshes::patches::{Frame, PatchChecker};
 use scda_meshes::{MeshError, particles};
 
-/// Integers of 64 bits of Python.
+/// 64-bit integers of Python.
 type Integers<'py> = PyReadonlyArray1<'py, i64>;
-/// Integers of 32 bits of Python.
+/// 32-bit integers of Python.
 type SmallIntegers<'py> = PyReadonlyArray1<'py, i32>;
 /// Floating-point numbers of Python.
 type Numbers<'py> = PyReadonlyArray1<'py, f64>;
 
-/// The name of a dataset that is wrong, and how it is.
+/// The name of a dataset that is wrong, and an explanation.
 type WrongPart = (String, String);
 
 fn wrong_part(checked: Result<(), MeshError>) -> Option<WrongPart> {
     checked.err().map(|MeshError { part, words }| (part.to_owned(), words))
 }
 
-/// The most vertices that so many trees may have.
+/// The most vertices that this number of trees may have.
 #[pyfunction]
 pub fn most_vertices(trees: u64, dimension: usize) -> u64 {
     scda_meshes::forest::rules::most_vertices(trees, dimension)
@@ -37,7 +37,7 @@ pub fn mesh_checksum(level: Bytes<'_>, offsets: Integers<'_>) -> PyResult<String
     Ok(of_quadrants(level.as_slice()?, offsets.as_slice()?).to_string())
 }
 
-/// What is wrong with offsets of trees, from number `first` on, of which `before` precedes them.
+/// Finds errors in offsets of trees, beginning with number `first`; the offset before them is `before`.
 #[pyfunction]
 pub fn wrong_tree_offsets(
     offsets: Integers<'_>,
@@ -49,7 +49,7 @@ pub fn wrong_tree_offsets(
     Ok(wrong_part(check_tree_offsets(offsets.as_slice()?, first, before, trees, quadrants)))
 }
 
-/// What is wrong with the vertices of the corners of trees.
+/// Finds errors in the vertices of the corners of trees.
 #[pyfunction]
 pub fn wrong_corners(
     corners: SmallIntegers<'_>,
@@ -60,7 +60,7 @@ pub fn wrong_corners(
     Ok(wrong_part(check_bounds("tree_to_vertex", corners.as_slice()?, rows, (0, vertices - 1))))
 }
 
-/// The quadrants or elements of a mesh, checked one after the other.
+/// Checks the quadrants or elements of a mesh, one after another.
 #[pyclass(module = "scda._core")]
 pub struct ForestCheck {
     dimension: usize,
@@ -73,7 +73,7 @@ pub struct ForestCheck {
 
 #[pymethods]
 impl ForestCheck {
-    /// Of trees with these offsets and shapes; without shapes, of squares or cubes.
+    /// For trees with these offsets and shapes; without shapes, they are squares or cubes.
     #[new]
     fn new(dimension: usize, offsets: Integers<'_>, shapes: Option<Bytes<'_>>) -> PyResult<Self> {
         let offsets = offsets.as_slice()?.to_vec();
@@ -84,7 +84,7 @@ impl ForestCheck {
         Ok(Self { dimension, offsets, shapes, quadrants, elements, sum: Checksum::default() })
     }
 
-    /// Adds quadrants, or elements with their types and positions. Returns what is wrong with one of them.
+    /// Adds quadrants, or elements with their types and positions. Returns an error in one of them, if any.
     fn add(
         &mut self,
         py: Python<'_>,
@@ -112,14 +112,15 @@ impl ForestCheck {
         })))
     }
 
-    /// The checksum of those that were added.
+    /// The checksum of the quadrants or elements that were added.
     #[getter]
     fn checksum(&self) -> String {
         self.sum.to_string()
     }
 }
 
-/// Points in space; the points of cells, one cell after the other; how many each cell has; its shape, by the numbers of VTK.
+/// Points in space; the points of the cells, concatenated; the number of points of each cell; and its shape, as
+/// VTK numbers them.
 type FoundCells<'py> = (
     Bound<'py, PyArray2<f64>>,
     Bound<'py, PyArray1<i64>>,
@@ -127,7 +128,7 @@ type FoundCells<'py> = (
     Bound<'py, PyArray1<u8>>,
 );
 
-/// A cell for each of some quadrants or elements, which have been checked.
+/// The cells of some quadrants or elements, which must have been checked.
 #[allow(clippy::too_many_arguments)]
 #[pyfunction]
 pub fn forest_cells<'py>(
@@ -172,7 +173,8 @@ pub fn forest_cells<'py>(
     ))
 }
 
-/// Where the cells of each patch of a mesh begin, with the end of all, and the checksum of the mesh; or the dataset that is wrong, and how.
+/// The offset of the cells of each patch of a mesh, followed by the end, and the checksum of the mesh; or the
+/// dataset that is wrong, and an explanation.
 #[pyfunction]
 pub fn patch_mesh(
     dimension: usize,
@@ -205,7 +207,7 @@ pub fn patch_mesh(
     Ok((offsets, checksum.to_string(), wrong))
 }
 
-/// What is wrong with the offsets of particles.
+/// Finds errors in the offsets of particles.
 #[pyfunction]
 pub fn wrong_offsets(offsets: Integers<'_>) -> PyResult<Option<WrongPart>> {
     let offsets = offsets.as_slice()?;

@@ -1,23 +1,23 @@
-//! A file that is open: one thread uses it at a time, and errors of the core become exceptions.
+//! An open file: one thread uses it at a time, and errors of the core become exceptions.
 
 use crate::errors::{Cause, closed, left_locked};
 use pyo3::prelude::*;
 use scda_base::panics::catch;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// A file that is open, until an error or the program closes it.
+/// A file that stays open until an error or the program closes it.
 pub struct OpenFile<T> {
     path: String,
     open: Mutex<Option<T>>,
     /// The process that opened it.
     process: u32,
-    /// Whether a process that was forked off may use its copy.
+    /// True if a forked process may use its copy.
     works_after_fork: bool,
     pub cause: Cause,
 }
 
-/// What an operation on a file returns: nothing if the file is closed; and nothing at all if this process has been forked off from one
-/// whose thread used the file.
+/// The result of an operation on a file. The inner option is None if the file is closed; the outer one is None if
+/// this process was forked while a thread of its parent was using the file.
 type Found<R> = Option<Option<scda::Result<R>>>;
 
 impl<T: Send> OpenFile<T> {
@@ -25,7 +25,8 @@ impl<T: Send> OpenFile<T> {
         Self { path, open: Mutex::new(Some(open)), process: std::process::id(), works_after_fork, cause }
     }
 
-    /// Works on the file, without Python's global lock: waiting for another thread that does must not keep that from taking it.
+    /// Runs an operation on the file, without Python's global lock: if this waits for another thread, that thread must
+    /// be able to take the global lock.
     pub fn operate<R: Send>(
         &self,
         py: Python<'_>,
@@ -35,13 +36,13 @@ impl<T: Send> OpenFile<T> {
         self.result(py, found)
     }
 
-    /// As [`Self::operate`], by who does not have the global lock. A panic is an error of the core.
+    /// Like [`Self::operate`], for callers that do not hold the global lock. A panic becomes an error of the core.
     pub fn caught<R>(&self, operation: impl FnOnce(&mut Option<T>) -> Option<scda::Result<R>>) -> Found<R> {
         let mut open = self.locked()?;
         Some(catch(|| Ok(operation(&mut open))).unwrap_or_else(|error| Some(Err(error))))
     }
 
-    /// What an operation returns to Python.
+    /// The value of an operation's result for Python, or the exception.
     pub fn result<R>(&self, py: Python<'_>, found: Found<R>) -> PyResult<R> {
         match found {
             Some(Some(result)) => result.map_err(|error| self.raise(py, &error)),
@@ -55,8 +56,8 @@ impl<T: Send> OpenFile<T> {
         self.cause.raise(py, &self.path, error)
     }
 
-    /// The file, when no other thread uses it. `None` in a process that was forked off and may not use it, or while a thread did that this
-    /// process does not have.
+    /// The file, as soon as no other thread uses it. `None` in a forked process that may not use it, or if it was
+    /// locked by a thread that exists only in the parent.
     pub fn locked(&self) -> Option<MutexGuard<'_, Option<T>>> {
         let is_ours = self.is_ours();
         match self.open.try_lock() {
@@ -68,12 +69,12 @@ impl<T: Send> OpenFile<T> {
         }
     }
 
-    /// Whether this process has opened it.
+    /// True if this process has opened the file.
     pub fn is_ours(&self) -> bool {
         std::process::id() == self.process
     }
 
-    /// The file, if it is still open when its owner is dropped.
+    /// The file, for the owner's drop, if it is still open.
     pub fn take(&mut self) -> Option<T> {
         self.open.get_mut().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -17,7 +17,7 @@ use scda::{
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Letter, user string, N, E, compressed, offset, offset of the data.
+/// A section: letter, user string, N, E, compressed, offset, and offset of the data.
 type Header<'py> = (char, Bound<'py, PyBytes>, u64, u64, bool, u64, u64);
 
 /// A set of streams of tasks.
@@ -41,7 +41,7 @@ impl Streams {
         file.alone(py, |reader| self.0.stream(reader, task)).map(Stream)
     }
 
-    /// How many bytes the streams of this rank's share have.
+    /// Reads the sizes of the streams in this rank's share.
     #[allow(clippy::needless_pass_by_value)]
     fn read_sizes(
         &self,
@@ -54,7 +54,7 @@ impl Streams {
         file.read(py, |open| self.0.read_sizes(&mut open.reader, &counts, Some(memory)))
     }
 
-    /// Reads the streams of this rank's share.
+    /// Reads the streams in this rank's share.
     #[allow(clippy::needless_pass_by_value)]
     fn read(
         &self,
@@ -69,7 +69,7 @@ impl Streams {
     }
 }
 
-/// A stream of a task.
+/// The stream of a task.
 #[pyclass(frozen, module = "scda._core")]
 pub struct Stream(scda::Stream);
 
@@ -87,20 +87,21 @@ impl Stream {
     }
 }
 
-/// A dataset of a file that is open.
+/// A dataset of an open file.
 #[pyclass(frozen, module = "scda._core")]
 pub struct DatasetHandle(scda::DatasetHandle);
 
 #[pymethods]
 impl DatasetHandle {
-    /// Where its metadata are: the offset of a block, and its size.
+    /// The place of its metadata: the offset of a block, and its size.
     #[getter]
     fn metadata(&self) -> (u64, u64) {
         let section = self.0.metadata_section();
         (section.offset, section.size)
     }
 
-    /// Reads boxes of a dataset, one after the other, or one box to memory in which its items have strides, as items of a type.
+    /// Reads boxes of a dataset, one after another, or a single box into memory with strides. Converts the items to
+    /// a type.
     #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)]
     #[pyo3(signature = (file, boxes, out, r#type, first=0, strides=None))]
     fn read(
@@ -118,7 +119,7 @@ impl DatasetHandle {
         file.read(py, |open| self.0.read(&mut open.reader, &regions, memory))
     }
 
-    /// Reads boxes of a dataset whose items are texts or bytes of any length: a str or bytes for each.
+    /// Reads boxes of a dataset whose items are texts or bytes of any length, as a str or bytes each.
     #[allow(clippy::needless_pass_by_value)]
     fn read_texts<'py>(
         &self,
@@ -137,25 +138,26 @@ impl DatasetHandle {
     }
 }
 
-/// An entry of a file: what it is; its name; its number, its place among those of its name, how many of these there are, and the number
-/// after its sections; the headers of these; its content: of a group its attributes, of a plain section none.
+/// An entry of a file: its kind; its name; four numbers: its own, its place among the entries of its name, how many of
+/// these there are, and the number of the section that follows it; the headers of its sections; and its content, which
+/// for a group is its attributes, and for a plain section None.
 type Entry<'py> = (String, Bound<'py, PyBytes>, (u64, u64, u64, u64), Vec<Header<'py>>, Bound<'py, PyAny>);
 
 /// A file that is being read.
 ///
-/// Sections are named by their offset. All calls are collective. An error closes a file of several ranks; a process that reads alone
-/// goes on, for the other sections may be whole.
+/// Sections are identified by their offset. All calls are collective. An error closes a file of several ranks; a
+/// process that reads alone can continue, because other sections may be intact.
 #[pyclass(frozen, module = "scda._core")]
 pub struct Reader {
     path: PathBuf,
     user: Vec<u8>,
     extent: Mutex<(bool, u64)>,
-    /// Whether a process reads alone, which goes on after an error.
+    /// True if a process reads alone, and can continue after an error.
     is_alone: bool,
     file: OpenFile<Open>,
 }
 
-/// How a file is read: members of `scda._arguments.ReadSettings`.
+/// How to read a file: members of `scda._arguments.ReadSettings`.
 #[derive(FromPyObject)]
 struct ReadSettings {
     driver: String,
@@ -178,7 +180,7 @@ impl ReadSettings {
     }
 }
 
-/// How far the file is read: whether a seal ends it, and how many bytes after the last seal are not read.
+/// True if a seal ends the file, and the number of bytes after the last seal, which are not read.
 fn extent_of(reader: &scda::Reader) -> (bool, u64) {
     (reader.is_sealed(), reader.left_out().unwrap_or(0))
 }
@@ -186,43 +188,44 @@ fn extent_of(reader: &scda::Reader) -> (bool, u64) {
 struct Open {
     reader: scda::Reader,
     decode: bool,
-    /// Offset of the section whose ranges can be read: its header need not be read again.
+    /// The offset of the section whose ranges can be read: its header need not be read again.
     current: Option<u64>,
-    /// Without `decode`, the sections that were found, as the file has them: of a compressed one two, which the core numbers as one.
+    /// Without `decode`, the sections found so far, as they are in the file: a compressed section counts as two here, and
+    /// as one in the core.
     stored: Vec<Section>,
 }
 
-/// Where the first section begins.
+/// The offset of the first section.
 const FILE_HEADER_BYTES: u64 = 128;
 
 impl Open {
-    /// A section whose header was read: its data are read next.
+    /// Notes the section whose header was read, so that its data can be read next.
     fn at(&mut self, section: Option<Section>) -> Option<Section> {
         self.current = section.map(|section| section.offset);
         section
     }
 
-    /// The header of the next section.
+    /// Reads the header of the next section.
     fn next(&mut self) -> scda::Result<Option<Section>> {
         let decode = self.decode;
         let section = self.reader.next_section(decode)?;
         Ok(self.at(section))
     }
 
-    /// The header of the section at an offset.
+    /// Reads the header of the section at an offset.
     fn header(&mut self, offset: u64) -> scda::Result<Option<Section>> {
         self.reader.seek(offset)?;
         self.next()
     }
 
-    /// Where the section ends that begins at an offset: of a varray, its sizes are read.
+    /// The end of the section at an offset. For a varray, this reads its sizes.
     fn end(&mut self, offset: u64) -> scda::Result<u64> {
         let reader = self.whole(offset)?;
         reader.skip()?;
         Ok(reader.position().unwrap_or(offset))
     }
 
-    /// The header of the section of this number; `None` if there are fewer.
+    /// The header of the section with this number; `None` if there are fewer.
     fn section(&mut self, number: u64) -> scda::Result<Option<Section>> {
         if self.decode {
             let section = self.reader.section(number)?;
@@ -260,7 +263,7 @@ impl Open {
             .collect())
     }
 
-    /// The number of the section that has this place among those with this user string.
+    /// The number of the section with this place among those with this user string.
     fn find(&mut self, user: &[u8], record: i64) -> scda::Result<Option<u64>> {
         if self.decode {
             return self.reader.find(user, record);
@@ -270,14 +273,14 @@ impl Open {
         Ok(usize::try_from(place).ok().and_then(|place| all.get(place).copied()))
     }
 
-    /// The reader at the section at an offset, to read all of it.
+    /// Prepares the reader to read all of the section at an offset.
     fn whole(&mut self, offset: u64) -> scda::Result<&mut scda::Reader> {
         self.header(offset)?;
         self.current = None;
         Ok(&mut self.reader)
     }
 
-    /// The reader at the section at an offset, to read ranges of it.
+    /// Prepares the reader to read ranges of the section at an offset.
     fn ranges(&mut self, offset: u64) -> scda::Result<&mut scda::Reader> {
         if self.current != Some(offset) {
             self.header(offset)?;
@@ -286,7 +289,7 @@ impl Open {
     }
 }
 
-/// A dataset, and what it is.
+/// A dataset with its description.
 fn described(handle: scda::DatasetHandle) -> (DatasetHandle, Description) {
     let rows = handle.shape.first().copied().unwrap_or(0);
     let added = handle.added_rows().next().map_or(0, |first| rows - first.first);
@@ -313,7 +316,7 @@ impl Reader {
                     Some(open) if self.is_alone => {
                         open.current = None;
                     }
-                    // The core has closed it, on all ranks.
+                    // The core has closed the file, on all ranks.
                     _ => *open = None,
                 }
             }
@@ -321,7 +324,7 @@ impl Reader {
         })
     }
 
-    /// What is not collective: an error is that of this rank, and the file stays open.
+    /// Runs an operation that is not collective: an error is raised on this rank only, and the file stays open.
     fn alone<T: Send>(
         &self,
         py: Python<'_>,
@@ -330,7 +333,7 @@ impl Reader {
         self.file.operate(py, |open| open.as_mut().map(|open| operation(&mut open.reader)))
     }
 
-    /// Reads bytes into memory of the caller, or else into new `bytes`.
+    /// Reads bytes into memory of the caller, or into a new `bytes`.
     fn read_into<'py>(
         &self,
         py: Python<'py>,
@@ -380,7 +383,7 @@ impl Reader {
         Ok(Self { path, user, extent, is_alone, file })
     }
 
-    /// The path of the file: with `keep` that of an older one, perhaps.
+    /// The path of the file, which with `keep` may be an older one.
     #[getter]
     fn path(&self) -> PathBuf {
         self.path.clone()
@@ -391,7 +394,7 @@ impl Reader {
         PyBytes::new(py, &self.user)
     }
 
-    /// Whether a seal ends the file, and how many bytes after the last seal are not read.
+    /// True if a seal ends the file, and the number of bytes after the last seal, which are not read.
     #[getter]
     fn extent(&self) -> (bool, u64) {
         *self.extent.lock().unwrap_or_else(PoisonError::into_inner)
@@ -403,7 +406,7 @@ impl Reader {
         Ok(more)
     }
 
-    /// An error if the file may not ask for `bytes` bytes.
+    /// Fails if the file must not request `bytes` bytes.
     fn check_memory(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
         self.alone(py, |reader| reader.check_memory(bytes))
     }
@@ -416,7 +419,7 @@ impl Reader {
         self.read(py, Open::sections)
     }
 
-    /// Reads all headers from here on: with `verify`, all bytes are compared with their checksums.
+    /// Reads all headers from here on. With `verify`, compares all bytes with their checksums.
     fn walk(&self, py: Python<'_>) -> PyResult<()> {
         self.read(py, |open| {
             while open.next()?.is_some() {
@@ -426,7 +429,7 @@ impl Reader {
         })
     }
 
-    /// The header of the section of this number; None if there are fewer.
+    /// The header of the section with this number; None if there are fewer.
     fn section<'py>(&self, py: Python<'py>, number: u64) -> PyResult<Option<Header<'py>>> {
         let section = self.read(py, |open| open.section(number))?;
         Ok(section.map(|section| header_of(py, &section)))
@@ -554,13 +557,13 @@ impl Reader {
         self.read(py, |open| open.reader.read_varray(&counts, Some(sizes), None, Sink::Contiguous(memory)))
     }
 
-    /// The dataset that has its data in the section of this number; None if that is not the data of one.
+    /// The dataset whose data are in the section with this number; None if it has no data of a dataset.
     fn dataset(&self, py: Python<'_>, number: u64) -> PyResult<Option<(DatasetHandle, Description)>> {
         let found = self.read(py, |open| open.reader.inspect().dataset_in(number))?;
         Ok(found.map(described))
     }
 
-    /// The first entry that begins with the section of this number or a later one.
+    /// The first entry that begins at or after the section with this number.
     fn next_entry<'py>(&self, py: Python<'py>, number: u64) -> PyResult<Option<Entry<'py>>> {
         let Some(entry) = self.read(py, |open| open.reader.next_entry(number))? else { return Ok(None) };
         let name = PyBytes::new(py, entry.name());
@@ -578,8 +581,8 @@ impl Reader {
         Ok(Some((kind.into(), name, numbers, headers, content)))
     }
 
-    /// The names of all datasets, and the paths of groups with attributes, with a slash after them, in the order of the file; not the
-    /// file itself. With each that may be short for a longer name, its attributes, which have that.
+    /// The names of all datasets, and the paths of groups with attributes, which end with a slash, in the order of the file,
+    /// without the file itself. A name that may be short for a longer one comes with its attributes, which have that.
     fn paths(&self, py: Python<'_>) -> PyResult<Vec<(String, Option<String>)>> {
         self.read(py, |open| {
             let mut paths = Vec::new();
@@ -602,8 +605,8 @@ impl Reader {
         })
     }
 
-    /// The dataset of this name, and this number among several. Of an outline, which says what it is, not more than the last of the rows
-    /// are looked up that were added to it.
+    /// The dataset with this name and record number. With `is_outline`, for its description only, looks up no more than
+    /// the last of the rows that were added to it.
     fn find_dataset(
         &self,
         py: Python<'_>,
@@ -641,7 +644,7 @@ impl Reader {
         self.read(py, |open| Ok(open.reader.group(path)?.map(|group| group.attributes)))
     }
 
-    /// The set of streams with this name, and this number among several.
+    /// The set of streams with this name and record number.
     fn streams(&self, py: Python<'_>, name: &[u8], record: i64) -> PyResult<Option<Streams>> {
         let found = self.read(py, |open| open.reader.streams_record(name, record))?;
         Ok(found.map(Streams))

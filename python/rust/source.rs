@@ -1,4 +1,4 @@
-//! What is read in place of a file: an object of Python.
+//! Reads from an object of Python in place of a file.
 
 use crate::errors::Cause;
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ impl Source {
         Self { python: source.clone().unbind(), cause }
     }
 
-    /// Calls Python. The exception becomes the cause of that of the core.
+    /// Calls Python. The exception becomes the cause of the core's exception.
     fn call<T>(&self, call: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>) -> io::Result<T> {
         Python::attach(|py| {
             call(py, self.python.bind(py)).map_err(|exception| {

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// A file that is being written. After an error it is closed, on all ranks.
+/// A file that is being written. An error closes it, on all ranks.
 #[pyclass(frozen, module = "scda._core")]
 pub struct Writer {
     file: OpenFile<scda::Writer>,
@@ -26,22 +26,22 @@ pub struct Writer {
     interrupt: Option<Interrupt>,
     atomic: bool,
     is_new: bool,
-    /// How many bytes opening has removed.
+    /// How many bytes were removed when the file was opened.
     bytes_rolled_back: u64,
 }
 
-/// A commit that was begun.
+/// A commit in progress.
 #[pyclass(frozen, module = "scda._core")]
 pub struct CommitRequest(scda::CommitRequest);
 
-/// Where a program goes on in a file: after so many sections, or after a record of a dataset.
+/// The place after which a program continues: a number of sections, or a record of a dataset.
 #[derive(Clone, FromPyObject)]
 enum Place {
     Sections(u64),
     Record(String, i64),
 }
 
-/// How a file is written: members of `scda._arguments.WriteSettings`.
+/// How to write a file: members of `scda._arguments.WriteSettings`.
 #[derive(FromPyObject)]
 struct WriteSettings {
     driver: String,
@@ -57,7 +57,7 @@ struct WriteSettings {
     background_bytes: u64,
     /// None: the file is created.
     append_after: Option<Place>,
-    /// Whether a file that is not there is created.
+    /// If true, a file that does not exist is created.
     creates: bool,
     mode: u32,
 }
@@ -95,9 +95,9 @@ impl WriteSettings {
     }
 }
 
-/// Less than this is compressed in no time.
+/// Compressing fewer bytes than this takes no noticeable time.
 const LONG_BYTES: usize = 1 << 22;
-/// How long Ctrl-C waits while data are compressed.
+/// How long Ctrl-C may have to wait during compression.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 
 impl Writer {
@@ -109,7 +109,7 @@ impl Writer {
         self.file.operate(py, |open| open.as_mut().map(operation))
     }
 
-    /// Writes a section of `bytes` bytes of data. If it may take long to compress, it can be interrupted.
+    /// Writes a section of `bytes` bytes of data, interruptibly if compression may take long.
     fn write_data(
         &self,
         py: Python<'_>,
@@ -128,7 +128,7 @@ impl Writer {
     }
 }
 
-/// About how many bytes the items of these boxes have.
+/// The approximate size of the items of these boxes in bytes.
 fn bytes_of(dataset: &Dataset, regions: &[IndexBox]) -> usize {
     let items = regions.iter().map(|region| region.items().unwrap_or(u64::MAX)).fold(0, u64::saturating_add);
     items.saturating_mul(dataset.data_type.item_bytes()).try_into().unwrap_or(usize::MAX)
@@ -165,8 +165,8 @@ fn interruptible<T: Send>(
 }
 
 impl Drop for Writer {
-    /// A process that was forked off has a copy of the writer, but not the file. And what is written in place may by
-    /// now be what another process has written.
+    /// A forked process has a copy of the writer, but does not own the file. And a file written in place may by now
+    /// belong to another process.
     fn drop(&mut self) {
         let is_ours = self.file.is_ours();
         if let Some(open) = self.file.take()
@@ -228,7 +228,7 @@ impl Writer {
         Ok(Self { file, interrupt, atomic: settings.atomic, is_new, bytes_rolled_back })
     }
 
-    /// Whether no error has closed the file.
+    /// True unless an error has closed the file.
     #[getter]
     fn is_open(&self) -> bool {
         self.file.locked().is_some_and(|open| open.as_ref().is_some_and(scda::Writer::is_open))
@@ -305,7 +305,7 @@ impl Writer {
         })
     }
 
-    /// Writes datasets, one after the other: of each, the boxes of this rank and their items.
+    /// Writes datasets, one after another: for each, the boxes of this rank and their items.
     fn datasets(&self, py: Python<'_>, all: Vec<(Description, Vec<Box>, Vec<Items<'_>>)>) -> PyResult<()> {
         let (mut given, mut memories) = (Vec::new(), Vec::new());
         for (description, boxes, items) in all {
@@ -325,7 +325,7 @@ impl Writer {
         self.write_data(py, bytes, encode, |writer| writer.datasets(&parts))
     }
 
-    /// Writes a dataset of which the ranks have these counts of rows.
+    /// Writes a dataset whose rows are distributed over the ranks by these counts.
     #[allow(clippy::needless_pass_by_value)]
     fn field(
         &self,
@@ -341,7 +341,7 @@ impl Writer {
         self.write_data(py, bytes, encode, |writer| writer.field(&dataset, &counts, Data::Boxes(&memory)))
     }
 
-    /// Writes a dataset of texts or bytes of any length, of which this rank has `count` rows.
+    /// Writes a dataset of texts or bytes of any length; this rank has `count` rows.
     #[allow(clippy::needless_pass_by_value)]
     fn texts(
         &self,
@@ -376,14 +376,14 @@ impl Writer {
         self.write(py, |writer| writer.begin_streams(name, chunk_bytes))
     }
 
-    /// Writes to the stream of this rank. Not collective.
+    /// Appends to the stream of this rank. Not collective.
     #[allow(clippy::needless_pass_by_value)]
     fn write_stream(&self, py: Python<'_>, data: Bytes<'_>) -> PyResult<()> {
         let data = data.as_slice()?;
         self.write(py, |writer| writer.write_stream(data))
     }
 
-    /// The bytes of the stream of this rank. Not collective.
+    /// The size of this rank's stream in bytes. Not collective.
     fn stream_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         self.write(py, |writer| Ok(writer.stream_bytes()))
     }
@@ -408,7 +408,7 @@ impl Writer {
         self.write(py, scda::Writer::commit_begin).map(CommitRequest)
     }
 
-    /// Whether this rank has nothing left to write for a commit, or for the close. Not collective.
+    /// True if this rank has nothing left to write for a commit, or for the close. Not collective.
     fn test(&self, request: Option<&CommitRequest>) -> bool {
         let test = |writer: &mut scda::Writer| match request {
             Some(request) => request.0.test(writer),
@@ -421,7 +421,7 @@ impl Writer {
         self.write(py, |writer| request.0.wait(writer))
     }
 
-    /// Where the time of this rank went, in seconds, and bytes. Not collective. None: the file is closed.
+    /// Where this rank has spent its time, in seconds, and bytes. Not collective. None: the file is closed.
     fn statistics(&self) -> Option<Vec<(&'static str, f64)>> {
         let found = self.file.locked()?.as_ref().and_then(scda::Writer::statistics)?;
         #[allow(clippy::cast_precision_loss)]
@@ -442,7 +442,7 @@ impl Writer {
         Some(in_default(all))
     }
 
-    /// After it, only `test` and `close` may be called.
+    /// Begins to close the file. Afterwards, only `test` and `close` may be called.
     fn close_begin(&self, py: Python<'_>) -> PyResult<()> {
         self.write(py, WriterCalls::begin_close)
     }

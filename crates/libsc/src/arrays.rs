@@ -1,4 +1,4 @@
-//! Converts libsc's arrays to the slices, sources and sinks that the library takes.
+//! Converts arrays of libsc to the slices, sources and sinks that the library takes.
 
 use scda::bindings::Sizes;
 use scda::{Elements, ElementsMut, Sink, Source};
@@ -11,18 +11,18 @@ use std::ptr::{null, null_mut};
 /// `sc_array_t`.
 #[repr(C)]
 pub struct sc_array {
-    /// The bytes of one element.
+    /// The size of an element in bytes.
     pub elem_size: usize,
-    /// The elements.
+    /// The number of elements.
     pub elem_count: usize,
-    /// The bytes allocated; of a view on other memory, -(its bytes + 1).
+    /// The number of bytes allocated; for a view of other memory, -(its bytes + 1).
     pub byte_alloc: isize,
-    /// The elements, one after the other.
+    /// The elements, contiguous.
     pub array: *mut c_char,
 }
 
 impl sc_array {
-    /// The bytes of all elements.
+    /// The size of all elements in bytes.
     fn bytes(&self) -> Result<u64> {
         let bytes = self.elem_size.checked_mul(self.elem_count);
         bytes
@@ -30,8 +30,8 @@ impl sc_array {
             .ok_or_else(|| Error::range("sc_array: found a size beyond all memory"))
     }
 
-    /// An error unless there are `count` elements of `size` bytes. Without bytes either number is free: no
-    /// sc_array has elements of 0 bytes.
+    /// Fails unless there are `count` elements of `size` bytes. If that is no bytes, either number may differ,
+    /// because no sc_array has elements of 0 bytes.
     fn check(&self, name: &str, count: u64, size: u64) -> Result<()> {
         let (found, found_size) = (self.elem_count as u64, self.elem_size as u64);
         if (found, found_size) == (count, size) || count == found && count == 0 || size == 0 {
@@ -43,18 +43,18 @@ impl sc_array {
     }
 }
 
-/// An array whose elements may be read, as many as it says, and so may be those of arrays that are its elements; or NULL.
+/// An array, or NULL. As many elements as it says may be read; if they are arrays, likewise their elements.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct ArrayIn<'a>(*const sc_array, PhantomData<&'a sc_array>);
 
-/// An array whose elements may be written, likewise, and are used by nobody else; or NULL.
+/// An array, or NULL. As many elements as it says may be written, and nobody else uses them.
 #[repr(transparent)]
 pub struct ArrayOut<'a>(*const sc_array, PhantomData<&'a mut sc_array>);
 
-/// Where data are.
+/// The place of data in memory.
 enum ArrayData<'a> {
-    /// In one piece: its address, and its bytes.
+    /// Contiguous: the address, and the size in bytes.
     Piece(*mut u8, u64),
     /// Each element in an array of its own.
     Arrays(&'a [sc_array]),
@@ -64,7 +64,7 @@ impl<'a> ArrayIn<'a> {
     pub const NULL: Self = Self(null(), PhantomData);
 
     /// # Safety
-    /// There is such an array for the lifetime, unless it is NULL.
+    /// For the lifetime, the pointer is NULL or points to such an array.
     pub unsafe fn at(pointer: *const sc_array) -> Self {
         Self(pointer, PhantomData)
     }
@@ -73,7 +73,7 @@ impl<'a> ArrayIn<'a> {
         self.0.is_null()
     }
 
-    /// The array, which must not be NULL.
+    /// The array; NULL is an error.
     pub fn get(self, name: &str) -> Result<&'a sc_array> {
         if self.is_null() {
             return Err(Error::argument(format!("{name} is NULL")));
@@ -85,7 +85,7 @@ impl<'a> ArrayIn<'a> {
         Ok(unsafe { &*self.0 })
     }
 
-    /// The numbers of an array that has `count`; NULL is allowed if that is 0.
+    /// The numbers of an array, which must have `count` of them; NULL is allowed if `count` is 0.
     pub fn numbers(self, count: u64, name: &str) -> Result<&'a [u64]> {
         if self.is_null() && count == 0 {
             return Ok(&[]);
@@ -96,7 +96,7 @@ impl<'a> ArrayIn<'a> {
         unsafe { slice(array.array.cast(), count, name) }
     }
 
-    /// The bytes of an array of one element of `size` bytes; any array, and none, if `size` is 0.
+    /// The bytes of an array with one element of `size` bytes; if `size` is 0, any array, or NULL.
     pub fn one(self, size: u64, name: &str) -> Result<&'a [u8]> {
         if size == 0 {
             return Ok(&[]);
@@ -107,9 +107,9 @@ impl<'a> ArrayIn<'a> {
         unsafe { slice(array.array.cast(), size, name) }
     }
 
-    /// Where the data of these sizes are: with `indirect` in an array of arrays, else in an array of the
-    /// elements, or for a varray of their bytes. That the bytes of these arrays are those of the elements is
-    /// left to be compared.
+    /// The place of data with these sizes: with `indirect`, an array of arrays; otherwise an array of the
+    /// elements, or for a varray an array of their bytes. The caller compares the bytes of these arrays with
+    /// those of the elements.
     fn data(self, sizes: Sizes<'_>, indirect: bool) -> Result<ArrayData<'a>> {
         let (total, count) = (sizes.total()?, sizes.count() as u64);
         if self.is_null() {
@@ -124,12 +124,12 @@ impl<'a> ArrayIn<'a> {
         if let Sizes::Fixed { size, .. } = sizes {
             array.check("array_data", count, size)?;
         }
-        // Elements of no bytes lie in no memory, whatever the array says.
+        // Elements without bytes take no memory, whatever the array says.
         let bytes = if total == 0 { 0 } else { array.bytes()? };
         Ok(ArrayData::Piece(array.array.cast(), bytes))
     }
 
-    /// Calls `with` with the data to write. NULL is an error unless they have no bytes.
+    /// Calls `with` with the data to write. NULL is an error unless there are no bytes.
     pub fn with_source<T>(
         self,
         sizes: Result<Sizes<'_>>,
@@ -149,7 +149,7 @@ impl<'a> ArrayIn<'a> {
 
 impl<'a> ArrayOut<'a> {
     /// # Safety
-    /// There is such an array for the lifetime, unless it is NULL.
+    /// For the lifetime, the pointer is NULL or points to such an array.
     pub unsafe fn at(pointer: *const sc_array) -> Self {
         Self(pointer, PhantomData)
     }
@@ -158,12 +158,12 @@ impl<'a> ArrayOut<'a> {
         self.0.is_null()
     }
 
-    /// The array, to be read.
+    /// The array, for reading.
     fn given(&self) -> ArrayIn<'a> {
         ArrayIn(self.0, PhantomData)
     }
 
-    /// As [`ArrayIn::numbers`], to be written. NULL is an error.
+    /// Like [`ArrayIn::numbers`], for writing. NULL is an error.
     pub fn numbers(self, count: u64, name: &str) -> Result<&'a mut [u64]> {
         let array = self.given().get(name)?;
         array.check(name, count, size_of::<u64>() as u64)?;
@@ -171,7 +171,7 @@ impl<'a> ArrayOut<'a> {
         unsafe { slice_mut(array.array.cast(), count, name) }
     }
 
-    /// The memory of an array of one element of `size` bytes.
+    /// The memory of an array with one element of `size` bytes.
     pub fn one(self, size: u64, name: &str) -> Result<&'a mut [u8]> {
         let array = self.given().get(name)?;
         array.check(name, 1, size)?;
@@ -179,7 +179,7 @@ impl<'a> ArrayOut<'a> {
         unsafe { slice_mut(array.array.cast(), size, name) }
     }
 
-    /// Calls `with` with the memory for data to read. NULL skips all of this rank's elements.
+    /// Calls `with` with the memory for the data to read. NULL skips all of this rank's elements.
     pub fn with_sink<T>(
         self,
         sizes: Result<Sizes<'_>>,
@@ -202,7 +202,7 @@ impl<'a> ArrayOut<'a> {
 struct Arrays<'a>(&'a [sc_array]);
 
 impl Arrays<'_> {
-    /// Where an element lies, and its bytes: none if there is no memory.
+    /// The address of an element and its size in bytes, which is 0 if there is no memory.
     fn memory(&self, index: usize) -> (*mut u8, usize) {
         let array = &self.0[index];
         let bytes = if array.array.is_null() { 0 } else { array.bytes().unwrap_or(0) };

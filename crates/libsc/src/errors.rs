@@ -13,8 +13,9 @@ use std::ptr::null_mut;
 
 /// `SC_SCDA_FERR_SUCCESS`.
 const SUCCESS: c_int = 0;
-/// `SC_SCDA_FERR_MPI`: an error of MPI or the file system, told by the other number of the pair. Those
-/// below it, from 15000, are the first five codes of this library: format, usage, decode, argument, count.
+/// `SC_SCDA_FERR_MPI`: an error of MPI or of the file system, which the other number of the pair specifies.
+/// The codes below it, from 15000, equal the first five codes of this library: format, usage, decode,
+/// argument, count.
 const MPI: c_int = 15005;
 /// `SC_SCDA_FERR_ARG`.
 pub const ARGUMENT: c_int = 15003;
@@ -23,7 +24,7 @@ pub const ARGUMENT: c_int = 15003;
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct sc_scda_ferror {
-    /// 0, or with `SC_SCDA_FERR_MPI` an error code of MPI; without MPI an `errno`.
+    /// 0, or with `SC_SCDA_FERR_MPI` an error code of MPI; an `errno` in a build without MPI.
     pub mpiret: c_int,
     /// A value of `sc_scda_ret_t`.
     pub scdaret: c_int,
@@ -48,7 +49,7 @@ impl sc_scda_ferror {
         Self { mpiret: if scdaret == MPI { system::code(kind) } else { 0 }, scdaret }
     }
 
-    /// Whether a function of libsc can have given this pair.
+    /// True if a function of libsc can have returned this pair.
     fn is_valid(self) -> bool {
         match self.scdaret {
             MPI => system::is_code(self.mpiret),
@@ -58,7 +59,7 @@ impl sc_scda_ferror {
     }
 }
 
-/// The codes of MPI for what is no error of scda.
+/// MPI's codes for errors that scda does not define.
 #[cfg(feature = "mpi")]
 mod system {
     use scda_base::error::ErrorKind;
@@ -69,7 +70,7 @@ mod system {
         numbers::class_of(kind).unwrap_or_else(|| numbers::ERR_INTERN.get())
     }
 
-    /// Whether MPI may be asked about a code: with other numbers it ends the program.
+    /// True if MPI may be asked about a code: other numbers make it end the program.
     pub fn is_code(code: c_int) -> bool {
         code > process::SUCCESS && code <= numbers::ERR_LASTCODE.get()
     }
@@ -88,7 +89,7 @@ mod system {
     }
 }
 
-/// Without MPI: the numbers of the operating system.
+/// Without MPI: the error numbers of the operating system.
 #[cfg(not(feature = "mpi"))]
 mod system {
     use scda_base::error::ErrorKind;
@@ -124,7 +125,7 @@ mod system {
     }
 }
 
-/// Runs a function on a file that is open for writing, as [`scda_c::context::on_writer`], for libsc's error codes.
+/// Runs a function on a file open for writing, like [`scda_c::context::on_writer`], with libsc's error codes.
 pub fn on_writer(
     fc: *mut scda_fcontext_t,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
@@ -134,7 +135,7 @@ pub fn on_writer(
     finish(fc, f, code, errcode)
 }
 
-/// As [`on_writer`], for a file that is open for reading.
+/// Like [`on_writer`], for a file open for reading.
 pub fn on_reader(
     fc: *mut scda_fcontext_t,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
@@ -144,14 +145,14 @@ pub fn on_reader(
     finish(fc, f, code, errcode)
 }
 
-/// Hands out the error code of a function on the file `fc` that has returned `f`.
+/// Returns the error code of a function that was called with the file `fc` and has returned `f`.
 fn finish(
     fc: *mut scda_fcontext_t,
     f: *mut scda_fcontext_t,
     code: c_int,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
-    // Every rank logs an error on what is no file. That a file ends is what a program reads it for.
+    // If there is no file, every rank logs the error. The end of a file is not logged: programs read up to it.
     let is_logged = f.is_null()
         && closed(fc).as_ref().is_none_or(OpenFile::is_logged_here)
         && code != ErrorKind::EndOfFile.code();
@@ -159,7 +160,7 @@ fn finish(
     f
 }
 
-/// Hands out an error code, and if it is one, writes its message to libsc's log if that is wanted.
+/// Returns an error code; if it is one, writes its message to libsc's log if `is_logged`.
 pub fn tell(code: c_int, errcode: Option<&mut MaybeUninit<sc_scda_ferror>>, is_logged: bool) {
     if let Some(errcode) = errcode {
         errcode.write(sc_scda_ferror::of(code));
@@ -169,15 +170,15 @@ pub fn tell(code: c_int, errcode: Option<&mut MaybeUninit<sc_scda_ferror>>, is_l
     }
 }
 
-/// Whether an error code says success: 1 if so, else 0. Not collective.
+/// Returns 1 if an error code means success, else 0. Not collective.
 #[unsafe(no_mangle)]
 pub extern "C" fn sc_scda_ferror_is_success(errcode: sc_scda_ferror) -> c_int {
     let is_success = (errcode.scdaret, errcode.mpiret) == (SUCCESS, 0);
     guard(None, 0, || Ok((c_int::from(is_success), Outcome::Success)))
 }
 
-/// The class of an error code: of one of MPI, its class in MPI; any other is a class. Not collective.
-/// Returns 0, or `SC_SCDA_FERR_ARG` for a pair that is no error code, and for NULL.
+/// The class of an error code: for a code of MPI, its class in MPI; any other code is its own class. Not
+/// collective. Returns 0, or `SC_SCDA_FERR_ARG` for a pair that is no error code, and for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_ferror_class(
     errcode: sc_scda_ferror,
@@ -194,11 +195,11 @@ pub unsafe extern "C" fn sc_scda_ferror_class(
     guard(None, ARGUMENT, body)
 }
 
-/// The bytes that MPI_MAX_ERROR_STRING promises to be there with any MPI.
+/// The size that MPI_MAX_ERROR_STRING guarantees with any MPI.
 const ERROR_STRING_BYTES: usize = 256;
 
-/// The text of an error code, with a NUL: that of MPI for its codes. Not collective. `str` has room for
-/// MPI_MAX_ERROR_STRING bytes; `*len` is set to the bytes without the NUL. Returns as
+/// The text of an error code, with a NUL; MPI's text for its codes. Not collective. `str` must have room for
+/// MPI_MAX_ERROR_STRING bytes; `*len` is set to the length without the NUL. Returns the same as
 /// [`sc_scda_ferror_class`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_ferror_string(

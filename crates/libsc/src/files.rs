@@ -1,4 +1,4 @@
-//! Opening and closing.
+//! Opens and closes files.
 
 use super::errors::{sc_scda_ferror, tell};
 use super::libsc::{LEVEL_DEFAULT, is_logged};
@@ -24,36 +24,36 @@ use std::ptr::null_mut;
 
 #[cfg(feature = "mpi")]
 pub use scda_c::{MPI_Info as sc_info, mpi_types::Comm as sc_comm};
-/// `sc_MPI_Comm` of a libsc without MPI.
+/// `sc_MPI_Comm` in a libsc without MPI.
 #[cfg(not(feature = "mpi"))]
 pub type sc_comm<'a> = c_int;
-/// `sc_MPI_Info` of a libsc without MPI.
+/// `sc_MPI_Info` in a libsc without MPI.
 #[cfg(not(feature = "mpi"))]
 pub type sc_info = c_int;
 
-/// `sc_scda_params_t`, whose layout is that of the program's MPI: see [`ScParams`].
+/// `sc_scda_params_t`, in the layout for the program's MPI: see [`ScParams`].
 pub type sc_scda_params = ScParams<sc_info>;
 
-/// `sc_scda_params_t` with hints of this type: an address, or an int, beside which the next member lies.
+/// `sc_scda_params_t` with hints of this type: a pointer or an int, which determines the offset of the next member.
 #[repr(C)]
 pub struct ScParams<Info> {
     /// Hints for MPI-IO.
     pub info: Info,
-    /// One of this number of accesses to the file fails, on average; 0: none.
+    /// On average, one in this many accesses to the file fails; 0: none.
     pub fuzzy_everyn: c_uint,
-    /// The seed that chooses the accesses that fail.
+    /// The seed that determines which accesses fail.
     pub fuzzy_seed: u64,
-    /// The level of libsc's log above which errors are not written to it.
+    /// The level of libsc's log above which errors are not logged.
     pub log_level: c_int,
 }
 
-/// The ranks of a file to be opened.
+/// The ranks that open a file.
 #[cfg(feature = "mpi")]
 fn ranks(comm: sc_comm<'_>) -> Result<Box<dyn Communicator>> {
     comm.duplicate()
 }
 
-/// The ranks of a file to be opened: this process, by whatever number libsc knows it.
+/// The ranks that open a file: this process, whatever number libsc uses for it.
 #[cfg(not(feature = "mpi"))]
 fn ranks(comm: sc_comm<'_>) -> Result<Box<dyn Communicator>> {
     /// `sc_MPI_COMM_NULL`.
@@ -64,8 +64,8 @@ fn ranks(comm: sc_comm<'_>) -> Result<Box<dyn Communicator>> {
     Ok(Box::new(scda_ranks::Solo))
 }
 
-/// The ranks that a function without a file is for: `MPI_COMM_WORLD`, or this process if there is to be one
-/// rank. If there are to be others than the world has, an error of this rank: the others are not waited for.
+/// The ranks for a function without a file: `MPI_COMM_WORLD`, or just this process for one rank. Another
+/// number than the world has is an error of this rank alone, which does not wait for the others.
 pub fn world(ranks: Option<u64>) -> Result<Box<dyn Communicator>> {
     if ranks == Some(1) || cfg!(not(feature = "mpi")) {
         return Ok(Box::new(scda_ranks::Solo));
@@ -84,12 +84,12 @@ pub fn world(ranks: Option<u64>) -> Result<Box<dyn Communicator>> {
     Err(Error::argument("elem_counts: it needs a number for each rank of an open file, or of MPI"))
 }
 
-/// Parameters in the layout that the program's MPI gives them, with valid hints; or NULL.
+/// Parameters in the layout for the program's MPI, with valid hints; or NULL.
 #[repr(transparent)]
 pub struct ParamsIn<'a>(*const sc_scda_params, PhantomData<&'a sc_scda_params>);
 
 impl ParamsIn<'_> {
-    /// `None` for NULL.
+    /// The parameters; `None` for NULL.
     fn read(self) -> Option<sc_scda_params> {
         if self.0.is_null() {
             return None;
@@ -106,9 +106,9 @@ impl ParamsIn<'_> {
     }
 }
 
-/// libsc's parameters, the defaults for NULL, and whether errors are logged.
+/// libsc's parameters, with defaults for NULL, and whether errors are logged.
 fn read_params(params: ParamsIn<'_>) -> (Tuning, bool) {
-    // libsc returns an error from the call in which it happens.
+    // libsc returns an error from the call in which it occurs.
     let mut all = Tuning::default();
     all.check = true;
     let Some(params) = params.read() else {
@@ -116,7 +116,7 @@ fn read_params(params: ParamsIn<'_>) -> (Tuning, bool) {
     };
     if params.fuzzy_everyn > 0 {
         all.faults = Some(Faults { every: params.fuzzy_everyn.into(), seed: params.fuzzy_seed });
-        // Every function that moves data shall access the file, and so may fail.
+        // Every function that moves data must access the file, so that the access can fail.
         all.aggregation_bytes = 0;
     }
     #[cfg(feature = "mpi")]
@@ -127,7 +127,7 @@ fn read_params(params: ParamsIn<'_>) -> (Tuning, bool) {
     (all, is_logged(params.log_level))
 }
 
-/// Opens a file by `body`, which is given the ranks and the parameters.
+/// Opens a file by `body`, which gets the ranks and the parameters.
 fn open(
     comm: sc_comm<'_>,
     params: ParamsIn<'_>,
@@ -150,7 +150,7 @@ fn open(
     fc
 }
 
-/// Fills the parameters with the defaults. Not collective. NULL is left alone.
+/// Fills the parameters with the defaults. Not collective. Ignores NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_params_init(params: *mut sc_scda_params) {
     let body = || {
@@ -170,13 +170,13 @@ pub unsafe extern "C" fn sc_scda_params_init(params: *mut sc_scda_params) {
     guard(None, (), body)
 }
 
-/// `sc_MPI_INFO_NULL` of a libsc without MPI.
+/// `sc_MPI_INFO_NULL` in a libsc without MPI.
 #[cfg(not(feature = "mpi"))]
 fn no_info() -> sc_info {
     0x1c00_0000
 }
 
-/// As [`scda_c::scda_fopen_write`]. `params` may be NULL.
+/// Like [`scda_c::scda_fopen_write`]. `params` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fopen_write(
     comm: sc_comm<'_>,
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn sc_scda_fopen_write(
     open(comm, params, errcode, body)
 }
 
-/// As [`scda_c::scda_fopen_read`]. `params` may be NULL, `userstr` and `len` not.
+/// Like [`scda_c::scda_fopen_read`]. `params` may be NULL, `userstr` and `len` must not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fopen_read(
     comm: sc_comm<'_>,
@@ -216,18 +216,18 @@ pub unsafe extern "C" fn sc_scda_fopen_read(
     open(comm, params, errcode, body)
 }
 
-/// A user string to write, which is never NULL: of `*len` bytes, or a C string if `len` is NULL.
+/// A user string to write, never NULL: `*len` bytes, or a C string if `len` is NULL.
 pub fn written_user_string<'a>(userstr: UserText<'a>, len: Option<&usize>) -> Result<&'a [u8]> {
     not_null("user_string", &[userstr.is_null()])?;
     userstr.bytes(len)
 }
 
-/// An error if a pointer that libsc needs is NULL.
+/// Fails if a pointer that libsc requires is NULL.
 pub fn not_null(names: &str, are_null: &[bool]) -> Result<()> {
     if are_null.contains(&true) { Err(Error::argument(format!("{names}: NULL"))) } else { Ok(()) }
 }
 
-/// As [`scda_c::scda_fclose`].
+/// Like [`scda_c::scda_fclose`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fclose(
     fc: *mut scda_fcontext_t,

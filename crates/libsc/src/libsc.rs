@@ -1,15 +1,15 @@
-//! Functions of libsc, looked up by name in the program: this library does not depend on libsc.
+//! Functions of libsc, looked up by name in the program, because this library does not depend on libsc.
 
 use super::arrays::sc_array;
 use scda_base::error::{Error, Result};
 use scda_c::last_error;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
-/// `SC_LC_NORMAL`: a message of the process that writes it.
+/// `SC_LC_NORMAL`: a message of the process that logs it.
 const CATEGORY_NORMAL: c_int = 2;
 /// `SC_LP_ERROR`, the priority of errors.
 const PRIORITY_ERROR: c_int = 8;
-/// `SC_LP_DEFAULT`, in place of a threshold.
+/// `SC_LP_DEFAULT`: stands for the default threshold.
 pub const LEVEL_DEFAULT: c_int = -1;
 
 /// A symbol of the running program.
@@ -19,11 +19,11 @@ fn symbol(name: &CStr) -> Option<*mut c_void> {
     (!address.is_null()).then_some(address)
 }
 
-/// Gives an array of libsc `count` numbers; their values are undefined. An array that has no room for them
-/// needs the libsc that made it.
+/// Resizes an array of libsc to `count` numbers; their values are undefined. If the array has no room for
+/// them, libsc must be in the program.
 ///
 /// # Safety
-/// The array is one of libsc, and nobody else uses it.
+/// The array belongs to libsc, and nobody else uses it.
 pub unsafe fn resize(array: &mut sc_array, count: usize, name: &str) -> Result<()> {
     type Resize = unsafe extern "C" fn(*mut sc_array, usize);
     let size = size_of::<u64>();
@@ -54,7 +54,7 @@ pub unsafe fn resize(array: &mut sc_array, count: usize, name: &str) -> Result<(
     }
 }
 
-/// Whether errors are logged at this level of `sc_scda_params_t`.
+/// True if errors are logged at this level of `sc_scda_params_t`.
 pub fn is_logged(level: c_int) -> bool {
     level <= PRIORITY_ERROR
 }

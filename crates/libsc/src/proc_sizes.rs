@@ -1,5 +1,5 @@
-//! Sums the sizes of all ranks' elements. libsc's function takes no file, and hence no communicator: it is
-//! found by the number of ranks for which the counts are given.
+//! Sums the sizes of all ranks' elements. libsc's function takes no file, and hence no communicator: we find
+//! one by the number of ranks for which there are counts.
 
 use super::arrays::{ArrayIn, ArrayOut, sc_array};
 use super::errors::{sc_scda_ferror, tell};
@@ -14,15 +14,15 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-/// A word with this bit is the code of an error, not a sum.
+/// A word with this bit is an error code, not a sum.
 const IS_ERROR: u64 = 1 << 63;
 
-/// The bytes that each rank has of a varray: what the functions for varrays take as `proc_sizes`.
+/// Computes the bytes of a varray on each rank, which the functions for varrays take as `proc_sizes`.
 ///
-/// Collective over the ranks of the last file opened, of those that are open and have as many ranks as
-/// `elem_counts` has numbers; if there is none, over `MPI_COMM_WORLD`. `elem_counts` is of numbers, one for
-/// each rank; `elem_sizes` one for each element of this rank. `proc_sizes` is filled, and made as long as
-/// `elem_counts`. Returns 0, or -1 on error, which leaves files open.
+/// Collective over the ranks of the file opened last, among the open files with as many ranks as
+/// `elem_counts` has numbers; if there is none, over `MPI_COMM_WORLD`. `elem_counts` has a number for
+/// each rank, `elem_sizes` one for each element of this rank. `proc_sizes` is resized to the length of
+/// `elem_counts` and filled. Returns 0, or -1 on error; files stay open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_proc_sizes(
     elem_sizes: ArrayIn<'_>,
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn sc_scda_proc_sizes(
             is_first = rank == 0;
             // SAFETY: C passes arrays of libsc, or NULL.
             let sum = unsafe { sum(elem_sizes, elem_counts, proc_sizes, size, rank) };
-            // The other ranks get the code of the error; its message stays on this rank.
+            // The other ranks get the error code; its message stays on this rank.
             sum.unwrap_or_else(|error| IS_ERROR | u64::from(own.insert(error).code().unsigned_abs()))
         })?;
         if let Some((rank, word)) = words.iter().enumerate().find(|(_, word)| *word & IS_ERROR != 0) {
@@ -56,8 +56,8 @@ pub unsafe extern "C" fn sc_scda_proc_sizes(
     status
 }
 
-/// The words of all ranks, by rank, among the ranks that [`sc_scda_proc_sizes`] says; `mine` makes this
-/// rank's, from the number of ranks and this one.
+/// Gathers a word of each rank, by rank, over the ranks that [`sc_scda_proc_sizes`] describes. `mine` makes
+/// this rank's word, given the number of ranks and the number of this one.
 fn gather(ranks: Option<u64>, mine: impl FnOnce(u64, usize) -> u64) -> Result<Vec<u64>> {
     let Some(file) = last_open(|size| ranks.is_none_or(|ranks| ranks == size)) else {
         let comm = world(ranks)?;
@@ -78,10 +78,10 @@ fn gather(ranks: Option<u64>, mine: impl FnOnce(u64, usize) -> u64) -> Result<Ve
     Ok(words)
 }
 
-/// The sum of this rank's sizes. Makes room for those of all.
+/// The sum of this rank's sizes. Also makes room for the sums of all ranks.
 ///
 /// # Safety
-/// `proc_sizes` is as [`sc_scda_proc_sizes`] says.
+/// `proc_sizes` satisfies [`sc_scda_proc_sizes`].
 unsafe fn sum(
     elem_sizes: ArrayIn<'_>,
     elem_counts: ArrayIn<'_>,

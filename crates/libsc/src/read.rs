@@ -1,4 +1,4 @@
-//! Reading sections. A call out of order is an error before its arguments are checked.
+//! Reads sections. A call out of order is reported before its arguments are checked.
 
 use super::arrays::{ArrayIn, ArrayOut};
 use super::errors::{on_reader, sc_scda_ferror};
@@ -14,12 +14,12 @@ use scda_format::INLINE_BYTES;
 use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
 
-/// Counts of the file that exceed 63 bits: to libsc, a file that is not in order.
+/// Reports counts in the file that exceed 63 bits as an error of the format, as libsc does.
 fn range_is_format(error: Error) -> Error {
     if error.kind() == ErrorKind::Range { error.with_kind(ErrorKind::Format) } else { error }
 }
 
-/// The counts of all ranks, and the data that go with them; without the counts, their error as that of the
+/// The counts of all ranks, and the data for them. If the counts are an error, it becomes the error of the
 /// data.
 fn counts_or<'a, T>(
     counts: Result<&'a [u64]>,
@@ -31,8 +31,8 @@ fn counts_or<'a, T>(
     }
 }
 
-/// As [`scda_c::scda_fread_section_header`]. No pointer may be NULL. `*decode` is that of rank 0. At the
-/// end of the file an error: the file has no more bytes.
+/// Like [`scda_c::scda_fread_section_header`]. No pointer may be NULL. `*decode` is taken from rank 0. The
+/// end of the file is an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fread_section_header(
     fc: *mut scda_fcontext_t,
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn sc_scda_fread_section_header(
     on_reader(fc, errcode, body)
 }
 
-/// As [`scda_c::scda_fread_inline_data`]: on `root` an array of one element of 32 bytes, or NULL.
+/// Like [`scda_c::scda_fread_inline_data`]: on `root`, an array with one element of 32 bytes, or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fread_inline_data(
     fc: *mut scda_fcontext_t,
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn sc_scda_fread_inline_data(
     on_reader(fc, errcode, body)
 }
 
-/// As [`scda_c::scda_fread_block_data`]: on `root` an array of one element of `block_size` bytes, or NULL.
+/// Like [`scda_c::scda_fread_block_data`]: on `root`, an array with one element of `block_size` bytes, or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fread_block_data(
     fc: *mut scda_fcontext_t,
@@ -117,8 +117,8 @@ pub unsafe extern "C" fn sc_scda_fread_block_data(
     on_reader(fc, errcode, body)
 }
 
-/// As [`scda_c::scda_fread_array_data`], with the arrays of [`super::write::sc_scda_fwrite_array`], or NULL for
-/// `array_data`.
+/// Like [`scda_c::scda_fread_array_data`], with the arrays of [`super::write::sc_scda_fwrite_array`], or NULL
+/// for `array_data`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fread_array_data(
     fc: *mut scda_fcontext_t,
@@ -140,8 +140,8 @@ pub unsafe extern "C" fn sc_scda_fread_array_data(
     on_reader(fc, errcode, body)
 }
 
-/// As [`scda_c::scda_fread_varray_sizes`]: `elem_counts` has a number for each rank, `elem_sizes` room for one for
-/// each element of this rank, or it is NULL.
+/// Like [`scda_c::scda_fread_varray_sizes`]: `elem_counts` has a number for each rank, `elem_sizes` room for
+/// one for each element of this rank, or is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fread_varray_sizes(
     fc: *mut scda_fcontext_t,
@@ -161,8 +161,8 @@ pub unsafe extern "C" fn sc_scda_fread_varray_sizes(
     on_reader(fc, errcode, body)
 }
 
-/// As [`scda_c::scda_fread_varray_data`], with the arrays of [`super::write::sc_scda_fwrite_varray`], or NULL for
-/// `array_data`; `elem_sizes` is then ignored.
+/// Like [`scda_c::scda_fread_varray_data`], with the arrays of [`super::write::sc_scda_fwrite_varray`], or NULL
+/// for `array_data`, in which case `elem_sizes` is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fread_varray_data(
     fc: *mut scda_fcontext_t,

@@ -1,4 +1,4 @@
-//! Writing sections.
+//! Writes sections.
 
 use super::arrays::ArrayIn;
 use super::errors::{on_writer, sc_scda_ferror};
@@ -12,12 +12,12 @@ use scda_format::INLINE_BYTES;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-/// libsc's truth values.
+/// Converts a truth value of libsc.
 fn encoding(encode: c_int) -> Encode {
     if encode == 0 { Encode::None } else { Encode::Always }
 }
 
-/// As [`scda_c::scda_fwrite_inline`]: on `root` an array of one element of 32 bytes.
+/// Like [`scda_c::scda_fwrite_inline`]: on `root`, an array with one element of 32 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fwrite_inline(
     fc: *mut scda_fcontext_t,
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_inline(
     on_writer(fc, errcode, body)
 }
 
-/// As [`scda_c::scda_fwrite_block`]: on `root` an array of one element of `block_size` bytes.
+/// Like [`scda_c::scda_fwrite_block`]: on `root`, an array with one element of `block_size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fwrite_block(
     fc: *mut scda_fcontext_t,
@@ -60,8 +60,8 @@ pub unsafe extern "C" fn sc_scda_fwrite_block(
     on_writer(fc, errcode, body)
 }
 
-/// As [`scda_c::scda_fwrite_array`]: `elem_counts` has a number for each rank; `array_data` this rank's
-/// elements, or with `indirect` an array of one element for each.
+/// Like [`scda_c::scda_fwrite_array`]: `elem_counts` has a number for each rank; `array_data` has this rank's
+/// elements, or with `indirect` an array of one element for each of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fwrite_array(
     fc: *mut scda_fcontext_t,
@@ -87,9 +87,9 @@ pub unsafe extern "C" fn sc_scda_fwrite_array(
     on_writer(fc, errcode, body)
 }
 
-/// As [`scda_c::scda_fwrite_varray`]: `elem_counts` and `proc_sizes` have a number for each rank,
-/// `elem_sizes` one for each element of this rank; `array_data` its bytes, or with `indirect` an array of
-/// one element for each.
+/// Like [`scda_c::scda_fwrite_varray`]: `elem_counts` and `proc_sizes` have a number for each rank,
+/// `elem_sizes` one for each element of this rank; `array_data` has its bytes, or with `indirect` an array
+/// of one element for each of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fwrite_varray(
     fc: *mut scda_fcontext_t,
