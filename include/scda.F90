@@ -2,41 +2,43 @@
 !
 ! The Fortran module of libscda: parallel, serial-equivalent, archival files.
 !
-! The comment of each procedure has its arguments, those in [...] optional: pass those after an omitted one by keyword. docs/fortran.md
-! has examples, scda.h the details in the terms of C. In short:
+! The comment of each procedure shows its arguments; those in [...] are optional: pass those after an omitted one by keyword.
+! docs/fortran.md has examples, and scda.h the details in terms of C. In short:
 !
 ! - Every procedure with a type(scda_fcontext_t) is collective over its communicator, unless its comment says otherwise.
-! - ierr is optional: 0 or a code below, the same on all ranks. On error the file is closed. An error without ierr stops the
+! - ierr is optional: 0 or a code below, the same on all ranks. An error closes the file. Without ierr, an error stops the
 !   program with scda_last_error_message(); so does SCDA_ERR_EOF of scda_fread_section_header at the end of a file.
-! - data may be any variable of intrinsic type, or of a derived type with bind(C) or sequence, of any rank. The compiler copies
-!   one that is not contiguous. But gfortran does not copy components, complex parts and substrings of an array, the transpose of a
-!   function, and what a dummy argument of assumed rank stands for: as data of sections, p%x is refused; pass (p%x), or read into another
-!   array. Absent or unallocated data are NULL in C: on reading they skip the data of this rank.
-! - What is shorter than the arguments say, and an E that is no multiple of the size of an element, is refused on all ranks
-!   (SCDA_ERR_ARG), before anything is read from it or written to it.
-! - Counts are elements, sizes are bytes, each integer(int32) or integer(int64); what the library returns is integer(int64).
-! - Numbers count from 0, as in C: those of ranks, of sections, and of the elements that a range begins with. Indices of datasets
+! - data may be any variable of intrinsic type, or of a derived type with bind(C) or sequence, of any rank. If it is not
+!   contiguous, the compiler makes a copy. However, gfortran does not copy components, complex parts and substrings of an array, the
+!   transpose of a function, and dummy arguments of assumed rank: as data of sections, p%x is rejected; pass (p%x), or read into
+!   another array. Absent or unallocated data are NULL in C: when reading, they skip the data of this rank.
+! - Arguments that are shorter than the others require, and an E that is no multiple of the size of an element, are rejected on all
+!   ranks (SCDA_ERR_ARG), before anything is read from them or written to them.
+! - Counts are in elements, sizes in bytes, each integer(int32) or integer(int64); the library returns integer(int64).
+! - Numbers of ranks, of sections, and of the first element of a range count from 0, as in C. Indices of datasets
 !   count from 1, and their dimensions have the order of Fortran.
-! - User strings, of at most SCDA_USER_STRING_BYTES, and names of files lose their trailing blanks, unless len says how many
-!   characters of a user string to write. Blanks pad what is read; len is then its length in the file.
-! - comm is an integer or type(MPI_Comm), info (but that of scda_get_info) an integer or type(MPI_Info). SCDA_COMM_SELF is this
+! - User strings, of up to SCDA_USER_STRING_BYTES, and names of files lose their trailing blanks, unless len tells how many
+!   characters of a user string to write. What is read is padded with blanks; len is then its length in the file.
+! - comm is an integer or type(MPI_Comm), info (except in scda_get_info) an integer or type(MPI_Info). SCDA_COMM_SELF is this
 !   process alone, also without MPI.
-! - Nq has the elements of each rank, one entry per rank, or is a partition, integer(int64) :: Nq(SCDA_PARTITION_WORDS).
-! - E is the bytes of the block, or of each element. Without it, the last dimension of data counts the elements, exactly as many as
-!   Nq says for this rank: field(5, n) is n elements of 5 numbers, and a rank without elements passes field(5, 0). A block then has
-!   the size of the data of root, for one more exchange. When reading, E is that of the section header, which data must fit exactly.
-! - found, decode and indirect are logical. With indirect, data is an array of type(c_ptr), one for each element of this rank, as for
-!   data of other types than those above; pass E as well when writing.
+! - Nq has the number of elements of each rank, one entry per rank, or is a partition, integer(int64) :: Nq(SCDA_PARTITION_WORDS).
+! - E is the size of the block, or of each element, in bytes. Without it, the last dimension of data counts the elements, exactly as
+!   many as Nq says for this rank: field(5, n) is n elements of 5 numbers, and a rank without elements passes field(5, 0). A block
+!   then has the size of the data of root, at the cost of one more exchange. When reading, E defaults to that of the section header,
+!   which data must fit exactly.
+! - found, decode and indirect are logical. With indirect, data is an array of type(c_ptr), one for each element of this rank; data
+!   may then have other types than those above. When writing, pass E as well.
 ! - section is the number of a section; -1 if none is found.
-! - By default root is 0, record is -1 (the last one), encode is SCDA_ENCODE_NONE, and decode is true. Integers that are neither counts nor sizes
-!   (root, record, len, constants) are of the default kind; what streams, structs and texts take is integer(int64).
+! - By default, root is 0, record is -1 (the last one), encode is SCDA_ENCODE_NONE, and decode is true. Integers that are neither
+!   counts nor sizes (root, record, len, constants) are of the default kind; arguments for streams, structs and texts are
+!   integer(int64).
 ! - params%lend is only for contiguous variables with the attribute target.
 !
-! .mod files depend on the compiler: this source is compiled with the program that uses it, once; it includes scda.inc
-! and scda_c.inc, which lie beside it. It is Fortran 2018. (Not with
+! .mod files depend on the compiler: compile this source with the program that uses it, once. It includes scda.inc
+! and scda_c.inc, from the same folder. It is Fortran 2018. (Do not use
 ! -fno-automatic: gfortran then loses the lengths of the strings that functions return.)
 !   SCDA_SERIAL      the library was built without MPI (the installation defines it below)
-!   SCDA_NO_MPI_F08  define it if this compiler has no module mpi_f08: communicators are then integers only
+!   SCDA_NO_MPI_F08  define it if the compiler has no module mpi_f08: communicators are then integers only
 ! define SCDA_SERIAL
 #if !defined(SCDA_SERIAL) && !defined(SCDA_NO_MPI_F08)
 #define SCDA_F08
@@ -46,7 +48,7 @@
 #error libscda needs gfortran 12 or later: the C descriptors of older versions have wrong lengths of character data.
 #endif
 
-! Everything but the interfaces of the procedures with data, which follow in the module scda.
+! Everything except the interfaces of the procedures with data, which are in the module scda below.
 module scda_implementation
   use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_funloc, c_int, c_int16_t, c_int32_t, c_int64_t, c_int8_t, &
     & c_intptr_t, c_loc, c_null_char, c_null_ptr, c_ptr, c_associated, c_f_pointer, c_f_procpointer, c_size_t, c_sizeof
@@ -57,26 +59,26 @@ module scda_implementation
   implicit none
   private
 
-  !> The communicator of this process alone, with MPI or without.
+  !> The communicator of this process alone, with or without MPI.
   integer, parameter, public :: SCDA_COMM_SELF = 1557814815
 
-  !> What scda.h has: constants, of which SCDA_ERR_EOF is no failure; what may be chosen when a file is opened, scda_params_t, to be
-  !> filled by scda_params_init and then changed (hints for MPI-IO are the argument info of the open procedures); a commit or a
-  !> close that was begun, scda_pending_t, of which a copy is the same; where the time of this rank went, scda_statistics_t;
+  !> From scda.h: constants (SCDA_ERR_EOF is no failure); parameters for opening a file, scda_params_t, which
+  !> scda_params_init fills before you change them (hints for MPI-IO are the argument info of the open procedures); a commit or
+  !> close in progress, scda_pending_t, whose copies are the same request; where this rank has spent its time, scda_statistics_t;
   !> what is known of a file, scda_info_t; and the functions and other structs, with c_ in place of scda_.
 #include "scda_c.inc"
 
-  !> A file that is open, or was closed. A copy is the same file.
+  !> A file that is open or closed. A copy is the same file.
   type, bind(C), public :: scda_fcontext_t
     private
     type(c_ptr) :: handle = c_null_ptr
     integer(c_int) :: rank = 0, nranks = 0
     integer(c_int) :: err = 0   ! of the last call
-    integer(c_int64_t) :: E = 0 ! as the last header that was read through this variable said
-    type(c_ptr) :: opened = c_null_ptr ! the handle, also after the file was closed: no other file gets it
+    integer(c_int64_t) :: E = 0 ! from the last header that was read through this variable
+    type(c_ptr) :: opened = c_null_ptr ! the handle, even after the file was closed: no other file gets it
   end type scda_fcontext_t
 
-  !> A dataset that was found: what scda_dataset_t in scda.h says, with the dimensions in the order of Fortran.
+  !> A dataset in the file, like scda_dataset_t in scda.h, with the dimensions in the order of Fortran.
   type, public :: scda_dataset_t
     character(:), allocatable :: name
     integer :: type = 0, encode = 0, codec = SCDA_CODEC_ZSTD
@@ -86,21 +88,21 @@ module scda_implementation
     character(SCDA_NAME_BYTES), allocatable :: dimension_names(:) ! blank: none
     integer(int8), allocatable :: fill_value(:) ! the bytes of the item: transfer(fill_value, 0.0)
     character(:), allocatable :: attributes, unsupported
-    integer(c_int64_t), private :: number = 0 ! which dataset of the file it is
+    integer(c_int64_t), private :: number = 0 ! identifies the dataset in the file
   end type scda_dataset_t
 
-  !> What is in a file, one after the other: see scda_fnext_entry. kind is SCDA_ENTRY_DATASET, ...; of a dataset, type is that of its items,
-  !> and shape has its dimensions in the order of Fortran. record is which of its name it is, from 0, of records. section is the number of
-  !> its first section.
+  !> An entry of a file: see scda_fnext_entry. kind is SCDA_ENTRY_DATASET, ...; for a dataset, type is the type of its items,
+  !> and shape has its dimensions in the order of Fortran. record is its number among those of its name, from 0, and records their
+  !> number. section is the number of its first section.
   type, public :: scda_entry_t
     integer :: kind = 0, type = 0
     character(:), allocatable :: name
     integer(int64) :: record = 0, records = 0, section = 0
     integer(int64), allocatable :: shape(:)
-    integer(c_int64_t), private :: end = 0 ! where the list goes on
+    integer(c_int64_t), private :: end = 0 ! where the iteration continues
   end type scda_entry_t
 
-  ! A dataset to be written or read, what it points to, and the boxes of this rank.
+  ! A dataset to write or read, the memory to which it points, and the boxes of this rank.
   type :: given_t
     type(c_dataset_t) :: d
     integer(c_int) :: in_memory = 0 ! the type of items that are converted
@@ -122,17 +124,17 @@ module scda_implementation
     integer(int64) :: offset = 0, bytes = 0
   end type scda_member_t
 
-  !> What scda_fread_datasets reads of a dataset, made by scda_request. It points to the data.
+  !> What scda_fread_datasets reads from a dataset, made by scda_request. It points to the data.
   type, public :: scda_request_t
     private
     character(:), allocatable :: name
-    character(:), allocatable :: why ! it cannot be read
+    character(:), allocatable :: why ! why it cannot be read
     integer :: record = -1
     integer :: code = 0
     type(c_ptr) :: items = c_null_ptr
     integer(int64), allocatable :: extents(:), start(:), count(:)
     integer, allocatable :: type
-    procedure(puts_logicals), pointer, nopass :: put => null() ! for logicals, of which C has other bytes
+    procedure(puts_logicals), pointer, nopass :: put => null() ! for logicals, which have another size in C
   end type scda_request_t
 
   abstract interface
@@ -143,20 +145,20 @@ module scda_implementation
     end subroutine puts_logicals
   end interface
 
-  ! Datasets of a file that are held back, between scda_fwrite_datasets_begin and scda_fwrite_datasets_end.
+  ! Datasets of a file that are held back between scda_fwrite_datasets_begin and scda_fwrite_datasets_end.
   type :: held_t
-    type(c_ptr) :: file = c_null_ptr ! its handle: all copies of a variable have the same
+    type(c_ptr) :: file = c_null_ptr ! the handle of the file, which all copies of a variable share
     type(given_t), pointer :: last => null()
     integer :: count = 0
     integer(int64) :: bytes = 0 ! of the items on each rank, see items_of_each
     type(held_t), pointer :: next => null()
   end type held_t
 
-  ! The list of what is held back, one entry per file, begins after this one, which is of no file. Threads may work on different
-  ! files: the list is used in critical sections of OpenMP only.
+  ! The list of datasets held back, with one entry per file. It begins after this entry, which belongs to no file. Threads may work
+  ! on different files: the list is used only in critical sections of OpenMP.
   type(held_t), target, save :: all_held
 
-  !> The kind of the default integers, in a form that compilers take for interoperable.
+  !> The kind of the default integers, in a form that compilers accept as interoperable.
   integer, parameter :: scda_int = merge(c_int, c_int64_t, kind(0) == c_int)
 
   public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fopen_append, scda_fclose, scda_fflush, scda_fcommit, scda_get_info
@@ -181,7 +183,8 @@ module scda_implementation
   public :: c_particles_read_field
   public :: c_forest_write_time, c_forest_steps, c_forest_read_time
 
-  !> Opens a file for writing ("w"), reading ("r") or appending ("a"): call scda_fopen(f, comm, filename, mode, userstr [, ierr, len])
+  !> Opens a file for writing ("w"), reading ("r") or appending ("a"): call scda_fopen(f, comm, filename, mode, userstr [, ierr,
+  !> len])
   interface scda_fopen
     module procedure fopen_int
 #ifdef SCDA_F08
@@ -205,9 +208,9 @@ module scda_implementation
 #endif
   end interface scda_fopen_read
 
-  !> Opens a file to write more sections after those that it has: call scda_fopen_append(f, comm, filename [, userstr, ierr, len, params,
-  !> info, name, record]). name, record: goes on after this step, as append_name and append_record of scda_params_t in scda.h; record is -1
-  !> (the last one) if it is absent.
+  !> Opens an existing file to write more sections at its end: call scda_fopen_append(f, comm, filename [, userstr, ierr, len,
+  !> params, info, name, record]). name, record: continue after this step, as append_name and append_record of scda_params_t in
+  !> scda.h; record is -1 (the last one) if it is absent.
   interface scda_fopen_append
     module procedure fopen_append_int
 #ifdef SCDA_F08
@@ -215,8 +218,8 @@ module scda_implementation
 #endif
   end interface scda_fopen_append
 
-  !> Opens a file to append to it, or creates it if there is none: call scda_fopen_append_or_create(f, comm, filename, userstr [, is_new,
-  !> ierr, params, info, name, record]). is_new: whether it was created. name, record: as for scda_fopen_append.
+  !> Opens a file to append to it, or creates it if it does not exist: call scda_fopen_append_or_create(f, comm, filename, userstr
+  !> [, is_new, ierr, params, info, name, record]). is_new: true if the file was created. name, record: as for scda_fopen_append.
   interface scda_fopen_append_or_create
     module procedure fopen_append_or_create_int
 #ifdef SCDA_F08
@@ -224,7 +227,7 @@ module scda_implementation
 #endif
   end interface scda_fopen_append_or_create
 
-  !> Whether any process was asked to stop, by a signal or by the time (scda_stop_watch), the same on all processes of comm: a logical
+  !> True on all processes of comm if any of them was asked to stop, by a signal or by the time (scda_stop_watch): a logical
   !> function scda_stop_requested(comm [, ierr]).
   interface scda_stop_requested
     module procedure stop_requested_int
@@ -237,25 +240,26 @@ module scda_implementation
   !> max_relative_error, max_absolute_error, fill, attributes, units, dimension_names, ierr, type, extends]).
   !>   data         integer(int8, int16, int32, int64), real(real32, real64), complex(real32, real64), logical or logical(c_bool), of a
   !>                rank from 0 to 7
-  !>   shape        of the whole array; absent: that of data
-  !>   start, count the box of this process: first indices, from 1, and numbers of indices. Absent: all of the array; the shape of data
-  !>   Nq           how the last dimension is distributed; instead of shape, start and count
+  !>   shape        the shape of the whole array; absent: that of data
+  !>   start, count the box of this process: first indices, from 1, and numbers of indices. Absent: the whole array; that of data
+  !>   Nq           the distribution of the last dimension; in place of shape, start and count
   !>   chunk        the shape of the compressed chunks
   !>   encode       SCDA_ENCODE_ALWAYS (default with chunk; without, the library chooses the shape), SCDA_ENCODE_NONE (default
   !>                otherwise), SCDA_ENCODE_TEXT, SCDA_ENCODE_AUTO
   !>   codec, level, shuffle, max_relative_error, max_absolute_error
   !>                as in scda_dataset_t in scda.h; shuffle is a logical, by default .true.
-  !>   fill         the item where no process writes, by default zero
+  !>   fill         the item where no process writes; by default zero
   !>   attributes   members of a JSON object, such as those of scda_json, joined by ", ", with or without braces
   !>   units        an attribute of this name
   !>   dimension_names  a name for each dimension, blank for none
-  !>   type         SCDA_TYPE_UINT8, ...: the type in the file, if it is not that in memory
-  !>   extends      a logical: these are indices of the last dimension that are added to the last dataset of this name
-  !> Without start and Nq, process 0 writes all of the array; the others pass an array of the same type and shape. With start, all pass
-  !> the same shape; a process that has nothing passes a count of zeros. Several boxes of a process are the columns of start and count,
-  !> and one after the other in data. What is written twice is an error. With type, integers are taken for unsigned ones of the same size,
-  !> integer(int16) for the bits of SCDA_TYPE_FLOAT16, and integer(int8) for raw bytes (SCDA_TYPE_RAW), those of an item in the first
-  !> dimension, which is none of the dataset; other numbers are converted, without fill.
+  !>   type         SCDA_TYPE_UINT8, ...: the type in the file, if it differs from that in memory
+  !>   extends      a logical: adds the data, as indices of the last dimension, to the last dataset of this name
+  !> Without start and Nq, process 0 writes the whole array; the others pass an array of the same type and shape. With start, all
+  !> pass the same shape; a process that has nothing passes a count of zeros. For several boxes of a process, start and count have a
+  !> column for each box, and data has the boxes one after another. Writing an item twice is an error. With type, integers stand for
+  !> unsigned ones of the same size, integer(int16) for the bits of SCDA_TYPE_FLOAT16, and integer(int8) for raw bytes
+  !> (SCDA_TYPE_RAW), where the first dimension is the bytes of an item and no dimension of the dataset; other numbers are
+  !> converted, without fill.
   interface scda_write
     module procedure write_integer8
     module procedure write_integer16
@@ -287,11 +291,11 @@ module scda_implementation
     module procedure read_bool, named_bool
   end interface scda_read
 
-  !> What scda_fread_datasets is to read of a dataset: scda_request(name, data [, record, start, count, type]), with the arguments of
-  !> scda_read. data must be an array that is a contiguous target, or a contiguous pointer; the compiler refuses others. It is read later,
-  !> so it must still be there (gfortran: no scalars). A pointer that is not associated stands for no items, where count has a zero.
-  !> Requests can be used again, also for other files. Of an array constructor of requests, gfortran leaks some bytes: assign them to
-  !> the elements of an array.
+  !> What scda_fread_datasets is to read from a dataset: scda_request(name, data [, record, start, count, type]), with the arguments
+  !> of scda_read. data must be an array that is a contiguous target, or a contiguous pointer; the compiler rejects others. It is
+  !> filled later, so it must still exist then (gfortran: no scalars). A pointer that is not associated stands for no items, if
+  !> count has a zero. Requests can be used again, also for other files. gfortran leaks some bytes for an array constructor of
+  !> requests: assign them to the elements of an array.
   interface scda_request
     module procedure request_integer8
     module procedure request_integer16
@@ -305,8 +309,8 @@ module scda_implementation
     module procedure request_bool
   end interface scda_request
 
-  !> A member of attributes, as text of JSON: scda_json(key, value), of a string, an integer, a real number or a logical, or of an array
-  !> of these. An array of one number or logical becomes a single value.
+  !> A member of attributes, as text of JSON: scda_json(key, value), for a string, an integer, a real number or a logical, or an
+  !> array of these. An array of one number or logical becomes a single value.
   interface scda_json
     module procedure json_text, json_integer32, json_integer64, json_real32, json_real64, json_logical
     module procedure json_texts, json_integer32s, json_integer64s, json_real32s, json_real64s, json_logicals
@@ -314,34 +318,36 @@ module scda_implementation
 
   !> Reads one attribute of a dataset, or of a group (a path with a slash at its end; "/" is the file): call
   !> scda_fread_attribute(f, name, key, value [, found, ierr, record, n]).
-  !>   value   a string, an integer, a real number or a logical; or an array of these, for a list. Without such an attribute it stays:
-  !>           set it to the default before. Too little room, and a value of another kind, are SCDA_ERR_ARG
-  !>   found   whether there is such an attribute
+  !>   value   a string, an integer, a real number or a logical; or an array of these for a list. If there is no such attribute, it
+  !>   stays as
+  !>           it is: set it to the default before. Too little room, and a value of another kind, are SCDA_ERR_ARG
+  !>   found   true if there is such an attribute
   !>   record  0 for the first dataset of this name; by default the last one
-  !>   n       with an array: how many values there are
+  !>   n       with an array: the number of values
   interface scda_fread_attribute
     module procedure attribute_text, attribute_integer32, attribute_integer64, attribute_real32, attribute_real64, attribute_logical
     module procedure attributes_text, attributes_integer32, attributes_integer64, attributes_real32, attributes_real64
     module procedure attributes_logical
   end interface scda_fread_attribute
 
-  !> Reads a field that is distributed along its last dimension, of a file that another version of the program may have written: by a new
-  !> or an old name, of any type of numbers, with any number of components. What the file lacks keeps its value in data: set the
-  !> defaults before. See scda_fread_field in scda.h. call scda_fread_field(f, name, data [, old_name, found, record, ierr])
+  !> Reads a field that is distributed along its last dimension, from a file that another version of the program may have written:
+  !> by a new or an old name, with numbers of any type and any number of components. What the file does not have keeps its value in
+  !> data: set the defaults before. See scda_fread_field in scda.h. call scda_fread_field(f, name, data [, old_name, found, record,
+  !> ierr])
   !>   data      integers or real numbers: its last dimension counts the elements of this process, all others their components
-  !>   found     0 if the file has neither name; else SCDA_FIELD_FOUND, plus what differs: SCDA_FIELD_RENAMED, SCDA_FIELD_CONVERTED,
-  !>             SCDA_FIELD_COMPONENTS
+  !>   found     0 if the file has neither name; otherwise SCDA_FIELD_FOUND, plus the differences: SCDA_FIELD_RENAMED,
+  !>             SCDA_FIELD_CONVERTED, SCDA_FIELD_COMPONENTS
   interface scda_fread_field
     module procedure field_integer32, field_integer64, field_real32, field_real64
   end interface scda_fread_field
 
-  ! What is known of an argument of any type and rank. Dummy arguments of this type are targets: of others, gfortran assumes
-  ! that what their pointers point to does not change.
+  ! Describes an argument of any type and rank. Dummy arguments of this type are targets: otherwise, gfortran assumes
+  ! that the targets of their pointers do not change.
   type, bind(C) :: memory_t
     type(c_ptr) :: address = c_null_ptr ! NULL: absent, or not allocated
-    integer(c_int64_t) :: n = 0         ! the extent of the last dimension; 1 of a scalar, -1 of an assumed size
-    integer(c_int64_t) :: each = 0      ! the bytes of each of these
-    integer(c_int64_t) :: unit = 1      ! those of an element of an array
+    integer(c_int64_t) :: n = 0         ! the extent of the last dimension; 1 for a scalar, -1 for an assumed size
+    integer(c_int64_t) :: each = 0      ! the bytes for each index of that dimension
+    integer(c_int64_t) :: unit = 1      ! the bytes of an element of an array
   end type memory_t
 
   ! A string for C.
@@ -350,16 +356,16 @@ module scda_implementation
     integer(c_size_t) :: bytes = 0
   end type text_t
 
-  ! What is wrong with an argument that has other items.
+  ! The error message for an argument with items of another type.
   character(*), parameter :: not_integers = ": expected integer(int32) or integer(int64)"
 
-  ! What may stand between the signs of JSON.
+  ! Blank characters between the tokens of JSON.
   character(*), parameter :: json_blanks = " " // achar(9) // achar(10) // achar(13)
 
-  ! The size of the elements, where the caller passed none.
+  ! Stands for the size of the elements if the caller has passed none.
   integer(int64), parameter :: not_passed = -huge(0_int64)
 
-  ! How the C descriptor of an argument begins, with every compiler (Fortran 2018, 18.5.3); and how that of gfortran goes on.
+  ! The beginning of the C descriptor of an argument, with every compiler (Fortran 2018, 18.5.3); and the rest of gfortran's.
   type, bind(C) :: descriptor_t
     type(c_ptr) :: base
     integer(c_size_t) :: elem_len
@@ -372,7 +378,7 @@ module scda_implementation
   end type descriptor_t
 
   ! A C procedure receives an argument of any type and rank as a descriptor. So a call by takes_any passes the descriptor of x to
-  ! a procedure that is written for descriptors, and a call by takes_descriptor passes it on to one that is written for any x.
+  ! a procedure written for descriptors, and a call by takes_descriptor passes it on to one written for any x.
   abstract interface
     subroutine takes_any(x, memory) bind(C)
       import :: memory_t
@@ -406,7 +412,7 @@ contains
     character(*), intent(inout) :: userstr
     integer, intent(out), optional :: ierr
     integer, intent(inout), optional :: len
-    type(scda_params_t) :: bare ! as the paper has it: without a seal
+    type(scda_params_t) :: bare ! as the paper defines it: without a seal
     call scda_params_init(bare)
     bare%seal = 0
     if (mode == "r" .or. mode == "a") then
@@ -471,7 +477,7 @@ contains
     call open_file(f, comm, filename, "c", copy, bytes_of(userstr), ierr, params=chosen_params, info=info, is_new=is_new)
   end subroutine fopen_append_or_create_int
 
-  ! The parameters with the step after which the program goes on. c_name must stay until the file is opened.
+  ! The parameters with the step after which the program continues. c_name must stay until the file is opened.
   subroutine put_step(name, record, params, chosen_params, c_name)
     character(*), intent(in), optional :: name
     integer, intent(in), optional :: record
@@ -494,8 +500,8 @@ contains
     chosen_params%append_record = chosen(record, -1)
   end subroutine put_step
 
-  !> From now on, signals and a deadline request a stop: call scda_stop_watch([signals, seconds, ierr]). signals: the sum of some of
-  !> SCDA_STOP_TERM, SCDA_STOP_USR1, ...; by default these two. seconds: real(real64); absent or 0: not by the time.
+  !> From now on, signals and a deadline request a stop: call scda_stop_watch([signals, seconds, ierr]). signals: the sum of
+  !> SCDA_STOP_TERM, SCDA_STOP_USR1, ...; by default these two. seconds: real(real64); absent or 0: no deadline.
   subroutine scda_stop_watch(signals, seconds, ierr)
     integer, intent(in), optional :: signals
     real(real64), intent(in), optional :: seconds
@@ -617,7 +623,7 @@ contains
     if (present(userstr)) userstr = copy
   end subroutine open_existing
 
-  ! The user string: "w": its first bytes are written. "r", "a": it is filled.
+  ! The user string: for "w", its first bytes are written; for "r" and "a", it is filled.
   subroutine open_file(f, comm, filename, mode, userstr, bytes, ierr, bytes_found, params, info, is_new)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(in) :: comm
@@ -634,7 +640,7 @@ contains
     integer(c_int), target :: c_info
     type(c_ptr) :: info_pointer, params_pointer
     buffer = c_null_char
-    do i = 1, min(bytes, size(buffer, kind=c_size_t), len(userstr, kind=c_size_t)) ! C refuses what is longer, and does not read it
+    do i = 1, min(bytes, size(buffer, kind=c_size_t), len(userstr, kind=c_size_t)) ! C rejects what is longer, and does not read it
       buffer(i) = userstr(i:i)
     end do
     length = bytes
@@ -664,7 +670,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_fclose
 
-  !> Writes all that waits, and lets all ranks know whether all went well until now.
+  !> Writes what is buffered, and lets all ranks know whether everything has gone well so far.
   subroutine scda_fflush(f, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(out), optional :: ierr
@@ -673,8 +679,8 @@ contains
     call finish(f, ierr)
   end subroutine scda_fflush
 
-  !> Writes all that waits, and a seal: who appends after a kill goes on here. Needs params%seal, or a file with a seal that
-  !> is appended to.
+  !> Writes what is buffered, and a seal: a program that appends after a kill continues here. Requires params%seal, or a sealed file
+  !> that is appended to.
   subroutine scda_fcommit(f, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(out), optional :: ierr
@@ -683,7 +689,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_fcommit
 
-  !> Begins to commit, and returns when all is copied, or written if params%background_bytes is 0: scda_wait completes it.
+  !> Begins to commit, and returns when the data are copied, or written if params%background_bytes is 0: scda_wait completes it.
   subroutine scda_fcommit_begin(f, request, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_pending_t), intent(out) :: request
@@ -693,7 +699,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_fcommit_begin
 
-  !> Begins to close, as scda_fcommit_begin begins to commit. Only the request is left.
+  !> Begins to close, as scda_fcommit_begin begins to commit. Afterwards, only the request can be used.
   subroutine scda_fclose_begin(f, request, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_pending_t), intent(out) :: request
@@ -704,14 +710,14 @@ contains
     call finish(f, ierr)
   end subroutine scda_fclose_begin
 
-  !> Whether this rank has written what it has to before scda_wait can complete the request. Not collective.
+  !> True if this rank has written its part, which scda_wait needs to complete the request. Not collective.
   function scda_test(request) result(is_written)
     type(scda_pending_t), intent(in), target :: request
     logical :: is_written
     is_written = c_test(c_loc(request)) /= 0
   end function scda_test
 
-  !> Completes a commit or a close. After an error the file is closed. A request that was not begun, or was waited for, is complete.
+  !> Completes a commit or close. An error closes the file. A request that was not begun, or was waited for, counts as complete.
   subroutine scda_wait(request, ierr)
     type(scda_pending_t), intent(inout) :: request
     integer, intent(out), optional :: ierr
@@ -725,7 +731,7 @@ contains
     end if
   end subroutine scda_wait
 
-  !> Where the time of this rank went, for a file that is open for writing. Not collective; after an error the file stays open.
+  !> Where this rank has spent its time, for a file open for writing. Not collective; after an error the file stays open.
   subroutine scda_get_statistics(f, statistics, ierr)
     type(scda_fcontext_t), intent(in) :: f
     type(scda_statistics_t), intent(out) :: statistics
@@ -741,8 +747,8 @@ contains
     end if
   end subroutine scda_get_statistics
 
-  !> Begins a set of streams, one of each rank: call scda_fwrite_streams_begin(f, userstr [, chunk_bytes, ierr, len]). chunk_bytes: absent
-  !> or 0: a stripe of the file system, at least 1 MiB and at most 64 MiB.
+  !> Begins a set of streams, one for each rank: call scda_fwrite_streams_begin(f, userstr [, chunk_bytes, ierr, len]). If
+  !> chunk_bytes is absent or 0, it is a stripe of the file system, at least 1 MiB and at most 64 MiB.
   subroutine scda_fwrite_streams_begin(f, userstr, chunk_bytes, ierr, len)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), target, intent(in) :: userstr
@@ -778,9 +784,10 @@ contains
     call finish(f, ierr)
   end subroutine scda_fwrite_streams_end
 
-  !> Finds a set of streams: call scda_ffind_streams(f, userstr, streams, tasks [, record, ierr, len]). streams is its number, which the
-  !> subroutines that read it take, of any number of sets in any order; 0 if there is none. tasks is how many streams it has. record: 0 is
-  !> the first set of this name, -1 (absent) the last.
+  !> Finds a set of streams: call scda_ffind_streams(f, userstr, streams, tasks [, record, ierr, len]). streams is its number, which
+  !> the subroutines that read it take; any number of sets can be read, in any order; 0 if there is none. tasks is the number of its
+  !> streams.
+  !> record: 0 is the first set of this name, -1 (absent) the last.
   subroutine scda_ffind_streams(f, userstr, streams, tasks, record, ierr, len)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), target, intent(in) :: userstr
@@ -798,7 +805,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_ffind_streams
 
-  !> The bytes of the stream of a task, from 0: call scda_stream_size(f, streams, task, bytes [, ierr]). Not collective.
+  !> The size of the stream of a task, from 0, in bytes: call scda_stream_size(f, streams, task, bytes [, ierr]). Not collective.
   subroutine scda_stream_size(f, streams, task, bytes, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), intent(in) :: streams, task
@@ -822,8 +829,8 @@ contains
     call finish(f, ierr)
   end subroutine read_stream
 
-  !> Reads how many bytes each stream of this rank's share has: call scda_fread_streams_sizes(f, streams, [Ei,] Nq [, ierr]). Absent
-  !> Ei skip them on this rank.
+  !> Reads the size of each stream in this rank's share: call scda_fread_streams_sizes(f, streams, [Ei,] Nq [, ierr]). If Ei is
+  !> absent, this rank skips them.
   subroutine scda_fread_streams_sizes(f, streams, Ei, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), intent(in) :: streams
@@ -843,8 +850,8 @@ contains
     call get_varray(f, memory_of(f, data), memory_of(f, Nq), memory_of(f, Ei), memory_t(), is_indirect(f, indirect), ierr, streams)
   end subroutine read_streams
 
-  !> Looks again how far a file open for reading can be read: whether more was committed since it was opened. An error if a job has
-  !> gone back meanwhile, so that what was read is no longer in the file.
+  !> Checks whether more has been committed since a file was opened for reading, and how far it can be read now. It is an error if a
+  !> job has meanwhile rolled the file back, so that what was read is no longer in it.
   subroutine scda_frefresh(f, changed, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     logical, intent(out) :: changed
@@ -856,7 +863,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_frefresh
 
-  !> What is known of a file, and on which rank the last error came up: call scda_get_info(f, info). Not collective.
+  !> What is known of a file, and the rank on which the last error occurred: call scda_get_info(f, info). Not collective.
   subroutine scda_get_info(f, info)
     type(scda_fcontext_t), intent(in) :: f
     type(scda_info_t), intent(out) :: info
@@ -874,7 +881,7 @@ contains
   ! ---- Writing -----------------------------------------------------------------------------------------------------------
   !
   ! The procedures with bind(C, name="scda_fortran_...") are called through the interfaces in the module scda, which declare
-  ! their arguments. Here these are C descriptors, because no other form has the lengths of all character data.
+  ! their arguments. Here, these are C descriptors, because no other form has the lengths of all character data.
 
   subroutine write_inline(f, userstr, data, root, ierr, len) bind(C, name="scda_fortran_fwrite_inline")
     type(scda_fcontext_t), intent(inout) :: f
@@ -1005,7 +1012,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_fsections
 
-  !> Goes to a section by its number, from 0: call scda_fseek(f, section [, ierr])
+  !> Seeks a section by its number, from 0: call scda_fseek(f, section [, ierr])
   subroutine scda_fseek(f, section, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), dimension(..), contiguous, intent(in), target :: section
@@ -1163,8 +1170,8 @@ contains
     call finish(f, ierr)
   end subroutine get_array_range
 
-  !> Reads the sizes of the elements of a varray, before its data: call scda_fread_varray_sizes(f, [Ei,] Nq [, ierr]). Absent Ei skip them
-  !> on this rank.
+  !> Reads the sizes of the elements of a varray, before its data: call scda_fread_varray_sizes(f, [Ei,] Nq [, ierr]). If Ei is
+  !> absent, this rank skips them.
   subroutine scda_fread_varray_sizes(f, Ei, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), contiguous, target, optional, intent(inout) :: Ei(:)
@@ -1173,7 +1180,7 @@ contains
     call get_sizes(f, memory_at(Ei), memory_at(Nq), ierr)
   end subroutine scda_fread_varray_sizes
 
-  ! Of the elements of a varray, or of the streams of this set.
+  ! Gets the sizes of the elements of a varray, or of the streams of a set.
   subroutine get_sizes(f, Ei, Nq, ierr, streams)
     type(scda_fcontext_t), intent(inout) :: f
     type(memory_t), intent(in), target :: Ei, Nq
@@ -1197,8 +1204,8 @@ contains
     call finish(f, ierr)
   end subroutine get_sizes
 
-  !> Reads the sizes of count elements of a varray, from the element first (from 0) on: call scda_fread_varray_sizes_range(f, [Ei,] first,
-  !> count [, ierr]). Absent Ei skip them on this rank.
+  !> Reads the sizes of count elements of a varray, beginning with element first (from 0): call scda_fread_varray_sizes_range(f,
+  !> [Ei,] first, count [, ierr]). If Ei is absent, this rank skips them.
   subroutine scda_fread_varray_sizes_range(f, Ei, first, count, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), contiguous, target, optional, intent(inout) :: Ei(:)
@@ -1255,7 +1262,7 @@ contains
       & is_indirect(f, indirect), ierr)
   end subroutine read_varray
 
-  ! Elements of a varray, or streams of this set, for which there is no Sq.
+  ! Gets elements of a varray, or streams of a set, for which there is no Sq.
   subroutine get_varray(f, data, Nq, Ei, Sq, indirect, ierr, streams)
     type(scda_fcontext_t), intent(inout) :: f
     type(memory_t), intent(in), target :: data, Nq, Ei, Sq
@@ -1285,9 +1292,9 @@ contains
 
   ! ---- Datasets ------------------------------------------------------------------------------------------------------------
   !
-  ! Dimensions, indices and boxes have the order of Fortran in the arguments, and that of C where C gets them.
+  ! Dimensions, indices and boxes have the order of Fortran in the arguments, and that of C where they are passed to C.
 
-  ! Writes boxes of this rank: those of start and count, or the rows that Nq says, or the array of rank 0.
+  ! Writes boxes of this rank: those of start and count, or its rows according to Nq, or the array of rank 0.
   subroutine put_dataset(f, name, code, items, found, shape, start, count, Nq, chunk, encode, codec, level, shuffle, &
     & max_relative_error, max_absolute_error, fill_value, attributes, units, dimension_names, ierr, type, extends)
     type(scda_fcontext_t), intent(inout) :: f
@@ -1318,7 +1325,7 @@ contains
     allocate(given)
     call begin_dataset(given%d)
     call put_name(f, name, given%d%name, fits)
-    ! The unknown extent of an array of assumed size is 0.
+    ! The unknown extent of an array of assumed size is replaced by 0.
     extents = max(found, 0_int64)
     call choose_type(code, type, extents, given)
     if ((given%d%type == SCDA_TYPE_RAW .or. given%in_memory /= 0) .and. c_associated(fill_value)) then
@@ -1338,7 +1345,7 @@ contains
     rows = -1
     if (c_associated(Nq%address)) then
       allocate(numbers, source=integers_in(f, Nq, "Nq", fits))
-      if (all(numbers >= 0)) rows = max(0_int64, maxval(numbers)) ! others are those of a partition
+      if (all(numbers >= 0)) rows = max(0_int64, maxval(numbers)) ! otherwise, the numbers are those of a partition
       counts => numbers
       if (n == 0) call refuse(f, "data: they have no dimension, but Nq is given", fits)
       if (c_associated(shape%address) .or. c_associated(start%address) .or. c_associated(count%address)) then
@@ -1372,7 +1379,7 @@ contains
     given%d%ndims = int(n, c_int)
     given%d%shape(:n) = dims(n:1:-1)
 
-    ! How it is stored.
+    ! The layout.
     given%d%encode = chosen(encode, merge(SCDA_ENCODE_ALWAYS, SCDA_ENCODE_NONE, c_associated(chunk%address)))
     given%d%codec = chosen(codec, SCDA_CODEC_ZSTD)
     given%d%level = chosen(level, -1)
@@ -1386,7 +1393,7 @@ contains
       if (size(chunks) == size(dims)) given%d%chunk(:n) = chunks(n:1:-1)
     end if
 
-    ! What is known of it.
+    ! The attributes and names.
     given%json = object_of(attributes)
     if (present(units)) then
       i = verify(given%json(2:), json_blanks) + 1
@@ -1424,8 +1431,8 @@ contains
     call finish(f, ierr)
   end subroutine put_dataset
 
-  ! The most items of a dataset on any rank, the same number on all ranks. With `start` it is the mean, because they do not know the
-  ! boxes of others. `rows` are the most that Nq says for a rank; -1: there is none.
+  ! The most items of a dataset on any rank, the same number on all ranks. With `start`, it is the mean, because the ranks do not
+  ! know each other's boxes. `rows` is the largest number in Nq; -1: there is no Nq.
   pure function items_of_each(f, dims, has_start, rows) result(items)
     type(scda_fcontext_t), intent(in) :: f
     integer(int64), intent(in) :: dims(:)
@@ -1440,7 +1447,7 @@ contains
     end if
   end function items_of_each
 
-  ! The product of numbers that are not negative, or the largest integer where it is more.
+  ! The product of non-negative numbers, or the largest integer if it does not fit.
   pure function product_of(numbers) result(all)
     integer(int64), intent(in) :: numbers(:)
     integer(int64) :: all
@@ -1457,8 +1464,8 @@ contains
     end do
   end function product_of
 
-  ! The type of the dataset, and the bytes of its items where the type does not say them: those of data, or what the user
-  ! says; to this, items of another size are converted. Raw bytes are numbers of 8 bits, those of an item in the first dimension.
+  ! The type of the dataset, and the size of its items if the type does not determine it: the type of data, or the one that the user
+  ! passes, to which items of another size are converted. Raw bytes are 8-bit integers; the first dimension is the bytes of an item.
   subroutine choose_type(code, type, extents, given)
     integer, intent(in) :: code
     integer, intent(in), optional :: type
@@ -1475,7 +1482,7 @@ contains
     end if
   end subroutine choose_type
 
-  ! What the items of a dataset become in memory. Those of the same size may be taken for what the user says.
+  ! Determines how items of a dataset are stored in memory. Items of the same size may stand for the type that the user passes.
   subroutine match_type(f, code, type, extents, given, fits)
     type(scda_fcontext_t), intent(in) :: f
     integer, intent(in) :: code
@@ -1508,20 +1515,20 @@ contains
     end if
   end subroutine match_type
 
-  ! Whether items of this type in memory are taken for another one as they are: Fortran has no integers without sign, and no halves.
+  ! True if items of this type in memory stand for another type unchanged: Fortran has neither unsigned integers nor halves.
   pure logical function is_taken_for(code, type)
     integer, intent(in) :: code, type
     is_taken_for = type == code .or. type == unsigned_of(code) .or. (type == SCDA_TYPE_FLOAT16 .and. code == SCDA_TYPE_INT16)
   end function is_taken_for
 
-  ! The type without sign of as many bytes; the same one, if there is none.
+  ! The unsigned type of the same size; if there is none, the type itself.
   pure integer function unsigned_of(code)
     integer, intent(in) :: code
     unsigned_of = code
     if (code >= SCDA_TYPE_INT8 .and. code <= SCDA_TYPE_INT64) unsigned_of = code - SCDA_TYPE_INT8 + SCDA_TYPE_UINT8
   end function unsigned_of
 
-  ! The bytes of an item of a type; of raw bytes as many as are said.
+  ! The size of an item of a type; for raw bytes, item_bytes.
   integer(int64) function bytes_of_type(type, item_bytes)
     integer(c_int), intent(in) :: type
     integer(int64), intent(in) :: item_bytes
@@ -1533,9 +1540,10 @@ contains
 
   ! ---- Several datasets in one call ----------------------------------------------------------------------------------------
 
-  !> From here on, scda_write holds chunked datasets back, until scda_fwrite_datasets_end writes them in one call. The file is the same as
-  !> without. It holds copies, at most 16 MiB of items on a rank (with start, on the mean of all ranks). Contiguous datasets, those of
-  !> SCDA_ENCODE_AUTO, and larger ones are written at once. Errors come at the latest at the end; any other writing in between is one.
+  !> From here on, scda_write holds chunked datasets back, until scda_fwrite_datasets_end writes them in one call. The file does not
+  !> differ. Copies are held, of at most 16 MiB of items on a rank (with start, on average over all ranks). Contiguous datasets,
+  !> those with SCDA_ENCODE_AUTO, and larger ones are written at once. Errors are reported at the latest at the end; any other
+  !> writing in between is an error.
   !> call scda_fwrite_datasets_begin(f [, ierr])
   subroutine scda_fwrite_datasets_begin(f, ierr)
     type(scda_fcontext_t), intent(inout) :: f
@@ -1556,7 +1564,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_fwrite_datasets_begin
 
-  !> Writes what was held back: call scda_fwrite_datasets_end(f [, ierr])
+  !> Writes the datasets that were held back: call scda_fwrite_datasets_end(f [, ierr])
   subroutine scda_fwrite_datasets_end(f, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(out), optional :: ierr
@@ -1573,7 +1581,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_fwrite_datasets_end
 
-  ! What is before the datasets of a file in the list; its end, if there are none. Only for critical sections.
+  ! The entry before that of a file in the list; the last one if the file has no entry. Only for critical sections.
   function place_of(f) result(before)
     type(scda_fcontext_t), intent(in) :: f
     type(held_t), pointer :: before
@@ -1584,7 +1592,7 @@ contains
     end do
   end function place_of
 
-  ! The datasets of a file that are held back; null: none are to be.
+  ! The datasets of a file that are held back; null if it holds none back.
   function held_of(f) result(held)
     type(scda_fcontext_t), intent(in) :: f
     type(held_t), pointer :: held
@@ -1594,9 +1602,9 @@ contains
     !$omp end critical (scda_held)
   end function held_of
 
-  ! Keeps a dataset with copies of its items and its fill value; first writes those that were kept, if they are too many with it.
-  ! What is not compressed gains nothing, and is written at once, and so is what is too large. `items` are those of this rank,
-  ! `each` the most on any rank, as items_of_each says.
+  ! Holds a dataset back, with copies of its items and its fill value; first writes the datasets held so far, if there would be too
+  ! many. A dataset that is not compressed would gain nothing, and is written at once, as is one that is too large. `items` is the
+  ! number on this rank, `each` the most on any rank, from items_of_each.
   subroutine hold(f, held, given, items, each, fits)
     type(scda_fcontext_t), intent(inout) :: f
     type(held_t), intent(inout) :: held
@@ -1604,7 +1612,7 @@ contains
     integer(int64), intent(in) :: items
     integer(int64), intent(in) :: each
     logical, intent(inout) :: fits
-    integer(int64), parameter :: most = 16 * 2_int64**20 ! for each rank, as the library compresses together
+    integer(int64), parameter :: most = 16 * 2_int64**20 ! for each rank, as much as the library compresses together
     character(:), allocatable :: name
     type(c_ptr) :: address
     integer(int64) :: bytes
@@ -1641,7 +1649,7 @@ contains
     held%bytes = held%bytes + bytes
   end subroutine hold
 
-  ! Copies bytes, and goes on with the copy.
+  ! Copies bytes, and replaces their address by that of the copy.
   subroutine copy_bytes(address, bytes, copy, status)
     type(c_ptr), intent(inout) :: address
     integer(int64), intent(in) :: bytes
@@ -1667,7 +1675,7 @@ contains
     deallocate(given)
   end subroutine write_now
 
-  ! Writes the datasets that are held back. Nothing is then.
+  ! Writes the datasets that are held back, and empties the list.
   subroutine write_held(f, held)
     type(scda_fcontext_t), intent(inout) :: f
     type(held_t), intent(inout) :: held
@@ -1697,7 +1705,7 @@ contains
     call forget(held)
   end subroutine write_held
 
-  ! The boxes of a dataset, whose items follow one another.
+  ! The boxes of a dataset with contiguous items.
   subroutine boxes_of(given, boxes)
     type(given_t), intent(in), target :: given
     type(c_box_t), intent(inout) :: boxes(:)
@@ -1726,7 +1734,7 @@ contains
     held%bytes = 0
   end subroutine forget
 
-  ! Nothing is held back any more.
+  ! Stops holding datasets back.
   subroutine drop_held(f)
     type(scda_fcontext_t), intent(in) :: f
     type(held_t), pointer :: before, held
@@ -1740,7 +1748,7 @@ contains
     deallocate(held)
   end subroutine drop_held
 
-  ! For what writes in another way.
+  ! Rejects other ways of writing while datasets are held back.
   subroutine refuse_held(f)
     type(scda_fcontext_t), intent(in) :: f
     logical :: fits
@@ -1749,7 +1757,7 @@ contains
     end if
   end subroutine refuse_held
 
-  ! Reads boxes of a dataset that was found.
+  ! Reads boxes of a dataset.
   subroutine get_dataset(f, d, code, items, found, start, count, ierr, type)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_dataset_t), intent(in) :: d
@@ -1775,7 +1783,7 @@ contains
     call finish(f, ierr)
   end subroutine get_dataset
 
-  ! What C needs of a dataset that was found, to read it.
+  ! The description that C needs to read a dataset.
   subroutine describe(d, c)
     type(scda_dataset_t), intent(in) :: d
     type(c_dataset_t), intent(out) :: c
@@ -1788,7 +1796,7 @@ contains
     c%shape(:c%ndims) = d%shape(c%ndims:1:-1)
   end subroutine describe
 
-  ! The boxes that are read of a dataset which is in the file, and where their items go to.
+  ! The boxes to read from a dataset in the file, and the places for their items.
   subroutine take_boxes(f, given, code, items, found, start, count, fits, type)
     type(scda_fcontext_t), intent(in) :: f
     type(given_t), intent(inout) :: given
@@ -1821,7 +1829,7 @@ contains
   end subroutine take_boxes
 
   !> Reads several datasets in one call: call scda_fread_datasets(f, requests [, ierr]). scda_request makes the requests.
-  !> All ranks request the same datasets in the same order, each its own boxes, which do not overlap in memory.
+  !> All ranks request the same datasets in the same order, each with its own boxes, which must not overlap in memory.
   subroutine scda_fread_datasets(f, requests, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_request_t), intent(in) :: requests(:)
@@ -1880,7 +1888,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_fread_datasets
 
-  ! A request; start and count are copied.
+  ! Makes a request, with copies of start and count.
   function request_of(name, code, items, extents, record, start, count, type) result(request)
     character(*), intent(in) :: name
     integer, intent(in) :: code
@@ -1904,7 +1912,8 @@ contains
   end function request_of
 
   !> Finds a dataset by its name: call scda_ffind_dataset(f, name, found [, d, record, ierr]). record: 0 is the first of this
-  !> name, -1 (absent) the last. scda_read then reads d, and any number of others, in any order. The position of the file stays.
+  !> name, -1 (absent) the last. scda_read then reads d; any number of datasets can be read, in any order. The position in the file
+  !> stays.
   subroutine scda_ffind_dataset(f, name, found, d, record, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
@@ -1918,8 +1927,8 @@ contains
     call finish(f, ierr)
   end subroutine scda_ffind_dataset
 
-  !> What comes next in the file, as its users see it: call scda_fnext_entry(f, e, found [, ierr]). e says where the list is: a new
-  !> variable begins it. found: whether there is more. The position of the file stays.
+  !> Gets the next entry of the file, as users see it: call scda_fnext_entry(f, e, found [, ierr]). e stores the place in the list:
+  !> a new variable begins at the first entry. found: false if there are no more. The position in the file stays.
   subroutine scda_fnext_entry(f, e, found, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_entry_t), intent(inout) :: e
@@ -1949,8 +1958,8 @@ contains
   end subroutine scda_fnext_entry
 
   !> A component, for scda_write_structs and scda_read_structs:
-  !> scda_member("x", SCDA_TYPE_FLOAT64, c_loc(p), c_loc(p%x), count=3). p is any variable of the type; count (1) is more for an array.
-  !> bytes are those of an item, for SCDA_TYPE_RAW and SCDA_TYPE_BYTES alone.
+  !> scda_member("x", SCDA_TYPE_FLOAT64, c_loc(p), c_loc(p%x), count=3). p is any variable of the type; count (1) is larger for an
+  !> array. bytes is the size of an item, only for SCDA_TYPE_RAW and SCDA_TYPE_BYTES.
   function scda_member(name, type, variable, component, count, bytes) result(member)
     character(*), intent(in) :: name
     integer, intent(in) :: type
@@ -1965,10 +1974,10 @@ contains
     if (present(bytes)) member%bytes = bytes
   end function scda_member
 
-  !> Writes a dataset of structs, of which this rank has some: call scda_write_structs(f, name, data, bytes, count, members [, ierr,
-  !> attributes, encode, Nq]). data is c_loc of the first of count elements of an array of a type with bind(C); bytes are those of each,
-  !> c_sizeof(p), and members what is written of it. The ranks add their counts up, unless Nq, the same on all, has the counts of all
-  !> ranks, or is a partition of scda_partition_local.
+  !> Writes a dataset of structs, which is distributed: call scda_write_structs(f, name, data, bytes, count, members [, ierr,
+  !> attributes, encode, Nq]). data is c_loc of the first of count elements of an array of a type with bind(C); bytes is the size of
+  !> each, c_sizeof(p), and members are the components to write. The ranks add up their counts, unless Nq, the same on all ranks,
+  !> has the counts of all ranks, or is a partition of scda_partition_local.
   subroutine scda_write_structs(f, name, data, bytes, count, members, ierr, attributes, encode, Nq)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
@@ -2035,9 +2044,9 @@ contains
     call finish(f, ierr)
   end subroutine scda_write_structs
 
-  !> Reads structs of a dataset of one dimension that was found: call scda_read_structs(f, d, data, bytes, start, count, members [, ierr]).
-  !> data and bytes are as for scda_write_structs; start, from 1, is the first that is read. members are found by their names, and get
-  !> numbers of their own types.
+  !> Reads structs from a one-dimensional dataset: call scda_read_structs(f, d, data, bytes, start, count, members [, ierr]).
+  !> data and bytes are as for scda_write_structs; start, from 1, is the first struct to read. members are matched by their names,
+  !> and numbers are converted to their types.
   subroutine scda_read_structs(f, d, data, bytes, start, count, members, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_dataset_t), intent(in) :: d
@@ -2069,7 +2078,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_read_structs
 
-  ! Members as C takes them; the last one ends the list.
+  ! Members for C; an empty one ends the list.
   subroutine list_members(members, list, names)
     type(scda_member_t), intent(in) :: members(:)
     type(c_member_t), intent(out) :: list(:)
@@ -2088,9 +2097,9 @@ contains
     end do
   end subroutine list_members
 
-  !> Writes a dataset of texts of any length, of which this rank has some: call scda_fwrite_texts(f, name, items [, ierr, attributes,
-  !> shape, extends]). Blanks at the end of each item are left out. shape (absent: one dimension) is that of the dataset; its last number
-  !> is not looked at, because the ranks add up what they have.
+  !> Writes a dataset of texts of any length, which is distributed: call scda_fwrite_texts(f, name, items [, ierr, attributes,
+  !> shape, extends]). Blanks at the end of each item are left out. shape (absent: one dimension) is that of the dataset; its last
+  !> number is ignored, because the ranks add up their numbers.
   subroutine scda_fwrite_texts(f, name, items, ierr, attributes, shape, extends)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name, items(:)
@@ -2151,9 +2160,9 @@ contains
     call finish(f, ierr)
   end subroutine scda_fwrite_texts
 
-  !> Reads a box of a dataset that was found, whose items are texts or bytes of any length, and tells their lengths: call
-  !> scda_fread_texts_sizes(f, d, lengths [, ierr, start, count]). start counts from 1; without both, all of it is read. scda_texts_data then
-  !> copies the texts.
+  !> Reads a box of a dataset whose items are texts or bytes of any length, and returns their lengths: call
+  !> scda_fread_texts_sizes(f, d, lengths [, ierr, start, count]). start counts from 1; without both, everything is read.
+  !> scda_texts_data then copies the texts.
   subroutine scda_fread_texts_sizes(f, d, lengths, ierr, start, count)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_dataset_t), intent(in) :: d
@@ -2182,7 +2191,7 @@ contains
         counts(:n) = count(n:1:-1)
       end if
     end if
-    ! A box that C will refuse needs no memory.
+    ! A box that C will reject gets no memory.
     items = 0
     if (fits .and. all(counts >= 0) .and. all(counts(:n) <= c%shape(:n))) items = product(counts)
     allocate(found(items + 1))
@@ -2192,9 +2201,9 @@ contains
     call finish(f, ierr)
   end subroutine scda_fread_texts_sizes
 
-  !> Copies the texts whose lengths scda_fread_texts_sizes has told: call scda_texts_data(f, lengths, items [, ierr]). items have as many
-  !> elements as lengths; what is longer than an element is cut, after what is shorter stand blanks. Not collective; after an error the
-  !> file stays open, if items are too few or too many until all ranks meet.
+  !> Copies the texts whose lengths scda_fread_texts_sizes has returned: call scda_texts_data(f, lengths, items [, ierr]). items has
+  !> as many elements as lengths. Longer texts are truncated, shorter ones padded with blanks. Not collective. After an error the
+  !> file stays open; if items has too few or too many elements, until the next collective call.
   subroutine scda_texts_data(f, lengths, items, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), intent(in) :: lengths(:)
@@ -2240,9 +2249,9 @@ contains
     call finish(f, ierr)
   end subroutine scda_fwrite_group
 
-  !> Sets attributes of a dataset that is in the file already, or of a group (a path with a slash at its end): call
-  !> scda_fset_attributes(f, name, changes [, ierr, record]). changes: a JSON object, in which null removes. record: 0 for the first
-  !> dataset of this name; by default the last one.
+  !> Sets attributes of a dataset that is already in the file, or of a group (a path with a slash at its end): call
+  !> scda_fset_attributes(f, name, changes [, ierr, record]). changes: a JSON object, in which null removes an attribute. record: 0
+  !> for the first dataset of this name; by default the last one.
   subroutine scda_fset_attributes(f, name, changes, ierr, record)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name, changes
@@ -2277,7 +2286,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_ffind_group
 
-  ! A dataset that there has to be.
+  ! Finds a dataset that must exist.
   subroutine require_dataset(f, name, record, c)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
@@ -2322,7 +2331,7 @@ contains
     type(c_ptr) :: address
     character(:), allocatable :: name
     integer :: i
-    address = c_loc(c%name) ! in an argument, gfortran would pass the length of a string, too
+    address = c_loc(c%name) ! as an argument, gfortran would pass the length of a string, too
     call copy_if(address, d%name)
     d%type = int(c%type)
     d%encode = int(c%encode)
@@ -2341,7 +2350,7 @@ contains
         d%dimension_names(i) = name
       end do
     end if
-    ! Of texts of any length it is a C string.
+    ! For texts of any length, the fill value is a C string.
     length = c%item_bytes
     if (c%type == SCDA_TYPE_STRING .or. c%type == SCDA_TYPE_VARIABLE_BYTES) length = c_strlen(c%fill_value)
     call c_f_pointer(c%fill_value, fill_value, [length])
@@ -2377,7 +2386,7 @@ contains
     end do
   end subroutine put_name
 
-  ! The boxes of this rank of an array of n dimensions. Without count there is one, of the shape of data.
+  ! The boxes of this rank in an array of n dimensions. Without count, there is one box, of the shape of data.
   subroutine boxes_in(f, start, count, extents, n, starts, sizes, nboxes, fits)
     type(scda_fcontext_t), intent(in) :: f
     type(memory_t), intent(in), target :: start, count
@@ -2427,7 +2436,7 @@ contains
     end if
   end subroutine check_dimensions
 
-  ! Integers of either kind, in an array of any rank.
+  ! Integers of either kind, from an array of any rank.
   function integers_in(f, memory, what, fits) result(list)
     type(scda_fcontext_t), intent(in) :: f
     type(memory_t), intent(in), target :: memory
@@ -2453,7 +2462,7 @@ contains
       n = n * (each / memory%unit)
       each = memory%unit
     end if
-    if (n <= 0 .or. memory%each == 0) then ! gfortran takes [integer ::] for an array of assumed size
+    if (n <= 0 .or. memory%each == 0) then ! gfortran treats [integer ::] as an array of assumed size
       allocate(list(0))
     else if (each == 8) then
       call c_f_pointer(memory%address, wide, [n])
@@ -2486,9 +2495,9 @@ contains
     text = text // ")"
   end function list_text
 
-  !> The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes" for SCDA_TYPE_RAW; "" for what is no type:
+  !> The name of a type of items, as in docs/datasets.md: "float64", ..., and "raw bytes" for SCDA_TYPE_RAW; "" if it is no type:
   !> scda_type_name(type [, item_bytes]).
-  !> item_bytes: of an item; 0 for SCDA_TYPE_RAW. Not collective.
+  !> item_bytes: the size of an item; 0 for SCDA_TYPE_RAW. Not collective.
   function scda_type_name(type, item_bytes) result(name)
     integer, intent(in) :: type
     integer(int64), intent(out), optional :: item_bytes
@@ -2501,7 +2510,7 @@ contains
     if (c_associated(str)) call copy_c_string(str, name)
   end function scda_type_name
 
-  ! Attributes in braces, if they have none.
+  ! Attributes, with braces added if they have none.
   function object_of(attributes) result(json)
     character(*), intent(in), optional :: attributes
     character(:), allocatable :: json
@@ -2529,8 +2538,8 @@ contains
     json = json // "]"
   end function json_texts
 
-  ! A member of attributes: n numbers, or bytes of logicals, as C has them. Empty for a key that no attribute can have: whatever gets
-  ! this refuses it, because the rest of the object is no JSON then, or has fewer members.
+  ! A member of attributes: n numbers, or bytes of logicals, as in C. Empty for a key that no attribute can have: the procedure that
+  ! gets this rejects it, because the rest of the object is then no JSON, or has fewer members.
   function json_member(key, type, values, n) result(json)
     character(*), intent(in) :: key
     integer, intent(in) :: type, n
@@ -2598,7 +2607,7 @@ contains
     call finish(f, ierr)
   end subroutine attributes_text
 
-  ! Reads an attribute as C has it. number: how many values there is room for; how many there are, 0 also after an error.
+  ! Reads an attribute through C. number: in, the room for values; out, the number of values, 0 also after an error.
   subroutine get_attribute(f, name, key, type, values, number, record)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name, key
@@ -2613,7 +2622,7 @@ contains
     if (f%err /= SCDA_SUCCESS) number = 0
   end subroutine get_attribute
 
-  ! Reads a field, whose last dimension is distributed.
+  ! Reads a field whose last dimension is distributed.
   subroutine get_field(f, name, code, items, extents, old_name, found, record, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
@@ -2644,7 +2653,7 @@ contains
   function quoted(str) result(json)
     character(*), intent(in) :: str
     character(:), allocatable :: json
-    character, parameter :: backslash = achar(92) ! as a literal, options of some compilers give it a meaning
+    character, parameter :: backslash = achar(92) ! not as a literal, which some options of compilers interpret
     character(5) :: escape
     integer :: i
     json = """"
@@ -2762,9 +2771,9 @@ contains
 
   ! ---- Partitions --------------------------------------------------------------------------------------------------------
 
-  !> Makes a partition of the number of elements on this rank, Np: passed wherever Nq is, it takes the same time on any number of ranks:
-  !> call scda_partition_local(f, Np, Nq [, ierr, first, total]). first is the index of the first element of this rank, from 1, as start
-  !> of scda_write and scda_read takes it; total is how many all ranks have.
+  !> Makes a partition from the number of elements on this rank, Np. Passing it as Nq takes the same time on any number of ranks:
+  !> call scda_partition_local(f, Np, Nq [, ierr, first, total]). first is the index of the first element of this rank, from 1, as
+  !> scda_write and scda_read take it in start; total is the number on all ranks.
   subroutine scda_partition_local(f, Np, Nq, ierr, first, total)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), dimension(..), contiguous, intent(in), target :: Np
@@ -2779,7 +2788,7 @@ contains
     call finish_partition(f, ierr)
   end subroutine scda_partition_local
 
-  !> Makes a partition of the numbers of elements on all ranks: call scda_partition_counts(f, counts, Nq [, ierr])
+  !> Makes a partition from the numbers of elements on all ranks: call scda_partition_counts(f, counts, Nq [, ierr])
   subroutine scda_partition_counts(f, counts, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), dimension(..), contiguous, intent(in), target :: counts
@@ -2799,7 +2808,7 @@ contains
     call finish_partition(f, ierr)
   end subroutine scda_partition_counts
 
-  ! After an error the file is closed.
+  ! Closes the file after an error.
   subroutine finish_partition(f, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(out), optional :: ierr
@@ -2807,7 +2816,7 @@ contains
     call finish(f, ierr)
   end subroutine finish_partition
 
-  !> Gathers the number of elements of each rank from that of this rank, Np: call scda_proc_counts(f, Np, Nq [, ierr])
+  !> Gathers the number of elements of each rank, Np, from all ranks: call scda_proc_counts(f, Np, Nq [, ierr])
   subroutine scda_proc_counts(f, Np, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), dimension(..), contiguous, intent(in), target :: Np
@@ -2856,7 +2865,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_proc_sizes
 
-  ! The size of a block of which only root may know it.
+  ! The size of a block, which may be known only to root.
   subroutine bytes_of_root(f, data, root, bytes)
     type(scda_fcontext_t), intent(inout) :: f
     type(memory_t), intent(in), target :: data
@@ -2874,10 +2883,10 @@ contains
     if (f%err == SCDA_SUCCESS .and. root >= 0 .and. root < f%nranks) bytes = counts(root + 1)
   end subroutine bytes_of_root
 
-  ! ---- What is refused ---------------------------------------------------------------------------------------------------
+  ! ---- Errors in arguments -----------------------------------------------------------------------------------------------
   !
-  ! What is wrong on this rank makes all ranks fail with the words that are passed to refuse, or those of the library about lengths. C is
-  ! then passed NULL in place of Nq, or of the data, so that it reads and writes nothing.
+  ! An error in the arguments of this rank makes all ranks fail, with the message passed to refuse, or with the library's message
+  ! about lengths. C then gets NULL in place of Nq, or of the data, so that it reads and writes nothing.
 
   subroutine refuse(f, why, fits)
     type(scda_fcontext_t), intent(in) :: f
@@ -2888,11 +2897,11 @@ contains
     fits = .false.
     err = SCDA_SUCCESS
     handle = c_refuse(f%handle, why // c_null_char, err)
-    if (.not. c_associated(handle)) continue ! not an open file, as the call that follows says
+    if (.not. c_associated(handle)) continue ! not an open file: the call that follows reports it
   end subroutine refuse
 
-  ! Compares the lengths of the arguments of a call with what it is to use: the data, of elements of E bytes, or of their own `sizes`;
-  ! the entries of sizes that are read; the sums of sizes. Of this rank are as many elements as its entry of counts says, or n.
+  ! Compares the lengths of the arguments of a call with what it is to use: the data, of elements of E bytes, or of individual
+  ! `sizes`; the entries of sizes to read; the sums of sizes. This rank has as many elements as its entry of counts says, or n.
   subroutine check_lengths(f, fits, data, counts, n, E, sizes, entries, Sq, indirect, exactly, is_written, elements, known)
     type(scda_fcontext_t), intent(in) :: f
     logical, intent(inout) :: fits
@@ -2900,7 +2909,7 @@ contains
     integer(int64), pointer, contiguous, intent(in), optional :: counts(:), sizes(:)
     integer(int64), intent(in), optional :: n, E, entries, elements
     logical, intent(in), optional :: indirect, exactly, is_written
-    type(c_lengths_t), intent(out), optional :: known ! also where this rank's elements begin, and how many all have
+    type(c_lengths_t), intent(out), optional :: known ! also the number of this rank's first element, and the number of all elements
     type(c_lengths_t), target :: lengths
     integer(c_int) :: err
     lengths = c_lengths_t(Nq_entries=-1, Ei_entries=-1, Sq_entries=-1, data=-1, unit=-1, elements=-1)
@@ -2934,7 +2943,8 @@ contains
     if (present(known)) known = lengths
   end subroutine check_lengths
 
-  ! Room for n elements of E bytes, or as counts say: exactly that if E was not passed. It is then that of the header.
+  ! Checks the room for n elements of E bytes, or as counts say; if E was not passed, it is that of the header, and must match
+  ! exactly.
   subroutine check_room(f, data, E, indirect, fits, n, counts)
     type(scda_fcontext_t), intent(in) :: f
     type(memory_t), intent(in), target :: data
@@ -2953,7 +2963,7 @@ contains
     end if
   end subroutine check_room
 
-  ! The data of one rank. Those for reading may be absent there.
+  ! Checks the data of the root, which may be absent there when reading.
   subroutine check_root(f, data, bytes, root, required, exactly)
     type(scda_fcontext_t), intent(in) :: f
     type(memory_t), intent(inout), target :: data
@@ -2968,9 +2978,9 @@ contains
     if (.not. fits) data%address = c_null_ptr
   end subroutine check_root
 
-  ! ---- What the arguments are ----------------------------------------------------------------------------------------------
+  ! ---- Descriptions of arguments -------------------------------------------------------------------------------------------
 
-  ! What a C descriptor says of an argument.
+  ! Describes an argument, given its C descriptor.
   function memory_of(f, x) result(memory)
     type(scda_fcontext_t), intent(in) :: f
     type(descriptor_t), intent(in), optional, target :: x
@@ -2980,7 +2990,7 @@ contains
     call measure(x, memory)
 #ifdef __GFORTRAN__
     if (x%rank == 0 .and. c_associated(x%base) .and. abs(transfer(x%base, 0_c_intptr_t)) < 65536) then
-      ! No object lies there: gfortran 16.2 passes the value of a scalar expression as its address.
+      ! There is no object at this address: gfortran 16.2 passes the value of a scalar expression as its address.
       memory%address = c_null_ptr
       call refuse(f, "an argument is a scalar expression, of which this gfortran passes no address: pass a variable", fits)
       return
@@ -2993,11 +3003,11 @@ contains
     memory%address = c_null_ptr
   end function memory_of
 
-  ! Whether the items follow one another, as the interfaces say with contiguous. gfortran takes parts of all elements of an array for
-  ! contiguous, too, with the address of the array; and the transpose of a function, and what a dummy argument of assumed rank stands
-  ! for. The steps of their descriptors give them away. (Without contiguous the address is right, but gfortran 12 breaks off at data with a
-  ! vector subscript. What is passed to memory_at is copied.) Nothing gives away a component of an array section of one struct: sections of
-  ! one element have any step.
+  ! True if the items are contiguous, as the interfaces require with contiguous. gfortran also treats a part of all elements of an
+  ! array as contiguous, with the address of the array; likewise the transpose of a function, and a dummy argument of assumed rank.
+  ! The steps in their descriptors give them away. (Without contiguous, the address is right, but gfortran 12 crashes on data with a
+  ! vector subscript. Arguments of memory_at are copied.) Nothing gives away a component of an array section of one struct: sections
+  ! of one element have any step.
   function follow_one_another(x) result(they_do)
     type(descriptor_t), intent(in), target :: x
     logical :: they_do
@@ -3016,7 +3026,7 @@ contains
 #endif
   end function follow_one_another
 
-  ! The same of an argument that is no string.
+  ! The same for an argument that is no string.
   function memory_at(x) result(memory)
     type(*), dimension(..), intent(in), optional, target :: x
     type(memory_t) :: memory
@@ -3026,7 +3036,7 @@ contains
     call get(x, memory)
   end function memory_at
 
-  ! The extent of the last dimension, also where size takes an array without items for one of assumed size; of that it is -1.
+  ! The extent of the last dimension, even if size treats an array without items as one of assumed size; for assumed size, it is -1.
   function last_extent(x) result(n)
     type(*), dimension(..), intent(in), target :: x
     integer(int64) :: n
@@ -3047,7 +3057,7 @@ contains
     type(memory_t), intent(inout), target :: memory
     procedure(takes_descriptor), pointer :: get
     memory%address = x%base
-    ! What is not allocated has no extents; and gfortran divides by the length of strings.
+    ! An argument that is not allocated has no extents; and gfortran divides by the length of strings.
     if (.not. c_associated(x%base) .or. x%elem_len == 0) return
     memory%each = int(x%elem_len, int64)
     call c_f_procpointer(c_funloc(measure_extents), get)
@@ -3073,7 +3083,7 @@ contains
     type(memory_t), intent(in), target :: memory
     integer(int64) :: bytes
     bytes = memory%n * memory%each
-    if (memory%n < 0) bytes = huge(bytes) ! nobody knows
+    if (memory%n < 0) bytes = huge(bytes) ! unknown
   end function bytes_in
 
   ! The user string without its trailing blanks, or its first characters.
@@ -3123,7 +3133,7 @@ contains
     end if
   end function integer_in
 
-  ! Integers of either kind as those of C: they themselves, or a copy.
+  ! Integers of either kind as integers of C: the originals, or a copy.
   subroutine list_of(memory, list, copy)
     type(memory_t), intent(in), target :: memory
     integer(int64), pointer, contiguous, intent(out) :: list(:)
@@ -3144,7 +3154,7 @@ contains
     list => copy
   end subroutine list_of
 
-  ! A list for C: NULL if it is refused, or has no entries.
+  ! A list for C: NULL if it was rejected, or has no entries.
   function pointer_to(list, fits) result(pointer)
     integer(int64), pointer, contiguous, intent(in) :: list(:)
     logical, intent(in) :: fits
@@ -3153,7 +3163,7 @@ contains
     if (fits .and. size(list) > 0) pointer = c_loc(list)
   end function pointer_to
 
-  ! The address of data for C: NULL if they are refused.
+  ! The address of data for C: NULL if they were rejected.
   function address_if(fits, memory) result(address)
     logical, intent(in) :: fits
     type(memory_t), intent(in), target :: memory
@@ -3162,7 +3172,7 @@ contains
     if (fits) address = memory%address
   end function address_if
 
-  ! A logical of the default kind, which is not interoperable: so it is passed as something of any type. That of C is one, too.
+  ! A logical of the default kind is not interoperable, so it is passed as an argument of any type. C's logicals are accepted, too.
   function is_indirect(f, option)
     type(scda_fcontext_t), intent(in) :: f
     type(descriptor_t), intent(in), optional, target :: option
@@ -3213,7 +3223,7 @@ contains
 
   ! ---- Errors ------------------------------------------------------------------------------------------------------------
 
-  !> The text of an error code; empty for what is none. Not collective.
+  !> The text of an error code; empty if it is none. Not collective.
   function scda_ferror_string(ierr) result(str)
     integer, intent(in) :: ierr
     character(:), allocatable :: str
@@ -3225,7 +3235,7 @@ contains
     call copy_text(buffer, int(bytes, c_size_t), str)
   end function scda_ferror_string
 
-  !> What the last error of this thread was about: the file, the byte offset, what was found and expected. Not collective.
+  !> The last error of this thread: the file, the byte offset, what was found and what was expected. Not collective.
   function scda_last_error_message() result(str)
     character(:), allocatable :: str
     call copy_c_string(c_last_error_message(), str)
@@ -3248,7 +3258,7 @@ contains
     err = f%err
   end subroutine file_of
 
-  ! What a function of C has made of it.
+  ! Stores what a function of C has returned for the file.
   subroutine store(f, handle, err)
     type(scda_fcontext_t), intent(inout) :: f
     type(c_ptr), intent(in) :: handle
@@ -3257,7 +3267,7 @@ contains
     f%err = err
   end subroutine store
 
-  ! After every call: what becomes of its error.
+  ! Handles the error after each call.
   subroutine finish(f, ierr)
     type(scda_fcontext_t), intent(in) :: f
     integer, intent(out), optional :: ierr
@@ -3265,7 +3275,7 @@ contains
     if (present(ierr)) then
       ierr = int(f%err)
     else if (f%err == SCDA_ERR_EOF) then
-      call fail(scda_ferror_string(int(f%err))) ! no error for C, which keeps no message
+      call fail(scda_ferror_string(int(f%err))) ! C does not count this as an error, and has no message
     else if (f%err /= SCDA_SUCCESS) then
       call fail(scda_last_error_message())
     end if
@@ -3276,7 +3286,7 @@ contains
     error stop "scda: " // message
   end subroutine fail
 
-  ! The bytes of a user string to be written; more than C takes if that makes no sense.
+  ! The length of a user string to write; longer than C accepts if it makes no sense.
   function bytes_of(userstr, n_characters) result(n)
     character(*), intent(in) :: userstr
     integer, intent(in), optional :: n_characters
@@ -3313,7 +3323,7 @@ contains
 
 end module scda_implementation
 
-!> What programs use.
+!> The module for programs.
 module scda
   use, intrinsic :: iso_c_binding, only: c_char, c_int64_t
   use scda_implementation
@@ -3330,7 +3340,7 @@ module scda
   public :: scda_fread_block_range, scda_fread_array_range, scda_fread_varray_range
   public :: scda_stream_write, scda_stream_read, scda_fread_streams_data
 
-  ! The procedures with data. They are those with bind(C) above; Nq, E, Ei, first, count and bytes are integers of either kind.
+  ! The procedures with data are those with bind(C) above; Nq, E, Ei, first, count and bytes are integers of either kind.
 
   !> Writes an inline section, 32 bytes of root (0): call scda_fwrite_inline(f, userstr, data [, root, ierr, len])
   interface scda_fwrite_inline
@@ -3440,7 +3450,8 @@ module scda
     end subroutine fread_varray_data
   end interface scda_fread_varray_data
 
-  !> Reads bytes of a block on each rank, from the byte first (from 0) on: call scda_fread_block_range(f, [data,] first, bytes [, ierr])
+  !> Reads bytes of a block on each rank, beginning with byte first (from 0): call scda_fread_block_range(f, [data,] first, bytes [,
+  !> ierr])
   interface scda_fread_block_range
     subroutine fread_block_range(f, data, first, bytes, ierr) bind(C, name="scda_fortran_fread_block_range")
       import :: scda_fcontext_t, scda_int
@@ -3451,8 +3462,8 @@ module scda
     end subroutine fread_block_range
   end interface scda_fread_block_range
 
-  !> Writes all bytes of data to the end of this rank's stream: call scda_stream_write(f, data [, ierr]). Not collective; after an error
-  !> the file stays open, until all ranks meet.
+  !> Appends all bytes of data to this rank's stream: call scda_stream_write(f, data [, ierr]). Not collective; after an error,
+  !> the file stays open until the next collective call.
   interface scda_stream_write
     subroutine fstream_write(f, data, ierr) bind(C, name="scda_fortran_stream_write")
       import :: scda_fcontext_t, scda_int
@@ -3462,8 +3473,8 @@ module scda
     end subroutine fstream_write
   end interface scda_stream_write
 
-  !> Fills data with bytes of the stream of a task (from 0), from its byte offset (from 0) on: call scda_stream_read(f, streams, task,
-  !> offset, data [, ierr]). Not collective; after an error the file stays open.
+  !> Fills data with bytes from the stream of a task (from 0), beginning at byte offset (from 0): call scda_stream_read(f, streams,
+  !> task, offset, data [, ierr]). Not collective; after an error the file stays open.
   interface scda_stream_read
     subroutine fread_stream(f, streams, task, offset, data, ierr) bind(C, name="scda_fortran_fread_stream")
       import :: c_int64_t, scda_fcontext_t, scda_int
@@ -3474,7 +3485,7 @@ module scda
     end subroutine fread_stream
   end interface scda_stream_read
 
-  !> Reads the streams of this rank's share: call scda_fread_streams_data(f, streams, [data,] Nq, Ei [, ierr, indirect])
+  !> Reads the streams in this rank's share: call scda_fread_streams_data(f, streams, [data,] Nq, Ei [, ierr, indirect])
   interface scda_fread_streams_data
     subroutine fread_streams_data(f, streams, data, Nq, Ei, ierr, indirect) &
       & bind(C, name="scda_fortran_fread_streams_data")
@@ -3488,8 +3499,8 @@ module scda
     end subroutine fread_streams_data
   end interface scda_fread_streams_data
 
-  !> Reads count elements of an array on each rank, from the element first (from 0) on: call scda_fread_array_range(f, [data,] first,
-  !> count [, E, ierr, indirect])
+  !> Reads count elements of an array on each rank, beginning with element first (from 0): call scda_fread_array_range(f, [data,]
+  !> first, count [, E, ierr, indirect])
   interface scda_fread_array_range
     subroutine fread_array_range(f, data, first, count, E, ierr, indirect) &
       & bind(C, name="scda_fortran_fread_array_range")
@@ -3503,8 +3514,8 @@ module scda
     end subroutine fread_array_range
   end interface scda_fread_array_range
 
-  !> Reads count elements of a varray on each rank, from the element first (from 0) on: call scda_fread_varray_range(f, [data,] first,
-  !> count, Ei [, ierr, indirect])
+  !> Reads count elements of a varray on each rank, beginning with element first (from 0): call scda_fread_varray_range(f, [data,]
+  !> first, count, Ei [, ierr, indirect])
   interface scda_fread_varray_range
     subroutine fread_varray_range(f, data, first, count, Ei, ierr, indirect) &
       & bind(C, name="scda_fortran_fread_varray_range")

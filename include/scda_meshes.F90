@@ -1,14 +1,14 @@
 ! SPDX-License-Identifier: MIT OR Apache-2.0
 !
-! The Fortran module for patches and particles: scda_meshes.h, which says what each function does.
+! The Fortran module for patches and particles; scda_meshes.h describes each function.
 !
-! - The procedures have the names of C. All but scda_patches_free and scda_particles_free are collective.
+! - The procedures have the same names as in C. All except scda_patches_free and scda_particles_free are collective.
 ! - group is optional: by default "patches" or "particles". step counts from 0; by default it is -1, the last one.
-! - Patches and cells have numbers that count from 0, as in C and in the file.
-! - A mesh or particles that are copied are the same; free one of the copies only.
-! - The lengths of what is passed are checked, except for those of the data: these are addresses, c_loc of the first number.
+! - Patches and cells are numbered from 0, as in C and in the file.
+! - Copies of a mesh or of particles are the same object; free only one of them.
+! - The lengths of arguments are checked, except those of the data, which are addresses: c_loc of the first number.
 !
-! It is compiled with the program, as scda.F90 is.
+! Compile it with the program, like scda.F90.
 module scda_meshes
   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_loc, c_null_char, c_null_ptr, c_ptr, &
     & c_size_t, c_sizeof
@@ -32,37 +32,37 @@ module scda_meshes
     integer(int32), allocatable :: level(:)        !< (n): of each patch of this process, its level, from 0.
     integer(int64), allocatable :: boxes(:, :, :)  !< (d, 2, n): of each, its first cell, and its number of cells.
     integer(int64), allocatable :: number(:)       !< (n): of each, its number, from 0. Not allocated: in order of processes.
-    !> Set when it is written or read: patches and cells of all processes, and the number of the first patch of this one.
+    !> Set by writing and reading: patches and cells on all processes, and the number of the first patch of this one.
     integer(int64) :: patches = 0, cells = 0, first = 0
-    !> Of all patches. Not allocated if the mesh was written without number.
+    !> For all patches. Not allocated if the mesh was written without number.
     integer(int32), allocatable :: all_level(:)       !< (patches)
     integer(int64), allocatable :: all_boxes(:, :, :) !< (d, 2, patches)
     type(c_patches_t), pointer, private :: c => null()
     integer(int64), private :: n = 0                  ! the patches of this process that were written, or its share of those read
   end type scda_patches_t
 
-  !> Which particles this process has: set counts or n, then write them; or read them.
+  !> The particles of this process: set counts or n, then write them; or read them.
   type, public :: scda_particles_t
     integer(int64), allocatable :: counts(:) !< The number of particles of each cell of this process. Not allocated: no cells.
     integer(int64), allocatable :: number(:) !< Of each cell: its number, from 0. Not allocated: in the order of the processes.
     character(:), allocatable :: mesh        !< Writing: the group of the mesh. Not allocated: none in the file.
     integer(int64) :: n = 0                  !< The number of particles of this process. Set it to write them without cells.
-    !> Set when they are written or read: particles and cells of all processes; the first particle and cell of this one.
+    !> Set by writing and reading: particles and cells on all processes; the first particle and cell of this one.
     integer(int64) :: particles = 0, all_cells = 0, first = 0, first_cell = 0
     type(c_particles_t), pointer, private :: c => null()
   end type scda_particles_t
 
-  !> A field of patches or particles: what it is in the file, and where it lies in memory.
+  !> A field of patches or particles: its description in the file, and its place in memory.
   type, public :: scda_mesh_field_t
     character(:), allocatable :: name           !< Without that of the group.
-    !> Of each patch of this process: c_loc of the first number, a ghost cell's if there are any. Of particles: one address. Not
+    !> For each patch of this process: c_loc of the first number, in a ghost cell if there are any. For particles: one address. Not
     !> allocated if there are none.
     type(c_ptr), allocatable :: data(:)
     integer :: type = SCDA_TYPE_FLOAT64
     integer :: components = 1                   !< The numbers of a cell or particle, which follow one another.
     integer :: ghost = 0                        !< Patches: the layers of ghost cells on both ends of each axis.
     integer(int64) :: cell_bytes = 0            !< Patches: the bytes from a cell to the next one on x. 0: its numbers.
-    !> Patches: the bytes from a patch to the next one in an array of all; data then has the address of the first one alone.
+    !> Patches: the bytes from a patch to the next one if they are in one array; data then has only the address of the first one.
     integer(int64) :: patch_bytes = 0
     type(scda_member_t), allocatable :: members(:) !< Particles that are structs: their components, made by scda_member.
     integer(int64) :: item_bytes = 0            !< Likewise: the bytes of one, c_sizeof.
@@ -75,7 +75,7 @@ module scda_meshes
   public :: scda_patches_write_mesh, scda_patches_write_fields, scda_patches_read_mesh, scda_patches_read_fields, scda_patches_free
   public :: scda_particles_write, scda_particles_write_fields, scda_particles_read, scda_particles_read_fields, scda_particles_free
 
-  ! What a field for C points to.
+  ! The memory to which a field for C points.
   type :: memory_t
     character(:), allocatable :: attributes
     type(c_ptr), allocatable :: data(:)
@@ -118,7 +118,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_forest_read_time
 
-  !> The number of time steps of a group, 0 if nothing was written to it: call scda_forest_steps(f, group, steps [, ierr])
+  !> The number of time steps of a group, 0 if nothing has been written to it: call scda_forest_steps(f, group, steps [, ierr])
   subroutine scda_forest_steps(f, group, steps, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: group
@@ -192,8 +192,8 @@ contains
     call finish(f, ierr)
   end subroutine scda_patches_write_fields
 
-  !> Reads a mesh, of which each process gets a share: call scda_patches_read_mesh(f, mesh [, step, group, ierr]). For other shares,
-  !> set mesh%number before the fields are read.
+  !> Reads a mesh; each process gets a share of its patches: call scda_patches_read_mesh(f, mesh [, step, group, ierr]). For other
+  !> shares, set mesh%number before reading fields.
   subroutine scda_patches_read_mesh(f, mesh, step, group, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_patches_t), intent(inout), target :: mesh
@@ -243,7 +243,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_patches_read_fields
 
-  !> Releases what the library keeps of a mesh, and makes it empty.
+  !> Releases what the library keeps for a mesh, and makes it empty.
   subroutine scda_patches_free(mesh)
     type(scda_patches_t), intent(inout) :: mesh
     integer(c_int) :: ignored
@@ -254,7 +254,7 @@ contains
     mesh = scda_patches_t()
   end subroutine scda_patches_free
 
-  ! The mesh of C, which stays where it is.
+  ! The mesh for C, which stays at its address.
   subroutine begin_patches(mesh)
     type(scda_patches_t), intent(inout) :: mesh
     if (associated(mesh%c)) return
@@ -262,7 +262,7 @@ contains
     if (c_patches_init_size(mesh%c, c_sizeof(mesh%c)) /= 0) error stop "scda: this module is not that of the library"
   end subroutine begin_patches
 
-  ! What C knows of all patches.
+  ! Copies what C has for all patches.
   subroutine take_all(mesh)
     type(scda_patches_t), intent(inout) :: mesh
     integer(int32), pointer :: level(:)
@@ -294,7 +294,7 @@ contains
     integer :: i
     why = ""
     call begin_patches(mesh)
-    ! What C has pointed to may be gone: the mesh may be a copy, or may have changed.
+    ! The targets of C's pointers may be gone: the mesh may be a copy, or may have changed.
     mesh%c%n = mesh%n
     if (present(step) .and. allocated(mesh%number)) mesh%c%n = size(mesh%number, kind=c_size_t)
     call set_number(mesh%number, mesh%c%n, mesh%c%number, why)
@@ -309,7 +309,7 @@ contains
       list(i)%cell_bytes = fields(i)%cell_bytes
       list(i)%patch_bytes = fields(i)%patch_bytes
     end do
-    if (c_associated(mesh%c%kept)) call refuse_if(f, why) ! else C says what is wrong
+    if (c_associated(mesh%c%kept)) call refuse_if(f, why) ! otherwise C reports the error
     if (why /= "") mesh%c%n = 0
     call file_of(f, handle, err)
     n = size(fields, kind=c_size_t)
@@ -325,7 +325,7 @@ contains
 
   ! ---- Particles ---------------------------------------------------------------------------------------------------------
 
-  !> Writes how many particles each cell has: call scda_particles_write(f, p [, group, ierr])
+  !> Writes the number of particles of each cell: call scda_particles_write(f, p [, group, ierr])
   subroutine scda_particles_write(f, p, group, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_particles_t), intent(inout), target :: p
@@ -373,8 +373,9 @@ contains
     call finish(f, ierr)
   end subroutine scda_particles_write_fields
 
-  !> Reads how many particles each cell has: call scda_particles_read(f, p [, step, cells, number, group, ierr]). Each process gets
-  !> cells with about as many particles; or `cells` cells in the order of the processes; or those of these numbers.
+  !> Reads the number of particles of each cell: call scda_particles_read(f, p [, step, cells, number, group, ierr]). Each process
+  !> gets cells with about as many particles as the others; or `cells` cells in the order of the processes; or the cells with these
+  !> numbers.
   subroutine scda_particles_read(f, p, step, cells, number, group, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_particles_t), intent(inout), target :: p
@@ -422,7 +423,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_particles_read_fields
 
-  !> Releases what the library keeps of particles, and makes them none.
+  !> Releases what the library keeps for particles, and makes them empty.
   subroutine scda_particles_free(p)
     type(scda_particles_t), intent(inout) :: p
     integer(c_int) :: ignored
@@ -433,7 +434,7 @@ contains
     p = scda_particles_t()
   end subroutine scda_particles_free
 
-  ! The particles of C, which stay where they are.
+  ! The particles for C, which stay at their address.
   subroutine begin_particles(p)
     type(scda_particles_t), intent(inout) :: p
     if (associated(p%c)) return
@@ -468,7 +469,7 @@ contains
       why = ""
       call begin_dataset(d)
       call describe(fields(i), 1_int64, d, memory, why)
-      if (c_associated(p%c%kept)) call refuse_if(f, why) ! else C says what is wrong
+      if (c_associated(p%c%kept)) call refuse_if(f, why) ! otherwise C reports the error
       call file_of(f, handle, err)
       if (present(step)) then
         handle = c_particles_read_field(handle, group, step, c_loc(p%c), c_loc(d), memory%data(1), err)
@@ -482,7 +483,7 @@ contains
 
   ! ---- Between Fortran and C ---------------------------------------------------------------------------------------------
 
-  ! What is wrong with the arguments of this process is an error of all in the call of C that follows.
+  ! Makes an error in the arguments of this process an error of all, in the call of C that follows.
   subroutine refuse_if(f, why)
     type(scda_fcontext_t), intent(in) :: f
     character(*), intent(in) :: why
@@ -490,7 +491,7 @@ contains
     if (why /= "") call refuse(f, why, fits)
   end subroutine refuse_if
 
-  ! A field for C, which has n addresses.
+  ! Describes a field for C, with n addresses.
   subroutine describe(field, n, d, memory, why)
     type(scda_mesh_field_t), intent(in) :: field
     integer(int64), intent(in) :: n
