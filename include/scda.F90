@@ -319,8 +319,7 @@ module scda_implementation
   !> Reads one attribute of a dataset, or of a group (a path with a slash at its end; "/" is the file): call
   !> scda_fread_attribute(f, name, key, value [, found, ierr, record, n]).
   !>   value   a string, an integer, a real number or a logical; or an array of these for a list. If there is no such attribute, it
-  !>   stays as
-  !>           it is: set it to the default before. Too little room, and a value of another kind, are SCDA_ERR_ARG
+  !>           stays as it is: set it to the default before. Too little room, and a value of another kind, are SCDA_ERR_ARG
   !>   found   true if there is such an attribute
   !>   record  0 for the first dataset of this name; by default the last one
   !>   n       with an array: the number of values
