@@ -279,6 +279,12 @@ static void refuse (const char *path, const whole_t *w, int kind, int expected, 
   if (kind == 1 && is_last && n > 0) { level[0] = 2; }
   if (kind == 2 && n > 0) { number[0] = 0; } /* several ranks, or the last patch twice */
   if (kind == 3) { m.levels = 0; }
+  if (kind == 8) {
+    static int32_t ratio[1001 * 3];
+    for (i = 0; i < sizeof ratio / sizeof *ratio; ++i) { ratio[i] = 1; }
+    m.ratio = ratio;
+    m.levels = 1001;
+  }
   if (kind != 4) { f = scda_patches_write_mesh (f, NULL, &m, &err); }
   if (kind == 4) { f = scda_patches_write_fields (f, NULL, &m, 1, &field, &err); }
   if (kind == 5) { /* the mesh of another step */
@@ -360,6 +366,7 @@ int main (int argc, char **argv) {
     refuse (path, &w, 5, SCDA_ERR_USAGE, "not the last one that was written");
     refuse (path, &w, 6, SCDA_ERR_ARG, "-1 ghost layers");
     refuse (path, &w, 7, SCDA_ERR_ARG, "found extends = 1, expected 0");
+    refuse (path, &w, 8, SCDA_ERR_ARG, "found 1001 levels, expected at most 1000");
   }
   return finish ();
 }

@@ -19,7 +19,7 @@ pub const GROUP: &str = "patches";
 
 /// The most cells of all patches.
 const MOST: u64 = 1 << 60;
-/// The most levels in a file, so that a damaged number costs no memory.
+/// The most levels, so that a damaged number costs no memory.
 const MOST_LEVELS: u64 = 1000;
 
 /// The levels and the domain of a mesh of patches. The same on all ranks.
@@ -56,6 +56,7 @@ impl Frame {
             );
             return Err(MeshError::new("ratio", words));
         }
+        check_levels(levels as u64)?;
         for (place, &ratio) in self.ratio.iter().enumerate() {
             if ratio < 1 || (place < d && ratio != 1) {
                 let level = place / d;
@@ -567,6 +568,14 @@ pub fn write_fields(
     file.datasets(&all.collect::<Vec<_>>())
 }
 
+/// Requires that a mesh has no more levels than [`MOST_LEVELS`].
+fn check_levels(levels: u64) -> Result<(), MeshError> {
+    if levels <= MOST_LEVELS {
+        return Ok(());
+    }
+    Err(MeshError::new("ratio", format!("found {levels} levels, expected at most {MOST_LEVELS}")))
+}
+
 /// Reads and checks a mesh of `d` axes patch by patch. `each` receives the level and the box of each patch, and
 /// the number of cells that precede it. The mesh that is returned knows no patches.
 ///
@@ -579,11 +588,7 @@ pub fn read_each<S: Source>(
 ) -> Result<Patches, S::Error> {
     let (dimension, d) = (to_usize(d), Some(d));
     let ratio = open_part(source, "ratio", DataType::Int32, &[None, d])?;
-    let (levels, most) = (ratio.shape[0], S::MOST.map_or(MOST_LEVELS, |most| most / 3));
-    if levels > most {
-        let words = format!("found {levels} levels, expected at most {most}");
-        return source.hold(Err(MeshError::new("ratio", words)));
-    }
+    source.hold(check_levels(ratio.shape[0]))?;
     let domain = open_part(source, "domain", DataType::Int64, &[Some(2), d])?;
     let geometry = open_part(source, "geometry", DataType::Float64, &[Some(2), d])?;
     let frame = Frame {

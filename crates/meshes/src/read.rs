@@ -253,6 +253,8 @@ impl Source for RankSource<'_> {
         let row_bytes = self.file.agree_on(dataset.data_bytes())?.checked_div(rows).unwrap_or(0);
         let count = AT_ONCE.checked_div(row_bytes).unwrap_or(1).max(1).min(rows - *next);
         let is_first = self.file.rank() == 0;
+        // Releases the rows before, so that rank 0 holds its rows and their copy, and nothing else.
+        *bytes = Vec::new();
         let mut own = Vec::new();
         let room = if is_first { resize(&mut own, count * row_bytes) } else { Ok(()) };
         self.file.agree_on(room)?;

@@ -73,7 +73,7 @@ pub struct SealByDefault {
     /// Do not seal the new file
     #[arg(long)]
     no_seal: bool,
-    /// Seal the new file, and make it an HDF5 file as well, which h5py and others read [default: as the input; imports are]
+    /// Seal the new file, and make it an HDF5 file as well, which h5py and others read [default: as the input if that is an scda file, else yes]
     #[arg(long, conflicts_with_all = ["no_hdf5", "no_seal"])]
     hdf5: bool,
     /// The new file is no HDF5 file
