@@ -669,12 +669,12 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     Ok(mesh)
 }
 
-/// Reads fields of the patches with these numbers, which may be any, into their memory. Ghost cells, and
-/// bytes between the values of a field, are not changed.
+/// Reads fields of the patches with these numbers, which may be any, into their memory, and converts them to
+/// their type there. Ghost cells, and bytes between the values of a field, are not changed.
 ///
 /// # Errors
-/// `Format` if the step has no such field, or one of another mesh; `Argument` for another type or shape;
-/// `Memory`; and those of [`Reader::read_datasets`].
+/// `Format` if the step has no such field, or one of another shape or mesh; `Argument` for a type that cannot
+/// be converted; `Range` for a number that does not fit; `Memory`; and those of [`Reader::read_datasets`].
 pub fn read_fields(
     file: &mut Reader,
     group: &str,
@@ -697,7 +697,7 @@ pub fn read_fields(
     for (expected, ..) in &own {
         let record = need(file, &expected.name, &sections, step)?;
         let shape: Vec<_> = expected.shape.iter().copied().map(Some).collect();
-        let dataset = open(file, &expected.name, record, expected.data_type, &shape)?;
+        let dataset = open(file, &expected.name, record, None, &shape)?;
         if let Some(found) =
             attributes::mesh(&dataset.attributes).filter(|found| *found != mesh.checksum.to_string())
         {
@@ -707,8 +707,12 @@ pub fn read_fields(
         }
         datasets.push(dataset);
     }
-    let (regions, memory): (Vec<_>, Vec<_>) =
-        own.into_iter().map(|(_, regions, memory)| (regions, memory)).unzip();
+    let (regions, memory): (Vec<_>, Vec<_>) = own
+        .into_iter()
+        .map(|(what, regions, memory)| {
+            (regions, memory.into_iter().map(|patch| patch.of_type(what.data_type)).collect())
+        })
+        .unzip();
     let requests = datasets.iter().zip(&regions).zip(memory);
     let requests = requests.map(|((dataset, regions), memory)| Request {
         dataset,

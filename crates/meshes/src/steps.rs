@@ -175,12 +175,14 @@ pub(crate) fn open(
     file: &mut Reader,
     name: &str,
     record: i64,
-    data_type: DataType,
+    data_type: impl Into<Option<DataType>>,
     shape: &[Option<u64>],
 ) -> Result<DatasetHandle> {
+    let data_type = data_type.into();
+    let types = data_type.map_or_else(|| "any type".to_owned(), |data_type| data_type.to_string());
     let found = file.dataset_record(name, record)?.ok_or_else(|| "there is no such dataset".to_owned());
-    let checked = found
-        .and_then(|found| fits(&found, |of| of == data_type, &data_type.to_string(), shape).map(|()| found));
+    let is_type = |found| data_type.is_none_or(|expected| found == expected);
+    let checked = found.and_then(|found| fits(&found, is_type, &types, shape).map(|()| found));
     // The check has the same result on all ranks.
     checked.or_else(|words| {
         file.agree_on(Err(Error::new(ErrorKind::Format, format!("dataset {name}: {words}"))))

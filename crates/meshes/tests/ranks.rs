@@ -81,6 +81,12 @@ fn read(comm: ThreadComm, path: &Path) -> scda::Result<()> {
     let field = Field { dataset: &rho, components: 1, memory };
     patches::read_fields(&mut file, "patches", 0, &mesh, &numbers, Ok(vec![field]))?;
     assert!(numbers.iter().zip(&data).all(|(&number, data)| *data == values(number)));
+    let converted = read_as(&mut file, &mesh, &numbers, DataType::Float32)?;
+    for (&number, found) in numbers.iter().zip(&converted) {
+        let expected = values(number);
+        let expected = expected.as_chunks().0.iter().map(|&bytes| f64::from_ne_bytes(bytes));
+        assert!(found.as_chunks().0.iter().map(|&bytes| f64::from(f32::from_ne_bytes(bytes))).eq(expected));
+    }
 
     let found = particles::read(&mut file, "particles", -1, Some(numbers.len() as u64), Ok(Some(&numbers)))?;
     let mut ids = vec![9; found.n as usize];
@@ -92,7 +98,27 @@ fn read(comm: ThreadComm, path: &Path) -> scda::Result<()> {
     assert_eq!(ids, expected);
     let shared = particles::read(&mut file, "particles", -1, None, Ok(None))?;
     assert_eq!((shared.particles, shared.all_cells), (3, 4));
-    file.close()
+    let refused = read_as(&mut file, &mesh, &numbers, DataType::Bool).unwrap_err();
+    assert!(refused.to_string().contains("cannot be converted"), "{refused}");
+    Ok(())
+}
+
+/// Reads the field into memory of another type.
+fn read_as(
+    file: &mut Reader,
+    mesh: &patches::Patches,
+    numbers: &[u64],
+    data_type: DataType,
+) -> scda::Result<Vec<Vec<u8>>> {
+    let layout = FieldMemory { data_type, ..MEMORY };
+    let places: Vec<_> = numbers.iter().map(|&number| mesh.memory(number, layout).unwrap()).collect();
+    let mut data: Vec<_> = numbers.iter().map(|&number| vec![0; values(number).len() / 2]).collect();
+    let memory = data.iter_mut().zip(&places);
+    let memory =
+        memory.map(|(data, at)| MemoryMut::strided(data, at.first, &at.strides).shaped(&at.shape)).collect();
+    let field = Field { dataset: &Dataset::new("rho", data_type, []), components: 1, memory };
+    patches::read_fields(file, "patches", 0, mesh, numbers, Ok(vec![field]))?;
+    Ok(data)
 }
 
 #[test]
