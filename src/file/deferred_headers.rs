@@ -61,7 +61,7 @@ impl DeferredHeaders {
         self.is_waiting
     }
 
-    /// Sets whether a thread may still be writing the bytes after it.
+    /// Sets whether a thread may still be writing bytes that follow the deferred headers.
     pub fn wait(&mut self, is_waiting: bool) {
         self.is_waiting = is_waiting;
     }

@@ -209,9 +209,9 @@ impl Writer {
         self.write(Operation::Texts { dataset, count, items: Ok(items) })
     }
 
-    /// Writes the attributes of a group of datasets, a JSON object. The path is that part of the names of its
-    /// datasets, with or without a slash at its end, or `/` for the whole file. If attributes are written
-    /// again, readers see the later ones.
+    /// Writes the attributes of a group of datasets, a JSON object. The path is what precedes the last slash
+    /// in the names of its datasets, with or without that slash, or `/` for the whole file. If attributes are
+    /// written again, readers see the later ones.
     ///
     /// # Errors
     /// `Argument` for an impossible path or attributes, `Usage`, `Memory`, and the errors of the file system.

@@ -82,7 +82,8 @@ struct Known {
 /// The most names that an outline holds.
 pub(super) const MOST_OUTLINED: usize = 256;
 
-/// From this number of datasets on, only the last one of each name is kept.
+/// From this number of datasets on, only the last one of each name is kept, if there are at most
+/// [`MOST_OUTLINED`] names.
 const MANY: usize = 1 << 12;
 
 /// The error if an outline lacks what is needed.
