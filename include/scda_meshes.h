@@ -987,8 +987,8 @@ scda_fcontext_t *scda_patches_read_mesh(scda_fcontext_t *f,
                                         int *err);
 
 /**
- * Reads fields of this rank's patches into its memory. Ghost cells, and bytes between the values of a field,
- * are not changed.
+ * Reads fields of this rank's patches into its memory. Numbers of another type in the file are converted to
+ * that of the field (see `scda_box_t`). Ghost cells, and bytes between the values of a field, are not changed.
  *
  * Collective; the addresses of the fields may differ between the ranks. Ranks may read any patches,
  * including the same ones.
@@ -1002,8 +1002,9 @@ scda_fcontext_t *scda_patches_read_mesh(scda_fcontext_t *f,
  *                      used.
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` if the step has no such field, or one of another type, shape or mesh; `SCDA_ERR_USAGE` if the mesh was not
- * read; `SCDA_ERR_ARG`; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
+ * Errors: `SCDA_ERR_FORMAT` if the step has no such field, or one of another shape or mesh; `SCDA_ERR_USAGE` if
+ * the mesh was not read; `SCDA_ERR_ARG`, also for a type that cannot be converted; `SCDA_ERR_RANGE` for a number
+ * that does not fit; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
  */
 scda_fcontext_t *scda_patches_read_fields(scda_fcontext_t *f,
                                           const char *group,
