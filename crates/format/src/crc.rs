@@ -1,8 +1,9 @@
-//! The checksums of sealed files: CRC-64/NVME, computed for pieces and combined.
+//! The checksums of sealed files: CRC-64/NVME, computed for parts and combined.
 //!
 //! The CRC begins and ends with all bits inverted, so the CRC of `a` followed by `b` is
-//! `shift(of(a), length of b) ^ of(b)`. Each rank therefore shifts the CRC of each of its pieces by the number of bytes that
-//! follow it, and the XOR of all of them, in any order, is the CRC of the whole. The CRC of an empty piece is 0.
+//! `shift(of(a), length of b) ^ of(b)`. Each rank therefore shifts the CRC of each of its parts by the number
+//! of bytes that follow it, and the XOR of all of them, in any order, is the CRC of the whole. The CRC of an
+//! empty part is 0.
 //!
 //! A CRC is a polynomial over the field of two elements, of degree below 64: the highest bit is its constant term.
 
@@ -13,12 +14,12 @@ const POLYNOMIAL: u64 = 0x9a6c_9329_ac4b_c9b5;
 /// The constant polynomial 1.
 const ONE: u64 = 1 << 63;
 
-/// A number of bytes is split into this many digits of 8 bits.
+/// A number of bytes is split into this number of 8-bit digits.
 const DIGITS: usize = 8;
 /// x to the power of 8 times `digit` times 256 to the power of `place`, for each place and digit.
 static POWERS: [[u64; 256]; DIGITS] = {
     let mut powers = [[ONE; 256]; DIGITS];
-    // A byte further is x^8.
+    // One more byte means a factor of x^8.
     let mut step = ONE >> 8;
     let mut place = 0;
     while place < DIGITS {
@@ -59,7 +60,7 @@ const fn times_x(a: u64) -> u64 {
     a >> 1 ^ (POLYNOMIAL & (a & 1).wrapping_neg())
 }
 
-/// The product modulo the polynomial, computed bit by bit, for the tables.
+/// The product modulo the polynomial, computed bit by bit; used for the tables.
 const fn multiply_slowly(mut a: u64, mut b: u64) -> u64 {
     let mut product = 0;
     while b != 0 {
@@ -72,8 +73,8 @@ const fn multiply_slowly(mut a: u64, mut b: u64) -> u64 {
 
 /// The carry-less product of two numbers: 127 bits.
 fn multiply_without_carries(a: u64, b: u64) -> u128 {
-    /// Every fifth bit. If two numbers have no other bits, at most 13 pairs of bits add up at one place of the product, so
-    /// carries do not reach the next place that is used.
+    /// Every fifth bit. If two numbers have no other bits, at most 13 pairs of bits add up at one place of the
+    /// product, so carries do not reach the next place in use.
     const FIFTH: u128 = {
         let mut mask = 0;
         let mut bit = 0;
@@ -99,7 +100,7 @@ fn multiply_without_carries(a: u64, b: u64) -> u128 {
 /// The product modulo the polynomial.
 #[allow(clippy::cast_possible_truncation)] // halves, and bits of a half
 fn multiply(a: u64, b: u64) -> u64 {
-    // As 128 bits, the highest of which is the constant term.
+    // A polynomial of 128 bits, the highest of which is the constant term.
     let product = multiply_without_carries(a, b) << 1;
     let (low, high) = (product as u64, (product >> 64) as u64);
     REDUCED
@@ -114,13 +115,13 @@ pub fn of(bytes: &[u8]) -> u64 {
     crc_fast::checksum(CrcAlgorithm::Crc64Nvme, bytes)
 }
 
-/// The CRC-32C (Castagnoli) of bytes, as the codec `crc32c` of Zarr has it.
+/// The CRC-32C (Castagnoli) of bytes, as defined by Zarr's codec `crc32c`.
 pub fn crc32c(bytes: &[u8]) -> u32 {
-    // It has 32 bits.
+    // The result has 32 bits.
     u32::try_from(crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, bytes)).unwrap_or(0)
 }
 
-/// What a piece with this CRC contributes to the CRC of the whole if `bytes_after` bytes follow it.
+/// The contribution of a part with this CRC to the CRC of the whole if `bytes_after` bytes follow it.
 #[must_use]
 pub fn shift(mut crc: u64, mut bytes_after: u64) -> u64 {
     for powers in &POWERS {
@@ -136,20 +137,20 @@ pub fn shift(mut crc: u64, mut bytes_after: u64) -> u64 {
     crc
 }
 
-/// The CRC of `bytes` bytes that are 0.
+/// The CRC of `bytes` zero bytes.
 #[must_use]
 pub fn of_zeros(bytes: u64) -> u64 {
     extend_by_zeros(0, bytes)
 }
 
-/// The CRC of bytes with the CRC `crc`, followed by `bytes` bytes that are 0.
+/// The CRC of bytes with the CRC `crc`, followed by `bytes` zero bytes.
 #[must_use]
 pub fn extend_by_zeros(crc: u64, bytes: u64) -> u64 {
-    // The CRC begins with all bits inverted, and ends so.
+    // The CRC begins and ends with all bits inverted.
     !shift(!crc, bytes)
 }
 
-/// What `count` pieces with this CRC contribute, each of which ends `step` bytes after the one before.
+/// The contribution of `count` parts with this CRC, each of which ends `step` bytes after the previous one.
 #[must_use]
 pub fn of_many(crc: u64, step: u64, mut count: u64) -> u64 {
     let (mut sum, mut some, mut bytes) = (0, crc, step);
@@ -157,7 +158,7 @@ pub fn of_many(crc: u64, step: u64, mut count: u64) -> u64 {
         if count & 1 == 1 {
             sum = shift(sum, bytes) ^ some;
         }
-        // Twice as many pieces.
+        // Doubles the number of parts.
         some ^= shift(some, bytes);
         bytes = bytes.wrapping_mul(2);
         count >>= 1;
@@ -168,13 +169,14 @@ pub fn of_many(crc: u64, step: u64, mut count: u64) -> u64 {
 /// The CRC of bytes with the CRC `crc`, followed by `bytes`.
 #[must_use]
 pub fn extend(crc: u64, bytes: &[u8]) -> u64 {
-    // The state from which the crate goes on is not inverted yet. No shift: that would take longer for short pieces.
+    // The state from which the crate continues is not inverted yet. Does not use shift, which would take longer for
+    // short parts.
     let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc64Nvme, !crc);
     digest.update(bytes);
     digest.finalize()
 }
 
-/// What zero bytes in front of a byte of each value make of its CRC, if that is neither begun nor ended with inversion.
+/// For each value of a byte: its CRC after zero bytes in front of it, without inversion at either end.
 static BYTES: [u64; 256] = {
     let mut table = [0; 256];
     let mut value = 0;
@@ -190,13 +192,13 @@ static BYTES: [u64; 256] = {
     table
 };
 
-/// If the CRCs of two pieces of `bytes` bytes differ by this XOR, and one byte alone may be the reason: how many bytes
-/// follow it, and by which XOR it differs. Only one byte can.
+/// If the CRCs of two parts of `bytes` bytes differ by this XOR, and a single byte may be the cause: the number of
+/// bytes that follow it, and the XOR of its two values. At most one byte can be the cause.
 ///
-/// Other differences are taken for that of one byte with a probability of some `bytes` in 2^56.
+/// Other differences are mistaken for that of one byte with a probability of about `bytes` in 2^56.
 #[must_use]
 pub fn single_byte(difference: u64, bytes: u64) -> Option<(u64, u8)> {
-    /// Which value has this highest byte in the table.
+    /// The value of the byte whose entry in the table has this highest byte.
     static OF_HIGHEST: [u8; 256] = {
         let mut inverse = [0; 256];
         let mut value = u8::MAX;
@@ -208,7 +210,7 @@ pub fn single_byte(difference: u64, bytes: u64) -> Option<(u64, u8)> {
     };
     let mut crc = difference;
     for after in 0..bytes {
-        // The byte that was taken in last, if there was one.
+        // The byte that was processed last, if there was one.
         let [highest, ..] = crc.to_be_bytes();
         let byte = OF_HIGHEST[usize::from(highest)];
         let before = crc ^ BYTES[usize::from(byte)];
@@ -225,7 +227,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// CRC-64/NVME as it is defined, bit by bit.
+    /// CRC-64/NVME by its definition, bit by bit.
     fn naive(bytes: &[u8]) -> u64 {
         !bytes.iter().fold(u64::MAX, |crc, &byte| (0..8).fold(crc ^ u64::from(byte), |crc, _| times_x(crc)))
     }
@@ -260,7 +262,7 @@ mod tests {
             assert_eq!(extend_by_zeros(of(b"abc"), bytes), of(&all));
         }
         for count in [0, 1, 2, 3, 10, 13] {
-            // The gaps add nothing.
+            // The gaps contribute nothing.
             let sum = (0..count).fold(0, |sum, _| shift(sum, 100) ^ of(b"piece"));
             assert_eq!(of_many(of(b"piece"), 100, count), sum, "{count}");
         }

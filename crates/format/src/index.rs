@@ -23,13 +23,13 @@ pub const INDEX: &[u8] = b"scda index 00";
 
 /// Bytes of an anchor.
 pub const ANCHOR_BYTES: usize = COUNT_BYTES;
-/// The elements from one anchor to the next.
+/// The number of elements from one anchor to the next.
 pub const ANCHOR_ELEMENTS: u64 = 4096;
 /// Bytes of a row of the index: a line of 64, and one of 96 with its numbers.
 pub const ROW_BYTES: usize = 160;
 /// Bytes of the header of an array.
 pub const TABLE_HEADER_BYTES: usize = SECTION_HEADER_BYTES + 2 * COUNT_BYTES;
-/// Bytes of padding of a table, whose data always fill a multiple of 32.
+/// Bytes of padding of a table; its data always fill a multiple of 32.
 pub const TABLE_PADDING_BYTES: usize = 32;
 /// Bytes from the entry `C` at the end of the anchors or the seal to the end of the section.
 pub const CRC_TAIL_BYTES: usize = COUNT_BYTES + TABLE_PADDING_BYTES;
@@ -40,12 +40,12 @@ pub const NUMBER_BYTES: usize = 2 + DIGITS;
 const LETTERS: [u8; 5] = *b"LNECS";
 /// Index of the number `E` or `U`.
 const SIZE: usize = 2;
-/// A number of a row: where it stands in it, and its letter.
+/// A number of a row: its offset in the row, and its letter.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberPlace(usize, u8);
 /// The end of a section.
 pub const END: NumberPlace = NumberPlace::new(0);
-/// The hash and number of the row that has this place in the order of hashes.
+/// The hash and number of the row with this place in the order of hashes.
 pub const SORTED: NumberPlace = NumberPlace::new(LETTERS.len() - 1);
 
 /// The header of a table: an array with this number of elements and this element size.
@@ -58,7 +58,7 @@ pub fn table_header(user: &[u8], count: u64, size: usize, style: LineBreak) -> [
     header
 }
 
-/// The number of elements, if these bytes are the header of the table of this name and element size.
+/// The number of elements, if these bytes are the header of the table with this name and element size.
 #[must_use]
 pub fn parse_table_header(header: &[u8; TABLE_HEADER_BYTES], user: &[u8], size: usize) -> Option<u64> {
     let (line, entries) = header.split_first_chunk()?;
@@ -68,7 +68,7 @@ pub fn parse_table_header(header: &[u8; TABLE_HEADER_BYTES], user: &[u8], size: 
     (is_table && found == size as u64).then_some(count)
 }
 
-/// The padding of a table with this number of elements, each of which ends with a line break.
+/// The padding of a table with this number of elements. Each element ends with a line break.
 #[must_use]
 pub fn table_padding(count: u64, style: LineBreak) -> [u8; TABLE_PADDING_BYTES] {
     let mut padding = [0; TABLE_PADDING_BYTES];
@@ -77,10 +77,11 @@ pub fn table_padding(count: u64, style: LineBreak) -> [u8; TABLE_PADDING_BYTES] 
     padding
 }
 
-/// The bytes by which the end of an index is known.
+/// The number of bytes that identify the end of an index.
 pub const INDEX_END_BYTES: usize = ROW_BYTES + TABLE_PADDING_BYTES;
 
-/// Whether an index ends with these bytes, which are at offset `at`: its last row or, if it has none, its header; and its padding.
+/// True if an index ends with these bytes, which are at offset `at`: its last row or, if it has none, its header; and
+/// its padding.
 #[must_use]
 pub fn is_end_of_index(bytes: &[u8; INDEX_END_BYTES], at: u64) -> bool {
     let (rest, padding) = bytes.split_at(ROW_BYTES);
@@ -103,10 +104,10 @@ pub fn crc_tail(crc: u64, style: LineBreak) -> [u8; CRC_TAIL_BYTES] {
     tail
 }
 
-/// The CRC in a tail. No CRC covers these bytes, so they must be exactly those that are written.
+/// The CRC in a tail. No CRC covers these bytes, so they must be exactly as they are written.
 ///
 /// # Errors
-/// `Format`, with the byte offset in the file; `offset` is that of the tail.
+/// `Format`, with the byte offset in the file; `offset` is the offset of the tail.
 pub fn parse_crc_tail(tail: &[u8; CRC_TAIL_BYTES], offset: u64) -> Result<u64> {
     let [crc] = parse_entries(&tail[..COUNT_BYTES], b"C", offset)?;
     if [LineBreak::Unix, LineBreak::Mime].iter().any(|&style| crc_tail(crc, style) == *tail) {
@@ -140,12 +141,12 @@ pub(super) fn parse_entries<const N: usize>(
 }
 
 impl NumberPlace {
-    /// The number with this index. One space precedes each but the first.
+    /// The number with this index. A space precedes each number except the first.
     const fn new(index: usize) -> Self {
         Self(SECTION_HEADER_BYTES + index * (NUMBER_BYTES + 1), LETTERS[index])
     }
 
-    /// The same, of a row that is one of a compressed pair or none.
+    /// The same, for a row of a compressed pair or of a plain section.
     const fn of(index: usize, is_compressed: bool) -> Self {
         let Self(at, letter) = Self::new(index);
         Self(at, if is_compressed && index == SIZE { b'U' } else { letter })
@@ -177,33 +178,33 @@ impl NumberPlace {
         Error::new(ErrorKind::Format, words).at(at)
     }
 
-    /// Fills the number in a row, which stands among spaces.
+    /// Fills in the number in a row of spaces.
     fn put(self, value: u64, row: &mut [u8; ROW_BYTES]) {
         row[self.0] = self.1;
         row[self.0 + 2..][..DIGITS].copy_from_slice(&hexadecimal::digits(value));
     }
 }
 
-/// A row of the index: it describes a section, or the header of the file.
+/// A row of the index. It describes a section, or the header of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The type that a decoding reader shows; `None` for the header of the file.
+    /// The type that a decoding reader returns; `None` for the header of the file.
     pub section: Option<SectionType>,
     /// The user string of the section, or of the file.
     pub user: UserString,
-    /// Whether it is a compressed pair of sections.
+    /// True for a compressed pair of sections.
     pub is_compressed: bool,
     /// Its offset in the file.
     pub offset: u64,
-    /// Its bytes in the file; for a pair, those of both sections.
+    /// The size in the file in bytes; for a pair, of both sections.
     pub bytes: u64,
     /// The number of elements of an array or varray, otherwise 0.
     pub count: u64,
-    /// Bytes of data before compression; for an array, those of one element.
+    /// The size of the data before compression in bytes; for an array, of one element.
     pub size: u64,
-    /// The CRC of its bytes in the file.
+    /// The CRC of the section's bytes in the file.
     pub crc: u64,
-    /// The hash and number of the row that has this place in the order of hashes.
+    /// The hash and number of the row with this place in the order of hashes.
     pub sorted: u64,
 }
 
@@ -214,7 +215,7 @@ impl Row {
         self.offset + self.bytes
     }
 
-    /// How many anchors the section has.
+    /// The number of anchors of the section.
     #[must_use]
     pub fn anchors(&self) -> u64 {
         let has_anchors = match self.section {
@@ -225,16 +226,17 @@ impl Row {
         if has_anchors { self.count.saturating_sub(1) / ANCHOR_ELEMENTS } else { 0 }
     }
 
-    /// Whether it is the header of a file with room for the superblock of HDF5.
+    /// True for the header of a file with room for the superblock of HDF5.
     #[must_use]
     pub fn has_superblock(&self) -> bool {
         self.section.is_none() && self.bytes == LONG_HEADER_BYTES
     }
 
-    /// The checksum that the row has of bytes with the checksum `found`; `read` reads the superblock, which does not count, if there is one.
+    /// The checksum for the row, given the checksum `found` of the bytes. If they include the superblock, which does not
+    /// count, `read` reads it.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub fn crc_of<E>(
         &self,
         found: u64,
@@ -248,13 +250,14 @@ impl Row {
         Ok(crc_without_superblock(found, &superblock, self.end()))
     }
 
-    /// The hash of its user string; 0 for the header of the file.
+    /// The hash of the user string; 0 for the header of the file.
     #[must_use]
     pub fn hash(&self) -> u64 {
         if self.section.is_some() { hash_of_user(&self.user) } else { 0 }
     }
 
-    /// Compares rows by their order in the numbers `S`, but for their numbers; the header of the file comes first.
+    /// Compares rows by their order in the numbers `S`, regardless of their own numbers. The header of the file comes
+    /// first.
     #[must_use]
     pub fn compare_names(&self, other: &Self) -> Ordering {
         let key = |row: &Self| (row.section.is_some(), row.hash(), row.user);
@@ -275,7 +278,7 @@ impl Row {
         }
     }
 
-    /// Parses a row, which is at offset `at` in the file. Its section begins at `begin`, where the one before ends.
+    /// Parses a row, which is at offset `at` in the file. Its section begins at `begin`, where the previous one ends.
     ///
     /// # Errors
     /// `Format` or `Range`, with the byte offset, if it is not a row or its numbers contradict one another.
@@ -293,7 +296,7 @@ impl Row {
         Ok(row)
     }
 
-    /// Where the section of a row ends, if the bytes have the form of a row.
+    /// The end of a row's section, if the bytes have the form of a row.
     #[must_use]
     pub fn parse_end(row: &[u8; ROW_BYTES]) -> Option<u64> {
         let is_compressed = row[NumberPlace::new(SIZE).0] == b'U';
@@ -323,12 +326,12 @@ impl Row {
     /// The type and user string in the bytes of a row; no type for the header of the file.
     ///
     /// # Errors
-    /// `Format` if they do not begin as a row does.
+    /// `Format` if they do not have the form of the beginning of a row.
     pub fn parse_name(row: &[u8; ROW_BYTES]) -> Result<(Option<SectionType>, UserString)> {
         parse_line(row.first_chunk().unwrap_or(&[0; SECTION_HEADER_BYTES]))
     }
 
-    /// Returns an error if the numbers contradict one another.
+    /// Fails if the numbers contradict one another.
     fn check(&self) -> Result<()> {
         let Self { section, is_compressed, offset, bytes, count, size, .. } = *self;
         let wrong = |found: String, expected: String| {
@@ -370,7 +373,7 @@ impl Row {
         Ok(())
     }
 
-    /// The first section of a compressed pair; `None` if it is none, or its end exceeds 63 bits.
+    /// The first section of a compressed pair; `None` if this is no pair, or if its end exceeds 63 bits.
     #[must_use]
     pub fn first_of_pair(&self) -> Option<SectionLayout> {
         match self.section.filter(|_| self.is_compressed)? {
@@ -379,7 +382,7 @@ impl Row {
         }
     }
 
-    /// The section in the file that has the data, of a pair the second one; `stored` are the bytes of compressed data.
+    /// The section of the file that has the data; for a pair, the second one. `stored` is the size of compressed data.
     /// `None` if its end exceeds 63 bits, and for the header of the file.
     #[must_use]
     pub fn data_section(&self, stored: u64) -> Option<SectionLayout> {
@@ -394,7 +397,7 @@ impl Row {
         }
     }
 
-    /// The fewest and the most bytes that the section can take by its other numbers, if that fits 63 bits.
+    /// The fewest and the most bytes that the section can have, given its other numbers; `None` beyond 63 bits.
     fn possible_bytes(&self) -> Option<(u64, u64)> {
         if self.section.is_none() {
             let is_long = self.bytes == LONG_HEADER_BYTES;
@@ -410,7 +413,7 @@ impl Row {
     }
 }
 
-/// The bits of a number `S` that are the hash of a user string; the others are the number of a row.
+/// The bits of a number `S` with the hash of a user string; the others are the number of a row.
 const HASH_BITS: u64 = !(u32::MAX as u64);
 
 /// The hash of a user string by which rows are sorted: the upper 32 bits of its checksum.
@@ -441,7 +444,8 @@ pub fn sort_rows(rows: &mut [Row]) -> Result<()> {
     Ok(())
 }
 
-/// The numbers `S` of these user strings, in their order: first those without one; then by hash, by user string, and by number.
+/// The numbers `S` for these user strings, in order: first those without one, then by hash, by user string, and by
+/// number.
 ///
 /// # Errors
 /// `Memory`; `Range` for more than an index can have.
@@ -457,7 +461,7 @@ pub(super) fn order_of_users<'a>(
     let hash = |number| user(number).map_or(0, |user| hash_of_user(user));
     order.extend((0..count).map(|number| hash(number) | number as u64));
     order.sort_unstable();
-    // Hardly ever do different user strings have the same hash.
+    // Different user strings rarely have the same hash.
     let user_at = |sorted| user(to_usize(row_of_sorted(sorted)));
     for same in order.chunk_by_mut(|&a, &b| hash_of_sorted(a) == hash_of_sorted(b)) {
         same.sort_unstable_by(|&a, &b| user_at(a).cmp(&user_at(b)).then(a.cmp(&b)));
@@ -602,7 +606,7 @@ mod tests {
                 };
                 assert!((from..192).step_by(32).all(|place| !is_end(&other(place), section.end())));
             }
-            // What is not all there: the first bytes of another row.
+            // An incomplete index, which ends with the beginning of another row.
             let next = [&bytes(&section, style)[..], &bytes(&section, style)[..32]].concat();
             assert!(!is_end(&next, section.end()));
         }
@@ -639,7 +643,7 @@ mod tests {
             names in proptest::collection::vec(proptest::collection::vec(b'a'..b'c', 0..3), 0..40), has_header in any::<bool>(),
             common in proptest::sample::select(vec![0, 1, 20]), spread in proptest::sample::select(vec![1, 9]),
         ) {
-            // User strings that begin alike, and those that differ only after some bytes of 0.
+            // User strings with a common beginning, and those that differ only after some zero bytes.
             let names: Vec<Vec<u8>> = names.iter().map(|name| {
                 let rest = name.iter().flat_map(|&byte| std::iter::once(byte).chain(std::iter::repeat_n(0, spread - 1)));
                 std::iter::repeat_n(b'b', common).chain(rest).collect()

@@ -1,4 +1,4 @@
-//! What the bytes of a file mean (paper, section 2). No I/O and no MPI.
+//! The meaning of the bytes of a file (paper, section 2). Uses neither I/O nor MPI.
 #![cfg_attr(test, allow(clippy::cast_possible_truncation))] // test data
 #![forbid(unsafe_code)]
 
@@ -40,5 +40,5 @@ pub const BLOCK_CONVENTION: &[u8] = b"B compressed scda 00";
 pub const ARRAY_CONVENTION: &[u8] = b"A compressed scda 00";
 /// The user string of the first section of a compressed varray (paper, equation 10).
 pub const VARRAY_CONVENTION: &[u8] = b"V compressed scda 00";
-/// All of these.
+/// All three of them.
 pub const COMPRESSION_CONVENTIONS: [&[u8]; 3] = [BLOCK_CONVENTION, ARRAY_CONVENTION, VARRAY_CONVENTION];

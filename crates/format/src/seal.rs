@@ -11,16 +11,16 @@ use scda_base::error::{Error, ErrorKind, Result};
 
 /// The user string of the seal, a block.
 pub const SEAL: &[u8] = b"scda seal 00";
-/// Bytes of a seal, with header and padding.
+/// Bytes of a seal, including header and padding.
 pub const SEAL_BYTES: usize = DATA + DATA_BYTES + TABLE_PADDING_BYTES;
 
-/// Where the data begin.
+/// The offset of the data.
 const DATA: usize = SECTION_HEADER_BYTES + COUNT_BYTES;
 /// Bytes of data: five entries.
 const DATA_BYTES: usize = LETTERS.len() * COUNT_BYTES;
 /// The letters of the entries.
 const LETTERS: [u8; 5] = *b"IPNLC";
-/// Where the CRC is. It covers everything before it, from the beginning of the index on.
+/// The offset of the CRC, which covers everything before it, beginning with the index.
 const CRC: usize = SEAL_BYTES - CRC_TAIL_BYTES;
 
 /// The least size of a section in bytes.
@@ -37,7 +37,7 @@ pub struct Seal {
     pub previous: u64,
     /// Number of sections before it; the header of the file and the sections of seals do not count.
     pub sections: u64,
-    /// Length of the file up to and with the seal.
+    /// Length of the file up to the end of the seal.
     pub length: u64,
     /// CRC of all bytes from the beginning of the index to the entry `C`.
     pub crc: u64,
@@ -50,7 +50,7 @@ impl Seal {
         Self { crc: Self::crc_of(index_crc, &self.bytes(style)), ..self }
     }
 
-    /// The CRC that a seal of these bytes must have. `index_crc` is the CRC of the index with header and padding.
+    /// The CRC that a seal with these bytes must have. `index_crc` is the CRC of the index with header and padding.
     #[must_use]
     pub fn crc_of(index_crc: u64, seal: &[u8; SEAL_BYTES]) -> u64 {
         crc::extend(index_crc, &seal[..CRC])
@@ -69,8 +69,8 @@ impl Seal {
         bytes
     }
 
-    /// The seal, if these bytes at `offset` in a file are one: byte for byte as a seal is written, with numbers that are
-    /// possible at that offset. This checks neither the CRC nor the rest of the file.
+    /// The seal, if these bytes at `offset` in a file are one: byte for byte as seals are written, with numbers
+    /// that are possible at that offset. Checks neither the CRC nor the rest of the file.
     #[must_use]
     pub fn parse(bytes: &[u8; SEAL_BYTES], offset: u64) -> Option<Self> {
         let (line, _) = bytes.split_first_chunk()?;
@@ -85,21 +85,22 @@ impl Seal {
         (is_possible && is_written).then_some(seal)
     }
 
-    /// The length of the file that these bytes have, if they are a seal.
+    /// The length of the file in these bytes, if they are a seal.
     #[must_use]
     pub fn length_in(bytes: &[u8; SEAL_BYTES]) -> Option<u64> {
         parse_entries(&bytes[DATA..], &LETTERS, 0).ok().map(|[_, _, _, length, _]| length)
     }
 
-    /// Whether the bytes, which are no seal, have come to the disk as one if they were one: of a seal that did not all come
-    /// there, the first or the last line is all zero.
+    /// True if all of these bytes, which are no valid seal, have reached the disk: in a seal that reached it only in
+    /// part, the first or the last line is all zeros.
     #[must_use]
     pub fn is_all_there(bytes: &[u8; SEAL_BYTES]) -> bool {
         let is_written = |line: &[u8]| line.iter().any(|&byte| byte != 0);
         is_written(&bytes[..INLINE_BYTES]) && is_written(&bytes[SEAL_BYTES - INLINE_BYTES..])
     }
 
-    /// Whether the bytes, which are no seal, were one by themselves: they are all there, and most of its name and size.
+    /// True if these bytes, which are no valid seal, are a damaged one: all of them are there, and most of its name and
+    /// size.
     #[must_use]
     pub fn was_here(bytes: &[u8; SEAL_BYTES]) -> bool {
         let any = Self { index: 0, previous: 0, sections: 0, length: SEAL_BYTES as u64, crc: 0 };
@@ -115,7 +116,7 @@ impl Seal {
         self.length - SEAL_BYTES as u64
     }
 
-    /// Number of rows of the index, if the numbers allow one.
+    /// Number of rows of the index, if the numbers allow for an index.
     fn rows_between(&self) -> Option<u64> {
         let end = self.length.checked_sub(SEAL_BYTES as u64)?;
         let rows = end.checked_sub(self.index)?.checked_sub(INDEX_FRAME_BYTES)?;
@@ -128,17 +129,17 @@ impl Seal {
         self.rows_between().unwrap_or(0)
     }
 
-    /// Whether the numbers are consistent.
+    /// True if the numbers are consistent.
     fn is_possible(&self) -> bool {
         let Some(rows) = self.rows_between() else { return false };
-        // The header of the file has a row in the first index.
+        // The first index has a row for the header of the file.
         let rows_fit = if self.previous == 0 {
             self.sections.checked_add(1) == Some(rows)
         } else {
             let end = self.previous.checked_add(SEAL_BYTES as u64);
             self.previous.is_multiple_of(32)
                 && rows <= self.sections
-                // Without sections, only tables are between the two seals.
+                // Without sections, there are only tables between the two seals.
                 && end.is_some_and(|end| end <= self.index)
         };
         let room = self.index.checked_sub(FILE_HEADER_BYTES as u64);
@@ -146,7 +147,7 @@ impl Seal {
         rows_fit && sections_fit && self.index.is_multiple_of(32) && self.length <= MAX_OFFSET
     }
 
-    /// Returns an error if `previous`, at the offset that this seal gives, cannot be its previous seal.
+    /// Fails if `previous`, at the offset that this seal gives, cannot be its previous seal.
     ///
     /// # Errors
     /// `Format` at the offset of this seal.
@@ -175,7 +176,7 @@ mod tests {
 
     const STYLES: [LineBreak; 2] = [LineBreak::Unix, LineBreak::Mime];
 
-    /// A seal of `sections` sections, after an index, in a file without another.
+    /// A seal for `sections` sections, after an index, in a file without another seal.
     fn seal(sections: u64) -> Seal {
         let index = 128 + 96 * sections;
         let length = index + INDEX_FRAME_BYTES + (sections + 1) * ROW_BYTES as u64 + SEAL_BYTES as u64;
@@ -210,11 +211,11 @@ mod tests {
             bytes[range].fill(byte);
             Seal::was_here(&bytes)
         };
-        // 15 bytes of the name and 6 of the size, three quarters of which suffice.
+        // 15 bytes of the name and 6 of the size; three quarters of them suffice.
         assert!(was_here(0..0, 0) && was_here(2..8, b'x') && was_here(64..70, b'x'));
         assert!(was_here(70..256, b'x') && was_here(257..288, 0));
         assert!(!was_here(2..9, b'x'));
-        // What a killed job has left of a section of ours may have as many bytes: it is no damaged seal.
+        // What a killed job leaves of one of our sections may have as many bytes: it is no damaged seal.
         for user in [ROWS_CONVENTION, DATASET_CONVENTION, GROUP_CONVENTION, ATTRIBUTES_CONVENTION] {
             let mut bytes = seal;
             bytes[2..2 + user.len()].copy_from_slice(user);
@@ -277,7 +278,7 @@ mod tests {
                 flipped[bit / 8] ^= 1 << (bit % 8);
                 if let Some(other) = Seal::parse(&flipped, seal.offset()) {
                     assert_ne!(other, seal);
-                    // What the CRC covers, it tells.
+                    // What the parser misses, the CRC detects.
                     assert_ne!(Seal::crc_of(crc::of(b"the index"), &flipped), other.crc, "bit {bit}");
                 }
             }

@@ -1,5 +1,5 @@
-//! What a writer records before it removes sealed sections: a note, or, if no seal ends where the file is to
-//! end, a block with the tables of a new seal. docs/format.md, "Rolling back", specifies their bytes.
+//! What a writer records before it removes sealed sections: a note or, if no seal is where the file is to end,
+//! a block with the tables of a new seal. docs/format.md, "Rolling back", specifies their bytes.
 
 use super::header::{SectionType, parse_section_header, put_section_header};
 use super::index::{TABLE_PADDING_BYTES, parse_entries, put_entries, table_padding};
@@ -14,16 +14,17 @@ pub const TRUNCATION: &[u8] = b"scda truncation 00";
 /// Bytes of the note.
 pub const TRUNCATION_BYTES: usize = SECTION_HEADER_BYTES + INLINE_BYTES;
 
-/// What file systems bring to the disk at once is no longer than this, and begins at a multiple of it.
+/// The unit that file systems bring to the disk at once has at most this size, and begins at a multiple of its size.
 const PAGE_BYTES: u64 = 1 << 16;
 
-/// Where in a file of `size` bytes the note goes that it is to be cut to `length` bytes: not into the page of the cut.
+/// The offset of the note in a file of `size` bytes that is to be truncated to `length` bytes: not in the page where
+/// the file is then to end.
 #[must_use]
 pub fn offset(size: u64, length: u64) -> u64 {
     size.max(length.next_multiple_of(PAGE_BYTES)).next_multiple_of(INLINE_BYTES as u64)
 }
 
-/// All bytes of the note that a file is to be cut to `length` bytes.
+/// The note that a file is to be truncated to `length` bytes.
 #[must_use]
 pub fn bytes(length: u64, style: LineBreak) -> [u8; TRUNCATION_BYTES] {
     let mut bytes = [0; TRUNCATION_BYTES];
@@ -33,8 +34,8 @@ pub fn bytes(length: u64, style: LineBreak) -> [u8; TRUNCATION_BYTES] {
     bytes
 }
 
-/// The length to which these bytes, which begin at `offset`, say that a file is to be cut: they must be a note byte for byte as it is
-/// written, and a seal can end there. This does not check the seal.
+/// The length to which a file is to be truncated, if these bytes, which begin at `offset`, are a note: byte for byte
+/// as it is written, with a length at which a seal can end. Does not check the seal.
 #[must_use]
 pub fn parse(bytes: &[u8; TRUNCATION_BYTES], offset: u64) -> Option<u64> {
     let (line, data) = bytes.split_first_chunk()?;
@@ -51,30 +52,30 @@ pub fn parse(bytes: &[u8; TRUNCATION_BYTES], offset: u64) -> Option<u64> {
 
 /// The user string of the block with the tables of a new seal.
 pub const NEW_END: &[u8] = b"scda truncation 01";
-/// The bytes of its header.
+/// Bytes of the header of the block.
 pub const NEW_END_HEADER_BYTES: usize = SECTION_HEADER_BYTES + COUNT_BYTES;
-/// Its last entries, and its padding. The block counts once these are there.
+/// Bytes of its last entries and of its padding. The block is valid only once these are there.
 pub const NEW_END_TAIL_BYTES: usize = LETTERS.len() * COUNT_BYTES + TABLE_PADDING_BYTES;
-/// The seal that its tables end with, and what follows.
+/// Bytes of the seal at the end of its tables, and of what follows.
 pub const NEW_END_LAST_BYTES: usize = SEAL_BYTES + NEW_END_TAIL_BYTES;
 /// The letters of its last entries.
 const LETTERS: [u8; 2] = *b"OL";
 
-/// A new end of a file, the tables of which are in a block at its old end.
+/// A new end of a file, whose tables are in a block at its old end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewEnd {
-    /// Where the tables are in the file now.
+    /// The offset where the tables are now.
     pub tables: u64,
-    /// Where they are to be: where the sections that stay end.
+    /// The offset where they are to be, at the end of the sections that stay.
     pub offset: u64,
-    /// Where the file is to end, with the seal of the tables.
+    /// The length that the file is to have, including the seal of the tables.
     pub length: u64,
-    /// Where it ends for readers until then: with the last seal before `offset`, or with its header.
+    /// The length that it has for readers until then, up to the last seal before `offset`, or to the end of its header.
     pub stays: u64,
 }
 
 impl NewEnd {
-    /// The bytes of the tables.
+    /// The size of the tables in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.length - self.offset
@@ -90,7 +91,7 @@ impl NewEnd {
         bytes
     }
 
-    /// What follows the tables.
+    /// The bytes after the tables.
     #[must_use]
     pub fn tail(&self, style: LineBreak) -> [u8; NEW_END_TAIL_BYTES] {
         let mut bytes = [0; NEW_END_TAIL_BYTES];
@@ -100,8 +101,9 @@ impl NewEnd {
         bytes
     }
 
-    /// The new end that is announced at the end of a file of `size` bytes, of which these are the last ones: the seal in them is possible
-    /// at its place, and what follows it is byte for byte as it is written. The header of the block is still to be compared.
+    /// The new end that is announced at the end of a file of `size` bytes, whose last bytes these are: the seal in them
+    /// must be possible at its place, and the rest must be byte for byte as it is written. The caller still has to
+    /// compare the header of the block.
     #[must_use]
     pub fn parse(bytes: &[u8; NEW_END_LAST_BYTES], size: u64) -> Option<Self> {
         let (seal, tail) = bytes.split_first_chunk::<SEAL_BYTES>()?;
@@ -119,8 +121,8 @@ impl NewEnd {
         (is_written && is_possible).then_some(this)
     }
 
-    /// The block, in two parts: the second one makes it count, and is written when the first one is in stable storage. Until then, nobody must
-    /// take the seal in it for a damaged one at the end of the file: its first line is zeros.
+    /// The block in two parts: the second one makes it valid, and is written once the first one is in stable storage.
+    /// Until then, the seal in it must not pass for a damaged one at the end of the file, so its first line is zeros.
     ///
     /// # Errors
     /// `Memory`.
@@ -134,14 +136,14 @@ impl NewEnd {
         Ok([first, self.tail(style).to_vec()])
     }
 
-    /// The seal that these bytes are in the block, and all of its bytes.
+    /// The seal that these bytes of the block stand for, and its own bytes.
     #[must_use]
     pub fn seal(bytes: &[u8; SEAL_BYTES]) -> Option<(Seal, [u8; SEAL_BYTES])> {
         hidden_seal(bytes)
     }
 }
 
-/// The seal, if these bytes are one without its first line; and its bytes.
+/// The seal, if these bytes are a seal except for the first line; and its bytes.
 fn hidden_seal(bytes: &[u8; SEAL_BYTES]) -> Option<(Seal, [u8; SEAL_BYTES])> {
     let length = Seal::length_in(bytes)?;
     [LineBreak::Unix, LineBreak::Mime].into_iter().find_map(|style| {
@@ -177,9 +179,9 @@ mod tests {
             assert!(!Seal::was_here(hidden) && NewEnd::seal(hidden) == Some((seal, seal.bytes(style))));
             assert_eq!(NewEnd::parse(&last, size), Some(new_end));
             assert!(block.starts_with(&new_end.header(style)));
-            // Bytes of which there are too few.
+            // Too few bytes.
             assert_eq!(NewEnd::parse(&last, 700), None);
-            // What the seal says besides is under its checksum.
+            // The rest of the seal is covered by its checksum.
             for at in (0..INLINE_BYTES).chain(SEAL_BYTES..NEW_END_LAST_BYTES) {
                 let mut changed = last;
                 changed[at] ^= 1;
@@ -193,7 +195,7 @@ mod tests {
         for style in [LineBreak::Unix, LineBreak::Mime] {
             let whole = bytes(1696, style);
             assert_eq!(parse(&whole, 5000), Some(1696));
-            // A seal must end before it.
+            // The seal must end before the note.
             assert_eq!(parse(&whole, 1696), None);
             assert_eq!(parse(&bytes(415, style), 5000), None);
             for at in 0..TRUNCATION_BYTES {
@@ -202,7 +204,7 @@ mod tests {
                 assert_ne!(parse(&changed, 5000), Some(1696), "{at}");
             }
             assert_eq!((offset(5000, 1696), offset(70_001, 1696)), (1 << 16, 70_016));
-            // A part that has not come to the disk.
+            // A note of which a part has not reached the disk.
             for line in [0..32, 32..64, 64..96] {
                 let mut torn = whole;
                 torn[line].fill(0);

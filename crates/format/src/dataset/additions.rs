@@ -1,4 +1,4 @@
-//! Additions to a dataset that was written earlier: attributes and rows (docs/datasets.md).
+//! Later additions to a dataset: attributes and rows (docs/datasets.md).
 
 use super::json::{JsonMember, MAX_METADATA_BYTES, check, compact, in_lines, members, value};
 use super::rounding::{ABSOLUTE, RELATIVE};
@@ -10,51 +10,52 @@ use crate::{INLINE_BYTES, USER_STRING_BYTES};
 use scda_base::error::{Error, Result, quote};
 use scda_base::floats::in_default;
 
-/// The user string of the inline section before the block with the attributes of a dataset.
+/// The user string of the inline section before a block with attributes of a dataset.
 pub const ATTRIBUTES_CONVENTION: &[u8] = b"scda attributes 00";
-/// The data of that section, which say to a person what follows.
+/// The data of that section, which tell a person what follows.
 pub const ATTRIBUTES_DATA: &[u8; INLINE_BYTES] = b"Below: attributes of a dataset.\n";
-/// The attribute that is part of the name of a dataset or group: only the metadata that are written with it have it.
+/// The attribute with a part of the name of a dataset or group: only the metadata written with the name have it.
 pub const NAME: &str = "scda_name";
 
-/// The user string of the block before the rows that are added to a dataset.
+/// The user string of the block before rows that are added to a dataset.
 pub const ROWS_CONVENTION: &[u8] = b"scda added rows 00";
-/// Its attribute that says how many rows the dataset had before.
+/// The attribute of that block with the number of rows that the dataset had before.
 const FIRST_ROW: &str = "scda_first_row";
-/// The attribute of a dataset with the greatest number of indices of each dimension.
+/// The attribute of a dataset with its maximum shape.
 const MAX_SHAPE: &str = "scda_max_shape";
-/// The first number of that, in the attributes of rows.
+/// The attribute of rows with the first number of that shape.
 const MAX_ROWS: &str = "scda_max_rows";
-/// What the user string begins with of the block with attributes of a dataset, and of the section with rows of it.
+/// The beginning of the user strings of a block with attributes and of a section with rows.
 const ATTRIBUTES_MARK: &str = "/";
 const ROWS_MARK: &str = "/+";
 
-/// The user string of the block with the attributes of the dataset whose data are the section at this offset, with the user string `name`.
+/// The user string of the block with attributes for the dataset whose data are the section at this offset, with the
+/// user string `name`.
 #[must_use]
 pub fn later_user(data: u64, name: &str) -> String {
     linked(ATTRIBUTES_MARK, data, name)
 }
 
-/// What such a user string says: where the section of the data begins, and the beginning of its user string.
+/// The meaning of such a user string: the offset of the section with the data, and the beginning of its user string.
 #[must_use]
 pub fn later_of(user: &[u8]) -> Option<(u64, &str)> {
     linked_of(ATTRIBUTES_MARK, user)
 }
 
-/// As [`later_user`], of the section with rows that were added to the dataset.
+/// Like [`later_user`], for the section with rows that were added to the dataset.
 #[must_use]
 pub fn rows_user(data: u64, name: &str) -> String {
     linked(ROWS_MARK, data, name)
 }
 
-/// As [`later_of`].
+/// Like [`later_of`], for rows.
 #[must_use]
 pub fn rows_of(user: &[u8]) -> Option<(u64, &str)> {
     linked_of(ROWS_MARK, user)
 }
 
-/// Whether sections of this user string are those of a convention, of any number, or of what was added to a dataset: users know them as a
-/// part of something that has a name.
+/// True if sections with this user string belong to a convention, of any version, or are additions to a dataset:
+/// users know them as a part of something that has a name.
 #[must_use]
 pub fn is_internal(user: &[u8]) -> bool {
     let is_number =
@@ -64,53 +65,54 @@ pub fn is_internal(user: &[u8]) -> bool {
     is_convention || later_of(user).is_some() || rows_of(user).is_some()
 }
 
-/// What was added to which dataset, in words, by the user string of the section, which tells users nothing.
+/// A description of an addition, given the user string of its section, which means nothing to users.
 #[must_use]
 pub fn addition(user: &[u8]) -> Option<String> {
     let rows = rows_of(user).map(|(_, name)| format!("rows of the dataset \"{name}\""));
     rows.or_else(|| later_of(user).map(|(_, name)| format!("attributes of the dataset \"{name}\"")))
 }
 
-/// What a section of this user string is called in messages.
+/// What messages call a section with this user string.
 #[must_use]
 pub fn title(user: &[u8]) -> String {
     addition(user).unwrap_or_else(|| format!("section {}", quote(user)))
 }
 
-/// Whether a section of this user string only describes what follows it.
+/// True if a section with this user string only describes what follows it.
 #[must_use]
 pub fn is_followed(user: &[u8]) -> bool {
     [DATASET_CONVENTION, GROUP_CONVENTION, ROWS_CONVENTION, ATTRIBUTES_CONVENTION, STREAMS].contains(&user)
 }
 
-/// What the first of these sections is called in messages, by their user strings: if it only describes what follows, by the name of that.
+/// What messages call the first of the sections with these user strings. If it only describes what follows, that
+/// gives it its name.
 pub fn title_of_first(mut users: &mut dyn Iterator<Item = &[u8]>) -> Option<String> {
     let first = users.next()?;
     let named = if is_followed(first) { (&mut users).find(|user| !is_followed(user)) } else { None };
     Some(title(named.unwrap_or(first)))
 }
 
-/// The attributes of rows before which the dataset has `first` rows, of at most `most` if that is given.
+/// The attributes of rows, if the dataset has `first` rows before them, and `most` at most, if that is given.
 #[must_use]
 pub fn rows_attributes(first: u64, most: Option<u64>) -> String {
     let most = most.map_or_else(String::new, |most| format!(r#","{MAX_ROWS}":{most}"#));
     format!(r#"{{"{FIRST_ROW}":{first}{most}}}"#)
 }
 
-/// The most rows that a dataset with these attributes may have, or one whose rows have them.
+/// The maximum number of rows, given the attributes of the dataset or of rows.
 #[must_use]
 pub fn most_rows(attributes: &str) -> Option<u64> {
     let of_dataset = || attribute(attributes, MAX_SHAPE)?.get(0)?.as_u64();
     of_dataset().or_else(|| attribute(attributes, MAX_ROWS)?.as_u64())
 }
 
-/// How many rows the dataset has before those with these attributes.
+/// The number of rows before those with these attributes.
 #[must_use]
 pub fn first_row(attributes: &str) -> Option<u64> {
     attribute(attributes, FIRST_ROW)?.as_u64()
 }
 
-/// An error unless rows have items of the type and fill value of the dataset, and as many of each other dimension.
+/// Fails unless the rows have the type and fill value of the dataset, and the same size in each other dimension.
 ///
 /// # Errors
 /// `Argument`.
@@ -134,7 +136,8 @@ pub fn check_alike(dataset: &Dataset, rows: &Dataset) -> Result<()> {
     Ok(())
 }
 
-/// An error unless these rows can be added to the dataset, which has `all` then: they are [alike](check_alike), and have no larger error.
+/// Fails unless these rows can be added to the dataset, which then has `all` rows: they must be [alike](check_alike),
+/// and have no larger bounds of rounding errors.
 ///
 /// # Errors
 /// `Argument`; `Range`.
@@ -155,7 +158,7 @@ fn check_bounds(dataset: &Dataset, rows: &Dataset, all: u64) -> Result<()> {
         if bound > most {
             return wrong(format!("{key}: found {bound}, expected at most the {most} of the dataset"));
         }
-        // Both bounds of the dataset hold for each of its numbers.
+        // The bounds of the dataset apply to all of its numbers.
         if bound == 0.0 && most > 0.0 {
             return wrong(format!("{key} is missing: the dataset has {most}"));
         }
@@ -194,11 +197,11 @@ fn linked_of<'a>(mark: &str, user: &'a [u8]) -> Option<(u64, &'a str)> {
     (data.to_string() == digits && check_name(name).is_ok()).then_some((data, name))
 }
 
-/// The attributes with some of them set, as another JSON object says: a member that is null takes one away. The others stay,
-/// in their order; new ones follow them.
+/// The attributes after a change by another JSON object: a member that is null removes an attribute. Others stay, in
+/// their order; new ones follow them.
 ///
 /// # Errors
-/// `Argument` for what is no JSON object, and for an attribute that only the writer of the data knows.
+/// `Argument` if it is no JSON object, and for an attribute that only the writer of the data knows.
 pub fn changed(attributes: &str, changes: &str) -> Result<String> {
     let changes = metadata::attributes(changes)?;
     let own = |member: JsonMember<'_>| (member.key, compact(member.text));
@@ -222,7 +225,7 @@ pub fn changed(attributes: &str, changes: &str) -> Result<String> {
 /// The text of the block.
 ///
 /// # Errors
-/// `Argument` for what is no JSON object, or too much of it.
+/// `Argument` if it is no JSON object, or too long.
 pub fn text(attributes: &str) -> Result<String> {
     let text = in_lines(&metadata::attributes(attributes)?) + "\n";
     let bytes = text.len() as u64;
@@ -234,7 +237,7 @@ pub fn text(attributes: &str) -> Result<String> {
     Ok(text)
 }
 
-/// The attributes that such a block has.
+/// The attributes in such a block.
 ///
 /// # Errors
 /// `Format`, at a byte of the text; `Memory`.

@@ -1,4 +1,4 @@
-//! JSON of metadata: checked as a whole before any of it is used, and written in one layout.
+//! JSON of metadata. All of it is checked before any of it is used, and it is written in one layout.
 
 use scda_base::error::{Error, ErrorKind, Result, quote};
 use scda_base::floats::in_default;
@@ -9,25 +9,25 @@ use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::fmt;
 
-/// The most bytes of metadata. So no file makes a reader use much memory for them.
+/// The most bytes of metadata, so that no file makes a reader use much memory for them.
 pub const MAX_METADATA_BYTES: u64 = 4 << 20;
-/// Spaces that are taken away together.
+/// A number of spaces that are removed at once.
 const SPACES: &str = "                                ";
-/// The most levels of nesting, that of the metadata itself included.
+/// The most levels of nesting, including the metadata object itself.
 pub const MAX_DEPTH: usize = 100;
 
-/// A key of an object with the text of its value, and where that begins.
+/// A key of an object, with the text and the offset of its value.
 pub struct JsonMember<'a> {
-    /// Without quotes and escapes.
+    /// The key without quotes and escapes.
     pub key: String,
     /// The value as it is written.
     pub text: &'a str,
-    /// Where that begins in the text.
+    /// The offset of the value in the text.
     pub offset: u64,
 }
 
-/// The members of the object that is the text of the metadata. All of it is valid JSON, nested no deeper than
-/// [`MAX_DEPTH`], without a key that stands twice in an object.
+/// The members of the object in the text of the metadata. Checks that all of it is valid JSON, nested no deeper than
+/// [`MAX_DEPTH`], without duplicate keys in an object.
 ///
 /// # Errors
 /// `Format`, at the byte counted from the beginning of the text; `Memory`.
@@ -36,13 +36,14 @@ pub fn members(text: &[u8]) -> Result<Vec<JsonMember<'_>>> {
         let found = text.len();
         return Err(wrong(format!("found {found} bytes, expected at most {MAX_METADATA_BYTES}"), 0));
     }
-    // The parser looks at each of the spaces that bring the data to the boundary of a page.
+    // The parser would look at each of the spaces that align the data to a page.
     let text = trimmed(text);
     let text = std::str::from_utf8(text).map_err(|error| {
         let at = error.valid_up_to();
         wrong(format!("found {}, which is not UTF-8", quote(&text[at..text.len().min(at + 4)])), at)
     })?;
-    // The parser ends the process where it cannot allocate: so room is asked for first. A value takes most if it is a digit.
+    // The parser ends the process if it cannot allocate memory, so we try to allocate it first. Per byte of text, values
+    // of one digit take the most.
     let tried = memory::temporary();
     reserve(&mut Vec::<u8>::new(), 32 * text.len())?;
     drop(tried);
@@ -57,7 +58,7 @@ pub fn members(text: &[u8]) -> Result<Vec<JsonMember<'_>>> {
         .collect())
 }
 
-/// A text without a line feed at its end, and spaces before that.
+/// A text without the line feed at its end, and without spaces before that.
 pub fn trimmed(text: &[u8]) -> &[u8] {
     let mut text = text.strip_suffix(b"\n").unwrap_or(text);
     for spaces in [SPACES, " "] {
@@ -68,18 +69,18 @@ pub fn trimmed(text: &[u8]) -> &[u8] {
     text
 }
 
-/// An error unless a text is one JSON value as [`members`] says, at this depth of the metadata.
+/// Fails unless a text is a valid JSON value according to [`members`], at this depth in the metadata.
 ///
 /// # Errors
-/// `Format`, as [`members`].
+/// `Format`, like [`members`].
 pub fn check(text: &str, depth: usize) -> Result<()> {
     checked(text, MAX_DEPTH - depth).map_err(|error| of_serde(text, &error))
 }
 
-/// As [`check`], of JSON with at most so many levels of nesting that is nobody's metadata.
+/// Like [`check`], for JSON other than metadata, with at most this number of levels of nesting.
 ///
 /// # Errors
-/// That of the parser, with line and column.
+/// The error of the parser, with line and column.
 pub fn checked(text: &str, levels: usize) -> serde_json::Result<()> {
     let mut parser = serde_json::Deserializer::from_str(text);
     let check = || ValueChecker { most: levels, levels }.deserialize(&mut parser).and_then(|()| parser.end());
@@ -91,12 +92,12 @@ pub fn value(text: &str) -> Option<Value> {
     in_default(|| serde_json::from_str(text).ok())
 }
 
-/// What is wrong with metadata, at a byte of their text.
+/// An error in metadata, at a byte of their text.
 pub fn wrong(what: impl fmt::Display, at: usize) -> Error {
     Error::new(ErrorKind::Format, format!("metadata: {what}")).at(at as u64)
 }
 
-/// An error of the parser: in its words, without the line and column, at their byte.
+/// Converts an error of the parser: keeps its message without line and column, and adds the byte.
 fn of_serde(text: &str, error: &serde_json::Error) -> Error {
     let (line, column) = (error.line(), error.column());
     let before = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
@@ -105,7 +106,7 @@ fn of_serde(text: &str, error: &serde_json::Error) -> Error {
     wrong(words, (before + column.saturating_sub(1)).min(text.len()))
 }
 
-/// Reads the members of an object, whose values it leaves as text.
+/// Reads the members of an object, and keeps their values as text.
 struct Members;
 
 impl<'de> Visitor<'de> for Members {
@@ -124,16 +125,16 @@ impl<'de> Visitor<'de> for Members {
     }
 }
 
-/// Reads a value and keeps nothing of it.
+/// Parses a value without keeping anything.
 #[derive(Clone, Copy)]
 struct ValueChecker {
-    /// How many levels of nesting the text may have, and how many are left.
+    /// The number of levels of nesting that are allowed, and how many of them are left.
     most: usize,
     levels: usize,
 }
 
 impl ValueChecker {
-    /// What is in an array or object.
+    /// The checker for the content of an array or object.
     fn inner<E: de::Error>(self) -> Result<Self, E> {
         let Self { most, levels } = self;
         let levels = levels.checked_sub(1);
@@ -200,8 +201,8 @@ impl<'de> Visitor<'de> for ValueChecker {
     }
 }
 
-/// A valid JSON object with a line for each of its members, and no other white space; an empty one in one line. Strings and numbers stay
-/// as they are written.
+/// A valid JSON object with a line for each of its members, and no other white space; an empty object takes one line.
+/// Strings and numbers stay as they are written.
 #[must_use]
 pub fn in_lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 64);

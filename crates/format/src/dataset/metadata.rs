@@ -1,4 +1,4 @@
-//! Writes the metadata of datasets and groups: those of a Zarr v3 array or group.
+//! Writes the metadata of datasets and groups, in the form of a Zarr v3 array or group.
 
 use super::codecs::Codecs;
 use super::json::{MAX_METADATA_BYTES, check, compact, in_lines};
@@ -11,17 +11,17 @@ use scda_base::floats::in_default;
 use scda_base::numbers::to_usize;
 use serde_json::json;
 
-/// Contiguous data of at least this number of bytes begin at a multiple of [`ALIGNMENT`] bytes in the file.
+/// Contiguous data of at least this number of bytes are aligned to [`ALIGNMENT`] bytes in the file.
 pub const ALIGNED_FROM: u64 = 64 << 10;
-/// See above: a page of memory.
+/// The alignment of contiguous data: a page of memory.
 pub const ALIGNMENT: u64 = 4096;
 
-/// The metadata of a dataset, without what aligns its data.
+/// The metadata of a dataset, without the spaces that align its data.
 ///
 /// # Errors
-/// `Argument` and `Range` if it cannot be one; `Argument` for attributes that are no JSON object, or too much of it.
+/// `Argument` and `Range` if the dataset is invalid; `Argument` for attributes that are no JSON object, or too long.
 pub fn of_dataset(dataset: &Dataset, codecs: &Codecs) -> Result<String> {
-    // Bounds of errors, and the fill value.
+    // Computes with bounds of errors and the fill value.
     in_default(|| text_of_dataset(dataset, codecs))
 }
 
@@ -56,13 +56,13 @@ fn text_of_dataset(dataset: &Dataset, codecs: &Codecs) -> Result<String> {
 /// The metadata of a group with these attributes.
 ///
 /// # Errors
-/// `Argument`, as [`of_dataset`].
+/// `Argument`, like [`of_dataset`].
 pub fn of_group(group_attributes: &str) -> Result<String> {
     let attributes = attributes(group_attributes)?;
     lines(&format!(r#"{{"zarr_format":3,"node_type":"group","attributes":{attributes}}}"#))
 }
 
-/// Attributes, if they are a JSON object: without white space.
+/// Attributes without white space; they must be a JSON object.
 ///
 /// # Errors
 /// `Argument`.
@@ -78,10 +78,10 @@ pub fn attributes(text: &str) -> Result<String> {
     Ok(compact(text))
 }
 
-/// Metadata laid out for the file.
+/// Lays metadata out for the file.
 fn lines(text: &str) -> Result<String> {
     let lines = in_lines(text) + "\n";
-    // Room for alignment, too.
+    // Leaves room for alignment.
     let bytes = lines.len() as u64 + ALIGNMENT;
     if bytes > MAX_METADATA_BYTES {
         return Err(Error::argument(format!(
@@ -91,8 +91,8 @@ fn lines(text: &str) -> Result<String> {
     Ok(lines)
 }
 
-/// Puts spaces before the last line feed of the metadata of a contiguous dataset of `data_bytes` bytes, whose block begins at
-/// this offset of the file, so that its data begin at a multiple of [`ALIGNMENT`]. As few as possible.
+/// Inserts spaces before the last line feed of the metadata of a contiguous dataset of `data_bytes` bytes, whose block
+/// begins at this offset of the file, so that its data begin at a multiple of [`ALIGNMENT`]. Uses as few as possible.
 pub fn align(metadata: &mut String, data_bytes: u64, block: u64) {
     if data_bytes < ALIGNED_FROM {
         return;
@@ -101,8 +101,8 @@ pub fn align(metadata: &mut String, data_bytes: u64, block: u64) {
         let block = layout::SectionLayout::block(block, metadata.len() as u64 + spaces)?;
         Some(block.end + (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64)
     };
-    // Blocks are padded to multiples of a few bytes, so that number of spaces less than the distance may do. Trying all numbers would
-    // take longer than the rest of the metadata.
+    // Blocks are padded to multiples of a few bytes, so slightly fewer spaces than the distance may suffice. Trying all
+    // numbers would take longer than the rest of the metadata.
     let distance = data(0).map_or(0, |data| data.next_multiple_of(ALIGNMENT) - data);
     let mut spaces = distance.saturating_sub(DATA_DIVISOR)..=ALIGNMENT;
     let spaces = spaces.find(|&spaces| data(spaces).is_some_and(|data| data % ALIGNMENT == 0));
