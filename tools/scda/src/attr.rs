@@ -53,7 +53,7 @@ pub struct Args {
 struct Owner {
     block: Section,
     attributes: String,
-    /// Of a dataset.
+    /// The type of a dataset; `None` for a group.
     data_type: Option<DataType>,
 }
 
@@ -62,7 +62,7 @@ impl Args {
         self.name.ends_with('/')
     }
 
-    /// This item, if it is a dataset or a group.
+    /// This item as an owner of attributes, if it is a dataset or a group.
     fn owner(item: &Item) -> Option<Owner> {
         let (block, attributes, data_type) = match item.pair.as_ref()? {
             Pair::Dataset(found) => (found.block, &found.dataset.attributes, Some(found.dataset.data_type)),
@@ -71,8 +71,8 @@ impl Args {
         Some(Owner { block, attributes: attributes.clone(), data_type })
     }
 
-    /// Finds what is meant; `None` for a group without attributes. With `compared`, what looks like a dataset or group, but
-    /// is none, is compared with its checksum.
+    /// Finds the object; `None` for a group without attributes. With `compared`, sections that look like a dataset or group,
+    /// but are none, are compared with their checksums.
     fn find(&self, input: &Input, mut compared: Option<&mut VerifyingReader>) -> Result<Option<Owner>> {
         let mut reader = input.open_damaged(false)?;
         let start = reader.position().unwrap_or(0);
@@ -103,11 +103,11 @@ impl Args {
         }
         let owners = found.iter().flatten().count();
         if owners == 0 {
-            // The damaged item may be the one that is wanted.
+            // The damaged item may be the wanted one.
             faults.iter().for_each(|fault| complain(fault));
         }
         if self.is_group() {
-            // The last attributes of a group in the file count.
+            // The last attributes of a group in the file apply.
             return match self.record {
                 None => Ok(found.into_iter().flatten().last()),
                 Some(_) => Err(Fail::Trouble("--record is for datasets".to_owned())),
@@ -117,7 +117,7 @@ impl Args {
         if owners == 0 {
             return trouble(format!("there is no dataset named {}", self.name));
         }
-        // As for the library, sections of that name that are no datasets count, too.
+        // As in the library, sections of that name that are no datasets count, too.
         let back = count.checked_sub(record.unsigned_abs());
         let chosen = match u64::try_from(record).ok().or(back).filter(|&place| place < count) {
             Some(place) => found.swap_remove(to_usize(place)),
@@ -129,7 +129,7 @@ impl Args {
         }
     }
 
-    /// What changes of the present attributes: an object, in which `null` removes.
+    /// The changes to the present attributes: an object in which `null` removes one.
     fn changes(&self, attributes: &str) -> Result<String> {
         let mut all: Vec<(&str, String)> = Vec::new();
         for key in &self.remove {
@@ -172,7 +172,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let mut from = (!shows).then(|| VerifyingReader::new(&input)).transpose()?;
     let owner = args.find(&input, from.as_mut()).or_else(|fail| {
-        // This may be a consequence of damage.
+        // Damage may have caused this.
         from.as_mut().map_or(Ok(()), VerifyingReader::compare_all)?;
         Err(fail)
     })?;
@@ -202,7 +202,7 @@ pub fn run(args: &Args) -> Result<()> {
         ));
     }
     let mut output = OutputFile::append(&args.file, params, &[])?;
-    // From now on, nobody else writes the file.
+    // From here on, no other program writes the file.
     held.check()?;
     output.writer()?.set_attributes(&args.name, args.record.unwrap_or(LAST_RECORD), &changes)?;
     output.finish()

@@ -56,12 +56,12 @@ impl Output {
         })
     }
 
-    /// One to which JSON is written, if `is_json`.
+    /// The output; `is_json` tells that JSON is written to it.
     pub fn of_json(is_json: bool) -> Result<Self> {
         Ok(Self { is_json, ..Self::new()? })
     }
 
-    /// Whether it is a terminal.
+    /// True if it is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
     }
@@ -84,7 +84,7 @@ impl Output {
         self.to.flush().map_err(trouble)
     }
 
-    /// As [`Self::finish`], but succeeds if the reader has gone away.
+    /// Like [`Self::finish`], but succeeds if nobody reads the output any more.
     pub fn finish_unread(&mut self) -> Result<()> {
         match self.finish() {
             Err(Fail::Quiet) => Ok(()),
@@ -92,14 +92,14 @@ impl Output {
         }
     }
 
-    /// Reports the result for one of several files, after which what is buffered is written. `code` becomes the exit code of all so far,
-    /// with which the command ends if nobody reads more.
+    /// Reports the result for one of several files, and writes what is buffered. `code` becomes the exit code for all files so
+    /// far, with which the command ends if nobody reads the output any more.
     pub fn end_file(&mut self, result: Result<()>, code: &mut u8) -> Result<()> {
         let written = self.finish();
         let is_unread = matches!((&result, &written), (Err(Fail::Quiet), _) | (_, Err(Fail::Quiet)));
         if let Err(fail) = result {
             *code = fail.code().max(*code);
-            // What could not be written is buffered still, and fails again: the caller reports that.
+            // What could not be written is still buffered, and fails again: the caller reports that.
             let is_same = matches!((&fail, &written), (Fail::Trouble(a), Err(Fail::Trouble(b))) if a == b);
             if !is_same {
                 fail.report();
@@ -118,7 +118,8 @@ impl Output {
     }
 }
 
-/// Changes files, one after the other. What is said of each is written, and its failure reported, before the next one changes.
+/// Changes files, one after another. Messages about a file are written, and its failure is reported, before the next one is
+/// changed.
 pub fn for_each_file(
     files: &[PathBuf],
     mut change: impl FnMut(&mut Output, &Path) -> Result<()>,
@@ -150,7 +151,7 @@ impl fmt::Write for TextWriter<'_> {
 /// Lets other code print to standard output.
 ///
 /// # Errors
-/// Those of [`Output`].
+/// The errors of [`Output`].
 pub fn print(write: impl FnOnce() -> io::Result<()>) -> Result<()> {
     Output::new()?;
     write().and_then(|()| io::stdout().flush()).map_err(trouble)

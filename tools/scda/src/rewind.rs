@@ -51,7 +51,7 @@ pub struct Args {
     force: bool,
 }
 
-/// What follows the last seal.
+/// The file after its last seal.
 struct Tail {
     /// Whole sections.
     sections: u64,
@@ -74,7 +74,7 @@ impl Tail {
         Ok(Self { sections, torn: size - end.min(size) })
     }
 
-    /// What the `bytes` bytes after the seal are, as a message.
+    /// Describes the `bytes` bytes after the seal.
     fn words(&self, bytes: u64, sealed_sections: u64) -> String {
         let sections = crate::check::sections(self.sections + sealed_sections);
         match (self.sections + sealed_sections, self.torn) {
@@ -112,7 +112,7 @@ fn list(out: &mut Output, args: &Args, seals: &[SealedPart], tail: &Tail, size: 
     }
 }
 
-/// Removes what follows a step.
+/// Removes everything after a step.
 fn keep_up_to(args: &Args, file: &str, name: &str, record: &str) -> Result<()> {
     let number =
         record.parse().map_err(|_| Fail::Trouble(format!("--after: found {record:?}, expected a number")))?;
@@ -125,7 +125,7 @@ fn keep_up_to(args: &Args, file: &str, name: &str, record: &str) -> Result<()> {
     options.append_record = Some((name.to_owned(), number));
     let writer = Writer::append(Solo, &args.file, &options).map_err(|error| Fail::file(file, error))?;
     let bytes = writer.bytes_rolled_back();
-    // Opening has done it.
+    // Opening the file has removed it.
     writer.forget();
     let mut out = Output::new()?;
     let what = format!("what follows record {record} of {}: {bytes} bytes", visible(name));
@@ -144,7 +144,7 @@ pub fn run(args: &Args) -> Result<()> {
     let trouble = |error| Fail::file(input.name(), error);
     let file = File::options().read(true).write(!args.list).open(&args.file).map_err(trouble)?;
     if !args.list {
-        // With the lock of programs that append, nobody appends meanwhile.
+        // The lock of programs that append keeps others from appending meanwhile.
         lock(&file, input.name())?;
     }
     let mut reader = input.open_damaged(false)?;
@@ -179,7 +179,7 @@ pub fn run(args: &Args) -> Result<()> {
     let sealed = last.seal.sections - wanted.seal.sections;
     let what = format!("follows seal {number}: {}", tail.words(size - end, sealed));
     if sealed + tail.sections > 0 && !args.force {
-        // Whether some of it was committed.
+        // Finds out whether some of it was committed.
         let damage = Reader::open(Solo, &args.file, &ReadOptions::default()).err();
         let damage = damage.map_or_else(String::new, |error| format!(" ({error})"));
         let words = format!("would remove what {what}{damage}; --force does so");
@@ -197,7 +197,7 @@ pub fn run(args: &Args) -> Result<()> {
         written.map_err(trouble)?;
     }
     if sealed > 0 {
-        // As the library does: the seals must not be there any more when what they seal is damaged.
+        // As in the library: the seals must be gone before what they seal is damaged.
         let note = truncation::bytes(end, reader.header().line_break);
         let noted = file.write_all_at(&note, truncation::offset(size, end)).and_then(|()| file.sync_all());
         if let Err(error) = noted {

@@ -7,17 +7,17 @@ use crate::output::{complain, quote};
 use scda::Seals;
 use scda::{Layout, Reader, Section, SectionType};
 
-/// What a line of the list shows of a section.
+/// What a line of the list shows for a section.
 pub struct Row {
     pub number: u64,
     pub section: Section,
-    /// The bytes of data, decompressed.
+    /// The size of the data in bytes, decompressed.
     pub bytes: u64,
-    /// The bytes of the whole section in the file.
+    /// The size of the whole section in the file in bytes.
     pub stored: u64,
-    /// Those of them that stand elsewhere: rows that were added later.
+    /// How many of these bytes are elsewhere in the file: rows that were added later.
     pub added: u64,
-    /// Of a varray with elements: the least and the largest size.
+    /// The least and the largest size of an element, for a varray with elements.
     pub extremes: Option<(u64, u64)>,
 }
 
@@ -33,7 +33,7 @@ pub fn as_f64(n: u64) -> f64 {
     n as f64
 }
 
-/// Reads what there is to know of the current section, and ends it.
+/// Measures the current section, and ends it.
 pub fn measure(reader: &mut Reader, number: u64, section: Section) -> scda::Result<Row> {
     let (mut bytes, mut extremes) = (section.count * section.size, None);
     match section.section_type {
@@ -56,7 +56,7 @@ pub fn measure(reader: &mut Reader, number: u64, section: Section) -> scda::Resu
     Ok(Row { number, section, bytes, stored: end - section.offset, added: 0, extremes })
 }
 
-/// [`measure`] of a section, or of the last one of those that belong together, with rows that were added later.
+/// Like [`measure`], for a section or the last one of an item, including rows that were added later.
 pub fn measure_item(reader: &mut Reader, item: &Item) -> Result<Row> {
     let mut last = item.section;
     for _ in item.number..item.last() {
@@ -86,10 +86,10 @@ fn has_changed() -> Fail {
     Fail::Trouble("the file has changed".to_owned())
 }
 
-/// The seals of a file that ends with one. The reader, which must tolerate damage, is at the first section then.
+/// The seals of a file that ends with one. The reader, which must tolerate damage, is then at the first section.
 ///
 /// # Errors
-/// Those of the reader.
+/// The errors of the reader.
 pub fn seals(reader: &mut Reader) -> Result<Option<Seals>> {
     Ok(if reader.is_sealed() { Some(reader.inspect().seals()?) } else { None })
 }
@@ -170,7 +170,7 @@ pub fn pair_line(pair: &Pair, number: u64, stored: u64) -> String {
         Pair::Dataset(found) => {
             let Found { dataset, data, .. } = &**found;
             let is_plain = dataset.layout == Layout::Contiguous && !data.decoded;
-            // How many bytes items of their own lengths have, only their chunks say.
+            // Only the chunks tell the bytes of items of any length.
             let is_variable = dataset.data_type.is_variable();
             let line = Columns {
                 number,
@@ -207,7 +207,7 @@ pub struct Columns<'a> {
     pub e: &'a str,
     pub bytes: u64,
     pub offset: u64,
-    /// Of a compressed section, its bytes in the file.
+    /// For a compressed section, its size in the file in bytes.
     pub stored: Option<u64>,
     pub user: &'a [u8],
 }
@@ -225,7 +225,7 @@ impl Columns<'_> {
     }
 }
 
-/// The number of elements, of what has some.
+/// The number of elements, if there are any.
 pub fn count_word(section_type: SectionType, count: u64) -> String {
     match section_type {
         SectionType::Inline | SectionType::Block => "-".to_owned(),

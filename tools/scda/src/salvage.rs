@@ -1,4 +1,4 @@
-//! `scda salvage`: what is whole of a damaged file.
+//! `scda salvage`: saves the intact parts of a damaged file.
 
 use crate::check::{Finding, Part, Rigour, check_datasets, scan, words};
 use crate::datasets::{
@@ -20,11 +20,11 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// The name of chunks without the metadata that say which streams they are of.
+/// The name of chunks whose metadata, which say to which streams they belong, are lost.
 const CHUNKS: &[u8] = b"salvaged chunks";
-/// The name of rows that were added to a dataset, and of their metadata, if they, or rows before them, are not whole.
+/// The name of rows that were added to a dataset, and of their metadata, if these rows, or rows before them, are damaged.
 const ROWS: &[u8] = b"salvaged rows";
-/// The name of attributes that were set later, of a dataset that is not saved with its metadata.
+/// The name of attributes that were set later, if their dataset is not saved with its metadata.
 const ATTRIBUTES: &[u8] = b"salvaged attributes";
 
 /// Save what is whole of a damaged file
@@ -144,47 +144,47 @@ pub fn run(args: &Args) -> Result<()> {
     out.finish()
 }
 
-/// What is not saved as it is.
+/// Sections that are not saved unchanged.
 #[derive(Default)]
 struct Remainder {
-    /// Where metadata begin that are left out.
+    /// The offsets of metadata that are left out.
     torn: Vec<u64>,
-    /// Where streams begin that were not ended.
+    /// The offsets of streams that were not ended.
     unfinished: Vec<(u64, CompletedStreams)>,
-    /// Where other sections of these begin.
+    /// The offsets of their other sections.
     saved: Vec<u64>,
-    /// Where the chunks of streams begin whose metadata are not saved.
+    /// The offsets of the chunks of streams whose metadata are not saved.
     begun: Vec<u64>,
-    /// Such chunks that were saved: where they begin, and the name of the streams.
+    /// Such chunks that were saved: their offsets, and the name of the streams.
     chunks: Vec<(u64, UserString)>,
-    /// The last section that was saved is the metadata of a dataset: its rows, if it has any.
+    /// Set if the section saved last is the metadata of a dataset: its number of rows, if it has any.
     described: Option<Option<u64>>,
-    /// The last section that was saved is the metadata of rows that follow those of their dataset.
+    /// True if the section saved last is the metadata of rows that follow those of their dataset.
     are_rows_next: bool,
-    /// Datasets that were saved, by where their data began.
+    /// The saved datasets, by the original offset of their data.
     moved: HashMap<u64, SavedDataset>,
-    /// Rows that were saved under another name: where their data began.
+    /// The original offsets of the data of rows that were saved under another name.
     rows: Vec<u64>,
-    /// Datasets that were saved with attributes that had been set later, by where their data began.
+    /// The datasets that were saved with attributes that had been set later, by the original offset of their data.
     joined: HashSet<u64>,
-    /// Where the last block began with attributes that go on to be those of their dataset.
+    /// The offset of the last block with attributes that continue to belong to their dataset.
     announced: Option<u64>,
-    /// Attributes that were saved under another name: where their block began.
+    /// The original offsets of the blocks of attributes that were saved under another name.
     attributes: Vec<u64>,
-    /// Whether attributes or rows were saved that had been added to datasets.
+    /// True if additions to datasets were saved.
     has_additions: bool,
 }
 
 /// A dataset that was saved.
 struct SavedDataset {
     data: MovedData,
-    /// How many rows are saved so far.
+    /// The number of rows saved so far.
     rows: Option<u64>,
 }
 
 impl Remainder {
-    /// Looks at a section of which the reader has read the header, and which this one follows: whether it is the metadata of a dataset,
-    /// or of rows that were added to one. These are saved under another name unless all rows before them are.
+    /// Examines a section whose header was read, and which `next` follows: returns true if it is the metadata of a dataset, or of
+    /// rows that were added to one. These are saved under another name unless all rows before them are saved.
     fn look(&mut self, reader: &mut Reader, section: &mut Section, next: Option<Section>) -> Result<bool> {
         let is_of_rows = announced(section.section_type, &section.user) == Some(Addition::Rows);
         let is_metadata = section.section_type == SectionType::Block && *section.user == *DATASET_CONVENTION;
@@ -221,7 +221,7 @@ impl Remainder {
             let data = MovedData { position, user: section.user };
             self.moved.insert(section.offset, SavedDataset { data, rows });
         }
-        // What was added to a dataset names it by the place of its data.
+        // An addition to a dataset refers to it by the offset of its data.
         let are_rows_next = std::mem::take(&mut self.are_rows_next);
         if let Some(AdditionName { addition, data }) = added_to(section.section_type, &section.user) {
             let is_right = match addition {
@@ -248,7 +248,7 @@ impl Remainder {
         Ok(section)
     }
 
-    /// Says what is not saved as it is.
+    /// Reports what is not saved unchanged.
     fn report(&self, out: &mut Output, to: &str) -> Result<()> {
         for (offset, CompletedStreams { tasks, bytes, known }) in &self.unfinished {
             let what = match tasks - known {
@@ -289,7 +289,7 @@ impl Remainder {
     }
 }
 
-/// Copies what is whole.
+/// Copies the intact parts.
 struct Salvager<'a> {
     input: &'a Input,
     reader: Reader,
@@ -299,7 +299,7 @@ struct Salvager<'a> {
 }
 
 impl Salvager<'_> {
-    /// Notes where the chunks begin of streams whose block this is, if it begins streams: they are not whole.
+    /// If this is the block at the beginning of streams, notes the offset of their chunks: the streams are damaged.
     fn note_begun(&mut self, block: &Section) {
         if begins_streams(block.section_type, &block.user) && self.reader.seek(block.offset).is_ok() {
             let end = self.reader.next_section(true).and_then(|_| self.reader.skip());
@@ -307,7 +307,7 @@ impl Salvager<'_> {
         }
     }
 
-    /// Copies whole sections, and the whole elements of damaged ones.
+    /// Copies intact sections, and the intact elements of damaged ones.
     fn save(&mut self, part: &Part) -> Result<()> {
         match part {
             Part::Leading(section, _) if self.left.saved.contains(&section.offset) => Ok(()),
@@ -339,8 +339,8 @@ impl Salvager<'_> {
         Ok(())
     }
 
-    /// Whether a section, of which the reader has read the header, is saved. One that announces attributes that were set later is not,
-    /// if a seal says that these count: they become a part of the metadata of their dataset.
+    /// True if a section whose header was read is saved. A section that announces later attributes is not, if a seal makes these
+    /// valid: they become a part of the metadata of their dataset.
     fn stays(&mut self, section: &Section, end: u64) -> Result<bool> {
         if announced(section.section_type, &section.user) != Some(Addition::Attributes) {
             return Ok(true);
@@ -353,8 +353,8 @@ impl Salvager<'_> {
         Ok(stays)
     }
 
-    /// Saves attributes that were set later, whose block this is and follows the reader's current section, unless they are in the metadata
-    /// of their dataset, or go on to belong to it: whether they do.
+    /// Saves attributes that were set later; `block` has them and follows the reader's current section. Does not save them if
+    /// they are in the metadata of their dataset. Returns true if they continue to belong to it.
     fn save_attributes(&mut self, mut block: Section) -> Result<bool> {
         let Self { left, reader, .. } = self;
         let data = added_to(block.section_type, &block.user).map_or(0, |added| added.data);
@@ -373,7 +373,7 @@ impl Salvager<'_> {
         Ok(left.announced == Some(block.offset))
     }
 
-    /// Saves a section of which the reader has read the header, in a part that ends at this offset.
+    /// Saves a section whose header was read, in a part that ends at this offset.
     fn save_section(&mut self, mut section: Section, end: u64) -> Result<()> {
         let others = others_of(&section);
         let mut last = None;
@@ -401,8 +401,8 @@ impl Salvager<'_> {
         as_it_is(&mut self.reader, self.writer, &section, self.progress)
     }
 
-    /// Leaves metadata out whose other sections are not whole: they would be those of another section. Streams are saved if they were
-    /// only not ended.
+    /// Leaves out metadata whose other sections are damaged, because they would apply to another section. Saves streams if they
+    /// merely were not ended.
     fn leave_out(&mut self, metadata: &Section, others: u64) -> Result<()> {
         match IncompleteStreams::find(&mut self.reader, self.input, metadata)? {
             Some(streams) => {
@@ -420,19 +420,19 @@ impl Salvager<'_> {
     }
 }
 
-/// Whether a section has attributes of a dataset that were set later, if one that announces them is before it.
+/// True if a section has later attributes of a dataset, provided that the section before announces them.
 fn has_attributes(Section { section_type, user, .. }: &Section) -> bool {
     added_to(*section_type, user).is_some_and(|added| added.addition == Addition::Attributes)
 }
 
-/// How many sections belong to one of metadata.
+/// The number of sections that belong to these metadata.
 fn others_of(section: &Section) -> u64 {
     let Section { section_type, user, .. } = section;
     let is_first = is_first(*section_type, user) || announced(*section_type, user) == Some(Addition::Rows);
     if begins_streams(*section_type, user) { 2 } else { u64::from(is_first) }
 }
 
-/// The last of `others` sections that follow the reader's current one, if all of them end before this offset.
+/// The last of the `others` sections after the reader's current one, if all of them end before this offset.
 fn last_of(reader: &mut Reader, others: u64, end: u64) -> Option<Section> {
     let mut last = None;
     for _ in 0..others {

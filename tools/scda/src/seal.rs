@@ -29,8 +29,8 @@ pub struct Args {
     resources: Resources,
 }
 
-/// Where a seal begins that was not completed, because a program was killed while it wrote it: all that is wrong with the
-/// file are its tables, at the end.
+/// The offset of a seal that was not completed, because a program was killed while it wrote it: the only errors of the file
+/// are then in its tables, at the end.
 fn unfinished(scan: &Scan) -> Option<u64> {
     let is_table = |finding: &crate::check::Finding| {
         let section = finding.section.filter(|section| section.section_type == SectionType::Array);
@@ -43,8 +43,8 @@ fn unfinished(scan: &Scan) -> Option<u64> {
     are_last.then(|| tables[0].offset)
 }
 
-/// Trouble with `bytes` bytes after the last seal. The library removes them when it appends: they may be what a killed
-/// program has left, but whole sections, too.
+/// The failure for `bytes` bytes after the last seal. The library removes them when it appends: they may be left by a killed
+/// program, but may also be whole sections.
 fn unsealed(input: &Input, bytes: u64) -> Fail {
     Fail::file(
         input.name(),
@@ -54,7 +54,7 @@ fn unsealed(input: &Input, bytes: u64) -> Fail {
     )
 }
 
-/// Fails if the file was created to be sealed, and has sections but no seal: likewise.
+/// Fails in the same way if the file was created to be sealed, and has sections but no seal.
 fn check_mark(input: &Input) -> Result<()> {
     let mut reader = input.open_damaged(false)?;
     let start = reader.position().unwrap_or(0);
@@ -70,8 +70,8 @@ fn check_mark(input: &Input) -> Result<()> {
     ))
 }
 
-/// Fails if something follows the last seal of a file that has one or was to have one, or if a seal is damaged: who writes
-/// after it would lose that, or seal it unseen.
+/// Fails if something follows the last seal of a file that is sealed, or was to be, or if a seal is damaged: appending
+/// would lose that, or seal it unchecked.
 pub fn check_all_sealed(input: &Input) -> Result<()> {
     check_mark(input)?;
     Reader::open(Solo, input.path(), &ReadOptions::default())?;
@@ -95,7 +95,7 @@ fn read(input: &Input) -> Result<Scan> {
     Ok(scan)
 }
 
-/// Says what is wrong with a file that was to be sealed.
+/// The failure for a file that was to be sealed, but is not valid.
 fn not_valid(input: &Input, scan: &Scan) -> Fail {
     scan.findings.iter().for_each(|finding| complain(&format!("{}: {}", input.name(), words(finding))));
     let advice = match scan.sealed {
@@ -106,7 +106,7 @@ fn not_valid(input: &Input, scan: &Scan) -> Fail {
     Fail::Said(scan.findings.iter().map(|finding| finding.error.code()).fold(NO, u8::max))
 }
 
-/// Fails if something is wrong with a file without a seal: one would make it look valid.
+/// Fails if a file without a seal has an error, which a seal would make look valid.
 pub fn check_valid(input: &Input) -> Result<()> {
     let scan = read(input)?;
     if scan.findings.is_empty() { Ok(()) } else { Err(not_valid(input, &scan)) }

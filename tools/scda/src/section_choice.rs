@@ -10,7 +10,7 @@ use std::ops::AddAssign;
 #[derive(Clone, Copy, Default)]
 pub struct CopyTotals {
     pub sections: u64,
-    /// The bytes that these sections have in the files that they come from.
+    /// The size of these sections in the files that they come from.
     pub bytes: u64,
 }
 
@@ -21,11 +21,11 @@ impl AddAssign for CopyTotals {
     }
 }
 
-/// Which sections are copied.
+/// Determines which sections are copied.
 pub struct SectionChoice<'a> {
     pub select: &'a [Selection],
     delete: &'a [Selection],
-    /// How many sections each selection has left out.
+    /// For each selection, the number of sections that it has left out.
     deleted: Vec<u64>,
 }
 
@@ -34,7 +34,7 @@ impl<'a> SectionChoice<'a> {
         Self { select, delete, deleted: vec![0; delete.len()] }
     }
 
-    /// The reader has read the header of the item.
+    /// True if an item is copied. The reader must have read its header.
     pub fn wants(&mut self, item: &Item, reader: &mut Reader) -> Result<bool> {
         if !select::any_of(self.select, item, Some(&mut *reader))? {
             return Ok(false);
@@ -49,7 +49,7 @@ impl<'a> SectionChoice<'a> {
         Ok(is_wanted)
     }
 
-    /// Fails if something is not there that was to be deleted.
+    /// Fails if something that was to be deleted does not exist.
     pub fn check(&self, name: &str) -> Result<()> {
         if let Some(place) = self.deleted.iter().position(|&count| count == 0) {
             let selection = &self.delete[place];

@@ -1,4 +1,4 @@
-//! Which sections a selection matches.
+//! Matches sections with selections.
 
 use crate::datasets::{Item, Pair, numbers_added};
 use crate::fail::{Fail, Result};
@@ -35,7 +35,7 @@ impl FromStr for Selection {
     }
 }
 
-/// As in messages.
+/// The form in messages.
 impl fmt::Display for Selection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = |&(from, to): &(u64, u64)| match to {
@@ -51,8 +51,8 @@ impl fmt::Display for Selection {
 }
 
 impl Selection {
-    /// Whether the section with this number matches. Those that belong to datasets, groups and streams match a pattern where every section
-    /// is one by itself, as with --raw, and else their own user string only.
+    /// True if the section with this number matches. If each section counts by itself, as with --raw, patterns also match the
+    /// sections that belong to datasets, groups and streams; otherwise only their own user string does.
     pub fn has(&self, number: u64, user: &UserString, raw: bool) -> bool {
         match self {
             Self::Numbers(_) => self.has_number(number),
@@ -61,27 +61,27 @@ impl Selection {
         }
     }
 
-    /// Whether it names this number.
+    /// True if the selection contains this number.
     fn has_number(&self, number: u64) -> bool {
         matches!(self, Self::Numbers(ranges) if ranges.iter().any(|&(from, to)| (from..=to).contains(&number)))
     }
 
-    /// Whether a name matches.
+    /// True if a name matches.
     pub fn has_name(&self, name: &str) -> bool {
         matches!(self, Self::Pattern(pattern) if matches(pattern, &escape(name.as_bytes()).chars().collect::<Vec<_>>()))
     }
 
-    /// Whether it is the user string of this section, character by character.
+    /// True if the selection is the user string of this section, character by character.
     pub fn is_user_string(&self, section: &Section) -> bool {
         self.is_name(&section.user)
     }
 
-    /// Whether it is this user string, character by character.
+    /// True if the selection is this user string, character by character.
     pub fn is_name(&self, user: &UserString) -> bool {
         matches!(self, Self::Pattern(pattern) if escape(user).chars().eq(pattern.iter().copied()))
     }
 
-    /// The only number that it names.
+    /// The number in the selection, if there is only one.
     pub fn number(&self) -> Option<u64> {
         match self {
             Self::Numbers(ranges) => match ranges[..] {
@@ -92,14 +92,14 @@ impl Selection {
         }
     }
 
-    /// The user string that it is, character by character, if nothing in that is escaped.
+    /// The user string that equals the selection, character by character, if nothing in it is escaped.
     pub fn user_string(&self) -> Option<String> {
         let Self::Pattern(pattern) = self else { return None };
         let text: String = pattern.iter().collect();
         (escape(text.as_bytes()) == text).then_some(text)
     }
 
-    /// Whether it names a number that is larger than that of the last section.
+    /// True if the selection contains a number larger than that of the last section.
     fn is_beyond(&self, last: u64) -> bool {
         match self {
             Self::Numbers(ranges) => ranges.iter().any(|&(from, to)| last < from && from <= to),
@@ -111,7 +111,7 @@ impl Selection {
         matches!(self, Self::Numbers(ranges) if ranges.iter().any(|&(from, _)| from == 0))
     }
 
-    /// Whether neither this section nor a later one can match.
+    /// True if neither this section nor a later one can match.
     pub fn ends_before(&self, number: u64) -> bool {
         match self {
             Self::Numbers(ranges) => ranges.iter().all(|&(_, to)| to < number),
@@ -120,17 +120,16 @@ impl Selection {
     }
 }
 
-/// Whether any of the selections [has](Selection::has) the section; all of them have it if there is none.
+/// True if any of the selections [has](Selection::has) the section, or if there are none.
 pub fn any(selections: &[Selection], number: u64, user: &UserString, raw: bool) -> bool {
     selections.is_empty() || selections.iter().any(|selection| selection.has(number, user, raw))
 }
 
-/// As [`any`]; sections that belong together are meant as soon as one of them is. To a dataset belong those of what was added to it
-/// later: the reader finds their numbers, and is at the header of the item then, as before; there is none where every section is one by
-/// itself.
+/// Like [`any`], for an item: it matches if one of its sections does. Later additions to a dataset belong to it: the reader
+/// finds their numbers, and returns to the header of the item. Without a reader, each section counts by itself.
 ///
 /// # Errors
-/// Those of looking up these numbers.
+/// The errors of looking up these numbers.
 pub fn any_of(selections: &[Selection], item: &Item, reader: Option<&mut Reader>) -> Result<bool> {
     let raw = reader.is_none();
     let any = |number, section: &Section| any(selections, number, &section.user, raw);
@@ -153,12 +152,12 @@ pub fn any_of(selections: &[Selection], item: &Item, reader: Option<&mut Reader>
     Ok(added.iter().any(|&number| selections.iter().any(|selection| selection.has_number(number))))
 }
 
-/// Whether there are selections, but none of them means the section with this number or one after it.
+/// True if there are selections, but none of them can match the section with this number or a later one.
 pub fn none_from(selections: &[Selection], number: u64) -> bool {
     !selections.is_empty() && selections.iter().all(|selection| selection.ends_before(number))
 }
 
-/// Fails if a selection names a section beyond the `count` sections of the file.
+/// Fails if a selection contains a number beyond the `count` sections of the file.
 pub fn check(selections: &[Selection], name: &str, count: u64) -> Result<()> {
     if selections.iter().any(Selection::has_zero) {
         return Err(Fail::Trouble("--select names section 0, but the first one is 1".to_owned()));
@@ -169,7 +168,7 @@ pub fn check(selections: &[Selection], name: &str, count: u64) -> Result<()> {
     Ok(())
 }
 
-/// Fails if there are selections, and they have named none.
+/// Fails if there are selections, and they have selected nothing.
 pub fn check_some(selections: &[Selection], name: &str, selected: u64) -> Result<()> {
     if selected == 0 && !selections.is_empty() {
         return Err(Fail::file(name, "--select names no section of it"));
@@ -180,7 +179,7 @@ pub fn check_some(selections: &[Selection], name: &str, selected: u64) -> Result
 /// `*` stands for any text and `?` for any character.
 fn matches(pattern: &[char], text: &[char]) -> bool {
     let (mut p, mut t) = (0, 0);
-    // Where to go on if the last star stands for one character more.
+    // Where to continue if the last star stands for one more character.
     let mut retry = None;
     loop {
         match pattern.get(p) {

@@ -10,7 +10,7 @@ use crate::rows::{head, line, measure, pair_line};
 use scda::{Reader, Section, SectionType};
 use scda_base::numbers::to_usize;
 
-/// The section to print, and the block of metadata if that precedes it.
+/// The section to print, and the block of metadata if there is one before it.
 #[derive(Clone, Copy)]
 pub struct Choice {
     pub number: u64,
@@ -50,12 +50,12 @@ fn find_by_index(reader: &mut Reader, args: &Args) -> scda::Result<Option<Vec<Ch
     Ok(Some(choices))
 }
 
-/// Whether a section is the metadata of a dataset.
+/// True if a section is the metadata of a dataset.
 fn is_metadata(section: &Section) -> bool {
     section.section_type == SectionType::Block && is_first(section.section_type, &section.user)
 }
 
-/// The sections to print: one, or with a range of records several.
+/// The sections to print: one, or several for a range of records.
 pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choice>> {
     let start = reader.position().unwrap_or(0);
     // Without decoding, sections have other numbers than in the index.
@@ -72,7 +72,7 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
         while let Some(section) = reader.next_section(!args.raw)? {
             number += 1;
             let block = std::mem::replace(&mut before, Some(section).filter(is_metadata));
-            // A user string that equals the argument is preferred to one that the pattern matches.
+            // A user string that equals the argument takes precedence over one that matches the pattern.
             let is_this = args.section.is_user_string(&section);
             if is_this && !is_exact {
                 found.clear();
@@ -113,7 +113,7 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
             Ok(chosen.map(|record| all[to_usize(record)]).collect())
         }
         (&[one], None) => Ok(vec![one]),
-        // Records of one name: the last one.
+        // Of several records with one name, the last one.
         (&[.., last], None) if is_exact => Ok(vec![last]),
         (_, None) => {
             let (name, count, last) = (input.name(), found.len(), found.len() - 1);

@@ -82,7 +82,7 @@ fn check_terminal(out: &Output, as_bytes: bool, name: &[u8], instead: &str) -> R
     Ok(())
 }
 
-/// What --range names of `all` units of a section of this name.
+/// The units of a section with this name that --range selects, out of `all`.
 fn range(input: &Input, args: &Args, user: &[u8], all: u64) -> Result<Range<u64>> {
     part(args.range.unwrap_or_default(), all).map_err(|words| {
         let name = escape(user);
@@ -112,7 +112,7 @@ fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<
     }
 }
 
-/// The only record that --record names.
+/// The record that --record selects; it must be a single one.
 fn one_record(args: &Args, option: &str) -> Result<Option<i64>> {
     let one = |records: Records| {
         let words = || format!("--record {records}: expected one number, because of {option}");
@@ -138,7 +138,7 @@ fn section(
     let all = units(section);
     let range = range(input, args, &section.user, all)?;
     let mut pieces = DataBatches::new(section, range.clone());
-    // The line of progress would stand in the middle of the data.
+    // A line of progress would appear in the middle of the data.
     let mut progress = (!out.is_terminal()).then(|| Progress::new(input.name(), 0));
     let mut show: Option<DataPrinter> = None;
     check_terminal(out, args.format == Some(DataFormat::Bytes), &section.user, "--as hex shows them")?;

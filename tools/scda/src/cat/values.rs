@@ -65,16 +65,16 @@ impl Values<'_> {
     }
 }
 
-/// Prints datasets, one after the other.
+/// Prints datasets, one after another.
 #[derive(Default)]
 pub struct Series {
     has_printed: bool,
-    /// The bytes of all items so far.
+    /// The size of all items so far in bytes.
     bytes: u64,
 }
 
-/// The bytes of items that are printed of any file, and the multiple of its bytes that is printed of a larger one; with --box, any
-/// number.
+/// The bytes of items that are printed from any file, and the multiple of its size that is printed from a larger one; with
+/// --box, there is no limit.
 const MOST_BYTES: u64 = 16 << 20;
 const MOST_TIMES: u64 = 1000;
 
@@ -131,8 +131,8 @@ impl Series {
         result
     }
 
-    /// Fails if the items have far more bytes than the file: chunks of the fill value are not stored, so a file of 2 KB may have enough
-    /// items to print for a day.
+    /// Fails if the items have far more bytes than the file: chunks of the fill value are not stored, so printing the items of a
+    /// file of 2 KB could take a day.
     fn check_size(&mut self, dataset: &Dataset, input: &Input, file_bytes: u64) -> Result<()> {
         let data_type = dataset.data_type;
         let text_bytes = if data_type.is_variable() { dataset.fill_value.len() as u64 } else { 0 };

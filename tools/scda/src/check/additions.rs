@@ -1,4 +1,4 @@
-//! Checks additions to datasets: whether each names a dataset, and is valid.
+//! Checks additions to datasets: each must name a dataset, and be valid.
 
 use super::decoding::decode_rows;
 use super::finding::{Fault, Finding};
@@ -8,47 +8,47 @@ use crate::fail::{Result, is_invalid};
 use scda::{ErrorKind, Reader};
 use std::collections::{BTreeMap, HashMap};
 
-/// What was seen of the file.
+/// What has been seen of the file.
 #[derive(Default)]
 pub struct AdditionsCheck {
-    /// Where the data of all datasets begin, also of those of a type that this library does not have, and their metadata, where these are
+    /// For all datasets, also those of types that this library does not have: the offset of the data, and that of the metadata if
     /// known. There may be very many, so their names stay in the file.
     datasets: BTreeMap<u64, Option<u64>>,
     /// What the last section announces.
     announced: Option<Announcement>,
-    /// How many rows a dataset has with those that no seal makes count, by where its data begin.
+    /// The number of rows of a dataset, including those that no seal makes valid, by the offset of its data.
     rows: HashMap<u64, u64>,
 }
 
-/// A section that announces what comes next.
+/// A section that announces the next one.
 struct Announcement {
     addition: Addition,
     number: u64,
     offset: u64,
 }
 
-/// What an item is to datasets before it.
+/// The relation of an item to datasets before it.
 pub enum Relation {
-    /// Nothing, or attributes.
+    /// None, or attributes.
     Other,
-    /// Rows of one. If no seal ends the file, they do not count, and are no part of the dataset.
+    /// Rows of a dataset. If no seal ends the file, they are not valid, and no part of the dataset.
     Rows(Rows),
-    /// It should add something to one: why it does not.
+    /// A failed addition to a dataset, with the reason.
     Wrong(String),
 }
 
 /// Rows that were added to a dataset.
 pub struct Rows {
-    /// Where the metadata and the data of the dataset begin.
+    /// The offsets of the dataset's metadata and data.
     block: u64,
     data: u64,
-    /// Where their own metadata begin.
+    /// The offset of the rows' own metadata.
     metadata: u64,
 }
 
 impl AdditionsCheck {
-    /// Looks at the next item, to which the walk has come; `reader` is another reader of the file. `is_of_unknown` says that the item has
-    /// the data of a dataset of a type that this library does not have.
+    /// Examines the next item of the walk; `reader` is another reader of the file. `is_of_unknown` tells that the item has
+    /// the data of a dataset whose type this library does not have.
     pub fn look(&mut self, item: &Item, is_of_unknown: bool, reader: &mut Reader) -> Relation {
         if let Some(Pair::Dataset(found)) = &item.pair {
             self.datasets.insert(found.data.offset, Some(found.block.offset));
@@ -88,11 +88,11 @@ impl AdditionsCheck {
         }
     }
 
-    /// What is wrong with rows that do not count, as if they did; they are this item. `of_dataset` and `reader` are two readers of the file.
-    /// `is_whole` says that no rows before them may be hidden by damage; their items are decoded if `decodes`.
+    /// Checks rows, in this item, that are not valid yet as if they were, and returns the error. `of_dataset` and `reader` are
+    /// two readers of the file. `is_whole` tells that damage cannot hide rows before them; their items are decoded if `decodes`.
     ///
     /// # Errors
-    /// Those that say nothing about the file.
+    /// Errors that say nothing about the file.
     pub fn check_rows(
         &mut self,
         (of_dataset, reader): (&mut Reader, &mut Reader),
@@ -100,7 +100,7 @@ impl AdditionsCheck {
         rows: &Rows,
         (is_whole, decodes): (bool, bool),
     ) -> Result<Option<Finding>> {
-        // What is wrong with the dataset itself was found there.
+        // Errors in the dataset itself are reported there.
         let Ok(Some(dataset)) = dataset_at(of_dataset, rows.block) else { return Ok(None) };
         let own = dataset.shape.first().copied().unwrap_or(0);
         let before = self.rows.get(&rows.data).copied().unwrap_or(own);

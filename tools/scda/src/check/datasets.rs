@@ -14,11 +14,11 @@ use crate::streams::is_packed_at;
 use scda::{ErrorKind, Reader, Streams};
 use std::collections::{BTreeMap, HashSet};
 
-/// Adds what is wrong with datasets, groups and streams. Zlib streams of chunks are decompressed, and bools are read, if they are not
-/// sealed, or if all is read.
+/// Adds errors in datasets, groups and streams. If they are not sealed, or if everything is read, zlib streams of chunks are
+/// decompressed, and bools are read.
 ///
 /// # Errors
-/// Those that say nothing about the file.
+/// Errors that say nothing about the file.
 pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
     if scan.first_start == 0 {
         return Ok(());
@@ -30,13 +30,13 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
     let mut progress = Progress::new(&format!("check datasets of {}", input.name()), scan.size);
     let mut walk = Walk::of_all(input);
     let sealed = scan.sealed.filter(|_| rigour != Rigour::Thorough).map_or(0, |sealed| sealed.sections);
-    // Damage hides none after it.
+    // Damage hides none after this part.
     let whole = |part: &Part| match part {
         Part::Sections(number, range) => Some((*number, range.clone())),
         Part::Leading(..) => None,
     };
     let (mut later, mut names) = (AdditionsCheck::default(), Names::default());
-    // Rows that were added to a dataset count, and were read as its own, if a seal ends what is read.
+    // Rows that were added to a dataset are valid, and were read with it, if a seal ends what is read.
     let counts = reader.is_sealed();
     let (mut chunks, mut last_parts) = (BTreeMap::new(), BTreeMap::<_, Streams>::new());
     for (number, range) in scan.parts.iter().filter_map(whole).collect::<Vec<_>>() {
@@ -46,7 +46,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
             let mut item = match walk.next(&mut reader) {
                 Ok(Some(item)) => item,
                 Ok(None) => break,
-                // The scan before has found this damage.
+                // The scan has already found this damage.
                 Err(error) if is_invalid(&error) => break,
                 Err(error) => return Err(error.into()),
             };
@@ -73,7 +73,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
                     let readers = (&mut beside, &mut reader);
                     let how = (before == 0, item.number > sealed);
                     scan.findings.extend(later.check_rows(readers, &item, &rows, how)?);
-                    // For what continues after it.
+                    // Restores the position for what follows.
                     reader.seek(item.section.offset)?;
                     reader.next_section(true)?;
                 }
@@ -102,8 +102,8 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
     Ok(())
 }
 
-/// Notes sections that have the name of streams, but are no streams: who looks for the streams takes such a section for a damaged part.
-/// The numbers of their chunks, from 0 on, are in `chunks`.
+/// Adds notes about sections that have the name of streams but are none: a search for the streams takes such a section for a
+/// damaged part. The numbers of their chunks, from 0, are in `chunks`.
 fn note_other_sections(
     scan: &mut Scan,
     reader: &mut Reader,
@@ -133,7 +133,7 @@ fn one(
     fault: Option<scda::Error>,
     sealed: u64,
 ) -> Result<()> {
-    // This is a consequence of damage.
+    // A consequence of damage.
     let others = if begins_streams(item.section.section_type, &item.section.user) { 2 } else { 1 };
     if let Some(fault) = fault
         && !(item.number..=item.number + others).any(|number| damaged.contains(&number))

@@ -1,4 +1,4 @@
-//! Finds items that are wrong although their section is whole.
+//! Finds items that are wrong although their section is intact.
 
 use super::finding::{Fault, Finding};
 use crate::datasets::Found;
@@ -10,7 +10,7 @@ use scda_base::numbers::to_usize;
 /// The most chunks that are decompressed together.
 const MOST_CHUNKS: u64 = 4096;
 
-/// What is wrong with the items of a dataset, the last section of which has this number. `of_dataset` reads it, `reader` is another
+/// Finds an error in the items of a dataset whose last section has this number. `of_dataset` reads it; `reader` is another
 /// reader of the file.
 pub(super) fn undecodable(
     of_dataset: &mut Reader,
@@ -26,18 +26,18 @@ pub(super) fn undecodable(
     Ok(Some(Finding::of_dataset(number, &found.data, error)))
 }
 
-/// The rows of a dataset that one section has.
+/// The rows of a dataset in one section.
 struct RowRange {
-    /// As if there were no others.
+    /// The dataset as if it had no other rows.
     dataset: Dataset,
-    /// Where the section begins.
+    /// The offset of the section.
     data: u64,
-    /// How many rows the dataset has before them.
+    /// The number of rows of the dataset before these.
     first: u64,
 }
 
 impl RowRange {
-    /// All of a dataset.
+    /// All rows of a dataset.
     fn of(found: &Found) -> Vec<Self> {
         let mut own = found.dataset.clone();
         if let (Some(rows), Some(added)) = (own.shape.first_mut(), found.added.first()) {
@@ -51,14 +51,14 @@ impl RowRange {
         Self { dataset: rows.dataset.clone(), data: rows.data, first: rows.first }
     }
 
-    /// A box of these rows as one of the dataset.
+    /// Converts a box of these rows to a box of the dataset.
     fn whole(&self, mut region: IndexBox) -> IndexBox {
         region.start.iter_mut().take(1).for_each(|row| *row += self.first);
         region
     }
 }
 
-/// [`decode`] of rows that were added to a dataset.
+/// [`decode`] for rows that were added to a dataset.
 pub(super) fn decode_rows(
     reader: &mut Reader,
     beside: &mut Reader,
@@ -69,8 +69,8 @@ pub(super) fn decode_rows(
     decode((reader, dataset), beside, &rows)
 }
 
-/// Reads the items of some rows of which something can be wrong although their section is whole: chunks that are compressed, and
-/// bools. `beside` is another reader of the file.
+/// Reads those items of some rows that can be wrong although their section is intact: compressed chunks, and bools.
+/// `beside` is another reader of the file.
 fn decode(
     (reader, dataset): (&mut Reader, &DatasetHandle),
     beside: &mut Reader,
@@ -90,8 +90,8 @@ fn decode(
     }
 }
 
-/// Decompresses chunks that are streams, in their order, so that each is decompressed once. Those that have no bytes have the fill
-/// value, in which nothing can be wrong, and may claim any number of items: they are passed over.
+/// Decompresses chunks that are streams, in their order, so that each is decompressed once. Chunks without bytes have the fill
+/// value, in which nothing can be wrong, and may claim any number of items: they are skipped.
 fn decode_chunks(
     (reader, dataset): (&mut Reader, &DatasetHandle),
     beside: &mut Reader,

@@ -1,4 +1,4 @@
-//! The result of a check: what is wrong, and what is whole.
+//! The result of a check: errors, and intact parts.
 
 use crate::fail::{Fail, NO, Result, TROUBLE, is_invalid};
 use crate::output::quote;
@@ -7,11 +7,11 @@ use scda::{Error, ErrorKind, Section, SectionType, UserString};
 use scda_format::dataset::additions::addition;
 use std::ops::Range;
 
-/// Something wrong.
+/// An error.
 pub struct Finding {
-    /// The section, counted from 1 as by scda ls; 0 for the header of the file.
+    /// The section, counted from 1 as in scda ls; 0 for the header of the file.
     pub number: u64,
-    /// The seal, counted from 1, if that is wrong.
+    /// The seal, counted from 1, if the error is in a seal.
     pub seal: Option<u64>,
     /// The section, if its header could be read.
     pub section: Option<Section>,
@@ -19,20 +19,20 @@ pub struct Finding {
     pub user: Option<UserString>,
     /// The element of an array or varray.
     pub element: Option<u64>,
-    /// How many elements of an array or varray before that are whole.
+    /// The number of intact elements of an array or varray before that one.
     pub leading: u64,
-    /// The sections are whole, but are not the dataset or group that they begin like.
+    /// True if the sections are intact, but are not the dataset or group that they seem to be.
     pub of_dataset: bool,
     pub error: Fault,
 }
 
 impl Finding {
-    /// In the header of the file.
+    /// An error in the header of the file.
     pub fn of_header(error: Fault) -> Self {
         Self::of_section(0, error)
     }
 
-    /// In a section of which nothing else is known.
+    /// An error in a section of which nothing else is known.
     pub fn of_section(number: u64, error: Fault) -> Self {
         Self {
             number,
@@ -46,18 +46,18 @@ impl Finding {
         }
     }
 
-    /// In a dataset or group whose sections are whole.
+    /// An error in a dataset or group whose sections are intact.
     pub fn of_dataset(number: u64, section: &Section, error: Fault) -> Self {
         let user = Some(section.user);
         Self { section: Some(*section), user, of_dataset: true, ..Self::of_section(number, error) }
     }
 
-    /// In a seal.
+    /// An error in a seal.
     pub fn of_seal(number: u64, error: Fault) -> Self {
         Self { seal: Some(number), ..Self::of_header(error) }
     }
 
-    /// Which section it is, in words.
+    /// A description of the section.
     fn place(&self) -> String {
         let Self { number, seal, section, user, .. } = self;
         if let Some(seal) = seal {
@@ -78,7 +78,7 @@ impl Finding {
         }
     }
 
-    /// What can be read of the section, if that is something.
+    /// A description of what can be read of the section, if anything can.
     pub fn rest(&self) -> Option<String> {
         let section = self.section.filter(|_| self.leading > 0)?;
         let leading = self.leading;
@@ -89,18 +89,18 @@ impl Finding {
     }
 }
 
-/// What is wrong.
+/// The cause of an error.
 pub enum Fault {
-    /// With the file.
+    /// An error of the file.
     Invalid(Error),
-    /// As before, in words.
+    /// An error of the file, described in words.
     Words(String),
-    /// With us: an element does not fit memory, so that it is not known whether it is whole.
+    /// A lack of memory: an element does not fit into it, so it is not known whether the element is intact.
     NoMemory(String),
 }
 
 impl Fault {
-    /// Of an error that reading gave; others say nothing about the section.
+    /// The cause, given the error of a reader; errors that say nothing about the section are returned.
     pub fn of(fail: Fail) -> Result<Self> {
         match fail {
             Fail::Scda(error) if is_invalid(&error) => Ok(Self::Invalid(error)),
@@ -110,7 +110,7 @@ impl Fault {
         }
     }
 
-    /// What the command ends with.
+    /// The exit code of the command.
     pub fn code(&self) -> u8 {
         match self {
             Self::Invalid(_) | Self::Words(_) => NO,
@@ -119,22 +119,22 @@ impl Fault {
     }
 }
 
-/// What this library cannot read of a section, although nothing is wrong with it.
+/// Something that this library cannot read in a section, although nothing is wrong with it.
 pub struct Note {
     pub number: u64,
     pub words: String,
 }
 
-/// A part of a file that is whole.
+/// An intact part of a file.
 pub enum Part {
-    /// Sections that lie together: the number of the first one, and where they begin and end.
+    /// Consecutive sections: the number of the first one, and their range of bytes.
     Sections(u64, Range<u64>),
     /// The first elements of an array or varray, and their number.
     Leading(Section, u64),
 }
 
 impl Part {
-    /// The bytes of the file, if they are whole sections.
+    /// The size in the file in bytes, for whole sections.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Sections(_, range) => range.end - range.start,
@@ -143,14 +143,14 @@ impl Part {
     }
 }
 
-/// How closely a file is looked at.
+/// How closely a file is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Rigour {
     /// What can be read is valid.
     Lenient,
-    /// As [`ReadOptions::strict`](scda::ReadOptions::strict).
+    /// Like [`ReadOptions::strict`](scda::ReadOptions::strict).
     Strict,
-    /// Likewise; what is sealed is read, too, and not only compared with its checksums.
+    /// Likewise; sealed sections are also read, and not only compared with their checksums.
     Thorough,
 }
 
@@ -160,42 +160,42 @@ impl Rigour {
     }
 }
 
-/// What a file is like.
+/// The state of a file.
 pub struct Scan {
-    /// Sections that were seen, and how many of them are whole.
+    /// The number of sections seen, and the number of intact ones.
     pub sections: u64,
     pub whole: u64,
-    /// The parts of the file that are whole, in order, but for its header.
+    /// The intact parts of the file, in order, without its header.
     pub parts: Vec<Part>,
-    /// Where the header of the file ends.
+    /// The end of the header of the file.
     pub first_start: u64,
-    /// How many sections come before anything that is wrong, and where the last one ends.
+    /// The number of sections before any error, and the end of the last one.
     pub first_sections: u64,
     pub first_end: u64,
     pub size: u64,
     pub findings: Vec<Finding>,
-    /// What is not wrong, but worth to be known.
+    /// Remarks that are no errors.
     pub notes: Vec<Note>,
-    /// What the last seal says, if there is one.
+    /// The contents of the last seal, if there is one.
     pub sealed: Option<Sealing>,
-    /// Whether only what is sealed counts, in a file that was created to be sealed.
+    /// True if only sealed sections are valid, because the file was created to be sealed.
     pub is_to_be_sealed: bool,
-    /// Bytes after the last seal that were not looked at, because they were not committed.
+    /// The number of bytes after the last seal that were not checked, because they were not committed.
     pub left_out: u64,
 }
 
-/// What the last seal of a file says.
+/// The contents of the last seal of a file.
 #[derive(Clone, Copy)]
 pub struct Sealing {
     /// The number of seals.
     pub seals: u64,
-    /// The sections that are sealed, and the bytes of the file that they and the seals take.
+    /// The sealed sections, and the bytes of the file that they and the seals take.
     pub sections: u64,
     pub bytes: u64,
 }
 
 impl Scan {
-    /// Of a file of `size` bytes, of which nothing is known yet.
+    /// The state of a file of `size` bytes that has not been checked yet.
     pub fn new(size: u64) -> Self {
         Self {
             sections: 0,
@@ -213,18 +213,18 @@ impl Scan {
         }
     }
 
-    /// Whether all of the file is sealed.
+    /// True if all of the file is sealed.
     pub fn is_sealed(&self) -> bool {
         self.sealed.is_some_and(|sealed| sealed.bytes == self.size)
     }
 
-    /// The bytes that were not committed: those after the last seal, or after the header of a file that was to get one.
+    /// The uncommitted bytes: those after the last seal, or after the header of a file that was to be sealed.
     pub fn uncommitted(&self) -> Option<u64> {
         let has_none = self.is_to_be_sealed && self.sealed.is_none();
         (self.left_out > 0 || has_none).then_some(self.left_out)
     }
 
-    /// A section is whole.
+    /// Adds an intact section.
     pub fn add_whole(&mut self, number: u64, range: Range<u64>) {
         self.whole += 1;
         if self.findings.is_empty() {
@@ -236,7 +236,7 @@ impl Scan {
         }
     }
 
-    /// A section is not whole, but its first elements may be.
+    /// Adds a damaged section, whose first elements may be intact.
     pub fn add_finding(&mut self, finding: Finding) {
         if let (Some(section), 1..) = (finding.section, finding.leading) {
             self.parts.push(Part::Leading(section, finding.leading));
@@ -245,7 +245,7 @@ impl Scan {
     }
 }
 
-/// Where in the file something is wrong, and what.
+/// Describes an error and its place in the file.
 pub fn words(finding: &Finding) -> String {
     let mut place = finding.place();
     if let Some(element) = finding.element {
@@ -255,13 +255,13 @@ pub fn words(finding: &Finding) -> String {
         Fault::Invalid(error) => error,
         Fault::Words(words) | Fault::NoMemory(words) => return format!("{place}: {words}"),
     };
-    // The message begins with the name of the file, which is said already.
+    // The message begins with the name of the file, which has already been printed.
     let message = error.to_string();
     let at = error.offset().and_then(|offset| message.find(&format!("byte {offset}: ")));
     format!("{place}: {}", at.map_or(message.as_str(), |at| &message[at..]))
 }
 
-/// What follows what is wrong: up to where the file is whole.
+/// Describes the intact part, to follow an error.
 pub fn whole(scan: &Scan) -> String {
     let more = match scan.whole - scan.first_sections {
         0 => String::new(),
@@ -275,7 +275,7 @@ pub fn whole(scan: &Scan) -> String {
     }
 }
 
-/// How many sections, in words.
+/// A number of sections in words.
 pub fn sections(count: u64) -> String {
     if count == 1 { "1 section".to_owned() } else { format!("{count} sections") }
 }

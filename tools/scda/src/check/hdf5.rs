@@ -1,4 +1,4 @@
-//! Where the superblock of HDF5 leads, in a file that has room for one, and the view there.
+//! Checks the superblock of HDF5, in a file with room for one, and the view to which it leads.
 
 use super::finding::{Fault, Finding, Note, Scan};
 use super::sealed::invalid;
@@ -10,10 +10,11 @@ use scda_format::hdf5::{BLOCK_HEAD_BYTES, SUPERBLOCK_OFFSET, VIEW_TAIL_BYTES};
 use scda_format::index::Row;
 use scda_hdf5::{Previous, Superblock};
 
-/// Compares the superblock with the seals, and checks the view, if nothing else is wrong. A view that is out of date is only said to be so.
+/// Compares the superblock with the seals, and checks the view, if there are no other errors. A view that is out of date
+/// is only reported as such.
 ///
 /// # Errors
-/// Those of reading.
+/// The errors of reading.
 pub fn check(reader: &mut Reader, input: &Input, scan: &mut Scan, seals: &[SealedPart]) -> Result<()> {
     let (Some(state), Some(last)) = (reader.inspect().superblock()?, seals.last()) else { return Ok(()) };
     let expected = reader.inspect().superblock_up_to(last.seal.length)?;
@@ -63,7 +64,7 @@ pub fn check(reader: &mut Reader, input: &Input, scan: &mut Scan, seals: &[Seale
     shown.map_or(Ok(()), |shown| check_view(reader, input, scan, seals, shown))
 }
 
-/// Checks the view that a superblock leads to: all its objects, that they lead to data of sections, and its outline.
+/// Checks the view of a superblock: all its objects, that they refer to data of sections, and its outline.
 fn check_view(
     reader: &mut Reader,
     input: &Input,
@@ -91,7 +92,7 @@ fn check_view(
     Ok(())
 }
 
-/// Where the data are of the sections and of the views that are sealed, in the order of the file.
+/// The places of the data of sealed sections and views, in the order of the file.
 fn places_of_data(reader: &mut Reader, seals: &[SealedPart]) -> Result<Vec<(u64, u64)>> {
     let (mut all, mut rows) = (Vec::new(), Vec::new());
     for sealed in seals {

@@ -87,10 +87,10 @@ pub struct Args {
     resources: Resources,
 }
 
-/// Reads a whole file. What is sealed is compared with its checksums, and read only if [`Rigour::Thorough`] asks for it.
+/// Reads a whole file. Sealed sections are compared with their checksums, and read only for [`Rigour::Thorough`].
 ///
 /// # Errors
-/// Those that say nothing about the file.
+/// Errors that say nothing about the file.
 pub fn scan(input: &Input, progress_word: &str, rigour: Rigour) -> Result<Scan> {
     let mut scan = Scan::new(std::fs::metadata(input.path()).map_or(0, |status| status.len()));
     let mut reader = match input.open_damaged(rigour.is_strict()) {
@@ -124,7 +124,8 @@ pub fn scan(input: &Input, progress_word: &str, rigour: Rigour) -> Result<Scan> 
     Ok(scan)
 }
 
-/// The first thing in the file that is not canonical. A program may append sections with other line breaks than those of the file.
+/// Finds the first thing in the file that is not canonical. Programs may append sections with other line breaks than the file
+/// has.
 fn strict(input: &Input) -> Result<Option<Finding>> {
     let mut reader = input.open()?;
     reader.inspect().tolerate_damage()?;
@@ -154,9 +155,9 @@ fn strict(input: &Input) -> Result<Option<Finding>> {
     }
 }
 
-/// What is said of the seals of a valid file.
+/// A remark about the seals of a valid file.
 fn sealing(scan: &Scan) -> String {
-    // What no check can tell.
+    // What no check can detect.
     const UNKNOWN: &str = "; sections missing at its end would not be noticed";
     match scan.sealed {
         Some(sealed) if sealed.bytes == scan.size => ", sealed".to_owned(),
@@ -165,7 +166,7 @@ fn sealing(scan: &Scan) -> String {
     }
 }
 
-/// Says what a file is like; `code` is known before that is said.
+/// Reports the state of a file; `code` is set before the report is printed.
 fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<()> {
     let rigour = if args.strict { Rigour::Thorough } else { Rigour::Strict };
     let mut scan = scan(input, "check", rigour)?;

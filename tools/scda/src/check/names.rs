@@ -1,4 +1,4 @@
-//! Finds sections that have the name of a dataset: a reader that asks for a record of the dataset would get them, and an error.
+//! Finds sections that have the name of a dataset: a reader that looks for a record of the dataset would get them, and fail.
 
 use super::finding::{Fault, Finding, Rigour};
 use crate::datasets::{Item, Pair, Walk};
@@ -9,7 +9,7 @@ use scda::UserString;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
-/// The names in a file. There may be very many, so only their hashes are kept.
+/// The names in a file, of which only hashes are kept, because there may be very many.
 #[derive(Default)]
 pub struct Names {
     hasher: RandomState,
@@ -17,8 +17,8 @@ pub struct Names {
     others: HashSet<u64>,
 }
 
-/// The name of an item, and whether a dataset has it. `None` for the attributes of groups, whose blocks are named otherwise, and for
-/// streams, which have a note of their own.
+/// The name of an item, and whether it belongs to a dataset. `None` for attributes of groups, whose blocks have other names, and
+/// for streams, which have their own note.
 fn name(item: &Item, is_of_unknown: bool) -> Option<(&UserString, bool)> {
     match &item.pair {
         Some(Pair::Group(_)) => None,
@@ -29,7 +29,8 @@ fn name(item: &Item, is_of_unknown: bool) -> Option<(&UserString, bool)> {
 }
 
 impl Names {
-    /// Takes the name of the next item. `is_of_unknown` says that it has the data of a dataset of a type that this library does not have.
+    /// Adds the name of the next item. `is_of_unknown` tells that it has the data of a dataset whose type this library does not
+    /// have.
     pub fn see(&mut self, item: &Item, is_of_unknown: bool) {
         if let Some((name, is_dataset)) = name(item, is_of_unknown) {
             let names = if is_dataset { &mut self.datasets } else { &mut self.others };
@@ -37,10 +38,10 @@ impl Names {
         }
     }
 
-    /// The sections of a file, all of which were seen, that have the name of a dataset but are none.
+    /// The sections of a file, all of which have been seen, that have the name of a dataset but are none.
     ///
     /// # Errors
-    /// Those of the reader.
+    /// The errors of the reader.
     pub fn shared(&self, input: &Input, rigour: Rigour) -> Result<Vec<Finding>> {
         let shared: HashSet<u64> = self.datasets.intersection(&self.others).copied().collect();
         let mut findings = Vec::new();

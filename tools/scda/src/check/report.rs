@@ -6,7 +6,7 @@ use crate::files::Input;
 use scda::ErrorKind;
 use serde_json::{Map, Value, json};
 
-/// All that is known of a file.
+/// Everything that is known of a file, as JSON.
 pub fn as_json(input: &Input, scan: &Scan) -> Value {
     let findings = scan.findings.iter().map(|finding| {
         let mut object = Map::new();
@@ -36,7 +36,7 @@ pub fn as_json(input: &Input, scan: &Scan) -> Value {
     });
     let is_invalid =
         scan.findings.iter().any(|finding| matches!(finding.error, Fault::Invalid(_) | Fault::Words(_)));
-    // Null if it is not known. Only a seal tells that a file has all sections.
+    // Null if unknown. Only a seal can tell that a file has all of its sections.
     let is_cut = is_invalid || scan.uncommitted().is_some();
     let complete = if is_cut { Some(false) } else { scan.is_sealed().then_some(true) };
     let sealed = scan.sealed.map(|sealed| {

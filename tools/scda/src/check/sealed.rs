@@ -1,4 +1,4 @@
-//! What is sealed, by the checksums of the seals.
+//! Checks sealed sections by the checksums of the seals.
 
 use super::finding::{Fault, Finding, Scan, Sealing};
 use super::sums::sums;
@@ -12,14 +12,14 @@ use scda::{LocatedError, SealedPart, Seals};
 use scda_format::index::Row;
 use std::fs::File;
 
-/// Before the first section.
+/// The bytes before the first section.
 const FILE_HEADER_BYTES: u64 = 128;
 
-/// Compares all that is sealed with the checksums. Where a seal is damaged itself, its sections are read one after the
-/// other.
+/// Compares everything sealed with its checksums. If a seal itself is damaged, its sections are read one after
+/// another.
 ///
 /// # Errors
-/// Those that say nothing about the file.
+/// Errors that say nothing about the file.
 pub fn check(
     reader: &mut Reader,
     input: &Input,
@@ -49,7 +49,7 @@ pub fn check(
     Ok(())
 }
 
-/// What one seal is for.
+/// The part of a file that one seal covers.
 struct SealPart<'a> {
     reader: &'a mut Reader,
     input: &'a Input,
@@ -57,13 +57,13 @@ struct SealPart<'a> {
     scan: &'a mut Scan,
     progress: &'a mut Progress,
     sealed: &'a SealedPart,
-    /// All seals up to it.
+    /// All seals up to this one.
     seals: &'a [SealedPart],
     number: u64,
 }
 
 impl SealPart<'_> {
-    /// Compares all. If the index is damaged: from where on nothing was compared, and the error.
+    /// Compares everything. If the index is damaged, returns the offset from which nothing was compared, and the error.
     fn check(&mut self) -> Result<Option<(u64, Error)>> {
         let (mut number, mut end, mut anchors) = (0, self.sealed.begin(), 0);
         let mut rows = Vec::new();
@@ -73,7 +73,7 @@ impl SealPart<'_> {
             if let Some(error) = invalid(index)? {
                 return Ok(Some((end, error)));
             }
-            // The rows are as they were written, and tell more.
+            // The rows are intact, and their errors are more specific.
             self.scan.findings.push(Finding::of_seal(self.number, Fault::Invalid(error)));
         }
         while number < self.sealed.seal.rows() {
@@ -93,7 +93,7 @@ impl SealPart<'_> {
         Ok(None)
     }
 
-    /// Compares one section, whose bytes have this checksum.
+    /// Compares one section, whose bytes have the checksum `found`.
     fn section(&mut self, row_number: u64, row: &Row, found: u64, anchors: u64) -> Result<()> {
         let number = section_number(self.sealed, row_number, row);
         self.scan.sections = self.scan.sections.max(number);
@@ -124,7 +124,7 @@ pub(super) fn section_number(sealed: &SealedPart, row_number: u64, row: &Row) ->
     }
 }
 
-/// What is wrong with the section of a row, and with which element.
+/// An error in the section of a row, and the element if it is known.
 pub(super) fn finding(reader: &mut Reader, number: u64, row: &Row, located: LocatedError) -> Finding {
     let LocatedError { error, is_exact } = located;
     let offset = error.offset().filter(|_| is_exact);
@@ -143,7 +143,7 @@ pub(super) fn finding(reader: &mut Reader, number: u64, row: &Row, located: Loca
     finding
 }
 
-/// What is wrong with the file; other errors tell nothing about it.
+/// The error, if it is one of the file; other errors are returned as failures.
 pub(super) fn invalid(result: scda::Result<()>) -> Result<Option<Error>> {
     match result {
         Ok(()) => Ok(None),
@@ -156,14 +156,14 @@ fn has_elements(row: &Row) -> bool {
     matches!(row.section, Some(SectionType::Array | SectionType::Varray))
 }
 
-/// Whether the header is what the index has.
+/// True if the header agrees with the index.
 pub(super) fn is_of_row(section: &Section, row: &Row) -> bool {
     Some(section.section_type) == row.section
         && (section.offset, section.user, section.decoded) == (row.offset, row.user, row.is_compressed)
         && section.count == row.count
 }
 
-/// The element that has the byte at this offset, as the sizes in the file tell.
+/// The element that contains the byte at this offset, according to the sizes in the file.
 fn element_at(reader: &mut Reader, row: &Row, offset: u64) -> Option<u64> {
     let mut section = header_at(reader, row.offset, false)?;
     if row.is_compressed {

@@ -1,4 +1,4 @@
-//! The checksums of sections, on several threads.
+//! Computes the checksums of sections with several threads.
 
 use scda_base::numbers::to_usize;
 use scda_format::crc;
@@ -13,24 +13,24 @@ use std::time::Duration;
 
 /// The bytes of the file that a thread takes at once.
 const PIECE_BYTES: u64 = 4 << 20;
-/// The bytes that it reads, which stay in its cache until they are summed up.
+/// The bytes that it reads at once; they stay in its cache until they are summed.
 const CHUNK_BYTES: u64 = 256 << 10;
-/// How often it is said how far it is.
+/// The interval of progress reports.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Some sections, one after the other, and what is known of their checksums.
+/// Consecutive sections, and what is known of their checksums.
 struct Sums<'a> {
     file: &'a File,
     rows: &'a [Row],
     begin: u64,
     end: u64,
-    /// The number of the next piece that nobody has taken.
+    /// The number of the next piece to take.
     next: AtomicU64,
     sums: Vec<AtomicU64>,
 }
 
 impl Sums<'_> {
-    /// Takes pieces until there are no more.
+    /// Takes pieces until there are none left.
     fn work(&self) -> io::Result<()> {
         let mut buffer = Vec::new();
         loop {
@@ -50,7 +50,7 @@ impl Sums<'_> {
         }
     }
 
-    /// Adds these bytes to the checksums of the sections in which they are.
+    /// Adds these bytes to the checksums of the sections that contain them.
     fn add(&self, mut at: u64, mut bytes: &[u8]) {
         let first = self.rows.partition_point(|row| row.end() <= at);
         for (row, sum) in self.rows.iter().zip(&self.sums).skip(first) {
@@ -66,10 +66,10 @@ impl Sums<'_> {
     }
 }
 
-/// The checksums of sections that lie one after the other. `progress` is told up to which offset they are known.
+/// The checksums of consecutive sections. `progress` is called with the offset up to which they are known.
 ///
 /// # Errors
-/// Those of reading.
+/// The errors of reading.
 pub fn sums(
     file: &File,
     rows: &[Row],
@@ -83,7 +83,7 @@ pub fn sums(
     let threads = to_usize((end - begin).div_ceil(PIECE_BYTES)).min(threads);
     let result = std::thread::scope(|scope| {
         let (results, waiting) = channel();
-        // A thread that cannot be started is done without.
+        // If a thread cannot be started, the others do its work.
         let spawn = |_: &usize| {
             let (results, sums) = (results.clone(), &sums);
             let work = move || drop(results.send(sums.work()));

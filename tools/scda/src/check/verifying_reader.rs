@@ -15,31 +15,31 @@ use scda::{SealedPart, Seals};
 use scda_format::index::Row;
 use std::fs::File;
 
-/// A reader that goes through a file, and what the seals of the file say of its sections.
+/// A reader that goes through a file, and compares its sections with the seals.
 pub struct VerifyingReader {
     pub reader: Reader,
     name: String,
     threads: usize,
     file: File,
-    /// Reads what the seals say.
+    /// Reads the seals.
     beside: Reader,
-    /// Empty for a file without a seal, of which nothing can be compared.
+    /// Empty for a file without a seal, in which nothing can be compared.
     seals: Vec<SealedPart>,
-    /// The seal whose rows were read last, and some of these from the row `first` on.
+    /// The seal whose rows were read last, and some of its rows, from the row `first` on.
     place: Option<usize>,
     first: u64,
     rows: Vec<Row>,
     /// Two readers that decode what is not sealed.
     decoding: Option<[Reader; 2]>,
-    /// What may be added to datasets that were checked.
+    /// Checks additions to datasets that were checked before.
     later: AdditionsCheck,
 }
 
 impl VerifyingReader {
-    /// Opens the file. Compares its header, if that is sealed.
+    /// Opens the file. Compares its header if that is sealed.
     ///
     /// # Errors
-    /// What differs, and those of the reader.
+    /// A difference, and the errors of the reader.
     pub fn new(input: &Input) -> Result<Self> {
         let (reader, mut beside) = (input.open_damaged(false)?, input.open_damaged(false)?);
         let file = input.file().map_err(|error| Fail::file(input.name(), error))?;
@@ -54,11 +54,11 @@ impl VerifyingReader {
         }
     }
 
-    /// Reads the next header, and compares it with the index. What looks like a dataset or group, but is none, is compared
-    /// as a whole.
+    /// Reads the next header, and compares it with the index. Sections that look like a dataset or group, but are none, are
+    /// compared as a whole.
     ///
     /// # Errors
-    /// The first difference, and those of the reader.
+    /// The first difference, and the errors of the reader.
     pub fn next(&mut self, walk: &mut Walk<'_>) -> Result<Option<Item>> {
         let position = self.reader.position();
         let item = match walk.next(&mut self.reader) {
@@ -74,22 +74,22 @@ impl VerifyingReader {
         Ok(item)
     }
 
-    /// Skips an item, whose first header was read.
+    /// Skips an item whose first header was read.
     ///
     /// # Errors
-    /// The first difference, and those of the reader.
+    /// The first difference, and the errors of the reader.
     pub fn skip(&mut self, item: &Item) -> Result<()> {
         item.skip(&mut self.reader).or_else(|error| self.explain(Some(item.section.offset), error))
     }
 
-    /// Compares the sections of an item, as far as they are sealed.
+    /// Compares the sections of an item as far as they are sealed.
     ///
     /// # Errors
     /// The first difference, and the errors of the file system.
     pub fn compare(&mut self, item: &Item) -> Result<()> {
         of_item(item).try_for_each(|section| self.at(section.offset))?;
         if let Some(Pair::Dataset(found)) = &item.pair {
-            // Its attributes, in two sections.
+            // The attributes of the item, in two sections.
             if let Some(later) = found.later
                 && let Some((_, _, row)) = self.row_at(later)?
             {
@@ -103,16 +103,16 @@ impl VerifyingReader {
                 .try_for_each(|offset| self.at(offset))?;
         }
         match item.fault.as_ref().map(|_| self.row_at(item.section.offset)).transpose()? {
-            // What would be its second section.
+            // The expected second section.
             Some(Some((_, _, row))) => self.at(row.end()),
             _ => Ok(()),
         }
     }
 
-    /// As [`Self::compare`], before an item is copied. For a copy that `gets_seal`, decodes what is not sealed.
+    /// Like [`Self::compare`], before an item is copied. If the copy `gets_seal`, also decodes what is not sealed.
     ///
     /// # Errors
-    /// The first thing that is wrong, and the errors of the file system.
+    /// The first error, and the errors of the file system.
     pub fn check(
         &mut self,
         input: &Input,
@@ -127,8 +127,8 @@ impl VerifyingReader {
         Ok(())
     }
 
-    /// Decodes the sections of an item that no seal covers, and returns what is wrong with them: the seal of a copy would make
-    /// damage look valid.
+    /// Decodes those sections of an item that no seal covers, and returns an error in them, which the seal of a copy would make
+    /// look valid.
     fn undecodable(
         &mut self,
         input: &Input,
@@ -161,12 +161,12 @@ impl VerifyingReader {
             }
         }
         match (&item.pair, rows) {
-            // Rows that were added to it are sealed, as everything of their file is: else they are items of their own.
+            // Rows added to it are sealed, like everything in their file; otherwise, they are items of their own.
             (Some(Pair::Dataset(found)), _)
                 if found.dataset.unsupported.is_none()
                     && unsealed.iter().any(|(_, section)| section.offset == found.data.offset) =>
             {
-                // A handle is read by the reader that has opened it.
+                // A handle must be read by the reader that has opened it.
                 let Some(handle) = dataset_at(of_datasets, found.block.offset)? else { return Ok(None) };
                 undecodable(of_datasets, reader, item.last(), &handle.into())
             }
@@ -178,7 +178,7 @@ impl VerifyingReader {
         }
     }
 
-    /// Compares all that is sealed.
+    /// Compares everything sealed.
     ///
     /// # Errors
     /// The first difference, and the errors of the file system.
@@ -197,7 +197,7 @@ impl VerifyingReader {
         Ok(())
     }
 
-    /// Compares the header of a section with the index; if it differs, the section.
+    /// Compares the header of a section with the index; if they differ, compares the section.
     fn compare_header(&mut self, section: &Section) -> Result<()> {
         match self.row_at(section.offset)? {
             None => Ok(()),
@@ -206,10 +206,10 @@ impl VerifyingReader {
         }
     }
 
-    /// Compares the section that begins at this offset, if it is sealed.
+    /// Compares the section that begins at this offset if it is sealed.
     ///
     /// # Errors
-    /// As of [`Self::compare`]. If the index has no section there, damage before it has led there.
+    /// As for [`Self::compare`]. If the index has no section there, damage before it has led to this offset.
     pub fn at(&mut self, offset: u64) -> Result<()> {
         let Some((sealed, number, row)) = self.row_at(offset)? else { return Ok(()) };
         if row.offset == offset {
@@ -220,10 +220,10 @@ impl VerifyingReader {
         Err(Fail::Invalid(format!("{}: {what}", self.name)))
     }
 
-    /// The error of a reader at the section at this offset.
+    /// Explains the error of a reader at the section at this offset.
     ///
     /// # Errors
-    /// `error`, or how the section differs from its checksum.
+    /// `error`, or the difference between the section and its checksum.
     pub fn explain<T>(&mut self, offset: Option<u64>, error: Error) -> Result<T> {
         if let Some(offset) = offset.filter(|_| is_invalid(&error)) {
             self.at(offset)?;
@@ -251,7 +251,7 @@ impl VerifyingReader {
         }
     }
 
-    /// The row whose section contains this offset; `None` if it is not sealed.
+    /// The row whose section contains this offset; `None` if the offset is not sealed.
     fn row_at(&mut self, offset: u64) -> Result<Option<(SealedPart, u64, Row)>> {
         let place = self.seals.partition_point(|sealed| sealed.seal.length <= offset);
         let Some(&sealed) = self.seals.get(place) else { return Ok(None) };
@@ -275,7 +275,7 @@ impl VerifyingReader {
         Ok((self.first..).zip(&self.rows).nth(at).map(|(number, &row)| (sealed, number, row)))
     }
 
-    /// Reads the rows after those that are known; false if there are none.
+    /// Reads the rows after those in memory; returns false if there are none.
     fn next_rows(&mut self, sealed: &SealedPart) -> Result<bool> {
         let first = self.first + self.rows.len() as u64;
         if first >= sealed.seal.rows() {

@@ -1,4 +1,4 @@
-//! Sections one after the other, by their headers, with all their data.
+//! Walks sections by their headers, and reads all their data.
 
 use super::finding::{Fault, Finding, Scan};
 use crate::data_batches::{DataBatches, first_unreadable};
@@ -11,7 +11,7 @@ fn read(reader: &mut Reader, pieces: &mut DataBatches, progress: &mut Progress, 
     let mut bytes = 0;
     while pieces.next(reader)? {
         bytes += pieces.data().len() as u64;
-        // How far it is in the file is known of plain data.
+        // The position in the file is known only for uncompressed data.
         progress.set(if pieces.is_decoded() { 0 } else { base + bytes });
     }
     Ok(reader.skip()?)
@@ -23,7 +23,7 @@ pub fn header_at(reader: &mut Reader, position: u64, decode: bool) -> Option<Sec
     reader.next_section(decode).ok()?
 }
 
-/// Finds out about a section whose header and data have given an error. `pieces` tell how far its data were read.
+/// Examines a section whose header or data have given an error. `pieces` tells how far its data were read.
 fn examine(
     reader: &mut Reader,
     number: u64,
@@ -43,7 +43,7 @@ fn examine(
             finding.leading = finding.element.unwrap_or(if pieces.is_done() { section.count } else { 0 });
         }
     } else if let Some(mut section) = header_at(reader, position, false) {
-        // Of a broken pair, the second half has the user string.
+        // In a broken pair, the second half has the user string.
         if section.second_of_pair().is_some() {
             let second = reader.skip().ok().and_then(|()| reader.next_section(false).ok()?);
             let Some(second) = second else { return finding };
@@ -54,14 +54,14 @@ fn examine(
     finding
 }
 
-/// Skips a damaged section, if its headers and sizes tell where it ends.
+/// Skips a damaged section, if its headers and sizes tell its end.
 fn step_over(reader: &mut Reader, position: u64) -> Option<()> {
     if header_at(reader, position, true).is_some() && reader.skip().is_ok() {
         return Some(());
     }
     let section = header_at(reader, position, false)?;
     reader.skip().ok()?;
-    // The second half of a broken pair is no section. If it is not even of its type, nothing tells where it ends.
+    // The second half of a broken pair is no section. If it does not even have the right type, its end is unknown.
     if let Some(second) = section.second_of_pair() {
         reader.next_section(false).ok()?.filter(|section| section.section_type == second)?;
         reader.skip().ok()?;
@@ -69,11 +69,11 @@ fn step_over(reader: &mut Reader, position: u64) -> Option<()> {
     Some(())
 }
 
-/// Reads all sections from one offset of the file to another, and nothing after damage that hides where the next section
+/// Reads all sections between two offsets of the file, up to any damage that hides where the next section
 /// is.
 ///
 /// # Errors
-/// Those that say nothing about the file.
+/// Errors that say nothing about the file.
 pub fn walk(
     reader: &mut Reader,
     scan: &mut Scan,
@@ -98,7 +98,7 @@ pub fn walk(
             }
             Err(error) => Err(error.into()),
         };
-        // A seal may have come before it.
+        // There may be a seal before it.
         let position = section.map_or(position, |section| section.offset);
         scan.sections = number;
         match result {

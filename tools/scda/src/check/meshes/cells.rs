@@ -6,7 +6,7 @@ use super::{Checked, MeshGroup, last, section_of, wrong};
 use scda_meshes::cells;
 use scda_meshes::names::{CELL_PARTS, CELLS, TIME};
 
-/// Whether a dataset of this name is a part of the mesh.
+/// True if a dataset with this name is a part of the mesh.
 pub fn has(name: &str) -> bool {
     name == TIME
         || CELL_PARTS.contains(&name)
@@ -14,7 +14,7 @@ pub fn has(name: &str) -> bool {
         || name.starts_with("cell_fields/")
 }
 
-/// Checks a mesh of this convention.
+/// Checks a mesh according to this convention.
 pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked {
     if mesh.version(CELLS, 1)?.is_none() {
         return Ok(());

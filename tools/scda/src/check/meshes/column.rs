@@ -12,9 +12,9 @@ use scda_meshes::{MeshError, Source};
 use std::fs::File;
 use std::ops::Deref;
 
-/// The most bytes that one byte of a dataset may become: a chunk of 1 MiB of one value takes at least 32.
+/// The most bytes into which a byte of a dataset may expand: a chunk of 1 MiB with one value takes at least 32 bytes.
 const MOST_FOR_ONE: u64 = 1 << 15;
-/// The bytes of a dataset that are read however it is stored.
+/// The bytes of a dataset that are read regardless of its size in the file.
 const MOST_FREE: u64 = 1 << 20;
 
 /// The file.
@@ -30,13 +30,13 @@ pub struct Column {
 }
 
 impl Datasets {
-    /// The header of the section with this number, from 0 on.
+    /// The header of the section with this number, from 0.
     pub fn header(&mut self, number: u64) -> Result<Option<Section>> {
         self.reader.seek_section(number)?;
         Ok(self.reader.next_section(true)?)
     }
 
-    /// The dataset whose data are the section with this number, from 0 on. `None` if that is no dataset that can be read.
+    /// The dataset whose data are the section with this number, from 0. `None` if there is none, or if it cannot be read.
     pub fn open(&mut self, number: u64) -> Result<Option<Column>> {
         let (found, _) = tolerated(self.reader.inspect().dataset_in(number))?;
         let found = found.map(Found::from).filter(|found| found.dataset.unsupported.is_none());
@@ -46,7 +46,7 @@ impl Datasets {
         }))
     }
 
-    /// Requires a dataset in a section, with one of these types and this shape; `None`: any extent.
+    /// Requires a dataset in a section, with one of these types and with this shape; `None` stands for any extent.
     pub fn expect(
         &mut self,
         number: u64,
@@ -59,7 +59,7 @@ impl Datasets {
         fitting.or_else(|words| wrong(number, words))
     }
 
-    /// The bytes of the section with this number in the file.
+    /// The size of the section with this number in the file.
     fn stored(&mut self, number: u64) -> Result<u64> {
         let Some(section) = self.header(number)? else { return Ok(0) };
         self.reader.skip()?;
@@ -79,7 +79,7 @@ impl Deref for Column {
 }
 
 impl Column {
-    /// How many indices the dimension of this name has that is the second one.
+    /// The size of the second dimension, if it has this name.
     pub fn second(&self, name: &str) -> Option<u64> {
         let is_called = self.dimension_names.get(1)?.as_deref() == Some(name);
         self.shape.get(1).copied().filter(|_| is_called)
@@ -90,7 +90,7 @@ impl Column {
         attributes::value(&self.attributes, key)
     }
 
-    /// How many indices the first dimension has; 1 if there is none.
+    /// The size of the first dimension; 1 if there is none.
     pub fn rows(&self) -> u64 {
         self.shape.first().copied().unwrap_or(1)
     }
@@ -99,16 +99,16 @@ impl Column {
 /// The parts of a mesh.
 pub struct Parts<'a> {
     pub datasets: &'a mut Datasets,
-    /// The section of each, from 0 on.
+    /// The section of each part, from 0.
     pub section: &'a dyn Fn(&str) -> Option<u64>,
-    /// The section that errors name for missing parts.
+    /// The section that errors about missing parts refer to.
     pub first: u64,
 }
 
 impl Source for Parts<'_> {
     type Column = Column;
     type Error = Stop;
-    /// More faces, edges or corners of trees than this are not compared: they would not fit into memory.
+    /// If there are more faces, edges or corners of trees than this, they are not compared, to save memory.
     const MOST: Option<u64> = Some(1 << 24);
 
     fn open(&mut self, part: &'static str) -> Checked<Option<Column>> {

@@ -1,4 +1,4 @@
-//! Forests of trees (docs/forest.md), also of any shapes (docs/t8code.md).
+//! Forests of trees (docs/forest.md), including those of any shapes (docs/t8code.md).
 
 use super::column::{Column, Datasets, Parts};
 use super::steps::{MeshSteps, expect_rows};
@@ -13,13 +13,13 @@ use scda_meshes::names::{
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Whether a dataset of this name is a part of a forest.
+/// True if a dataset with this name is a part of a forest.
 pub fn has(name: &str) -> bool {
     let parts: [&[_]; 4] = [&[TIME, PARTITION, DATA], &SHAPED_PARTS, &CONNECTIVITY_PARTS, &SHAPED_TREE_PARTS];
     parts.iter().any(|parts| parts.contains(&name)) || name.starts_with("fields/")
 }
 
-/// Checks a forest of this convention.
+/// Checks a forest according to this convention.
 pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked {
     let Some(version) = mesh.version(FOREST, 2)? else { return Ok(()) };
     let dimension = match mesh.whole_number(DIMENSION) {
@@ -58,14 +58,14 @@ pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked {
     })
 }
 
-/// The connectivities of a forest, each from its first section on, in order.
+/// The connectivities of a forest in order, each with its first section.
 fn connectivities(mesh: &MeshGroup) -> impl Iterator<Item = (u64, u64)> {
     let first = mesh.all("tree_to_tree");
     let ends = first.iter().skip(1).copied().chain([u64::MAX]);
     first.iter().copied().zip(ends)
 }
 
-/// The last of the meshes or connectivities before the end of a step.
+/// The last mesh or connectivity before the end of a step.
 fn of_step<'a, T>(
     found: &'a BTreeMap<u64, T>,
     what: &str,
@@ -100,7 +100,7 @@ fn of_quadrants(
             None => return wrong(number, "a partition before the first mesh"),
         }
     }
-    // Of a mesh that was checked, so no damaged number makes the arrays of the connectivity endless.
+    // From a mesh that has been checked, so that damaged numbers cannot make the arrays of the connectivity huge.
     let most_trees = sizes.values().map(|mesh| mesh.trees).max().unwrap_or(0);
     let mut trees = BTreeMap::new();
     for (first, end) in connectivities(mesh) {
@@ -126,7 +126,7 @@ fn of_quadrants(
     Ok(all)
 }
 
-/// Likewise of a forest of any shapes: what an element can be depends on its tree.
+/// The same for a forest of any shapes, in which the tree determines what an element can be.
 fn of_any_shapes(
     mesh: &MeshGroup,
     datasets: &mut Datasets,
@@ -163,7 +163,7 @@ fn of_any_shapes(
     Ok(all)
 }
 
-/// Checks how many values a quadrant has, if they are at its corners.
+/// Checks the number of values of a quadrant, if they are at its corners.
 fn at_corners(field: Option<Column>, number: u64, dimension: usize) -> Checked {
     let expected = 1 << dimension;
     match field.and_then(|field| field.second("corner")) {
@@ -175,7 +175,7 @@ fn at_corners(field: Option<Column>, number: u64, dimension: usize) -> Checked {
     }
 }
 
-/// Checks a field with as many values for each quadrant as the counts say.
+/// Checks a field with a variable number of values for each quadrant, given by the counts.
 fn ragged(datasets: &mut Datasets, number: u64, counts: u64, quadrants: u64) -> Checked {
     let Some(values) = datasets.open(number)? else { return Ok(()) };
     let mut source = Parts { datasets, section: &|_| Some(counts), first: counts };

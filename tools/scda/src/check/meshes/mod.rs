@@ -1,5 +1,5 @@
-//! Meshes: forests of trees (docs/forest.md), cells of any shapes (docs/cells.md), patches (docs/patches.md), and particles in their
-//! cells (docs/particles.md). Whether their datasets are a mesh, and fit each other.
+//! Checks meshes: forests of trees (docs/forest.md), cells of any shapes (docs/cells.md), patches (docs/patches.md), and
+//! particles in their cells (docs/particles.md). Their datasets must form a mesh, and fit each other.
 
 mod cells;
 mod column;
@@ -18,11 +18,11 @@ use scda_format::dataset::json::compact;
 use scda_meshes::names::{CELLS, DIMENSION, FOREST, OF_MESH, PARTICLES, PATCHES};
 use std::collections::{BTreeMap, HashMap};
 
-/// Why a mesh is not checked to its end.
+/// Why the check of a mesh ended early.
 pub enum Stop {
-    /// It is wrong, in words, at the section with this number, from 0 on.
+    /// An error, described in words, in the section with this number, from 0.
     MeshError(u64, String),
-    /// The section with this number, from 0 on, says that it is larger than it can be if it is meant.
+    /// The section with this number, from 0, is too large to be valid.
     TooLarge(u64, String),
     Fail(Fail),
 }
@@ -39,33 +39,33 @@ fn wrong<T>(number: u64, words: impl Into<String>) -> Checked<T> {
     Err(Stop::MeshError(number, words.into()))
 }
 
-/// The section of a part of a mesh, by the names and sections of all parts.
+/// The section of a part of a mesh, given the names and sections of all parts.
 fn section_of(names: &[&str], sections: &[u64], part: &str) -> Option<u64> {
     names.iter().zip(sections).find(|(name, _)| **name == part).map(|(_, section)| *section)
 }
 
-/// A group that says that it is a mesh.
+/// A group that is marked as a mesh.
 struct MeshGroup {
-    /// The section of its attributes, from 0 on.
+    /// The section of its attributes, from 0.
     number: u64,
-    /// The values of those that are used, as JSON. All of them may be large.
+    /// The values of the attributes in use, as JSON. All attributes together may be large.
     attributes: HashMap<&'static str, String>,
-    /// The names in the group, and the sections of each, from 0 on, in order.
+    /// The names in the group, and the sections of each name, from 0, in order.
     parts: BTreeMap<String, Vec<u64>>,
 }
 
 impl MeshGroup {
-    /// All sections of this name.
+    /// All sections with this name.
     fn all(&self, name: &str) -> &[u64] {
         self.parts.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The last section of this name from `begin` on, before `end`.
+    /// The last section with this name from `begin` on, before `end`.
     fn last(&self, name: &str, begin: u64, end: u64) -> Option<u64> {
         last(self.all(name), begin, end)
     }
 
-    /// The sections of some datasets of which a mesh has all: the k-th records of them belong together.
+    /// The sections of datasets that a mesh must have all of: their k-th records belong together.
     fn together<const N: usize>(&self, names: [&str; N]) -> Checked<Vec<[u64; N]>> {
         let all = names.map(|name| self.all(name));
         if all.iter().any(|numbers| numbers.len() != all[0].len()) {
@@ -76,18 +76,18 @@ impl MeshGroup {
         Ok((0..all[0].len()).map(|record| all.map(|numbers| numbers[record])).collect())
     }
 
-    /// The whole number that an attribute is.
+    /// The value of an attribute if it is a whole number.
     fn whole_number(&self, attribute: &str) -> Option<u64> {
         self.attributes.get(attribute)?.parse().ok()
     }
 
-    /// An attribute has another value than this.
+    /// The error for an attribute that does not have this value.
     fn wrong_attribute<T>(&self, attribute: &str, expected: &str) -> Checked<T> {
         let found = self.attributes.get(attribute).map_or("none", String::as_str);
         wrong(self.number, format!("attribute {attribute}: found {found}, expected {expected}"))
     }
 
-    /// The version of this convention that it is a mesh of, up to `newest`; of a later one nothing is asked.
+    /// The version of this convention, up to `newest`; later versions are not checked.
     fn version(&self, attribute: &str, newest: u64) -> Checked<Option<u64>> {
         match self.whole_number(attribute) {
             None if !self.attributes.contains_key(attribute) => Ok(None),
@@ -97,7 +97,7 @@ impl MeshGroup {
     }
 }
 
-/// The attributes that say that a group is a mesh, and what is used of others. Of a long text its beginning is kept.
+/// The attributes that mark meshes, and those in use. Long texts are truncated.
 fn used(attributes: &str) -> HashMap<&'static str, String> {
     const MOST: usize = 60;
     let short = |text: &str| match text.char_indices().nth(MOST) {
@@ -111,16 +111,16 @@ fn used(attributes: &str) -> HashMap<&'static str, String> {
     keys.into_iter().filter_map(|key| Some((key, value(key)?))).collect()
 }
 
-/// The last of some numbers in order that is in a range.
+/// The last one of some sorted numbers that is in a range.
 fn last(numbers: &[u64], begin: u64, end: u64) -> Option<u64> {
     let at = numbers.partition_point(|&number| number < end);
     numbers[..at].last().copied().filter(|&number| number >= begin)
 }
 
-/// Adds the first thing that is wrong with each mesh of a file in which nothing else is wrong.
+/// Adds the first error of each mesh in a file without other errors.
 ///
 /// # Errors
-/// Those that say nothing about the file.
+/// Errors that say nothing about the file.
 pub fn check(input: &Input, scan: &mut Scan) -> Result<()> {
     if !scan.findings.is_empty() || scan.first_start == 0 {
         return Ok(());
@@ -151,7 +151,7 @@ pub fn check(input: &Input, scan: &mut Scan) -> Result<()> {
     Ok(())
 }
 
-/// The groups that are meshes by their last attributes, and their parts. Goes through the headers of the file once.
+/// The groups whose last attributes mark them as meshes, and their parts. Reads the headers of the file once.
 fn meshes(datasets: &mut Datasets) -> Result<BTreeMap<String, MeshGroup>> {
     let mut meshes = BTreeMap::new();
     for number in datasets.reader.find_all(GROUP_CONVENTION)? {
@@ -174,7 +174,7 @@ fn meshes(datasets: &mut Datasets) -> Result<BTreeMap<String, MeshGroup>> {
     datasets.reader.seek_section(0)?;
     while let Some(section) = datasets.reader.next_section(true)? {
         if let Ok(name) = std::str::from_utf8(&section.user) {
-            // A group may stand in another one.
+            // A group may be inside another one.
             for (at, _) in name.match_indices('/') {
                 let part = &name[at + 1..];
                 if let Some(mesh) = meshes.get_mut(&name[..at])

@@ -8,16 +8,16 @@ use scda_meshes::names::{OF_MESH, OFFSETS, PARTICLES, TIME};
 use scda_meshes::particles;
 use std::collections::BTreeMap;
 
-/// The dataset of a mesh with a row for each of its cells, and the one that may name its checksum.
+/// For each kind of mesh, the dataset with a row for each cell, and the one that may have the checksum of the mesh.
 const CELLS_OF_MESHES: [(&str, &str); 3] =
     [("level", "coordinates"), ("level", "boxes"), ("cell_types", "cell_types")];
 
-/// Whether a dataset of this name is a part of the group.
+/// True if a dataset with this name is a part of the group.
 pub fn has(name: &str) -> bool {
     name == TIME || name == OFFSETS || name.starts_with("fields/")
 }
 
-/// Checks particles of this convention, and that their cells are those of their mesh.
+/// Checks particles according to this convention, and that their cells are those of their mesh.
 pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &mut Datasets) -> Checked {
     if mesh.version(PARTICLES, 1)?.is_none() {
         return Ok(());
@@ -52,7 +52,7 @@ pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &
     })
 }
 
-/// Requires of the last mesh before some offsets as many cells, and its checksum if both name one.
+/// Requires that the last mesh before some offsets has as many cells, and the same checksum if both have one.
 fn expect_cells(datasets: &mut Datasets, number: u64, cells: u64, of: &MeshGroup) -> Checked {
     for (part, named) in CELLS_OF_MESHES {
         let (Some(part), Some(named)) = (of.last(part, 0, number), of.last(named, 0, number)) else {

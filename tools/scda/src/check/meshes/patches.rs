@@ -9,21 +9,21 @@ use scda_meshes::names::{DIMENSION, PATCH_PARTS, PATCHES, TIME};
 use scda_meshes::patches::read_each;
 use std::collections::BTreeMap;
 
-/// Whether patches have cells in common is looked for by no more comparisons.
+/// The most comparisons with which the check looks for patches that share cells.
 const MOST_COMPARISONS: u64 = 100_000_000;
 
-/// The most patches of a mesh: those of a level are kept.
+/// The most patches of a mesh, because those of a level are kept in memory.
 const MOST_PATCHES: u64 = 1 << 22;
 
-/// Whether a dataset of this name is a part of the mesh.
+/// True if a dataset with this name is a part of the mesh.
 pub fn has(name: &str) -> bool {
     name == TIME || PATCH_PARTS.contains(&name) || name.starts_with("fields/")
 }
 
-/// A box of cells: the first one and the one after the last one, on each axis; of axes that the mesh lacks 0 and 1.
+/// A box of cells: the first cell and the end on each axis; 0 and 1 on axes that the mesh does not have.
 type CellBox = [(i64, i64); 3];
 
-/// Checks a mesh of this convention.
+/// Checks a mesh according to this convention.
 pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked {
     if mesh.version(PATCHES, 1)?.is_none() {
         return Ok(());
@@ -79,7 +79,7 @@ fn patches(datasets: &mut Datasets, dimension: u64, parts: [u64; 5]) -> Checked<
     Ok((found.cells, found.checksum))
 }
 
-/// Requires that patches of a level, which are taken, have no cell in common.
+/// Requires that patches of a level have no cell in common. Empties the list.
 fn apart(patches: &mut Vec<(CellBox, u64)>, boxes: u64, level: i32, comparisons: &mut u64) -> Checked {
     patches.sort_unstable();
     for (at, (one, number)) in patches.iter().enumerate() {

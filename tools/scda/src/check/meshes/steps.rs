@@ -1,4 +1,4 @@
-//! The time steps of a mesh, and what belongs to them.
+//! The time steps of a mesh, and the data that belong to them.
 
 use super::column::{Column, Datasets};
 use super::{Checked, MeshGroup, wrong};
@@ -7,14 +7,14 @@ use scda_meshes::MeshError;
 use scda_meshes::attributes::expect_mesh;
 use scda_meshes::checksum::Checksum;
 
-/// Where the steps of a mesh begin.
+/// The beginnings of a mesh's steps.
 pub struct MeshSteps {
-    /// The sections of the times; of a mesh without times, one step that begins the file.
+    /// The sections of the times; a mesh without times has one step that begins with the file.
     begins: Vec<u64>,
 }
 
 impl MeshSteps {
-    /// Those of a mesh, whose times must be numbers.
+    /// The steps of a mesh. Its times must be numbers.
     pub fn new(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked<Self> {
         let times = mesh.all("time");
         for &time in times {
@@ -23,7 +23,7 @@ impl MeshSteps {
         Ok(Self { begins: if times.is_empty() { vec![0] } else { times.to_vec() } })
     }
 
-    /// The number of each step, where it begins, and where it ends.
+    /// The number of each step, and its range of sections.
     pub fn iter(&self) -> impl Iterator<Item = (usize, u64, u64)> + '_ {
         let ends = self.begins.iter().skip(1).copied().chain([u64::MAX]);
         self.begins.iter().zip(ends).enumerate().map(|(step, (&begin, end))| (step, begin, end))
@@ -34,8 +34,8 @@ impl MeshSteps {
         self.begins.partition_point(|&begin| begin <= number).checked_sub(1)
     }
 
-    /// Calls `check` with each field whose name begins so, and with the `rows` of the mesh of its step: of several fields of a name in a
-    /// step, with the last one.
+    /// Calls `check` with each field whose name begins with this prefix, and with the `rows` of the mesh of its step. If a step
+    /// has several fields with one name, only with the last one.
     pub fn fields(
         &self,
         mesh: &MeshGroup,
@@ -58,14 +58,14 @@ impl MeshSteps {
         Ok(())
     }
 
-    /// Requires that a field that refers to a mesh refers to that of its step.
+    /// Requires that a field that refers to a mesh refers to the mesh of its step.
     pub fn belongs(&self, field: Option<&Column>, number: u64, checksums: &[Checksum]) -> Checked {
         let (Some(field), Some(step)) = (field, self.of(number)) else { return Ok(()) };
         let named = expect_mesh(&field.attributes, "", checksums[step], &format!("of step {step}"));
         named.or_else(|MeshError { words, .. }| wrong(number, words))
     }
 
-    /// Where the step of a section begins, and where it ends.
+    /// The range of sections of a section's step.
     pub fn range(&self, number: u64) -> (u64, u64) {
         let step = self.of(number);
         let begin = step.map_or(0, |step| self.begins[step]);
@@ -73,7 +73,7 @@ impl MeshSteps {
     }
 }
 
-/// Requires of a field that can be read as many rows as the mesh has of `what`, and returns it.
+/// Requires that a field has as many rows as the mesh has of `what`; returns it if it can be read.
 pub fn expect_rows(datasets: &mut Datasets, number: u64, rows: u64, what: &str) -> Checked<Option<Column>> {
     let Some(values) = datasets.open(number)? else { return Ok(None) };
     let found = values.rows();
