@@ -180,6 +180,16 @@ static void compare_ways (group_t g) {
   scda_request_t first = copy;
   CHECK (w != NULL && scda_wait (&first, &err) == 0);
   CHECK (scda_wait (&copy, &err) != 0 && err == SCDA_ERR_USAGE && scda_fflush (w, &err) == NULL);
+  /* A close completes the commits before it; waiting for them is no error, even while another file is open. */
+  w = create (g, name[1], 1 << 20, &err);
+  w = scda_fcommit_begin (w, NULL, &err);
+  w = scda_fcommit_begin (w, &first, &err);
+  copy = first;
+  CHECK (scda_fclose (w, &err) == 0 && scda_test (&first) == 1);
+  w = create (g, name[1], 1 << 20, &err);
+  CHECK (scda_wait (&first, &err) == 0 && err == SCDA_SUCCESS);
+  CHECK (scda_wait (&copy, &err) != 0 && err == SCDA_ERR_USAGE);
+  CHECK (scda_fclose (w, &err) == 0);
   /* Between the halves of a close, only the wait may be called. */
   scda_request_t request;
   scda_fcontext_t *f = create (g, name[1], 1 << 20, &err);
@@ -217,6 +227,15 @@ static void leave_to_finalize (group_t g) {
   f = scda_fcommit_begin (write_step (f, g, 0, &err), &request, &err);
   h = write_step (h, g, 1, &err);
   CHECK (f != NULL && h != NULL && scda_fclose_begin (h, &request, &err) == 0);
+  /* Two that are not closed. */
+  char open[2][4300];
+  scda_params_t params;
+  scda_params_init (&params);
+  for (int atomic = 0; atomic < 2; ++atomic) {
+    params.atomic = atomic;
+    snprintf (open[atomic], sizeof open[atomic], "%s.open%d", name[0], atomic);
+    CHECK (scda_fopen_write (g.comm, open[atomic], "", NULL, &params, &err) != NULL);
+  }
 }
 
 static void check_finalized (group_t g) {

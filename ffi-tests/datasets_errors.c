@@ -344,6 +344,42 @@ static void in_turns (void) {
   CLOSE ();
 }
 
+/* What was found in one open file is nothing in another one, even of the same name. What it points to stays. */
+static void in_another (void) {
+  int err, found = -1;
+  double data[12];
+  uint64_t streams = 0, bytes;
+  const uint64_t Ei = 3;
+  uint64_t Nq[most_ranks] = {1};
+  const char *attributes = NULL;
+  scda_dataset_t d;
+  scda_fcontext_t *f, *other;
+  write_good (1);
+  REQUIRE (scda_dataset_init (&d) == 0);
+  other = scda_fopen_read (g.comm, name, NULL, NULL, NULL, &err);
+  RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, NULL, &err));
+  RIGHT (scda_ffind_dataset (f, "x", SCDA_LAST, &found, &d, &err));
+  RIGHT (scda_ffind_group (f, "/", &found, &attributes, &err));
+  CHECK (strcmp (attributes, "{}") == 0 && strcmp (d.attributes, "{\"a\":1}") == 0 && *(const double *) d.fill_value == 0);
+  CHECK (other != NULL && scda_fread_dataset (other, &d, data, 1, NULL, NULL, &err) == NULL && err == SCDA_ERR_ARG);
+  CHECK (strstr (scda_last_error_message (), "dataset \"x\": it was found in another open file") != NULL);
+  RIGHT (scda_fread_dataset (f, &d, data, 1, NULL, NULL, &err));
+  CHECK (data[3] == 9);
+  CLOSE ();
+  RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, NULL, &err));
+  RIGHT (scda_fwrite_varray (f, g.rank == 0 ? "abc" : NULL, Nq, g.rank == 0 ? &Ei : NULL, NULL, 0, "v", NULL, SCDA_ENCODE_NONE, &err));
+  CLOSE ();
+  other = scda_fopen_read (g.comm, name, NULL, NULL, NULL, &err);
+  RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, NULL, &err));
+  RIGHT (scda_ffind_streams (f, "v", NULL, SCDA_LAST, &streams, NULL, NULL, &err));
+  CHECK (scda_stream_size (f, streams, 0, &bytes, &err) == 0 && bytes == 3);
+  const uint64_t mine = streams;
+  other = scda_ffind_streams (other, "v", NULL, SCDA_LAST, &streams, NULL, NULL, &err);
+  CHECK (streams != mine && scda_stream_size (other, mine, 0, &bytes, &err) == -1 && err == SCDA_ERR_ARG);
+  CHECK (scda_stream_size (other, streams, 0, &bytes, &err) == 0 && scda_fclose (other, &err) == 0);
+  CLOSE ();
+}
+
 /* ---- several datasets in one call ---- */
 
 /* Three datasets, in chunks, contiguous and as text, and a section that is none. */
@@ -661,6 +697,7 @@ int main (int argc, char **argv) {
   disagree ();
   reads ();
   in_turns ();
+  in_another ();
   several_reads ();
   damaged ();
   damaged_together ();

@@ -36,6 +36,7 @@ program test_fortran_datasets
   call reading(trim(folder) // "/fortran-datasets.scda")
   call in_one_call(trim(folder) // "/fortran-datasets.scda")
   call in_turns(trim(folder) // "/fortran-datasets.scda")
+  call options_of_chunks(trim(folder) // "/fortran-datasets-chunks.scda")
   call later(trim(folder) // "/fortran-datasets-later.scda")
   call require(.not. scda_stop_requested(comm), "no stop is requested")
   call scda_stop_watch(SCDA_STOP_TERM)
@@ -703,6 +704,35 @@ contains
     call scda_read(f, none, time, ierr=ierr)
     call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected one that scda_ffind_dataset has found")
   end subroutine in_turns
+
+  ! What only chunks have makes chunks, unless encode says otherwise.
+  subroutine options_of_chunks(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f
+    type(scda_dataset_t) :: d
+    character(8), parameter :: names(7) = [character(8) :: "codec", "level", "shuffle", "relative", "absolute", "none", "refused"]
+    logical :: found
+    integer :: i, ierr, room(2)
+    type(scda_fcontext_t) :: another
+    call scda_fopen_write(f, comm, filename, "chunks")
+    call scda_write(f, names(1), [1, 2], codec=SCDA_CODEC_ZLIB)
+    call scda_write(f, names(2), [1, 2], level=9)
+    call scda_write(f, names(3), [1, 2], shuffle=.false.)
+    call scda_write(f, names(4), [1.0, 2.0], max_relative_error=0.5d0)
+    call scda_write(f, names(5), [1.0, 2.0], max_absolute_error=0.5d0)
+    call scda_write(f, names(6), [1, 2], level=-1)
+    call scda_write(f, names(7), [1, 2], level=9, encode=SCDA_ENCODE_NONE)
+    call scda_fclose(f)
+    call scda_fopen_read(f, comm, filename)
+    do i = 1, size(names)
+      call scda_ffind_dataset(f, trim(names(i)), found, d)
+      call require(found .and. d%encode == merge(SCDA_ENCODE_ALWAYS, SCDA_ENCODE_NONE, i < 6), "chunks by " // names(i))
+    end do
+    call scda_fopen_read(another, comm, filename)
+    call scda_read(another, d, room, ierr=ierr)
+    call expect(another, ierr, SCDA_ERR_ARG, "dataset: it was found in another open file")
+    call scda_fclose(f)
+  end subroutine options_of_chunks
 
   ! Types that Fortran does not have.
   subroutine types(filename)

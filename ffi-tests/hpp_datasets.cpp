@@ -1000,6 +1000,34 @@ static void last_records (const std::string &name) {
   CHECK (r.stream_size (log, 0) == 3 && r.stream_size (before, 0) == 1 && r.stream_size (log, 0) == 3);
 }
 
+/* What only chunks have makes chunks, unless `encode` says otherwise. */
+static void options_of_chunks (const std::string &name) {
+  scda::writer w (g.comm, name, "chunks");
+  const std::vector<double> x (2);
+  const auto one = [] (const char *what) { return scda::dataset (what, { 2 }); };
+  w.write (one ("codec").codec (SCDA_CODEC_ZLIB), x);
+  w.write (one ("level").level (9), x);
+  w.write (one ("shuffle").shuffle (false), x);
+  w.write (one ("relative").max_relative_error (0.5), x);
+  w.write (one ("absolute").max_absolute_error (0.5), x);
+  w.write (one ("none").level (-1).max_absolute_error (0), x);
+  w.write (one ("refused").encode (SCDA_ENCODE_NONE).level (9), x);
+  w.write (one ("text").level (9).encode (SCDA_ENCODE_TEXT).level (8), x);
+  w.close ();
+  scda::reader r (g.comm, name);
+  const auto has = [&] (const char *what, int encode) {
+    scda::dataset d;
+    return r.find_dataset (d, what) && d.encode () == encode;
+  };
+  for (const char *what : { "codec", "level", "shuffle", "relative", "absolute" }) { CHECK (has (what, SCDA_ENCODE_ALWAYS)); }
+  CHECK (has ("none", SCDA_ENCODE_NONE) && has ("refused", SCDA_ENCODE_NONE) && has ("text", SCDA_ENCODE_TEXT));
+  scda::dataset d;
+  CHECK (r.find_dataset (d, "codec") && d.codec () == SCDA_CODEC_ZLIB);
+  scda::reader another (g.comm, name);
+  std::vector<double> room;
+  CHECK (thrown ([&] { another.read (d, room); }, "it was found in another open file") == SCDA_ERR_ARG);
+}
+
 int main (int argc, char **argv) {
   start (&argc, &argv);
   REQUIRE (argc == 2);
@@ -1025,5 +1053,6 @@ int main (int argc, char **argv) {
   times (folder + "/hpp-datasets-times.scda");
   later (folder + "/hpp-datasets-later.scda");
   last_records (folder + "/hpp-datasets-records.scda");
+  options_of_chunks (folder + "/hpp-datasets-chunks.scda");
   return finish ();
 }

@@ -120,6 +120,9 @@ static void in_a_text (void) {
   CHECK (scda_get_attribute (NULL, "x", SCDA_TYPE_FLOAT32, &y, &count, &err) == 0 && count == 0);
   CHECK (scda_get_attribute ("{\"n\": 3.0}", "n", SCDA_TYPE_FLOAT32, &y, NULL, &err) < 0 && err == SCDA_ERR_ARG);
   CHECK (scda_get_attribute ("[]", "n", SCDA_TYPE_FLOAT32, &y, &count, &err) < 0 && err == SCDA_ERR_FORMAT);
+  char no_json[40] = "units";
+  CHECK (scda_set_attribute (no_json, sizeof no_json, "n", SCDA_TYPE_FLOAT32, &y, 1, &err) < 0 && err == SCDA_ERR_ARG);
+  CHECK (strstr (scda_last_error_message (), "attributes: found \"units\", expected a JSON object") != NULL);
   int32_t whole = 0;
   count = 1;
   CHECK (scda_get_attribute ("{\"n\": 3.0}", "n", SCDA_TYPE_INT32, &whole, &count, &err) == 0 && whole == 3);

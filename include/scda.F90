@@ -247,7 +247,7 @@ module scda_implementation
   !>   encode       SCDA_ENCODE_ALWAYS (default with chunk; without, the library chooses the shape), SCDA_ENCODE_NONE (default
   !>                otherwise), SCDA_ENCODE_TEXT, SCDA_ENCODE_AUTO
   !>   codec, level, shuffle, max_relative_error, max_absolute_error
-  !>                as in scda_dataset_t in scda.h; shuffle is a logical, by default .true.
+  !>                as in scda_dataset_t in scda.h; shuffle is a logical, by default .true. Each makes chunks, as chunk does
   !>   fill         the item where no process writes; by default zero
   !>   attributes   members of a JSON object, such as those of scda_json, joined by ", ", with or without braces
   !>   units        an attribute of this name
@@ -1318,7 +1318,7 @@ contains
     type(c_lengths_t) :: known
     integer(int64) :: rows
     integer :: i, k, n
-    logical :: fits, has_shape
+    logical :: fits, has_shape, has_chunks
 
     fits = .true.
     allocate(given)
@@ -1379,13 +1379,15 @@ contains
     given%d%shape(:n) = dims(n:1:-1)
 
     ! The layout.
-    given%d%encode = chosen(encode, merge(SCDA_ENCODE_ALWAYS, SCDA_ENCODE_NONE, c_associated(chunk%address)))
     given%d%codec = chosen(codec, SCDA_CODEC_ZSTD)
     given%d%level = chosen(level, -1)
     if (present(shuffle)) given%d%shuffle = flag(shuffle)
     if (present(extends)) given%d%extends = flag(extends)
     if (present(max_relative_error)) given%d%max_relative_error = max_relative_error
     if (present(max_absolute_error)) given%d%max_absolute_error = max_absolute_error
+    has_chunks = c_associated(chunk%address) .or. present(codec) .or. given%d%level /= -1 .or. present(shuffle) .or. &
+      & abs(given%d%max_relative_error) > 0 .or. abs(given%d%max_absolute_error) > 0
+    given%d%encode = chosen(encode, merge(SCDA_ENCODE_ALWAYS, SCDA_ENCODE_NONE, has_chunks))
     if (c_associated(chunk%address)) then
       allocate(chunks, source=integers_in(f, chunk, "chunk", fits))
       call check_dimensions(f, "chunk", size(chunks), size(dims), fits)

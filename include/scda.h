@@ -973,9 +973,9 @@ typedef struct scda_member scda_member_t;
  * The description of a dataset: a named array of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
  * `scda_dataset_init`, then set what you need, at least `name`, `type`, `ndims` and `shape`. In writing,
  * what it points to is used only during the call. In reading, it belongs to the file, and is valid until the
- * next call of a function that sets such a struct or attributes, or until the file is closed. The rest of
- * the struct remains valid: the functions that read a dataset take the struct filled by
- * `scda_ffind_dataset`, or a copy.
+ * file is closed. Equal texts and values are kept once: memory grows only with those that differ, such as
+ * attributes with the time of each record. The functions that read a dataset take the struct filled by
+ * `scda_ffind_dataset`, or a copy, with the file in which it was found, until this is closed.
  */
 struct scda_dataset {
   /**
@@ -1014,7 +1014,8 @@ struct scda_dataset {
   uint64_t chunk[SCDA_MAX_DIMS];
   /**
    * Whether to compress: `SCDA_ENCODE_NONE` (default), `SCDA_ENCODE_ALWAYS`, `SCDA_ENCODE_AUTO` or
-   * `SCDA_ENCODE_TEXT`.
+   * `SCDA_ENCODE_TEXT`. With `SCDA_ENCODE_NONE` there are no chunks, and `codec`, `level`, `shuffle` and
+   * the largest errors have no effect.
    */
   int encode;
   /**
@@ -1078,18 +1079,17 @@ struct scda_dataset {
   /**
    * The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`: `Y`, `M`, `W`, `D`, `h`, `m`, `s`,
    * `ms`, `us`, `ns`, `ps`, `fs`, `as`, or `generic` for none; multiples have a number before it, such as
-   * `10us`. NULL (default) for other types. After reading, it is valid until the file is closed.
+   * `10us`. NULL (default) for other types.
    */
   const char *unit;
   /**
    * The members of `SCDA_TYPE_STRUCT`, a list that ends with a member whose name is NULL. NULL (default)
-   * for other types. After reading it describes the struct in the file, and is valid until the file is
-   * closed.
+   * for other types. After reading it describes the struct in the file.
    */
   const scda_member_t *members;
   /**
-   * After `scda_ffind_dataset`: identifies the dataset in the file, for `scda_fread_dataset` and others.
-   * Writing: ignored.
+   * After `scda_ffind_dataset`: identifies the dataset among those of all open files, for
+   * `scda_fread_dataset` and others. It may differ between the ranks. Writing: ignored.
    */
   uint64_t number;
 };
@@ -1690,9 +1690,10 @@ int scda_test(const scda_request_t *request);
 
 /**
  * Completes a commit or close that has begun. If this returns without an error, everything that was written
- * before it began is as safe as after `scda_fcommit` or `scda_fclose`.
+ * before it began is as safe as after `scda_fcommit` or `scda_fclose`. A call that has closed the file with
+ * success has completed its commits: waiting for them then succeeds at once.
  *
- * Collective over the ranks of the file.
+ * Collective over the ranks of the file, unless it is closed.
  *
  * @param [in,out] request  The request, which is then no request. Must not be NULL. A struct that is no
  *                          request, because all its members are 0 or because it was waited for, counts as
@@ -2511,8 +2512,8 @@ scda_fcontext_t *scda_fread_datasets(scda_fcontext_t *f,
  * @param [in] path         The path of the group, as `scda_fwrite_group` takes it.
  * @param [out] found       1 if the group has attributes, otherwise 0. May be NULL.
  * @param [out] attributes  A JSON object without white space between its parts, a C string that belongs to
- *                          the file. It is valid until the next call of a function that sets attributes or a
- *                          dataset, or until the file is closed. Not written if there is none. May be NULL.
+ *                          the file, and is valid until it is closed. Equal texts are kept once. Not written
+ *                          if there is none. May be NULL.
  * @param [out] err         The error code: 0 also if the group has no attributes.
  * @return                  `f`, or NULL on error.
  * Errors: `SCDA_ERR_ARG` for a path that no group can have, `SCDA_ERR_FORMAT` for something that is not a
@@ -2629,7 +2630,8 @@ int scda_get_attribute(const char *attributes,
  * @param [in] count           1: a single value; otherwise the number of values in a list.
  * @param [out] err            The error code.
  * @return                     0, or -1 on error, in which case `attributes` have not changed.
- * Errors: `SCDA_ERR_ARG`, also if the result does not fit, and for values that cannot be an attribute.
+ * Errors: `SCDA_ERR_ARG`, also if `attributes` are not a JSON object, if the result does not fit, and for
+ * values that cannot be an attribute.
  */
 int scda_set_attribute(char *attributes,
                        size_t size,

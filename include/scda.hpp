@@ -761,18 +761,19 @@ public:
   dataset &chunks (const counts &chosen = counts ()) {
     return d_.encode = SCDA_ENCODE_ALWAYS, chunk_ = detail::vector_of (chosen), *this;
   }
-  /** One of `SCDA_ENCODE_...`: chunks, chunks if the data become smaller, or chunks as text. */
-  dataset &encode (int chosen) noexcept { return d_.encode = chosen, *this; }
+  /** One of `SCDA_ENCODE_...`: chunks, chunks if the data become smaller, or chunks as text. Without it, each of the next five
+   * makes chunks as well, because only chunks have what it chooses. */
+  dataset &encode (int chosen) noexcept { return d_.encode = chosen, has_encode_ = true, *this; }
   /** One of `SCDA_CODEC_...`, which compresses the chunks. */
-  dataset &codec (int chosen) noexcept { return d_.codec = chosen, *this; }
+  dataset &codec (int chosen) noexcept { return d_.codec = chosen, of_chunks (true); }
   /** The level of compression, 0 to 9; -1: the default of the codec. */
-  dataset &level (int chosen) noexcept { return d_.level = chosen, *this; }
+  dataset &level (int chosen) noexcept { return d_.level = chosen, of_chunks (chosen != -1); }
   /** Shuffles the bytes of numbers before they are compressed. */
-  dataset &shuffle (bool chosen) noexcept { return d_.shuffle = chosen, *this; }
+  dataset &shuffle (bool chosen) noexcept { return d_.shuffle = chosen, of_chunks (true); }
   /** The largest relative error that rounding may make: see scda_dataset. */
-  dataset &max_relative_error (double chosen) noexcept { return d_.max_relative_error = chosen, *this; }
+  dataset &max_relative_error (double chosen) noexcept { return d_.max_relative_error = chosen, of_chunks (chosen != 0); }
   /** The largest absolute error that rounding may make. */
-  dataset &max_absolute_error (double chosen) noexcept { return d_.max_absolute_error = chosen, *this; }
+  dataset &max_absolute_error (double chosen) noexcept { return d_.max_absolute_error = chosen, of_chunks (chosen != 0); }
   /** Adds the data as rows to the last dataset of this name in the file: see scda_dataset. */
   dataset &extends (bool chosen = true) noexcept { return d_.extends = chosen, *this; }
   /** The item that stands where nothing is written; its type becomes that of the dataset. */
@@ -862,7 +863,13 @@ private:
   box whole () const { return box (std::vector<std::uint64_t> (shape_.size ()), shape_); }
 
   scda_dataset_t d_; /* its pointers and arrays are valid during a call only */
-  bool has_type_ = false, has_shape_ = false;
+  /* Chunks, for something that only they have, unless `encode` decides. */
+  dataset &of_chunks (bool has_some) noexcept {
+    if (has_some && !has_encode_ && d_.encode == SCDA_ENCODE_NONE) { d_.encode = SCDA_ENCODE_ALWAYS; }
+    return *this;
+  }
+
+  bool has_type_ = false, has_shape_ = false, has_encode_ = false;
   std::string name_, attributes_, fill_, unsupported_, unit_;
   std::vector<std::uint64_t> shape_, chunk_;
   std::vector<std::string> names_;

@@ -73,6 +73,23 @@ pub trait WriterCalls: OpenFile<State = WriterState> {
         self.session().state().is_none_or(WriterState::is_settled)
     }
 
+    /// The numbers of the commits that have begun and were not waited for, which closing completes. Not
+    /// collective.
+    fn not_waited_for(&mut self) -> Vec<u64> {
+        self.session().state_mut().map(WriterState::take_not_waited_for).unwrap_or_default()
+    }
+
+    /// Records that nobody will wait for the commit that has begun last. Not collective.
+    fn forgo_wait(&mut self) {
+        self.session().state_mut().into_iter().for_each(WriterState::forgo_wait);
+    }
+
+    /// What is lost if the file is never closed, in words; `None` if nothing is, and on all ranks but the
+    /// first. Not collective.
+    fn loss(&mut self) -> Option<String> {
+        self.session().state_mut().and_then(WriterState::loss)
+    }
+
     /// Like [`Writer::close_begin`], for bindings that cannot give the writer away. Only [`Writer::close`]
     /// may follow.
     fn begin_close(&mut self) -> Result<()> {

@@ -312,6 +312,9 @@ pub(super) trait Options {
     fn words(&self) -> Vec<u64>;
 }
 
+/// The largest size of memory that may be chosen. More is a negative number in a program that converts it.
+const MOST_BYTES: u64 = 1 << 62;
+
 /// Returns an error if a number is not in its range.
 fn check_ranges(numbers: &[(&str, u64, u64, u64)]) -> Result<()> {
     numbers.iter().try_for_each(|&(name, value, least, most)| match value {
@@ -329,6 +332,7 @@ impl Options for WriteOptions {
         check_ranges(&[
             ("level", u64::from(self.level), 0, u64::from(MAX_LEVEL)),
             ("keep", self.keep, 0, MAX_KEPT),
+            ("background_bytes", self.background_bytes, 0, MOST_BYTES),
         ])?;
         self.tuning.validate()?;
         if self.keep > 0 && !(self.atomic && (self.sync || !self.later)) {
@@ -385,7 +389,7 @@ impl Options for ReadOptions {
     }
 
     fn validate(&self, _: Function) -> Result<()> {
-        check_ranges(&[("keep", self.keep, 0, MAX_KEPT)])?;
+        check_ranges(&[("keep", self.keep, 0, MAX_KEPT), ("cache_bytes", self.cache_bytes, 0, MOST_BYTES)])?;
         self.tuning.validate()?;
         if self.keep > 0 && (self.raw || !self.to_seal) {
             return Err(Error::argument(format!("keep: {} needs to_seal, and not raw", self.keep)));
@@ -458,6 +462,7 @@ impl Tuning {
             ("writers_per_node", self.writers_per_node, 0, MAX_WRITERS),
             ("stripe_bytes", self.stripe_bytes, 0, MAX_STRIPE_BYTES),
             ("stripe_count", self.stripe_count, 0, MAX_STRIPES),
+            ("max_memory", self.max_memory, 0, MOST_BYTES),
         ])?;
         #[cfg(feature = "mpi")]
         if self.driver == Driver::Posix && !self.hints.is_none() {

@@ -15,7 +15,7 @@ use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
 use scda_codec::chunk::swap_items;
 use scda_format::dataset::json::{members, value};
-use scda_format::dataset::{DataType, Kind, additions, fill, named_group};
+use scda_format::dataset::{DataType, Kind, additions, fill, metadata, named_group};
 use serde_json::Value;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -161,7 +161,8 @@ pub unsafe extern "C" fn scda_get_attribute(
 /// @param [in] count           1: a single value; otherwise the number of values in a list.
 /// @param [out] err            The error code.
 /// @return                     0, or -1 on error, in which case `attributes` have not changed.
-/// Errors: `SCDA_ERR_ARG`, also if the result does not fit, and for values that cannot be an attribute.
+/// Errors: `SCDA_ERR_ARG`, also if `attributes` are not a JSON object, if the result does not fit, and for
+/// values that cannot be an attribute.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_set_attribute(
     attributes: Room<'_, c_char>,
@@ -174,8 +175,8 @@ pub unsafe extern "C" fn scda_set_attribute(
 ) -> c_int {
     let body = || {
         let present = json(Text::in_room(&attributes))?;
-        let present = if present.is_empty() { "{}" } else { &*present };
-        let text = additions::changed(present, &change(key, r#type, values, count)?)?;
+        let present = if present.is_empty() { "{}".into() } else { metadata::attributes(&present)? };
+        let text = additions::changed(&present, &change(key, r#type, values, count)?)?;
         if text.len() >= size {
             let words = format!("size: found {size}, expected at least {} for {text}", text.len() + 1);
             return Err(Error::argument(words));

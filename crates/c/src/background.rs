@@ -1,6 +1,6 @@
 //! Commits and closes that a program begins and waits for later, and the statistics of a file.
 
-use super::context::{Context, locally, run, run_close, scda_fcontext_t, with};
+use super::context::{Context, locally, run, run_close, scda_fcontext_t, was_closed_with, with};
 use super::memory::put;
 use super::versioned::{StructInOut, versioned};
 use super::{Outcome, guard, has_error};
@@ -93,8 +93,13 @@ pub unsafe extern "C" fn scda_fcommit_begin(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let mut begun = FAILED;
+    let is_wanted = request.is_some();
     let body = |context: &mut Context| {
-        let number = context.writer()?.commit_begin()?.number();
+        let writer = context.writer()?;
+        let number = writer.commit_begin()?.number();
+        if !is_wanted {
+            writer.forgo_wait();
+        }
         begun = scda_request_t { file: f, number };
         #[cfg(feature = "mpi")]
         super::requests::note(f);
@@ -170,9 +175,10 @@ fn is_written(request: scda_request_t) -> bool {
 }
 
 /// Completes a commit or close that has begun. If this returns without an error, everything that was written
-/// before it began is as safe as after `scda_fcommit` or `scda_fclose`.
+/// before it began is as safe as after `scda_fcommit` or `scda_fclose`. A call that has closed the file with
+/// success has completed its commits: waiting for them then succeeds at once.
 ///
-/// Collective over the ranks of the file.
+/// Collective over the ranks of the file, unless it is closed.
 ///
 /// @param [in,out] request  The request, which is then no request. Must not be NULL. A struct that is no
 ///                          request, because all its members are 0 or because it was waited for, counts as
@@ -207,6 +213,7 @@ fn wait(scda_request_t { file, number }: scda_request_t) -> Result<(c_int, Outco
     super::context::forget_begun(file);
     match number {
         0 => run_close(file),
+        number if was_closed_with(file, number) => Ok((0, Outcome::Success)),
         number => {
             run(file, |context| CommitRequest::of(number).wait(context.writer()?))?;
             Ok((0, Outcome::Success))

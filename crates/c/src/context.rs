@@ -8,7 +8,7 @@ use scda_base::error::{Error, Result};
 use scda_base::fork::Global;
 use scda_meshes::MeshNotes;
 use scda_ranks::PartitionTable;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_int;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -64,6 +64,15 @@ struct FreeSlots {
 
 static FREE: Global<FreeSlots> = Global::new(FreeSlots { numbers: Vec::new(), next: 0 });
 
+/// The commits that were completed because their file was closed, and for which the program may still wait:
+/// the handle of the file, and the number of the commit.
+static CLOSED: Global<BTreeSet<(usize, u64)>> = Global::new(BTreeSet::new());
+
+/// Whether this commit was completed when its file was closed. It is then waited for.
+pub fn was_closed_with(f: *const scda_fcontext_t, number: u64) -> bool {
+    CLOSED.with(|commits| commits.remove(&(f.addr(), number)))
+}
+
 /// The handles of the files on which a commit or close has begun, in the order in which that last happened.
 /// It is the same on all ranks that have the files.
 #[cfg(feature = "mpi")]
@@ -88,7 +97,7 @@ fn slot(handle: usize) -> Option<&'static Mutex<Slot>> {
 }
 
 /// Gives a file a handle, which is never used again.
-pub fn register(context: Context) -> Result<*mut scda_fcontext_t> {
+pub fn register(mut context: Context) -> Result<*mut scda_fcontext_t> {
     let (number, slots, index) = FREE.with(|free| {
         let number = free.numbers.pop().unwrap_or_else(|| {
             free.next += 1;
@@ -103,6 +112,9 @@ pub fn register(context: Context) -> Result<*mut scda_fcontext_t> {
     let mut slot = slots[index].lock().unwrap_or_else(PoisonError::into_inner);
     let uses = (slot.handle >> SLOT_BITS) + 1;
     slot.handle = uses << SLOT_BITS | number;
+    if let Context::Reading(_, given) = &mut context {
+        given.belong_to(slot.handle);
+    }
     (slot.context, slot.failure) = (Some(Box::new(context)), None);
     Ok(without_provenance_mut(slot.handle))
 }
@@ -170,6 +182,18 @@ fn not_open(f: *const scda_fcontext_t) -> Error {
 #[cold]
 fn in_use() -> Error {
     Error::usage("file context: another thread is using it")
+}
+
+/// Calls `body` with each file that is open for writing.
+#[cfg(feature = "mpi")]
+pub fn for_each_writer(mut body: impl FnMut(&mut Writer)) {
+    for slot in SLOTS.iter().filter_map(OnceLock::get).flatten() {
+        if let Ok(mut slot) = slot.try_lock()
+            && let Some(Context::Writing(writer)) = slot.context.as_deref_mut()
+        {
+            body(writer);
+        }
+    }
 }
 
 /// Calls `body` with a file, to inspect it; `None` if it is not open.
@@ -310,7 +334,11 @@ pub fn close(f: *mut scda_fcontext_t, err: CodeOut<'_>) -> c_int {
 pub fn run_close(f: *mut scda_fcontext_t) -> Result<(c_int, Outcome)> {
     let context = Lease::new(f)?.slot.context.take();
     match context.map(|context| *context) {
-        Some(Context::Writing(writer)) => writer.close()?,
+        Some(Context::Writing(mut writer)) => {
+            let commits = writer.not_waited_for();
+            writer.close()?;
+            CLOSED.with(|closed| closed.extend(commits.into_iter().map(|number| (f.addr(), number))));
+        }
         Some(Context::Reading(reader, _)) => reader.close()?,
         None => {}
     }

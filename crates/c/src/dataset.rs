@@ -32,9 +32,9 @@ pub const SCDA_CODEC_ZLIB: c_int = 3;
 /// The description of a dataset: a named array of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
 /// `scda_dataset_init`, then set what you need, at least `name`, `type`, `ndims` and `shape`. In writing,
 /// what it points to is used only during the call. In reading, it belongs to the file, and is valid until the
-/// next call of a function that sets such a struct or attributes, or until the file is closed. The rest of
-/// the struct remains valid: the functions that read a dataset take the struct filled by
-/// `scda_ffind_dataset`, or a copy.
+/// file is closed. Equal texts and values are kept once: memory grows only with those that differ, such as
+/// attributes with the time of each record. The functions that read a dataset take the struct filled by
+/// `scda_ffind_dataset`, or a copy, with the file in which it was found, until this is closed.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_dataset<'a> {
@@ -59,7 +59,8 @@ pub struct scda_dataset<'a> {
     /// also for `SCDA_ENCODE_NONE`.
     pub chunk: [u64; SCDA_MAX_DIMS],
     /// Whether to compress: `SCDA_ENCODE_NONE` (default), `SCDA_ENCODE_ALWAYS`, `SCDA_ENCODE_AUTO` or
-    /// `SCDA_ENCODE_TEXT`.
+    /// `SCDA_ENCODE_TEXT`. With `SCDA_ENCODE_NONE` there are no chunks, and `codec`, `level`, `shuffle` and
+    /// the largest errors have no effect.
     pub encode: c_int,
     /// How chunks are compressed: `SCDA_CODEC_ZSTD` (default), `SCDA_CODEC_LZ4`, `SCDA_CODEC_PCODEC` or
     /// `SCDA_CODEC_ZLIB`. Ignored for `SCDA_ENCODE_TEXT`, which uses zlib streams.
@@ -101,14 +102,13 @@ pub struct scda_dataset<'a> {
     pub unsupported: Text<'a>,
     /// The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`: `Y`, `M`, `W`, `D`, `h`, `m`, `s`,
     /// `ms`, `us`, `ns`, `ps`, `fs`, `as`, or `generic` for none; multiples have a number before it, such as
-    /// `10us`. NULL (default) for other types. After reading, it is valid until the file is closed.
+    /// `10us`. NULL (default) for other types.
     pub unit: Text<'a>,
     /// The members of `SCDA_TYPE_STRUCT`, a list that ends with a member whose name is NULL. NULL (default)
-    /// for other types. After reading it describes the struct in the file, and is valid until the file is
-    /// closed.
+    /// for other types. After reading it describes the struct in the file.
     pub members: Values<'a, scda_member_t<'a>>,
-    /// After `scda_ffind_dataset`: identifies the dataset in the file, for `scda_fread_dataset` and others.
-    /// Writing: ignored.
+    /// After `scda_ffind_dataset`: identifies the dataset among those of all open files, for
+    /// `scda_fread_dataset` and others. It may differ between the ranks. Writing: ignored.
     pub number: u64,
 }
 

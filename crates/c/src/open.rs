@@ -128,6 +128,10 @@ fn say_what_was_removed(writer: &Writer, name: &str) {
 
 /// Returns an open file to C.
 pub(super) fn hand_out(context: Context) -> Result<(*mut scda_fcontext_t, Outcome)> {
+    #[cfg(feature = "mpi")]
+    if matches!(context, Context::Writing(_)) {
+        super::requests::watch_finalize();
+    }
     Ok((register(context)?, Outcome::Success))
 }
 

@@ -95,7 +95,8 @@ pub(super) fn find_in(
     put(found, c_int::from(dataset.is_some()));
     if let Some(dataset) = dataset {
         let mut c = given.dataset(&dataset);
-        c.number = given.datasets.keep(dataset);
+        c.number = given.number(dataset.metadata_section().offset);
+        given.datasets.keep(dataset);
         d.map_or(Ok(()), |d| d.write(c))?;
     }
     Ok(())
@@ -111,13 +112,26 @@ pub(super) fn open(
         Error::argument(format!("dataset: found {what}, expected one that scda_ffind_dataset has found"))
     };
     let c = reader.require(d.read())?;
-    let dataset = match given.datasets.take(c.number) {
+    let offset = given.offset(c.number);
+    let dataset = match given.datasets.take(offset) {
         Some(dataset) => dataset,
         None if c.number == 0 => return Err(reader.fail(none("none"))),
-        None => match reader.inspect().content_at(c.number)? {
-            Some((Content::Dataset(dataset), _)) => dataset,
-            _ => return Err(reader.fail(none("none of this file"))),
-        },
+        None if reader.inspect().file_size().is_some_and(|bytes| offset < bytes) => {
+            match reader.inspect().content_at(offset)? {
+                Some((Content::Dataset(dataset), _)) => dataset,
+                _ => return Err(reader.fail(none("none"))),
+            }
+        }
+        None => {
+            // Fortran passes no name.
+            let name = array(&c).map_or_else(|_| String::new(), |found| found.dataset.name);
+            let name = if name.is_empty() { name } else { format!(" \"{name}\"") };
+            let words = format!(
+                "dataset{name}: it was found in another open file, expected one that scda_ffind_dataset \
+                 has found in this file since it was opened"
+            );
+            return Err(reader.fail(Error::argument(words)));
+        }
     };
     given.datasets.keep(dataset.clone());
     // The caller's memory must fit, even if rows were added meanwhile.
@@ -286,8 +300,8 @@ fn none_found(dataset: &Dataset, record: i64) -> Error {
 /// @param [in] path         The path of the group, as `scda_fwrite_group` takes it.
 /// @param [out] found       1 if the group has attributes, otherwise 0. May be NULL.
 /// @param [out] attributes  A JSON object without white space between its parts, a C string that belongs to
-///                          the file. It is valid until the next call of a function that sets attributes or a
-///                          dataset, or until the file is closed. Not written if there is none. May be NULL.
+///                          the file, and is valid until it is closed. Equal texts are kept once. Not written
+///                          if there is none. May be NULL.
 /// @param [out] err         The error code: 0 also if the group has no attributes.
 /// @return                  `f`, or NULL on error.
 /// Errors: `SCDA_ERR_ARG` for a path that no group can have, `SCDA_ERR_FORMAT` for something that is not a

@@ -1,7 +1,7 @@
-//! Commits and closes that the program has begun but not waited for: `MPI_Finalize` completes them, with a
-//! warning.
+//! What the program has not completed before `MPI_Finalize`: commits and closes that it has not waited for
+//! are completed, with a warning; about files that it has not closed, there is only a warning.
 
-use super::context::{BEGUN, Context, forget_begun, look, run, run_close, scda_fcontext_t};
+use super::context::{BEGUN, Context, for_each_writer, forget_begun, look, run, run_close, scda_fcontext_t};
 use scda::bindings::{BindingCalls, Pending, ReaderCalls, WriterCalls};
 use std::ptr::without_provenance_mut;
 
@@ -9,6 +9,10 @@ use std::ptr::without_provenance_mut;
 pub fn note(f: *mut scda_fcontext_t) {
     forget_begun(f);
     BEGUN.with(|files| files.push(f.addr()));
+}
+
+/// Called when a file is opened for writing.
+pub fn watch_finalize() {
     scda_ranks::mpi::at_finalize(complete_all);
 }
 
@@ -36,6 +40,11 @@ fn state_of(f: *mut scda_fcontext_t) -> (Pending, usize) {
 fn complete_all() {
     let all = BEGUN.with(std::mem::take);
     all.into_iter().for_each(|file| complete(without_provenance_mut(file)));
+    for_each_writer(|writer| {
+        if let Some(loss) = writer.loss() {
+            eprintln!("libscda: MPI_Finalize: {loss}");
+        }
+    });
 }
 
 /// Completes what has begun on a file, unless a later call has done so. Rank 0 prints a warning.

@@ -9,16 +9,53 @@ use scda::Texts;
 use scda::{DatasetHandle, Reader, Stream, Streams};
 use scda_base::error::{Error, Result};
 use scda_format::dataset::Dataset;
-use std::collections::BTreeMap;
-use std::ffi::{CString, c_char};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::c_char;
 use std::ptr::null;
 
-/// The pointers to the names of dimensions, in C's representation.
+/// Texts, fill values and names of dimensions that C has pointers to. Equal ones are kept once, and none
+/// moves until the file is closed.
 #[derive(Default)]
-struct DimensionNames(Vec<*const c_char>);
+struct KeptValues {
+    texts: BTreeSet<Vec<u8>>,
+    fill_values: BTreeSet<Vec<u64>>,
+    dimension_names: BTreeSet<Vec<*const c_char>>,
+}
 
-// SAFETY: the pointers refer to strings that are kept with them and never change.
-unsafe impl Send for DimensionNames {}
+// SAFETY: the pointers refer to texts that are kept with them and never change.
+unsafe impl Send for KeptValues {}
+
+impl KeptValues {
+    /// The part of a text that C sees: everything before a NUL.
+    fn text(&mut self, text: &str) -> *const c_char {
+        let seen = text.split('\0').next().unwrap_or_default();
+        kept(&mut self.texts, [seen.as_bytes(), &[0]].concat()).cast()
+    }
+
+    /// NULL for no text.
+    fn optional_text(&mut self, text: Option<&str>) -> *const c_char {
+        text.map_or(null(), |text| self.text(text))
+    }
+
+    /// NULL if no dimension has a name.
+    fn dimension_names(&mut self, names: &[Option<String>]) -> *const *const c_char {
+        if names.is_empty() {
+            return null();
+        }
+        let pointers = names.iter().map(|name| self.optional_text(name.as_deref())).collect();
+        kept(&mut self.dimension_names, pointers)
+    }
+}
+
+/// Keeps a list unless there is an equal one; returns the one that is kept.
+fn kept<T: Ord>(lists: &mut BTreeSet<Vec<T>>, list: Vec<T>) -> *const T {
+    if let Some(equal) = lists.get(&list) {
+        return equal.as_ptr();
+    }
+    let pointer = list.as_ptr();
+    lists.insert(list);
+    pointer
+}
 
 /// The datasets that were found or read last, so that those that a program reads in turns are found only
 /// once.
@@ -29,34 +66,31 @@ pub struct RecentDatasets(Vec<DatasetHandle>);
 const MOST_RECENT: usize = 64;
 
 impl RecentDatasets {
-    /// Keeps a dataset, and returns its number for C.
-    pub fn keep(&mut self, dataset: DatasetHandle) -> u64 {
-        let number = dataset.metadata_section().offset;
-        self.0.retain(|other| other.metadata_section().offset != number);
+    /// Keeps a dataset.
+    pub fn keep(&mut self, dataset: DatasetHandle) {
+        let offset = dataset.metadata_section().offset;
+        self.0.retain(|other| other.metadata_section().offset != offset);
         if self.0.len() == MOST_RECENT {
             self.0.remove(0);
         }
         self.0.push(dataset);
-        number
     }
 
-    /// Removes and returns the dataset with this number, if it is kept.
-    pub fn take(&mut self, number: u64) -> Option<DatasetHandle> {
-        let place = self.0.iter().position(|dataset| dataset.metadata_section().offset == number)?;
+    /// Removes and returns the dataset at this offset, if it is kept.
+    pub fn take(&mut self, offset: u64) -> Option<DatasetHandle> {
+        let place = self.0.iter().position(|dataset| dataset.metadata_section().offset == offset)?;
         Some(self.0.remove(place))
     }
 }
 
-/// The values returned last, and the types of all datasets that were returned.
+/// The values that C has pointers or numbers of, until the file is closed.
 #[derive(Default)]
 pub struct ReturnedValues {
+    /// What makes the numbers of this file differ from those of all others: see [`Self::number`].
+    file: u64,
     pub datasets: RecentDatasets,
     types: OwnedTypes,
-    attributes: CString,
-    unsupported: Option<CString>,
-    fill_value: Vec<u64>,
-    names: Vec<Option<CString>>,
-    pointers: DimensionNames,
+    kept: KeptValues,
     /// The items of variable length that were last read.
     pub texts: Option<Texts>,
     /// The sets of streams that were found, by their numbers for C.
@@ -70,9 +104,25 @@ struct FoundStreams {
 }
 
 impl ReturnedValues {
+    /// Begins with the handle of a file, which no other file ever has.
+    pub fn belong_to(&mut self, file: usize) {
+        // The factor is odd, so that handles have different products, which are far from each other.
+        self.file = (file as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    /// The number for C of what begins at this offset of the file.
+    pub fn number(&self, offset: u64) -> u64 {
+        offset.wrapping_add(self.file)
+    }
+
+    /// The offset that has this number. If it is the number of another file, the file has no such offset.
+    pub fn offset(&self, number: u64) -> u64 {
+        number.wrapping_sub(self.file)
+    }
+
     /// Keeps a set of streams, and returns its number for C.
     pub fn keep_streams(&mut self, set: Streams) -> u64 {
-        let number = set.number();
+        let number = self.number(set.number());
         self.streams.insert(number, FoundStreams { set, stream: None });
         number
     }
@@ -94,22 +144,17 @@ impl ReturnedValues {
 
     /// The dataset in C's representation, which points to values kept here.
     pub fn dataset(&mut self, dataset: &Dataset) -> scda_dataset_t<'static> {
-        self.attributes = c_string(&dataset.attributes);
-        self.unsupported = dataset.unsupported.as_deref().map(c_string);
-        self.fill_value = fill_words(dataset);
-        self.names = dataset.dimension_names.iter().map(|name| name.as_deref().map(c_string)).collect();
-        self.pointers = DimensionNames(self.names.iter().map(pointer).collect());
+        let kept = &mut self.kept;
         let mut c = without_pointers(dataset);
-        if !self.names.is_empty() {
-            // SAFETY: the pointers are kept here.
-            c.dimension_names = unsafe { Values::at(self.pointers.0.as_ptr()) };
-        }
-        // SAFETY: the fill value is kept here.
-        c.fill_value = unsafe { Values::at(self.fill_value.as_ptr().cast()) };
-        // SAFETY: the attributes are kept here.
-        c.attributes = unsafe { Text::at(self.attributes.as_ptr()) };
-        // SAFETY: the string is kept here, or NULL.
-        c.unsupported = unsafe { Text::at(pointer(&self.unsupported)) };
+        // SAFETY: the pointers are kept, or NULL.
+        c.dimension_names = unsafe { Values::at(kept.dimension_names(&dataset.dimension_names)) };
+        let fill_value = self::kept(&mut kept.fill_values, fill_words(dataset));
+        // SAFETY: the fill value is kept.
+        c.fill_value = unsafe { Values::at(fill_value.cast()) };
+        // SAFETY: the attributes are kept.
+        c.attributes = unsafe { Text::at(kept.text(&dataset.attributes)) };
+        // SAFETY: the string is kept, or NULL.
+        c.unsupported = unsafe { Text::at(kept.optional_text(dataset.unsupported.as_deref())) };
         let described = self.types.describe(dataset.data_type);
         (c.unit, c.members) = (described.unit, described.members);
         c
@@ -117,10 +162,7 @@ impl ReturnedValues {
 
     /// Attributes in C's representation.
     pub fn attributes(&mut self, text: &str) -> *const c_char {
-        let (streams, texts) = (std::mem::take(&mut self.streams), self.texts.take());
-        let (types, datasets) = (std::mem::take(&mut self.types), std::mem::take(&mut self.datasets));
-        *self = Self { types, datasets, attributes: c_string(text), streams, texts, ..Self::default() };
-        self.attributes.as_ptr()
+        self.kept.text(text)
     }
 }
 
@@ -128,15 +170,6 @@ fn no_streams(number: u64) -> Error {
     Error::argument(format!(
         "streams: found {number}, expected a set that scda_ffind_streams has found in this file"
     ))
-}
-
-fn pointer(text: &Option<CString>) -> *const c_char {
-    text.as_ref().map_or(null(), |text| text.as_ptr())
-}
-
-/// The part of a text that C sees: everything before a NUL.
-fn c_string(text: &str) -> CString {
-    CString::new(text.split('\0').next().unwrap_or_default()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -158,9 +191,15 @@ mod tests {
 
         let mut names = Dataset::new("names", DataType::String, [2]);
         names.fill_value = b"none at all".into();
-        let c = given.dataset(&names);
-        assert_eq!(c.item_bytes, 0);
-        assert_eq!(of_c(&c).unwrap().dataset, names);
+        let later = given.dataset(&names);
+        assert_eq!(later.item_bytes, 0);
+        assert_eq!(of_c(&later).unwrap().dataset, names);
+        // What was returned first stays, and what is equal is not kept again.
+        assert_eq!(of_c(&c).unwrap().dataset, dataset);
+        let again = given.dataset(&dataset);
+        assert_eq!(again.fill_value.pointer(), c.fill_value.pointer());
+        assert_eq!(again.dimension_names.pointer(), c.dimension_names.pointer());
+        assert_eq!(given.attributes(&dataset.attributes), c.attributes.get("").unwrap().as_ptr());
 
         // U+0000, which JSON allows, ends a C string.
         dataset.dimension_names = vec![Some("y\0z".into()), Some(String::new())];

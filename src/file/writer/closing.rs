@@ -245,6 +245,32 @@ impl WriterState {
         self.commits.pending
     }
 
+    /// See [`WriterCalls`](crate::bindings::WriterCalls).
+    pub(crate) fn take_not_waited_for(&mut self) -> Vec<u64> {
+        self.commits.take_not_waited_for()
+    }
+
+    /// See [`WriterCalls`](crate::bindings::WriterCalls).
+    pub(crate) fn forgo_wait(&mut self) {
+        self.commits.forgo_wait();
+    }
+
+    /// See [`WriterCalls`](crate::bindings::WriterCalls).
+    pub(crate) fn loss(&mut self) -> Option<String> {
+        let is_atomic = self.sections.params().atomic;
+        let output = self.sections.output();
+        let (kept, end) = (output.progress().kept(), output.progress().end());
+        let is_whole = kept == Some(end) && self.pending.is_empty() && self.stream.is_none();
+        let words = match kept {
+            _ if is_atomic => "what was written does not appear under this name",
+            Some(_) if is_whole => return None,
+            Some(_) => "what was written after the last commit is lost",
+            None => "it is incomplete",
+        };
+        let team = self.sections.team();
+        (team.rank() == 0).then(|| format!("{}: not closed: {words}", team.file_name()))
+    }
+
     /// Returns an error if the file has no seals.
     fn check_sealed(&self) -> Result<()> {
         match self.sections.is_sealed() {

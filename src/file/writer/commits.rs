@@ -64,6 +64,16 @@ impl Commits {
         Ok(CommitRequest(self.begun))
     }
 
+    /// Removes and returns the numbers of those that were not waited for.
+    pub fn take_not_waited_for(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.not_waited_for)
+    }
+
+    /// Records that nobody will wait for the last one.
+    pub fn forgo_wait(&mut self) {
+        self.not_waited_for.pop();
+    }
+
     /// Records that this commit is waited for.
     pub fn note_wait(&mut self, CommitRequest(number): CommitRequest) -> Result<()> {
         match self.not_waited_for.binary_search(&number) {
