@@ -1,4 +1,4 @@
-//! Reads the data of a section batch by batch, in bounded memory.
+//! Reads the data of a section in pieces, in bounded memory.
 
 use crate::datasets::box_parts;
 use crate::fail::{Fail, Result};
@@ -9,14 +9,14 @@ use scda_base::numbers::to_usize;
 use std::io::{self, Read};
 use std::ops::Range;
 
-/// The bytes of a piece, unless one element is larger.
+/// The bytes of a piece, unless an element is larger.
 const PIECE_BYTES: u64 = 8 << 20;
 /// The most elements of a piece.
 const PIECE_ELEMENTS: u64 = 1 << 17;
-/// The most sizes that are read at once where no data are.
+/// The most sizes that are read at once if no data are read.
 const SIZES: u64 = 1 << 16;
 
-/// What a section is counted in: bytes of inline data and blocks, elements of arrays and varrays.
+/// The number of units of a section: bytes of inline data and blocks, elements of arrays and varrays.
 pub fn units(section: &Section) -> u64 {
     match section.section_type {
         SectionType::Inline => scda::INLINE_BYTES as u64,
@@ -25,7 +25,7 @@ pub fn units(section: &Section) -> u64 {
     }
 }
 
-/// Hands out the sizes of all elements of the reader's current section, some at a time.
+/// Calls a function with the sizes of all elements of the reader's current section, some at a time.
 pub fn for_each_sizes<E: From<scda::Error>>(
     reader: &mut Reader,
     count: u64,
@@ -42,24 +42,24 @@ pub fn for_each_sizes<E: From<scda::Error>>(
     Ok(())
 }
 
-/// Goes through the data of the reader's current section.
+/// Reads the data of the reader's current section in pieces.
 pub struct DataBatches {
     section: Section,
-    /// What is read, or was read last.
+    /// The units that are read, or were read last.
     now: Range<u64>,
     end: u64,
-    /// Whether a compressed block without bytes is still to be decoded: it must be an encoded element, too.
+    /// True if a compressed block without bytes has not been decoded yet: it must be an encoded element, too.
     is_unseen: bool,
-    /// Whether reading the current units failed.
+    /// True if reading the current units failed.
     has_failed: bool,
-    /// Of a varray: sizes that were read ahead, from this element on.
+    /// Sizes of a varray that were read ahead, from this element on.
     sizes: Vec<u64>,
     sizes_from: u64,
     data: Vec<u8>,
 }
 
 impl DataBatches {
-    /// The data of these units of the section.
+    /// Reads these units of the section.
     pub fn new(section: &Section, range: Range<u64>) -> Self {
         let now = range.start..range.start;
         let is_compressed_block = section.decoded && section.section_type == SectionType::Block;
@@ -75,7 +75,7 @@ impl DataBatches {
         }
     }
 
-    /// All of the section.
+    /// Reads all of the section.
     pub fn all(section: &Section) -> Self {
         Self::new(section, 0..units(section))
     }
@@ -84,12 +84,12 @@ impl DataBatches {
         self.section.decoded
     }
 
-    /// Whether there are no more pieces.
+    /// True if there are no more pieces.
     pub fn is_done(&self) -> bool {
         self.now.end == self.end && !self.is_unseen && !self.has_failed
     }
 
-    /// Of a varray: the element of this piece in which this byte of the piece is, and which byte of it.
+    /// In a varray: the element that contains this byte of the piece, and the number of the byte in the element.
     pub fn varray_element(&self, byte: usize) -> (u64, u64) {
         let mut left = byte as u64;
         for (index, &size) in (self.now.start..).zip(self.piece_sizes()) {
@@ -110,7 +110,7 @@ impl DataBatches {
         &self.data
     }
 
-    /// The elements of this piece, each with its index; of a block the piece as one.
+    /// The elements of this piece, each with its index; a piece of a block counts as one element.
     pub fn elements(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let (mut rest, now) = (self.data.as_slice(), self.now.clone());
         let is_block = matches!(self.section.section_type, SectionType::Inline | SectionType::Block);
@@ -128,7 +128,7 @@ impl DataBatches {
         })
     }
 
-    /// The sizes of a varray's elements in this piece.
+    /// The sizes of the varray's elements in this piece.
     pub fn piece_sizes(&self) -> &[u64] {
         let at = |index: u64| to_usize(index - self.sizes_from);
         match self.section.section_type {
@@ -137,7 +137,7 @@ impl DataBatches {
         }
     }
 
-    /// Reads the next piece; false at the end. The last one may have no bytes.
+    /// Reads the next piece; false at the end. The last piece may have no bytes.
     pub fn next(&mut self, reader: &mut Reader) -> Result<bool> {
         if self.is_done() {
             return Ok(false);
@@ -161,7 +161,7 @@ impl DataBatches {
                 self.data = data[wanted].to_vec();
             }
             SectionType::Block => {
-                // What is compressed is one element.
+                // Compressed data are a single element.
                 let step = if decoded { left } else { left.min(PIECE_BYTES) };
                 self.now = start..start + step;
                 resize(reader, &mut self.data, step)?;
@@ -173,7 +173,7 @@ impl DataBatches {
                 let step = left.min(if decoded { fitting.min(PIECE_ELEMENTS) } else { fitting });
                 self.now = start..start + step;
                 if step * size > PIECE_BYTES && !decoded {
-                    // One element: no memory is taken for what the file does not have.
+                    // A single element: allocates no memory for bytes that the file does not have.
                     reader.ranges().read_array(self.now.clone(), size, Sink::Skip)?;
                 }
                 resize(reader, &mut self.data, step * size)?;
@@ -190,7 +190,7 @@ impl DataBatches {
                         return Err(error.into());
                     }
                 }
-                // As many as fit, but one at least.
+                // As many elements as fit, but at least one.
                 let ahead = &self.sizes[to_usize(start - self.sizes_from)..];
                 let (mut bytes, mut count) = (0_u64, 0);
                 while count < ahead.len() && (count == 0 || bytes + ahead[count] <= PIECE_BYTES) {
@@ -226,7 +226,7 @@ pub fn first_unreadable(reader: &mut Reader, section: &Section, range: Range<u64
     if is_readable(first..end) {
         return None;
     }
-    // What is compressed is one piece.
+    // Compressed data are a single piece.
     if section.decoded && section.section_type == SectionType::Block {
         return Some(first);
     }
@@ -252,7 +252,7 @@ pub struct Stream<'a> {
     reader: &'a mut Reader,
     progress: &'a mut Progress,
     pieces: DataBatches,
-    /// Bytes of the piece that have been handed out, and sizes.
+    /// The number of bytes of the piece, and of sizes, that have been returned.
     used: usize,
     next_size: u64,
 }
@@ -264,7 +264,7 @@ impl<'a> Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// Reads elements without bytes that may still be unread, though not unchecked.
+    /// Reads elements without bytes that were not read yet, so that they are checked.
     pub fn finish(mut self) -> Result<()> {
         while self.pieces.next(self.reader)? {}
         Ok(())

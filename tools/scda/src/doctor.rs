@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Examines the folder with one process, without MPI; the exit code.
+/// Examines the folder with one process, without MPI. Returns the exit code.
 fn alone(args: &Args) -> Result<u8> {
     std::fs::read_dir(&args.folder).map_err(|e| Fail::file(&args.folder.display().to_string(), e))?;
     let mut report = Report::default();

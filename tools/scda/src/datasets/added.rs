@@ -14,7 +14,8 @@ pub enum Addition {
 }
 
 impl Addition {
-    /// The user string of the section that adds it to the dataset whose data are the section at this offset, with this user string.
+    /// The user string of a section with this addition, for the dataset whose data are the section at this offset, with this user
+    /// string.
     pub fn user(self, data: u64, name: &str) -> String {
         match self {
             Self::Attributes => later_user(data, name),
@@ -23,7 +24,7 @@ impl Addition {
     }
 }
 
-/// As in messages.
+/// The form in messages.
 impl fmt::Display for Addition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -33,7 +34,7 @@ impl fmt::Display for Addition {
     }
 }
 
-/// What a section announces, if it stands before attributes or rows that were added to a dataset later.
+/// The addition that a section announces, if it precedes attributes or rows that were added to a dataset later.
 pub fn announced(section_type: SectionType, user: &[u8]) -> Option<Addition> {
     match section_type {
         SectionType::Inline if user == ATTRIBUTES_CONVENTION => Some(Addition::Attributes),
@@ -42,14 +43,14 @@ pub fn announced(section_type: SectionType, user: &[u8]) -> Option<Addition> {
     }
 }
 
-/// What a section adds to a dataset, as its user string says.
+/// The addition that a section contains, according to its user string.
 pub struct AdditionName {
     pub addition: Addition,
-    /// Where the data of the dataset begin.
+    /// The offset of the dataset's data.
     pub data: u64,
 }
 
-/// What a section adds to a dataset, if it adds something.
+/// The addition that a section contains, if any.
 pub fn added_to(section_type: SectionType, user: &[u8]) -> Option<AdditionName> {
     let (addition, named) = match section_type {
         SectionType::Inline => return None,
@@ -62,13 +63,13 @@ pub fn added_to(section_type: SectionType, user: &[u8]) -> Option<AdditionName> 
 /// The data of a dataset in a copy.
 #[derive(Clone, Copy)]
 pub struct MovedData {
-    /// Where they begin.
+    /// Their offset.
     pub position: u64,
     pub user: UserString,
 }
 
 impl MovedData {
-    /// The user string of a section that adds something to it. Only names that are text can have such sections.
+    /// The user string for an addition to it. Only names that are text can have additions.
     pub fn user_of(&self, addition: Addition) -> scda::Result<Option<UserString>> {
         let name = std::str::from_utf8(&self.user).ok();
         name.map(|name| UserString::new(addition.user(self.position, name).as_bytes())).transpose()

@@ -10,21 +10,22 @@ use scda_codec::texts;
 /// [`OrderedItems`](super::ordered_items::OrderedItems) decompresses each chunk once.
 pub const MOST_BYTES: u64 = 64 << 20;
 
-/// The parts of a box, each a box, one after the other in C order.
+/// The parts of a box, which are boxes themselves, in C order.
 #[derive(Clone)]
 pub struct BoxParts {
     region: IndexBox,
-    /// The dimension that is cut: of those before it a part has one index, of those after it all of the box.
+    /// The dimension that is divided: a part has one index of the dimensions before it, and all indices of the dimensions
+    /// after it.
     cut: usize,
-    /// The most indices of that dimension in a part, and those of a chunk.
+    /// The most indices of that dimension in a part, and those in a chunk.
     step: u64,
     chunk: u64,
-    /// Where the next part begins; `None` at the end.
+    /// The beginning of the next part; `None` at the end.
     next: Option<Vec<u64>>,
 }
 
 impl BoxParts {
-    /// The parts of a box that lies in the dataset.
+    /// The parts of a box in the dataset.
     pub fn new(dataset: &Dataset, region: IndexBox) -> Self {
         Self::of_bytes(dataset, region, MOST_BYTES)
     }
@@ -33,12 +34,12 @@ impl BoxParts {
         Self::cut(region, about_item_bytes(dataset.data_type), &dataset.chunk_shape(), most)
     }
 
-    /// The chunks of a dataset, some at a time: boxes of the grid that they are in.
+    /// Divides the chunks of a dataset into boxes of the grid of chunks.
     pub fn of_grid(counts: &[u64], chunk_bytes: u64, most: u64) -> Self {
         Self::cut(IndexBox::all(counts), chunk_bytes, &vec![1; counts.len()], most)
     }
 
-    /// The thinnest parts that end with chunks.
+    /// The thinnest parts that end at the ends of chunks.
     pub fn layers(region: IndexBox, chunk: &[u64]) -> Self {
         let last = region.count.len().saturating_sub(1);
         let cut = chunk.iter().position(|&n| n > 1).unwrap_or(last);
@@ -47,7 +48,7 @@ impl BoxParts {
         Self { region, cut, step: chunk, chunk, next }
     }
 
-    /// Parts of at most this many bytes, which end where chunks end if these are thin enough.
+    /// Parts of at most this many bytes, which end at the ends of chunks if these are thin enough.
     pub fn cut(region: IndexBox, item_bytes: u64, chunk: &[u64], most: u64) -> Self {
         let dimensions = region.count.len();
         let mut inner = item_bytes;
@@ -78,12 +79,12 @@ impl Iterator for BoxParts {
         slab.count[..self.cut].fill(1);
         let at = start[self.cut];
         let end = first[self.cut] + count[self.cut];
-        // At the end of a chunk, if that is not before this part.
+        // At the end of a chunk, if that is after the beginning of this part.
         let stop = at.saturating_add(self.step).min(end);
         let whole = stop / self.chunk * self.chunk;
         let stop = if stop < end && whole > at { whole } else { stop };
         slab.count[self.cut] = stop - at;
-        // The next one begins after it, or with the next index of a dimension before.
+        // The next part begins after this one, or with the next index of an earlier dimension.
         let mut next = start;
         next[self.cut] = stop;
         for dimension in (0..=self.cut).rev() {
@@ -100,12 +101,12 @@ impl Iterator for BoxParts {
     }
 }
 
-/// The number of items of a box that lies in a dataset.
+/// The number of items of a box in a dataset.
 pub fn items(region: &IndexBox) -> u64 {
     region.items().unwrap_or(0)
 }
 
-/// The chunks of a part that ends with chunks, some at a time: boxes of items. They have at most `most` bytes, unless
+/// Divides the chunks of a part that ends with chunks into boxes of items with at most `most` bytes, unless
 /// one chunk has more.
 pub fn of_chunks(
     part: &IndexBox,
@@ -129,7 +130,8 @@ pub fn of_slab(slab: &IndexBox, chunk: &[u64], part: &IndexBox) -> IndexBox {
     region
 }
 
-/// The items of a box that follow one another in the box around it, in C order: the place of the first one there, and their number.
+/// The runs of items of a box that are contiguous in the box around it, in C order: the place of the first item there, and
+/// the number of items.
 pub fn runs(region: &IndexBox, around: &IndexBox) -> impl Iterator<Item = (u64, u64)> {
     let mut run = 1;
     for (&count, &n) in region.count.iter().zip(&around.count).rev() {
@@ -146,12 +148,12 @@ pub fn runs(region: &IndexBox, around: &IndexBox) -> impl Iterator<Item = (u64, 
     })
 }
 
-/// The bytes of an item; of one of variable length, an estimate.
+/// The size of an item in bytes; for variable length, an estimate.
 pub fn about_item_bytes(data_type: DataType) -> u64 {
     if data_type.is_variable() { 256 } else { data_type.item_bytes() }
 }
 
-/// An item of the fill value, as [`read`] reads it, in little-endian byte order.
+/// An item with the fill value, in the form in which [`read`] returns items, in little-endian byte order.
 pub fn fill_item(dataset: &Dataset) -> Vec<u8> {
     let item = dataset.fill_item().into_owned();
     match dataset.data_type.is_variable() {
@@ -160,7 +162,7 @@ pub fn fill_item(dataset: &Dataset) -> Vec<u8> {
     }
 }
 
-/// The items that were read.
+/// Iterates over the items that were read.
 pub fn each_item(data_type: DataType, data: &[u8]) -> impl Iterator<Item = &[u8]> {
     let size = to_usize(data_type.item_bytes());
     let mut rest = data;
@@ -179,7 +181,7 @@ pub fn each_item(data_type: DataType, data: &[u8]) -> impl Iterator<Item = &[u8]
     })
 }
 
-/// What memory is for.
+/// The purpose of the memory.
 pub const PART: &str = "a part of a dataset";
 
 /// Makes room for `bytes` bytes.
@@ -188,7 +190,7 @@ fn reserve(data: &mut Vec<u8>, bytes: usize) -> Result<()> {
     room.map_err(|_| Fail::Trouble(format!("not enough memory: cannot allocate {bytes} bytes for {PART}")))
 }
 
-/// Makes a buffer of this length, whose contents do not matter, for this purpose.
+/// Resizes a buffer for this purpose; its contents are arbitrary.
 pub fn resize(data: &mut Vec<u8>, bytes: usize, purpose: &str) -> Result<()> {
     if bytes > data.capacity() {
         *data = Vec::new();
@@ -197,8 +199,8 @@ pub fn resize(data: &mut Vec<u8>, bytes: usize, purpose: &str) -> Result<()> {
                 "not enough memory: cannot allocate {bytes} bytes for {purpose}"
             )));
         }
-        // Given back, and taken as zeros, which the system makes when they are touched: what a damaged size claims
-        // is not.
+        // Frees the buffer and allocates zeros, which the system provides when they are touched: so a damaged size takes
+        // no memory.
         *data = Vec::new();
         *data = vec![0; bytes];
     }
@@ -233,8 +235,8 @@ pub fn read_all(
     let bytes = items.saturating_mul(dataset.data_type.item_bytes());
     reader.check_memory(bytes)?;
     if bytes > MOST_BYTES {
-        // Of a chunk that is larger than a part, the file may have some bytes, which cannot be one: that is an error before there is
-        // memory for it.
+        // If a chunk is larger than a part, the file may have too few bytes for it: that must be an error before memory is
+        // allocated for it.
         regions.iter().try_for_each(|region| dataset.is_fill(reader, region).map(drop))?;
     }
     resize(data, to_usize(bytes), PART)?;

@@ -5,19 +5,19 @@ use super::values::{Number, number};
 use scda::{DataType, Kind};
 use scda_base::numbers::to_usize;
 
-/// How far numbers may lie apart.
+/// How far numbers may differ.
 #[derive(Clone, Copy, Debug)]
 pub struct Tolerance {
-    /// As a part of the second number.
+    /// As a fraction of the second number.
     pub relative: f64,
     pub absolute: f64,
 }
 
-/// How far two items lie apart; NaN if a number of them is NaN or is none.
+/// How far two items differ; NaN if one of their numbers is NaN, or if they have none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Deviation {
     pub absolute: f64,
-    /// As a part of the second number.
+    /// As a fraction of the second number.
     pub relative: f64,
 }
 
@@ -25,7 +25,7 @@ impl Deviation {
     fn of(a: Number, b: Number) -> Self {
         let absolute = match (a, b) {
             _ if a == b => 0.0,
-            #[allow(clippy::cast_precision_loss)] // the nearest one is meant
+            #[allow(clippy::cast_precision_loss)] // the nearest number is wanted
             (Number::Whole(a), Number::Whole(b)) => (a - b).unsigned_abs() as f64,
             _ => (a.value() - b.value()).abs(),
         };
@@ -33,7 +33,7 @@ impl Deviation {
         Self { absolute, relative }
     }
 
-    /// The larger ones of the two parts of a complex number.
+    /// The larger deviations of the two parts of a complex number.
     fn or(self, other: Self) -> Self {
         let larger = |a: f64, b: f64| if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) };
         Self {
@@ -46,18 +46,18 @@ impl Deviation {
 impl Tolerance {
     fn are_near(self, a: Number, b: Number, apart: Deviation) -> bool {
         let (x, y) = (a.value(), b.value());
-        // An infinite number is near no other one.
+        // An infinite number is close to no other one.
         let is_near = apart.absolute <= self.absolute + self.relative * y.abs() && apart.absolute.is_finite();
         a == b || x.is_nan() && y.is_nan() || is_near
     }
 }
 
-/// Whether items of this type have numbers that can lie apart.
+/// True if items of this type have numbers, which can differ by an amount.
 pub fn are_numbers(data_type: DataType) -> bool {
     matches!(data_type.kind(), Kind::Signed | Kind::Unsigned | Kind::Float | Kind::Complex)
 }
 
-/// Hands out the numbers of all items that differ, and how far they lie apart.
+/// Calls a function with the number of each item that differs, and with its deviation.
 pub fn for_each_unlike(
     data_type: DataType,
     (a, b): (&[u8], &[u8]),

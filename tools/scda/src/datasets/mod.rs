@@ -1,4 +1,4 @@
-//! Datasets and groups in a file: two sections that are one thing (docs/datasets.md).
+//! Datasets and groups in a file: pairs of sections that form one item (docs/datasets.md).
 
 mod added;
 pub mod box_parts;
@@ -28,12 +28,12 @@ use serde_json::Value;
 pub struct Found {
     /// Reads its data.
     pub handle: DatasetHandle,
-    /// What cannot be read of the rows that were added to it cannot be read of the dataset.
+    /// The dataset. If rows that were added to it cannot be read, neither can the dataset.
     pub dataset: Dataset,
     /// The block of metadata.
     pub block: Section,
     pub data: Section,
-    /// Where its attributes begin, if they were set later.
+    /// The offset of its attributes, if they were set later.
     pub later: Option<u64>,
     /// Sections with rows that were added later.
     pub added: Vec<AddedRows>,
@@ -52,7 +52,7 @@ impl From<DatasetHandle> for Found {
 /// The attributes of a group with their sections.
 pub struct FoundGroup {
     pub group: Group,
-    /// The inline section, which announces them.
+    /// The inline section that announces them.
     pub first: Section,
     pub block: Section,
 }
@@ -61,14 +61,14 @@ pub struct FoundGroup {
 pub struct FoundStreams {
     pub streams: Streams,
     pub chunks: Section,
-    /// How many bytes each stream has.
+    /// The sizes of the streams.
     pub lengths: Section,
-    /// The bytes of all streams in this part, and of the shortest and the longest.
+    /// The size of all streams in this part, and of the shortest and the longest one, in bytes.
     pub bytes: u64,
     pub extremes: (u64, u64),
 }
 
-/// A pair of sections that is one item.
+/// A pair of sections that forms one item.
 pub enum Pair {
     Dataset(Box<Found>),
     Group(Box<FoundGroup>),
@@ -92,10 +92,10 @@ impl Pair {
     }
 }
 
-/// The dataset of which the metadata begin at this offset; `None` if there are none.
+/// The dataset whose metadata begin at this offset; `None` if there are none.
 ///
 /// # Errors
-/// What is wrong with the metadata, or with the section after them.
+/// An error in the metadata, or in the section after them.
 pub fn dataset_at(reader: &mut Reader, offset: u64) -> scda::Result<Option<DatasetHandle>> {
     match reader.inspect().content_at(offset)? {
         Some((Content::Dataset(handle), _)) => Ok(Some(handle)),
@@ -104,7 +104,7 @@ pub fn dataset_at(reader: &mut Reader, offset: u64) -> scda::Result<Option<Datas
     }
 }
 
-/// Whether a section is the metadata of a dataset, or announces those of a group: the next one belongs to it.
+/// True if a section is the metadata of a dataset, or announces those of a group, so that the next one belongs to it.
 pub fn is_first(section_type: SectionType, user: &[u8]) -> bool {
     match section_type {
         SectionType::Block => user == DATASET_CONVENTION,
@@ -113,7 +113,7 @@ pub fn is_first(section_type: SectionType, user: &[u8]) -> bool {
     }
 }
 
-/// Whether a section begins a part of a set of streams: the next two belong to it.
+/// True if a section begins a part of a set of streams, so that the next two belong to it.
 pub fn begins_streams(section_type: SectionType, user: &[u8]) -> bool {
     section_type == SectionType::Block && user == STREAMS_CONVENTION
 }
@@ -121,7 +121,7 @@ pub fn begins_streams(section_type: SectionType, user: &[u8]) -> bool {
 /// Looks something up in the index of a sealed file; `None` if the caller must walk the file.
 ///
 /// # Errors
-/// Those that say nothing about the file.
+/// Errors that say nothing about the file.
 pub fn by_index<T>(
     reader: &mut Reader,
     look: impl FnOnce(&mut Reader) -> scda::Result<Option<T>>,
@@ -138,10 +138,10 @@ pub fn by_index<T>(
 /// The default record of a name: the last one.
 pub const LAST_RECORD: i64 = -1;
 
-/// The pair that begins with this section; `None` if it is none. The position of the reader stays, as it does in the functions below.
+/// The pair that begins with this section; `None` if there is none. Like the functions below, keeps the reader's position.
 ///
 /// # Errors
-/// What is wrong with the metadata, or with the section after them.
+/// An error in the metadata, or in the section after them.
 pub fn pair_at(reader: &mut Reader, section: &Section) -> scda::Result<Option<Pair>> {
     if !is_first(section.section_type, &section.user) {
         return Ok(None);
@@ -157,10 +157,10 @@ pub fn pair_at(reader: &mut Reader, section: &Section) -> scda::Result<Option<Pa
     })
 }
 
-/// The part of a set of streams that begins with this section; `None` if none does.
+/// The part of a set of streams that begins with this section; `None` if there is none.
 ///
 /// # Errors
-/// What is wrong with it.
+/// An error in the part.
 pub fn streams_at(reader: &mut Reader, section: &Section) -> scda::Result<Option<FoundStreams>> {
     if !begins_streams(section.section_type, &section.user) {
         return Ok(None);
@@ -183,10 +183,10 @@ pub fn streams_at(reader: &mut Reader, section: &Section) -> scda::Result<Option
     })
 }
 
-/// The numbers, from 1 on, of the sections of what was added to a dataset later. The position of the reader is another one then.
+/// The numbers, from 1, of the sections of later additions to a dataset. Changes the reader's position.
 ///
 /// # Errors
-/// Those of the index.
+/// The errors of the index.
 pub fn numbers_added(reader: &mut Reader, found: &Found) -> scda::Result<Vec<u64>> {
     let Ok(name) = std::str::from_utf8(&found.data.user) else { return Ok(Vec::new()) };
     let attributes = found.later.map(|_| Addition::Attributes);
@@ -194,23 +194,23 @@ pub fn numbers_added(reader: &mut Reader, found: &Found) -> scda::Result<Vec<u64
     let mut numbers = Vec::new();
     for addition in [attributes, rows].into_iter().flatten() {
         let user = addition.user(found.data.offset, name);
-        // Those of the second sections, from 0 on, are those of the first ones from 1 on.
+        // The number of the second section, from 0, equals that of the first one, from 1.
         numbers.extend(reader.find_all(user.as_bytes())?.iter().flat_map(|&first| [first, first + 1]));
     }
     Ok(numbers)
 }
 
-/// Why rows cannot be read, and which ones.
+/// Which rows cannot be read, and why.
 fn unsupported_rows(rows: &AddedRows) -> Option<String> {
     let why = rows.dataset.unsupported.as_ref()?;
     let last = rows.dataset.shape.first()?.checked_sub(1)?;
     Some(format!("{why} in the rows {} to {}", rows.first, rows.first + last))
 }
 
-/// What was found, or an error that concerns only this item, so that reading can continue. Other errors are returned.
+/// The result, or an error that concerns only this item, so that reading can continue. Returns other errors.
 ///
 /// # Errors
-/// Those that say nothing about the file.
+/// Errors that say nothing about the file.
 pub fn tolerated<T>(found: scda::Result<Option<T>>) -> scda::Result<(Option<T>, Option<scda::Error>)> {
     match found {
         Ok(found) => Ok((found, None)),
@@ -219,7 +219,7 @@ pub fn tolerated<T>(found: scda::Result<Option<T>>) -> scda::Result<(Option<T>, 
     }
 }
 
-/// A shape in a word.
+/// A shape as text.
 pub fn shape_word(shape: &[u64]) -> String {
     match shape {
         [] => "-".to_owned(),
@@ -227,7 +227,7 @@ pub fn shape_word(shape: &[u64]) -> String {
     }
 }
 
-/// The shape of the chunks in a word; none if there is a single one that is not compressed.
+/// The shape of the chunks as text; none if there is a single chunk that is not compressed.
 pub fn chunk_word(dataset: &Dataset) -> String {
     match dataset.layout {
         Layout::Contiguous => "-".to_owned(),
@@ -235,7 +235,7 @@ pub fn chunk_word(dataset: &Dataset) -> String {
     }
 }
 
-/// What the attribute `units` says.
+/// The value of the attribute `units`.
 pub fn units(attributes: &str) -> Option<String> {
     let found = attributes_of(attributes).into_iter().find(|member| member.key == "units")?;
     Some(match serde_json::from_str(found.text).ok()? {
@@ -244,12 +244,12 @@ pub fn units(attributes: &str) -> Option<String> {
     })
 }
 
-/// The attributes, which were checked, in order.
+/// The attributes in order; they must have been checked.
 pub fn attributes_of(attributes: &str) -> Vec<JsonMember<'_>> {
     members(attributes.as_bytes()).unwrap_or_default()
 }
 
-/// The attributes, each in a line. A number of a `float32` or `float16` is as short as it is one of these.
+/// The attributes, a line each. Numbers for `float32` or `float16` data are shortened to that precision.
 pub fn attribute_lines(attributes: &str, data_type: Option<DataType>) -> Vec<String> {
     let all = attributes_of(attributes);
     let types = all.iter().find(|member| member.key == "scda_types");
@@ -270,11 +270,11 @@ pub fn attribute_lines(attributes: &str, data_type: Option<DataType>) -> Vec<Str
     all.iter().map(line).collect()
 }
 
-/// The attributes that have the type of the data, as CF says.
+/// The attributes that have the type of the data, according to CF.
 const OF_DATA: [&str; 6] =
     ["_FillValue", "missing_value", "valid_min", "valid_max", "valid_range", "actual_range"];
 
-/// JSON in which numbers that are the value of a `float32` are as short as this has them.
+/// JSON in which numbers are shortened to the precision of `float32` if that preserves them.
 fn as_single(text: &str) -> String {
     let short = |number: &str| {
         let exact: f64 = number.parse().ok()?;
@@ -289,7 +289,7 @@ fn as_single(text: &str) -> String {
     out
 }
 
-/// Type, units, and what keeps the data from being read: what a list has after the name.
+/// The remarks after the name in a list: type, units, and why the data cannot be read.
 pub fn remarks(dataset: &Dataset) -> String {
     let mut words = dataset.data_type.to_string();
     if let Some(units) = units(&dataset.attributes) {
@@ -301,7 +301,7 @@ pub fn remarks(dataset: &Dataset) -> String {
     words
 }
 
-/// Puts the numbers of items into little-endian order, or from there into that of the machine.
+/// Converts the numbers of items from machine to little-endian byte order, or back.
 pub fn to_little(data_type: DataType, data: &mut [u8]) {
     if cfg!(target_endian = "big") {
         swap_items(data, data_type);

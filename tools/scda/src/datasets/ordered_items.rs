@@ -1,5 +1,5 @@
-//! All items of a dataset in C order, part by part, in bounded memory. Each chunk is decompressed once, and items that the file has no
-//! chunk for take neither memory nor time.
+//! Reads all items of a dataset in C order, in parts and in bounded memory. Decompresses each chunk once. Items without a chunk
+//! in the file take neither memory nor time.
 
 use super::box_parts::{self, BoxParts, items, runs};
 use super::{Found, to_little};
@@ -9,41 +9,41 @@ use scda_base::numbers::to_usize;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Goes through the items. A part of some MiB that ends with chunks is read at once. Where chunks are so thick that no such
-/// part ends with them, all items of a layer of chunks go through a temporary file.
+/// Reads the items. A part of some MiB that ends with chunks is read at once. If chunks are so thick that no such part
+/// exists, all items of a layer of chunks go through a temporary file.
 pub struct OrderedItems<S> {
     item_bytes: u64,
     chunk: Vec<u64>,
-    /// The most bytes in memory, unless a chunk has more.
+    /// The most bytes in memory, unless a chunk is larger.
     most: u64,
-    /// What comes next: parts that fit into memory, or layers that do not.
+    /// The remaining parts if they fit into memory, or else layers.
     parts: BoxParts,
     are_layers: bool,
     /// Makes the temporary file.
     spool: S,
     file: Option<File>,
-    /// Of the last layer: the bytes that were handed out, and all.
+    /// The bytes of the last layer that were returned, and all of its bytes.
     used: u64,
     end: u64,
-    /// An item of the fill value, and how many of them [`Self::next`] has still to hand out.
+    /// An item with the fill value, and how many of these [`Self::next`] still has to return.
     fill: Vec<u8>,
     fill_left: u64,
 }
 
-/// What comes next of a dataset.
+/// The next items of a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Items that were read.
     Items,
-    /// This number of items that have the fill value, since the file has no chunk for them.
+    /// This number of items with the fill value, because the file has no chunk for them.
     Fill(u64),
 }
 
-/// The most bytes of fill values that [`OrderedItems::next`] hands out at once.
+/// The most bytes of fill values that [`OrderedItems::next`] returns at once.
 const FILL_BYTES: u64 = 1 << 20;
 
 impl<S: FnMut() -> Result<File>> OrderedItems<S> {
-    /// All items of this dataset. `spool` makes a temporary file, if one is needed.
+    /// All items of this dataset. `spool` makes a temporary file if one is needed.
     pub fn new(found: &Found, spool: S) -> Self {
         let shape = &found.dataset.shape;
         let mut chunk = vec![1; shape.len()];
@@ -53,7 +53,7 @@ impl<S: FnMut() -> Result<File>> OrderedItems<S> {
                 chunk.iter_mut().zip(shape).skip(1).for_each(|(chunk, &n)| *chunk = n);
             }
             Layout::Contiguous => {}
-            // How many bytes a chunk has, its shape does not say.
+            // The shape of a chunk does not determine its size.
             _ if found.dataset.data_type.is_variable() => {}
             _ => chunk = found.dataset.chunk_shape(),
         }
@@ -84,7 +84,7 @@ impl<S: FnMut() -> Result<File>> OrderedItems<S> {
         }
     }
 
-    /// Reads the next items, in little-endian byte order, of a dataset; false at the end.
+    /// Reads the next items of a dataset, in little-endian byte order; returns false at the end.
     pub fn next(&mut self, reader: &mut Reader, found: &Found, data: &mut Vec<u8>) -> Result<bool> {
         if self.fill_left == 0 {
             match self.next_part(reader, found, data)? {
@@ -101,7 +101,7 @@ impl<S: FnMut() -> Result<File>> OrderedItems<S> {
         Ok(true)
     }
 
-    /// As [`Self::next`], but of items that the file has no chunk for it says only how many there are; `None` at the end.
+    /// Like [`Self::next`], but for items without a chunk in the file, only returns their number; `None` at the end.
     pub fn next_part(
         &mut self,
         reader: &mut Reader,
@@ -132,7 +132,8 @@ impl<S: FnMut() -> Result<File>> OrderedItems<S> {
         Ok(Some(Part::Items))
     }
 
-    /// Puts the items of a layer into the temporary file. Those that have the fill value are holes of it: they take no room on the disk.
+    /// Writes the items of a layer to the temporary file. Items with the fill value become holes, which take no space on the
+    /// disk.
     fn put(&mut self, layer: &IndexBox, from: &mut impl Items, data: &mut Vec<u8>) -> Result<()> {
         let file = match self.file.take() {
             Some(file) => file,
@@ -158,8 +159,7 @@ impl<S: FnMut() -> Result<File>> OrderedItems<S> {
         Ok(())
     }
 
-    /// Makes bytes of the temporary file out of those of items, and back: the fill value becomes zeros. The bytes begin at this offset
-    /// of the items.
+    /// Converts items at this offset to bytes of the temporary file, or back: the fill value is exchanged for zeros.
     fn mask(&self, data: &mut [u8], at: u64) {
         if self.fill.iter().any(|&byte| byte != 0) {
             let skip = to_usize(at % self.fill.len() as u64);
@@ -168,9 +168,9 @@ impl<S: FnMut() -> Result<File>> OrderedItems<S> {
     }
 }
 
-/// Where items come from.
+/// A source of items.
 trait Items {
-    /// Whether the file has nothing for a part, all items of which have the fill value.
+    /// True if the file has nothing for a part, so that all its items have the fill value.
     fn are_fill(&mut self, part: &IndexBox) -> Result<bool>;
 
     /// Reads a part, in little-endian byte order.
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
     use std::collections::{HashMap, HashSet};
 
-    /// Items that are their places, and how often each chunk was read. Every third chunk has the fill value.
+    /// Items whose values are their places; counts how often each chunk was read. Every third chunk has the fill value.
     struct CountingReader<'a> {
         shape: &'a [u64],
         chunk: &'a [u64],
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Reads all items; how often each chunk was read.
+    /// Reads all items, and returns how often each chunk was read.
     fn visits(shape: &[u64], chunk: &[u64], most: u64) -> HashMap<Vec<u64>, u64> {
         let all = IndexBox::all(shape);
         let spool = || tempfile::tempfile().map_err(trouble);

@@ -1,4 +1,4 @@
-//! The items of a dataset in a file, for the writer of another.
+//! Supplies the items of a dataset in a file to the writer of another file.
 
 use super::ordered_items::OrderedItems;
 use super::{Found, to_little};
@@ -13,25 +13,25 @@ use std::path::Path;
 /// Makes a temporary file.
 type Spool<'a> = Box<dyn FnMut() -> Result<File> + 'a>;
 
-/// The items of a dataset: in C order, or any boxes.
+/// The items of a dataset, in C order or by boxes.
 pub struct Source<'a> {
     reader: &'a mut Reader,
     found: &'a Found,
-    /// Of the file that they are written to: what needs a temporary file has it in that folder.
+    /// The path of the file to write; temporary files are made in its folder.
     path: &'a Path,
     order: OrderedItems<Spool<'a>>,
-    /// What was read in C order, and how much of it was handed out.
+    /// Items that were read in C order, and how many of their bytes were returned.
     data: Vec<u8>,
     used: usize,
     share: Share<'a>,
 }
 
-/// The part of a task that is to write a dataset.
+/// The share of a dataset in a larger task.
 pub struct Share<'a> {
     pub progress: &'a mut Progress,
-    /// What is done before the dataset, and with it.
+    /// The progress before and after the dataset.
     pub range: Range<u64>,
-    /// How many bytes are read, all in all, and how many were.
+    /// The number of bytes to read, and of those that were read.
     pub all: u64,
     pub read: u64,
 }
@@ -46,7 +46,7 @@ impl Share<'_> {
 }
 
 impl<'a> Source<'a> {
-    /// Items for the file of this path.
+    /// Items for the file with this path.
     pub fn new(reader: &'a mut Reader, found: &'a Found, path: &'a Path, share: Share<'a>) -> Self {
         let order = in_order(found, path);
         Self { reader, found, path, order, data: Vec::new(), used: 0, share }
@@ -57,7 +57,7 @@ fn in_order<'a>(found: &Found, path: &'a Path) -> OrderedItems<Spool<'a>> {
     OrderedItems::new(found, Box::new(move || spool(path)))
 }
 
-/// A temporary file that has no name, in the folder of a file that is to be written.
+/// A temporary file without a name, in the folder of the file to write.
 fn spool(path: &Path) -> Result<File> {
     let path = target_path(path);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -1,9 +1,9 @@
-//! Moments and spans of time as text, as numpy writes them.
+//! Formats moments and spans of time like numpy.
 
 use scda::TimeUnit;
 use std::fmt::Write;
 
-/// How many of a unit are a second, if it is none or less; else how many seconds it has.
+/// The size of a unit: how many of them make a second, or how many seconds it has.
 enum UnitSize {
     Parts(i128),
     Seconds(i128),
@@ -29,11 +29,11 @@ fn size(name: &str) -> Option<UnitSize> {
 /// The days from 0000-03-01 to 1970-01-01.
 const BEFORE_1970: i128 = 719_468;
 
-/// Year, month and day of a day after 1970-01-01.
+/// The year, month and day of a number of days after 1970-01-01.
 fn date(day: i128) -> (i128, i128, i128) {
     let march = |year: i128| 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     let day = day + BEFORE_1970;
-    // Of 400 years, the mean; so at most a year or two beside it. They begin with March: the leap day is their last one.
+    // The mean over 400 years, which is off by a year or two at most. Years begin in March, so that the leap day is the last day.
     let mut year = (400 * day).div_euclid(march(400)) + 1;
     while march(year) > day {
         year -= 1;

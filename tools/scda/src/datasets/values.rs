@@ -18,7 +18,7 @@ pub enum Number {
 impl Number {
     pub fn value(self) -> f64 {
         match self {
-            #[allow(clippy::cast_precision_loss)] // the nearest one is meant
+            #[allow(clippy::cast_precision_loss)] // the nearest number is wanted
             Self::Whole(number) => number as f64,
             Self::Single(number) => number.into(),
             Self::Double(number) => number,
@@ -34,7 +34,7 @@ impl Number {
     }
 }
 
-/// The value of the bits of a `float16`, which a `float32` has, too.
+/// The value of the bits of a `float16`, which `float32` represents exactly.
 fn half(bits: u16) -> f32 {
     let (sign, exponent, fraction) =
         (u32::from(bits >> 15) << 31, u32::from(bits >> 10) & 31, u32::from(bits) & 0x3ff);
@@ -54,7 +54,7 @@ fn bits(bytes: &[u8]) -> u64 {
     if cfg!(target_endian = "big") { bytes.iter().fold(0, byte) } else { bytes.iter().rev().fold(0, byte) }
 }
 
-/// The number in memory of which an item of this type has one, or two.
+/// The number in memory, for a type whose items have one number or two.
 pub fn number(data_type: DataType, bytes: &[u8]) -> Number {
     let word = bits(bytes);
     // The bits of a smaller number fit.
@@ -71,7 +71,7 @@ pub fn number(data_type: DataType, bytes: &[u8]) -> Number {
     }
 }
 
-/// Appends an item in memory.
+/// Appends an item in memory as text.
 pub fn show(data_type: DataType, item: &[u8], text: &mut String) {
     match data_type.kind() {
         Kind::Bool => text.push_str(if item == [0] { "false" } else { "true" }),
@@ -108,7 +108,7 @@ pub fn show(data_type: DataType, item: &[u8], text: &mut String) {
     }
 }
 
-/// In quotes, up to the zeros at the end, with escapes for what cannot be shown.
+/// Appends a text in quotes, without zeros at its end, with escapes for characters that cannot be shown.
 fn show_text(data_type: DataType, item: &[u8], text: &mut String) {
     let mut little = item.to_vec();
     super::to_little(data_type, &mut little);
@@ -120,7 +120,7 @@ fn show_text(data_type: DataType, item: &[u8], text: &mut String) {
     };
 }
 
-/// The members in parentheses, or the items of an array in brackets.
+/// Appends members in parentheses, or the items of an array in brackets.
 fn show_struct(all: Struct, item: &[u8], text: &mut String) {
     let (open, close) = if all.as_array().is_some() { ('[', ']') } else { ('(', ')') };
     text.push(open);

@@ -7,15 +7,15 @@ use scda::{Reader, Section, SectionType, UserString};
 use scda_format::dataset::additions::later_user;
 use std::collections::{HashMap, HashSet};
 
-/// A section, the two of a pair, or the three of streams.
+/// A section, or the two of a pair, or the three of streams.
 pub struct Item {
-    /// The number of the first one.
+    /// The number of the first section.
     pub number: u64,
     pub section: Section,
     pub pair: Option<Pair>,
-    /// Not of a [`Walk::new`].
+    /// Always `None` in a [`Walk::new`].
     pub streams: Option<Box<FoundStreams>>,
-    /// Why it is neither, although it begins like one.
+    /// Why the item is neither, although it begins like one.
     pub fault: Option<scda::Error>,
 }
 
@@ -25,7 +25,7 @@ impl Item {
         self.number + u64::from(self.pair.is_some()) + 2 * u64::from(self.streams.is_some())
     }
 
-    /// The user string of a section; of a dataset or streams the name, of a group the path with a slash.
+    /// The user string of a section, the name of a dataset or streams, or the path of a group, with a slash.
     pub fn user(&self) -> &UserString {
         if let Some(found) = &self.streams {
             return &found.chunks.user;
@@ -33,7 +33,7 @@ impl Item {
         self.pair.as_ref().map_or(&self.section.user, |pair| &pair.second().user)
     }
 
-    /// Where the last section begins; of a dataset its data.
+    /// The offset of the last section, which for a dataset has its data.
     pub fn last_offset(&self) -> u64 {
         let streams = self.streams.as_ref().map(|found| found.lengths.offset);
         streams.or_else(|| Some(self.pair.as_ref()?.second().offset)).unwrap_or(self.section.offset)
@@ -47,7 +47,7 @@ impl Item {
         }
     }
 
-    /// Skips it; the reader has read the header of the first section.
+    /// Skips the rest of the item. The header of its first section must have been read.
     pub fn skip(&self, reader: &mut Reader) -> scda::Result<()> {
         reader.skip()?;
         for _ in self.number..self.last() {
@@ -58,26 +58,26 @@ impl Item {
     }
 }
 
-/// Goes through a file, sections that belong together at a time. What was added to a dataset later is a part of it, and no item.
+/// Walks a file item by item. Later additions to a dataset belong to it, and are no items.
 pub struct Walk<'a> {
-    /// Whether their sections are items nevertheless.
+    /// True if the sections of later additions are items nevertheless.
     later: bool,
-    /// Whether the three sections of streams are one item.
+    /// True if the three sections of streams are one item.
     streams: bool,
-    /// Whether every section is one by itself, and compressed ones are two.
+    /// True if every section is an item, and a compressed section counts as two.
     raw: bool,
     /// The name of the file.
     name: &'a str,
-    /// Where rows begin that were added to datasets that were passed.
+    /// The offsets of rows that were added to datasets before.
     rows: HashSet<u64>,
     /// The user strings of blocks with attributes of such datasets.
     attributes: HashSet<String>,
-    /// The number of the last section with metadata that are none to this library.
+    /// The number of the last section with metadata that this library does not know.
     unknown: u64,
-    /// The data of such datasets, of those with rows that were added, and, where no seal ends the file, of all, by where they are: themselves,
-    /// or their copy, as [`Self::goes_to`] says. `None`: they have none.
+    /// The data of such datasets, of those with added rows, and, if no seal ends the file, of all datasets, by offset: the
+    /// original, or the copy that [`Self::goes_to`] sets. `None`: there is no copy.
     moved: HashMap<u64, Option<MovedData>>,
-    /// How many sections were passed.
+    /// The number of sections so far.
     pub number: u64,
 }
 
@@ -88,12 +88,12 @@ impl<'a> Walk<'a> {
         Self { raw, name, later, streams, rows, attributes, unknown: 0, moved, number: 0 }
     }
 
-    /// The sections of streams are together, too.
+    /// A walk in which the sections of streams are combined, too.
     pub fn with_streams(input: &'a Input) -> Self {
         Self { streams: true, ..Self::new(input, false) }
     }
 
-    /// As [`Self::with_streams`]; sections of what was added later are items.
+    /// Like [`Self::with_streams`], but the sections of later additions are items.
     pub fn of_all(input: &'a Input) -> Self {
         Self { later: true, ..Self::with_streams(input) }
     }
@@ -103,15 +103,15 @@ impl<'a> Walk<'a> {
         self.name
     }
 
-    /// What finds datasets by their numbers, unless every section is one by itself.
+    /// The reader that finds datasets by their numbers; `None` if every section is an item.
     pub fn finder<'r>(&self, reader: &'r mut Reader) -> Option<&'r mut Reader> {
         (!self.raw).then_some(reader)
     }
 
-    /// Goes to the section with this number, from 0 on, and reads its header.
+    /// Goes to the section with this number, from 0, and reads its header.
     ///
     /// # Errors
-    /// Those of the reader.
+    /// The errors of the reader.
     pub fn at(&mut self, reader: &mut Reader, number: u64) -> scda::Result<Option<Item>> {
         reader.seek_section(number)?;
         self.number = number;
@@ -122,7 +122,7 @@ impl<'a> Walk<'a> {
     /// damage](scda::Inspector::tolerate_damage).
     ///
     /// # Errors
-    /// Those of the reader.
+    /// The errors of the reader.
     pub fn next(&mut self, reader: &mut Reader) -> scda::Result<Option<Item>> {
         let section = loop {
             let Some(section) = reader.next_section(!self.raw)? else { return Ok(None) };
@@ -158,32 +158,32 @@ impl<'a> Walk<'a> {
         Ok(Some(item))
     }
 
-    /// The user string of the data at this offset, if they are of a dataset that was passed to which something may have been added.
+    /// The user string of the data at this offset, if they belong to a dataset before that may have additions.
     pub fn passed(&self, data: u64) -> Option<&UserString> {
         self.moved.get(&data)?.as_ref().map(|moved| &moved.user)
     }
 
-    /// From now on, what is added to the dataset whose data are at this offset belongs to its copy, the data of which are at this position;
-    /// without a position, there is none.
+    /// From here on, additions to the dataset whose data are at this offset belong to its copy, with data at this position;
+    /// without a position, there is no copy.
     pub fn goes_to(&mut self, data: u64, position: Option<u64>) {
         if let Some(moved) = self.moved.get_mut(&data) {
             *moved = moved.zip(position).map(|(moved, position)| MovedData { position, ..moved });
         }
     }
 
-    /// The copy of the dataset to which something is added, if that was passed; `Some(None)` if there is no copy.
+    /// The copy of the dataset for an addition, if the dataset came before; `Some(None)` if there is no copy.
     pub fn copy_of(&self, added: &AdditionName) -> Option<Option<MovedData>> {
         self.moved.get(&added.data).copied()
     }
 
-    /// Whether this section has the data of a dataset whose metadata are none to this library.
+    /// True if this section has the data of a dataset whose metadata this library does not know.
     pub fn is_of_unknown(&self, item: &Item) -> bool {
         let is_data = matches!(item.section.section_type, SectionType::Array | SectionType::Varray);
         is_data && self.unknown > 0 && item.number == self.unknown + 1
     }
 
-    /// Skips the sections of what was added to a dataset later, if the one whose header was just read is the first of them. What
-    /// was added to none stays: nobody else has it.
+    /// Skips the sections of a later addition, if the section whose header was just read is the first of them. Additions to
+    /// no dataset are not skipped, because nothing else contains them.
     fn passes_later(&self, reader: &mut Reader, section: &Section) -> scda::Result<bool> {
         let Some(announced) = announced(section.section_type, &section.user) else { return Ok(false) };
         if announced == Addition::Rows && !self.rows.contains(&section.offset) {

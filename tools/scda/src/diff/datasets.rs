@@ -1,4 +1,4 @@
-//! Where datasets and attributes differ.
+//! Finds differences between datasets and attributes.
 
 use super::report::Location;
 use crate::datasets::box_parts::{self, BoxParts};
@@ -13,7 +13,7 @@ use scda_format::dataset::json::compact;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// The attributes that differ; their order is no difference.
+/// Differences of attributes. Their order does not matter.
 pub fn of_attributes(at: &Location, kind: &str, user: &[u8], a: &str, b: &str) -> Vec<String> {
     let sorted = |text| -> BTreeMap<String, String> {
         attributes_of(text).into_iter().map(|member| (member.key, compact(member.text))).collect()
@@ -31,7 +31,7 @@ pub fn of_attributes(at: &Location, kind: &str, user: &[u8], a: &str, b: &str) -
     unlike.map(difference).collect()
 }
 
-/// Differences of two datasets of one name, but for their data.
+/// Differences between two datasets with one name, except in their data.
 pub fn of_metadata(at: &Location, a: &Dataset, b: &Dataset) -> Vec<String> {
     let name = at.words("dataset", a.name.as_bytes());
     let facts = |dataset: &Dataset| {
@@ -59,11 +59,11 @@ struct ItemDifference {
     b: String,
 }
 
-/// Which items differ, and by how much.
+/// The number of items that differ, and their deviations.
 #[derive(Default)]
 struct Summary {
     count: u64,
-    /// Those of which a number is NaN in one of the files.
+    /// The number of items that have NaN in one of the files.
     nans: u64,
     first: Option<ItemDifference>,
     /// The largest deviations, absolute and relative.
@@ -71,7 +71,7 @@ struct Summary {
 }
 
 impl Summary {
-    /// Counts an item that differs.
+    /// Adds an item that differs.
     fn add(&mut self, apart: Deviation, unlike: impl Fn() -> ItemDifference) {
         self.count += 1;
         self.first.get_or_insert_with(&unlike);
@@ -110,7 +110,7 @@ impl Summary {
     }
 }
 
-/// A deviation in words.
+/// A deviation as text.
 fn in_words(value: f64, is_whole: bool) -> String {
     match value {
         value if value.is_infinite() => "inf".to_owned(),
@@ -119,7 +119,7 @@ fn in_words(value: f64, is_whole: bool) -> String {
     }
 }
 
-/// Compares the values of two datasets of one type and shape. With `quiet`, nothing after the first difference is read.
+/// Compares the values of two datasets with one type and shape. With `quiet`, reads nothing after the first difference.
 pub fn of_values(
     at: &Location,
     (a, b): (&DatasetHandle, &DatasetHandle),
@@ -131,7 +131,7 @@ pub fn of_values(
     let (mut x, mut y, mut found) = (Vec::new(), Vec::new(), Summary::default());
     let have_same_fill = a.fill_item() == b.fill_item();
     for slab in BoxParts::new(a, IndexBox::all(&a.shape)) {
-        // Files of some bytes may have any number of such items.
+        // A small file may have any number of such items.
         if have_same_fill && a.is_fill(in_a, &slab)? && b.is_fill(in_b, &slab)? {
             continue;
         }
@@ -155,7 +155,7 @@ pub fn of_values(
     Ok(found.difference(at, a))
 }
 
-/// Reads a dataset: data that are damaged are no difference but trouble.
+/// Reads a dataset, because damaged data are not a difference but a failure.
 pub fn read_all(reader: &mut Reader, dataset: &DatasetHandle) -> Result<()> {
     let mut data = Vec::new();
     BoxParts::new(dataset, IndexBox::all(&dataset.shape)).try_for_each(|slab| {

@@ -72,12 +72,12 @@ fn parse_tolerance(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a number that is not negative".to_owned())
 }
 
-/// The number of a section, or of the one that has the name of several which are one thing.
+/// The number of a section, or for an item of several sections, of the one with its name.
 fn main_number(item: &Item) -> u64 {
     item.number + u64::from(item.pair.is_some() || item.streams.is_some())
 }
 
-/// Ends the current section. One that differs is read, too: data that are damaged are no difference but trouble.
+/// Ends the current section. If it differs, reads it, because damaged data are not a difference but a failure.
 fn end(reader: &mut Reader, section: &Section, args: &Args, is_unlike: bool) -> Result<()> {
     if is_unlike && !args.quiet {
         reader.seek(section.offset)?;
@@ -88,7 +88,7 @@ fn end(reader: &mut Reader, section: &Section, args: &Args, is_unlike: bool) -> 
     Ok(reader.skip()?)
 }
 
-/// Ends the sections of a thing that differs, as [`end`].
+/// Ends the sections of an item that differs, like [`end`].
 fn end_item(reader: &mut Reader, item: &Item, args: &Args) -> Result<()> {
     end(reader, &item.section, args, true)?;
     for _ in item.number..item.last() {
@@ -99,7 +99,7 @@ fn end_item(reader: &mut Reader, item: &Item, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Two things of the same kind and name, whose headers the readers have read.
+/// Two items of the same kind and name, whose headers were read.
 struct ComparedPair<'a, 'b, 'c> {
     a: &'a mut Side<'b>,
     b: &'a mut Side<'c>,
@@ -108,7 +108,7 @@ struct ComparedPair<'a, 'b, 'c> {
 }
 
 impl ComparedPair<'_, '_, '_> {
-    /// Compares them, and skips them.
+    /// Compares the items, and skips them.
     fn compare(&mut self, at: &Location, x: &Item, y: &Item) -> Result<Vec<String>> {
         if let (Some(found), Some(other)) = (x.readable(), y.readable()) {
             let differences = self.datasets(at, found, other)?;
@@ -116,7 +116,7 @@ impl ComparedPair<'_, '_, '_> {
             y.skip(&mut self.b.reader)?;
             return Ok(differences);
         }
-        // What cannot be read as data of a dataset is compared as the sections that it is.
+        // If the data of a dataset cannot be read, its sections are compared.
         if x.readable().is_some() || y.readable().is_some() {
             end_item(&mut self.a.reader, x, self.args)?;
             end_item(&mut self.b.reader, y, self.args)?;
@@ -142,7 +142,7 @@ impl ComparedPair<'_, '_, '_> {
         Ok(differences)
     }
 
-    /// Compares the metadata of datasets that cannot be read. How they are laid out, and where their attributes stand, is no difference.
+    /// Compares the metadata of datasets that cannot be read. Their layout, and the place of their attributes, do not matter.
     fn metadata(&mut self, at: &Location, found: &Found, other: &Found) -> Result<Vec<String>> {
         let texts = (
             read_metadata(&mut self.a.reader, &found.block)?,
@@ -193,7 +193,7 @@ impl ComparedPair<'_, '_, '_> {
     }
 
     fn sections(&mut self, at: &Location, x: &Section, y: &Section) -> Result<Option<String>> {
-        // What was added to a dataset has the place of that in its name, which tells nothing of what the files hold.
+        // The name of an addition has the offset of its dataset, which does not matter.
         let is_same_addition = || self.a.addition(x).is_some_and(|x| Some(x) == self.b.addition(y));
         let is_same = x.section_type == y.section_type
             && (x.user == y.user || is_same_addition())
@@ -209,7 +209,7 @@ impl ComparedPair<'_, '_, '_> {
         Ok(difference)
     }
 
-    /// All differences of the metadata, and how the values differ.
+    /// All differences of the metadata and of the values.
     fn datasets(&mut self, at: &Location, found: &Found, other: &Found) -> Result<Vec<String>> {
         let Args { rtol, atol, quiet, .. } = *self.args;
         let (a, b) = (&found.dataset, &other.dataset);
@@ -236,7 +236,7 @@ impl ComparedPair<'_, '_, '_> {
     }
 }
 
-/// Whether everything is in the same order, as far as both files have it.
+/// Compares the files. Returns true if what both of them have is in the same order.
 fn compare(
     args: &Args,
     (a, b): (&Input, &Input),
@@ -338,7 +338,7 @@ pub fn run(args: &Args) -> Result<()> {
         _ => Ok(()),
     };
     match result.map(drop).and(written).and(out.finish()) {
-        // The reader of the output has closed it, and so has the answer.
+        // The reader has closed the output, but the answer is known.
         Ok(()) | Err(Fail::Quiet) if found => Err(Fail::Said(NO)),
         other => other.map_err(trouble),
     }

@@ -1,20 +1,20 @@
-//! Differences in words.
+//! Describes differences.
 
 use crate::datasets::{Item, Pair, shape_word};
 use crate::output::quote;
 use crate::rows::kind;
 use scda::{Dataset, Section, SectionType};
 
-/// Where the two things are that are compared.
+/// The place of two items that are compared.
 pub struct Location {
     /// The numbers of their sections in both files.
     pub numbers: (u64, u64),
-    /// How many of this name are before them.
+    /// The number of earlier items with this name.
     pub record: u64,
 }
 
 impl Location {
-    /// Their section, or those in both files.
+    /// The section, or the sections in both files, as text.
     pub fn sections(&self) -> String {
         match self.numbers {
             (a, b) if a == b => format!("section {a}"),
@@ -22,19 +22,19 @@ impl Location {
         }
     }
 
-    /// Both things, by what they are and their name.
+    /// Describes both items by kind and name.
     pub fn words(&self, kind: &str, name: &[u8]) -> String {
         let record = if self.record > 0 { format!(", record {}", self.record) } else { String::new() };
         format!("{} ({kind} {}{record})", self.sections(), quote(name))
     }
 
-    /// These, some sections further on.
+    /// The location some sections further on.
     pub fn plus(&self, sections: u64) -> Self {
         Self { numbers: (self.numbers.0 + sections, self.numbers.1 + sections), record: self.record }
     }
 }
 
-/// A section in words.
+/// Describes a section.
 fn section_in_words(section: &Section) -> String {
     let size = match section.section_type {
         SectionType::Inline => String::new(),
@@ -45,7 +45,7 @@ fn section_in_words(section: &Section) -> String {
     format!("{}{size}, {}", kind(section), quote(&section.user))
 }
 
-/// A section, or what several of them are, in words.
+/// Describes a section, or the item that several sections form.
 fn item_in_words(item: &Item) -> String {
     if let Some(found) = &item.streams {
         return format!("{} streams, {}", found.streams.tasks(), quote(found.streams.name()));
@@ -60,17 +60,17 @@ fn item_in_words(item: &Item) -> String {
     }
 }
 
-/// Sections of one name with other headers.
+/// The difference of sections with one name whose headers differ.
 pub fn of_headers(at: &Location, a: &Section, b: &Section) -> String {
     format!("{}: {} | {}", at.sections(), section_in_words(a), section_in_words(b))
 }
 
-/// Things of one name that cannot be compared.
+/// The difference of items with one name that cannot be compared.
 pub fn of_items(at: &Location, a: &Item, b: &Item) -> String {
     format!("{}: {} | {}", at.sections(), item_in_words(a), item_in_words(b))
 }
 
-/// What only one of the files has.
+/// Describes an item that only one of the files has.
 pub fn only(item: &Item, record: u64, file: &str) -> String {
     let number = super::main_number(item);
     let nth = if record > 0 { format!(", record {record}") } else { String::new() };

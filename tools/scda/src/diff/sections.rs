@@ -1,4 +1,4 @@
-//! Where sections with the same header differ.
+//! Finds differences between sections with the same header.
 
 use super::report::Location;
 use crate::data_batches::DataBatches;
@@ -8,7 +8,7 @@ use crate::rows::kind;
 use scda::{Reader, Section, SectionType};
 use scda_base::numbers::to_usize;
 
-/// Compares the data of the sections, whose headers are the same.
+/// Compares the data of the sections. Their headers must be the same.
 pub fn of_data(
     at: &Location,
     (section, other): (&Section, &Section),
@@ -21,7 +21,7 @@ pub fn of_data(
     {
         return Ok(Some(difference));
     }
-    // Pieces of compressed and of plain data may have other lengths.
+    // Pieces of compressed and of plain data may have different lengths.
     let (mut passed, mut used_a, mut used_b) = (0, 0, 0);
     loop {
         if used_a == in_a.data().len() && in_a.next(a)? {

@@ -1,4 +1,4 @@
-//! Where sets of streams differ. How they are cut into parts and chunks is no difference.
+//! Finds differences between sets of streams. Their division into parts and chunks does not matter.
 
 use super::report::Location;
 use crate::fail::Result;
@@ -10,7 +10,8 @@ use scda_base::numbers::to_usize;
 /// The bytes that are read at once.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Compares two sets: how many streams differ, and where the first one of them. With `quiet`, nothing after that is read.
+/// Compares two sets: the number of streams that differ, and the first difference. With `quiet`, reads nothing after the first
+/// difference.
 pub fn of_sets(
     at: &Location,
     (a, b): (&Streams, &Streams),
@@ -43,7 +44,7 @@ pub fn of_sets(
         .map(|(task, words)| format!("{name}: {count} of {x} streams differ; first stream {task}: {words}")))
 }
 
-/// The first byte that differs, or the lengths if there is none. All bytes are read: those that are damaged are trouble.
+/// The first byte that differs, or the lengths if no byte does. Reads all bytes, because damaged ones are a failure.
 fn of_streams(
     (x, y): (&Stream, &Stream),
     (in_a, in_b): (&mut Reader, &mut Reader),
@@ -74,7 +75,7 @@ fn of_streams(
     Ok(found)
 }
 
-/// Reads all streams: data that are damaged are no difference but trouble.
+/// Reads all streams, because damaged data are not a difference but a failure.
 pub fn read_all(reader: &mut Reader, streams: &Streams) -> Result<()> {
     for task in 0..streams.tasks() {
         let stream = streams.stream(reader, task)?;

@@ -7,11 +7,11 @@ use crate::files::Input;
 use scda::{Reader, Section, Streams};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// What a thing is: those of different kinds are not compared.
+/// The kind of an item. Items of different kinds are not compared.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum EntryKind {
     Section,
-    /// What was added to a dataset that is none to this library.
+    /// An addition to a dataset that this library does not know.
     AdditionName(Addition),
     Dataset,
     Streams,
@@ -22,24 +22,24 @@ enum EntryKind {
 /// A kind and a name.
 type Key = (EntryKind, Vec<u8>);
 
-/// Where a thing begins.
+/// The beginning of an item.
 #[derive(Clone, Copy)]
 pub struct EntryStart {
-    /// How many sections are before it.
+    /// The number of sections before it.
     before: u64,
     offset: u64,
 }
 
-/// A file that is compared.
+/// A file in a comparison.
 pub struct Side<'a> {
     pub reader: Reader,
     walk: Walk<'a>,
-    /// Whether all of it was passed: going back changes nothing of that.
+    /// True if the walk has reached the end: going back does not change that.
     is_over: bool,
-    /// The sets of streams up to here, each with its place, and which is the last one of each name.
+    /// The sets of streams up to here, each with its place, and the last one of each name.
     sets: Vec<(EntryStart, Streams)>,
     last_sets: HashMap<Vec<u8>, usize>,
-    /// The last attributes of each group up to here, which are those that it has.
+    /// The last attributes of each group up to here, which are the ones that apply.
     groups: BTreeMap<String, EntryStart>,
 }
 
@@ -64,14 +64,14 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// What a section adds to a dataset that was passed, and the user string of that: what the section is called says, too, where the
-    /// dataset is in the file, which is no difference.
+    /// The addition in a section to a dataset before, and the user string of that dataset. The section's own user string also has
+    /// the dataset's offset, which does not matter.
     pub fn addition(&self, section: &Section) -> Option<(Addition, Vec<u8>)> {
         let AdditionName { addition, data } = added_to(section.section_type, &section.user)?;
         Some((addition, self.walk.passed(data)?.to_vec()))
     }
 
-    /// The next thing but for groups. More parts of streams are put to those before.
+    /// The next item other than a group. Adds further parts of streams to earlier ones.
     fn next(&mut self) -> Result<Option<Item>> {
         while !self.is_over {
             let Some(item) = self.walk.next(&mut self.reader)? else { break };
@@ -96,7 +96,7 @@ impl<'a> Side<'a> {
         Ok(None)
     }
 
-    /// Goes back to a thing.
+    /// Goes back to an item.
     pub fn again(&mut self, place: EntryStart) -> Result<Item> {
         self.reader.seek(place.offset)?;
         self.walk.number = place.before;
@@ -104,7 +104,7 @@ impl<'a> Side<'a> {
         item.ok_or_else(|| Fail::file(self.walk.file_name(), "has changed meanwhile"))
     }
 
-    /// Where it continues after a thing.
+    /// The place after an item.
     fn after(&mut self, item: &Item) -> Result<EntryStart> {
         item.skip(&mut self.reader)?;
         Ok(EntryStart { before: item.last(), offset: self.reader.position().unwrap_or(0) })
@@ -128,37 +128,37 @@ impl EntryStart {
     }
 }
 
-/// The things of one key that were met.
+/// The items of one key so far.
 #[derive(Default)]
 struct Occurrences {
-    /// How many in the first file, and in the second one.
+    /// Their number in the first file, and in the second one.
     counts: [u64; 2],
-    /// Those without a counterpart so far, in the file that has more.
+    /// Items without a counterpart so far, in the file that has more.
     waiting: VecDeque<EntryStart>,
 }
 
-/// A thing that only one file has.
+/// An item that only one file has.
 pub struct UnmatchedEntry {
     pub place: EntryStart,
     pub is_first: bool,
     pub record: u64,
 }
 
-/// Two sets of streams of one name, which are compared when all their parts are known.
+/// Two sets of streams with one name, which are compared once all their parts are known.
 pub struct Sets {
     pub places: (EntryStart, EntryStart),
     pub at: Location,
 }
 
-/// Two files that are gone through together.
+/// Two files that are walked together.
 pub struct PairedWalk<'a> {
     pub a: Side<'a>,
     pub b: Side<'a>,
     met: HashMap<Key, Occurrences>,
     pub sets: Vec<Sets>,
-    /// The largest numbers of things that have a counterpart.
+    /// The largest numbers of items with a counterpart.
     largest: (u64, u64),
-    /// The first ones that are in another order.
+    /// The first items that are in another order.
     pub out_of_order: Option<Location>,
 }
 
@@ -167,7 +167,7 @@ impl<'a> PairedWalk<'a> {
         Self { a, b, met: HashMap::new(), sets: Vec::new(), largest: (0, 0), out_of_order: None }
     }
 
-    /// Goes on by a thing in each file. Those that have a counterpart are handed out; false at the end, and if `compare` has had enough.
+    /// Advances by an item in each file, and passes pairs to `compare`. Returns false at the end, and if `compare` stops.
     pub fn step(
         &mut self,
         compare: &mut impl FnMut(&mut Side<'a>, &mut Side<'a>, &Item, &Item, &Location) -> Result<bool>,
@@ -207,7 +207,7 @@ impl<'a> PairedWalk<'a> {
         Ok(x.is_some() || y.is_some())
     }
 
-    /// Compares a thing of this file with the one that waits for it, or lets it wait.
+    /// Compares an item of this file with the one that waits for it, or lets it wait.
     fn meet(
         &mut self,
         item: &Item,
@@ -248,7 +248,7 @@ impl<'a> PairedWalk<'a> {
         self.sets.push(Sets { places, at: Location { numbers, record } });
     }
 
-    /// Things are met in the order of one of the files: one is in another order if one after it was met before.
+    /// Items are paired in the order of one of the files: one is in another order if a later one was paired before it.
     fn note_order(&mut self, numbers: (u64, u64), record: u64) {
         if numbers.0 < self.largest.0 || numbers.1 < self.largest.1 {
             self.out_of_order.get_or_insert(Location { numbers, record });
@@ -256,13 +256,13 @@ impl<'a> PairedWalk<'a> {
         self.largest = (self.largest.0.max(numbers.0), self.largest.1.max(numbers.1));
     }
 
-    /// Where the attributes of groups are that both files have; call it at the end.
+    /// The places of the attributes of groups that both files have; call it at the end.
     pub fn groups(&self) -> Vec<(EntryStart, EntryStart)> {
         let (a, b) = (&self.a.groups, &self.b.groups);
         a.iter().filter_map(|(path, &place)| Some((place, *b.get(path)?))).collect()
     }
 
-    /// The things without a counterpart, those of the first file before those of the second one; call it at the end.
+    /// The items without a counterpart, first those of the first file; call it at the end.
     pub fn alone(&mut self) -> Vec<UnmatchedEntry> {
         let mut all = Vec::new();
         for (_, met) in self.met.drain() {

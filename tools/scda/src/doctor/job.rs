@@ -9,16 +9,16 @@ use scda_base::numbers::to_usize;
 use scda_ranks::mpi::{finalize, initialize, load_library};
 use std::path::{Path, PathBuf};
 
-/// A variable that launchers set, the MPI that they launch, and the names of its libraries.
+/// For each launcher: a variable that it sets, its MPI, and the names of that MPI's libraries.
 const LAUNCHED: [(&str, &str, &[&str]); 3] = [
     ("OMPI_COMM_WORLD_SIZE", "Open MPI", &["libmpi.so.40", "libmpi.so"]),
     ("PMI_SIZE", "MPICH", OF_MPICH),
     ("MPI_LOCALNRANKS", "MPICH", OF_MPICH),
 ];
-/// Debian's; that of MPICH and its relatives, by their common ABI; Cray's.
+/// The library of Debian; the one with the common ABI of MPICH and its relatives; the one of Cray.
 const OF_MPICH: &[&str] = &["libmpich.so.12", "libmpi.so.12", "libmpi_cray.so.12", "libmpi.so"];
 
-/// Loads the MPI of this job; false if this is none. What lies beside the launcher is likely to be its own.
+/// Loads the MPI of this job; false if this is no job. A library next to the launcher is likely to be the right one.
 fn load_mpi(chosen: Option<&Path>) -> fail::Result<bool> {
     if let Some(library) = chosen {
         return if load_library(library) {
@@ -42,7 +42,7 @@ fn load_mpi(chosen: Option<&Path>) -> fail::Result<bool> {
     )))
 }
 
-/// Examines the folder, if this is a job; the exit code. Collective over its ranks.
+/// Examines the folder if this is a job. Returns the exit code. Collective over the ranks of the job.
 pub fn run(args: &Args) -> fail::Result<Option<u8>> {
     if !load_mpi(args.mpi.as_deref())? {
         return Ok(None);
@@ -53,16 +53,16 @@ pub fn run(args: &Args) -> fail::Result<Option<u8>> {
     Ok(Some(code?))
 }
 
-/// What MPI says of itself and of a file in the folder.
+/// Reports what MPI says about itself and about a file in the folder.
 fn describe_mpi(report: &mut Report, folder: &Path) -> Result<()> {
     let comm = Mpi::world()?;
-    // Trouble of this rank alone must not keep it from where the others wait.
+    // A failure of this rank alone must not keep it from the collective calls that follow.
     let version = Mpi::library_version().unwrap_or_default();
     let version = version.lines().next().unwrap_or_default();
     report.say("MPI", format!("{} ranks of {version}", comm.size()));
     let path = folder.join("hints");
     if comm.rank() == 0 {
-        // What cannot be written is an error of opening it, on all ranks.
+        // If this fails, opening the file fails, on all ranks.
         let _ = std::fs::write(&path, "scda");
     }
     comm.broadcast(&mut [0], 0)?;
@@ -73,7 +73,7 @@ fn describe_mpi(report: &mut Report, folder: &Path) -> Result<()> {
             Vec::new()
         }
     };
-    // Open MPI does not tell a program; so it chooses.
+    // Open MPI does not tell programs, so this repeats its choice.
     let chosen = std::env::var("OMPI_MCA_io").unwrap_or_default();
     let on_lustre = scda::FileSystem::of(folder).is_ok_and(|kind| kind.name == Some("lustre"));
     let is_ompio =
@@ -95,10 +95,10 @@ fn describe_mpi(report: &mut Report, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The nodes of the job, and which of their ranks write. Collective.
+/// Reports the nodes of the job, and which of their ranks write. Collective.
 fn describe_nodes(report: &mut Report, folder: &Path) -> Result<()> {
     let comm = Mpi::world()?;
-    // No error is one of this rank alone.
+    // All ranks have the same errors.
     let nodes = comm.nodes()?.map(Nodes::into_parts);
     let (node, leader) = match &nodes {
         Some((node, leaders)) => (node.size(), leaders.is_some()),
@@ -122,7 +122,7 @@ fn describe_nodes(report: &mut Report, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How many ranks of each node write for all of them; the largest node has `ranks`.
+/// Reports how many ranks of each node write for all of them; the largest node has `ranks`.
 fn describe_writers(report: &mut Report, stripe: u64, nodes: u64, ranks: usize) {
     let wanted = said_by_environment().writers_per_node;
     let pieces: &[u64] = if nodes < 2 && wanted == 0 { &[] } else { &[4 << 10, 64 << 10, 1 << 20, 10 << 20] };
@@ -142,14 +142,14 @@ fn describe_writers(report: &mut Report, stripe: u64, nodes: u64, ranks: usize) 
     report.say("writers", text);
 }
 
-/// On how many ranks the folder is missing. Collective.
+/// The number of ranks on which the folder is missing. Collective.
 fn missing(args: &Args) -> Result<u64> {
     let mut found = [u64::from(!args.folder.is_dir()), 1];
     Mpi::world()?.allreduce_sum(&mut found)?;
     Ok(found[0])
 }
 
-/// The exit code. Collective.
+/// Examines the folder. Returns the exit code. Collective.
 fn examine(args: &Args) -> Result<u8> {
     let (rank, without) = (Mpi::world()?.rank(), missing(args)?);
     if without > 0 {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tempfile::TempDir;
 
-/// What was found, line by line.
+/// The findings, line by line.
 #[derive(Default)]
 pub struct Report {
     lines: Vec<(&'static str, String)>,
@@ -21,7 +21,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Three lines for a message to the maintainers, of what was found.
+    /// Adds three lines for a message to the maintainers.
     pub fn summarize(&mut self) {
         let of = |first: &str, topics: &[&str]| {
             let (mut line, mut last) = (first.to_owned(), "");
@@ -47,13 +47,13 @@ impl Report {
         self.lines.push((topic, text.into()));
     }
 
-    /// A trial that failed.
+    /// Adds a trial that failed.
     pub fn fail(&mut self, topic: &'static str, text: &str) {
         self.failed = true;
         self.say(topic, format!("FAILED: {text}"));
     }
 
-    /// Prints it, advice last; the exit code.
+    /// Prints the report, with advice last. Returns the exit code.
     pub fn print(mut self, json: bool) -> u8 {
         self.lines.sort_by_key(|(topic, _)| *topic == "advice");
         let mut text = String::new();
@@ -70,7 +70,7 @@ impl Report {
             }
         }
         match std::io::stdout().write_all(text.as_bytes()) {
-            // The reader has closed the pipe: no trouble.
+            // The reader has closed the pipe, which is no failure.
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
                 eprintln!("scda: standard output: {error}");
                 2
@@ -80,8 +80,8 @@ impl Report {
     }
 }
 
-/// What is known of the folder without touching it. Trouble is reported, not returned: a rank that has it alone must
-/// go on to where the others wait.
+/// Reports what is known of the folder without writing to it. Failures are reported and not returned, because a rank that
+/// alone has one must continue to the next collective call.
 pub fn describe(report: &mut Report, folder: &Path) {
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     report.say("folder", absolute.display().to_string());
@@ -114,7 +114,7 @@ pub fn describe(report: &mut Report, folder: &Path) {
     advise(report, name);
 }
 
-/// The stripes of a file that a trial has written there, as the library takes them; 0 if there are none.
+/// Reports the stripes of a file that a trial has written, as the library uses them; 0 if there are none.
 pub fn describe_stripes(report: &mut Report, folder: &Path) -> u64 {
     let block = scda::block_bytes(&folder.join(TRIAL)).unwrap_or(0);
     let Environment { stripe_bytes: wanted, writers_per_node: writers, .. } = said_by_environment();
@@ -129,12 +129,12 @@ pub fn describe_stripes(report: &mut Report, folder: &Path) -> u64 {
     stripe
 }
 
-/// What the environment says. A trial that opens a file reports a malformed variable.
+/// The settings in the environment. A trial that opens a file reports malformed variables.
 pub fn said_by_environment() -> Environment {
     Environment::read().unwrap_or_default()
 }
 
-/// What is known of such file systems.
+/// Adds advice about such file systems.
 fn advise(report: &mut Report, name: &str) {
     match name {
         "nfs" | "cifs" | "smb2" | "9p" | "afs" => {
@@ -169,7 +169,7 @@ fn advise(report: &mut Report, name: &str) {
         );
         report.say("advice", text);
     }
-    // OMPIO's, of the name of the file; a job that was killed may have left it locked.
+    // A file of OMPIO, named after the trial file; a killed job may have left it locked.
     for entry in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
         let name = entry.file_name();
         if name.as_encoded_bytes().starts_with(b"sem.OMPIO_") {
@@ -191,13 +191,13 @@ fn advise(report: &mut Report, name: &str) {
     }
 }
 
-/// Free and all bytes of a file system.
+/// The free space and the size of a file system in bytes.
 fn space(folder: &Path) -> Option<(u64, u64)> {
     let space = rustix::fs::statvfs(folder).ok()?;
     Some((space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize))
 }
 
-/// A number of bytes, to be read.
+/// A number of bytes in readable form.
 pub fn bytes(n: u64) -> String {
     let mut value = n as f64;
     let mut unit = "bytes";
@@ -210,17 +210,17 @@ pub fn bytes(n: u64) -> String {
     if unit == "bytes" { format!("{n} bytes") } else { format!("{value:.1} {unit}") }
 }
 
-/// The elements of a trial: of the array, each of 64 bytes, and of the varray, for each rank.
+/// The number of elements in a trial, for each rank: of the array, 64 bytes each, and of the varray.
 const ELEMENTS: u64 = 20_000;
 const ELEMENT_BYTES: u64 = 64;
 
-/// The byte with this number in a section, on whatever rank it is.
+/// The value of the byte with this number in a section, independent of the rank.
 fn byte(place: u64) -> u8 {
     // The remainder fits.
     u8::try_from((place / 7 + place % 251) % 256).unwrap_or(0)
 }
 
-/// A folder of our own in the one that is examined, so that nothing of anybody's is touched. Rank 0 makes it and
+/// A folder of our own in the folder under examination, so that no other files are touched. Rank 0 makes and
 /// removes it.
 pub struct Scratch {
     folder: PathBuf,
@@ -228,14 +228,14 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Collective; every rank learns whether there is one.
+    /// Collective. All ranks learn whether the folder was made.
     pub fn make(comm: &impl Communicator, within: &Path) -> Result<Option<Self>> {
         let made = if comm.rank() == 0 {
             tempfile::Builder::new().prefix(PREFIX).tempdir_in(within).ok()
         } else {
             None
         };
-        // The prefix and what makes the name different.
+        // The prefix, and the random part of the name.
         let mut name = [0; PREFIX.len() + 6];
         if let Some(made) = made.as_ref().and_then(|made| made.path().file_name())
             && made.len() == name.len()
@@ -256,16 +256,16 @@ const PREFIX: &str = "scda-doctor-";
 /// The file that trials write.
 const TRIAL: &str = "trial.scda";
 
-/// Some files in a folder, and how to talk to the other ranks.
+/// A trial with files in a folder, and the ranks that take part.
 pub struct Trial<'a, C> {
-    /// Gives a communicator over all ranks.
+    /// Makes a communicator of all ranks.
     pub comm: &'a dyn Fn() -> Result<C>,
     pub folder: &'a Path,
     pub driver: Driver,
 }
 
 impl<C: Communicator + 'static> Trial<'_, C> {
-    /// Runs it. Collective. Every rank learns the same.
+    /// Runs the trial. Collective. All ranks get the same result.
     pub fn run(&self, report: &mut Report, topic: &'static str) {
         let path = self.folder.join(TRIAL);
         let begin = Instant::now();
@@ -283,7 +283,7 @@ impl<C: Communicator + 'static> Trial<'_, C> {
                 );
             }
             Ok((_, false)) => report.fail(topic, "what was read is not what was written"),
-            // Nothing is wrong with a folder where ranks on several nodes need MPI-IO.
+            // It is no fault of a folder if ranks on several nodes need MPI-IO.
             Err(error) if self.driver == Driver::Posix && error.to_string().contains("SCDA_COHERENT") => {
                 report.say(topic, format!("refused: {error}"));
             }
@@ -309,11 +309,11 @@ impl<C: Communicator + 'static> Trial<'_, C> {
         options
     }
 
-    /// Writes a section of each kind; the bytes of the file.
+    /// Writes a section of each kind. Returns the size of the file.
     fn write(&self, path: &Path, options: &WriteOptions) -> Result<u64> {
         let comm = (self.comm)()?;
         let (rank, size) = (comm.rank(), comm.size());
-        // Every other rank has less.
+        // Every other rank has fewer elements.
         let counts: Vec<u64> = (0..size).map(|p| if p % 2 == 0 { ELEMENTS } else { ELEMENTS / 10 }).collect();
         let first: u64 = counts[..rank].iter().sum();
         let own = counts[rank];
@@ -328,7 +328,7 @@ impl<C: Communicator + 'static> Trial<'_, C> {
         Ok(std::fs::metadata(path).map_or(0, |status| status.len()))
     }
 
-    /// Reads it on another partition, and tells whether all ranks found what was written.
+    /// Reads the file with another partition. Returns true if all ranks found what was written.
     fn read(&self, path: &Path) -> Result<bool> {
         let comm = (self.comm)()?;
         let (rank, size) = (comm.rank(), comm.size());
@@ -359,15 +359,15 @@ impl<C: Communicator + 'static> Trial<'_, C> {
         Ok(wrong.iter().sum::<u64>() == 0)
     }
 
-    /// How a write beyond a limit of the system is reported.
+    /// The error that is reported for a write beyond a limit of the system.
     fn refused(&self, path: &Path) -> Option<ErrorKind> {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         ignore_limits();
         let before = getrlimit(Resource::Fsize);
         let limit = Rlimit { current: Some(256 << 10), ..before };
-        // There is no higher one yet, since more could be written.
+        // No limit is higher, because more could be written before.
         let _ = setrlimit(Resource::Fsize, limit);
-        // The memory of writers for others is a file, too, which MPI could not make now.
+        // Aggregators need shared memory, which is a file, too, and could not be made under this limit.
         let mut params = self.options();
         params.tuning.stripe_bytes = 1;
         let written = self.write(path, &params);
@@ -379,8 +379,8 @@ impl<C: Communicator + 'static> Trial<'_, C> {
 /// The bytes of each rank in [`speed`].
 const SPEED_BYTES: usize = 8 << 20;
 
-/// How fast a sealed file that all ranks write is brought to stable storage, beside a file for each process, with what the library chooses
-/// by itself. Collective.
+/// Measures how fast all ranks bring a sealed file to stable storage, compared with a file for each process, with the library's
+/// defaults. Collective.
 pub fn speed<C: Communicator + 'static>(
     report: &mut Report,
     comm: &dyn Fn() -> Result<C>,
@@ -416,7 +416,7 @@ pub fn speed<C: Communicator + 'static>(
     Ok(())
 }
 
-/// The microseconds that something takes until the last rank has done it; `None` if it fails on any. Collective.
+/// The microseconds until the last rank has completed an operation; `None` if it fails on any rank. Collective.
 fn timed<E>(
     comm: &impl Communicator,
     what: impl FnOnce() -> std::result::Result<(), E>,
@@ -430,7 +430,7 @@ fn timed<E>(
     Ok((least[0] > 0).then(|| FAILED - least[0]))
 }
 
-/// A process that reaches a limit gets an error then, not a signal.
+/// Makes a process that reaches a limit get an error instead of a signal.
 #[allow(unsafe_code)]
 fn ignore_limits() {
     // SAFETY: there is no handler that could run.
