@@ -16,7 +16,7 @@ pub enum DataFormat {
 }
 
 impl DataFormat {
-    /// How data are shown that begin with these bytes, if the user does not say.
+    /// The default format for data that begin with these bytes.
     pub fn usual(data: &[u8], is_terminal: bool) -> Self {
         match is_terminal {
             true if is_text(&data[..data.len().min(4096)]) => Self::Text,
@@ -26,22 +26,22 @@ impl DataFormat {
     }
 }
 
-/// Shows the pieces of a section, one after the other.
+/// Prints the pieces of a section, one after another.
 pub struct DataPrinter {
     format: DataFormat,
     is_block: bool,
-    /// Whether it is an array whose elements have no bytes: there may be any number of them.
+    /// True for an array whose elements have no bytes: there may be any number of them.
     is_empty_array: bool,
-    /// Of a block: bytes at the end of the last piece that wait for the next ones.
+    /// For a block: bytes at the end of the last piece that wait for the next one.
     waiting: Vec<u8>,
-    /// Of a block: the bytes before the next piece.
+    /// For a block: the number of bytes before the next piece.
     offset: u64,
     line: String,
 }
 
-/// The bytes of a block that are shown at a time; a compressed block is a single piece.
+/// The bytes of a block that are printed at a time, because a compressed block is a single piece.
 const CHUNK_BYTES: usize = 1 << 20;
-/// The bytes in a line.
+/// The number of bytes in a line.
 const HEX_COLUMNS: usize = 16;
 
 impl DataPrinter {
@@ -51,7 +51,7 @@ impl DataPrinter {
         Self { is_block, is_empty_array, ..Self::of_bytes(format, start) }
     }
 
-    /// Shows bytes as those of a block.
+    /// Prints bytes like those of a block.
     pub fn of_bytes(format: DataFormat, start: u64) -> Self {
         let (waiting, line) = Default::default();
         Self { format, is_block: true, is_empty_array: false, waiting, offset: start, line }
@@ -72,7 +72,7 @@ impl DataPrinter {
         self.bytes(out, pieces.data())
     }
 
-    /// Shows more bytes of a block.
+    /// Prints more bytes of a block.
     pub fn bytes(&mut self, out: &mut Output, data: &[u8]) -> Result<()> {
         if self.format == DataFormat::Bytes {
             return out.bytes(data);
@@ -80,7 +80,7 @@ impl DataPrinter {
         data.chunks(CHUNK_BYTES).try_for_each(|chunk| self.chunk(out, chunk))
     }
 
-    /// Shows more of a block, but for its end that is no whole line.
+    /// Prints more of a block, except for an incomplete line at the end.
     fn chunk(&mut self, out: &mut Output, chunk: &[u8]) -> Result<()> {
         let mut data = std::mem::take(&mut self.waiting);
         data.extend_from_slice(chunk);
@@ -96,7 +96,7 @@ impl DataPrinter {
         self.block(out, &data)
     }
 
-    /// Shows the bytes that wait for more.
+    /// Prints the bytes that are waiting.
     pub fn finish(mut self, out: &mut Output) -> Result<()> {
         let rest = std::mem::take(&mut self.waiting);
         if rest.is_empty() { Ok(()) } else { self.block(out, &rest) }
@@ -126,7 +126,7 @@ impl DataPrinter {
         }
     }
 
-    /// Lines of bytes in hexadecimal and as text, after their offset in the element or block.
+    /// Prints lines of bytes in hexadecimal and as text, after their offset in the element or block.
     fn hex(&mut self, out: &mut Output, element: Option<u64>, mut offset: u64, data: &[u8]) -> Result<()> {
         let name = element.map(|index| format!("[{index}] ")).unwrap_or_default();
         if data.is_empty() {
@@ -152,7 +152,7 @@ impl DataPrinter {
     }
 }
 
-/// Text in which characters that are unseen, but for tabs and line breaks, and bytes that are no UTF-8, are escaped.
+/// Prints text, with escapes for invisible characters other than tabs and line breaks, and for bytes that are not UTF-8.
 fn text(out: &mut Output, bytes: &[u8]) -> Result<()> {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
@@ -172,7 +172,7 @@ fn text(out: &mut Output, bytes: &[u8]) -> Result<()> {
     out.bytes(text.as_bytes())
 }
 
-/// Whether the bytes are text that people can read.
+/// True if the bytes are readable text.
 fn is_text(bytes: &[u8]) -> bool {
     let mut chunks = bytes.utf8_chunks();
     let is_fine = |c: char| matches!(c, '\n' | '\t') || !c.is_control();

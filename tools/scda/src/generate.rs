@@ -40,7 +40,7 @@ fn synopsis(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
     writeln!(page)
 }
 
-/// The manual page of a command. Its examples stay in the lines that they have.
+/// The manual page of a command. The lines of its examples are kept.
 fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     let man = clap_mangen::Man::new(command.clone());
     let mut page = Vec::new();

@@ -1,4 +1,4 @@
-//! Streams of tasks that a killed job has begun and not ended: the block of the part, and the bytes of the streams.
+//! Streams of tasks that a killed job has begun but not ended: the block of the part, and the bytes of the streams.
 
 use crate::datasets::begins_streams;
 use crate::fail::{Fail, Result};
@@ -16,42 +16,43 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// The name under which the streams are saved: their own was to be in the header.
+/// The name under which the streams are saved, because their own was to be in the header.
 pub const NAME: &str = "salvaged streams";
 /// The bytes that are read at once.
 const PIECE_BYTES: u64 = 1 << 20;
-/// More tasks than a job has.
+/// More tasks than any job has.
 const MOST_TASKS: u64 = 1 << 24;
-/// The most chunks of each task after which the lengths of ended streams are looked for.
+/// The search for the lengths of ended streams assumes at most this many chunks for each task.
 const MOST_ROUNDS: u64 = 1 << 24;
 
 /// The bytes of an entry with the length of a stream.
 const ENTRY_BYTES: usize = 32;
-/// Fewer bytes of padding are not known as such.
+/// Fewer bytes of padding are not recognized.
 const LEAST_PADDING: usize = 4;
 
-/// Streams without their end.
+/// Streams without an end.
 pub struct IncompleteStreams {
     file: Arc<File>,
     part: StreamPart,
-    /// Where the data of the chunks begin, and where they or the file end.
+    /// The offset of the chunks' data, and the end of the data or of the file.
     data: u64,
     end: u64,
-    /// Where the array with the lengths of the streams is to begin, if the header of the chunks is in the file.
+    /// The offset at which the array with the lengths was to begin, if the header of the chunks is in the file.
     lengths: Option<u64>,
 }
 
-/// Streams that were not ended, and are now.
+/// Streams that the job had not ended, after they were completed.
 pub struct CompletedStreams {
-    /// The number of streams, the bytes of all of them, and how many of them have the length that the job wrote.
+    /// The number of streams, their total size in bytes, and the number of those with a length that the job wrote.
     pub tasks: u64,
     pub bytes: u64,
     pub known: u64,
 }
 
 impl IncompleteStreams {
-    /// The streams that a section begins, if they were not ended: where the header of their chunks should be is nothing or the beginning
-    /// of one, and nothing that is known follows; or the chunks are whole, and the array after them is not. The reader is then anywhere.
+    /// The streams that begin with a section, if they were not ended: at the place for the header of their chunks, there is
+    /// nothing, or the beginning of a header, and nothing known follows; or the chunks are complete, but the array after them is
+    /// not. Changes the reader's position.
     pub fn find(reader: &mut Reader, input: &Input, section: &Section) -> Result<Option<Self>> {
         if !begins_streams(section.section_type, &section.user) || section.decoded {
             return Ok(None);
@@ -71,7 +72,7 @@ impl IncompleteStreams {
         let file = Arc::new(input.file().map_err(trouble)?);
         let end = file.metadata().map_err(trouble)?.len();
         let data = start + STREAMS_HEADER_BYTES;
-        // Ended streams of which something is lost are sealed, or have an array after them.
+        // Ended streams that have lost a part are sealed, or have an array after them.
         if reader.inspect().seals()?.all.last().is_some_and(|last| last.seal.length > section.offset) {
             return Ok(None);
         }
@@ -93,7 +94,7 @@ impl IncompleteStreams {
         Ok(Some(found))
     }
 
-    /// Where the data of the chunks end, and their padding, if they are the next section and whole.
+    /// The ends of the chunks' data and of their padding, if the chunks are the next section and complete.
     fn whole_chunks(&self, reader: &mut Reader) -> Option<(u64, u64)> {
         let StreamPart { tasks, chunk_bytes, .. } = self.part;
         reader.seek(self.header()).ok()?;
@@ -108,13 +109,13 @@ impl IncompleteStreams {
         Some((self.data + chunks.count * chunk_bytes, after))
     }
 
-    /// Where the header of the chunks is to be.
+    /// The place for the header of the chunks.
     fn header(&self) -> u64 {
         self.data - STREAMS_HEADER_BYTES
     }
 
-    /// Whether nothing of the array with the lengths is in the file from this byte on, or only a part. While several ranks write it, the
-    /// beginning of its header is zero, and is written last; what a rank alone has not written of it is missing at the end.
+    /// True if the file has nothing, or only a part, of the array with the lengths from this byte on. While several ranks write
+    /// it, the beginning of its header is zero, and is written last; if one rank writes it alone, the end is missing.
     fn lengths_are_torn(&self, start: u64) -> io::Result<bool> {
         let mut head = [0; 32];
         let there = to_usize((self.end - start).min(head.len() as u64));
@@ -128,7 +129,8 @@ impl IncompleteStreams {
         Ok(is_cut && head.starts_with(&expected))
     }
 
-    /// If the last bytes of the file are the padding after some number of chunks of each task, or begin it, they are no data.
+    /// If the file ends with the padding after some number of chunks of each task, or with its beginning, removes that from the
+    /// data.
     fn cut_padding(&mut self) -> io::Result<()> {
         let all = self.end.saturating_sub(self.data);
         let round_bytes = self.part.tasks * self.part.chunk_bytes;
@@ -152,8 +154,8 @@ impl IncompleteStreams {
         Ok(())
     }
 
-    /// Whether the array that says how many bytes each stream has follows some number of chunks; also if there is room for too
-    /// many of them to find out.
+    /// True if the array with the sizes of the streams follows some number of chunks, or if there is room for too
+    /// many chunks to find out.
     fn may_be_ended(&self) -> io::Result<bool> {
         let StreamPart { tasks, chunk_bytes, .. } = self.part;
         let user = String::from_utf8_lossy(STREAM_BYTES_CONVENTION);
@@ -161,7 +163,7 @@ impl IncompleteStreams {
         // The header and the number of elements.
         let mut found = [0; 64 + 32];
         for rounds in 0..=MOST_ROUNDS {
-            // Bounded by the length of the file, and one more round.
+            // Bounded by the length of the file and one more round.
             let bytes = rounds * tasks * chunk_bytes;
             let at = self.data + bytes + data_padding_bytes(bytes);
             if at + found.len() as u64 > self.end {
@@ -175,7 +177,7 @@ impl IncompleteStreams {
         Ok(true)
     }
 
-    /// What it is, in words.
+    /// A description of the streams.
     pub fn words(&self) -> String {
         let StreamPart { tasks, part, .. } = self.part;
         format!(
@@ -183,13 +185,13 @@ impl IncompleteStreams {
         )
     }
 
-    /// Where the sections begin that belong to them, after the first one. The last one is not whole.
+    /// The offsets of the other sections of the streams, after the first one. The last of them is incomplete.
     pub fn others(&self) -> impl Iterator<Item = u64> + use<> {
         let header = self.header();
         self.lengths.into_iter().flat_map(move |lengths| [header, lengths])
     }
 
-    /// The bytes of a stream, and whether the job wrote that number. If not, they are those up to the last that is not 0.
+    /// The size of a stream in bytes, and true if the job wrote it. Otherwise, it extends to the last byte that is not 0.
     fn bytes(&self, task: u64) -> io::Result<(u64, bool)> {
         let least = self.least_bytes(task)?;
         let Some(start) = self.lengths else { return Ok((least, false)) };
@@ -200,7 +202,7 @@ impl IncompleteStreams {
         }
         let mut found = None;
         let most = (self.end - self.data) / (self.part.tasks * self.part.chunk_bytes) * self.part.chunk_bytes;
-        // Where none was written, there are zeros.
+        // Where nothing was written, there are zeros.
         let _ = parse_counts(&entry, STREAM_BYTES_LETTER, 0, |_, bytes| {
             found = Some(bytes).filter(|bytes| (least..=most).contains(bytes));
             Ok(())
@@ -208,7 +210,7 @@ impl IncompleteStreams {
         Ok(found.map_or((least, false), |bytes| (bytes, true)))
     }
 
-    /// The bytes of a stream up to the last that is not 0.
+    /// The size of a stream up to the last byte that is not 0.
     fn least_bytes(&self, task: u64) -> io::Result<u64> {
         let StreamPart { tasks, chunk_bytes, .. } = self.part;
         let mut round = self.end.saturating_sub(self.data).div_ceil(tasks * chunk_bytes);
@@ -230,13 +232,13 @@ impl IncompleteStreams {
         Ok(0)
     }
 
-    /// Where a byte of a stream lies in the file.
+    /// The place of a byte of a stream in the file.
     fn place(&self, task: u64, byte: u64) -> io::Result<InChunk> {
         let InChunk { at, left } = self.part.place(task, byte).ok_or(io::ErrorKind::InvalidData)?;
         Ok(InChunk { at: self.data + at, left })
     }
 
-    /// Writes the streams as a set of its own.
+    /// Writes the streams as a set of their own.
     pub fn save(self, writer: &mut Writer) -> Result<CompletedStreams> {
         let (tasks, chunk_bytes) = (self.part.tasks, self.part.chunk_bytes);
         let (this, mut ended) = (Arc::new(self), CompletedStreams { tasks, bytes: 0, known: 0 });
@@ -251,7 +253,7 @@ impl IncompleteStreams {
     }
 }
 
-/// Whether of a text that begins so, and has no zeros, nothing was written where these bytes are, or only the first ones.
+/// True if nothing, or only the beginning, of a text was written to these bytes. The expected text has no zeros.
 fn is_torn(found: &[u8], expected: &[u8]) -> bool {
     let written = found.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     let known = written.min(expected.len());

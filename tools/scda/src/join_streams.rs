@@ -1,4 +1,4 @@
-//! Files into streams of tasks, one file a task.
+//! Joins files to streams of tasks, one file for each task.
 
 use crate::fail::{Fail, Result};
 use crate::files::{
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Chunks of streams whose size is chosen: whole blocks of usual file systems, and no more than the library's choice.
+/// The unit of chunk sizes: whole blocks of common file systems.
 const LEAST_CHUNK_BYTES: u64 = 4096;
 const MOST_CHUNK_BYTES: u64 = 1 << 20;
 
@@ -44,7 +44,7 @@ pub struct Args {
     force: bool,
 }
 
-/// The order of names in which numbers count as such.
+/// Compares names in an order in which digits count as numbers.
 fn natural(a: &[u8], b: &[u8]) -> Ordering {
     let (mut x, mut y) = (a, b);
     loop {
@@ -55,7 +55,7 @@ fn natural(a: &[u8], b: &[u8]) -> Ordering {
                     (x, y) = (rest, other);
                     c.cmp(d)
                 }
-                // What is left over; else the same but for zeros before numbers.
+                // The rest; otherwise equal except for leading zeros of numbers.
                 _ => return x.len().cmp(&y.len()).then_with(|| a.cmp(b)),
             },
             (n, m) => {
@@ -85,7 +85,7 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A file whose errors have its name.
+/// A file whose errors contain its name.
 struct NamedInput {
     file: File,
     name: String,

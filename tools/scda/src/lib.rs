@@ -104,7 +104,7 @@ struct Generate {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<_> = arguments.into_iter().collect();
     let code = act(&arguments).map_or_else(Fail::report, |()| 0);
-    // Nobody else does so where no Rust program ends.
+    // Nothing else flushes it if the process is not that of a Rust program.
     let _ = io::stdout().flush();
     code
 }
@@ -135,7 +135,7 @@ fn act(arguments: &[OsString]) -> fail::Result<()> {
     }
 }
 
-/// The arguments as they are meant; or what is wrong with them, or the help that they ask for, is printed.
+/// The parsed arguments; otherwise prints what is wrong with them, or the help that they ask for.
 fn parse<T: Parser>(arguments: &[OsString]) -> fail::Result<T> {
     T::try_parse_from(arguments).map_err(|error| {
         let printed = match error.use_stderr() {

@@ -77,16 +77,16 @@ pub struct Args {
     threads: Threads,
 }
 
-/// An error if there are not as many as said.
+/// Fails if there are not as many as expected.
 fn expect(what: &str, found: u64, expected: u64) -> Message<()> {
     if found == expected { Ok(()) } else { Err(format!("{what}: found {found}, expected {expected}")) }
 }
 
-/// What `scda ls --json` tells of a section and the sections themselves imply.
+/// Facts in the output of `scda ls --json` that the sections themselves imply.
 const SECTION_FACTS: [&str; 8] =
     ["number", "bytes", "stored_bytes", "offset", "data_offset", "size_min", "size_mean", "size_max"];
 
-/// What a description says of a section.
+/// The description of a section.
 struct SectionDescription {
     user: Vec<u8>,
     encode: Encode,

@@ -1,4 +1,4 @@
-//! Datasets and groups that a description has.
+//! Writes the datasets and groups of a description.
 
 use crate::description_data::{Data, DescriptionError, Message, Object, brief, one};
 use crate::fail::Fail;
@@ -16,7 +16,7 @@ use std::path::Path;
 
 type Members<'a> = HashMap<String, &'a RawValue>;
 
-/// The sections of a description as they are written there.
+/// The sections of a description, in their original text.
 pub fn raw_sections(text: &str) -> Vec<&RawValue> {
     let sections = || {
         let file: Members<'_> = serde_json::from_str(text).ok()?;
@@ -25,7 +25,7 @@ pub fn raw_sections(text: &str) -> Vec<&RawValue> {
     sections().unwrap_or_default()
 }
 
-/// The attributes of a section as they are written: numbers keep their digits.
+/// The attributes of a section in their original text, so that numbers keep their digits.
 pub fn attributes(section: Option<&&RawValue>) -> Option<String> {
     let section: Members<'_> = serde_json::from_str(section?.get()).ok()?;
     section.get("attributes").map(|attributes| attributes.get().to_owned())
@@ -59,12 +59,12 @@ fn name(object: &mut Object<'_>) -> Message<String> {
 /// A dataset of a description.
 struct DatasetDescription {
     dataset: Dataset,
-    /// Whether its rows are compressed by the convention of the format.
+    /// True if its rows are compressed by the convention of the format.
     is_encoded: bool,
     data: Box<dyn Read>,
 }
 
-/// Writes a dataset. `level` is that of the file.
+/// Writes a dataset. `level` is the level of compression of the file.
 pub fn dataset(
     output: &mut OutputFile,
     object: Object<'_>,
@@ -120,7 +120,7 @@ impl DatasetDescription {
     }
 }
 
-/// The type of this name, or as the metadata have it.
+/// The type with this name, or in the form of the metadata.
 fn type_of(value: &Value) -> Message<DataType> {
     let by_name = value.as_str().and_then(DataType::from_name);
     let found = by_name.map_or_else(|| type_of_json(value), |found| Ok(Some(found)));
@@ -175,7 +175,7 @@ fn items(object: &mut Object<'_>, dataset: &Dataset, bytes: u64, folder: &Path) 
     let data = one([values.transpose()?, Data::new(object, folder)?], &["values", "data"])?;
     let data = data.or_else(|| (bytes == 0).then(Data::none));
     let data = data.ok_or("data are missing: give values, data_..., data_file or generate")?;
-    // Each item of variable length follows its length.
+    // Items of variable length are preceded by their lengths.
     let is_other = !data_type.is_variable() && data.bytes.is_some_and(|found| found != bytes);
     if is_other || data.elements.is_some() {
         let found = data.bytes.unwrap_or(0);
@@ -184,7 +184,7 @@ fn items(object: &mut Object<'_>, dataset: &Dataset, bytes: u64, folder: &Path) 
     Ok(data.from)
 }
 
-/// Hands out the items of a list, or of lists in it.
+/// Calls a function with the items of a list, or of nested lists.
 fn flat(values: &[Value], data_type: DataType, each: &mut impl FnMut(&Value) -> Message<()>) -> Message<()> {
     // An item may be a list itself.
     let is_item = |value: &Value| fill::of_json(data_type, value).is_some();

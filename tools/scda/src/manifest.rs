@@ -1,4 +1,4 @@
-//! A file described in JSON: what `scda ls --json` writes and `scda make` reads.
+//! A file described in JSON, as `scda ls --json` writes and `scda make` reads it.
 
 use crate::check::VerifyingReader;
 use crate::data_batches::{DataBatches, for_each_sizes};
@@ -13,19 +13,19 @@ use crate::select::{self, Selection};
 use scda::{Layout, Reader, Section, SectionType};
 use serde_json::{Map, Value, json};
 
-/// The most bytes of data that are written as text, if they are text.
+/// The most bytes of data that are written as text, provided that they are text.
 const TEXT_BYTES: u64 = 1 << 16;
 
-/// The bytes that become base64 at a time.
+/// The bytes that are converted to base64 at a time.
 const BASE64_BYTES: usize = 1 << 16;
 
-/// What is described of a file.
+/// What a description contains.
 pub struct Contents<'a> {
-    /// Only these sections, if there are some.
+    /// Only these sections, unless empty.
     pub select: &'a [Selection],
-    /// Datasets, groups and streams as the sections that the file has.
+    /// Describes datasets, groups and streams as sections.
     pub raw: bool,
-    /// Also the data, so that the file can be made again.
+    /// Includes the data, so that the file can be made again.
     pub data: bool,
 }
 
@@ -56,7 +56,7 @@ pub fn write(out: &mut Output, input: &Input, contents: &Contents<'_>) -> Result
     out.text(format_args!("\"sections\": ["))?;
     let mut walk = if raw { Walk::new(input, true) } else { Walk::with_streams(input) };
     let mut objects = Objects { raw, data, comma: "", selected: 0, faults: Faults::default() };
-    // If damage were described, the seal of the file that is made of it would call it valid.
+    // If damage were described, a file made from the description would get a seal, and the damage would look valid.
     let verified = (data && is_sealed).then(|| verified(input, raw)).transpose();
     let result = verified.and_then(|mut verified| {
         loop {
@@ -90,7 +90,7 @@ pub fn write(out: &mut Output, input: &Input, contents: &Contents<'_>) -> Result
         select::check_some(selections, input.name(), selected)
     });
     let ended = end(out, &result);
-    // The sections of what is wrong are described as what they are.
+    // Sections that look like a dataset but are none are described as sections.
     and_known(result.and(ended), || faults.end())
 }
 
@@ -103,7 +103,7 @@ fn end(out: &mut Output, result: &Result<()>) -> Result<()> {
     out.text(format_args!("\n}}\n"))
 }
 
-/// Compares a sealed file with its checksums: with `raw`, in which sections are not those of the index, all of it, else its
+/// Compares a sealed file with its checksums: with `raw`, where sections are not those of the index, all of it; otherwise its
 /// header.
 fn verified(input: &Input, raw: bool) -> Result<VerifyingReader> {
     let mut verified = VerifyingReader::new(input)?;
@@ -123,7 +123,7 @@ struct Objects {
 }
 
 impl Objects {
-    /// The object of a section, dataset or group, which it skips.
+    /// Writes the object for a section, dataset or group, and skips the item.
     fn item(&mut self, out: &mut Output, reader: &mut Reader, item: &Item) -> Result<()> {
         self.selected += 1;
         self.faults.add(item.fault.as_ref());
@@ -164,7 +164,7 @@ impl Objects {
         object.insert("offset".into(), item.section.offset.into());
         object.insert("data_offset".into(), row.section.data_offset.into());
         self.begin(out, object)?;
-        // As they are written: numbers keep their digits.
+        // In their original text, so that numbers keep their digits.
         out.text(format_args!(",\"attributes\":{attributes}"))?;
         let result = match pair {
             Pair::Dataset(found) if self.data => write_items(out, reader, found),
@@ -174,7 +174,7 @@ impl Objects {
         result
     }
 
-    /// An object without its end.
+    /// Writes an object without its end.
     fn begin(&mut self, out: &mut Output, object: Map<String, Value>) -> Result<()> {
         let text = Value::Object(object).to_string();
         out.text(format_args!("{}\n{}", self.comma, text.trim_end_matches('}')))?;
@@ -220,7 +220,7 @@ fn write_items(out: &mut Output, reader: &mut Reader, found: &Found) -> Result<(
     result
 }
 
-/// Goes back to a section, writes its data, and follows it again.
+/// Goes back to a section, writes its data, and goes to its end again.
 fn again(out: &mut Output, reader: &mut Reader, section: &Section, raw: bool, bytes: u64) -> Result<()> {
     let end = reader.position();
     reader.seek(section.offset)?;
@@ -240,10 +240,10 @@ fn write_sizes(out: &mut Output, reader: &mut Reader, count: u64) -> Result<()> 
     })
 }
 
-/// Bytes that come piece by piece in base64.
+/// Converts bytes to base64 piece by piece.
 #[derive(Default)]
 struct Base64 {
-    /// Less than a group of three, which waits for the next ones.
+    /// Fewer than three bytes, which wait for the next ones.
     rest: Vec<u8>,
 }
 
@@ -271,8 +271,8 @@ fn write_base64(out: &mut Output, reader: &mut Reader, mut pieces: DataBatches) 
     base64.finish(out)
 }
 
-/// Writes the data of the reader's current section, which are not held in memory. What was read before an
-/// error is whole JSON.
+/// Writes the data of the reader's current section without holding them in memory. If there is an error, what was read
+/// before is still complete JSON.
 fn write_data(out: &mut Output, reader: &mut Reader, section: &Section, bytes: u64) -> Result<()> {
     let mut pieces = DataBatches::all(section);
     if section.section_type == SectionType::Varray {

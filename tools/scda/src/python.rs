@@ -1,4 +1,4 @@
-//! The commands that the Python package `scda` has: `scda vtk ...` is `python3 -m scda vtk ...`.
+//! The commands that are in the Python package `scda`: `scda vtk ...` is `python3 -m scda vtk ...`.
 
 use crate::fail::{Fail, Result};
 use crate::files::{SealByDefault, check_free};
@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Names the interpreter.
+/// The variable with the name of the interpreter.
 const VARIABLE: &str = "SCDA_PYTHON";
 
 /// Runs the package. A folder that is named `scda` is not the package, and modules beside the user's data are not those that it imports.
@@ -196,7 +196,7 @@ pub fn run_import(args: &ImportArgs, arguments: &[OsString]) -> Result<()> {
     run(arguments)
 }
 
-/// Becomes the interpreter, which runs the command that this one was started as, with the same arguments.
+/// Replaces this process with the interpreter, which runs the same command with the same arguments.
 pub fn run(arguments: &[OsString]) -> Result<()> {
     let python = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
     let python = python.unwrap_or_else(|| OsString::from("python3"));

@@ -1,4 +1,4 @@
-//! The arguments that choose records, indices and elements.
+//! Arguments that select records, indices and elements.
 
 use crate::fail::{Fail, Result};
 use crate::files::Input;
@@ -31,7 +31,7 @@ impl FromStr for Bounds {
 }
 
 impl Bounds {
-    /// The box in a dataset of the file; without bounds all of it.
+    /// The box in a dataset of the file; without bounds, all of the dataset.
     pub fn region(bounds: Option<&Self>, input: &Input, dataset: &Dataset) -> Result<IndexBox> {
         let (shape, mut region) = (&dataset.shape, IndexBox::all(&dataset.shape));
         let Some(Self(ranges)) = bounds else { return Ok(region) };
@@ -53,11 +53,11 @@ impl Bounds {
     }
 }
 
-/// From one element up to, but without, another one; what is missing is the first or the last one, and negative numbers count from
-/// the end.
+/// A range from one element up to, but without, another one. Missing ends are the first and the last element; negative numbers
+/// count from the end.
 pub type Ends = (Option<i64>, Option<i64>);
 
-/// A range as it was given.
+/// A range in the form of the argument.
 fn given((from, to): Ends) -> String {
     let end = |end: Option<i64>| end.map(|end| end.to_string()).unwrap_or_default();
     format!("{}:{}", end(from), end(to))
@@ -72,15 +72,15 @@ pub fn parse_range(text: &str) -> Result<Ends, String> {
     Ok((end(from)?, end(to)?))
 }
 
-/// The units of `all` that a range names.
+/// The units in a range, out of `all`.
 ///
 /// # Errors
-/// If there are not all of them: what was found and expected, in words.
+/// If some of them do not exist: what was found and expected, in words.
 pub fn part(range: Ends, all: u64) -> Result<Range<u64>, String> {
     within(range, all).ok_or_else(|| format!("found {}, expected a range within 0:{all}", given(range)))
 }
 
-/// As [`part`]; `None` if there are not all of them.
+/// Like [`part`]; `None` if some of them do not exist.
 pub fn within((from, to): Ends, all: u64) -> Option<Range<u64>> {
     let place = |end: i64| match u64::try_from(end) {
         Ok(end) => Some(end),
@@ -98,7 +98,7 @@ pub fn within((from, to): Ends, all: u64) -> Option<Range<u64>> {
 #[derive(Clone, Copy)]
 pub enum Records {
     One(i64),
-    /// Those from A up to B, every STEP-th.
+    /// The records from A up to B, every STEP-th.
     Some(Option<i64>, Option<i64>, NonZeroUsize),
 }
 
@@ -119,7 +119,7 @@ impl FromStr for Records {
 }
 
 impl Records {
-    /// The only one.
+    /// The record, if there is a single one.
     pub fn only(self) -> Option<i64> {
         match self {
             Self::One(record) => Some(record),
@@ -127,7 +127,7 @@ impl Records {
         }
     }
 
-    /// Which of `count` records are meant; `None` if one of them is not there.
+    /// The selected records out of `count`; `None` if one of them does not exist.
     pub fn of(self, count: u64) -> Option<impl Iterator<Item = u64>> {
         let (range, step) = match self {
             Self::One(record) => {

@@ -1,4 +1,4 @@
-//! Streams of tasks into files, one of each task.
+//! Splits streams of tasks into files, one for each task.
 
 use crate::data_batches::DataBatches;
 use crate::fail::{Fail, Result};
@@ -12,7 +12,7 @@ use scda::AtomicFile;
 use scda::{SectionType, UserString};
 use std::path::{Path, PathBuf};
 
-/// Digits of the number in the names of files, at least.
+/// The least number of digits in the names of files.
 const DIGITS: usize = 6;
 
 /// Split a set of streams into files, one of each task
@@ -41,9 +41,9 @@ pub struct Args {
     resources: Resources,
 }
 
-/// A file of a task.
+/// The file of a task.
 struct TaskFile {
-    /// Until it is complete.
+    /// `None` once it is complete.
     file: Option<AtomicFile>,
 }
 
@@ -78,7 +78,7 @@ impl Drop for TaskFile {
     }
 }
 
-/// The path of the file of a task, of `tasks` tasks.
+/// The path of the file of a task, out of `tasks` tasks.
 fn path_of(folder: &Path, user: &UserString, task: u64, tasks: u64) -> PathBuf {
     let stem: String = escape(user).chars().map(|c| if "/\\".contains(c) { '_' } else { c }).collect();
     let digits = tasks.saturating_sub(1).to_string().len().max(DIGITS);

@@ -1,4 +1,4 @@
-//! How sections and datasets are stored: the options of `scda copy` and of other commands that write.
+//! Options for how sections and datasets are stored, of `scda copy` and of other commands that write.
 
 use crate::datasets::Found;
 use crate::fail::{Fail, Result};
@@ -70,19 +70,19 @@ pub struct StorageOptions {
     seal: Seal,
 }
 
-/// A copy is an HDF5 file if the file that is copied has room for the superblock.
+/// A copy is an HDF5 file if the original has room for the superblock.
 pub fn hdf5_as(reader: &mut Reader) -> Hdf5 {
     if reader.inspect().has_superblock() { Hdf5::Close } else { Hdf5::Never }
 }
 
-/// Takes the name of a codec.
+/// Parses the name of a codec.
 pub fn codec_parser() -> impl TypedValueParser<Value = Codec> {
     PossibleValuesParser::new(Codec::NAMES.map(|(_, name)| name))
         .map(|name| Codec::from_name(&name).unwrap_or_default())
 }
 
 impl StorageOptions {
-    /// The parameters for a file that is written as this one.
+    /// The parameters for a file that is written like this one.
     pub fn params_like(&self, reader: &mut Reader, resources: &Resources) -> WriteOptions {
         let mut params = self.params(reader.header().line_break, resources);
         params.seal = self.seal.wanted(reader.is_sealed());
@@ -102,7 +102,7 @@ impl StorageOptions {
         params
     }
 
-    /// The level that was asked for.
+    /// The level on the command line.
     fn new_level(&self) -> Option<u32> {
         match self.encode {
             Some(Compress::Level(level)) => Some(level),
@@ -110,7 +110,7 @@ impl StorageOptions {
         }
     }
 
-    /// Fails if options do not go together.
+    /// Fails if options exclude each other.
     pub fn check(&self) -> Result<()> {
         if let (Some(Compress::Level(_)), Some(_)) = (self.encode, self.level) {
             return Err(Fail::Trouble("--encode LEVEL and --level cannot be combined".to_owned()));
@@ -126,7 +126,7 @@ impl StorageOptions {
         Ok(())
     }
 
-    /// Fails if a pattern of an option has named no dataset.
+    /// Fails if the pattern of an option has matched no dataset.
     pub fn check_names(&self) -> Result<()> {
         let of_bounds =
             |bounds: &'_ [RoundingBound]| bounds.iter().map(|bound| bound.meant().clone()).collect();
@@ -146,7 +146,7 @@ impl StorageOptions {
         Ok(())
     }
 
-    /// Sets how far the numbers of a dataset may be from those that are copied; whether they may be at all.
+    /// Sets the bounds of rounding for a dataset; returns true if it may be rounded at all.
     fn bound(&self, dataset: &mut Dataset) -> bool {
         let of = |bounds: &[RoundingBound]| {
             bounds.iter().map(|bound| bound.of(dataset)).find(|&error| error > 0.0)
@@ -157,7 +157,7 @@ impl StorageOptions {
         relative.is_some() || absolute.is_some()
     }
 
-    /// How a dataset is stored, if not as it is.
+    /// The dataset as it is to be stored; `None` if it stays unchanged.
     pub fn stored(&self, found: &Found) -> Result<Option<Dataset>> {
         let mut dataset = found.dataset.clone();
         if self.decode {
@@ -180,7 +180,7 @@ impl StorageOptions {
         }
         let (old, text) = match dataset.layout.clone() {
             Layout::Chunked { shape, text } => (shape, text),
-            // The options say nothing of shuffling.
+            // The options do not determine shuffling.
             _ => {
                 dataset.shuffle = true;
                 (None, false)
@@ -195,7 +195,7 @@ impl StorageOptions {
         Ok(Some(dataset))
     }
 
-    /// How this section is written.
+    /// How this section is compressed.
     pub fn encode(&self, section: &Section) -> Encode {
         match self.encode {
             Some(Compress::Auto) => Encode::Auto,
@@ -205,8 +205,8 @@ impl StorageOptions {
         }
     }
 
-    /// Says that compressing has made sections larger, of which those of the new file end here, and those that were copied had so
-    /// many bytes.
+    /// Reports if compression has made sections larger. The sections of the new file end at `end`; the originals had `bytes`
+    /// bytes.
     pub fn tell_growth(&self, to: &Path, end: u64, bytes: u64) {
         let before = bytes + FILE_HEADER_BYTES;
         if matches!(self.encode, Some(Compress::Level(_))) && end > before && !is_standard(to) {
@@ -218,13 +218,13 @@ impl StorageOptions {
     }
 }
 
-/// Before the sections of a file.
+/// The bytes before the first section.
 const FILE_HEADER_BYTES: u64 = 128;
 
 /// The shape of chunks that was asked for.
 #[derive(Clone)]
 pub struct Chunking {
-    /// Without a pattern: all datasets with as many dimensions.
+    /// Without a pattern: all datasets with this number of dimensions.
     meant: OptionTargets,
     /// `None`: the library chooses.
     shape: Option<Vec<u64>>,
@@ -246,19 +246,19 @@ impl FromStr for Chunking {
 }
 
 impl Chunking {
-    /// Whether it applies to this dataset.
+    /// True if the shape applies to this dataset.
     pub fn is_for(&self, dataset: &Dataset) -> bool {
         let has_its_dimensions =
             || self.shape.as_ref().is_none_or(|shape| shape.len() == dataset.shape.len());
         self.meant.by_name(dataset).unwrap_or_else(has_its_dimensions)
     }
 
-    /// Which datasets it is for.
+    /// The datasets to which it applies.
     pub fn meant(&self) -> &OptionTargets {
         &self.meant
     }
 
-    /// The shape for this dataset, none if it is chosen; trouble if it has another number of dimensions.
+    /// The shape for this dataset; `None` if the library chooses it. Fails if the number of dimensions differs.
     pub fn shape(&self, dataset: &Dataset) -> Result<Option<Vec<u64>>> {
         let (found, expected) = (self.shape.as_ref().map(Vec::len), dataset.shape.len());
         if found.is_some_and(|found| found != expected) {
@@ -291,42 +291,42 @@ impl FromStr for RoundingBound {
 }
 
 impl RoundingBound {
-    /// The error that a dataset may have; 0 if it is not for it.
+    /// The bound for a dataset; 0 if it does not apply.
     pub fn of(&self, dataset: &Dataset) -> f64 {
         if self.meant.by_name(dataset).unwrap_or(dataset.data_type.has_floats()) { self.error } else { 0.0 }
     }
 
-    /// Which datasets it is for.
+    /// The datasets to which it applies.
     pub fn meant(&self) -> &OptionTargets {
         &self.meant
     }
 }
 
-/// The datasets that an option is for.
+/// The datasets to which an option applies.
 #[derive(Clone)]
 pub struct OptionTargets {
     /// A pattern for their names, if there is one.
     name: Option<Selection>,
-    /// Whether a dataset of that name was found.
+    /// True if a dataset with such a name was found.
     used: Arc<AtomicBool>,
 }
 
 impl OptionTargets {
-    /// Of a text with or without `NAME=`, and what follows.
+    /// Splits text with or without `NAME=` into the datasets and the rest.
     fn split(text: &str) -> (Self, &str) {
         let (name, rest) = text.rsplit_once('=').map_or((None, text), |(name, rest)| (Some(name), rest));
         let name = name.map(|name| Selection::Pattern(name.chars().collect()));
         (Self { name, used: Arc::default() }, rest)
     }
 
-    /// Whether a dataset is meant, if its name decides.
+    /// Whether the name of a dataset matches; `None` without a pattern.
     fn by_name(&self, dataset: &Dataset) -> Option<bool> {
         let is_meant = self.name.as_ref()?.has_name(&dataset.name);
         self.used.fetch_or(is_meant, Relaxed);
         Some(is_meant)
     }
 
-    /// Whether it names datasets, and there was none.
+    /// True if there is a pattern, but it has matched no dataset.
     pub fn is_unused(&self) -> bool {
         self.name.is_some() && !self.used.load(Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Sets of streams of tasks as a whole (docs/streams.md): found and printed.
+//! Finds and prints sets of streams of tasks as a whole (docs/streams.md).
 
 use crate::datasets::{FoundStreams, Item, LAST_RECORD, Pair, Walk, begins_streams};
 use crate::fail::{Fail, NO, Result};
@@ -18,16 +18,16 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// What `cat --stream` and `split` read.
 pub enum StreamTarget {
     Streams(StreamSet),
-    /// A section, and whether it is a set of streams of which each is an element.
+    /// A section, and true if it is a set of streams whose elements are the streams.
     Section(Section, bool),
 }
 
 /// A set of streams.
 pub struct StreamSet {
     pub streams: Streams,
-    /// The sections from its first one up to the first one of the next set of its name.
+    /// The sections from the first one of the set up to the first one of the next set with its name.
     sections: Range<u64>,
-    /// If something is wrong among them, which may hide a part of the set: the exit code.
+    /// The exit code for an error among them, which may hide a part of the set.
     fault: Option<u8>,
 }
 
@@ -42,7 +42,7 @@ impl StreamSet {
     }
 }
 
-/// How a selection means a set or section.
+/// How a set or section matches the selection.
 #[derive(Clone, Copy)]
 struct Match {
     /// By its whole name.
@@ -56,20 +56,20 @@ struct Candidate {
     what: StreamTarget,
 }
 
-/// What was found in a file.
+/// The candidates in a file.
 #[derive(Default)]
 struct Candidates {
     all: Vec<Candidate>,
-    /// Where the last set of streams of each name is among all.
+    /// The index of the last set of streams with each name.
     last_sets: HashMap<Vec<u8>, usize>,
-    /// A dataset, or the attributes of a group, that the argument means: what it is.
+    /// A description of a dataset, or of the attributes of a group, that the argument selects.
     other: Option<String>,
-    /// The sections in which something is wrong that may hide a part of any set, each with its exit code.
+    /// The sections with errors that may hide a part of any set, each with its exit code.
     faults: Vec<(u64, u8)>,
 }
 
 impl Candidates {
-    /// The last set of streams of this name.
+    /// The last set of streams with this name.
     fn last_set(&mut self, name: &UserString) -> Option<(&mut StreamSet, &mut bool)> {
         let Candidate { what, how } = &mut self.all[*self.last_sets.get(&**name)?];
         match what {
@@ -78,7 +78,7 @@ impl Candidates {
         }
     }
 
-    /// Another set of this name begins with the section of this number.
+    /// Notes that another set with this name begins at the section with this number.
     fn end_last_set(&mut self, name: &UserString, number: u64) {
         if let Some((before, _)) = self.last_set(name) {
             before.sections.end = number;
@@ -106,14 +106,14 @@ impl Candidates {
         Ok(())
     }
 
-    /// Adds what is no part of a set; `is_packed` if it is a set by itself.
+    /// Adds a section that belongs to no set; `is_packed` if it is a set by itself.
     fn add_section(&mut self, item: &Item, is_packed: bool, how: Match, file: &str) {
         let user = *item.user();
         if is_packed {
             self.end_last_set(&user, item.number);
             self.last_sets.remove(&*user);
         } else if let Some((set, _)) = self.last_set(&user) {
-            // As the chunks of a part whose block is damaged.
+            // For example the chunks of a part whose block is damaged.
             let (number, words) = (item.last(), no_part(&user));
             complain(&format!("{file}: section {number}: {words}"));
             set.fault = Some(NO);
@@ -135,7 +135,7 @@ impl Candidates {
     }
 }
 
-/// Finds the streams, or the section, of the argument.
+/// Finds the streams, or the section, that the argument selects.
 pub fn find(
     reader: &mut Reader,
     input: &Input,
@@ -145,7 +145,7 @@ pub fn find(
     let mut found = Candidates::default();
     let mut walk = Walk::with_streams(input);
     if let Err(fail) = collect(reader, &mut walk, selection, &mut found) {
-        // Damage after a section can only hide other matches; of streams also more of them.
+        // Damage after a section can only hide other matches; for streams, it may also hide more of them.
         found.faults.push((walk.number + 1, fail.code()));
         match (fail, found.all.iter().any(|one| one.how.is_meant)) {
             (Fail::Scda(error), true) => complain(&error.to_string()),
@@ -182,7 +182,7 @@ pub fn find(
     }
 }
 
-/// Goes through the file, and notes what the selection may mean.
+/// Walks the file and collects candidates for the selection.
 fn collect(
     reader: &mut Reader,
     walk: &mut Walk<'_>,
@@ -215,8 +215,8 @@ fn collect(
     Ok(())
 }
 
-/// Whether a section, after this one, is a set of streams of which each is an element. The chunks of a dataset are none, also if its
-/// metadata are damaged.
+/// True if a section, which follows `before`, is a set of streams whose elements are the streams. The chunks of a dataset are
+/// not, even if its metadata are damaged.
 fn is_packed(before: Option<&Section>, section: &Section) -> bool {
     let is_of_dataset = before.is_some_and(|before| {
         *before.user == *DATASET_CONVENTION && before.section_type == SectionType::Block
@@ -224,7 +224,7 @@ fn is_packed(before: Option<&Section>, section: &Section) -> bool {
     section.section_type == SectionType::Varray && !section.decoded && !is_of_dataset
 }
 
-/// As [`is_packed`], of the section with this number, from 0 on.
+/// Like [`is_packed`], for the section with this number, from 0.
 pub fn is_packed_at(reader: &mut Reader, number: u64) -> Result<bool> {
     reader.seek_section(number.saturating_sub(1))?;
     let before = reader.next_section(true)?.filter(|_| number > 0);
@@ -237,18 +237,18 @@ fn extend(set: &mut Streams, next: &Streams, file: &str) -> Result<()> {
     set.extend(next).map_err(|error| Fail::Invalid(format!("{file}: {error}")))
 }
 
-/// A part without the ones before it, in words.
+/// Describes a part without the parts before it.
 fn lost(found: &FoundStreams) -> String {
     let (name, part) = (escape(found.streams.name()), found.streams.part());
     format!("streams \"{name}\": the parts before part {part} are missing")
 }
 
-/// A section with the name of streams before it that is none of their parts, in words.
+/// Describes a section with the name of earlier streams that is not one of their parts.
 fn no_part(name: &UserString) -> String {
     format!("not a part of the streams \"{}\", whose name it has", escape(name))
 }
 
-/// Hands out bytes of a stream in pieces.
+/// Calls a function with bytes of a stream, piece by piece.
 pub fn each_piece(
     reader: &mut Reader,
     stream: &Stream,

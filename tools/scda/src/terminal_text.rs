@@ -6,7 +6,7 @@ use scda_base::error::EscapedText;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Lines on standard error, if anybody is there to read them.
+/// Writes lines to standard error. If nobody can read them, they are lost.
 pub fn complain(text: &str) {
     let lines: Vec<_> = text.lines().map(visible).collect();
     let _ = writeln!(io::stderr(), "scda: {}", lines.join("\n"));
@@ -26,7 +26,7 @@ pub fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// Appends bytes by escapes.
+/// Appends bytes as escapes.
 pub fn push_escaped(text: &mut String, bytes: &[u8]) {
     for byte in bytes {
         text.push_str("\\x");
@@ -34,20 +34,20 @@ pub fn push_escaped(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Appends a character by its bytes, escaped.
+/// Appends the bytes of a character as escapes.
 pub fn push_unseen(text: &mut String, c: char) {
     push_escaped(text, c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// Text of one line in which characters that are unseen are escaped.
+/// Text in one line, with escapes for invisible characters.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    // A string takes everything.
+    // Writing to a string cannot fail.
     let _ = EscapedText(&mut shown).write_str(text);
     shown
 }
 
-/// Writes JSON so that a terminal may see it: what is unseen can only be in a string, where an escape means the same.
+/// Writes JSON that is safe for terminals: invisible characters occur only in strings, where an escape means the same.
 pub struct VisibleJson<W>(pub W);
 
 impl<W: std::fmt::Write> std::fmt::Write for VisibleJson<W> {
@@ -64,8 +64,8 @@ impl<W: std::fmt::Write> std::fmt::Write for VisibleJson<W> {
     }
 }
 
-/// Text that names bytes without loss: UTF-8 but for characters that are unseen, quotes and backslashes, which are
-/// escaped, as are bytes that are no UTF-8.
+/// Text that represents bytes without loss: UTF-8, with escapes for invisible characters, quotes, backslashes, and
+/// bytes that are not UTF-8.
 pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {

@@ -25,12 +25,12 @@ pub struct TransferOptions<'a> {
 }
 
 impl TransferOptions<'_> {
-    /// Whether compressed data, which have line breaks, stay as they are.
+    /// True if compressed data, which contain line breaks, stay unchanged.
     fn keeps_style(self, reader: &Reader) -> bool {
         self.how.style.is_none() && self.style == reader.header().line_break
     }
 
-    /// Writes a section, dataset or group, of which the reader has read the first header, and skips it.
+    /// Writes a section, dataset or group whose first header was read, and skips it.
     pub fn item(
         self,
         reader: &mut Reader,
@@ -72,14 +72,14 @@ impl TransferOptions<'_> {
                     let (name, lost) = (&stored.name, lost.join(", "));
                     complain(&format!("dataset \"{name}\": left out of its new metadata: {lost}"));
                 }
-                // What is wrong with it is said before anything is read. It is what was asked for, and no damage of a file.
+                // Checks the result before reading anything. An error here comes from the options, not from damage.
                 let codecs = Codecs::of(&stored, WriteOptions::DEFAULT_LEVEL);
                 let text = metadata::of_dataset(&stored, &codecs)
                     .map_err(|error| Fail::Trouble(format!("dataset \"{}\": {error}", stored.name)))?;
                 let path = output.path().to_owned();
                 item.skip(reader)?;
                 let range = item.section.offset..reader.position().unwrap_or(item.section.offset);
-                // To find out whether chunks are smaller, much data are compressed twice.
+                // To find out whether chunks make them smaller, large data are compressed twice.
                 let passes = if matches!(stored.layout, Layout::Auto { .. }) { 2 } else { 1 };
                 let share =
                     Share { progress, range, all: stored.data_bytes()?.saturating_mul(passes), read: 0 };
@@ -88,7 +88,7 @@ impl TransferOptions<'_> {
                     return write_texts(output.writer()?, &stored, &mut items);
                 }
                 if encode == Encode::Always && stored.layout == Layout::Contiguous {
-                    // Only an array with dimensions has rows that were added.
+                    // Only an array with dimensions can have added rows.
                     let rows = stored.shape.first().copied().unwrap_or(1);
                     let bytes = stored.shape.iter().skip(1).product::<u64>() * stored.data_type.item_bytes();
                     output.metadata(text, 0)?;
@@ -145,7 +145,7 @@ impl TransferOptions<'_> {
         Ok(())
     }
 
-    /// Writes the sections with rows that were added to a dataset, as they are, after its copy.
+    /// Writes the sections with added rows unchanged, after the copy of their dataset.
     fn rows(
         self,
         reader: &mut Reader,
@@ -168,7 +168,7 @@ impl TransferOptions<'_> {
         Ok(reader.seek(before)?)
     }
 
-    /// Writes a section neither more nor less compressed than it is.
+    /// Writes a section without changing its compression.
     fn keep(
         self,
         reader: &mut Reader,
@@ -184,7 +184,7 @@ impl TransferOptions<'_> {
     }
 }
 
-/// Writes a dataset of items of variable length, each of which follows its length.
+/// Writes a dataset of items of variable length. In `data`, each item is preceded by its length.
 pub fn write_texts(writer: &mut Writer, dataset: &Dataset, data: &mut dyn Read) -> Result<()> {
     let trouble = |words: String| Fail::Trouble(format!("dataset \"{}\": {words}", dataset.name));
     let mut bytes = Vec::new();
@@ -197,8 +197,8 @@ pub fn write_texts(writer: &mut Writer, dataset: &Dataset, data: &mut dyn Read) 
     Ok(writer.texts(dataset, rows, &items)?)
 }
 
-/// The metadata of a dataset whose data are aligned, and would not be after the bytes that the metadata have: without the
-/// white space at their end.
+/// The metadata of a dataset without the white space at their end, if the data are aligned now, and would not be aligned in the
+/// copy.
 fn shifted(reader: &mut Reader, output: &mut OutputFile, found: &Found) -> Result<Option<String>> {
     let Found { dataset, block, data, .. } = found;
     let is_aligned =
@@ -210,8 +210,8 @@ fn shifted(reader: &mut Reader, output: &mut OutputFile, found: &Found) -> Resul
     Ok(Some(read_metadata(reader, block)?.trim_end().to_owned() + "\n"))
 }
 
-/// A section as it is copied: what was added to a dataset names the place of that one's data, and then of its copy's. (What a seal covers is
-/// no section here but a part of its dataset, if this library knows that.)
+/// A section as it is copied: an addition to a dataset refers to it by the offset of its data, which in the copy is another one.
+/// (Additions that a seal covers are no sections here, but a part of their dataset, if this library knows that.)
 fn moved(walk: &mut Walk<'_>, item: &Item, output: &mut OutputFile) -> Result<Section> {
     let mut section = item.section;
     if walk.is_of_unknown(item) {
@@ -271,8 +271,8 @@ pub fn read_metadata(reader: &mut Reader, block: &Section) -> Result<String> {
     String::from_utf8(text).map_err(|_| Fail::Trouble("metadata: the file has changed".to_owned()))
 }
 
-/// Writes the reader's current section with the bytes that it has in the file; if they are compressed, both sections
-/// that stand for it.
+/// Writes the reader's current section with its bytes in the file; if it is compressed, both sections
+/// of the pair.
 pub fn as_it_is(
     reader: &mut Reader,
     writer: &mut Writer,
@@ -285,7 +285,7 @@ pub fn as_it_is(
     reader.seek(section.offset)?;
     for number in 0..2 {
         if let Some(mut part) = reader.next_section(false)? {
-            // The caller may have changed it.
+            // The caller may have changed its name.
             if number == 1 {
                 part.user = section.user;
             }
@@ -295,7 +295,7 @@ pub fn as_it_is(
     Ok(())
 }
 
-/// Writes the first elements of a damaged array or varray as a section, as [`as_it_is`], with the name that `section` has.
+/// Writes the first elements of a damaged array or varray as a section, like [`as_it_is`], under the name of `section`.
 pub fn leading(
     reader: &mut Reader,
     writer: &mut Writer,

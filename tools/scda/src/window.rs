@@ -1,4 +1,4 @@
-//! Bytes of a file that are read in small pieces, close to one another.
+//! Reads bytes of a file in small pieces that are close to one another.
 
 use crate::fail::{Fail, Result};
 use crate::files::Input;
@@ -7,10 +7,10 @@ use scda_base::numbers::to_usize;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// What is read at once.
+/// The bytes that are read at once.
 const WINDOW_BYTES: u64 = 64 << 10;
 
-/// A part of a file that was read at once: the objects of a view lie together.
+/// A part of a file that was read at once, because the objects of a view are close together.
 pub struct Window {
     file: File,
     end: u64,
@@ -19,19 +19,19 @@ pub struct Window {
 }
 
 impl Window {
-    /// Of a file, up to an offset.
+    /// A window on a file, up to an offset.
     ///
     /// # Errors
-    /// Those of opening it.
+    /// The errors of opening the file.
     pub fn new(input: &Input, end: u64) -> Result<Self> {
         let file = input.file().map_err(|error| Fail::file(input.name(), error))?;
         Ok(Self { file, end, start: 0, bytes: Vec::new() })
     }
 
-    /// Reads bytes of the file, which end where that ends at the latest.
+    /// Reads bytes of the file before its end.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub fn read(&mut self, offset: u64, to: &mut [u8]) -> scda::Result<()> {
         let read = |bytes: &mut [u8], at: u64| {
             self.file.read_exact_at(bytes, at).map_err(|error| Error::io("read", error).at(at))

@@ -1,4 +1,4 @@
-//! The list of a sealed file, from its indexes alone.
+//! Lists a sealed file from its indexes alone.
 
 use crate::datasets::{
     Addition, Item, Pair, added_to, announced, begins_streams, is_first, pair_at, streams_at, tolerated,
@@ -13,7 +13,7 @@ use scda::{Reader, SectionType};
 use scda_format::index::Row;
 use std::collections::HashSet;
 
-/// The errors of the indexes: compares their checksums.
+/// Finds errors in the indexes by their checksums.
 pub fn damage(reader: &mut Reader, seals: &mut Seals) -> Result<Option<scda::Error>> {
     if let Some(fault) = seals.fault.take() {
         return Ok(Some(fault));
@@ -48,14 +48,14 @@ struct Lines<'a> {
     selections: &'a [Selection],
     faults: Faults,
     selected: u64,
-    /// The first section of several that belong together, of which others follow.
+    /// The first of several sections that belong together, while the others follow.
     held: Option<(Item, Row)>,
-    /// Where sections begin of rows that were added to datasets, which are a part of them.
+    /// The offsets of rows that were added to datasets, and belong to them.
     added: HashSet<u64>,
 }
 
 impl Lines<'_> {
-    /// All rows of all seals. Returns the number of sections.
+    /// Lists all rows of all seals. Returns the number of sections.
     fn all(&mut self, reader: &mut Reader, seals: &Seals) -> Result<u64> {
         let (mut rows, mut number) = (Vec::new(), 0);
         for sealed in &seals.all {
@@ -78,7 +78,7 @@ impl Lines<'_> {
         Ok(number)
     }
 
-    /// A row; those that belong together are one line.
+    /// Takes a row; rows that belong together become one line.
     fn next(&mut self, reader: &mut Reader, number: u64, section_type: SectionType, row: &Row) -> Result<()> {
         if let Some((item, first)) = self.held.take() {
             if number < item.last() {
@@ -117,7 +117,7 @@ impl Lines<'_> {
         self.write(reader, &item, row)
     }
 
-    /// Whether a section announces what was added to a dataset later, or is that. Rows of no dataset are sections like others.
+    /// True if a section announces or contains a later addition to a dataset. Added rows without a dataset are ordinary sections.
     fn is_of_dataset(&self, section_type: SectionType, row: &Row) -> bool {
         let addition = added_to(section_type, &row.user).map(|added| added.addition);
         match announced(section_type, &row.user).or(addition) {
@@ -127,7 +127,7 @@ impl Lines<'_> {
         }
     }
 
-    /// The line of a section, or of several that belong together, whose last row is this.
+    /// Writes the line of a section, or of several that belong together; `row` is their last row.
     fn write(&mut self, reader: &mut Reader, item: &Item, row: &Row) -> Result<()> {
         if !select::any_of(self.selections, item, Some(reader))? {
             return Ok(());

@@ -73,7 +73,7 @@ pub struct Args {
     resources: Resources,
 }
 
-/// The most lines of what HDF5 does not show.
+/// The most lines about data that HDF5 does not show.
 const MOST_HIDDEN: usize = 5;
 
 pub fn run(args: &Args) -> Result<()> {
@@ -129,7 +129,7 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     let (mut damage, start) = (None, reader.position().unwrap_or(0));
     if let Some(mut seals) = seals.filter(|_| !args.long && !args.raw) {
         damage = index::damage(&mut reader, &mut seals)?;
-        // The sections may be whole although the index is damaged.
+        // The sections may be intact although the index is damaged.
         if damage.is_none() {
             return index::list(out, &mut reader, input, &seals, &args.select);
         }
@@ -141,12 +141,12 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     and_known(listed, || damage.map_or(Ok(()), |error| Err(error.into())))
 }
 
-/// Lists what HDF5 does not show: all of it, or some.
+/// Lists data that HDF5 does not show: all of them, or some.
 fn list_hidden(out: &mut Output, input: &Input, view: Superblock, all: bool) -> Result<()> {
     let mut window = Window::new(input, view.end)?;
     let mut read = |offset: u64, to: &mut [u8]| window.read(offset, to);
     let previous = Previous { root: view.root, read: &mut read };
-    // What is wrong in a view, scda check reports.
+    // Errors in a view are reported by scda check.
     let hidden = scda_hdf5::not_shown(previous, view.end).unwrap_or_default();
     let shown = if all { hidden.len() } else { hidden.len().min(MOST_HIDDEN) };
     for line in &hidden[..shown] {
@@ -168,7 +168,7 @@ fn walk_list(
 ) -> Result<()> {
     let mut selected = 0;
     let mut walk = if args.raw { Walk::new(input, true) } else { Walk::with_streams(input) };
-    // What follows the last one that is meant may be damaged.
+    // What follows the last selected section may be damaged.
     while !select::none_from(&args.select, walk.number + 1) {
         let Some(item) = walk.next(reader)? else { break };
         if !select::any_of(&args.select, &item, walk.finder(reader))? {
@@ -204,7 +204,7 @@ fn walk_list(
     select::check_some(&args.select, input.name(), selected)
 }
 
-/// All details of a section, as text.
+/// Prints all details of a section.
 fn describe(out: &mut Output, row: &Row) -> Result<()> {
     let section = &row.section;
     let title = format!("section {}: {} {}", row.number, kind(section), quote(&section.user));
@@ -238,14 +238,14 @@ fn ratio_words(bytes: u64, stored: u64) -> String {
     format!("{:.3} of the data for 1 of the file", as_f64(bytes) / as_f64(stored))
 }
 
-/// Where in the file it is, from this offset on.
+/// Prints the place in the file, beginning at this offset.
 fn describe_place(out: &mut Output, offset: u64, row: &Row) -> Result<()> {
     let end = row.section.offset + row.stored - row.added;
     let (bytes, data) = (end - offset, row.section.data_offset);
     out.text(format_args!("  in the file {bytes} bytes, from {offset} to {end}; data from {data}\n"))
 }
 
-/// All details of a dataset.
+/// Prints all details of a dataset.
 fn describe_dataset(out: &mut Output, found: &Found, row: &Row) -> Result<()> {
     let Found { dataset, block, .. } = found;
     let title = format!("dataset {}: {}", row.number, quote(dataset.name.as_bytes()));
@@ -295,7 +295,7 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row) -> Result<()> {
     describe_place(out, block.offset, row)
 }
 
-/// How far the numbers may be from those that were written, if attributes say so.
+/// Describes by how much rounding may have changed the numbers, if attributes tell.
 fn rounding_words(attributes: &str) -> Option<String> {
     let bounds = [(rounding::RELATIVE, "relative"), (rounding::ABSOLUTE, "absolute")];
     let attributes: serde_json::Value = serde_json::from_str(attributes).ok()?;
@@ -306,7 +306,7 @@ fn rounding_words(attributes: &str) -> Option<String> {
     Some(words.collect::<Vec<_>>().join(", ")).filter(|words| !words.is_empty())
 }
 
-/// All details of a part of a set of streams.
+/// Prints all details of a part of a set of streams.
 fn describe_streams(out: &mut Output, found: &FoundStreams, item: &Item, row: &Row) -> Result<()> {
     let FoundStreams { streams, chunks, bytes, extremes: (least, most), .. } = found;
     let title = format!("streams {}: {}", item.number + 1, quote(streams.name()));

@@ -1,4 +1,4 @@
-//! The datasets of a file in the tree of their groups.
+//! Shows the datasets of a file in the tree of their groups.
 
 use crate::datasets::{Found, Pair, Walk, attribute_lines, chunk_word, remarks, shape_word};
 use crate::fail::{Result, and_known};
@@ -12,19 +12,19 @@ use std::collections::HashMap;
 #[derive(Default)]
 struct Node {
     name: String,
-    /// Of the last dataset of this name, what is said of it; and how many there are.
+    /// The description of the last dataset with this name, and the number of datasets.
     summary: Option<String>,
     records: u64,
-    /// Those of the group, and of the last dataset.
+    /// The attributes of the group, and of the last dataset.
     group_attributes: Vec<String>,
     attributes: Vec<String>,
     inner: Vec<Node>,
-    /// Where in `inner` each name is.
+    /// The index of each name in `inner`.
     places: HashMap<String, usize>,
 }
 
 impl Node {
-    /// The node with this path below this one, which is made if need be.
+    /// The node with this path below this one; made if it does not exist.
     fn at(&mut self, path: &str) -> &mut Self {
         let (name, rest) = path.split_once('/').map_or((path, None), |(name, rest)| (name, Some(rest)));
         let place = match self.places.get(name) {
@@ -75,7 +75,7 @@ fn summary(found: &Found, stored: u64) -> String {
     format!("{words}, {}", remarks(dataset))
 }
 
-/// Shows the tree, and nothing of other sections.
+/// Prints the tree, without other sections.
 pub fn show(out: &mut Output, reader: &mut Reader, input: &Input) -> Result<()> {
     let (mut root, mut faults) = (Node::default(), Faults::default());
     let mut walk = Walk::new(input, false);
