@@ -1,30 +1,30 @@
-/* scda_t8code.hxx: forests of t8code in scda files: lines, quadrilaterals, triangles, hexahedra, tetrahedra, prisms, pyramids, and meshes
- * of several of them.
+/* scda_t8code.hxx: forests of t8code in scda files: of lines, quadrilaterals, triangles, hexahedra, tetrahedra, prisms, pyramids, and
+ * meshes that combine several of them.
  *
- * To save and load a forest, there are scda_t8code_save and scda_t8code_load. To have more in the file (fields, time steps), open it by
- * scda_fopen_write or scda_fopen_append, and write the pieces:
+ * scda_t8code_save and scda_t8code_load save and load a forest. To store more in the file (fields, time steps), open it by
+ * scda_fopen_write or scda_fopen_append, and write its parts:
  *
  *   scda_forest_write_about, scda_t8code_write_group       once, when the file is new; for people, and for a title
- *   scda_t8code_write_step                                 begins a time step, and writes of the forest what the file lacks; or
+ *   scda_t8code_write_step                                 begins a time step, and writes all of the forest that the file lacks; or
  *   scda_t8code_write_forest                               the trees and the mesh; or, if the trees have not changed,
  *   scda_t8code_write_mesh                                 the mesh alone
- *   scda_t8code_write_field, scda_t8code_write_ragged      fields, with as many values for each element, or with different numbers
+ *   scda_t8code_write_field, scda_t8code_write_ragged      fields with a fixed or variable number of values for each element
  *
  * To read them, open the file by scda_fopen_read. scda_t8code_read_forest makes the forest on any number of ranks from the cmesh that the
  * program builds, as it did when it started; scda_t8code_read_field, scda_t8code_read_counts and scda_t8code_read_ragged read the values of
- * the local elements. docs/t8code.md says what the file holds; it does not depend on the number of ranks.
+ * the local elements. docs/t8code.md describes the contents of the file; they do not depend on the number of ranks.
  *
  * The functions are inline and call the public functions of t8code and of libscda: link them with the same MPI. They need C++20 and
  * t8code 4.0.0 or later.
  *
- * All functions are collective over the communicator of the file, which has the ranks of that of the forest. Errors are as in scda.h:
- * the same on all ranks; the file is closed, NULL is returned, and scda_last_error_message tells the reason. With NULL for the file they
- * return NULL and do nothing else, but that scda_t8code_read_forest releases what it is given. What is read is compared with
- * the convention and with the cmesh before t8code gets it. On each rank, memory and messages are in proportion to its elements and trees, with
- * 32 bytes for each rank; of the cmesh, a rank has what t8code gives it.
+ * All functions are collective over the communicator of the file, which must have the same ranks as that of the forest. Errors are as in
+ * scda.h: the same on all ranks; the file is closed, NULL is returned, and scda_last_error_message gives the reason. With NULL for the
+ * file, they return NULL and do nothing else, except that scda_t8code_read_forest releases its arguments. All data are checked against
+ * the convention and the cmesh before t8code gets them. On each rank, memory and messages are in proportion to its elements and trees,
+ * plus 32 bytes for each rank; of the cmesh, a rank has what t8code gives it.
  *
- * `group` is the name of the forest, a group of datasets; NULL: SCDA_FOREST_GROUP. `step` is a time step: 0 is the first in the file;
- * -1 is the last, -2 the one before it. In a file without times it is 0 or -1.
+ * `group` is the name of the forest, a group of datasets; NULL: SCDA_FOREST_GROUP. `step` is a time step: 0 is the first in the file,
+ * -1 the last, -2 the one before it. In a file without times, it is 0 or -1.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef SCDA_T8CODE_HXX
@@ -52,7 +52,7 @@
 
 /**
  * Saves a forest in one sealed scda file that does not depend on the number of ranks. The file appears under its name when it is
- * complete; if the job is killed before, an older file of this name stays as it was.
+ * complete; if the job is killed before, an older file of this name stays.
  *
  * Collective.
  *
@@ -63,7 +63,7 @@
 inline int scda_t8code_save (const char *filename, t8_forest_t forest);
 
 /**
- * Loads the last time step of the forest `SCDA_FOREST_GROUP`, on any number of ranks. All bytes are compared with their checksums.
+ * Loads the last time step of the forest `SCDA_FOREST_GROUP` on any number of ranks. Compares all bytes with their checksums.
  *
  * Collective.
  *
@@ -76,12 +76,12 @@ inline int scda_t8code_save (const char *filename, t8_forest_t forest);
 inline t8_forest_t scda_t8code_load (const char *filename, t8_cmesh_t cmesh, const t8_scheme *scheme, MPI_Comm comm);
 
 /**
- * Writes the attributes by which a group is known as a forest, and others. The functions that follow write them without others if this
- * function was not called before.
+ * Writes the attributes that mark a group as a forest, and others. If this function is not called, the following ones write the
+ * attributes without others.
  *
  * @param [in] f           The file, open for writing.
  * @param [in] group       The name of the forest.
- * @param [in] forest      The forest, of which the dimension is written.
+ * @param [in] forest      The forest, whose dimension is written.
  * @param [in] attributes  More attributes, such as a title: a JSON object in UTF-8, without the keys `scda_forest` and `dimension`.
  *                         NULL: none.
  * @param [out] err        The error code.
@@ -91,7 +91,7 @@ inline t8_forest_t scda_t8code_load (const char *filename, t8_cmesh_t cmesh, con
 inline scda_fcontext_t *scda_t8code_write_group (scda_fcontext_t *f, const char *group, t8_forest_t forest, const char *attributes, int *err);
 
 /**
- * Writes the trees and the mesh. The trees hold up to the next ones in the file, also for later time steps.
+ * Writes the trees and the mesh. The trees are valid until the next ones in the file, also for later time steps.
  *
  * @param [in] f       The file, open for writing.
  * @param [in] group   The name of the forest.
@@ -105,7 +105,7 @@ inline scda_fcontext_t *scda_t8code_write_group (scda_fcontext_t *f, const char 
 inline scda_fcontext_t *scda_t8code_write_forest (scda_fcontext_t *f, const char *group, t8_forest_t forest, int *err);
 
 /**
- * Writes the mesh without its trees: the elements. It holds up to the next one in the file, also for later time steps.
+ * Writes the mesh without its trees: the elements. It is valid until the next one in the file, also for later time steps.
  *
  * Parameters and errors: as for `scda_t8code_write_forest`.
  */
@@ -113,15 +113,15 @@ inline scda_fcontext_t *scda_t8code_write_mesh (scda_fcontext_t *f, const char *
 
 /**
  * Begins a time step of a forest: writes the time, and before or after it what the file does not have yet: the attributes of the group,
- * the trees if they have changed, and the mesh if it has changed. `scda_t8code_write_field` and `scda_t8code_write_ragged` then write what
- * belongs to the step. In a file that was opened by `scda_fopen_append`, the mesh is compared with the last one in the file; the trees are
- * written again.
+ * the trees if they have changed, and the mesh if it has changed. `scda_t8code_write_field` and `scda_t8code_write_ragged` then write the
+ * data of the step. In a file that was opened by `scda_fopen_append`, the mesh is compared with the last one in the file; the trees are
+ * rewritten.
  *
  * @param [in] f       The file, open for writing.
  * @param [in] group   The name of the forest.
  * @param [in] forest  The forest, committed. Not changed.
- * @param [in] time    The time. That of rank 0 is written.
- * @param [in] units   Its unit, such as `s`, without quotation marks and backslashes. NULL: none.
+ * @param [in] time    The time, taken from rank 0.
+ * @param [in] units   The unit of the time, such as `s`, without quotation marks and backslashes. NULL: none.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
  * Errors: those of `scda_t8code_write_forest`.
@@ -130,16 +130,17 @@ inline scda_fcontext_t *scda_t8code_write_step (scda_fcontext_t *f, const char *
                                                 int *err);
 
 /**
- * Writes a field: as many items for each element. The mesh of the forest must be the last one in the file. The field names it.
+ * Writes a field with the same number of items for each element. The mesh of the forest must be the last one in the file.
+ * The field refers to it.
  *
  * @param [in] f       The file, open for writing.
  * @param [in] group   The name of the forest.
  * @param [in] forest  The forest to whose mesh the field belongs.
- * @param [in] field   Filled by `scda_dataset_init`; then set the name, such as `density`, the type, and what else is needed: attributes
- *                     with units, layout. `ndims` 1 (or 0) is one item for each element; more dimensions have their numbers in
- *                     `shape[1]` and following, such as 3 for a vector. `shape[0]` and `dimension_names[0]` are set by this function.
+ * @param [in] field   Call `scda_dataset_init`, then set the name, such as `density`, the type, and other members as needed: attributes
+ *                     with units, layout. `ndims` 1 (or 0) means one item for each element; the sizes of further dimensions are in
+ *                     `shape[1]` and following, such as 3 for a vector. This function sets `shape[0]` and `dimension_names[0]` itself.
  *                     Not changed.
- * @param [in] data    The items of the local elements, in the order of t8code; the items of an element follow each other. May be NULL if
+ * @param [in] data    The items of the local elements, in the order of t8code; the items of an element are contiguous. May be NULL if
  *                     there are none.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
@@ -150,47 +151,47 @@ inline scda_fcontext_t *scda_t8code_write_field (scda_fcontext_t *f, const char 
                                                  const void *data, int *err);
 
 /**
- * Writes a field with a number of values of its own for each element, such as the coefficients of hp elements.
+ * Writes a field with a variable number of values for each element, such as the coefficients of hp elements.
  *
  * @param [in] f       The file, open for writing.
  * @param [in] group   The name of the forest.
  * @param [in] forest  The forest to whose mesh the field belongs.
- * @param [in] field   As for `scda_t8code_write_field`; `ndims` 1 (or 0) if a value is one item. Its name has at most 58 bytes with the
- *                     name of the group, `/fields/` and `:count`.
+ * @param [in] field   As for `scda_t8code_write_field`; `ndims` 1 (or 0) if a value is one item. Its name, together with the name of the
+ *                     group, `/fields/` and `:count`, has at most 58 bytes.
  * @param [in] counts  The number of values of each local element. May be NULL if there are none.
- * @param [in] data    The values, those of an element after those of the one before. May be NULL if there are none.
+ * @param [in] data    The values, element by element. May be NULL if there are none.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
- * Errors: those of `scda_t8code_write_field`; `SCDA_ERR_RANGE` for counts that are negative or have a sum that is too large.
+ * Errors: those of `scda_t8code_write_field`; `SCDA_ERR_RANGE` if a count is negative or the sum of the counts is too large.
  */
 inline scda_fcontext_t *scda_t8code_write_ragged (scda_fcontext_t *f, const char *group, t8_forest_t forest, const scda_dataset_t *field,
                                                   const int64_t *counts, const void *data, int *err);
 
 /**
- * Reads the mesh of a time step, and makes a forest of it on a cmesh: each rank gets as many elements as the others, or one more.
+ * Reads the mesh of a time step, and makes a forest from it on a cmesh: each rank gets the same number of elements, or one more.
  *
  * @param [in] f        The file, open for reading.
  * @param [in] group    The name of the forest.
  * @param [in] step     The time step.
- * @param [in] cmesh    The coarse mesh, committed, replicated or partitioned: the one that the forest had. Its trees, how they are joined
- *                      and where their vertices are must be those in the file; vertices may differ by rounding. The forest owns it, as
- *                      after `t8_forest_new_uniform`; on error it is released. To keep it, call `t8_cmesh_ref` before.
- * @param [in] scheme   The scheme that the forest had, such as `t8_scheme_new_default ()`. Owned likewise.
- * @param [in] comm     The communicator of the forest, of the same ranks as that of the file.
- * @param [out] forest  The forest, committed and without ghosts, to be released by the caller. NULL on error. For ghosts, another
+ * @param [in] cmesh    The coarse mesh, committed, replicated or partitioned: the one that the forest had. Its trees, their connections
+ *                      and the positions of their vertices must be those in the file; positions may differ by rounding. The forest owns
+ *                      it, as after `t8_forest_new_uniform`; on error it is released. To keep it, call `t8_cmesh_ref` before.
+ * @param [in] scheme   The scheme that the forest had, such as `t8_scheme_new_default ()`. The forest owns it, too.
+ * @param [in] comm     The communicator of the forest, with the same ranks as that of the file.
+ * @param [out] forest  The forest, committed and without ghosts, which the caller releases. NULL on error. For ghosts, another
  *                      partition or balance, derive a forest from it as from any other.
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` for what is no such forest by docs/t8code.md; `SCDA_ERR_ARG` for a cmesh or a scheme that does not fit, and for a
- * step that is not there; `SCDA_ERR_UNSUPPORTED` for a later version of the convention, and for levels that the scheme does not have;
- * `SCDA_ERR_RANGE` for more elements on a rank than t8code can have; `SCDA_ERR_MEMORY`; those of `scda_ffind_dataset` and
- * `scda_fread_dataset`.
+ * Errors: `SCDA_ERR_FORMAT` for data that are no such forest according to docs/t8code.md; `SCDA_ERR_ARG` for a cmesh or a scheme that does
+ * not fit, and for a step that does not exist; `SCDA_ERR_UNSUPPORTED` for a later version of the convention, and for levels that the
+ * scheme does not have; `SCDA_ERR_RANGE` for more elements on a rank than t8code supports; `SCDA_ERR_MEMORY`; those of
+ * `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 inline scda_fcontext_t *scda_t8code_read_forest (scda_fcontext_t *f, const char *group, int64_t step, t8_cmesh_t cmesh,
                                                  const t8_scheme *scheme, MPI_Comm comm, t8_forest_t *forest, int *err);
 
 /**
- * Finds a field of a time step: `scda_fread_dataset` reads any boxes of it.
+ * Finds a field of a time step: `scda_fread_dataset` then reads any boxes of it.
  *
  * @param [in] f       The file, open for reading.
  * @param [in] group   The name of the forest.
@@ -198,7 +199,7 @@ inline scda_fcontext_t *scda_t8code_read_forest (scda_fcontext_t *f, const char 
  * @param [in] name    The name of the field, such as `density`.
  * @param [out] found  1 if the step has such a field, otherwise 0. Must not be NULL.
  * @param [in,out] d   As for `scda_ffind_dataset`.
- * @param [out] err    The error code: 0 also if there is no such field.
+ * @param [out] err    The error code; also 0 if there is no such field.
  * @return             `f`, or NULL on error.
  * Errors: `SCDA_ERR_ARG`, and those of `scda_ffind_dataset`.
  */
@@ -206,7 +207,7 @@ inline scda_fcontext_t *scda_t8code_find_field (scda_fcontext_t *f, const char *
                                                 scda_dataset_t *d, int *err);
 
 /**
- * Reads a field of which type and number of items are known, for the local elements.
+ * Reads a field of known type and number of items, for the local elements.
  *
  * @param [in] f           The file, open for reading.
  * @param [in] group       The name of the forest.
@@ -214,7 +215,7 @@ inline scda_fcontext_t *scda_t8code_find_field (scda_fcontext_t *f, const char *
  * @param [in] forest      The forest, in any partition. Its mesh must be that of the field.
  * @param [in] name        The name of the field.
  * @param [in] type        The type that its items must have, such as `SCDA_TYPE_FLOAT64`.
- * @param [in] components  The number of items that each element must have; of `SCDA_TYPE_RAW`, the number of bytes.
+ * @param [in] components  The number of items that each element must have; for `SCDA_TYPE_RAW`, the number of bytes.
  * @param [out] data       Room for the items of the local elements. May be NULL if there are none.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
@@ -225,10 +226,10 @@ inline scda_fcontext_t *scda_t8code_read_field (scda_fcontext_t *f, const char *
                                                 int type, uint64_t components, void *data, int *err);
 
 /**
- * Reads how many values each local element has in a field that `scda_t8code_write_ragged` has written.
+ * Reads the number of values of each local element in a field that `scda_t8code_write_ragged` has written.
  *
- * @param [out] counts  Room for a number for each local element. None is negative, and all of all ranks are as many as the values in the
- *                      file. May be NULL if there are none.
+ * @param [out] counts  Room for a number for each local element. None is negative, and their sum over all ranks is the number of values in
+ *                      the file. May be NULL if there are none.
  * Other parameters and errors: as for `scda_t8code_read_field`.
  */
 inline scda_fcontext_t *scda_t8code_read_counts (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
@@ -237,9 +238,9 @@ inline scda_fcontext_t *scda_t8code_read_counts (scda_fcontext_t *f, const char 
 /**
  * Reads the values of the local elements.
  *
- * @param [in] counts  What `scda_t8code_read_counts` has read for this forest.
- * @param [out] data   Room for as many values as the sum of `counts`. May be NULL if there are none.
- * Other parameters and errors: as for `scda_t8code_read_field`; `components` are those of each value.
+ * @param [in] counts  The counts that `scda_t8code_read_counts` has read for this forest.
+ * @param [out] data   Room for the values; their number is the sum of `counts`. May be NULL if there are none.
+ * Other parameters and errors: as for `scda_t8code_read_field`; `components` is the number of items of each value.
  */
 inline scda_fcontext_t *scda_t8code_read_ragged (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
                                                  int type, uint64_t components, const int64_t *counts, void *data, int *err);
@@ -255,11 +256,11 @@ constexpr int vtk_of[T8_ECLASS_COUNT] = { 1, 3, 9, 5, 12, 10, 13, 14 };
 constexpr int corners_of[T8_ECLASS_COUNT] = { 1, 2, 4, 3, 8, 4, 6, 5 };
 constexpr int faces_of[T8_ECLASS_COUNT] = { 0, 2, 4, 3, 6, 4, 5, 5 };
 constexpr int dimension_of[T8_ECLASS_COUNT] = { 0, 1, 2, 2, 3, 3, 3, 3 };
-/* The most of each dimension. */
+/* The largest number of each dimension. */
 constexpr int most_faces[4] = { 0, 2, 4, 6 }, most_corners[4] = { 1, 2, 4, 8 };
-/* Positions count elements of this level, which is the finest one. */
+/* Positions count elements of this level, the finest one. */
 constexpr int finest[4] = { 0, 30, 30, 21 };
-/* The elements of a rank that are compared to find out if a forest is another one. */
+/* The number of elements of a rank that are compared to find out whether the forest has changed. */
 constexpr t8_locidx_t samples = 4096;
 
 inline t8_eclass_t class_of (int vtk) {
@@ -269,7 +270,7 @@ inline t8_eclass_t class_of (int vtk) {
   return T8_ECLASS_INVALID;
 }
 
-/* How many elements of the finest level an element has. */
+/* The number of elements of the finest level in an element. */
 inline uint64_t size_of (bool pyramid, int dimension, int level) {
   const int depth = finest[dimension] - level;
   uint64_t six = 1;
@@ -278,7 +279,7 @@ inline uint64_t size_of (bool pyramid, int dimension, int level) {
   return (depth == 21 ? 0 : static_cast<uint64_t> (2) << 3 * depth) - six; /* modulo 2^64 */
 }
 
-/* Room for n items; an error if there is none. */
+/* Makes room for n items; sets an error if that fails. */
 template <typename T> bool room (std::vector<T> &v, uint64_t n, error_t *e) {
   try {
     v.resize (static_cast<size_t> (n));
@@ -289,7 +290,7 @@ template <typename T> bool room (std::vector<T> &v, uint64_t n, error_t *e) {
   }
 }
 
-/* What a file has of an element. */
+/* The data of an element in a file. */
 struct element_t {
   int32_t xyz[3];
   uint8_t level, type;
@@ -309,7 +310,7 @@ inline void vertex_of (const t8_scheme *scheme, t8_eclass_t tree_class, const t8
   for (int a = 0; a < 3; ++a) { xyz[a] = std::llround (x[a] * (1 << SCDA_FOREST_MAXLEVEL)); }
 }
 
-/* All of it. False if docs/t8code.md has no such element. */
+/* Describes an element for the file. False if docs/t8code.md has no such element. */
 inline bool describe (const t8_scheme *scheme, t8_eclass_t tree_class, const t8_element_t *element, element_t *d) {
   const int level = scheme->element_get_level (tree_class, element), dimension = dimension_of[tree_class];
   const t8_element_shape_t shape = scheme->element_get_shape (tree_class, element);
@@ -327,7 +328,7 @@ inline bool describe (const t8_scheme *scheme, t8_eclass_t tree_class, const t8_
     return to[2] - from[2] == (d->type == 6 ? edge : -edge) && to[0] - from[0] == (d->type == 6 ? edge : 0) && to[1] - from[1] == to[0] - from[0];
   }
   if (shape != T8_ECLASS_TRIANGLE && shape != T8_ECLASS_PRISM && shape != T8_ECLASS_TET) { return true; }
-  /* From vertex to vertex along one axis after the other. */
+  /* From vertex to vertex, along one axis after another. */
   int axes[2] = { -1, -1 };
   for (int step = 0; step < (shape == T8_ECLASS_TET ? 2 : 1); ++step) {
     vertex_of (scheme, tree_class, element, step + 1, to);
@@ -348,7 +349,7 @@ inline bool describe (const t8_scheme *scheme, t8_eclass_t tree_class, const t8_
   return d->type < 6;
 }
 
-/* Calls `visit (i, tree, class, element)` for each local element, or with a stride above 1 for some. */
+/* Calls `visit (i, tree, class, element)` for each local element, or with a stride above 1, for a sample of them. */
 template <typename Visit> void each_element (t8_forest_t forest, t8_locidx_t stride, Visit visit) {
   const t8_locidx_t trees = t8_forest_get_num_local_trees (forest);
   t8_locidx_t i = 0, next = 0;
@@ -371,7 +372,7 @@ inline uint64_t sum_of (t8_forest_t forest, t8_locidx_t stride) {
   return sum;
 }
 
-/* The first local tree that no lower rank has, too. */
+/* The first local tree that is not also on a lower rank. */
 inline t8_locidx_t first_own_tree (t8_forest_t forest) {
   const t8_locidx_t n = t8_forest_get_num_local_trees (forest);
   const MPI_Comm comm = t8_forest_get_mpicomm (forest);
@@ -382,7 +383,7 @@ inline t8_locidx_t first_own_tree (t8_forest_t forest) {
   return rank > 0 && n > 0 && t8_forest_global_tree_id (forest, 0) == before ? 1 : 0;
 }
 
-/* The numbers of a forest. */
+/* Sets the numbers of a forest. */
 inline void numbers_of (t8_forest_t forest, scda_forest_t *m) {
   const MPI_Comm comm = t8_forest_get_mpicomm (forest);
   const t8_locidx_t skip = first_own_tree (forest);
@@ -400,13 +401,13 @@ inline void numbers_of (t8_forest_t forest, scda_forest_t *m) {
   if (rank == 0) { m->first = 0; }
 }
 
-/* The checksum of a forest that was found last. */
+/* The checksum of a forest, cached as long as the forest does not change. */
 struct known_t {
   const void *forest;
   uint64_t sketch, checksum;
 };
 
-/* The numbers of a forest, with the checksum of the mesh, which is kept with the file as long as the forest is the same. */
+/* Sets the numbers of a forest and the checksum of its mesh, which is cached with the file. */
 inline void identify (scda_fcontext_t *f, const char *group, t8_forest_t forest, scda_forest_t *m) {
   const MPI_Comm comm = t8_forest_get_mpicomm (forest);
   numbers_of (forest, m);
@@ -428,7 +429,7 @@ inline void identify (scda_fcontext_t *f, const char *group, t8_forest_t forest,
 
 /* ---- Trees ---- */
 
-/* Some trees that follow each other, as a file has them. */
+/* Consecutive trees, in the form of the file. */
 struct trees_t {
   int dimension;
   std::vector<uint8_t> shape;
@@ -443,7 +444,7 @@ inline bool make_room (trees_t *t, uint64_t n, error_t *e) {
   return room (t->shape, n, e) && room (t->to_tree, n * F, e) && room (t->to_face, n * F, e) && room (t->vertices, n * C * 3, e);
 }
 
-/* Those of a forest from a local tree on. */
+/* The trees of a forest, beginning with a local tree. */
 inline void trees_of (t8_forest_t forest, t8_locidx_t first, trees_t *t, error_t *e) {
   const t8_locidx_t n = t8_forest_get_num_local_trees (forest) - first;
   const t8_cmesh_t cmesh = t8_forest_get_cmesh (forest);
@@ -542,7 +543,7 @@ inline scda_fcontext_t *write_mesh (scda_fcontext_t *f, const char *group, t8_fo
 
 /* ---- Reading ---- */
 
-/* What is read for a rank: some elements, with the one before and the one after them, and their trees. */
+/* The elements that a rank reads, with the one before and the one after them, and their trees. */
 struct read_t {
   MPI_Comm comm;
   const char *group;
@@ -562,7 +563,7 @@ struct read_t {
 
 inline t8_eclass_t class_at (const read_t &r, size_t row) { return class_of (r.shapes[r.tree[row] - r.first_tree]); }
 
-/* Whether the element in a row is one of this scheme. */
+/* True if the element in a row exists in this scheme. */
 inline bool check_element (const t8_scheme *scheme, read_t *r, uint64_t row, t8_element_t *element, size_t most_level, error_t *e) {
   const t8_eclass_t tree_class = class_at (*r, row);
   const int dimension = r->dimension, level = r->rows.level[row];
@@ -713,7 +714,7 @@ inline int adapt (t8_forest_t forest, t8_forest_t from, t8_locidx_t which_tree, 
   return (*decisions)[static_cast<size_t> (t8_forest_get_tree_element_offset (from, which_tree) + id)];
 }
 
-/* Compares the trees of a forest that is not refined with those of the file. */
+/* Compares the trees of an unrefined forest with those in the file. */
 inline scda_fcontext_t *compare_trees (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, MPI_Comm comm, int *err) {
   trees_t own;
   scda_forest_t m;
@@ -778,7 +779,7 @@ inline scda_fcontext_t *find (scda_fcontext_t *f, const char *group, int64_t ste
   return scda_fagree (f, e.err, e.why, err);
 }
 
-/* The first element of each rank, and the number of all. */
+/* The first element of each rank, followed by the number of all elements. */
 inline std::vector<int64_t> first_elements (uint64_t n, MPI_Comm comm) {
   int size = 0;
   int64_t own = static_cast<int64_t> (n);
@@ -789,7 +790,7 @@ inline std::vector<int64_t> first_elements (uint64_t n, MPI_Comm comm) {
   return first;
 }
 
-/* Moves values of elements, of which this rank has `n` from `data` on, to the ranks that have these elements in a forest. */
+/* Moves values of elements, `n` of them on this rank, from `data` to the ranks that have these elements in a forest. */
 template <typename T> std::vector<T> moved (const T *data, uint64_t n, t8_forest_t forest, MPI_Comm comm) {
   const uint64_t local = static_cast<uint64_t> (t8_forest_get_local_num_leaf_elements (forest));
   const std::vector<int64_t> from = first_elements (n, comm), to = first_elements (local, comm);
@@ -824,7 +825,7 @@ template <typename T> std::vector<T> moved (const T *data, uint64_t n, t8_forest
   return received;
 }
 
-/* Distributes the elements of a forest evenly, in place of it. */
+/* Replaces a forest by one whose elements are distributed evenly. */
 inline void distribute (t8_forest_t *forest) {
   t8_forest_t next = nullptr;
   t8_forest_init (&next);
@@ -871,7 +872,7 @@ inline scda_fcontext_t *refine (scda_fcontext_t *f, const read_t &r, int levels,
       t8_forest_set_user_data (*forest, nullptr);
     }
   }
-  /* It is the one that was saved. */
+  /* The forest is the one that was saved. */
   distribute (forest);
   const t8_scheme *scheme = t8_forest_get_scheme (*forest);
   const long long all = static_cast<long long> (t8_forest_get_global_num_leaf_elements (*forest));
