@@ -227,14 +227,17 @@ static void leave_to_finalize (group_t g) {
   f = scda_fcommit_begin (write_step (f, g, 0, &err), &request, &err);
   h = write_step (h, g, 1, &err);
   CHECK (f != NULL && h != NULL && scda_fclose_begin (h, &request, &err) == 0);
-  /* Two that are not closed. */
-  char open[2][4300];
-  scda_params_t params;
-  scda_params_init (&params);
-  for (int atomic = 0; atomic < 2; ++atomic) {
-    params.atomic = atomic;
-    snprintf (open[atomic], sizeof open[atomic], "%s.open%d", name[0], atomic);
-    CHECK (scda_fopen_write (g.comm, open[atomic], "", NULL, &params, &err) != NULL);
+  /* Some that are not closed: in place; atomic; and without seals, flushed, so that nothing is lost, or not. */
+  for (int i = 0; i < 4; ++i) {
+    char open[4300];
+    scda_params_t params;
+    scda_params_init (&params);
+    params.atomic = i == 1, params.seal = i < 2;
+    snprintf (open, sizeof open, "%s.open%d", name[0], i);
+    f = scda_fopen_write (g.comm, open, "", NULL, &params, &err);
+    if (i >= 2) { f = scda_fwrite_block (f, "parameters", 10, "block", NULL, 0, SCDA_ENCODE_NONE, &err); }
+    if (i == 2) { f = scda_fflush (f, &err); }
+    CHECK (f != NULL);
   }
 }
 

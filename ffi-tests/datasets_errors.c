@@ -380,6 +380,38 @@ static void in_another (void) {
   CLOSE ();
 }
 
+/* What a program that finds datasets may point to until the file is closed counts as memory of the file. */
+static void kept_texts (void) {
+  enum { records = 64, bytes = 100000 };
+  int err, record;
+  char *attributes = (char *) get_memory (bytes);
+  scda_params_t params;
+  scda_dataset_t d;
+  scda_fcontext_t *f = scda_fopen_write (g.comm, name, "errors", NULL, NULL, &err);
+  for (record = 0; record < records; ++record) {
+    memset (attributes, 'x', bytes - 1);
+    memcpy (attributes, "{\"a\":\"", 6);
+    attributes[6] = (char) ('0' + record);
+    if (attributes[6] == '\\') { attributes[6] = 'y'; }
+    memcpy (attributes + bytes - 3, "\"}", 3);
+    REQUIRE (scda_dataset_init (&d) == 0);
+    strcpy (d.name, "x");
+    d.type = SCDA_TYPE_UINT8, d.attributes = attributes;
+    RIGHT (scda_fwrite_dataset (f, &d, "1", g.rank == 0, NULL, NULL, &err));
+  }
+  CLOSE ();
+  REQUIRE (scda_params_init (&params) == 0);
+  params.max_memory = 4 << 20;
+  RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, &params, &err));
+  for (record = 0; record < records && f != NULL; ++record) {
+    REQUIRE (scda_dataset_init (&d) == 0);
+    f = scda_ffind_dataset (f, "x", record, NULL, &d, &err);
+    CHECK (f != NULL || err == SCDA_ERR_MEMORY);
+  }
+  CHECK (f == NULL && record > 8);
+  free (attributes);
+}
+
 /* ---- several datasets in one call ---- */
 
 /* Three datasets, in chunks, contiguous and as text, and a section that is none. */
@@ -698,6 +730,7 @@ int main (int argc, char **argv) {
   reads ();
   in_turns ();
   in_another ();
+  kept_texts ();
   several_reads ();
   damaged ();
   damaged_together ();

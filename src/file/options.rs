@@ -313,7 +313,7 @@ pub(super) trait Options {
 }
 
 /// The largest size of memory that may be chosen. More is a negative number in a program that converts it.
-const MOST_BYTES: u64 = 1 << 62;
+const MOST_BYTES: u64 = i64::MAX as u64;
 
 /// Returns an error if a number is not in its range.
 fn check_ranges(numbers: &[(&str, u64, u64, u64)]) -> Result<()> {

@@ -65,8 +65,12 @@ struct FreeSlots {
 static FREE: Global<FreeSlots> = Global::new(FreeSlots { numbers: Vec::new(), next: 0 });
 
 /// The commits that were completed because their file was closed, and for which the program may still wait:
-/// the handle of the file, and the number of the commit.
+/// the handle of the file, and the number of the commit. At most [`MOST_CLOSED`], since a program need not
+/// wait for any.
 static CLOSED: Global<BTreeSet<(usize, u64)>> = Global::new(BTreeSet::new());
+
+/// The most commits that are remembered after their files are closed.
+const MOST_CLOSED: usize = 1 << 14;
 
 /// Whether this commit was completed when its file was closed. It is then waited for.
 pub fn was_closed_with(f: *const scda_fcontext_t, number: u64) -> bool {
@@ -337,7 +341,12 @@ pub fn run_close(f: *mut scda_fcontext_t) -> Result<(c_int, Outcome)> {
         Some(Context::Writing(mut writer)) => {
             let commits = writer.not_waited_for();
             writer.close()?;
-            CLOSED.with(|closed| closed.extend(commits.into_iter().map(|number| (f.addr(), number))));
+            CLOSED.with(|closed| {
+                closed.extend(commits.into_iter().map(|number| (f.addr(), number)));
+                while closed.len() > MOST_CLOSED {
+                    closed.pop_first();
+                }
+            });
         }
         Some(Context::Reading(reader, _)) => reader.close()?,
         None => {}

@@ -87,7 +87,7 @@ pub struct scda_params<'a> {
     /// of the file, for a single object and in all; `SCDA_ERR_MEMORY` if it needs more, with a message that
     /// gives the offset. Meant for files of unknown origin, in which a few bytes can claim a chunk, an index
     /// or metadata of any size. Caches take at most a quarter of it; buffers of a few MiB count as well,
-    /// memory of the program does not. 0 (default): no limit.
+    /// memory of the program does not. At most 2^63 - 1; 0 (default): no limit.
     pub max_memory: u64,
     /// 1: to find mistakes in a program, the ranks agree on errors and compare their arguments in every call,
     /// by one small reduction. The environment variable `SCDA_CHECK=1` of rank 0 has the same effect in any
@@ -139,7 +139,7 @@ pub struct scda_params<'a> {
     /// With `append_name`: the step after which the program continues: 0 is the first record, -1 the last.
     /// `SCDA_ERR_ARG`, without changing the file, if there is no such record.
     pub append_record: i64,
-    /// The most bytes of memory on each rank for writing in the background, at least 1 MiB: calls copy their
+    /// The most bytes of memory on each rank for writing in the background, 1 MiB to 2^63 - 1: calls copy their
     /// data, which a thread of the file writes without calling MPI. See `scda_fcommit_begin`. An argument
     /// error with MPI-IO. 0 (default): every call writes its data itself. If this is 0, the environment
     /// variable `SCDA_BACKGROUND_BYTES` of rank 0 is used instead, except with MPI-IO.
@@ -179,7 +179,7 @@ pub struct scda_params<'a> {
     /// compared.
     pub verify: c_int,
     /// The most bytes of decompressed chunks of datasets that each rank keeps for later boxes: 16 MiB
-    /// (default). 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
+    /// (default). At most 2^63 - 1; 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
     pub cache_bytes: u64,
 }
 

@@ -15,6 +15,7 @@ use scda_base::memory::reserve;
 use scda_format::dataset::Dataset;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
+use std::ptr::null;
 
 /// C's struct for a dataset, if it wants one.
 type Receiver<'a, 'd> = Option<StructInOut<'a, scda_dataset_t<'d>>>;
@@ -30,12 +31,15 @@ fn receiver<'a, 'd>(reader: &mut Reader, d: StructInOut<'a, scda_dataset_t<'d>>)
 
 /// Returns attributes to C.
 fn give_attributes(
+    reader: &mut Reader,
     given: &mut ReturnedValues,
     text: &str,
     attributes: Option<&mut MaybeUninit<*const c_char>>,
-) {
-    let text = given.attributes(text);
-    put(attributes, text);
+) -> Result<()> {
+    reader.check_memory(given.bytes_with(text.len()))?;
+    let text = given.attributes(text).map_err(|error| reader.refuse(error));
+    put(attributes, text.unwrap_or(null()));
+    Ok(())
 }
 
 /// The record of a name that is used by default: a program that restarts wants the last one.
@@ -94,7 +98,11 @@ pub(super) fn find_in(
     };
     put(found, c_int::from(dataset.is_some()));
     if let Some(dataset) = dataset {
-        let mut c = given.dataset(&dataset);
+        // What C may point to until the file is closed counts as memory of the call: the same on all ranks.
+        let names = dataset.dimension_names.iter().flatten().map(String::len).sum::<usize>();
+        let more = dataset.attributes.len() + dataset.fill_value.len() + names;
+        reader.check_memory(given.bytes_with(more))?;
+        let Ok(mut c) = given.dataset(&dataset).map_err(|error| reader.refuse(error)) else { return Ok(()) };
         c.number = given.number(dataset.metadata_section().offset);
         given.datasets.keep(dataset);
         d.map_or(Ok(()), |d| d.write(c))?;
@@ -320,7 +328,7 @@ pub unsafe extern "C" fn scda_ffind_group(
         let group = reader.group(path)?;
         put(found, c_int::from(group.is_some()));
         if let Some(group) = group {
-            give_attributes(given, &group.attributes, attributes);
+            give_attributes(reader, given, &group.attributes, attributes)?;
         }
         Ok(())
     };

@@ -8,6 +8,7 @@ use super::types::OwnedTypes;
 use scda::Texts;
 use scda::{DatasetHandle, Reader, Stream, Streams};
 use scda_base::error::{Error, Result};
+use scda_base::memory::reserve;
 use scda_format::dataset::Dataset;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_char;
@@ -17,6 +18,8 @@ use std::ptr::null;
 /// moves until the file is closed.
 #[derive(Default)]
 struct KeptValues {
+    /// The bytes of all of them.
+    bytes: u64,
     texts: BTreeSet<Vec<u8>>,
     fill_values: BTreeSet<Vec<u64>>,
     dimension_names: BTreeSet<Vec<*const c_char>>,
@@ -27,32 +30,38 @@ unsafe impl Send for KeptValues {}
 
 impl KeptValues {
     /// The part of a text that C sees: everything before a NUL.
-    fn text(&mut self, text: &str) -> *const c_char {
-        let seen = text.split('\0').next().unwrap_or_default();
-        kept(&mut self.texts, [seen.as_bytes(), &[0]].concat()).cast()
+    fn text(&mut self, text: &str) -> Result<*const c_char> {
+        let seen = text.split('\0').next().unwrap_or_default().as_bytes();
+        let mut terminated = Vec::new();
+        reserve(&mut terminated, seen.len() + 1)?;
+        terminated.extend_from_slice(seen);
+        terminated.push(0);
+        Ok(kept(&mut self.texts, terminated, &mut self.bytes).cast())
     }
 
     /// NULL for no text.
-    fn optional_text(&mut self, text: Option<&str>) -> *const c_char {
-        text.map_or(null(), |text| self.text(text))
+    fn optional_text(&mut self, text: Option<&str>) -> Result<*const c_char> {
+        text.map_or(Ok(null()), |text| self.text(text))
     }
 
     /// NULL if no dimension has a name.
-    fn dimension_names(&mut self, names: &[Option<String>]) -> *const *const c_char {
+    fn dimension_names(&mut self, names: &[Option<String>]) -> Result<*const *const c_char> {
         if names.is_empty() {
-            return null();
+            return Ok(null());
         }
-        let pointers = names.iter().map(|name| self.optional_text(name.as_deref())).collect();
-        kept(&mut self.dimension_names, pointers)
+        let pointers = names.iter().map(|name| self.optional_text(name.as_deref()));
+        let pointers = pointers.collect::<Result<_>>()?;
+        Ok(kept(&mut self.dimension_names, pointers, &mut self.bytes))
     }
 }
 
 /// Keeps a list unless there is an equal one; returns the one that is kept.
-fn kept<T: Ord>(lists: &mut BTreeSet<Vec<T>>, list: Vec<T>) -> *const T {
+fn kept<T: Ord>(lists: &mut BTreeSet<Vec<T>>, list: Vec<T>, bytes: &mut u64) -> *const T {
     if let Some(equal) = lists.get(&list) {
         return equal.as_ptr();
     }
     let pointer = list.as_ptr();
+    *bytes += size_of_val(&*list) as u64;
     lists.insert(list);
     pointer
 }
@@ -142,26 +151,31 @@ impl ReturnedValues {
         Ok(&found.stream.insert((task, stream)).1)
     }
 
+    /// The bytes of all values that are kept until the file is closed, if further ones have this many bytes.
+    pub fn bytes_with(&self, more: usize) -> u64 {
+        self.kept.bytes.saturating_add(more as u64)
+    }
+
     /// The dataset in C's representation, which points to values kept here.
-    pub fn dataset(&mut self, dataset: &Dataset) -> scda_dataset_t<'static> {
+    pub fn dataset(&mut self, dataset: &Dataset) -> Result<scda_dataset_t<'static>> {
         let kept = &mut self.kept;
         let mut c = without_pointers(dataset);
         // SAFETY: the pointers are kept, or NULL.
-        c.dimension_names = unsafe { Values::at(kept.dimension_names(&dataset.dimension_names)) };
-        let fill_value = self::kept(&mut kept.fill_values, fill_words(dataset));
+        c.dimension_names = unsafe { Values::at(kept.dimension_names(&dataset.dimension_names)?) };
+        let fill_value = self::kept(&mut kept.fill_values, fill_words(dataset), &mut kept.bytes);
         // SAFETY: the fill value is kept.
         c.fill_value = unsafe { Values::at(fill_value.cast()) };
         // SAFETY: the attributes are kept.
-        c.attributes = unsafe { Text::at(kept.text(&dataset.attributes)) };
+        c.attributes = unsafe { Text::at(kept.text(&dataset.attributes)?) };
         // SAFETY: the string is kept, or NULL.
-        c.unsupported = unsafe { Text::at(kept.optional_text(dataset.unsupported.as_deref())) };
+        c.unsupported = unsafe { Text::at(kept.optional_text(dataset.unsupported.as_deref())?) };
         let described = self.types.describe(dataset.data_type);
         (c.unit, c.members) = (described.unit, described.members);
-        c
+        Ok(c)
     }
 
     /// Attributes in C's representation.
-    pub fn attributes(&mut self, text: &str) -> *const c_char {
+    pub fn attributes(&mut self, text: &str) -> Result<*const c_char> {
         self.kept.text(text)
     }
 }
@@ -185,25 +199,27 @@ mod tests {
         dataset.dimension_names = vec![Some("y".into()), None];
         dataset.fill_value = vec![7, 1];
         let mut given = ReturnedValues::default();
-        let c = given.dataset(&dataset);
+        let c = given.dataset(&dataset).unwrap();
         assert!(c.unsupported.is_null());
         assert_eq!(of_c(&c).unwrap().dataset, dataset);
 
         let mut names = Dataset::new("names", DataType::String, [2]);
         names.fill_value = b"none at all".into();
-        let later = given.dataset(&names);
+        let later = given.dataset(&names).unwrap();
         assert_eq!(later.item_bytes, 0);
         assert_eq!(of_c(&later).unwrap().dataset, names);
         // What was returned first stays, and what is equal is not kept again.
         assert_eq!(of_c(&c).unwrap().dataset, dataset);
-        let again = given.dataset(&dataset);
+        let bytes = given.bytes_with(0);
+        let again = given.dataset(&dataset).unwrap();
         assert_eq!(again.fill_value.pointer(), c.fill_value.pointer());
         assert_eq!(again.dimension_names.pointer(), c.dimension_names.pointer());
-        assert_eq!(given.attributes(&dataset.attributes), c.attributes.get("").unwrap().as_ptr());
+        assert_eq!(given.attributes(&dataset.attributes).unwrap(), c.attributes.get("").unwrap().as_ptr());
+        assert!(given.bytes_with(0) == bytes && bytes > 20);
 
         // U+0000, which JSON allows, ends a C string.
         dataset.dimension_names = vec![Some("y\0z".into()), Some(String::new())];
-        let c = given.dataset(&dataset);
+        let c = given.dataset(&dataset).unwrap();
         dataset.dimension_names[0] = Some("y".into());
         assert_eq!(of_c(&c).unwrap().dataset, dataset);
     }

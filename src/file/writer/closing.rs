@@ -257,13 +257,18 @@ impl WriterState {
 
     /// See [`WriterCalls`](crate::bindings::WriterCalls).
     pub(crate) fn loss(&mut self) -> Option<String> {
-        let is_atomic = self.sections.params().atomic;
-        let output = self.sections.output();
-        let (kept, end) = (output.progress().kept(), output.progress().end());
-        let is_whole = kept == Some(end) && self.pending.is_empty() && self.stream.is_none();
+        let (is_atomic, is_sealed) = (self.sections.params().atomic, self.sections.is_sealed());
+        let progress = self.sections.output().progress();
+        let (kept, end) = (progress.kept(), progress.end());
+        let is_flushed = progress.buffered().is_empty() && !progress.has_held();
+        let is_whole = match is_sealed {
+            true => kept == Some(end),
+            false => is_flushed,
+        };
         let words = match kept {
             _ if is_atomic => "what was written does not appear under this name",
-            Some(_) if is_whole => return None,
+            _ if is_whole && self.pending.is_empty() && self.stream.is_none() => return None,
+            _ if !is_sealed => "what was written after the last flush may be missing",
             Some(_) => "what was written after the last commit is lost",
             None => "it is incomplete",
         };
