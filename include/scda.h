@@ -669,7 +669,7 @@ struct scda_params {
    * of the file, for a single object and in all; `SCDA_ERR_MEMORY` if it needs more, with a message that
    * gives the offset. Meant for files of unknown origin, in which a few bytes can claim a chunk, an index
    * or metadata of any size. Caches take at most a quarter of it; buffers of a few MiB count as well,
-   * memory of the program does not. 0 (default): no limit.
+   * memory of the program does not. At most 2^63 - 1; 0 (default): no limit.
    */
   uint64_t max_memory;
   /**
@@ -745,7 +745,7 @@ struct scda_params {
    */
   int64_t append_record;
   /**
-   * The most bytes of memory on each rank for writing in the background, at least 1 MiB: calls copy their
+   * The most bytes of memory on each rank for writing in the background, 1 MiB to 2^63 - 1: calls copy their
    * data, which a thread of the file writes without calling MPI. See `scda_fcommit_begin`. An argument
    * error with MPI-IO. 0 (default): every call writes its data itself. If this is 0, the environment
    * variable `SCDA_BACKGROUND_BYTES` of rank 0 is used instead, except with MPI-IO.
@@ -795,7 +795,7 @@ struct scda_params {
   int verify;
   /**
    * The most bytes of decompressed chunks of datasets that each rank keeps for later boxes: 16 MiB
-   * (default). 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
+   * (default). At most 2^63 - 1; 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
    */
   uint64_t cache_bytes;
 };
