@@ -558,7 +558,7 @@ static void errors () {
   CHECK (thrown ([&] { scda::writer (g.comm, name, "params", scda::params ().level (10)); }, "level") == SCDA_ERR_ARG);
   const std::uint64_t negative = static_cast<std::uint64_t> (-1) << 31;
   for (const scda::params &p : { scda::params ().background_bytes (negative), scda::params ().max_memory (negative) }) {
-    CHECK (thrown ([&] { scda::writer (g.comm, name, "params", p); }, "expected 0 to 4611686018427387904") == SCDA_ERR_ARG);
+    CHECK (thrown ([&] { scda::writer (g.comm, name, "params", p); }, "expected 0 to 9223372036854775807") == SCDA_ERR_ARG);
   }
   CHECK (scda::error_string (SCDA_SUCCESS) == "success" && scda::error_string (77).empty ());
   CHECK (scda::version () == std::to_string (SCDA_VERSION_MAJOR) + "." + std::to_string (SCDA_VERSION_MINOR) + "."

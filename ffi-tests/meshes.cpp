@@ -62,6 +62,8 @@ void round_trip (const std::string &path) {
   scda::patches mesh (1);
   mesh.read (r, 0, "blocks");
   CHECK (mesh.c ().dimension == 2 && mesh.c ().patches == static_cast<std::uint64_t> (size) && scda::steps (r, "blocks") == 1);
+  scda::dataset one;
+  CHECK (!scda::find_field (r, one, "blocks", "none") && scda::find_field (r, one, "blocks", "u") && one.name () == "blocks/fields/u");
   CHECK (scda::steps (r, SCDA_PARTICLES_GROUP) == 1 && scda::steps (r, "others") == 0); /* without times, what is there is one step */
   /* All patches on each rank, the last one first. */
   std::vector<std::uint64_t> number;

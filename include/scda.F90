@@ -181,7 +181,7 @@ module scda_implementation
   public :: c_patches_write_mesh, c_patches_write_fields, c_patches_read_mesh, c_patches_read_fields
   public :: c_particles_init_size, c_particles_free, c_particles_write, c_particles_write_field, c_particles_read
   public :: c_particles_read_field
-  public :: c_forest_write_time, c_forest_steps, c_forest_read_time
+  public :: c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset
 
   !> Opens a file for writing ("w"), reading ("r") or appending ("a"): call scda_fopen(f, comm, filename, mode, userstr [, ierr,
   !> len])
@@ -3335,7 +3335,7 @@ module scda
   private :: c_patches_write_mesh, c_patches_write_fields, c_patches_read_mesh, c_patches_read_fields
   private :: c_particles_init_size, c_particles_free, c_particles_write, c_particles_write_field, c_particles_read
   private :: c_particles_read_field
-  private :: c_forest_write_time, c_forest_steps, c_forest_read_time
+  private :: c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset
   public :: scda_fwrite_inline, scda_fwrite_block, scda_fwrite_array, scda_fwrite_varray
   public :: scda_fread_inline_data, scda_fread_block_data, scda_fread_array_data, scda_fread_varray_data
   public :: scda_fread_block_range, scda_fread_array_range, scda_fread_varray_range

@@ -19,7 +19,7 @@ module scda_meshes
     & c_patches_write_mesh, c_patches_write_fields, c_patches_read_mesh, c_patches_read_fields, c_particles_init_size, &
     & c_particles_free, &
     & c_particles_write, c_particles_write_field, c_particles_read, c_particles_read_field, &
-    & c_forest_write_time, c_forest_steps, c_forest_read_time
+    & c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset
   implicit none
   private
 
@@ -71,7 +71,7 @@ module scda_meshes
     real(real64) :: max_relative_error = 0, max_absolute_error = 0
   end type scda_mesh_field_t
 
-  public :: scda_forest_write_time, scda_forest_read_time, scda_forest_steps
+  public :: scda_forest_write_time, scda_forest_read_time, scda_forest_steps, scda_forest_find_field
   public :: scda_patches_write_mesh, scda_patches_write_fields, scda_patches_read_mesh, scda_patches_read_fields, scda_patches_free
   public :: scda_particles_write, scda_particles_write_fields, scda_particles_read, scda_particles_read_fields, scda_particles_free
 
@@ -132,6 +132,28 @@ contains
     call store(f, handle, err)
     call finish(f, ierr)
   end subroutine scda_forest_steps
+
+  !> Finds a field of a step of a forest, of patches or of particles, of which scda_read reads any boxes:
+  !> call scda_forest_find_field(f, group, name, found [, d, step, ierr])
+  subroutine scda_forest_find_field(f, group, name, found, d, step, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: group, name
+    logical, intent(out) :: found
+    type(scda_dataset_t), intent(out), optional :: d
+    integer, intent(in), optional :: step
+    integer, intent(out), optional :: ierr
+    type(c_dataset_t), target :: c
+    type(c_ptr) :: handle
+    integer(c_int) :: c_found, err
+    call begin_dataset(c)
+    c_found = 0
+    call file_of(f, handle, err)
+    handle = c_forest_find_field(handle, trim(group) // c_null_char, step_or_last(step), trim(name) // c_null_char, c_found, c, err)
+    call store(f, handle, err)
+    found = c_found /= 0
+    if (found .and. present(d)) call copy_dataset(c, d)
+    call finish(f, ierr)
+  end subroutine scda_forest_find_field
 
   ! ---- Patches -----------------------------------------------------------------------------------------------------------
 

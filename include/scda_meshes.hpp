@@ -63,6 +63,7 @@ struct mesh_dataset {
     return std::string ();
   }
   const std::string &name () const noexcept { return d.name_; }
+  static dataset found (const scda_dataset_t &one) { return dataset (one); }
   dataset d;
   scda_dataset_t c;
   std::vector<const char *> names;
@@ -87,6 +88,16 @@ inline std::int64_t steps (reader &r, const char *group) {
   std::int64_t n = 0;
   detail::call_mesh (r, [&] (scda_fcontext_t *f, int *err) { return scda_forest_steps (f, group, &n, err); });
   return n;
+}
+
+/** Finds a field of a step of a forest, of patches or of particles: whether the step has it. `reader::read` reads any boxes of it. */
+inline bool find_field (reader &r, dataset &d, const char *group, const char *name, std::int64_t step = -1) {
+  int found = 0;
+  scda_dataset_t c;
+  scda_dataset_init (&c);
+  detail::call_mesh (r, [&] (scda_fcontext_t *f, int *err) { return scda_forest_find_field (f, group, step, name, &found, &c, err); });
+  if (found != 0) { d = detail::mesh_dataset::found (c); }
+  return found != 0;
 }
 
 /** A field of patches: `scda::patch_field (scda::dataset ("rho"), pointers).ghost (2)` or, if the patches are in one array,

@@ -95,10 +95,12 @@ contains
     integer(int64) :: steps
     real(real64) :: time
     integer :: m, i, next, step
-    logical :: is_right
+    logical :: is_right, found
     call scda_fopen_read(f, MPI_COMM_WORLD, filename)
     call scda_forest_steps(f, "patches", steps)
     call scda_forest_read_time(f, "patches", time)
+    call scda_forest_find_field(f, "patches", "rho", found)
+    if (.not. found) error stop "meshes: an older file, without rho"
     call scda_patches_read_mesh(f, mesh)
     if (size(mesh%level) > most) error stop "meshes: more patches than there is memory for"
     call describe_fields(fields)

@@ -73,7 +73,8 @@ fn functions() -> BTreeSet<String> {
 
 /// Whether it is one for forests, which headers of C and C++ call as it is.
 fn is_of_forests(function: &str) -> bool {
-    let of_steps = ["scda_forest_write_time", "scda_forest_steps", "scda_forest_read_time"];
+    let of_steps =
+        ["scda_forest_write_time", "scda_forest_steps", "scda_forest_read_time", "scda_forest_find_field"];
     function.starts_with("scda_forest_") && !of_steps.contains(&function)
 }
 
