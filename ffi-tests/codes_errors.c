@@ -196,7 +196,7 @@ typedef struct {
 static void hostile (const char *path) {
   static const hostile_t all[] = {
     { "expected cells in the domain", 0, 0, -3 },
-    { "found 0 cells on axis 0", 0, 1, 0 },
+    { "found 0 cells from 0 on axis 0", 0, 1, 0 },
     { "expected cells in the domain", 0, 3, INT64_MAX },
     { "found level 0, expected 1 to 1", 1, 0, 1 },
     { "found level 7, expected 0 to 1", 1, 1, 7 },
