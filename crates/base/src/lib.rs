@@ -3,6 +3,7 @@
 //! conversions.
 #![cfg_attr(test, allow(clippy::cast_possible_truncation))] // test data
 
+pub mod calls;
 pub mod environment;
 pub mod error;
 pub mod floats;

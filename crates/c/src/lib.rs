@@ -89,6 +89,7 @@ pub use types::*;
 pub use write::*;
 pub use write_datasets::*;
 
+use scda_base::calls;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::panics::catch;
 use std::cell::RefCell;
@@ -128,7 +129,8 @@ pub fn guard<T>(err: CodeOut<'_>, on_error: T, body: impl FnOnce() -> Result<(T,
 }
 
 /// Like [`guard`], but returns the error code as well.
-pub fn caught<T>(on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> (T, c_int) {
+pub fn caught<T, F: FnOnce() -> Result<(T, Outcome)>>(on_error: T, body: F) -> (T, c_int) {
+    let _call = calls::begin(std::any::type_name::<F>());
     match catch(body) {
         Ok((value, Outcome::Success)) => (value, 0),
         Ok((value, Outcome::EndOfFile)) => {

@@ -20,6 +20,7 @@ mod watch;
 pub use agreed::{Agreed, NodeTeam, sum_of_sizes};
 pub use topics::{Function, Topic};
 
+use scda_base::calls;
 use scda_base::error::{Error, ErrorKind, Result, quote_path};
 use scda_base::numbers::to_usize;
 use scda_ranks::hash::{first_term, mix, mix_all, mix_and_sum, mix_bytes, term_of_count};
@@ -524,7 +525,8 @@ fn whole_trace(team: &Team) -> u64 {
 
 /// The message for a long wait for the others.
 fn words_of_wait(team: &Team) -> String {
-    let call = team.called.map_or("Open".into(), |function| format!("{function:?}"));
+    let function = || team.called.map_or("Open".into(), |function| format!("{function:?}"));
+    let call = calls::called().map_or_else(function, str::to_owned);
     format!(
         "libscda: {}: rank {} of {} has waited {} s for the others in the call {call}: have all called it, and used their files in the \
          same order?",
