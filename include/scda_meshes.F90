@@ -67,6 +67,7 @@ module scda_meshes
     type(scda_member_t), allocatable :: members(:) !< Particles that are structs: their components, made by scda_member.
     integer(int64) :: item_bytes = 0            !< Likewise: the bytes of one, c_sizeof.
     character(:), allocatable :: attributes     !< Members of a JSON object, made by scda_json, with or without braces.
+    !> Another codec or level, or an error, makes chunks, even if encode is SCDA_ENCODE_NONE.
     integer :: encode = SCDA_ENCODE_NONE, codec = SCDA_CODEC_ZSTD, level = -1
     real(real64) :: max_relative_error = 0, max_absolute_error = 0
   end type scda_mesh_field_t
@@ -554,6 +555,9 @@ contains
     d%ndims = merge(1, 2, field%components == 1)
     if (field%components /= 1) d%shape(2) = field%components
     d%encode = field%encode
+    ! As scda_write does, because codec, level and errors mean nothing without chunks.
+    if (field%encode == SCDA_ENCODE_NONE .and. (field%codec /= SCDA_CODEC_ZSTD .or. field%level /= -1 .or. &
+      & abs(field%max_relative_error) > 0 .or. abs(field%max_absolute_error) > 0)) d%encode = SCDA_ENCODE_ALWAYS
     d%codec = field%codec
     d%level = field%level
     d%max_relative_error = field%max_relative_error

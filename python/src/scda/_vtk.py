@@ -357,8 +357,8 @@ def write(
         part: its name until it is complete.
         copy: copy all data.
         absolute: leave uncompressed data in the scda file, and refer to it by its absolute path.
-        relative: likewise, but by its path relative to the folder of ``out``. Without any of the three, ``copy`` for a
-            small file and ``absolute`` for a larger one.
+        relative: like ``absolute``, with a path relative to the folder of ``out``. If none of the three is set, a
+            small file is copied, and ``absolute`` applies to a larger one.
         fields: only these fields.
         group: the forest. None: the only one.
     """
