@@ -745,7 +745,7 @@ struct scda_params {
    */
   int64_t append_record;
   /**
-   * The most bytes of memory on each rank for writing in the background, 1 MiB to 2^63 - 1: calls copy their
+   * The most bytes of memory on each rank for writing in the background, at least 1 MiB: calls copy their
    * data, which a thread of the file writes without calling MPI. See `scda_fcommit_begin`. An argument
    * error with MPI-IO. 0 (default): every call writes its data itself. If this is 0, the environment
    * variable `SCDA_BACKGROUND_BYTES` of rank 0 is used instead, except with MPI-IO.

@@ -358,7 +358,7 @@ public:
   params &append_after (std::uint64_t value) noexcept { return p_.append_after = value, *this; }
   params &append_name (const char *value) noexcept { return p_.append_name = value, *this; }
   params &append_record (std::int64_t value) noexcept { return p_.append_record = value, *this; }
-  params &background_bytes (std::uint64_t value = 1) noexcept { return p_.background_bytes = value, *this; }
+  params &background_bytes (std::uint64_t value) noexcept { return p_.background_bytes = value, *this; }
   params &lend (std::uint64_t value = 1) noexcept { return p_.lend = value, *this; }
   params &keep (std::uint64_t value) noexcept { return p_.keep = value, *this; }
   params &to_seal (int value = 1) noexcept { return p_.to_seal = value, *this; }
