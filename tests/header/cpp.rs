@@ -35,6 +35,7 @@ fn setters(header: &str) -> String {
             false => format!("{} ", kind.base),
         };
         let is_switch = ["1: ", "1 (default): "].iter().any(|words| comment.contains(words));
+        assert!(!is_switch || !name.ends_with("_bytes"), "{name}: its comment reads like that of a switch");
         let default = if is_switch { " = 1" } else { "" };
         writeln!(
             out,
