@@ -3,15 +3,19 @@
 use crate::file::{TestFile, text};
 use crate::skipped::skipped;
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
-/// The Python that has h5py.
-pub fn python() -> Option<String> {
-    let named = std::env::var("SCDA_HDF5_PYTHON").ok();
-    let candidates = named.into_iter().chain(["python3".into(), "/usr/bin/python3".into()]);
-    { candidates }.find(|python| {
-        let tried = Command::new(python).args(["-c", "import h5py"]).output();
-        tried.is_ok_and(|output| output.status.success())
-    })
+/// The Python that has h5py, looked for once.
+pub fn python() -> Option<&'static str> {
+    static PYTHON: LazyLock<Option<String>> = LazyLock::new(|| {
+        let named = std::env::var("SCDA_HDF5_PYTHON").ok();
+        let candidates = named.into_iter().chain(["python3".into(), "/usr/bin/python3".into()]);
+        { candidates }.find(|python| {
+            let tried = Command::new(python).args(["-c", "import h5py"]).output();
+            tried.is_ok_and(|output| output.status.success())
+        })
+    });
+    PYTHON.as_deref()
 }
 
 /// Runs a program of h5py with the file as `f`, and numpy as `np`.
@@ -29,7 +33,7 @@ pub fn in_python(file: &TestFile, modules: &[&str], program: &str) {
         "import sys, warnings, numpy as np\nwarnings.simplefilter('ignore')\nimport {}",
         modules.join(", ")
     );
-    if !Command::new(&python).args(["-c", &imports]).output().unwrap().status.success() {
+    if !Command::new(python).args(["-c", &imports]).output().unwrap().status.success() {
         return skipped(&format!("no {} of Python", modules.join(", ")));
     }
     let program = format!("{imports}\npath = sys.argv[1]\n{program}");
