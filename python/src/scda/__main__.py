@@ -51,52 +51,35 @@ def import_file(arguments: argparse.Namespace) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="scda", description="What the Python package scda makes of scda files")
+    """The arguments that tools/scda/src/python.rs passes on; the help there explains them."""
+    parser = argparse.ArgumentParser(prog="scda", description="Run the commands that are written in Python")
     parser.add_argument("--version", action="version", version=f"scda {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def add(
-        run: Callable[[argparse.Namespace], None], name: str, text: str, file: tuple[str, str]
-    ) -> argparse.ArgumentParser:
+    def add(run: Callable[[argparse.Namespace], None], name: str, *flags: str) -> argparse.ArgumentParser:
+        text = f"see scda {name} --help"
         command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
         command.set_defaults(run=run)
-        command.add_argument("file", metavar=file[0], help=file[1])
-        command.add_argument("-f", "--force", action="store_true", help="replace OUT if it exists")
+        command.add_argument("-f", "--force", action="store_true")
+        for flag in flags:
+            command.add_argument(flag, action="store_true")
         return command
 
-    file = "FILE", "a file with a forest"
-    command = add(vtk, "vtk", "Write a VTKHDF file, by which ParaView and others show a forest", file)
-    text = "the VTKHDF file; if not given, the name of FILE with the ending .vtkhdf"
-    command.add_argument("-o", "--output", metavar="OUT", help=text)
+    command = add(vtk, "vtk")
+    command.add_argument("file", metavar="FILE")
+    command.add_argument("-o", "--output", metavar="OUT")
     how = command.add_mutually_exclusive_group()
-    text = "copy all data, as is done by itself up to 64 MiB: OUT can be used without FILE"
-    how.add_argument("--copy", action="store_true", help=text)
-    text = "leave data in FILE, and refer to it by its absolute path, as is done by itself above"
-    how.add_argument("--absolute", action="store_true", help=text)
-    text = "leave data in FILE, and refer to it by its path from the folder of OUT"
-    how.add_argument("--relative", action="store_true", help=text)
-    text = "only this field; can be given several times"
-    command.add_argument("--field", metavar="NAME", action="append", help=text)
-    text = "the forest; if not given, the only one of FILE"
-    command.add_argument("--group", metavar="NAME", help=text)
+    for flag in ("--copy", "--absolute", "--relative"):
+        how.add_argument(flag, action="store_true")
+    command.add_argument("--field", metavar="NAME", action="append")
+    command.add_argument("--group", metavar="NAME")
 
-    text = "Make a file from one of HDF5, NetCDF, NumPy (.npz), SDF or Zarr"
-    command = add(import_file, "import", text, ("IN", "the file to import"))
-    command.add_argument("out", metavar="OUT", help="the file to write")
-    _add_without(command)
-    text = "stop at the first thing that an scda file has no place for, instead of leaving it out"
-    command.add_argument("--strict", action="store_true", help=text)
-    text = "also read the data that an HDF5 file has in other files"
-    command.add_argument("--external", action="store_true", help=text)
-    command.add_argument("--no-seal", action="store_true", help="do not seal the new file")
-    words = "whether programs for HDF5 can also read the new file"
-    command.add_argument("--hdf5", action=argparse.BooleanOptionalAction, default=True, help=words)
+    command = add(import_file, "import", "--strict", "--external", "--no-seal")
+    command.add_argument("file", metavar="IN")
+    command.add_argument("out", metavar="OUT")
+    command.add_argument("--without", metavar="NAME", action="append", default=[])
+    command.add_argument("--hdf5", action=argparse.BooleanOptionalAction, default=True)
     return parser
-
-
-def _add_without(command: argparse.ArgumentParser) -> None:
-    text = "leave out the datasets of this name, which may be a pattern"
-    command.add_argument("--without", metavar="NAME", action="append", default=[], help=text)
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:

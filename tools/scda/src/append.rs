@@ -1,4 +1,4 @@
-//! `scda append` and `scda join`: sections of several files in one.
+//! `scda append` and `scda join`: combine the sections of several files.
 
 use crate::check::VerifyingReader;
 use crate::copy::sections;
@@ -12,25 +12,26 @@ use std::path::PathBuf;
 
 /// Append the sections of other files to a file
 ///
-/// A sealed file is appended to in place, and sealed again: its earlier seals stay, so whatever happens, nothing of what it
-/// had is lost. One with something after its last seal, because a program was killed, is refused: rewind drops that, salvage
-/// saves what is whole.
+/// A sealed file is extended in place and sealed again. Its earlier seals stay, so that nothing it had can be
+/// lost. A file that continues after its last seal, because a program was killed, is refused: rewind removes
+/// the rest, salvage saves what is whole.
 ///
-/// Of a file without a seal, a copy is made first. When all is appended to the copy, it replaces FILE. Until then FILE stays
-/// as it is, so there must be space for both. If FILE changes meanwhile, it is not replaced.
+/// A file without a seal is copied first, sections are appended to the copy, and the complete copy replaces
+/// FILE. FILE stays unchanged until then, so there must be space for both. If FILE changes meanwhile, it is
+/// not replaced.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   scda append series.scda step-17.scda
   scda append --select 'field*' series.scda step-17.scda step-18.scda
-  scda append --seal old.scda step-17.scda    seals a file that is not sealed, too")]
+  scda append --seal old.scda step-17.scda    also seal a file that is not sealed")]
 pub struct AppendArgs {
-    /// The file that gets more sections
+    /// The file to extend
     file: PathBuf,
-    /// The files that they come from; - is standard input
+    /// The files whose sections are appended; - is standard input
     #[arg(required = true, value_name = "FROM")]
     from: Vec<PathBuf>,
-    /// Only these sections of each FROM: numbers, ranges, or a pattern for user strings
+    /// Select only these sections: numbers, ranges, or a pattern for user strings
     #[arg(short, long, value_name = "SECTIONS")]
     select: Vec<Selection>,
     /// Seal FILE if it is not sealed
@@ -40,16 +41,16 @@ pub struct AppendArgs {
     resources: Resources,
 }
 
-/// Join the sections of several files into a new one
+/// Join the sections of several files into a new file
 ///
-/// The new file has the user string and the line breaks of the first one, and is sealed if the first one is.
+/// OUT has the user string and the line breaks of the first file, and is sealed if the first file is.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   scda join part-*.scda -o all.scda
   scda join --encode auto part-*.scda -o all.scda")]
 pub struct JoinArgs {
-    /// The files, in order; - is standard input
+    /// The files to join, in this order; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The file to write; - is standard output
@@ -57,7 +58,7 @@ pub struct JoinArgs {
     to: PathBuf,
     #[command(flatten)]
     how: StorageOptions,
-    /// Only these sections of each file: numbers, ranges, or a pattern for user strings
+    /// Select only these sections: numbers, ranges, or a pattern for user strings
     #[arg(short, long, value_name = "SECTIONS")]
     select: Vec<Selection>,
     /// Replace OUT if it exists
@@ -74,14 +75,14 @@ fn inputs(paths: &[PathBuf], resources: &Resources) -> Result<Vec<Input>> {
 /// Fails if the selections match no section of any input.
 fn check_some(copied: CopyTotals, selections: &[Selection]) -> Result<()> {
     if copied.sections == 0 && !selections.is_empty() {
-        return Err(Fail::Trouble("--select names no section of any of the files".to_owned()));
+        return Err(Fail::Trouble("--select matches no section of any file".to_owned()));
     }
     Ok(())
 }
 
 pub fn run_append(args: &AppendArgs) -> Result<()> {
     if args.file.as_os_str() == "-" {
-        return Err(Fail::Trouble("-: sections are appended to a file".to_owned()));
+        return Err(Fail::Trouble("-: sections can be appended only to a file".to_owned()));
     }
     let before = status(&args.file)?;
     let input = Input::new(&args.file, &args.resources)?.with_unsealed(true);
@@ -93,7 +94,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     (params.seal, params.atomic) = (is_in_place || args.seal, !is_in_place);
     let style = params.line_break;
     let inputs = inputs(&args.from, &args.resources)?;
-    // Sections that come from FILE itself are read as FILE was before the command.
+    // Opened before anything is appended: a FROM that is FILE itself contributes only the sections that it has now.
     let is_file = |input: &Input| {
         input.path().metadata().is_ok_and(|status| Identity::of(&status) == Identity::of(&before))
     };

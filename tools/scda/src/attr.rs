@@ -14,35 +14,37 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::path::PathBuf;
 
-/// Show or set attributes of a dataset, a group or the file
+/// Print or set attributes of a dataset, a group or the file
 ///
-/// Shows them, each in a line. With KEY=VALUE sets some, with --remove removes some. They are appended: nothing in the file changes. It
-/// must be sealed, as seal does it. One with something after its last seal is refused: rewind drops that, salvage saves what is whole.
+/// Prints the attributes, one in each line. KEY=VALUE sets an attribute, --remove removes one. Changes are
+/// appended; what the file has stays. The file must be sealed, as by scda seal. A file that continues after
+/// its last seal is refused: rewind removes the rest, salvage saves what is whole.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A VALUE that is JSON is taken as it is, anything else as a string: time=1.50 is a number, time='\"1.50\"' a string; null
-removes the attribute. Numbers beyond float64 are errors, as is a key that stands twice.
+A VALUE that is valid JSON is used as such, any other as a string: time=1.50 is a number, time='\"1.50\"' a string; \
+null removes the attribute. Numbers outside the range of float64 and duplicate keys are errors.
 
 Examples:
   scda attr state.scda rho                    the attributes of a dataset
   scda attr state.scda rho units='kg m-3' valid_min=0
-  scda attr state.scda flow/ scheme=hydro     those of a group
+  scda attr state.scda flow/ scheme=hydro     the attributes of a group
   scda attr state.scda / title='A run' --remove time")]
 pub struct Args {
-    /// The file
+    /// The file to read or change
     file: PathBuf,
-    /// The name of a dataset; with a slash at its end, that of a group; / for the file
+    /// The name of a dataset; the path of a group, with a slash at its end; or / for the file
     name: String,
     /// Attributes to set
     #[arg(value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Attributes to remove
+    /// Remove this attribute
     #[arg(long, value_name = "KEY")]
     remove: Vec<String>,
-    /// Of several datasets of this name: the one with this number, from 0 on, or from -1, the last one, back [default: -1]
+    /// Which one of several datasets with this name: number K, from 0, or from -1, the last one, backwards
+    /// [default: -1]
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     record: Option<i64>,
-    /// Show them as a JSON object
+    /// Print JSON, one object
     #[arg(long, conflicts_with_all = ["set", "remove"])]
     json: bool,
     #[command(flatten)]
@@ -125,7 +127,7 @@ impl Args {
         };
         match chosen {
             Some(owner) => Ok(Some(owner)),
-            None => trouble(format!("the section named {} is no dataset", self.name)),
+            None => trouble(format!("the section named {} is not a dataset", self.name)),
         }
     }
 
@@ -163,7 +165,7 @@ impl Args {
 pub fn run(args: &Args) -> Result<()> {
     let shows = args.set.is_empty() && args.remove.is_empty();
     if !shows && args.file.as_os_str() == "-" {
-        return Err(Fail::Trouble("-: attributes are set in a file".to_owned()));
+        return Err(Fail::Trouble("-: attributes can be set only in a file".to_owned()));
     }
     let held = (!shows).then(|| LockedInput::new(&args.file)).transpose()?;
     let input = Input::new(&args.file, &args.resources)?.with_unsealed(true);

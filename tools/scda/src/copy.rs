@@ -1,4 +1,4 @@
-//! `scda copy`, and what the other commands that copy whole files have in common with it.
+//! `scda copy`, and the copying of sections that append and join share with it.
 
 use crate::check::VerifyingReader;
 use crate::datasets::Walk;
@@ -12,27 +12,29 @@ use crate::transfer::TransferOptions;
 use scda::LineBreak;
 use std::path::PathBuf;
 
-/// Copy a file, compressed or not, or some of its sections
+/// Copy a file or some of its sections, and change how they are compressed
 ///
-/// Without options the copy has the same sections, and compressed data stay byte for byte as they are; it is sealed if IN
-/// is, with one seal. OUT appears when it is complete. The memory needed does not grow with the file, but one element, or a compressed block, must fit into it.
+/// Without options, the copy has the same sections, compressed data are copied byte for byte, and OUT gets
+/// one seal if IN is sealed. OUT appears when it is complete. Memory use does not grow with the file, but one
+/// element or compressed block must fit into memory.
 ///
-/// Of a dataset all sections are copied or none, also those of attributes and rows that were added to it later: the number of any of
-/// them names it. --encode stores datasets in compressed chunks, --decode contiguously;
-/// --chunk chooses the shape of the chunks. OUT may be IN, with --force: IN stays as it is until OUT is complete. Metadata written anew lack
-/// unknown keys, which is reported. Streams are not compressed.
+/// All sections of a dataset are copied or none, including those of attributes and rows that were added to it
+/// later: the number of any of them selects the dataset. --encode stores datasets in compressed chunks,
+/// --decode contiguously; --chunk chooses the shape of the chunks. With --force, OUT may be IN, which stays
+/// unchanged until OUT is complete. If metadata are rewritten, unknown keys are dropped and reported. Streams
+/// are not compressed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  scda copy --encode auto state.scda small.scda      what gets smaller is compressed
-  scda copy --encode 6 state.scda small.scda         everything compressed, with level 6
-  scda copy --codec pcodec state.scda archive.scda   chunks of datasets compressed anew
-  scda copy --max-relative-error 1e-4 state.scda small.scda   floating-point numbers rounded, and compressed
-  scda copy --decode small.scda plain.scda           nothing compressed
+  scda copy --encode auto state.scda small.scda      compress sections that get smaller
+  scda copy --encode 6 state.scda small.scda         compress everything, with level 6
+  scda copy --codec pcodec state.scda archive.scda   compress the chunks again
+  scda copy --max-relative-error 1e-4 state.scda small.scda   round and compress
+  scda copy --decode small.scda plain.scda           decompress everything
   scda copy --select 1-3 --select 'field*' state.scda part.scda
-  scda copy --chunk 64,64 --encode 6 state.scda small.scda   datasets of two dimensions in chunks of this shape
-  scda copy --force --delete 'tmp/*' state.scda state.scda    without these datasets
-  scda copy --style mime state.scda mail.scda        lines end with \\r\\n; compressed data are compressed anew")]
+  scda copy --chunk 64,64 --encode 6 state.scda small.scda   for datasets of two dimensions
+  scda copy --force --delete 'tmp/*' state.scda state.scda    remove these datasets
+  scda copy --style mime state.scda mail.scda        end lines with \\r\\n")]
 pub struct Args {
     /// The file to read; - is standard input
     #[arg(value_name = "IN")]
@@ -42,23 +44,24 @@ pub struct Args {
     to: PathBuf,
     #[command(flatten)]
     how: StorageOptions,
-    /// Only these sections: numbers, ranges, or a pattern for user strings
+    /// Select only these sections: numbers, ranges, or a pattern for user strings
     #[arg(short, long, value_name = "SECTIONS")]
     select: Vec<Selection>,
-    /// Not these sections, datasets and groups: as in --select
+    /// Leave out these sections, datasets and groups, given as for --select
     #[arg(long, value_name = "SECTIONS")]
     delete: Vec<Selection>,
     /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
-    /// Also what follows the last seal of a sealed file: what a killed job has left, or another one writes now
+    /// Include the sections after the last seal: a killed job left them, or another program is writing them
     #[arg(long)]
     unsealed: bool,
     #[command(flatten)]
     resources: Resources,
 }
 
-/// Writes sections of a file. Before that, what is sealed is compared with its checksums; what is not is decoded if the output is sealed.
+/// Copies sections of a file. Before that, compares sealed sections with their checksums, and decodes
+/// unsealed ones if the output is sealed.
 pub fn sections(
     input: &Input,
     from: &mut VerifyingReader,

@@ -8,29 +8,30 @@ use scda::{Driver, Solo};
 use std::path::PathBuf;
 use trials::{Report, Scratch, Trial, describe, describe_stripes, speed};
 
-/// Examine whether files can be trusted to a folder
+/// Test whether a folder stores files reliably
 ///
-/// In a new folder there, which it removes, it writes small files by every driver, atomically, reads them with another
-/// partition and compares; makes the system refuse a write, and checks that this is reported. Says which file system, MPI library and settings
-/// are in effect, and what is known to go wrong with them.
+/// Creates a folder in DIR, writes small files there with every driver, also atomically, reads them with
+/// another partition, compares the data, and removes the folder. Makes the system refuse a write, and checks
+/// that the error is reported. Prints which file system, MPI library and settings are in effect, and their
+/// known problems.
 ///
-/// Alone it examines one process and POSIX. To examine MPI-IO and several nodes, start it as a job is started: mpirun -n 4 scda doctor
-/// DIR. It then loads the library of the MPI that has started it.
+/// Started alone, it tests one process and the POSIX driver. To test MPI-IO and several nodes, start it as
+/// you start a job, for example mpirun -n 4 scda doctor DIR; it then loads the MPI library that started it.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   scda doctor /scratch/me
   mpirun -n 4 scda doctor /scratch/me
 
-Exit codes: 0 all is well; 1 a trial failed; 2 something else went wrong, such as a folder that is not there.")]
+Exit codes: 0 all trials passed; 1 a trial failed; 2 another error, for example if the folder does not exist.")]
 pub struct Args {
-    /// The folder
+    /// The folder to test
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
-    /// JSON, one object
+    /// Print JSON, one object
     #[arg(long)]
     pub json: bool,
-    /// The library of the MPI, if it is not found
+    /// The MPI library to load if doctor does not find it by itself
     #[arg(long, value_name = "FILE")]
     pub mpi: Option<PathBuf>,
 }

@@ -7,19 +7,20 @@ use crate::seal::check_all_sealed;
 use scda::{SuperblockState, WriteOptions};
 use std::path::{Path, PathBuf};
 
-/// Let programs for HDF5 read files as they are now
+/// Add an HDF5 view of all datasets to files
 ///
-/// A file that was written with room for HDF5's superblock (scda copy --hdf5 makes one) gets a view of all its datasets: h5py, h5dump,
-/// netCDF-4, xarray and others then open it where it lies (docs/hdf5.md). Programs that close such a file do this, too; a commit does not.
+/// Programs for HDF5 (h5py, h5dump, netCDF-4, xarray and others) then open the file as it is (docs/hdf5.md).
+/// The file must have been written with room for the superblock of HDF5; scda copy --hdf5 makes such a copy.
+/// A program that closes such a file adds the view by itself; a commit does not.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Exit codes: 0 all files have a view of what is in them; 2 one has no room for it, or something else went wrong.
+Exit codes: 0 all files have a view of their contents; 2 a file has no room for the superblock, or another error.
 
 Examples:
   scda hdf5 series.scda
   scda copy --hdf5 state.scda state.h5        a copy with room for it")]
 pub struct Args {
-    /// The files
+    /// The files to change
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -28,7 +29,7 @@ pub struct Args {
 
 fn renew(out: &mut Output, path: &Path, resources: &Resources) -> Result<()> {
     if path.as_os_str() == "-" {
-        return Err(Fail::Trouble("-: a view is written into a file".to_owned()));
+        return Err(Fail::Trouble("-: a view can be added only to a file".to_owned()));
     }
     let input = Input::new(path, resources)?;
     let name = visible(input.name());

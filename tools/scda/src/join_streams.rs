@@ -15,17 +15,18 @@ use std::path::{Path, PathBuf};
 const LEAST_CHUNK_BYTES: u64 = 4096;
 const MOST_CHUNK_BYTES: u64 = 1 << 20;
 
-/// Join files into a set of streams, one file a task
+/// Join files into a set of streams, one file for each task
 ///
-/// The inverse of scda split: task 0 is the first file. The files of a folder are taken in the order of their names, in which numbers
-/// count as such. What is a hole or zeros at the end of a chunk takes no room where the file system has holes.
+/// This is the inverse of scda split: the first file becomes task 0. The files of a folder are taken in the
+/// order of their names, in which numbers count by value. Holes, and zeros at the end of a chunk, take no
+/// space if the file system supports holes.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   scda join-streams logs -o all.scda --name log
   scda join-streams out.0 out.1 out.2 -o all.scda --name output")]
 pub struct Args {
-    /// The files, in the order of the tasks; or a folder with nothing but them
+    /// The files, in the order of the tasks; or a folder that contains only them
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The file to write
@@ -34,7 +35,7 @@ pub struct Args {
     /// The name of the set of streams
     #[arg(long)]
     name: String,
-    /// The bytes of a chunk, 1 to 2^30 [default: 1 MiB, or less if all files are shorter]
+    /// The size of a chunk in bytes, 1 to 2^30 [default: 1 MiB, or less if all files are shorter]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     chunk_bytes: Option<u64>,
     #[command(flatten)]

@@ -46,25 +46,26 @@ use fail::Fail;
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 
-/// Look into files of the scda format, check them, and make others from them
+/// List, check, convert and repair files of the scda format
 #[derive(Parser)]
 #[command(
     name = "scda",
     version,
     max_term_width = 100,
     after_help = "\
-A section is named by its number in scda ls, from 1 on, or by its user string, in which * and ? stand for any text and any \
-character; 2-5,7- names several sections. What datasets, groups and streams are made of, such as \
-scda dataset 00, matches no pattern, except with --raw. A name of more than 58 bytes finds its dataset.
+A section is selected by the number that scda ls shows, from 1, or by its user string, in which * matches any text and ? any \
+character; 2-5,7- selects several sections. Patterns do not match the sections that datasets, groups and streams consist of, such \
+as scda dataset 00, except with --raw. A name of more than 58 bytes selects its dataset.
 
-One file may be -, standard input, but not for vtk, and import of HDF5, NetCDF and .npz; so may OUT of copy, join \
-and make, standard output. A pipe is first copied to the folder of TMPDIR.
+The file name - means standard input, for one file (not for vtk, nor for import of HDF5, NetCDF and .npz), or, as OUT of copy, \
+join and make, standard output. Input from a pipe is first copied to the folder that TMPDIR names.
 
-Memory does not grow with the file; one element, compressed block or chunk must fit. Temporary files of large chunks are \
-beside OUT, else in the folder of TMPDIR. NO_COLOR turns colours off. Control characters appear as \\x1b.
+Memory use does not grow with the file, but one element, compressed block or chunk must fit into memory. Temporary files for \
+large chunks are created beside OUT, or else in the folder that TMPDIR names. NO_COLOR turns colours off. Control characters are \
+shown as \\x1b.
 
-Exit codes: 0 done; 1 the answer is no: a file is not valid, or files differ; 2 something else went wrong, with diff also an \
-invalid file; 3 done, but import omitted something."
+Exit codes: 0 success; 1 the answer is no: a file is not valid, or files differ; 2 another error, which for diff includes a file \
+that is not valid; 3 success, but import or vtk left something out."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -93,7 +94,7 @@ enum Command {
     Doctor(doctor::Args),
 }
 
-/// `scda generate` is no command for users: nothing offers it.
+/// Write the manual pages and the completions of shells; hidden, for the build
 #[derive(Parser)]
 struct Generate {
     #[command(flatten)]

@@ -18,42 +18,45 @@ Examples:
 
 const DESCRIPTION: &str = "\
 The description is an object with user, sealed (true or false), and a list of sections, in the
-order of the file. What else scda ls --json writes is ignored; other names, and names that stand
-twice, are errors. Each has
+order of the file. Whatever else scda ls --json prints is ignored; other keys, and duplicate keys,
+are errors. Each section has
   type                   I, B, A, V; D, a dataset; G, attributes of a group
   user, user_hex, user_base64
-                         the user string, by default empty; of D the name, of G the path (/ for
-                         the file)
+                         the user string, by default empty; of D the name; of G the path (/ for the
+                         file)
   data_text, data_hex, data_base64, data_file
-                         the data, in one piece; in a file beside the description; not of G. Of D:
-                         the lowest byte of each number first; each item of variable length after
-                         its length, in 4 bytes
-  generate               instead: zeros; counter, the numbers from 0 in 8 bytes each; or random,
-                         those of SplitMix64 from seed
-  encoded                of B, A, V and contiguous D: true if compressed, by --level and --encoder
-  N, E, sizes            of A and V; of A and B; of V: counts, if they do not follow from the data;
-                         the bytes of each element
+                         the data, as one value or in a file beside the description; not for G. Of
+                         D: numbers little-endian; each item of variable length preceded by its
+                         length in 4 bytes
+  generate               instead of data: zeros; counter, the numbers from 0 in 8 bytes each; or
+                         random, the numbers of SplitMix64 from seed
+  encoded                of B, A, V and contiguous D: true to compress it, with --level and
+                         --encoder
+  N, E, sizes            the number of elements (of A and V), the bytes of an element (A) or of the
+                         block (B), and the list of the bytes of each element (V), if they do not
+                         follow from the data
   generate_size_min, generate_size_max, generate_size_seed
-                         of V, instead: random sizes
+                         of V: random sizes instead of sizes
   elements_text, elements_hex, elements_base64
-                         of A and V, instead of data: a list of the elements
+                         of A and V: a list of the elements instead of data
   data_type, shape, fill_value, dimension_names, attributes
-                         of D, the last one also of G: as in the metadata (docs/datasets.md);
-                         data_type also by the names that scda ls shows, such as datetime64[s]
-  values                 of D, instead of data: the items in C order, each as a fill value, in one
-                         list or nested ones
+                         of D, attributes also of G: as in the metadata (docs/datasets.md);
+                         data_type also as scda ls shows it, such as datetime64[s]
+  values                 of D: the items in C order instead of data, each written as a fill value
+                         is, in one list or in nested lists
   layout                 of D: contiguous, the default without chunk; chunks; or text
   chunk, codec, level, shuffle
-                         of chunks: their shape; a codec of scda copy --codec (by default zstd); the
-                         level; true (default) or false";
+                         of D in chunks: the shape of a chunk; a codec of scda copy --codec (by
+                         default zstd); the level; true (default) or false";
 
 /// Make a file from a description in JSON
 ///
-/// scda ls --json --data writes such a description. The data are in it, in files beside it, or generated.
+/// scda ls --json --data writes such a description. The data are in the description, in files beside it, or
+/// generated.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{DESCRIPTION}\n\n{EXAMPLES}"))]
 pub struct Args {
-    /// The description; - is standard input
+    /// The description to read; - is standard input
     #[arg(value_name = "MANIFEST")]
     from: PathBuf,
     /// The file to write; - is standard output
@@ -62,10 +65,10 @@ pub struct Args {
     /// The line breaks of paddings and compressed data
     #[arg(long, value_name = "STYLE", default_value = "unix")]
     style: Style,
-    /// The level of compression, 0 to 9, of sections that have "encoded": true
+    /// The compression level, 0 to 9, of sections with "encoded": true
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9), default_value_t = WriteOptions::DEFAULT_LEVEL)]
     level: u32,
-    /// The encoder: fast, or zlib for the bytes that zlib writes
+    /// The encoder: fast, or zlib, which writes the same bytes as the zlib library
     #[arg(long, value_name = "ENCODER", default_value = "fast")]
     encoder: EncoderName,
     #[command(flatten)]

@@ -14,36 +14,36 @@ use std::path::PathBuf;
 
 /// Roll a file back to one of its seals
 ///
-/// A program that appends to a sealed file seals it again and again; each seal, and all before it, stays. Without SEAL, what
-/// follows the last one is removed: what a program that was killed had not sealed. With SEAL, also all that was sealed
-/// after that one. Says what it removes before it does. Whole sections are removed only with --force.
+/// Each time a program appends to a sealed file, it adds a seal, and all earlier ones stay. Without SEAL,
+/// removes what follows the last seal: what a killed program had not committed. With SEAL, also removes what
+/// was sealed after that seal. Prints what it is about to remove. Removes whole sections only with --force.
 ///
-/// With --after, what stays need not end with a seal: it gets one.
+/// With --after, what is kept need not end with a seal: rewind adds one.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   scda rewind --list series.scda              the seals, and what follows the last one
-  scda rewind series.scda                     drop what was not completed
-  scda rewind --force series.scda 12          back to what was sealed by seal 12
+  scda rewind series.scda                     remove what was not committed
+  scda rewind --force series.scda 12          roll back to seal 12
   scda rewind --force series.scda --after time 41
-                                              drop all steps after 41, if each begins with \"time\"")]
+                                              remove all steps after 41, if each begins with \"time\"")]
 pub struct Args {
-    /// The file
+    /// The file to change
     file: PathBuf,
-    /// The number of the seal in --list [default: the last one]
+    /// The number of the seal, as in --list [default: the last one]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     seal: Option<u64>,
-    /// Keep what precedes the record of the dataset NAME that follows RECORD (0: the first, -1: the last); of a mesh, NAME is the path of its
-    /// group with a slash at its end
+    /// Keep what precedes the record after RECORD (0: the first, -1: the last) of the dataset NAME; for a
+    /// mesh, NAME is the path of its group with a slash at the end
     #[arg(long, num_args = 2, value_names = ["NAME", "RECORD"], allow_hyphen_values = true, conflicts_with_all = ["seal", "list"])]
     after: Vec<String>,
-    /// Only list the seals
+    /// List the seals, and change nothing
     #[arg(short, long, conflicts_with_all = ["seal", "force"])]
     list: bool,
     /// With --list: print JSON
     ///
-    /// seals have sections and bytes of the file up to each; uncommitted, what follows the last one, has bytes, whole sections, and torn_bytes that
-    /// are none.
+    /// seals gives the sections and bytes of the file up to each seal; uncommitted gives the bytes after the
+    /// last seal, the whole sections there, and torn_bytes, which belong to no whole section.
     #[arg(long, requires = "list")]
     json: bool,
     /// Remove whole sections, too
@@ -51,7 +51,7 @@ pub struct Args {
     force: bool,
 }
 
-/// The file after its last seal.
+/// The file to change
 struct Tail {
     /// Whole sections.
     sections: u64,
@@ -78,7 +78,7 @@ impl Tail {
     fn words(&self, bytes: u64, sealed_sections: u64) -> String {
         let sections = crate::check::sections(self.sections + sealed_sections);
         match (self.sections + sealed_sections, self.torn) {
-            (0, _) => format!("{bytes} bytes that are no whole section"),
+            (0, _) => format!("{bytes} bytes that are not a whole section"),
             (_, 0) => format!("{bytes} bytes with {sections}"),
             (_, torn) => {
                 format!("{bytes} bytes with {sections}, and at the end {torn} bytes that are not whole")
@@ -135,7 +135,7 @@ fn keep_up_to(args: &Args, file: &str, name: &str, record: &str) -> Result<()> {
 
 pub fn run(args: &Args) -> Result<()> {
     if args.file.as_os_str() == "-" {
-        return Err(Fail::Trouble("-: a file is rolled back in place".to_owned()));
+        return Err(Fail::Trouble("-: only a file can be rolled back".to_owned()));
     }
     let input = Input::new(&args.file, &Resources::default())?.with_unsealed(true);
     if let [name, record] = &args.after[..] {
@@ -155,7 +155,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let seals = found.all;
     let Some(last) = seals.last() else {
-        return Err(Fail::file(input.name(), "it has no seal to cut it back to"));
+        return Err(Fail::file(input.name(), "it has no seal to roll back to"));
     };
     let tail = Tail::new(&mut reader, last.seal.length, size)?;
     let mut out = Output::new()?;

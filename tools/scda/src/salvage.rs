@@ -27,24 +27,28 @@ const ROWS: &[u8] = b"salvaged rows";
 /// The name of attributes that were set later, if their dataset is not saved with its metadata.
 const ATTRIBUTES: &[u8] = b"salvaged attributes";
 
-/// Save what is whole of a damaged file
+/// Save what is whole in a damaged file
 ///
-/// Saves the whole sections, also those after a damaged section if a seal, or headers and sizes, tell where that ends. Of
-/// a damaged array or varray, saves the elements before the first damaged one, as a shorter section, where it is known
-/// which one that is. The metadata of a dataset or of streams whose data are not whole are left out. Reports what is left out. IN stays as it is.
+/// Copies the whole sections to OUT, also those after a damaged section if a seal, or headers and sizes, tell
+/// where that section ends. Of a damaged array or varray, saves the elements before the first damaged one as
+/// a shorter section, if it is known which one that is. Leaves out the metadata of datasets and streams whose
+/// data are damaged. Reports everything that it leaves out. IN stays unchanged.
 ///
-/// If several bytes of plain sealed data differ, none of the section is saved, since nothing tells where. A dataset whose sections are
-/// whole, but do not fit each other, is saved as it is; OUT is then not sealed, even with --seal.
+/// If more than one byte of uncompressed sealed data has changed, nothing of that section is saved, because
+/// the damage cannot be located. A dataset whose sections are whole but do not match is saved unchanged; OUT
+/// is then not sealed, even with --seal.
 ///
-/// Chunks of streams whose other sections are damaged are saved as "salvaged chunks": with their own name no reader would find the whole
-/// streams of that name. Rows that were added to a dataset, and their metadata, are saved as "salvaged rows" if they, or rows
-/// before them, are not whole; attributes that were set later as "salvaged attributes" if their dataset is not whole. Streams of tasks that a job had not ended when it was killed become a set with the name "salvaged streams": of each task the
-/// bytes up to the last one that is not 0, or all if their number is in the file.
+/// Some sections are saved under another name, because readers would take them for whole under their own.
+/// "salvaged chunks" are chunks of streams whose other sections are damaged; "salvaged rows" are rows that
+/// were added to a dataset, with their metadata, if they or rows before them are damaged; "salvaged
+/// attributes" are attributes that were set later, if their dataset is damaged; "salvaged streams" are the
+/// streams that a job had not ended when it was killed: the bytes of each task up to the last one that is not
+/// 0, or all if the file has their number.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   scda salvage state.scda saved.scda
-  scda check state.scda                       only says what is wrong")]
+  scda check state.scda                       only report the damage")]
 pub struct Args {
     /// The damaged file; - is standard input
     #[arg(value_name = "IN")]

@@ -10,19 +10,19 @@ use std::path::{Path, PathBuf};
 
 /// Seal files that are not sealed
 ///
-/// Reads each file as scda check does, and if it is valid, writes a seal after its sections: the file itself grows, by 160
-/// bytes for each section and some more. From then on, damage of any byte is noticed, and sections are found without
-/// walking. A file that is sealed already stays as it is, and so does one that is not valid, or that has a seal with
-/// something after it.
+/// Checks each file as scda check does and, if it is valid, appends a seal in place: 160 bytes for each
+/// section and some more. From then on, any changed byte is detected, and sections are found without walking
+/// the file. A file that is already sealed stays unchanged, and so does one that is not valid, or that has a
+/// seal with something after it.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Exit codes: 0 all files are sealed; 1 one is not valid; 2 something else went wrong.
+Exit codes: 0 all files are sealed; 1 a file is not valid; 2 another error.
 
 Examples:
   scda seal state.scda
   scda copy --seal state.scda sealed.scda     a sealed copy")]
 pub struct Args {
-    /// The files
+    /// The files to seal
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -99,7 +99,7 @@ fn read(input: &Input) -> Result<Scan> {
 fn not_valid(input: &Input, scan: &Scan) -> Fail {
     scan.findings.iter().for_each(|finding| complain(&format!("{}: {}", input.name(), words(finding))));
     let advice = match scan.sealed {
-        Some(_) => "scda rewind cuts it back to its last seal, and scda salvage saves what is whole",
+        Some(_) => "scda rewind rolls it back to its last seal, and scda salvage saves what is whole",
         None => "scda salvage saves what is whole",
     };
     complain(&format!("{}: is not valid, so it is not sealed; {advice}", input.name()));

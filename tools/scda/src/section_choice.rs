@@ -53,7 +53,7 @@ impl<'a> SectionChoice<'a> {
     pub fn check(&self, name: &str) -> Result<()> {
         if let Some(place) = self.deleted.iter().position(|&count| count == 0) {
             let selection = &self.delete[place];
-            return Err(Fail::file(name, format_args!("--delete: {selection} names no section of it")));
+            return Err(Fail::file(name, format_args!("--delete: {selection} matches none of its sections")));
         }
         Ok(())
     }

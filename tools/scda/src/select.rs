@@ -171,7 +171,7 @@ pub fn check(selections: &[Selection], name: &str, count: u64) -> Result<()> {
 /// Fails if there are selections, and they have selected nothing.
 pub fn check_some(selections: &[Selection], name: &str, selected: u64) -> Result<()> {
     if selected == 0 && !selections.is_empty() {
-        return Err(Fail::file(name, "--select names no section of it"));
+        return Err(Fail::file(name, "--select matches none of its sections"));
     }
     Ok(())
 }

@@ -15,23 +15,25 @@ use std::path::{Path, PathBuf};
 /// The least number of digits in the names of files.
 const DIGITS: usize = 6;
 
-/// Split a set of streams into files, one of each task
+/// Split a set of streams into files, one for each task
 ///
-/// The file of task 3 of the streams "log" is DIR/log.000003. Of a varray, each element becomes a file. DIR is made if it is
-/// not there.
+/// The file of task 3 of the streams "log" is DIR/log.000003. Each element of a varray becomes a file. DIR is
+/// created if it does not exist.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   scda split run.scda log logs")]
 pub struct Args {
-    /// The file; - is standard input
+    /// The file to read; - is standard input
     file: PathBuf,
-    /// The name of the streams or the varray, in which * and ? stand for any text and any character; or the number of a section
+    /// The name of the streams or the varray, in which * matches any text and ? any character; or the number
+    /// of a section
     name: Selection,
-    /// The folder that gets the files
+    /// The folder to write the files to
     #[arg(value_name = "DIR")]
     to: PathBuf,
-    /// Of several of this name: the one with this number, from 0 on, or from -1, the last one, back [default: -1]
+    /// Which one of several with this name: number K, from 0, or from -1, the last one, backwards [default:
+    /// -1]
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     record: Option<i64>,
     /// Replace files that exist

@@ -36,34 +36,37 @@ impl FromStr for Compress {
 /// How sections are written.
 #[derive(clap::Args, Default)]
 pub struct StorageOptions {
-    /// Compress all sections but inline ones: auto compresses those that get smaller, a level from 0 to 9 all of them
+    /// Compress all sections except inline ones: auto compresses those that get smaller, a level from 0 to 9
+    /// all of them
     #[arg(long, value_name = "auto|LEVEL", conflicts_with = "decode")]
     pub encode: Option<Compress>,
-    /// The level, 0 to 9, of chunks that --chunk or --encode auto makes [default: that of the dataset, or of the library]
+    /// The compression level, 0 to 9, of chunks that --chunk or --encode auto makes [default: that of the
+    /// dataset, or of the library]
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9))]
     level: Option<u32>,
-    /// How chunks of datasets are compressed [default: as they are, zstd for those that had none]. Alone, or with --level, for datasets
-    /// that are in chunks already
+    /// The codec of the chunks of datasets [default: unchanged; zstd for new chunks]. Alone or with --level,
+    /// applies to datasets that are already in chunks
     #[arg(long, value_name = "CODEC", value_parser = codec_parser(), conflicts_with = "decode")]
     codec: Option<Codec>,
-    /// Store datasets in chunks of this shape, such as 64,64, or of one that is chosen: auto; with a pattern for names
-    /// only those of such a name, otherwise only those of as many dimensions
+    /// Store datasets in chunks of this shape, such as 64,64, or auto to let the library choose. With NAME, a
+    /// pattern, applies to datasets of such names, otherwise to datasets with this number of dimensions
     #[arg(long, value_name = "[NAME=]SHAPE", conflicts_with = "decode")]
     chunk: Vec<Chunking>,
-    /// Round floating-point numbers, so that they get smaller compressed: each changes by this part of it at most, such as 1e-3. Contiguous
-    /// datasets get chunks. With a pattern for names only datasets of such a name
+    /// Round floating-point numbers so that they compress better: each changes at most by this fraction of
+    /// its value, such as 1e-3. Contiguous datasets get chunks. With NAME, a pattern, applies only to
+    /// datasets of such names
     #[arg(long, value_name = "[NAME=]ERROR", conflicts_with = "decode")]
     max_relative_error: Vec<RoundingBound>,
-    /// Likewise: each changes by this number at most
+    /// Round as with --max-relative-error, but each number changes at most by this number
     #[arg(long, value_name = "[NAME=]ERROR", conflicts_with = "decode")]
     max_absolute_error: Vec<RoundingBound>,
-    /// Decompress all sections; store datasets contiguously
+    /// Decompress all sections, and store datasets contiguously
     #[arg(long)]
     pub decode: bool,
-    /// The line breaks of paddings and compressed data [default: those of the file]
+    /// The line breaks of paddings and compressed data [default: those of the input]
     #[arg(long, value_name = "STYLE")]
     pub style: Option<Style>,
-    /// The encoder: fast, or zlib for the bytes that zlib writes
+    /// The encoder: fast, or zlib, which writes the same bytes as the zlib library [default: fast]
     #[arg(long, value_name = "ENCODER", requires = "encode")]
     encoder: Option<EncoderName>,
     #[command(flatten)]

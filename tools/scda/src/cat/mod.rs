@@ -20,53 +20,57 @@ use values::Series;
 
 /// Print the data of a section or dataset
 ///
-/// Of a section, writes the exact bytes, decompressed, to a pipe or file. To a terminal it writes text, or hexadecimal if the
-/// data are not text. Of a dataset, writes the values, or with --as bytes the exact bytes of the items, the least
-/// significant byte of a number first; complex numbers are (1.0,-2.0), raw items hexadecimal digits. Of what is damaged, it prints what
-/// comes before the damage; --range reads elements after it. If damage may hide parts of streams, --stream prints what there is, with exit code 1.
+/// Writes the exact bytes of a section, decompressed, to a pipe or file; on a terminal, prints text, or
+/// hexadecimal digits if the data are not text. Prints the values of a dataset, or with --as bytes writes the
+/// exact bytes of its items, little-endian; complex numbers are printed as (1.0,-2.0), raw items as
+/// hexadecimal digits.
 ///
-/// Chunks of the fill value take no bytes in a file. Datasets that have more than 16 MiB and more than 1000 times the bytes of their
-/// file are therefore printed with --box only, such as --box : for all.
+/// Of damaged data, prints what precedes the damage; --range reads elements after it. If damage may hide
+/// parts of streams, --stream prints what is there, with exit code 1.
+///
+/// Chunks of the fill value take no space in a file. A dataset of more than 16 MiB and more than 1000 times
+/// the size of its file is therefore printed only with --box, such as --box : for all of it.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   scda cat state.scda 3 > field.bin           the exact bytes
   scda cat state.scda parameters              the section with this user string
-  scda cat state.scda 'field*' | od -An -v -t f8 -w24   as numbers, here three in a line
+  scda cat state.scda 'field*' | od -An -v -t f8 -w24   as numbers, three in a line
   scda cat state.scda 4 --range -1: --as hex  the last element
-  scda cat state.scda rho                     the values of a dataset, a row of its last dimension in a line
+  scda cat state.scda rho                     the values of a dataset, one line for each row
   scda cat state.scda rho --box 0:4,2:8       some of them
   scda cat state.scda rho --record -1         the last one of several of this name
   scda cat state.scda rho --record 0:100:10   every tenth of the first 100
   scda cat run.scda log --stream 3            the stream of task 3, of a set of streams")]
 pub struct Args {
-    /// The file; - is standard input
+    /// The file to read; - is standard input
     file: PathBuf,
-    /// The number of the section, or its user string, in which * and ? stand for any text and any character
+    /// The number of the section, or its user string, in which * matches any text and ? any character
     section: Selection,
-    /// Of several sections or datasets of this name: the one with this number, from 0 on, or from -1, the last one, back; or
-    /// with a range, as in --range, one after the other; with STEP, every STEP-th of them [default: -1]
+    /// Which one to print of several sections or datasets with this name: number K, from 0, or from -1, the
+    /// last one, backwards; or the records A:B, as in --range; with STEP, every STEP-th of them [default: -1]
     #[arg(long, value_name = "K|A:B[:STEP]", allow_hyphen_values = true)]
     record: Option<Records>,
-    /// Of a dataset: in each dimension the indices from A up to, but without, B; as in --range. A is A:A+1; dimensions after those
-    /// that are given are whole
+    /// Print only the items of a dataset whose indices in each dimension are from A up to, but not including,
+    /// B, as in --range; A alone means A:A+1. Dimensions that are not given are printed whole
     #[arg(long = "box", value_name = "A:B,A:B,...", allow_hyphen_values = true)]
     region: Option<Bounds>,
-    /// Of a set of streams, or a varray of them: the bytes of the stream of this task, from 0 on; --range picks some of them
+    /// Print the stream of this task, from 0, of a set of streams or a varray of them; --range selects bytes
+    /// of it
     #[arg(long, value_name = "TASK", conflicts_with_all = ["region", "format", "raw"])]
     stream: Option<u64>,
-    /// The elements (of a block: the bytes) from A up to, but without, B; the defaults are the first and the last one, and
-    /// negative numbers count from the end
+    /// Print only the elements (of a block: bytes) from A up to, but not including, B [default: from the
+    /// first to the last]; negative numbers count from the end
     #[arg(long, value_name = "A:B", allow_hyphen_values = true, value_parser = parse_range)]
     range: Option<Ends>,
-    /// How bytes are shown [default: as they are; on a terminal as text, or in hexadecimal if they are no text]
+    /// How to print bytes [default: unchanged; on a terminal as text, or in hexadecimal if they are not text]
     #[arg(long = "as", value_name = "FORMAT")]
     format: Option<DataFormat>,
-    /// Show a compressed section as the two sections that the file has, with their numbers in scda ls --raw; of a dataset,
-    /// show the section of its data as it is stored
+    /// Print the data as stored: of a compressed section, one of its two sections, by the number in scda ls
+    /// --raw; of a dataset, the section of its data
     #[arg(long, conflicts_with = "region")]
     raw: bool,
-    /// Also what follows the last seal of a sealed file: what a killed job has left, or another one writes now
+    /// Include the sections after the last seal: a killed job left them, or another program is writing them
     #[arg(long)]
     unsealed: bool,
     #[command(flatten)]

@@ -29,58 +29,62 @@ use serde_json::json;
 use std::path::PathBuf;
 use walk::walk;
 
-/// Check that files are valid, and report what is wrong with those that are not
+/// Check that files are valid, and report what is wrong
 ///
-/// Compares what is sealed with its checksums, on all cores. Of what is not sealed, reads every byte and decompresses every
-/// element. Reports where the file is damaged (byte, section, element), what was found and expected there, and what is
-/// whole; scda salvage saves that.
+/// Compares sealed sections with their checksums, on all cores. Reads every byte of unsealed sections, and
+/// decompresses every element. Reports where the file is damaged (byte, section, element), what was found and
+/// expected there, and what is whole; scda salvage saves that.
 ///
-/// Compares the metadata of datasets with the sections of their data. Metadata without such a section, and metadata that
-/// do not fit it, are wrong; so are a damaged chunk, and a bool other than 0 and 1. What is sealed is decompressed only with --strict. In
-/// sections that are not sealed, what RFC 1951 forbids is invalid, although libscda reads it. An element that does not fit into memory is
-/// NOT CHECKED, exit code 2.
+/// Compares the metadata of datasets with the sections of their data. Metadata without such a section or that
+/// contradict it are errors, as are a damaged chunk, and a bool other than 0 and 1. Sealed data are
+/// decompressed only with --strict. In unsealed sections, compressed data that violate RFC 1951 are invalid
+/// even where libscda can read them. An element that does not fit into memory is reported as NOT CHECKED,
+/// with exit code 2.
 ///
-/// Notes, with exit code 0, say what is not checked or unusual: codecs, types and keys that this library does not have; sections named like
-/// a set of streams that are none; a mesh most of whose chunks are fill values.
+/// Notes, which leave the exit code 0, report what is unusual or not checked: codecs, types and keys that
+/// this library does not know; sections that are named like a set of streams but are not one; a mesh most of
+/// whose chunks are fill values.
 ///
-/// Checks meshes, if all else is valid. Of adaptive ones (forests, docs/forest.md): whether the quadrants fill the trees in their order,
-/// and whether connectivity, fields and time steps fit. Of points and cells (docs/cells.md): whether the cells have points that are
-/// there, and as many as their shapes say, and whether fields and time steps fit. Of patches (docs/patches.md) and particles
-/// (docs/particles.md) likewise. Conventions of a later version are not checked; of more than 16,777,216 faces, edges and corners of trees
-/// only whether they lead to trees that exist, and whether their offsets are in order.
+/// If all else is valid, checks meshes. Of forests (docs/forest.md): the quadrants fill the trees in order,
+/// and connectivity, fields and time steps match. Of points and cells (docs/cells.md): the cells refer to
+/// existing points, as many as their shapes require, and fields and time steps match. Of patches
+/// (docs/patches.md) and particles (docs/particles.md) likewise. Meshes of a later version of these
+/// conventions are not checked. If trees have more than 16,777,216 faces, edges and corners, check only
+/// verifies that these refer to existing trees, and that their offsets are in order.
 ///
-/// What follows the last seal of a file was not committed, nor anything in a file that was created to be sealed and has no seal yet: such
-/// a file is not complete. All that is committed can be read; --unsealed accepts the rest, too.
+/// Sections after the last seal are not committed, nor is anything in a file that was created to be sealed
+/// and has no seal yet: such a file is NOT COMPLETE. All that is committed can be read; --unsealed accepts
+/// the rest, too.
 ///
-/// Without a seal, a file that was cut exactly at the end of a section is valid: it does not record how many sections it
-/// should have, so sections missing at its end are not noticed.
+/// A file without a seal that ends exactly at the end of a section is valid: it does not record how many
+/// sections it should have, so check cannot tell that sections are missing at its end.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Exit codes: 0 all files are valid and complete; 1 one is not; 2 one could not be read.
+Exit codes: 0 all files are valid and complete; 1 a file is not; 2 a file could not be read.
 
 Examples:
   scda check state.scda
-  scda check --strict state.scda              every padding and line break as this library writes it
+  scda check --strict state.scda              paddings and line breaks, too
   scda check --json *.scda | jq 'select(.valid | not) | .file'")]
 pub struct Args {
-    /// The files; - is standard input
+    /// The files to check; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Also check what readers ignore: paddings and line breaks must be as this library writes them; and decompress every
-    /// element of what is sealed, too
+    /// Also check what readers ignore: paddings and line breaks must be as this library writes them.
+    /// Decompress sealed data, too
     #[arg(long)]
     strict: bool,
-    /// A file that was created to be sealed may have valid sections after its last seal
+    /// Accept valid sections after the last seal of a file that was created to be sealed
     #[arg(long)]
     unsealed: bool,
     /// Report only what is wrong
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
-    /// Print JSON, an object for each file
+    /// Print JSON, one object for each file
     ///
-    /// valid is null if memory did not suffice, complete if sections may be missing at the end. whole is what precedes any damage,
-    /// whole_sections counts all whole sections, whole_elements the elements before the first damaged one. seal is the number of a
-    /// damaged seal.
+    /// valid is null if memory did not suffice; complete is null if sections may be missing at the end
+    /// without notice. whole is what precedes any damage, whole_sections counts all whole sections,
+    /// whole_elements the elements before the first damaged one. seal is the number of a damaged seal.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -20,44 +20,48 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 use walk::{PairedWalk, Side};
 
-/// Compare what two files hold
+/// Compare the contents of two files
 ///
-/// Compares datasets, streams and other sections of the same name: the first ones of it, then the second ones, and so on,
-/// wherever in the files they are; and of groups the attributes that they have, which are those set last. Compression, line breaks, and the program that wrote the file are no differences, and
-/// the order is none without --order. Lists all differences, and what only one of the files has. With --quiet, nothing after
-/// the first difference is read.
+/// Compares datasets, streams and other sections of the same name, wherever they are in the files: the first
+/// of each name with the first, the second with the second, and so on; and the current attributes of groups.
+/// Compression, line breaks and the program that wrote a file do not count as differences, nor does the order
+/// without --order. Lists all differences, and what only one of the files has. With --quiet, stops reading at
+/// the first difference.
 ///
-/// Of datasets, compares type, shape, names of dimensions, fill value, attributes, and the values; how they are stored,
-/// in chunks or not, is no difference. Counts the items that differ, and tells the largest deviations of numbers; the relative
-/// one is a part of the number in B. Without --rtol and --atol, values are the same if their bytes are: 0.0 differs from -0.0.
+/// Of datasets, compares type, shape, names of dimensions, fill value, attributes and values, but not how
+/// they are stored. Counts the items that differ, and prints the largest deviations of numbers; the relative
+/// one is relative to the number in B. Without --rtol and --atol, values are equal if their bytes are: 0.0
+/// differs from -0.0.
 ///
-/// A block is compared with an array of its name, but a dataset only with a dataset, and packed streams only with packed ones.
+/// Compares a block with an array of its name, but a dataset only with a dataset, and packed streams only
+/// with packed streams.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Exit codes: 0 no difference; 1 a difference; 2 a file could not be read, or is not valid.
+Exit codes: 0 the files are equal; 1 they differ; 2 a file could not be read or is not valid.
 
 Examples:
   scda diff old.scda new.scda
   scda diff --quiet old.scda new.scda && echo the same
-  scda diff --raw old.scda new.scda           the compressed bytes, too
-  scda diff --rtol 1e-12 old.scda new.scda    numbers of datasets that are nearly the same are no difference")]
+  scda diff --raw old.scda new.scda           compare the compressed bytes, too
+  scda diff --rtol 1e-12 old.scda new.scda    tolerate rounding errors")]
 pub struct Args {
-    /// A file; - is standard input
+    /// The first file; - is standard input
     #[arg(value_name = "A")]
     a: PathBuf,
-    /// Another one
+    /// The second file; - is standard input
     #[arg(value_name = "B")]
     b: PathBuf,
-    /// Compare compressed sections, datasets and streams as the sections that the files have
+    /// Compare compressed sections, datasets and streams as the sections in which they are stored
     #[arg(long)]
     raw: bool,
-    /// Numbers a and b of datasets are the same if |a - b| <= ATOL + RTOL |b|; then NaN is the same as NaN
+    /// Treat numbers a and b of datasets as equal if |a - b| <= ATOL + RTOL |b|, and NaN as equal to NaN
+    /// [default: 0 with --atol]
     #[arg(long, value_name = "RTOL", allow_hyphen_values = true, value_parser = parse_tolerance, conflicts_with = "raw")]
     rtol: Option<f64>,
-    /// See --rtol; without one of them, it is 0
+    /// See --rtol [default: 0 with --rtol]
     #[arg(long, value_name = "ATOL", allow_hyphen_values = true, value_parser = parse_tolerance, conflicts_with = "raw")]
     atol: Option<f64>,
-    /// Another order of the same things is a difference, too; without it, a note
+    /// Treat a different order as a difference; without this option, it is a note
     #[arg(long)]
     order: bool,
     /// Print nothing, and stop at the first difference

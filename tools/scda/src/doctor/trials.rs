@@ -94,7 +94,7 @@ pub fn describe(report: &mut Report, folder: &Path) {
     if let Some((free, all)) = space(folder) {
         let _ = write!(text, ", {} free of {}", bytes(free), bytes(all));
         if free < all / 50 || free < 1 << 30 {
-            report.say("advice", "there is little room left");
+            report.say("advice", "little space is left");
         }
     }
     report.say("file system", text);

@@ -5,7 +5,7 @@ use scda::{Encoder, Hdf5, LineBreak, Tuning, WriteOptions};
 /// How many threads compress and decompress.
 #[derive(clap::Args, Default)]
 pub struct Threads {
-    /// Threads that compress and decompress; all cores if not given
+    /// The number of threads that compress and decompress [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }
@@ -22,7 +22,8 @@ impl Threads {
 pub struct Resources {
     #[command(flatten)]
     threads: Threads,
-    /// The most bytes of memory to take, at once and for one thing, that a file asks for: for files of unknown origin
+    /// The most memory, in bytes, that the contents of a file may demand; for files of unknown origin
+    /// [default: no limit]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     max_memory: Option<u64>,
 }
@@ -70,13 +71,14 @@ impl From<EncoderName> for Encoder {
 /// Whether a new file is sealed, and an HDF5 file as well: both by default.
 #[derive(clap::Args, Clone, Copy, Default)]
 pub struct SealByDefault {
-    /// Do not seal the new file
+    /// Do not seal OUT
     #[arg(long)]
     no_seal: bool,
-    /// Seal the new file, and make it an HDF5 file as well, which h5py and others read [default: as the input if that is an scda file, else yes]
+    /// Seal OUT, and make it an HDF5 file as well, which h5py and others open [default: like the input if
+    /// that is an scda file, else yes]
     #[arg(long, conflicts_with_all = ["no_hdf5", "no_seal"])]
     hdf5: bool,
-    /// The new file is no HDF5 file
+    /// Do not make OUT an HDF5 file
     #[arg(long)]
     no_hdf5: bool,
 }
@@ -99,7 +101,7 @@ impl SealByDefault {
 /// Whether a new file is sealed.
 #[derive(clap::Args, Default)]
 pub struct Seal {
-    /// Seal the new file, by which others know that it is whole [default: as the input]
+    /// Seal OUT, so that readers can verify that it is complete and undamaged [default: like the input]
     #[arg(long, conflicts_with = "no_seal")]
     seal: bool,
     #[command(flatten)]

@@ -21,52 +21,54 @@ use std::path::PathBuf;
 
 /// List the sections and datasets of files
 ///
-/// One line for each section: its number; its kind (I: inline data, B: a block, A: an array, V: an array of elements
-/// of different sizes); the number of elements N; the bytes E of each element (of V: the least, the mean, and the most); the
-/// bytes of data, decompressed; the offset in the file; for compressed sections the ratio of the data to their bytes in the
-/// file; the user string. Only headers and sizes are read. Of a sealed file, only the index is: of V it has the mean alone,
-/// shown as ~E; -l and --json read the sizes.
+/// Prints one line for each section: its number; its kind (I: inline data, B: block, A: array, V: varray,
+/// whose elements differ in size); the number of elements N; the bytes E of each element (of V: the minimum,
+/// the mean and the maximum); the bytes of data, decompressed; the offset in the file; the compression ratio
+/// of a compressed section; the user string. Reads only headers and sizes, or, of a sealed file, only the
+/// index, which has only the mean of V, shown as ~E; -l and --json read the sizes.
 ///
-/// A dataset, which is two sections, has one line: the number of the second section; D; the shape; the shape of the chunks;
-/// after the name its type and units. So has a part of a set of streams, which is three: the number of the second section; S; the
-/// number of tasks; the bytes of a chunk; the bytes of all its streams.
+/// A dataset (D), which consists of two sections, has one line: the number of the second section, the shape
+/// as N, the shape of the chunks as E, and after the name the type and units. So has a part of a set of
+/// streams (S), which consists of three sections: the number of the second one, the number of tasks as N, the
+/// bytes of a chunk as E, and the bytes of all streams.
 ///
-/// The first line tells whether the file has a view for programs for HDF5, and up to which seal; after it, what they do not see, and why.
+/// The first line says whether programs for HDF5 can open the file, and up to which seal; the lines after it
+/// say what they do not see, and why.
 ///
-/// Of a dataset with an unknown codec or wrong metadata, each section has a line; for wrong metadata, the exit code is 1. --json prints,
-/// after the sections before any damage, an error.
+/// A dataset with an unknown codec or invalid metadata has one line for each section; if the metadata are
+/// invalid, the exit code is 1. --json prints the sections before any damage, then an error.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   scda ls state.scda
   scda ls -l state.scda                       all details of each section
   scda ls --tree state.scda                   datasets in their groups, with attributes
-  scda ls --raw state.scda                    sections as the file has them: of compressed ones and of datasets both
+  scda ls --raw state.scda                    sections as stored
   scda ls --json state.scda | jq '.sections[] | select(.type == \"A\") | .user'
   scda ls --json --data state.scda > all.json; scda make all.json again.scda")]
 pub struct Args {
-    /// The files; - is standard input
+    /// The files to list; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Show all details, several lines for each section
+    /// Show all details, on several lines for each section
     #[arg(short, long)]
     long: bool,
-    /// Show datasets in the tree of their groups, with attributes, and no other sections
+    /// Show only datasets, as a tree of their groups, with attributes
     #[arg(long, conflicts_with_all = ["long", "json", "raw", "select"])]
     tree: bool,
-    /// Show a compressed section and a dataset as the two sections that the file has, and streams as three
+    /// Show sections as stored: two for a compressed section or a dataset, three for streams
     #[arg(long)]
     raw: bool,
-    /// Only these sections: numbers, ranges, or a pattern for user strings
+    /// Select only these sections: numbers, ranges, or a pattern for user strings
     #[arg(short, long, value_name = "SECTIONS")]
     select: Vec<Selection>,
-    /// Print JSON, which scda make reads
+    /// Print JSON, which scda make accepts
     #[arg(long, conflicts_with = "long")]
     json: bool,
-    /// With --json: print the data, too
+    /// With --json: also print the data
     #[arg(long, requires = "json")]
     data: bool,
-    /// Also what follows the last seal of a sealed file: what a killed job has left, or another one writes now
+    /// Include the sections after the last seal: a killed job left them, or another program is writing them
     #[arg(long)]
     unsealed: bool,
     #[command(flatten)]
@@ -215,7 +217,7 @@ fn describe(out: &mut Output, row: &Row) -> Result<()> {
         }
         (SectionType::Varray, None) => "0 elements".to_owned(),
         (SectionType::Varray, Some((least, most))) => format!(
-            "{} elements of {least} to {most} bytes, {:.3} in the mean: {} bytes",
+            "{} elements of {least} to {most} bytes, {:.3} on average: {} bytes",
             section.count,
             row.mean(),
             row.bytes
@@ -235,7 +237,7 @@ fn ratio_words(bytes: u64, stored: u64) -> String {
     if bytes == 0 {
         return "no data".to_owned();
     }
-    format!("{:.3} of the data for 1 of the file", as_f64(bytes) / as_f64(stored))
+    format!("ratio {:.3}", as_f64(bytes) / as_f64(stored))
 }
 
 /// Prints the place in the file, beginning at this offset.

@@ -503,7 +503,7 @@ fn a_file_is_cut_back_to_its_seals() {
         assert!(place.scda("rewind --list b.scda").good().text().lines().count() == 4);
         let run = place.scda("rewind b.scda").good();
         let n = torn.len();
-        let words = format!("b.scda: removes what follows seal 2: {n} bytes that are no whole section\n");
+        let words = format!("b.scda: removes what follows seal 2: {n} bytes that are not a whole section\n");
         assert_eq!(run.text(), words);
         assert!(place.read("b.scda") == good);
     }
