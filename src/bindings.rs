@@ -9,7 +9,7 @@
 //! call on all ranks.
 
 pub use crate::file::{
-    DatasetBoxes, Operation, Pending, RankRequest, Sizes, ThisRank, append_if_valid, create_if_valid,
+    DatasetBoxes, Operation, PendingRequest, RankRequest, Sizes, ThisRank, append_if_valid, create_if_valid,
     open_if_valid,
 };
 use crate::file::{
@@ -63,8 +63,8 @@ pub trait WriterCalls: OpenFile<State = WriterState> {
     }
 
     /// Which operations on this file have begun and not completed. Not collective.
-    fn pending(&mut self) -> Pending {
-        self.session().state().map_or(Pending::Nothing, WriterState::pending)
+    fn pending(&mut self) -> PendingRequest {
+        self.session().state().map_or(PendingRequest::Nothing, WriterState::pending)
     }
 
     /// Whether this rank has written everything that was passed: see
@@ -240,8 +240,8 @@ pub trait ReaderCalls: OpenFile<State = ReaderState> {
     }
 
     /// Whether closing has begun. Not collective.
-    fn pending(&mut self) -> Pending {
-        if self.check_not_closing().is_ok() { Pending::Nothing } else { Pending::Close }
+    fn pending(&mut self) -> PendingRequest {
+        if self.check_not_closing().is_ok() { PendingRequest::Nothing } else { PendingRequest::Close }
     }
 
     /// Returns an error if closing has begun. Not collective.

@@ -54,5 +54,5 @@ pub use statistics::Statistics;
 pub use stripes::{aggregators_of_node, of_block as stripe_of_block};
 pub use writer::{
     BoxStream, Closing, CommitRequest, DataStream, DatasetBoxes, ElementStream, IncrementalWriter, Operation,
-    Pending, Writer, WriterState, append_if_valid, create_if_valid,
+    PendingRequest, Writer, WriterState, append_if_valid, create_if_valid,
 };

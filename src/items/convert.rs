@@ -24,11 +24,11 @@ pub enum Conversion {
 #[derive(Clone, Copy, Debug)]
 pub struct MemberRun {
     before: (usize, usize),
-    how: How,
+    how: MemberConversion,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum How {
+enum MemberConversion {
     /// This many bytes are copied.
     Stay(usize),
     /// One byte, which must be 0 or 1.
@@ -192,9 +192,9 @@ impl Conversion {
     /// Whether every item has a value of the other type.
     pub fn always_fits(&self) -> bool {
         let fits = |part: &MemberRun| match part.how {
-            How::Stay(_) => true,
-            How::Bool => false,
-            How::ConvertTo(numbers) => numbers.always_fits,
+            MemberConversion::Stay(_) => true,
+            MemberConversion::Bool => false,
+            MemberConversion::ConvertTo(numbers) => numbers.always_fits,
         };
         match self {
             Self::Numbers(numbers) => numbers.always_fits,
@@ -205,7 +205,8 @@ impl Conversion {
     /// Whether it computes with floating-point numbers, so that [`Self::row`] must run in the [default
     /// environment](scda_base::floats::in_default).
     pub fn has_floats(&self) -> bool {
-        let has_floats = |part: &MemberRun| matches!(part.how, How::ConvertTo(numbers) if numbers.has_floats);
+        let has_floats =
+            |part: &MemberRun| matches!(part.how, MemberConversion::ConvertTo(numbers) if numbers.has_floats);
         match self {
             Self::Numbers(numbers) => numbers.has_floats,
             Self::Parts(parts) => parts.iter().any(has_floats),
@@ -235,12 +236,12 @@ impl Conversion {
                 let from = (from_first.wrapping_add(part.before.0), from.1);
                 let to = (to_first.wrapping_add(part.before.1), to.1);
                 match part.how {
-                    How::Stay(bytes) => {
+                    MemberConversion::Stay(bytes) => {
                         // SAFETY: as the caller promises, of these members of the items.
                         unsafe { copy_row(from, to, now, bytes) };
                         None
                     }
-                    How::Bool => {
+                    MemberConversion::Bool => {
                         // SAFETY: as above.
                         unsafe { copy_row(from, to, now, 1) };
                         // SAFETY: as above.
@@ -248,7 +249,7 @@ impl Conversion {
                         (0..now).find(|n| byte(n) > 1)
                     }
                     // SAFETY: as above.
-                    How::ConvertTo(numbers) => unsafe { numbers.row(from, to, now) },
+                    MemberConversion::ConvertTo(numbers) => unsafe { numbers.row(from, to, now) },
                 }
             });
             misfits.min().map(|place| done + place)
@@ -275,13 +276,15 @@ fn find_parts(
         }
         let before = (to_usize(places.0), to_usize(places.1));
         let how = match (other.data_type, member.data_type) {
-            (DataType::Bool, DataType::Bool) => How::Bool,
-            (from, to) if from == to => How::Stay(to_usize(to.item_bytes())),
-            (from, to) => How::ConvertTo(NumberConversion::new(from, to)?),
+            (DataType::Bool, DataType::Bool) => MemberConversion::Bool,
+            (from, to) if from == to => MemberConversion::Stay(to_usize(to.item_bytes())),
+            (from, to) => MemberConversion::ConvertTo(NumberConversion::new(from, to)?),
         };
         // Bytes that are consecutive on both sides are copied together.
-        if let (How::Stay(more), Some(MemberRun { before: first, how: How::Stay(bytes) })) =
-            (how, parts.last_mut())
+        if let (
+            MemberConversion::Stay(more),
+            Some(MemberRun { before: first, how: MemberConversion::Stay(bytes) }),
+        ) = (how, parts.last_mut())
             && (first.0 + *bytes, first.1 + *bytes) == before
         {
             *bytes += more;

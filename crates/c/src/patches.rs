@@ -315,13 +315,13 @@ pub unsafe extern "C" fn scda_patches_write_mesh(
 struct CType {
     dataset: Dataset,
     components: u64,
-    places: Vec<Place>,
+    places: Vec<CellMemory>,
 }
 
 /// The memory of a patch's cells.
-struct Place(*mut u8, PatchMemory);
+struct CellMemory(*mut u8, PatchMemory);
 
-impl Place {
+impl CellMemory {
     fn memory(&self) -> Memory<'_> {
         // SAFETY: C passes the cells of the patch, with their ghost cells.
         unsafe { Memory::at(self.0, Some(&self.1.strides)) }.shaped(&self.1.shape)
@@ -369,7 +369,7 @@ fn describe(
                 if patch_bytes == 0 { (data[at], 0) } else { (data[0], at * patch_bytes) };
             let address = address.cast::<u8>();
             let first = if address.is_null() { address } else { address.wrapping_add(before + memory.first) };
-            places.push(Place(first, memory));
+            places.push(CellMemory(first, memory));
         }
         all.push(CType { dataset, components, places });
     }
@@ -422,7 +422,7 @@ pub unsafe extern "C" fn scda_patches_write_fields(
         let all = described.as_ref().map_err(Error::again).map(|all| {
             all.iter()
                 .map(|one| {
-                    let memory = one.places.iter().map(Place::memory).collect();
+                    let memory = one.places.iter().map(CellMemory::memory).collect();
                     Field { dataset: &one.dataset, components: one.components, memory }
                 })
                 .collect()
@@ -520,7 +520,7 @@ pub unsafe extern "C" fn scda_patches_read_fields(
         let all = described.as_ref().map_err(Error::again).map(|all| {
             all.iter()
                 .map(|one| {
-                    let memory = one.places.iter().map(Place::room).collect();
+                    let memory = one.places.iter().map(CellMemory::room).collect();
                     Field { dataset: &one.dataset, components: one.components, memory }
                 })
                 .collect()

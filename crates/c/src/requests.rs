@@ -2,7 +2,7 @@
 //! are completed, with a warning; about files that it has not closed, there is only a warning.
 
 use super::context::{BEGUN, Context, for_each_writer, forget_begun, look, run, run_close, scda_fcontext_t};
-use scda::bindings::{BindingCalls, Pending, ReaderCalls, WriterCalls};
+use scda::bindings::{BindingCalls, PendingRequest, ReaderCalls, WriterCalls};
 use std::ptr::without_provenance_mut;
 
 /// Records that a commit or close has begun on this file.
@@ -20,13 +20,13 @@ pub fn watch_finalize() {
 pub fn only() -> Option<*mut scda_fcontext_t> {
     let all = BEGUN.with(|files| files.clone());
     let mut pending =
-        all.into_iter().map(without_provenance_mut).filter(|&f| state_of(f).0 != Pending::Nothing);
+        all.into_iter().map(without_provenance_mut).filter(|&f| state_of(f).0 != PendingRequest::Nothing);
     let first = pending.next()?;
     pending.next().is_none().then_some(first)
 }
 
 /// What has begun on a file and not completed, and this rank.
-fn state_of(f: *mut scda_fcontext_t) -> (Pending, usize) {
+fn state_of(f: *mut scda_fcontext_t) -> (PendingRequest, usize) {
     let state = look(f, |context| {
         let pending = match context {
             Context::Writing(writer) => writer.pending(),
@@ -34,7 +34,7 @@ fn state_of(f: *mut scda_fcontext_t) -> (Pending, usize) {
         };
         (pending, context.ranks().rank)
     });
-    state.unwrap_or((Pending::Nothing, 0))
+    state.unwrap_or((PendingRequest::Nothing, 0))
 }
 
 fn complete_all() {
@@ -51,13 +51,13 @@ fn complete_all() {
 fn complete(f: *mut scda_fcontext_t) {
     let (pending, rank) = state_of(f);
     let completed = match pending {
-        Pending::Nothing => return,
-        Pending::Commit => run(f, |context| context.writer()?.flush()).map(drop),
-        Pending::Close => run_close(f).map(drop),
+        PendingRequest::Nothing => return,
+        PendingRequest::Commit => run(f, |context| context.writer()?.flush()).map(drop),
+        PendingRequest::Close => run_close(f).map(drop),
     };
     if rank == 0 {
         let outcome = completed.map_or_else(|error| error.to_string(), |()| "it went well".into());
-        let call = if pending == Pending::Close { "scda_fclose_begin" } else { "scda_fcommit_begin" };
+        let call = if pending == PendingRequest::Close { "scda_fclose_begin" } else { "scda_fcommit_begin" };
         eprintln!("libscda: MPI_Finalize completes a request of {call} that was not waited for: {outcome}");
     }
 }

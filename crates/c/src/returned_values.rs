@@ -17,7 +17,7 @@ use std::ptr::null;
 /// Texts, fill values and names of dimensions that C has pointers to. Equal ones are kept once, and none
 /// moves until the file is closed.
 #[derive(Default)]
-struct KeptValues {
+struct InternedValues {
     /// The bytes of all of them.
     bytes: u64,
     texts: BTreeSet<Vec<u8>>,
@@ -26,9 +26,9 @@ struct KeptValues {
 }
 
 // SAFETY: the pointers refer to texts that are kept with them and never change.
-unsafe impl Send for KeptValues {}
+unsafe impl Send for InternedValues {}
 
-impl KeptValues {
+impl InternedValues {
     /// The part of a text that C sees: everything before a NUL.
     fn text(&mut self, text: &str) -> Result<*const c_char> {
         let seen = text.split('\0').next().unwrap_or_default().as_bytes();
@@ -99,7 +99,7 @@ pub struct ReturnedValues {
     file: u64,
     pub datasets: RecentDatasets,
     types: OwnedTypes,
-    kept: KeptValues,
+    kept: InternedValues,
     /// The items of variable length that were last read.
     pub texts: Option<Texts>,
     /// The sets of streams that were found, by their numbers for C.

@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 
 /// The counts of what a view contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct ViewCounts {
     /// The groups, including the root.
     pub groups: u64,
     /// The datasets, including those that scda does not have.
@@ -35,7 +35,7 @@ pub fn check<'a>(
     view: Previous<'a>,
     end: u64,
     is_data: &'a mut dyn FnMut(u64, u64) -> bool,
-) -> Result<Checked> {
+) -> Result<ViewCounts> {
     let mut checker = Checker::new(view, end, is_data)?;
     let root = checker.old.root;
     let mut left = vec![root];
@@ -93,7 +93,7 @@ fn note(addresses: &mut HashSet<u64>, address: u64) -> Result<bool> {
 struct Checker<'a> {
     old: PreviousView<'a>,
     is_data: &'a mut dyn FnMut(u64, u64) -> bool,
-    found: Checked,
+    found: ViewCounts,
     objects: HashSet<u64>,
     /// Nodes of B-trees: each must be in one tree, once.
     nodes: HashSet<u64>,
@@ -135,7 +135,7 @@ impl<'a> Checker<'a> {
         Ok(Self {
             old: PreviousView::new(view, end)?,
             is_data,
-            found: Checked::default(),
+            found: ViewCounts::default(),
             objects: HashSet::new(),
             nodes: HashSet::new(),
             references: HashMap::new(),

@@ -53,11 +53,11 @@ pub struct Entry<'a> {
 
 /// What HDF5 shows of a dataset.
 #[derive(Clone, Debug)]
-pub struct Shown(pub(crate) ShownItems);
+pub struct DatasetView(pub(crate) ViewItems);
 
 /// What HDF5 shows of a dataset, or why it shows nothing.
 #[derive(Clone, Debug)]
-pub enum ShownItems {
+pub enum ViewItems {
     /// A single dataset.
     One(Arc<Item>),
     /// A dataset for each part, because added rows do not continue the chunks.
@@ -66,7 +66,7 @@ pub enum ShownItems {
     Nothing(Reason),
 }
 
-impl Shown {
+impl DatasetView {
     /// For a dataset with these attributes, a JSON object, and these parts: itself, followed by rows that
     /// were added, in their order.
     ///
@@ -75,11 +75,11 @@ impl Shown {
     pub fn new(attributes: &str, parts: &[Part<'_>]) -> Result<Self> {
         Ok(Self(match Item::new(attributes, parts)? {
             Ok(mut items) if items.len() == 1 => match items.pop() {
-                Some(item) => ShownItems::One(Arc::new(item)),
-                None => ShownItems::Nothing("it has no parts"),
+                Some(item) => ViewItems::One(Arc::new(item)),
+                None => ViewItems::Nothing("it has no parts"),
             },
-            Ok(items) => ShownItems::Parts(items.into_iter().map(Arc::new).collect()),
-            Err(why) => ShownItems::Nothing(why),
+            Ok(items) => ViewItems::Parts(items.into_iter().map(Arc::new).collect()),
+            Err(why) => ViewItems::Nothing(why),
         }))
     }
 
@@ -89,19 +89,19 @@ impl Shown {
     /// # Errors
     /// `Range` for an offset at which no data can be.
     pub fn with_data_at(&self, offset: u64) -> Result<Option<Self>> {
-        let ShownItems::One(item) = &self.0 else { return Ok(None) };
-        if item.may_grow || !matches!(item.place, Place::Contiguous(_)) {
+        let ViewItems::One(item) = &self.0 else { return Ok(None) };
+        if item.may_grow || !matches!(item.layout, DataLayout::Contiguous(_)) {
             return Ok(None);
         }
-        let place = Place::Contiguous(address(offset)?);
-        let moved = Item { kind: item.kind.clone(), may_grow: false, place };
-        Ok(Some(Self(ShownItems::One(Arc::new(moved)))))
+        let layout = DataLayout::Contiguous(address(offset)?);
+        let moved = Item { kind: item.kind.clone(), may_grow: false, layout };
+        Ok(Some(Self(ViewItems::One(Arc::new(moved)))))
     }
 }
 
 /// Where the data are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DataLayout {
     /// Contiguous, from this address on.
     Contiguous(u64),
     /// In chunks, in C order.
@@ -138,7 +138,7 @@ pub struct Item {
     /// Whether the first dimension may grow.
     pub may_grow: bool,
     /// Where the data are.
-    pub place: Place,
+    pub layout: DataLayout,
 }
 
 impl Deref for Item {
@@ -151,7 +151,7 @@ impl Deref for Item {
 
 /// A dataset of a view.
 #[derive(Clone, Debug)]
-pub struct ShownDataset {
+pub struct ViewDataset {
     /// Its path in HDF5.
     pub path: Arc<str>,
     /// The dataset.
@@ -161,7 +161,7 @@ pub struct ShownDataset {
 }
 
 /// The index of a dataset in the sorted list of a plan.
-pub fn number_of(datasets: &[ShownDataset], path: &str) -> Option<usize> {
+pub fn number_of(datasets: &[ViewDataset], path: &str) -> Option<usize> {
     datasets.binary_search_by(|shown| (*shown.path).cmp(path)).ok()
 }
 
@@ -223,12 +223,12 @@ impl Item {
             Err(why) => return Ok(Err(why)),
         };
         let is_filtered = !filters.is_empty();
-        let place = match (elements, part.data) {
+        let layout = match (elements, part.data) {
             (_, Data::Text) => return Ok(Err("compressed as text")),
-            (ElementKind::Rows, Data::Plain(offset)) => Place::Contiguous(address(offset)?),
+            (ElementKind::Rows, Data::Plain(offset)) => DataLayout::Contiguous(address(offset)?),
             (_, Data::Plain(offset)) => {
                 let bytes = grid.chunk_bytes();
-                Place::Chunks(adjacent(offset, (0..grid.chunks()).map(|_| bytes), grid.chunks())?)
+                DataLayout::Chunks(adjacent(offset, (0..grid.chunks()).map(|_| bytes), grid.chunks())?)
             }
             (_, Data::Chunks(offset, sizes)) => {
                 if sizes.len() as u64 != grid.chunks() {
@@ -238,16 +238,16 @@ impl Item {
                         grid.chunks()
                     )));
                 }
-                Place::Chunks(adjacent(offset, sizes.iter().copied(), sizes.len() as u64)?)
+                DataLayout::Chunks(adjacent(offset, sizes.iter().copied(), sizes.len() as u64)?)
             }
             (_, Data::Unread(somewhere)) => {
-                Place::Chunks(Chunks::unread(to_usize(grid.chunks()), to_usize(somewhere)))
+                DataLayout::Chunks(Chunks::unread(to_usize(grid.chunks()), to_usize(somewhere)))
             }
         };
         if dataset.shape.len() > MAX_RANK {
             return Ok(Err("too many dimensions"));
         }
-        if !is_filtered && has_other_sizes(&place, grid.chunk_bytes()) {
+        if !is_filtered && has_other_sizes(&layout, grid.chunk_bytes()) {
             return Err(Error::argument("HDF5: found chunks of another size without a codec"));
         }
         if codecs.big_endian && dataset.data_type.kind() == TypeKind::Struct {
@@ -275,7 +275,7 @@ impl Item {
             dimensions: dataset.dimension_names.clone(),
             attributes: dataset.attributes.clone(),
         };
-        Ok(Ok(Self { kind: Arc::new(kind), may_grow: false, place }))
+        Ok(Ok(Self { kind: Arc::new(kind), may_grow: false, layout }))
     }
 
     /// The size of an item.
@@ -300,7 +300,7 @@ impl Item {
 
     /// Whether both have the same type, shape and kind of chunks, so that they can be records of one dataset.
     pub fn is_like(&self, other: &Self) -> bool {
-        let is_contiguous = |item: &Self| matches!(item.place, Place::Contiguous(_));
+        let is_contiguous = |item: &Self| matches!(item.layout, DataLayout::Contiguous(_));
         let is_same =
             Arc::ptr_eq(&self.kind, &other.kind) || self.is_alike(other) && self.shape == other.shape;
         is_same && is_contiguous(self) == is_contiguous(other)
@@ -313,7 +313,9 @@ impl Item {
 
     /// Whether another dataset is this one with more along its first dimension.
     pub fn grows_to(&self, other: &Self) -> bool {
-        let (Place::Chunks(own), Place::Chunks(others)) = (&self.place, &other.place) else { return false };
+        let (DataLayout::Chunks(own), DataLayout::Chunks(others)) = (&self.layout, &other.layout) else {
+            return false;
+        };
         self.may_grow
             && other.may_grow
             && self.is_alike(other)
@@ -342,7 +344,7 @@ impl Item {
         if !kind.dimensions.is_empty() {
             kind.dimensions.insert(0, None);
         }
-        Ok(Some(Self { kind: Arc::new(kind), may_grow: true, place: Place::Chunks(all) }))
+        Ok(Some(Self { kind: Arc::new(kind), may_grow: true, layout: DataLayout::Chunks(all) }))
     }
 
     /// Adds a record to a series whose last record is `before`. Both must be alike.
@@ -358,7 +360,7 @@ impl Item {
                 kind.dimensions.insert(0, None);
             }
         }
-        let Place::Chunks(all) = &mut self.place else { return Ok(()) };
+        let DataLayout::Chunks(all) = &mut self.layout else { return Ok(()) };
         record.append_chunks(&self.kind.chunk[1..], all)
     }
 
@@ -383,13 +385,13 @@ impl Item {
 
     /// Appends the places of chunks of this shape; contiguous data are divided along the first dimension.
     fn append_chunks(&self, chunk: &[u64], all: &mut Chunks) -> Result<()> {
-        match &self.place {
-            Place::Chunks(chunks) if all.len() == 0 => {
+        match &self.layout {
+            DataLayout::Chunks(chunks) if all.len() == 0 => {
                 all.clone_from(chunks);
                 Ok(())
             }
-            Place::Chunks(chunks) => chunks.iter()?.try_for_each(|chunk| all.push(*chunk)),
-            Place::Contiguous(address) => {
+            DataLayout::Chunks(chunks) => chunks.iter()?.try_for_each(|chunk| all.push(*chunk)),
+            DataLayout::Contiguous(address) => {
                 let bytes = bytes_of(chunk, self.item_bytes())?;
                 let count = self.bytes()?.checked_div(bytes).unwrap_or(0);
                 check_count(count)?;
@@ -401,7 +403,7 @@ impl Item {
     /// The dataset as shown alone: HDF5 has no chunks without dimensions, so a single item in a chunk gets
     /// one.
     pub fn alone(self: &Arc<Self>) -> Arc<Self> {
-        if !self.shape.is_empty() || matches!(self.place, Place::Contiguous(_)) {
+        if !self.shape.is_empty() || matches!(self.layout, DataLayout::Contiguous(_)) {
             return self.clone();
         }
         let kind = Kind { shape: vec![1], chunk: vec![1], ..Kind::clone(&self.kind) };
@@ -415,7 +417,7 @@ impl Item {
         else {
             return Ok(false);
         };
-        let is_contiguous = matches!(rows.place, Place::Contiguous(_));
+        let is_contiguous = matches!(rows.layout, DataLayout::Contiguous(_));
         let total = sum(*first, *more).ok_or_else(|| Error::range("HDF5: too many rows"))?;
         let continues = match are_contiguous {
             true => is_contiguous && *first > 0 && more % chunk == 0 && total / chunk <= MAX_ROW_CHUNKS,
@@ -423,7 +425,7 @@ impl Item {
         };
         let is_same =
             (&self.data_type, &self.fill, &self.filters) == (&rows.data_type, &rows.fill, &rows.filters);
-        let Self { kind, place: Place::Chunks(all), .. } = self else { return Ok(false) };
+        let Self { kind, layout: DataLayout::Chunks(all), .. } = self else { return Ok(false) };
         if !continues || !is_same {
             return Ok(false);
         }
@@ -435,7 +437,7 @@ impl Item {
     /// Adds rows if all have chunks of one shape, and only the last may end within a chunk; otherwise changes
     /// nothing, and returns false.
     pub fn add_rows(&mut self, rows: &[Self]) -> Result<bool> {
-        let is_contiguous = |item: &Self| matches!(item.place, Place::Contiguous(_));
+        let is_contiguous = |item: &Self| matches!(item.layout, DataLayout::Contiguous(_));
         let first = |item: &Self| item.shape.first().copied().unwrap_or(0);
         let all_contiguous = is_contiguous(self) && rows.iter().all(is_contiguous);
         let total = rows.iter().try_fold(first(self), |all, rows| sum(all, first(rows)));
@@ -469,7 +471,7 @@ impl Item {
         kind.shape[0] = total;
         kind.chunk = chunk;
         self.may_grow = true;
-        self.place = Place::Chunks(all);
+        self.layout = DataLayout::Chunks(all);
         Ok(true)
     }
 }
@@ -512,12 +514,12 @@ fn check_count(count: u64) -> Result<()> {
     Ok(())
 }
 
-fn has_other_sizes(place: &Place, bytes: u64) -> bool {
-    match place {
-        Place::Chunks(chunks) => {
+fn has_other_sizes(layout: &DataLayout, bytes: u64) -> bool {
+    match layout {
+        DataLayout::Chunks(chunks) => {
             chunks.iter().is_ok_and(|mut chunks| chunks.any(|chunk| ![0, bytes].contains(&chunk.bytes)))
         }
-        Place::Contiguous(_) => false,
+        DataLayout::Contiguous(_) => false,
     }
 }
 

@@ -36,9 +36,9 @@ mod vtk;
 mod writer;
 
 pub use attribute::Value;
-pub use check::{Checked, check, not_shown};
+pub use check::{ViewCounts, check, not_shown};
 pub use checksum::checksum;
-pub use item::{Data, Entry, Part, Shown};
+pub use item::{Data, DatasetView, Entry, Part};
 pub use outline::{Extent, Outline};
 pub use parts::{Array, Previous, ViewBytes};
 pub use superblock::{SUPERBLOCK_BYTES, Superblock};

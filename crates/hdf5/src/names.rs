@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// All datasets of a name.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct RecordSeries {
     /// The name.
     pub path: Arc<str>,
     /// The number of datasets before these, of which nothing else is known.
@@ -19,7 +19,7 @@ pub struct Named {
     pub series: Option<Arc<Item>>,
 }
 
-impl Named {
+impl RecordSeries {
     /// The number of datasets with this name.
     pub fn count(&self) -> u64 {
         self.earlier + self.records.len() as u64
@@ -58,7 +58,7 @@ impl Named {
 /// All datasets.
 #[derive(Clone, Debug, Default)]
 pub struct Datasets {
-    named: Vec<Named>,
+    named: Vec<RecordSeries>,
     /// The numbers of the names that were greater than all before them when they were added, as most are.
     rising: Vec<usize>,
     /// The numbers of the other names.
@@ -92,7 +92,7 @@ impl Datasets {
         } else {
             self.others.insert(path.clone(), number);
         }
-        self.named.push(Named { path, earlier, records: vec![last], series });
+        self.named.push(RecordSeries { path, earlier, records: vec![last], series });
         Ok(number)
     }
 
@@ -137,7 +137,7 @@ impl Datasets {
     }
 
     /// The datasets of a name.
-    pub fn named(&self, name: &str) -> Option<&Named> {
+    pub fn named(&self, name: &str) -> Option<&RecordSeries> {
         self.number(name).map(|number| &self.named[number])
     }
 
@@ -164,12 +164,12 @@ impl Datasets {
     }
 
     /// The names in the order in which they were added.
-    pub fn iter(&self) -> impl Iterator<Item = &Named> {
+    pub fn iter(&self) -> impl Iterator<Item = &RecordSeries> {
         self.named.iter()
     }
 
     /// The names in sorted order.
-    pub fn sorted(&self) -> Result<Vec<&Named>> {
+    pub fn sorted(&self) -> Result<Vec<&RecordSeries>> {
         let mut all = Vec::new();
         reserve(&mut all, self.named.len())?;
         all.extend(self.rising.iter().chain(self.others.values()).map(|&number| &self.named[number]));

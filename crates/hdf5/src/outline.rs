@@ -4,7 +4,7 @@
 use crate::buffer::ViewBuffer;
 use crate::bytes::Bytes;
 use crate::chunks::{Chunks, unread};
-use crate::item::{Item, Part, Place, Shown, ShownItems};
+use crate::item::{DataLayout, DatasetView, Item, Part, ViewItems};
 use crate::message::kind;
 use crate::parts::Previous;
 use crate::previous_view::{PreviousView, number};
@@ -102,9 +102,9 @@ impl Extent {
     pub fn of(item: &Item, records: u64) -> Self {
         let (rows, chunk_rows) =
             if item.may_grow && records == 1 { (item.shape[0], item.chunk[0]) } else { (0, 0) };
-        let (chunks, somewhere) = match &item.place {
-            Place::Chunks(chunks) => (chunks.len() as u64, chunks.somewhere() as u64),
-            Place::Contiguous(_) => (0, 0),
+        let (chunks, somewhere) = match &item.layout {
+            DataLayout::Chunks(chunks) => (chunks.len() as u64, chunks.somewhere() as u64),
+            DataLayout::Contiguous(_) => (0, 0),
         };
         Self { records, rows, chunk_rows, chunks, somewhere }
     }
@@ -112,15 +112,15 @@ impl Extent {
     /// The last record of a name, and the dataset of all of them if there are several.
     ///
     /// # Errors
-    /// `Format` if such a dataset cannot have an outline; the errors of [`Shown::new`].
+    /// `Format` if such a dataset cannot have an outline; the errors of [`DatasetView::new`].
     pub fn items(&self, attributes: &str, part: &Part<'_>) -> Result<(Arc<Item>, Option<Arc<Item>>)> {
         let mut item = Item::of_part(part)?.map_err(|_| unread())?;
         item.set_attributes(attributes);
-        let chunks = || Place::Chunks(Chunks::unread(to_usize(self.chunks), to_usize(self.somewhere)));
+        let chunks = || DataLayout::Chunks(Chunks::unread(to_usize(self.chunks), to_usize(self.somewhere)));
         if self.records > 1 {
             let mut series = Item::series(&item)?.ok_or_else(unread)?;
             Arc::make_mut(&mut series.kind).shape[0] = self.records;
-            series.place = chunks();
+            series.layout = chunks();
             return Ok((Arc::new(item), Some(Arc::new(series))));
         }
         if self.chunk_rows > 0 {
@@ -129,21 +129,21 @@ impl Extent {
                 return Err(unread());
             };
             (*rows, *chunk) = (self.rows, self.chunk_rows);
-            (item.may_grow, item.place) = (true, chunks());
+            (item.may_grow, item.layout) = (true, chunks());
         }
         Ok((Arc::new(item), None))
     }
 }
 
-impl Shown {
+impl DatasetView {
     /// What is shown of the dataset with other attributes, a JSON object.
     #[must_use]
     pub fn with_attributes(&self, attributes: &str) -> Self {
         let mut items = self.0.clone();
         let first = match &mut items {
-            ShownItems::One(item) => Some(item),
-            ShownItems::Parts(items) => items.first_mut(),
-            ShownItems::Nothing(_) => None,
+            ViewItems::One(item) => Some(item),
+            ViewItems::Parts(items) => items.first_mut(),
+            ViewItems::Nothing(_) => None,
         };
         if let Some(first) = first {
             Arc::make_mut(first).set_attributes(attributes);
@@ -157,13 +157,13 @@ impl Shown {
     /// # Errors
     /// The errors of [`Self::new`].
     pub fn with_rows(&self, are_contiguous: bool, part: &Part<'_>) -> Result<Option<Self>> {
-        let (ShownItems::One(item), Ok(rows)) = (&self.0, Item::of_part(part)?) else { return Ok(None) };
+        let (ViewItems::One(item), Ok(rows)) = (&self.0, Item::of_part(part)?) else { return Ok(None) };
         let mut item = Item::clone(item);
         let is_added = match item.may_grow {
             true => item.add_more_rows(are_contiguous, &rows)?,
             false => item.add_rows(&[rows])?,
         };
-        Ok(is_added.then(|| Self(ShownItems::One(Arc::new(item)))))
+        Ok(is_added.then(|| Self(ViewItems::One(Arc::new(item)))))
     }
 }
 

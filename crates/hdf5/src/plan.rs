@@ -4,8 +4,8 @@ use crate::attribute::{self, Value};
 use crate::auxiliary::{AuxiliaryDataset, Mapping, Slab, Source};
 use crate::chunks::unread;
 use crate::collections::{list, set};
-use crate::item::{Item, ShownDataset};
-use crate::names::{Datasets, Named};
+use crate::item::{Item, ViewDataset};
+use crate::names::{Datasets, RecordSeries};
 use crate::scales::Scales;
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
@@ -30,7 +30,7 @@ pub type Attributes = Vec<(String, Value)>;
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The datasets, sorted by their paths.
-    pub datasets: Vec<ShownDataset>,
+    pub datasets: Vec<ViewDataset>,
     /// Their scales.
     pub scales: Scales,
     /// The attributes of groups, by path; that of the root is empty.
@@ -51,7 +51,7 @@ pub fn show(plan: &mut Plan, datasets: &Datasets) -> Result<()> {
     let made = plan.arrays.keys().chain(plan.links.keys()).chain(plan.soft_links.keys());
     let others: Vec<String> = list(made.chain(plan.groups.keys()).cloned())?;
     let mut group = None;
-    for Named { path, .. } in &all {
+    for RecordSeries { path, .. } in &all {
         // The datasets of a group are consecutive.
         let own = path.rsplit_once('/').map(|(group, _)| group);
         if group != Some(own) {
@@ -65,7 +65,7 @@ pub fn show(plan: &mut Plan, datasets: &Datasets) -> Result<()> {
     reserve(&mut plan.datasets, all.len())?;
     let mut are_sorted = true;
     for named in all {
-        let Named { path, records, series, .. } = named;
+        let RecordSeries { path, records, series, .. } = named;
         if !taken.is_empty() && taken.contains(&**path) {
             plan.hidden.push((path.to_string(), "its name is that of a group".into()));
             continue;
@@ -73,11 +73,11 @@ pub fn show(plan: &mut Plan, datasets: &Datasets) -> Result<()> {
         let path = path.clone();
         match (&records[..], series) {
             ([one], None) if named.earlier == 0 => {
-                plan.datasets.push(ShownDataset { path, item: one.alone(), records: None })
+                plan.datasets.push(ViewDataset { path, item: one.alone(), records: None })
             }
             (_, Some(series)) => {
                 let records = Some(named.count());
-                plan.datasets.push(ShownDataset { path, item: series.clone(), records });
+                plan.datasets.push(ViewDataset { path, item: series.clone(), records });
             }
             _ if named.earlier > 0 => return Err(unread()),
             _ => {
@@ -142,7 +142,7 @@ impl Plan {
         for (n, item) in records.iter().enumerate() {
             if n == last || !is_taken {
                 let path = if n == last { path.into() } else { format!("{group}/{n}").into() };
-                self.datasets.push(ShownDataset { path, item: item.alone(), records: None });
+                self.datasets.push(ViewDataset { path, item: item.alone(), records: None });
             }
         }
         if is_taken {

@@ -65,7 +65,7 @@ impl<'a> Reuse<'a> {
     }
 
     fn compare_datasets(&mut self, plan: &Plan, previous: &Plan) -> Result<()> {
-        let alone = |(n, shown): (usize, &crate::item::ShownDataset)| {
+        let alone = |(n, shown): (usize, &crate::item::ViewDataset)| {
             self.before(n).is_some_and(|before| {
                 let was = &previous.datasets[before];
                 let is_scale = plan.scales.datasets.contains(&n);

@@ -1,7 +1,7 @@
 //! Shows names of dimensions as dimension scales, which netCDF-4 and xarray understand.
 
 use crate::collections::{list, set};
-use crate::item::{Item, ShownDataset, number_of};
+use crate::item::{Item, ViewDataset, number_of};
 use scda_base::error::Result;
 use scda_format::dataset::Kind;
 use std::collections::{HashMap, HashSet};
@@ -74,7 +74,7 @@ impl Scales {
     ///
     /// # Errors
     /// `Memory`.
-    pub fn new(datasets: &[ShownDataset], is_taken: impl Fn(&str) -> bool) -> Result<Self> {
+    pub fn new(datasets: &[ViewDataset], is_taken: impl Fn(&str) -> bool) -> Result<Self> {
         let mut found = Finder { datasets, bare: Vec::new(), bare_paths: HashMap::new() };
         let mut of: Vec<Vec<Scale>> = list((0..datasets.len()).map(|_| Vec::new()))?;
         // Groups come before their contents, so that a dimension there can get a name that differs from those
@@ -93,7 +93,7 @@ impl Scales {
 }
 
 struct Finder<'a> {
-    datasets: &'a [ShownDataset],
+    datasets: &'a [ViewDataset],
     bare: Vec<BareScale>,
     bare_paths: HashMap<String, usize>,
 }
@@ -101,7 +101,7 @@ struct Finder<'a> {
 impl Finder<'_> {
     /// The names of the dimensions of a dataset; empty if none has a name.
     fn names(&self, number: usize) -> Vec<String> {
-        let ShownDataset { path, item, records } = &self.datasets[number];
+        let ViewDataset { path, item, records } = &self.datasets[number];
         let mut names = item.dimensions.clone();
         names.resize(item.shape.len(), None);
         if let (Some(records), Some(first)) = (records, names.first_mut()) {
@@ -140,7 +140,7 @@ impl Finder<'_> {
 
     fn scales(&mut self, number: usize, is_taken: &impl Fn(&str) -> bool) -> Vec<Scale> {
         let names = self.names(number);
-        let ShownDataset { path, item, .. } = &self.datasets[number];
+        let ViewDataset { path, item, .. } = &self.datasets[number];
         let group = split(path).0;
         let mut scales = Vec::new();
         for (at, name) in names.iter().enumerate() {
@@ -190,7 +190,7 @@ impl Finder<'_> {
 
     /// Whether a dataset has the coordinates of the dimension with its name.
     fn has_coordinates(&self, number: usize, of: Dimension<'_>) -> bool {
-        let ShownDataset { item, records, .. } = &self.datasets[number];
+        let ViewDataset { item, records, .. } = &self.datasets[number];
         let own = match item.dimensions.first() {
             Some(Some(own)) => own == of.name,
             _ => true,
@@ -201,7 +201,7 @@ impl Finder<'_> {
 }
 
 /// Whether a dimension of a dataset may have a name: from the user, or because it counts records.
-fn may_have_names(ShownDataset { item, records, .. }: &ShownDataset) -> bool {
+fn may_have_names(ViewDataset { item, records, .. }: &ViewDataset) -> bool {
     records.is_some() || !item.dimensions.is_empty()
 }
 

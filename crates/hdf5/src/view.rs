@@ -2,7 +2,7 @@
 
 use crate::attribute::{self, Value};
 use crate::auxiliary::AuxiliaryDataset;
-use crate::item::{Entry, Item, Part, Reason, Shown, ShownItems};
+use crate::item::{DatasetView, Entry, Item, Part, Reason, ViewItems};
 use crate::names::Datasets;
 use crate::outline::{Extent, Outline};
 use crate::parts::{Array, Previous, ViewBytes};
@@ -58,25 +58,25 @@ impl View {
     /// `Memory`; `Range` and `Argument` for inconsistent numbers; `Format` for attributes that are not a JSON
     /// object.
     pub fn dataset(&mut self, entry: &Entry<'_>) -> Result<()> {
-        self.shown(entry.name, &Shown::new(entry.attributes, entry.parts)?)
+        self.shown(entry.name, &DatasetView::new(entry.attributes, entry.parts)?)
     }
 
     /// Like [`Self::dataset`], with what is shown of it.
     ///
     /// # Errors
     /// `Memory`.
-    pub fn shown(&mut self, name: &str, Shown(items): &Shown) -> Result<()> {
+    pub fn shown(&mut self, name: &str, DatasetView(items): &DatasetView) -> Result<()> {
         self.plan.take();
         if let Some(why) = cannot_be_named(name) {
             return self.hide(name, why);
         }
         match items {
-            ShownItems::One(item) => self.datasets.push(name, item.clone()),
-            ShownItems::Parts(parts) => {
+            ViewItems::One(item) => self.datasets.push(name, item.clone()),
+            ViewItems::Parts(parts) => {
                 self.joined.insert(name.to_owned(), parts.clone());
                 Ok(())
             }
-            ShownItems::Nothing(why) => self.hide(name, why),
+            ViewItems::Nothing(why) => self.hide(name, why),
         }
     }
 
@@ -84,19 +84,19 @@ impl View {
     /// Their order is set through [`Self::order`].
     ///
     /// # Errors
-    /// `Format` if the outline does not suffice; the errors of [`Shown::new`].
+    /// `Format` if the outline does not suffice; the errors of [`DatasetView::new`].
     pub fn restore(
         &mut self,
         name: &str,
         attributes: &str,
         part: &Part<'_>,
         extent: Extent,
-    ) -> Result<Shown> {
+    ) -> Result<DatasetView> {
         self.plan.take();
         let items = extent.items(attributes, part)?;
         let last = items.0.clone();
         self.datasets.restore(name, extent.records.saturating_sub(1), items)?;
-        Ok(Shown(ShownItems::One(last)))
+        Ok(DatasetView(ViewItems::One(last)))
     }
 
     /// Drops the records that are shown with later ones as one dataset, as if they had been
@@ -135,8 +135,8 @@ impl View {
 
     /// Changes how a dataset is shown, if it is the last one of its name and was shown as `before`; returns
     /// whether it is.
-    pub fn replace(&mut self, name: &str, before: &Shown, now: &Shown) -> bool {
-        let (ShownItems::One(before), ShownItems::One(now)) = (&before.0, &now.0) else { return false };
+    pub fn replace(&mut self, name: &str, before: &DatasetView, now: &DatasetView) -> bool {
+        let (ViewItems::One(before), ViewItems::One(now)) = (&before.0, &now.0) else { return false };
         self.plan.take();
         self.datasets.replace(name, before, now)
     }

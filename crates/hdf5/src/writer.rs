@@ -8,7 +8,7 @@ use crate::checksum::checksum;
 use crate::chunks::{Chunk, ChunkTree, Chunks, Entry, fixed_array, node_bytes};
 use crate::group::{self, PreviousGroup};
 use crate::heap::Heap;
-use crate::item::{Item, Kind, Place, ShownDataset, number_of};
+use crate::item::{DataLayout, Item, Kind, ViewDataset, number_of};
 use crate::links::{Links, Target};
 use crate::message::{
     ChunkIndex, MESSAGE_HEAD_BYTES, Messages, UNLIMITED, chunked, contiguous, dataspace, fill_value, kind,
@@ -208,8 +208,8 @@ impl<'a> Writer<'a> {
     /// its constants are in a block to which a later view can refer.
     fn item(
         &mut self,
-        shown: &ShownDataset,
-        was: Option<&ShownDataset>,
+        shown: &ViewDataset,
+        was: Option<&ViewDataset>,
         first: &[(String, Value)],
     ) -> Result<u64> {
         let item = &*shown.item;
@@ -240,7 +240,7 @@ impl<'a> Writer<'a> {
         if let Some((address, bytes)) = known {
             messages.continued(address, bytes)?;
         } else {
-            let is_chunked = |item: &Item| matches!(item.place, Place::Chunks(_));
+            let is_chunked = |item: &Item| matches!(item.layout, DataLayout::Chunks(_));
             let alike = |(last, _): &(Arc<Item>, Messages)| {
                 last.has_same_constants(item) && is_chunked(last) == is_chunked(item)
             };
@@ -259,7 +259,7 @@ impl<'a> Writer<'a> {
         }
         let header = messages.header()?;
         let address = self.out.put(header.as_slice())?;
-        if let Place::Contiguous(_) = item.place
+        if let DataLayout::Contiguous(_) = item.layout
             && first.is_empty()
             && item.bytes()? > 0
         {
@@ -272,7 +272,7 @@ impl<'a> Writer<'a> {
 
     /// Writes the object header of a contiguous dataset, if it is like the previous one; returns its address.
     fn like_template(&mut self, item: &Item) -> Result<Option<u64>> {
-        let Place::Contiguous(address) = item.place else { return Ok(None) };
+        let DataLayout::Contiguous(address) = item.layout else { return Ok(None) };
         let Some(Template { kind, header, at }) = &mut self.template else { return Ok(None) };
         if item.may_grow || *kind != item.kind {
             return Ok(None);
@@ -289,7 +289,7 @@ impl<'a> Writer<'a> {
         let mut messages = Messages::new();
         messages.put(kind::DATATYPE, item.data_type.as_slice())?;
         let mut fill = Bytes::new();
-        fill_value(&mut fill, &item.fill, matches!(item.place, Place::Chunks(_)))?;
+        fill_value(&mut fill, &item.fill, matches!(item.layout, DataLayout::Chunks(_)))?;
         messages.put(kind::FILL_VALUE, fill.as_slice())?;
         if !item.filters.is_empty() {
             messages.put(kind::FILTERS, item.filters.as_slice())?;
@@ -313,12 +313,12 @@ impl<'a> Writer<'a> {
     /// from which this one has grown, and its message.
     fn layout(&mut self, item: &Item, was: Option<(&Item, Vec<u8>)>) -> Result<Bytes> {
         let mut layout = Bytes::new();
-        let chunks = match &item.place {
-            Place::Contiguous(address) => {
+        let chunks = match &item.layout {
+            DataLayout::Contiguous(address) => {
                 contiguous(&mut layout, *address, item.bytes()?)?;
                 return Ok(layout);
             }
-            Place::Chunks(chunks) => chunks,
+            DataLayout::Chunks(chunks) => chunks,
         };
         let (index, address) =
             if item.may_grow { self.tree(item, chunks, was)? } else { self.index(item, chunks)? };
@@ -336,7 +336,7 @@ impl<'a> Writer<'a> {
         let mut tree = ChunkTree::new(entry, rank);
         let mut known = 0;
         if let (Some((was, layout)), Some(old)) = (was, self.old.as_mut())
-            && let Place::Chunks(before) = &was.place
+            && let DataLayout::Chunks(before) = &was.layout
         {
             tree = tree.load(old, &layout, before)?;
             known = before.len();
@@ -573,7 +573,7 @@ impl<'a> Writer<'a> {
 /// The maximum sizes of a dataset's dimensions. Chunks may reach beyond the array, but h5repack, for example,
 /// rejects chunks that are larger than an array can become.
 fn greatest(item: &Item) -> Vec<u64> {
-    let is_chunked = matches!(item.place, Place::Chunks(_));
+    let is_chunked = matches!(item.layout, DataLayout::Chunks(_));
     let of = |(&n, &chunk): (&u64, &u64)| if is_chunked { n.max(chunk) } else { n };
     let mut sizes: Vec<u64> = item.shape.iter().zip(&item.chunk).map(of).collect();
     if let Some(first) = sizes.first_mut().filter(|_| item.may_grow) {

@@ -10,15 +10,15 @@ pub mod attributes;
 pub mod cells;
 pub mod checksum;
 pub mod forest;
-mod known;
 pub mod names;
+mod notes;
 pub mod particles;
 pub mod patches;
 mod read;
 pub mod steps;
 mod write;
 
-pub use known::{GroupNotes, MeshNotes};
+pub use notes::{GroupNotes, MeshNotes};
 pub use read::{Numbers, Source};
 pub use write::{Items, ItemsMut};
 

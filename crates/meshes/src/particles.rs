@@ -1,7 +1,7 @@
 //! Particles in the cells of a mesh, or without one: docs/particles.md.
 
-use crate::known::{MeshNotes, known, look};
 use crate::names::{FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES, part_name};
+use crate::notes::{MeshNotes, notes_of, read_notes};
 use crate::read::{Numbers, Source, open as open_part};
 use crate::steps::{group as attributes_of, need, open, read_rows, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
@@ -165,8 +165,8 @@ pub fn write(
         (particles.first_cell, file.agree_on(offsets)?)
     };
     let of_mesh = mesh.and_then(|of| notes.get(of)?.mesh);
-    let state = known(notes, group);
-    look(file, state, group, PARTICLES, OFFSETS)?;
+    let state = notes_of(notes, group);
+    read_notes(file, state, group, PARTICLES, OFFSETS)?;
     let of = mesh.map_or_else(String::new, |of| format!(",\"{OF_MESH}\":{}", serde_json::Value::from(of)));
     write_group(file, state, group, &format!("{{\"{PARTICLES}\":1{of}}}"))?;
     let rows = Rows::From(first, offsets.len() as u64);
@@ -177,7 +177,7 @@ pub fn write(
         part.map(|part| part.dimension("cell_boundary").attributes(attributes.as_deref().unwrap_or("{}")));
     let part = file.agree_on(part)?;
     write_parts(file, &[part])?;
-    known(notes, group).written = Some((particles.particles, all_cells));
+    notes_of(notes, group).written = Some((particles.particles, all_cells));
     Ok(particles)
 }
 
@@ -194,12 +194,12 @@ fn sum(counts: &[i64]) -> Result<u64> {
 fn check_mesh(file: &mut Writer, notes: &mut MeshNotes, mesh: Option<&str>, all_cells: u64) -> Result<()> {
     let Some(of) = mesh else { return Ok(()) };
     for (kind, first) in [(FOREST, FOREST_PARTS[0]), (PATCHES, PATCH_PARTS[0])] {
-        let state = known(notes, of);
+        let state = notes_of(notes, of);
         if state.mesh.is_none() {
-            look(file, state, of, kind, first)?;
+            read_notes(file, state, of, kind, first)?;
         }
     }
-    match known(notes, of).mesh {
+    match notes_of(notes, of).mesh {
         Some((cells, _)) if cells != all_cells => {
             let words = format!("particles of {all_cells} cells; the last mesh {of} in the file has {cells}");
             file.agree_on(Err(Error::usage(words)))
@@ -292,7 +292,7 @@ pub fn write_field(
     what: &Dataset,
     data: Result<Items<'_>>,
 ) -> Result<()> {
-    if known(notes, group).written != Some((particles.particles, particles.all_cells)) {
+    if notes_of(notes, group).written != Some((particles.particles, particles.all_cells)) {
         let name = &what.name;
         let words = format!(
             "field {name} of {group}: its particles were not written last: call scda_particles_write before"

@@ -1,9 +1,9 @@
 //! Patches of block-structured codes: docs/patches.md.
 
 use crate::checksum::{Checksum, of_all, term};
-use crate::known::{MeshNotes, known, look};
 use crate::names::{DIMENSION, PATCH_PARTS, PATCHES, part_name};
-use crate::read::{Numbers, Place, RankSource, Source, numbers, open as open_part};
+use crate::notes::{MeshNotes, notes_of, read_notes};
+use crate::read::{Numbers, RankSource, RecordChoice, Source, numbers, open as open_part};
 use crate::steps::{group as attributes_of, need, open, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
 use crate::{MeshError, attributes};
@@ -319,15 +319,15 @@ pub fn write(
     } else {
         own_part(file, group, &mut mesh, own)?;
     }
-    let state = known(notes, group);
-    look(file, state, group, PATCHES, PATCH_PARTS[0])?;
+    let state = notes_of(notes, group);
+    read_notes(file, state, group, PATCHES, PATCH_PARTS[0])?;
     let d = mesh.frame.dimension;
     write_group(file, state, group, &format!("{{\"{PATCHES}\":1,\"{DIMENSION}\":{d}}}"))?;
     let is_first = file.rank() == 0;
     let parts = mesh_parts(group, &mesh, own, is_first);
     let parts = file.agree_on(parts)?;
     write_parts(file, &parts)?;
-    known(notes, group).mesh = Some((mesh.patches, mesh.checksum));
+    notes_of(notes, group).mesh = Some((mesh.patches, mesh.checksum));
     Ok(mesh)
 }
 
@@ -543,8 +543,8 @@ pub fn write_fields(
     numbers: &[u64],
     fields: Result<Vec<Field<'_, Memory<'_>>>>,
 ) -> Result<()> {
-    let state = known(notes, group);
-    look(file, state, group, PATCHES, PATCH_PARTS[0])?;
+    let state = notes_of(notes, group);
+    read_notes(file, state, group, PATCHES, PATCH_PARTS[0])?;
     if state.mesh != Some((mesh.patches, mesh.checksum)) {
         let words = format!(
             "fields of {group}: their mesh is not the last one that was written: call scda_patches_write_mesh when the mesh has changed"
@@ -641,7 +641,7 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     let up_to = 0..sections(file, group, step)?.end;
     let record = need(file, &name, &up_to, step)?;
     let (mut offset, mut level, mut boxes, mut room) = (Vec::new(), Vec::new(), Vec::new(), Ok(()));
-    let mut source = RankSource { file, group, place: Place::Record(record) };
+    let mut source = RankSource { file, group, choice: RecordChoice::Record(record) };
     let mut mesh = read_each(&mut source, d, |on, cells, begin| {
         // A rank without memory continues to read with the others, and reports the error at the end.
         if room.is_ok() {

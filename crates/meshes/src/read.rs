@@ -202,7 +202,7 @@ fn internal(words: &str) -> Error {
 }
 
 /// Selects one of the datasets of a name.
-pub(crate) enum Place {
+pub(crate) enum RecordChoice {
     /// The one with this record, which the parts of a mesh share.
     Record(i64),
     /// The last one in these sections.
@@ -213,7 +213,7 @@ pub(crate) enum Place {
 pub(crate) struct RankSource<'a> {
     pub file: &'a mut Reader,
     pub group: &'a str,
-    pub place: Place,
+    pub choice: RecordChoice,
 }
 
 /// A dataset, and the next row to be read.
@@ -237,9 +237,9 @@ impl Source for RankSource<'_> {
 
     fn open(&mut self, part: &'static str) -> Result<Option<RankColumn>> {
         let name = part_name(self.group, part)?;
-        let record = match &self.place {
-            Place::Record(record) => Some(*record),
-            Place::Sections(sections) => last(self.file, &name, sections)?,
+        let record = match &self.choice {
+            RecordChoice::Record(record) => Some(*record),
+            RecordChoice::Sections(sections) => last(self.file, &name, sections)?,
         };
         let Some(record) = record else { return Ok(None) };
         Ok(self.file.dataset_record(&name, record)?.map(RankColumn::from))

@@ -1,11 +1,11 @@
 //! The time steps of a group, and the datasets in them.
 
 use crate::attributes;
-use crate::known::{MeshNotes, known};
 use crate::names::{
     CELL_PARTS, CELLS, FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES, TIME,
     part_name,
 };
+use crate::notes::{MeshNotes, notes_of};
 use scda::{
     Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result, Writer,
 };
@@ -34,7 +34,7 @@ pub fn write_time(
     let mine = if file.rank() == 0 { &all[..] } else { &[] };
     let bytes = time.to_ne_bytes();
     file.dataset(&dataset, mine, if mine.is_empty() { &[][..] } else { &bytes })?;
-    known(notes, group).has_fields = false;
+    notes_of(notes, group).has_fields = false;
     Ok(())
 }
 

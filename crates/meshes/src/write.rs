@@ -1,7 +1,7 @@
 //! Writes the datasets of a mesh.
 
-use crate::known::GroupNotes;
 use crate::names::part_name;
+use crate::notes::GroupNotes;
 use scda::{DataType, Dataset, Error, IndexBox, Result, Writer};
 use scda_base::memory::reserve;
 

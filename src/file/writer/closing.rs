@@ -4,7 +4,7 @@
 //! Either may be done in two halves: the first returns when the bytes are copied; the second waits until they
 //! are in the file, agrees on that, and writes what declares them complete: headers, seal, name.
 
-use super::commits::{CommitRequest, Pending};
+use super::commits::{CommitRequest, PendingRequest};
 use super::{Writer, WriterState};
 use crate::file::options::{Hdf5, WriteOptions};
 use crate::file::reader::is_kept;
@@ -170,10 +170,10 @@ impl WriterState {
     /// Completes a commit that has begun.
     #[cold]
     pub(super) fn complete(&mut self) -> Result<(), Failure> {
-        if self.commits.pending == Pending::Close {
+        if self.commits.pending == PendingRequest::Close {
             return Err(Error::usage("the file is being closed; wait for that").into());
         }
-        self.commits.pending = Pending::Nothing;
+        self.commits.pending = PendingRequest::Nothing;
         let request = format!("commit request {}", self.commits.begun);
         self.commit().map_err(|failure| match failure {
             Failure::Mine(error) => Failure::Mine(error.of_request(&request)),
@@ -200,7 +200,7 @@ impl WriterState {
         // An error of this rank alone must be returned by this call: a rank without a request cannot wait for
         // it.
         self.sections.team_mut().agree(Ok(()))?;
-        self.commits.pending = Pending::Close;
+        self.commits.pending = PendingRequest::Close;
         Ok(())
     }
 
@@ -241,7 +241,7 @@ impl WriterState {
     }
 
     /// What has begun and not completed.
-    pub(crate) fn pending(&self) -> Pending {
+    pub(crate) fn pending(&self) -> PendingRequest {
         self.commits.pending
     }
 

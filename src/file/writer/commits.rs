@@ -12,7 +12,7 @@ pub struct CommitRequest(pub(super) u64);
 
 /// What is between its two halves: at most one commit, or the close.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pending {
+pub enum PendingRequest {
     /// Nothing.
     #[default]
     Nothing,
@@ -26,7 +26,7 @@ pub enum Pending {
 #[derive(Default)]
 pub(super) struct Commits {
     pub begun: u64,
-    pub pending: Pending,
+    pub pending: PendingRequest,
     /// The numbers of those that were not waited for; each is waited for once.
     not_waited_for: Vec<u64>,
     /// The part of a set of streams that a pending commit has ended.
@@ -44,14 +44,14 @@ impl Commits {
     /// Whether a commit or the close has begun and not completed.
     #[inline]
     pub fn is_pending(&self) -> bool {
-        self.pending != Pending::Nothing
+        self.pending != PendingRequest::Nothing
     }
 
     /// Begins the second half of a close. Returns whether there was a first half.
     pub fn end_closing(&mut self) -> bool {
-        let is_closing = self.pending == Pending::Close;
+        let is_closing = self.pending == PendingRequest::Close;
         if is_closing {
-            self.pending = Pending::Nothing;
+            self.pending = PendingRequest::Nothing;
         }
         is_closing
     }
@@ -60,7 +60,7 @@ impl Commits {
         reserve(&mut self.not_waited_for, 1)?;
         self.begun += 1;
         self.not_waited_for.push(self.begun);
-        self.pending = Pending::Commit;
+        self.pending = PendingRequest::Commit;
         Ok(CommitRequest(self.begun))
     }
 

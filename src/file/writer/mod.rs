@@ -20,7 +20,7 @@ mod streams;
 
 pub use calls::IncrementalWriter;
 pub use closing::Closing;
-pub use commits::{CommitRequest, Pending};
+pub use commits::{CommitRequest, PendingRequest};
 pub use datasets::DatasetBoxes;
 pub use kinds::{BoxStream, DataStream, ElementStream};
 pub use operation::Operation;

@@ -1,6 +1,6 @@
 //! JSON objects for sections, datasets, groups and errors.
 
-use crate::datasets::FoundGroup;
+use crate::datasets::GroupSections;
 use crate::fail::Fail;
 use crate::output::hex;
 use crate::rows::Row;
@@ -69,7 +69,7 @@ pub fn dataset_facts(number: u64, dataset: &Dataset) -> Map<String, Value> {
 }
 
 /// The facts of a group, whose second section has this number; without attributes.
-pub fn group_facts(number: u64, found: &FoundGroup) -> Map<String, Value> {
+pub fn group_facts(number: u64, found: &GroupSections) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("number".into(), number.into());
     object.insert("type".into(), "G".into());

@@ -27,6 +27,7 @@ mod output;
 mod progress;
 mod python;
 mod ranges;
+mod read_ahead;
 mod rewind;
 mod rows;
 mod salvage;
@@ -39,7 +40,6 @@ mod storage_options;
 mod streams;
 mod terminal_text;
 mod transfer;
-mod window;
 
 use clap::{Parser, Subcommand};
 use fail::Fail;

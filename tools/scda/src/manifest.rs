@@ -3,7 +3,7 @@
 use crate::check::VerifyingReader;
 use crate::data_batches::{DataBatches, for_each_sizes};
 use crate::datasets::ordered_items::OrderedItems;
-use crate::datasets::{Found, Item, Pair, Walk};
+use crate::datasets::{DatasetSections, Item, Pair, Walk};
 use crate::facts::{dataset_facts, error, facts, failure, group_facts, more_facts, put_bytes};
 use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, temporary_file};
@@ -201,7 +201,7 @@ impl Objects {
 }
 
 /// Writes the items of a dataset.
-fn write_items(out: &mut Output, reader: &mut Reader, found: &Found) -> Result<()> {
+fn write_items(out: &mut Output, reader: &mut Reader, found: &DatasetSections) -> Result<()> {
     let (mut base64, mut data) = (Base64::default(), Vec::new());
     out.text(format_args!(",\"data_base64\":\""))?;
     let mut order = OrderedItems::new(found, temporary_file);

@@ -1,7 +1,7 @@
 //! The lines of a list: sections, datasets, groups and streams.
 
 use crate::data_batches::{for_each_sizes, units};
-use crate::datasets::{Found, FoundStreams, Item, Pair, chunk_word, remarks, shape_word};
+use crate::datasets::{DatasetSections, Item, Pair, StreamSections, chunk_word, remarks, shape_word};
 use crate::fail::{Fail, NO, Result, is_invalid};
 use crate::output::{complain, quote};
 use scda::Seals;
@@ -144,8 +144,8 @@ pub fn line(row: &Row) -> String {
 }
 
 /// One line for a part of a set of streams.
-pub fn streams_line(found: &FoundStreams, item: &Item) -> String {
-    let FoundStreams { streams, bytes, .. } = found;
+pub fn streams_line(found: &StreamSections, item: &Item) -> String {
+    let StreamSections { streams, bytes, .. } = found;
     let line = Columns {
         number: item.number + 1,
         kind: 'S',
@@ -168,7 +168,7 @@ pub fn pair_line(pair: &Pair, number: u64, stored: u64) -> String {
     let (offset, stored) = (pair.first().offset, Some(stored));
     match pair {
         Pair::Dataset(found) => {
-            let Found { dataset, data, .. } = &**found;
+            let DatasetSections { dataset, data, .. } = &**found;
             let is_plain = dataset.layout == Layout::Contiguous && !data.decoded;
             // Only the chunks tell the bytes of items of any length.
             let is_variable = dataset.data_type.is_variable();

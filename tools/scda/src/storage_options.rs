@@ -1,6 +1,6 @@
 //! Options for how sections and datasets are stored, of `scda copy` and of other commands that write.
 
-use crate::datasets::Found;
+use crate::datasets::DatasetSections;
 use crate::fail::{Fail, Result};
 use crate::files::{EncoderName, Resources, Seal, Style, is_standard};
 use crate::output::complain;
@@ -161,7 +161,7 @@ impl StorageOptions {
     }
 
     /// The dataset as it is to be stored; `None` if it stays unchanged.
-    pub fn stored(&self, found: &Found) -> Result<Option<Dataset>> {
+    pub fn stored(&self, found: &DatasetSections) -> Result<Option<Dataset>> {
         let mut dataset = found.dataset.clone();
         if self.decode {
             let is_plain = dataset.layout == Layout::Contiguous && !found.data.decoded;

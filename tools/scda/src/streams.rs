@@ -1,6 +1,6 @@
 //! Finds and prints sets of streams of tasks as a whole (docs/streams.md).
 
-use crate::datasets::{FoundStreams, Item, LAST_RECORD, Pair, Walk, begins_streams};
+use crate::datasets::{Item, LAST_RECORD, Pair, StreamSections, Walk, begins_streams};
 use crate::fail::{Fail, NO, Result};
 use crate::files::Input;
 use crate::formats::{DataFormat, DataPrinter};
@@ -86,7 +86,7 @@ impl Candidates {
     }
 
     /// Adds the first part of a set.
-    fn begin_set(&mut self, part: &FoundStreams, number: u64, how: Match) {
+    fn begin_set(&mut self, part: &StreamSections, number: u64, how: Match) {
         let name = *part.streams.name();
         self.end_last_set(&name, number);
         self.last_sets.insert(name.to_vec(), self.all.len());
@@ -95,7 +95,7 @@ impl Candidates {
     }
 
     /// Adds a later part to the last set of its name.
-    fn add_part(&mut self, part: &FoundStreams, number: u64, is_meant: bool, file: &str) -> Result<()> {
+    fn add_part(&mut self, part: &StreamSections, number: u64, is_meant: bool, file: &str) -> Result<()> {
         if let Some((set, is_set_meant)) = self.last_set(part.streams.name()) {
             extend(&mut set.streams, &part.streams, file)?;
             *is_set_meant |= is_meant;
@@ -238,7 +238,7 @@ fn extend(set: &mut Streams, next: &Streams, file: &str) -> Result<()> {
 }
 
 /// Describes a part without the parts before it.
-fn lost(found: &FoundStreams) -> String {
+fn lost(found: &StreamSections) -> String {
     let (name, part) = (escape(found.streams.name()), found.streams.part());
     format!("streams \"{name}\": the parts before part {part} are missing")
 }

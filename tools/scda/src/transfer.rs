@@ -3,7 +3,9 @@
 use crate::data_batches::Stream;
 use crate::datasets::box_parts;
 use crate::datasets::source::{Share, Source};
-use crate::datasets::{Addition, AdditionName, Found, FoundStreams, Item, MovedData, Pair, Walk, added_to};
+use crate::datasets::{
+    Addition, AdditionName, DatasetSections, Item, MovedData, Pair, StreamSections, Walk, added_to,
+};
 use crate::fail::{Fail, Result};
 use crate::files::OutputFile;
 use crate::output::complain;
@@ -132,7 +134,7 @@ impl TransferOptions<'_> {
         self,
         reader: &mut Reader,
         block: &Section,
-        found: &FoundStreams,
+        found: &StreamSections,
         output: &mut OutputFile,
         progress: &mut Progress,
     ) -> Result<()> {
@@ -150,7 +152,7 @@ impl TransferOptions<'_> {
         self,
         reader: &mut Reader,
         output: &mut OutputFile,
-        found: &Found,
+        found: &DatasetSections,
         moved: MovedData,
         progress: &mut Progress,
     ) -> Result<()> {
@@ -199,8 +201,8 @@ pub fn write_texts(writer: &mut Writer, dataset: &Dataset, data: &mut dyn Read) 
 
 /// The metadata of a dataset without the white space at their end, if the data are aligned now, and would not be aligned in the
 /// copy.
-fn shifted(reader: &mut Reader, output: &mut OutputFile, found: &Found) -> Result<Option<String>> {
-    let Found { dataset, block, data, .. } = found;
+fn shifted(reader: &mut Reader, output: &mut OutputFile, found: &DatasetSections) -> Result<Option<String>> {
+    let DatasetSections { dataset, block, data, .. } = found;
     let is_aligned =
         data.data_offset % ALIGNMENT == 0 && dataset.layout == Layout::Contiguous && !data.decoded;
     let position = output.writer()?.position().unwrap_or(0);

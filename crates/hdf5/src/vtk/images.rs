@@ -3,7 +3,7 @@
 use super::canvas::{Canvas, Field, Which, integers, reals};
 use super::tables::{self, Read};
 use crate::item::{Item, Reason};
-use crate::names::{Datasets, Named};
+use crate::names::{Datasets, RecordSeries};
 use scda_base::error::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub type Axes = BTreeMap<String, Option<(f64, f64)>>;
 /// name.
 pub fn axes(datasets: &Datasets, read: &mut Read<'_>) -> Result<Axes> {
     // The last record counts.
-    let last = |named: &'_ Named| named.records.last().cloned();
+    let last = |named: &'_ RecordSeries| named.records.last().cloned();
     let in_root = || datasets.iter().filter(|named| !named.path.contains('/'));
     let grids: Vec<Arc<Item>> = in_root().filter_map(last).filter(|item| item.shape.len() > 1).collect();
     let names: BTreeSet<&String> = grids.iter().flat_map(|item| item.dimensions.iter().flatten()).collect();

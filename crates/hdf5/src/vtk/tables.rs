@@ -3,7 +3,7 @@
 use crate::BASE;
 use crate::bytes::Bytes;
 use crate::datatype;
-use crate::item::{Item, Place};
+use crate::item::{DataLayout, Item};
 use scda_base::error::Result;
 use scda_base::memory::{reserve, resize};
 use scda_format::dataset::DataType;
@@ -16,7 +16,7 @@ const MAX_BYTES: u64 = 4 << 20;
 
 /// The items of an array, if it is not too large, contiguous and little-endian.
 pub fn bytes(item: &Item, read: &mut Read<'_>) -> Result<Option<Vec<u8>>> {
-    let Place::Contiguous(address) = item.place else { return Ok(None) };
+    let DataLayout::Contiguous(address) = item.layout else { return Ok(None) };
     let bytes = item.bytes()?;
     let mut little = Bytes::new();
     datatype::data_type(&mut little, item.of, false)?;

@@ -8,8 +8,8 @@ use scda_format::header::{SectionType, parse_section_header};
 use scda_format::layout::SectionLayout;
 use scda_format::{COMPRESSION_CONVENTIONS, FILE_HEADER_BYTES};
 use scda_hdf5::{
-    BASE, Checked, Data, Entry, Part, Previous, RESERVED_CONVENTION, Superblock, VIEW_CONVENTION, View,
-    ViewBytes, check, reserved,
+    BASE, Data, Entry, Part, Previous, RESERVED_CONVENTION, Superblock, VIEW_CONVENTION, View, ViewBytes,
+    ViewCounts, check, reserved,
 };
 use std::path::{Path, PathBuf};
 
@@ -265,7 +265,7 @@ impl TestFile {
 }
 
 /// Checks the view of a file.
-pub fn check_view(bytes: &[u8]) -> scda::Result<Checked> {
+pub fn check_view(bytes: &[u8]) -> scda::Result<ViewCounts> {
     let superblock = Superblock::of_bytes(bytes[BASE as usize..].first_chunk().unwrap())?.unwrap();
     check_root(bytes, superblock.root, &data_of(bytes))
 }
@@ -276,7 +276,7 @@ pub fn data_of(bytes: &[u8]) -> Vec<(u64, u64)> {
 }
 
 /// Checks the view with a root group at an offset, of a file with data in these ranges.
-pub fn check_root(bytes: &[u8], root: u64, data: &[(u64, u64)]) -> scda::Result<Checked> {
+pub fn check_root(bytes: &[u8], root: u64, data: &[(u64, u64)]) -> scda::Result<ViewCounts> {
     let mut read = |offset: u64, to: &mut [u8]| {
         to.copy_from_slice(&bytes[offset as usize..][..to.len()]);
         Ok(())

@@ -9,7 +9,8 @@ use super::{Forest, field_name, format, rows, sum};
 use crate::checksum::{Checksum, of_all};
 use crate::names::{DATA, DIMENSION, FOREST, PARTITION, part_name};
 use crate::read::{
-    Place, RankSource, Source, numbers, numbers_if, open as open_part, open_after, open_any, open_if, values,
+    RankSource, RecordChoice, Source, numbers, numbers_if, open as open_part, open_after, open_any, open_if,
+    values,
 };
 use crate::steps::{field as field_of_step, group as attributes_of, last, need, open, sections};
 use crate::{MeshError, attributes};
@@ -133,8 +134,8 @@ pub fn read(file: &mut Reader, group: &str, step: i64, wanted: &ReadRequest<'_>)
     let record = need(file, &name, &up_to, step)?;
     let begin = file.find(name.as_bytes(), record)?.unwrap_or(0);
     let end = if record < 0 { None } else { file.find(name.as_bytes(), record + 1)? };
-    let place = Place::Sections(begin..end.unwrap_or(u64::MAX));
-    let mut source = RankSource { file, group, place };
+    let choice = RecordChoice::Sections(begin..end.unwrap_or(u64::MAX));
+    let mut source = RankSource { file, group, choice };
     found.connectivity = connectivity(&mut source, wanted.dimension, found.trees)?;
     if found.connectivity.trees < found.trees {
         let words = format!("found {} trees, expected {}", found.connectivity.trees, found.trees);
@@ -153,7 +154,7 @@ fn read_mesh<const D: usize>(
     record: i64,
     wanted: &ReadRequest<'_>,
 ) -> Result<StoredForest> {
-    let mut source = RankSource { file, group, place: Place::Record(record) };
+    let mut source = RankSource { file, group, choice: RecordChoice::Record(record) };
     let [coordinates, levels, offsets] = open_mesh(&mut source, D)?;
     let (quadrants, trees) = (coordinates.shape[0], offsets.shape[0] - 1);
     // Faces, edges and corners of trees must be countable in 32 bits.
@@ -247,7 +248,11 @@ fn stored_partition(file: &mut Reader, group: &str, record: i64, quadrants: u64)
         );
         return file.agree_on(refuse(words));
     }
-    partition(&mut RankSource { file, group, place: Place::Record(record) }, dataset.into(), quadrants)
+    partition(
+        &mut RankSource { file, group, choice: RecordChoice::Record(record) },
+        dataset.into(),
+        quadrants,
+    )
 }
 
 /// Opens the datasets that each mesh of `d` axes has: coordinates, levels, and at least two offsets of trees.

@@ -4,8 +4,8 @@ use super::rules::{MOST_ATTRIBUTES, SharedKind, most_vertices};
 use super::{Forest, field_name, rows, sum};
 use crate::attributes::with_mesh;
 use crate::checksum::{MESH, mixed};
-use crate::known::{GroupNotes, MeshNotes, known, look};
 use crate::names::{DIMENSION, FOREST, PARTITION as PARTITION_NAME, part_name};
+use crate::notes::{GroupNotes, MeshNotes, notes_of, read_notes};
 use crate::steps::write_time;
 use crate::write::field as field_in_group;
 use scda::{Collective, DataType, Dataset, Encode, Error, IndexBox, Layout, Partition, Result, Writer};
@@ -289,7 +289,7 @@ pub fn write_group(
     });
     let all = file.agree_on(all)?;
     file.group(group, &all)?;
-    known(notes, group).has_group = true;
+    notes_of(notes, group).has_group = true;
     Ok(())
 }
 
@@ -300,11 +300,11 @@ fn begin<'a>(
     group: &str,
     forest: &Forest<'_>,
 ) -> Result<&'a mut GroupNotes> {
-    look(file, known(notes, group), group, FOREST, "coordinates")?;
-    if !known(notes, group).has_group {
+    read_notes(file, notes_of(notes, group), group, FOREST, "coordinates")?;
+    if !notes_of(notes, group).has_group {
         write_group(file, notes, group, Ok(*forest), Ok("{}"))?;
     }
-    Ok(known(notes, group))
+    Ok(notes_of(notes, group))
 }
 
 /// A hash of the connectivity; with any shapes, also whether all trees have vertices.
@@ -416,13 +416,13 @@ pub fn write_step(
     begin(file, notes, group, forest)?;
     write_time(file, notes, group, time, units)?;
     let (hash, _) = summary(file, forest, &arrays)?;
-    let has = known(notes, group).connectivity == Some(hash);
+    let has = notes_of(notes, group).connectivity == Some(hash);
     let mut ranks = [Partition { count: u64::from(has), ..Partition::default() }];
     file.spread(Ok(&mut ranks))?;
     if ranks[0].total < file.size() as u64 {
         write(file, notes, group, forest, CONNECTIVITY, arrays)?;
     }
-    Ok(known(notes, group).mesh != Some((forest.quadrants, forest.checksum)))
+    Ok(notes_of(notes, group).mesh != Some((forest.quadrants, forest.checksum)))
 }
 
 /// Checks, before something that belongs to quadrants is written, that their mesh is the last one written.
@@ -434,7 +434,7 @@ fn belong(
     name: &str,
 ) -> Result<()> {
     if known.mesh.is_none() {
-        look(file, known, group, FOREST, "coordinates")?;
+        read_notes(file, known, group, FOREST, "coordinates")?;
     }
     let (all, checksum) = (forest.quadrants, forest.checksum);
     let words = match known.mesh {
@@ -469,7 +469,7 @@ pub fn field(
     what: Result<&Dataset>,
 ) -> Result<(Dataset, Vec<IndexBox>)> {
     let what = file.agree_on(what)?;
-    belong(file, known(notes, group), group, forest, &what.name)?;
+    belong(file, notes_of(notes, group), group, forest, &what.name)?;
     let dataset = field_in_group(group, what, forest.quadrants, Some(forest.element()));
     let mut dataset = file.agree_on(dataset)?;
     dataset.attributes = with_mesh(&dataset.attributes, forest.checksum);
@@ -497,7 +497,7 @@ pub fn ragged(
     let own = name.and_then(|name| Ok((name, [Partition { count: sum?, ..Partition::default() }])));
     let (name, mut values) = file.agree_on(own)?;
     file.spread(Ok(&mut values))?;
-    belong(file, known(notes, group), group, forest, &what.name)?;
+    belong(file, notes_of(notes, group), group, forest, &what.name)?;
     let sample = format!("{}:sample", what.name);
     let dataset = field_in_group(group, what, values[0].total, Some(&sample));
     let mut dataset = file.agree_on(dataset)?;

@@ -5,7 +5,7 @@ use super::handle::DatasetHandle;
 use super::selection::{OpenDataset, RowSection};
 use crate::file::options::ReadOptions;
 use crate::file::reader::local_reader::ReadsLocally;
-use crate::file::reader::lookup::Added;
+use crate::file::reader::lookup::LastAddition;
 use crate::file::team::Failure;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{self, reserve_count};
@@ -97,9 +97,9 @@ impl DatasetReader<'_> {
         &mut self,
         dataset: &mut Dataset,
         (data, user): (u64, &[u8]),
-        added: Added,
+        added: LastAddition,
     ) -> Result<Option<u64>, Failure> {
-        let Added::At(offset) = added else { return Ok(None) };
+        let LastAddition::At(offset) = added else { return Ok(None) };
         let user = later_user(data, std::str::from_utf8(user).unwrap_or_default());
         dataset.attributes = self.read_later(offset, &user)?;
         Ok(Some(offset))
@@ -132,10 +132,10 @@ impl DatasetReader<'_> {
         &mut self,
         stored: &mut StoredDataset,
         data: u64,
-        added: Added,
+        added: LastAddition,
         rows: AllRows,
     ) -> Result<Arc<[RowSection]>, Failure> {
-        let Added::At(last) = added else { return Ok(Arc::default()) };
+        let LastAddition::At(last) = added else { return Ok(Arc::default()) };
         let sections: Arc<[RowSection]> = match self.cache.rows.take(data, last) {
             Some(sections) => sections,
             None => {

@@ -18,7 +18,7 @@ use scda_format::header::SectionType;
 use scda_format::index::{ROW_BYTES, Row};
 use scda_format::layout::{SectionLayout, sum};
 use scda_format::seal::{SEAL_BYTES, Seal};
-use scda_hdf5::{Data, Objects, Part, Shown, View};
+use scda_hdf5::{Data, DatasetView, Objects, Part, View};
 use scda_storage::ParallelFile;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,30 +34,30 @@ const UNREADABLE: &str = "damaged, or not as datasets are written";
 pub(super) type SectionKey = (SectionType, u64, u64, bool);
 
 /// Where the data of a dataset are.
-pub(super) enum Place {
+pub(super) enum DataLocation {
     Plain(u64),
     Chunks(u64, Vec<u64>),
     Text,
 }
 
 /// A dataset of the file, with its additions.
-pub(super) struct Found {
+pub(super) struct FileDataset {
     /// The offset of the section with its data.
     pub data: u64,
     pub user: Box<str>,
     /// Its full name, if the user string is a shortened one.
     pub long_name: Option<String>,
     pub metadata: Metadata,
-    pub place: Place,
+    pub place: DataLocation,
     /// Rows that were added later.
-    pub added: Vec<(StoredDataset, Place)>,
+    pub added: Vec<(StoredDataset, DataLocation)>,
     /// Attributes that were set later.
     pub attributes: Option<String>,
     /// The number of all its rows.
     pub rows: u64,
     pub is_unreadable: bool,
     /// What HDF5 shows of it, if that is known and up to date.
-    pub shown: Option<Shown>,
+    pub shown: Option<DatasetView>,
     /// Whether it comes from an outline, as the last one of its name. An outline has neither its rows nor the
     /// places of its chunks.
     pub is_outlined: bool,
@@ -73,10 +73,10 @@ pub(super) struct Metadata {
 }
 
 /// Metadata that were read before, with the data section that followed.
-struct Known {
+struct CachedMetadata {
     metadata: Metadata,
     /// What HDF5 shows of a dataset with them.
-    shown: Option<Shown>,
+    shown: Option<DatasetView>,
 }
 
 /// The most names that an outline holds.
@@ -99,7 +99,7 @@ const MAX_KNOWN_BYTES: usize = 1 << 14;
 #[derive(Default)]
 pub struct Contents {
     /// The datasets, in the order of the file; of those in an outline, only the last one of each name.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<FileDataset>,
     /// The last dataset of each name. Not a hash table, because leak checkers do not find what it refers to.
     pub(super) last: BTreeMap<Box<str>, usize>,
     /// The number of sections with added rows.
@@ -110,7 +110,7 @@ pub struct Contents {
     /// The previous section.
     before: Option<Row>,
     /// By the hash of the text.
-    known: BTreeMap<u64, Known>,
+    known: BTreeMap<u64, CachedMetadata>,
     /// The hash of the last text.
     last_hash: u64,
     /// The view of the first datasets, how many these are, and the groups found since then.
@@ -230,7 +230,7 @@ impl Contents {
     }
 
     /// Replaces what HDF5 shows of a dataset by `now`, if that is known.
-    fn show_otherwise(&mut self, number: usize, now: Option<Shown>) {
+    fn show_otherwise(&mut self, number: usize, now: Option<DatasetView>) {
         let found = &mut self.found[number];
         let before = std::mem::replace(&mut found.shown, now);
         if number >= self.viewed {
@@ -273,15 +273,19 @@ impl Contents {
                     if self.known.len() >= MAX_KNOWN {
                         self.known.clear();
                     }
-                    self.known.insert(hash, Known { metadata: metadata.clone(), shown: None });
+                    self.known.insert(hash, CachedMetadata { metadata: metadata.clone(), shown: None });
                 }
                 metadata
             }
         };
-        let mut found =
-            Found::new(data.offset, &String::from_utf8_lossy(&data.user), metadata, place(texts, data)?);
+        let mut found = FileDataset::new(
+            data.offset,
+            &String::from_utf8_lossy(&data.user),
+            metadata,
+            place(texts, data)?,
+        );
         // Most datasets differ from others only in the place of their data.
-        if let (Some(known), Place::Plain(offset)) = (self.known.get_mut(&hash), &found.place)
+        if let (Some(known), DataLocation::Plain(offset)) = (self.known.get_mut(&hash), &found.place)
             && Arc::ptr_eq(&known.metadata.stored, &found.metadata.stored)
         {
             found.shown = match &known.shown {
@@ -297,7 +301,7 @@ impl Contents {
     }
 
     /// Adds a dataset after all others.
-    pub(super) fn push(&mut self, found: Found) -> Result<()> {
+    pub(super) fn push(&mut self, found: FileDataset) -> Result<()> {
         reserve(&mut self.found, 1)?;
         if self.last.len() <= MOST_OUTLINED {
             let name = found.long_name.as_deref().unwrap_or(&found.user);
@@ -430,7 +434,7 @@ impl Contents {
     }
 }
 
-impl Place {
+impl DataLocation {
     fn data(&self) -> Data<'_> {
         match self {
             Self::Plain(offset) => Data::Plain(*offset),
@@ -440,8 +444,8 @@ impl Place {
     }
 }
 
-impl Found {
-    pub(super) fn new(data: u64, user: &str, metadata: Metadata, place: Place) -> Self {
+impl FileDataset {
+    pub(super) fn new(data: u64, user: &str, metadata: Metadata, place: DataLocation) -> Self {
         Self {
             data,
             user: user.into(),
@@ -463,7 +467,7 @@ impl Found {
     }
 
     /// What HDF5 shows of it; `None` if it cannot be read.
-    fn show(&self) -> Result<Option<Shown>> {
+    fn show(&self) -> Result<Option<DatasetView>> {
         if self.is_unreadable {
             return Ok(None);
         }
@@ -474,7 +478,7 @@ impl Found {
         parts.extend(
             std::iter::once(first).chain(added).map(|(stored, place)| Part { stored, data: place.data() }),
         );
-        match Shown::new(self.attributes(), &parts) {
+        match DatasetView::new(self.attributes(), &parts) {
             Err(error) if error.kind() == ErrorKind::Memory => Err(error),
             shown => Ok(shown.ok()),
         }
@@ -507,15 +511,15 @@ fn described(row: &Row) -> Result<DataSection<'_>> {
     Ok(DataSection { section_type, user, count: *count, size, is_compressed: *is_compressed })
 }
 
-fn place(texts: &mut Texts<'_>, row: &Row) -> Result<Place> {
+fn place(texts: &mut Texts<'_>, row: &Row) -> Result<DataLocation> {
     if row.is_compressed {
-        return Ok(Place::Text);
+        return Ok(DataLocation::Text);
     }
     let layout = row.data_section(0).ok_or_else(|| Error::range("section: beyond 63 bits").at(row.offset))?;
     let SectionLayout { entries, data, .. } = layout;
     match row.section {
-        Some(SectionType::Varray) => Ok(Place::Chunks(data, texts.sizes(entries, row.count)?)),
-        _ => Ok(Place::Plain(data)),
+        Some(SectionType::Varray) => Ok(DataLocation::Chunks(data, texts.sizes(entries, row.count)?)),
+        _ => Ok(DataLocation::Plain(data)),
     }
 }
 

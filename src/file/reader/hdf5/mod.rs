@@ -33,12 +33,12 @@ pub(in crate::file) struct NewView {
     pub section: Vec<u8>,
     /// The offset of the root group in the file; 0 if there is nothing to show.
     pub root: u64,
-    known: KnownFile,
+    known: CachedFile,
 }
 
 /// What is known about the sections of a file up to a seal, and about its view.
 #[derive(Default)]
-struct KnownFile {
+struct CachedFile {
     /// Where each seal ends, and its checksum: these identify the file.
     seals: Vec<(u64, u64)>,
     contents: Contents,
@@ -51,18 +51,18 @@ struct KnownFile {
 
 /// The files that this process closed last, the newest at the end, so that a job that appends repeatedly
 /// reads only what is new.
-static KNOWN_FILES: Global<Vec<KnownFile>> = Global::new(Vec::new());
-const MAX_KNOWN_FILES: usize = 4;
+static CACHED_FILES: Global<Vec<CachedFile>> = Global::new(Vec::new());
+const MAX_CACHED_FILES: usize = 4;
 /// The most datasets, records and parts of a file to remember; each takes about 500 bytes.
 const MAX_KNOWN_DATASETS: usize = 1 << 15;
 /// After this many seals without a view, a new view is written even if it shows the same, for its outline.
 const MOST_LATER: usize = 8;
 
-impl KnownFile {
+impl CachedFile {
     /// Removes and returns the remembered file whose last seal ends at `sealed`, or did before it got more
     /// seals. Returns also these later seals.
     fn take(file: &mut dyn ParallelFile, sealed: u64) -> Result<Option<(Self, Vec<SealedPart>)>> {
-        let mut all = KNOWN_FILES.with(std::mem::take);
+        let mut all = CACHED_FILES.with(std::mem::take);
         let mut found = None;
         for number in (0..all.len()).rev() {
             if let Some(later) = all[number].later(file, sealed)? {
@@ -70,7 +70,7 @@ impl KnownFile {
                 break;
             }
         }
-        KNOWN_FILES.with(|files| files.splice(..0, all).for_each(drop));
+        CACHED_FILES.with(|files| files.splice(..0, all).for_each(drop));
         Ok(found)
     }
 
@@ -125,8 +125,8 @@ impl NewView {
         if known.contents.len() > MAX_KNOWN_DATASETS || known.seals.is_empty() {
             return;
         }
-        KNOWN_FILES.with(|all| {
-            if all.len() == MAX_KNOWN_FILES {
+        CACHED_FILES.with(|all| {
+            if all.len() == MAX_CACHED_FILES {
                 all.remove(0);
             }
             all.push(known);
@@ -165,12 +165,12 @@ fn try_view(
     let previous = SuperblockState::of(file)?.view().filter(|superblock| superblock.end <= sealed);
     let place = ViewPlace { end, rows, style, previous };
     let mut pages = Pages::new(end);
-    let known = KnownFile::take(file, sealed)?;
+    let known = CachedFile::take(file, sealed)?;
     // A remembered file must match the superblock; otherwise the outline, or the whole file, is read.
-    let shown_to = |known: &KnownFile| known.shown.as_ref().map(|&(end, _)| end);
+    let shown_to = |known: &CachedFile| known.shown.as_ref().map(|&(end, _)| end);
     let known = known.filter(|(known, _)| shown_to(known) == previous.map(|view| view.end));
     let known = match (known, previous) {
-        (None, Some(view)) => KnownFile::outlined((file, &mut pages), sealed, view)?,
+        (None, Some(view)) => CachedFile::outlined((file, &mut pages), sealed, view)?,
         (known, _) => known,
     };
     let (known, later) = match known {
@@ -178,14 +178,14 @@ fn try_view(
         None if previous.is_none() && !has_datasets(boxed, (sealed, end), rows, reader)? => {
             Default::default()
         }
-        None => KnownFile::unknown(&mut **boxed, sealed)?,
+        None => CachedFile::unknown(&mut **boxed, sealed)?,
     };
     let file = &mut **boxed;
     let is_outlined = known.contents.outlined > 0;
     match known.view((file, &mut pages), &later, &place) {
         // The outline lacks something.
         Err(error) if is_outlined && error.kind().is_of_file() => {
-            let (known, all) = KnownFile::unknown(file, sealed)?;
+            let (known, all) = CachedFile::unknown(file, sealed)?;
             known.view((file, &mut pages), &all, &place)
         }
         found => found,
@@ -200,7 +200,7 @@ struct ViewPlace<'a> {
     previous: Option<Superblock>,
 }
 
-impl KnownFile {
+impl CachedFile {
     /// The view of the file. `later` lists the seals that are not known yet.
     fn view(
         self,

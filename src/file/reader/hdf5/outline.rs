@@ -1,7 +1,7 @@
 //! The outline of a view (docs/hdf5.md): what a program that appends needs to know of a file's records and
 //! rows.
 
-use super::contents::{Contents, Found, MOST_OUTLINED, Metadata, Place, SectionKey};
+use super::contents::{Contents, DataLocation, FileDataset, MOST_OUTLINED, Metadata, SectionKey};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{copy, reserve};
 use scda_base::numbers::{product, to_usize};
@@ -131,10 +131,10 @@ pub(super) fn outline(contents: &mut Contents, begin: u64, seals: u64) -> Result
     let mut all = 0;
     for (name, extent) in contents.view.extents() {
         let (Some(extent), Some(&number)) = (extent, contents.last.get(name)) else { return Ok(None) };
-        let Found { data, user, metadata, attributes, place, .. } = &contents.found[number];
+        let FileDataset { data, user, metadata, attributes, place, .. } = &contents.found[number];
         let offset = match place {
-            Place::Plain(offset) | Place::Chunks(offset, _) => *offset,
-            Place::Text => return Ok(None),
+            DataLocation::Plain(offset) | DataLocation::Chunks(offset, _) => *offset,
+            DataLocation::Text => return Ok(None),
         };
         let (section, count, size, is_compressed) = metadata.section;
         if metadata.text.is_empty() || is_compressed {
@@ -260,7 +260,7 @@ pub(super) fn contents(outline: &Outline) -> Result<(Contents, u64)> {
             return Err(wrong());
         }
         counts.push(records);
-        let mut found = Found::new(data, user, metadata, Place::Plain(offset));
+        let mut found = FileDataset::new(data, user, metadata, DataLocation::Plain(offset));
         (found.attributes, found.is_outlined) = (attributes, true);
         if chunk_rows > 0 {
             found.rows = rows;

@@ -35,29 +35,29 @@ impl LaterKind {
 /// What is known about the additions to a dataset.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::file::reader) struct Later {
-    pub attributes: Added,
-    pub rows: Added,
+    pub attributes: LastAddition,
+    pub rows: LastAddition,
 }
 
 impl Later {
     /// No additions.
-    pub const NONE: Self = Self { attributes: Added::None, rows: Added::None };
+    pub const NONE: Self = Self { attributes: LastAddition::None, rows: LastAddition::None };
 
     /// As words, to be sent to all ranks.
     pub(super) fn words(self) -> [u64; 2] {
-        [self.attributes, self.rows].map(Added::word)
+        [self.attributes, self.rows].map(LastAddition::word)
     }
 
     /// See [`Self::words`].
     pub(super) fn of(words: [u64; 2]) -> Self {
-        let [attributes, rows] = words.map(Added::of);
+        let [attributes, rows] = words.map(LastAddition::of);
         Self { attributes, rows }
     }
 }
 
 /// The additions of one kind to a dataset.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::file::reader) enum Added {
+pub(in crate::file::reader) enum LastAddition {
     /// None.
     None,
     /// None, neither to this dataset nor to any after it.
@@ -66,7 +66,7 @@ pub(in crate::file::reader) enum Added {
     At(u64),
 }
 
-impl Added {
+impl LastAddition {
     /// As a word, to be sent to all ranks. No section begins at the offsets that stand for the other two.
     fn word(self) -> u64 {
         match self {
@@ -112,7 +112,10 @@ impl Lookup<'_> {
     /// Finds the additions to the dataset whose data are at this offset with this user string. Collective.
     pub fn later(&mut self, data: u64, user: &[u8]) -> Result<Later, Failure> {
         if !self.may_be_later(LaterKind::Attributes, data) && !self.may_be_later(LaterKind::Rows, data) {
-            return Ok(Later { attributes: Added::NoAdditionsAfter, rows: Added::NoAdditionsAfter });
+            return Ok(Later {
+                attributes: LastAddition::NoAdditionsAfter,
+                rows: LastAddition::NoAdditionsAfter,
+            });
         }
         let words = self.look_up(|this| Ok(this.find_later(data, user, |_| Ok(data))?.words()))?;
         Ok(Later::of(words))
@@ -121,7 +124,7 @@ impl Lookup<'_> {
     /// Remembers, on all ranks, what was found for the dataset whose data are at this offset.
     pub fn note_later(&mut self, data: u64, later: Later) {
         for (kind, added) in [(LaterKind::Attributes, later.attributes), (LaterKind::Rows, later.rows)] {
-            if matches!(added, Added::NoAdditionsAfter) {
+            if matches!(added, LastAddition::NoAdditionsAfter) {
                 let none = self.cache.none_later.of(kind);
                 *none = data.min(*none);
             }
@@ -153,17 +156,17 @@ impl Lookup<'_> {
         start: u64,
         user: &[u8],
         data: impl FnOnce(&mut Self) -> Result<u64>,
-    ) -> Result<Added> {
+    ) -> Result<LastAddition> {
         // In a file without additions, one look-up settles this for all datasets.
         if !self.may_be_later(kind, start) || self.seals().find_after(kind.convention(), start)?.is_none() {
-            return Ok(Added::NoAdditionsAfter);
+            return Ok(LastAddition::NoAdditionsAfter);
         }
         let data = data(self)?;
-        let Ok(name) = std::str::from_utf8(user) else { return Ok(Added::None) };
+        let Ok(name) = std::str::from_utf8(user) else { return Ok(LastAddition::None) };
         let Some(second) = self.seals().find_after(kind.user(data, name).as_bytes(), data)? else {
-            return Ok(Added::None);
+            return Ok(LastAddition::None);
         };
-        Ok(Added::At(self.offset_of(second.saturating_sub(1))?))
+        Ok(LastAddition::At(self.offset_of(second.saturating_sub(1))?))
     }
 
     /// The offsets of all pairs after `data` whose second section has this user string, in their order.

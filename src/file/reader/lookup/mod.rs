@@ -10,7 +10,7 @@ mod verify;
 mod walk;
 
 use self::additions::NoAdditionsAfter;
-pub(super) use self::additions::{Added, Later};
+pub(super) use self::additions::{LastAddition, Later};
 use self::in_seals::SealSearch;
 pub use self::listing::EntryName;
 use self::names::SealNames;

@@ -1,7 +1,7 @@
 //! Finds items that are wrong although their section is intact.
 
 use super::finding::{Fault, Finding};
-use crate::datasets::Found;
+use crate::datasets::DatasetSections;
 use crate::datasets::box_parts::{self, BoxParts};
 use crate::fail::Result;
 use scda::{AddedRows, DataType, Dataset, DatasetHandle, IndexBox, Layout, Reader};
@@ -16,7 +16,7 @@ pub(super) fn undecodable(
     of_dataset: &mut Reader,
     reader: &mut Reader,
     number: u64,
-    found: &Found,
+    found: &DatasetSections,
 ) -> Result<Option<Finding>> {
     let own = RowRange::of(found);
     let error = match own.iter().try_for_each(|rows| decode((of_dataset, &found.handle), reader, rows)) {
@@ -38,7 +38,7 @@ struct RowRange {
 
 impl RowRange {
     /// All rows of a dataset.
-    fn of(found: &Found) -> Vec<Self> {
+    fn of(found: &DatasetSections) -> Vec<Self> {
         let mut own = found.dataset.clone();
         if let (Some(rows), Some(added)) = (own.shape.first_mut(), found.added.first()) {
             *rows = added.first;

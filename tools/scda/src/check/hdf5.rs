@@ -4,7 +4,7 @@ use super::finding::{Fault, Finding, Note, Scan};
 use super::sealed::invalid;
 use crate::fail::Result;
 use crate::files::Input;
-use crate::window::Window;
+use crate::read_ahead::ReadAhead;
 use scda::{Error, ErrorKind, Reader, SealedPart, SuperblockState};
 use scda_format::hdf5::{BLOCK_HEAD_BYTES, SUPERBLOCK_OFFSET, VIEW_TAIL_BYTES};
 use scda_format::index::Row;
@@ -81,8 +81,8 @@ fn check_view(
         let place = data.partition_point(|(begin, _)| *begin <= offset);
         place > 0 && offset.checked_add(bytes).is_some_and(|end| end <= data[place - 1].1)
     };
-    let mut window = Window::new(input, end)?;
-    let mut read = |offset: u64, to: &mut [u8]| window.read(offset, to);
+    let mut ahead = ReadAhead::new(input, end)?;
+    let mut read = |offset: u64, to: &mut [u8]| ahead.read(offset, to);
     let checked = scda_hdf5::check(Previous { root, read: &mut read }, end, &mut is_data);
     let seals = seals.get(..=number).unwrap_or(seals);
     let checked = checked.and_then(|_| reader.inspect().check_outline(root, seals));

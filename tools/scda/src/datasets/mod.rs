@@ -25,7 +25,7 @@ use scda_format::streams::STREAMS as STREAMS_CONVENTION;
 use serde_json::Value;
 
 /// A dataset with its sections.
-pub struct Found {
+pub struct DatasetSections {
     /// Reads its data.
     pub handle: DatasetHandle,
     /// The dataset. If rows that were added to it cannot be read, neither can the dataset.
@@ -39,7 +39,7 @@ pub struct Found {
     pub added: Vec<AddedRows>,
 }
 
-impl From<DatasetHandle> for Found {
+impl From<DatasetHandle> for DatasetSections {
     fn from(handle: DatasetHandle) -> Self {
         let (block, data) = (*handle.metadata_section(), *handle.data_section());
         let (later, added) = (handle.later_attributes(), handle.added_rows().collect::<Vec<_>>());
@@ -50,7 +50,7 @@ impl From<DatasetHandle> for Found {
 }
 
 /// The attributes of a group with their sections.
-pub struct FoundGroup {
+pub struct GroupSections {
     pub group: Group,
     /// The inline section that announces them.
     pub first: Section,
@@ -58,7 +58,7 @@ pub struct FoundGroup {
 }
 
 /// A part of a set of streams with its sections.
-pub struct FoundStreams {
+pub struct StreamSections {
     pub streams: Streams,
     pub chunks: Section,
     /// The sizes of the streams.
@@ -70,8 +70,8 @@ pub struct FoundStreams {
 
 /// A pair of sections that forms one item.
 pub enum Pair {
-    Dataset(Box<Found>),
-    Group(Box<FoundGroup>),
+    Dataset(Box<DatasetSections>),
+    Group(Box<GroupSections>),
 }
 
 impl Pair {
@@ -150,7 +150,7 @@ pub fn pair_at(reader: &mut Reader, section: &Section) -> scda::Result<Option<Pa
     Ok(match content.map(|(content, sections)| (content, sections.get(1).copied())) {
         Some((Content::Dataset(handle), _)) => Some(Pair::Dataset(Box::new(handle.into()))),
         Some((Content::Group(group), Some(block))) => {
-            Some(Pair::Group(Box::new(FoundGroup { group, first: *section, block })))
+            Some(Pair::Group(Box::new(GroupSections { group, first: *section, block })))
         }
         Some((Content::Unknown(error), _)) => return Err(error),
         _ => None,
@@ -161,7 +161,7 @@ pub fn pair_at(reader: &mut Reader, section: &Section) -> scda::Result<Option<Pa
 ///
 /// # Errors
 /// An error in the part.
-pub fn streams_at(reader: &mut Reader, section: &Section) -> scda::Result<Option<FoundStreams>> {
+pub fn streams_at(reader: &mut Reader, section: &Section) -> scda::Result<Option<StreamSections>> {
     if !begins_streams(section.section_type, &section.user) {
         return Ok(None);
     }
@@ -178,7 +178,7 @@ pub fn streams_at(reader: &mut Reader, section: &Section) -> scda::Result<Option
         extremes = (length.min(extremes.0), length.max(extremes.1));
     }
     Ok(match sections[..] {
-        [_, chunks, lengths] => Some(FoundStreams { streams, chunks, lengths, bytes, extremes }),
+        [_, chunks, lengths] => Some(StreamSections { streams, chunks, lengths, bytes, extremes }),
         _ => None,
     })
 }
@@ -187,7 +187,7 @@ pub fn streams_at(reader: &mut Reader, section: &Section) -> scda::Result<Option
 ///
 /// # Errors
 /// The errors of the index.
-pub fn numbers_added(reader: &mut Reader, found: &Found) -> scda::Result<Vec<u64>> {
+pub fn numbers_added(reader: &mut Reader, found: &DatasetSections) -> scda::Result<Vec<u64>> {
     let Ok(name) = std::str::from_utf8(&found.data.user) else { return Ok(Vec::new()) };
     let attributes = found.later.map(|_| Addition::Attributes);
     let rows = (!found.added.is_empty()).then_some(Addition::Rows);

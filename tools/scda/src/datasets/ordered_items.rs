@@ -2,7 +2,7 @@
 //! in the file take neither memory nor time.
 
 use super::box_parts::{self, BoxParts, items, runs};
-use super::{Found, to_little};
+use super::{DatasetSections, to_little};
 use crate::fail::{Fail, Result};
 use scda::{IndexBox, Layout, Reader};
 use scda_base::numbers::to_usize;
@@ -44,7 +44,7 @@ const FILL_BYTES: u64 = 1 << 20;
 
 impl<S: FnMut() -> Result<File>> OrderedItems<S> {
     /// All items of this dataset. `spool` makes a temporary file if one is needed.
-    pub fn new(found: &Found, spool: S) -> Self {
+    pub fn new(found: &DatasetSections, spool: S) -> Self {
         let shape = &found.dataset.shape;
         let mut chunk = vec![1; shape.len()];
         match &found.dataset.layout {
@@ -85,7 +85,7 @@ impl<S: FnMut() -> Result<File>> OrderedItems<S> {
     }
 
     /// Reads the next items of a dataset, in little-endian byte order; returns false at the end.
-    pub fn next(&mut self, reader: &mut Reader, found: &Found, data: &mut Vec<u8>) -> Result<bool> {
+    pub fn next(&mut self, reader: &mut Reader, found: &DatasetSections, data: &mut Vec<u8>) -> Result<bool> {
         if self.fill_left == 0 {
             match self.next_part(reader, found, data)? {
                 None => return Ok(false),
@@ -105,7 +105,7 @@ impl<S: FnMut() -> Result<File>> OrderedItems<S> {
     pub fn next_part(
         &mut self,
         reader: &mut Reader,
-        found: &Found,
+        found: &DatasetSections,
         data: &mut Vec<u8>,
     ) -> Result<Option<Part>> {
         self.next_of(&mut StoredDataset { reader, found }, data)
@@ -180,7 +180,7 @@ trait Items {
 /// A dataset of a file.
 struct StoredDataset<'a> {
     reader: &'a mut Reader,
-    found: &'a Found,
+    found: &'a DatasetSections,
 }
 
 impl Items for StoredDataset<'_> {

@@ -1,7 +1,7 @@
 //! Supplies the items of a dataset in a file to the writer of another file.
 
 use super::ordered_items::OrderedItems;
-use super::{Found, to_little};
+use super::{DatasetSections, to_little};
 use crate::fail::{Fail, Result};
 use crate::progress::Progress;
 use scda::{BoxStream, DataStream, IndexBox, Reader, target_path};
@@ -16,7 +16,7 @@ type Spool<'a> = Box<dyn FnMut() -> Result<File> + 'a>;
 /// The items of a dataset, in C order or by boxes.
 pub struct Source<'a> {
     reader: &'a mut Reader,
-    found: &'a Found,
+    found: &'a DatasetSections,
     /// The path of the file to write; temporary files are made in its folder.
     path: &'a Path,
     order: OrderedItems<Spool<'a>>,
@@ -47,13 +47,13 @@ impl Share<'_> {
 
 impl<'a> Source<'a> {
     /// Items for the file with this path.
-    pub fn new(reader: &'a mut Reader, found: &'a Found, path: &'a Path, share: Share<'a>) -> Self {
+    pub fn new(reader: &'a mut Reader, found: &'a DatasetSections, path: &'a Path, share: Share<'a>) -> Self {
         let order = in_order(found, path);
         Self { reader, found, path, order, data: Vec::new(), used: 0, share }
     }
 }
 
-fn in_order<'a>(found: &Found, path: &'a Path) -> OrderedItems<Spool<'a>> {
+fn in_order<'a>(found: &DatasetSections, path: &'a Path) -> OrderedItems<Spool<'a>> {
     OrderedItems::new(found, Box::new(move || spool(path)))
 }
 

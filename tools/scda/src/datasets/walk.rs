@@ -1,7 +1,7 @@
 //! Walks the sections of a file, and combines those that belong together.
 
 use super::added::{Addition, AdditionName, MovedData, added_to, announced};
-use super::{Found, FoundStreams, Pair, is_first, pair_at, streams_at, tolerated};
+use super::{DatasetSections, Pair, StreamSections, is_first, pair_at, streams_at, tolerated};
 use crate::files::Input;
 use scda::{Reader, Section, SectionType, UserString};
 use scda_format::dataset::additions::later_user;
@@ -14,7 +14,7 @@ pub struct Item {
     pub section: Section,
     pub pair: Option<Pair>,
     /// Always `None` in a [`Walk::new`].
-    pub streams: Option<Box<FoundStreams>>,
+    pub streams: Option<Box<StreamSections>>,
     /// Why the item is neither, although it begins like one.
     pub fault: Option<scda::Error>,
 }
@@ -40,7 +40,7 @@ impl Item {
     }
 
     /// The dataset, if its data can be read.
-    pub fn readable(&self) -> Option<&Found> {
+    pub fn readable(&self) -> Option<&DatasetSections> {
         match &self.pair {
             Some(Pair::Dataset(found)) if found.dataset.unsupported.is_none() => Some(found),
             _ => None,

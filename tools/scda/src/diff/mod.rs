@@ -8,7 +8,7 @@ mod walk;
 
 use crate::data_batches::{DataBatches, units};
 use crate::datasets::compare::Tolerance;
-use crate::datasets::{Found, Item, Pair};
+use crate::datasets::{DatasetSections, Item, Pair};
 use crate::fail::{Fail, NO, Result, TROUBLE};
 use crate::files::{Input, Resources};
 use crate::output::{Output, quote};
@@ -147,7 +147,12 @@ impl ComparedPair<'_, '_, '_> {
     }
 
     /// Compares the metadata of datasets that cannot be read. Their layout, and the place of their attributes, do not matter.
-    fn metadata(&mut self, at: &Location, found: &Found, other: &Found) -> Result<Vec<String>> {
+    fn metadata(
+        &mut self,
+        at: &Location,
+        found: &DatasetSections,
+        other: &DatasetSections,
+    ) -> Result<Vec<String>> {
         let texts = (
             read_metadata(&mut self.a.reader, &found.block)?,
             read_metadata(&mut self.b.reader, &other.block)?,
@@ -178,7 +183,12 @@ impl ComparedPair<'_, '_, '_> {
     }
 
     /// Compares the sections with rows that were added to datasets that cannot be read.
-    fn rows(&mut self, at: &Location, found: &Found, other: &Found) -> Result<Vec<String>> {
+    fn rows(
+        &mut self,
+        at: &Location,
+        found: &DatasetSections,
+        other: &DatasetSections,
+    ) -> Result<Vec<String>> {
         let before = [&self.a.reader, &self.b.reader].map(|reader| reader.position().unwrap_or(0));
         let mut differences = Vec::new();
         for (x, y) in found.added.iter().zip(&other.added) {
@@ -214,7 +224,12 @@ impl ComparedPair<'_, '_, '_> {
     }
 
     /// All differences of the metadata and of the values.
-    fn datasets(&mut self, at: &Location, found: &Found, other: &Found) -> Result<Vec<String>> {
+    fn datasets(
+        &mut self,
+        at: &Location,
+        found: &DatasetSections,
+        other: &DatasetSections,
+    ) -> Result<Vec<String>> {
         let Args { rtol, atol, quiet, .. } = *self.args;
         let (a, b) = (&found.dataset, &other.dataset);
         let mut differences = datasets::of_metadata(at, a, b);

@@ -4,16 +4,16 @@ mod index;
 mod tree;
 
 use crate::datasets::{
-    Found, FoundGroup, FoundStreams, Item, Pair, Walk, attribute_lines, chunk_word, shape_word,
+    DatasetSections, GroupSections, Item, Pair, StreamSections, Walk, attribute_lines, chunk_word, shape_word,
 };
 use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, Resources};
 use crate::incomplete_streams::IncompleteStreams;
 use crate::manifest::{self, Contents};
 use crate::output::{Output, complain, quote, visible};
+use crate::read_ahead::ReadAhead;
 use crate::rows::{Faults, Row, as_f64, head, kind, line, measure_item, pair_line, seals, streams_line};
 use crate::select::{self, Selection};
-use crate::window::Window;
 use scda::{DataType, Layout, Reader, SectionType, SuperblockState};
 use scda_format::dataset::rounding;
 use scda_hdf5::{Previous, Superblock};
@@ -145,8 +145,8 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
 
 /// Lists data that HDF5 does not show: all of them, or some.
 fn list_hidden(out: &mut Output, input: &Input, view: Superblock, all: bool) -> Result<()> {
-    let mut window = Window::new(input, view.end)?;
-    let mut read = |offset: u64, to: &mut [u8]| window.read(offset, to);
+    let mut ahead = ReadAhead::new(input, view.end)?;
+    let mut read = |offset: u64, to: &mut [u8]| ahead.read(offset, to);
     let previous = Previous { root: view.root, read: &mut read };
     // Errors in a view are reported by scda check.
     let hidden = scda_hdf5::not_shown(previous, view.end).unwrap_or_default();
@@ -248,8 +248,8 @@ fn describe_place(out: &mut Output, offset: u64, row: &Row) -> Result<()> {
 }
 
 /// Prints all details of a dataset.
-fn describe_dataset(out: &mut Output, found: &Found, row: &Row) -> Result<()> {
-    let Found { dataset, block, .. } = found;
+fn describe_dataset(out: &mut Output, found: &DatasetSections, row: &Row) -> Result<()> {
+    let DatasetSections { dataset, block, .. } = found;
     let title = format!("dataset {}: {}", row.number, quote(dataset.name.as_bytes()));
     let items: u64 = dataset.shape.iter().product();
     let bytes = dataset.data_bytes()?;
@@ -309,8 +309,8 @@ fn rounding_words(attributes: &str) -> Option<String> {
 }
 
 /// Prints all details of a part of a set of streams.
-fn describe_streams(out: &mut Output, found: &FoundStreams, item: &Item, row: &Row) -> Result<()> {
-    let FoundStreams { streams, chunks, bytes, extremes: (least, most), .. } = found;
+fn describe_streams(out: &mut Output, found: &StreamSections, item: &Item, row: &Row) -> Result<()> {
+    let StreamSections { streams, chunks, bytes, extremes: (least, most), .. } = found;
     let title = format!("streams {}: {}", item.number + 1, quote(streams.name()));
     out.text(format_args!(
         "{}\n  tasks       {}, with {least} to {most} bytes: {bytes} bytes\n  chunks      of {} bytes\n  part        {}\n",
@@ -325,7 +325,7 @@ fn describe_streams(out: &mut Output, found: &FoundStreams, item: &Item, row: &R
     out.text(format_args!("  in the file {length} bytes, from {offset} to {end}; chunks from {data}\n"))
 }
 
-fn describe_group(out: &mut Output, found: &FoundGroup, row: &Row) -> Result<()> {
+fn describe_group(out: &mut Output, found: &GroupSections, row: &Row) -> Result<()> {
     let title = format!("group {}: {}", row.number, quote(&found.block.user));
     out.text(format_args!("{}\n", out.colour(1, &title)))?;
     describe_attributes(out, &found.group.attributes, None)?;

@@ -1,6 +1,6 @@
 //! Shows the datasets of a file in the tree of their groups.
 
-use crate::datasets::{Found, Pair, Walk, attribute_lines, chunk_word, remarks, shape_word};
+use crate::datasets::{DatasetSections, Pair, Walk, attribute_lines, chunk_word, remarks, shape_word};
 use crate::fail::{Result, and_known};
 use crate::files::Input;
 use crate::output::{Output, visible};
@@ -61,7 +61,7 @@ impl Node {
 }
 
 /// Type, shape, chunks, ratio and units.
-fn summary(found: &Found, stored: u64) -> String {
+fn summary(found: &DatasetSections, stored: u64) -> String {
     let dataset = &found.dataset;
     let mut words = shape_word(&dataset.shape);
     if dataset.layout != Layout::Contiguous {

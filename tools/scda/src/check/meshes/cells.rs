@@ -2,7 +2,7 @@
 
 use super::column::{Datasets, Parts};
 use super::steps::{MeshSteps, expect_rows};
-use super::{Checked, MeshGroup, last, section_of, wrong};
+use super::{MeshGroup, MeshResult, last, section_of, wrong};
 use scda_meshes::cells;
 use scda_meshes::names::{CELL_PARTS, CELLS, TIME};
 
@@ -15,7 +15,7 @@ pub fn has(name: &str) -> bool {
 }
 
 /// Checks a mesh according to this convention.
-pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked {
+pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> MeshResult {
     if mesh.version(CELLS, 1)?.is_none() {
         return Ok(());
     }

@@ -1,8 +1,8 @@
 //! Reads the datasets of meshes in bounded memory, for the rules of `scda_meshes`.
 
-use super::{Checked, Stop, wrong};
+use super::{MeshResult, Stop, wrong};
 use crate::datasets::ordered_items::OrderedItems;
-use crate::datasets::{Found, to_little, tolerated};
+use crate::datasets::{DatasetSections, to_little, tolerated};
 use crate::fail::Result;
 use crate::files::temporary_file;
 use scda::{DataType, Dataset, Reader, Section};
@@ -25,7 +25,7 @@ pub struct Datasets {
 /// A dataset that is read from its first item to its last.
 pub struct Column {
     number: u64,
-    found: Found,
+    found: DatasetSections,
     order: OrderedItems<fn() -> Result<File>>,
 }
 
@@ -39,7 +39,7 @@ impl Datasets {
     /// The dataset whose data are the section with this number, from 0. `None` if there is none, or if it cannot be read.
     pub fn open(&mut self, number: u64) -> Result<Option<Column>> {
         let (found, _) = tolerated(self.reader.inspect().dataset_in(number))?;
-        let found = found.map(Found::from).filter(|found| found.dataset.unsupported.is_none());
+        let found = found.map(DatasetSections::from).filter(|found| found.dataset.unsupported.is_none());
         Ok(found.map(|found| {
             let order = OrderedItems::new(&found, temporary_file as fn() -> Result<File>);
             Column { number, found, order }
@@ -53,7 +53,7 @@ impl Datasets {
         is_type: impl Fn(DataType) -> bool,
         types: &str,
         shape: &[Option<u64>],
-    ) -> Checked<Column> {
+    ) -> MeshResult<Column> {
         let found = self.open(number)?.ok_or_else(|| UNREADABLE.to_owned());
         let fitting = found.and_then(|found| fits(&found, is_type, types, shape).map(|()| found));
         fitting.or_else(|words| wrong(number, words))
@@ -111,27 +111,27 @@ impl Source for Parts<'_> {
     /// If there are more faces, edges or corners of trees than this, they are not compared, to save memory.
     const MOST: Option<u64> = Some(1 << 24);
 
-    fn open(&mut self, part: &'static str) -> Checked<Option<Column>> {
+    fn open(&mut self, part: &'static str) -> MeshResult<Option<Column>> {
         let Some(number) = (self.section)(part) else { return Ok(None) };
         self.datasets.open(number)?.map_or_else(|| wrong(number, UNREADABLE), |column| Ok(Some(column)))
     }
 
-    fn read(&mut self, column: &mut Column, bytes: &mut Vec<u8>) -> Checked<bool> {
+    fn read(&mut self, column: &mut Column, bytes: &mut Vec<u8>) -> MeshResult<bool> {
         let is_more = column.order.next(&mut self.datasets.reader, &column.found, bytes)?;
         // Its items are little-endian.
         to_little(column.data_type, bytes);
         Ok(is_more)
     }
 
-    fn hold<T>(&mut self, checked: Result<T, MeshError>) -> Checked<T> {
+    fn hold<T>(&mut self, checked: Result<T, MeshError>) -> MeshResult<T> {
         checked.or_else(|MeshError { part, words }| wrong((self.section)(part).unwrap_or(self.first), words))
     }
 
-    fn agree<T>(&mut self, own: scda::Result<T>) -> Checked<T> {
+    fn agree<T>(&mut self, own: scda::Result<T>) -> MeshResult<T> {
         Ok(own?)
     }
 
-    fn bound(&mut self, column: &Column) -> Checked {
+    fn bound(&mut self, column: &Column) -> MeshResult {
         let stored = self.datasets.stored(column.number)?;
         let most = stored.saturating_mul(MOST_FOR_ONE).max(MOST_FREE);
         let (found, bytes) = (column.rows(), column.rows().saturating_mul(column.data_type.item_bytes()));

@@ -2,7 +2,7 @@
 
 use super::column::{Column, Datasets, Parts};
 use super::steps::{MeshSteps, expect_rows};
-use super::{Checked, MeshGroup, section_of, wrong};
+use super::{MeshGroup, MeshResult, section_of, wrong};
 use scda::DataType;
 use scda_meshes::forest::check::{self, Mesh};
 use scda_meshes::forest::read::connectivity;
@@ -20,7 +20,7 @@ pub fn has(name: &str) -> bool {
 }
 
 /// Checks a forest according to this convention.
-pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked {
+pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> MeshResult {
     let Some(version) = mesh.version(FOREST, 2)? else { return Ok(()) };
     let dimension = match mesh.whole_number(DIMENSION) {
         Some(1) if version == 2 => 1,
@@ -71,7 +71,7 @@ fn of_step<'a, T>(
     what: &str,
     mesh: &MeshGroup,
     (step, begin, end): (usize, u64, u64),
-) -> Checked<(u64, &'a T)> {
+) -> MeshResult<(u64, &'a T)> {
     match found.range(..end).next_back() {
         Some((&number, found)) => Ok((number, found)),
         None => wrong(begin.max(mesh.number), format!("there is no {what} up to the end of step {step}")),
@@ -84,7 +84,7 @@ fn of_quadrants(
     datasets: &mut Datasets,
     dimension: usize,
     steps: &MeshSteps,
-) -> Checked<Vec<Mesh>> {
+) -> MeshResult<Vec<Mesh>> {
     let mut sizes = BTreeMap::new();
     for parts in mesh.together(FOREST_PARTS)? {
         let section = |part: &str| section_of(&FOREST_PARTS, &parts, part);
@@ -132,7 +132,7 @@ fn of_any_shapes(
     datasets: &mut Datasets,
     dimension: usize,
     steps: &MeshSteps,
-) -> Checked<Vec<Mesh>> {
+) -> MeshResult<Vec<Mesh>> {
     let meshes: BTreeMap<_, _> =
         mesh.together(SHAPED_PARTS)?.into_iter().map(|parts| (parts[0], parts)).collect();
     let mut trees = BTreeMap::new();
@@ -164,7 +164,7 @@ fn of_any_shapes(
 }
 
 /// Checks the number of values of a quadrant, if they are at its corners.
-fn at_corners(field: Option<Column>, number: u64, dimension: usize) -> Checked {
+fn at_corners(field: Option<Column>, number: u64, dimension: usize) -> MeshResult {
     let expected = 1 << dimension;
     match field.and_then(|field| field.second("corner")) {
         Some(found) if found != expected => wrong(
@@ -176,7 +176,7 @@ fn at_corners(field: Option<Column>, number: u64, dimension: usize) -> Checked {
 }
 
 /// Checks a field with a variable number of values for each quadrant, given by the counts.
-fn ragged(datasets: &mut Datasets, number: u64, counts: u64, quadrants: u64) -> Checked {
+fn ragged(datasets: &mut Datasets, number: u64, counts: u64, quadrants: u64) -> MeshResult {
     let Some(values) = datasets.open(number)? else { return Ok(()) };
     let mut source = Parts { datasets, section: &|_| Some(counts), first: counts };
     let sum = check::sum_of_counts(&mut source, quadrants)?;

@@ -33,9 +33,9 @@ impl<E: Into<Fail>> From<E> for Stop {
     }
 }
 
-type Checked<T = ()> = Result<T, Stop>;
+type MeshResult<T = ()> = Result<T, Stop>;
 
-fn wrong<T>(number: u64, words: impl Into<String>) -> Checked<T> {
+fn wrong<T>(number: u64, words: impl Into<String>) -> MeshResult<T> {
     Err(Stop::MeshError(number, words.into()))
 }
 
@@ -66,7 +66,7 @@ impl MeshGroup {
     }
 
     /// The sections of datasets that a mesh must have all of: their k-th records belong together.
-    fn together<const N: usize>(&self, names: [&str; N]) -> Checked<Vec<[u64; N]>> {
+    fn together<const N: usize>(&self, names: [&str; N]) -> MeshResult<Vec<[u64; N]>> {
         let all = names.map(|name| self.all(name));
         if all.iter().any(|numbers| numbers.len() != all[0].len()) {
             let counts: Vec<_> =
@@ -82,13 +82,13 @@ impl MeshGroup {
     }
 
     /// The error for an attribute that does not have this value.
-    fn wrong_attribute<T>(&self, attribute: &str, expected: &str) -> Checked<T> {
+    fn wrong_attribute<T>(&self, attribute: &str, expected: &str) -> MeshResult<T> {
         let found = self.attributes.get(attribute).map_or("none", String::as_str);
         wrong(self.number, format!("attribute {attribute}: found {found}, expected {expected}"))
     }
 
     /// The version of this convention, up to `newest`; later versions are not checked.
-    fn version(&self, attribute: &str, newest: u64) -> Checked<Option<u64>> {
+    fn version(&self, attribute: &str, newest: u64) -> MeshResult<Option<u64>> {
         match self.whole_number(attribute) {
             None if !self.attributes.contains_key(attribute) => Ok(None),
             Some(version @ 1..) => Ok((version <= newest).then_some(version)),

@@ -2,7 +2,7 @@
 
 use super::column::{Datasets, Parts};
 use super::steps::{MeshSteps, expect_rows};
-use super::{Checked, MeshGroup, wrong};
+use super::{MeshGroup, MeshResult, wrong};
 use scda_meshes::checksum::MESH;
 use scda_meshes::names::{OF_MESH, OFFSETS, PARTICLES, TIME};
 use scda_meshes::particles;
@@ -18,7 +18,7 @@ pub fn has(name: &str) -> bool {
 }
 
 /// Checks particles according to this convention, and that their cells are those of their mesh.
-pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &mut Datasets) -> Checked {
+pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &mut Datasets) -> MeshResult {
     if mesh.version(PARTICLES, 1)?.is_none() {
         return Ok(());
     }
@@ -53,7 +53,7 @@ pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &
 }
 
 /// Requires that the last mesh before some offsets has as many cells, and the same checksum if both have one.
-fn expect_cells(datasets: &mut Datasets, number: u64, cells: u64, of: &MeshGroup) -> Checked {
+fn expect_cells(datasets: &mut Datasets, number: u64, cells: u64, of: &MeshGroup) -> MeshResult {
     for (part, named) in CELLS_OF_MESHES {
         let (Some(part), Some(named)) = (of.last(part, 0, number), of.last(named, 0, number)) else {
             continue;

@@ -2,7 +2,7 @@
 
 use super::column::{Datasets, Parts};
 use super::steps::{MeshSteps, expect_rows};
-use super::{Checked, MeshGroup, Stop, section_of, wrong};
+use super::{MeshGroup, MeshResult, Stop, section_of, wrong};
 use scda_base::numbers::to_usize;
 use scda_meshes::checksum::Checksum;
 use scda_meshes::names::{DIMENSION, PATCH_PARTS, PATCHES, TIME};
@@ -24,7 +24,7 @@ pub fn has(name: &str) -> bool {
 type CellBox = [(i64, i64); 3];
 
 /// Checks a mesh according to this convention.
-pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked {
+pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> MeshResult {
     if mesh.version(PATCHES, 1)?.is_none() {
         return Ok(());
     }
@@ -52,7 +52,7 @@ pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked {
 }
 
 /// Checks the datasets of a mesh, and returns the number of cells and the checksum.
-fn patches(datasets: &mut Datasets, dimension: u64, parts: [u64; 5]) -> Checked<(u64, Checksum)> {
+fn patches(datasets: &mut Datasets, dimension: u64, parts: [u64; 5]) -> MeshResult<(u64, Checksum)> {
     let boxes = parts[0];
     let count = datasets.open(boxes)?.map_or(0, |boxes| boxes.rows());
     let mut source =
@@ -80,7 +80,7 @@ fn patches(datasets: &mut Datasets, dimension: u64, parts: [u64; 5]) -> Checked<
 }
 
 /// Requires that patches of a level have no cell in common. Empties the list.
-fn apart(patches: &mut Vec<(CellBox, u64)>, boxes: u64, level: i32, comparisons: &mut u64) -> Checked {
+fn apart(patches: &mut Vec<(CellBox, u64)>, boxes: u64, level: i32, comparisons: &mut u64) -> MeshResult {
     patches.sort_unstable();
     for (at, (one, number)) in patches.iter().enumerate() {
         for (other, second) in patches[at + 1..].iter().take_while(|(other, _)| other[0].0 < one[0].1) {

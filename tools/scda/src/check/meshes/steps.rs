@@ -1,7 +1,7 @@
 //! The time steps of a mesh, and the data that belong to them.
 
 use super::column::{Column, Datasets};
-use super::{Checked, MeshGroup, wrong};
+use super::{MeshGroup, MeshResult, wrong};
 use scda::DataType;
 use scda_meshes::MeshError;
 use scda_meshes::attributes::expect_mesh;
@@ -15,7 +15,7 @@ pub struct MeshSteps {
 
 impl MeshSteps {
     /// The steps of a mesh. Its times must be numbers.
-    pub fn new(mesh: &MeshGroup, datasets: &mut Datasets) -> Checked<Self> {
+    pub fn new(mesh: &MeshGroup, datasets: &mut Datasets) -> MeshResult<Self> {
         let times = mesh.all("time");
         for &time in times {
             datasets.expect(time, |found| found == DataType::Float64, "float64", &[])?;
@@ -41,8 +41,8 @@ impl MeshSteps {
         mesh: &MeshGroup,
         prefix: &str,
         rows: &[u64],
-        mut check: impl FnMut(&str, u64, u64) -> Checked,
-    ) -> Checked {
+        mut check: impl FnMut(&str, u64, u64) -> MeshResult,
+    ) -> MeshResult {
         for (name, numbers) in
             mesh.parts.range(prefix.to_owned()..).take_while(|(name, _)| name.starts_with(prefix))
         {
@@ -59,7 +59,7 @@ impl MeshSteps {
     }
 
     /// Requires that a field that refers to a mesh refers to the mesh of its step.
-    pub fn belongs(&self, field: Option<&Column>, number: u64, checksums: &[Checksum]) -> Checked {
+    pub fn belongs(&self, field: Option<&Column>, number: u64, checksums: &[Checksum]) -> MeshResult {
         let (Some(field), Some(step)) = (field, self.of(number)) else { return Ok(()) };
         let named = expect_mesh(&field.attributes, "", checksums[step], &format!("of step {step}"));
         named.or_else(|MeshError { words, .. }| wrong(number, words))
@@ -74,7 +74,12 @@ impl MeshSteps {
 }
 
 /// Requires that a field has as many rows as the mesh has of `what`; returns it if it can be read.
-pub fn expect_rows(datasets: &mut Datasets, number: u64, rows: u64, what: &str) -> Checked<Option<Column>> {
+pub fn expect_rows(
+    datasets: &mut Datasets,
+    number: u64,
+    rows: u64,
+    what: &str,
+) -> MeshResult<Option<Column>> {
     let Some(values) = datasets.open(number)? else { return Ok(None) };
     let found = values.rows();
     if values.shape.is_empty() || found != rows {

@@ -76,7 +76,9 @@ fn patterns_are_for_names_that_users_gave() {
         place.scda("append --select s* c.scda a.scda").good();
         assert_eq!(names("c.scda"), ["step", "step", "step"]);
         for pattern in ["*0", "scda*", "/1*"] {
-            place.scda(&format!("copy -f --delete {pattern} a.scda b.scda")).bad(2, "matches none of its sections");
+            place
+                .scda(&format!("copy -f --delete {pattern} a.scda b.scda"))
+                .bad(2, "matches none of its sections");
             for command in ["copy -f --select", "ls --select", "ls --json --select"] {
                 let out = if command.starts_with("copy") { "b.scda" } else { "" };
                 let line = format!("{command} {pattern} a.scda {out}");

@@ -15,7 +15,7 @@ pub struct GroupNotes {
     /// Whether the attributes of the group are in the file.
     pub(crate) has_group: bool,
     /// Whether the existing part of a file that is appended to has been read.
-    is_looked: bool,
+    is_read: bool,
     /// The last mesh in the file, if there is one: the number of its quadrants, elements or patches, and its
     /// checksum.
     pub(crate) mesh: Option<(u64, Checksum)>,
@@ -28,13 +28,13 @@ pub struct GroupNotes {
 }
 
 /// The notes on a group.
-pub(crate) fn known<'a>(notes: &'a mut MeshNotes, group: &str) -> &'a mut GroupNotes {
+pub(crate) fn notes_of<'a>(notes: &'a mut MeshNotes, group: &str) -> &'a mut GroupNotes {
     notes.entry(group.to_owned()).or_default()
 }
 
 /// Reads, once, the attributes of a group and its last mesh from a file that is appended to. The mesh begins
 /// with the dataset `first`. Something that cannot be read counts as unknown.
-pub(crate) fn look(
+pub(crate) fn read_notes(
     file: &mut Writer,
     known: &mut GroupNotes,
     group: &str,
@@ -42,10 +42,10 @@ pub(crate) fn look(
     first: &str,
 ) -> Result<()> {
     let Some(path) = file.appended().map(ToOwned::to_owned) else { return Ok(()) };
-    if known.is_looked {
+    if known.is_read {
         return Ok(());
     }
-    known.is_looked = true;
+    known.is_read = true;
     let mut found = Vec::new();
     if file.rank() == 0
         && let Ok(mut reader) = Reader::open(Solo, &path, &ReadOptions::default())

@@ -1,4 +1,4 @@
-//! Reads bytes of a file in small pieces that are close to one another.
+//! Reads many small ranges of a file that are close to one another.
 
 use crate::fail::{Fail, Result};
 use crate::files::Input;
@@ -8,18 +8,18 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 /// The bytes that are read at once.
-const WINDOW_BYTES: u64 = 64 << 10;
+const AHEAD_BYTES: u64 = 64 << 10;
 
-/// A part of a file that was read at once, because the objects of a view are close together.
-pub struct Window {
+/// Bytes of a file that were read at once, because the objects of a view are close together.
+pub struct ReadAhead {
     file: File,
     end: u64,
     start: u64,
     bytes: Vec<u8>,
 }
 
-impl Window {
-    /// A window on a file, up to an offset.
+impl ReadAhead {
+    /// A read-ahead buffer for a file, up to an offset.
     ///
     /// # Errors
     /// The errors of opening the file.
@@ -37,11 +37,11 @@ impl Window {
             self.file.read_exact_at(bytes, at).map_err(|error| Error::io("read", error).at(at))
         };
         let last = offset.saturating_add(to.len() as u64);
-        if to.len() as u64 > WINDOW_BYTES {
+        if to.len() as u64 > AHEAD_BYTES {
             return read(to, offset);
         }
         if offset < self.start || last > self.start + self.bytes.len() as u64 {
-            self.bytes.resize(to_usize(WINDOW_BYTES.min(self.end.saturating_sub(offset))), 0);
+            self.bytes.resize(to_usize(AHEAD_BYTES.min(self.end.saturating_sub(offset))), 0);
             self.start = offset;
             read(&mut self.bytes, offset)?;
         }
