@@ -258,7 +258,7 @@ fn standard_output_gets_a_whole_file_or_nothing() {
     let bytes = place.read("a.scda");
     place.write("cut.scda", &bytes[..bytes.len() - 32]);
     assert_eq!(place.scda("copy cut.scda -").bad(1, "cut.scda: byte ").out, b"");
-    assert_eq!(place.scda("copy -s nothing a.scda -").bad(2, "names no section").out, b"");
+    assert_eq!(place.scda("copy -s nothing a.scda -").bad(2, "matches none of its sections").out, b"");
     place.shell("scda copy a.scda - >/dev/full").bad(2, "scda: standard output: No space left");
     place.shell("scda copy a.scda - >&-").bad(2, "scda: standard output: is closed");
     let run = place.shell(

@@ -542,7 +542,7 @@ fn a_file_is_cut_back_to_its_seals() {
         ("rewind a.scda 3", "it has 2 seals, and no seal 3"),
         ("rewind a.scda 0", "0"),
         ("rewind --list a.scda 1", "--list"),
-        ("rewind -", "in place"),
+        ("rewind -", "only a file can be rolled back"),
     ] {
         place.scda(command).bad(2, words);
     }

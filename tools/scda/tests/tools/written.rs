@@ -226,7 +226,7 @@ fn sections_are_joined_and_appended() {
     assert!(place.read("rest.scda") == before);
     place.scda("join all.scda cut.scda -o none.scda").bad(1, "");
     place.scda("copy -s 200 all.scda none.scda").bad(2, "beyond its 115 sections");
-    place.scda("copy -s nothing all.scda none.scda").bad(2, "no section");
+    place.scda("copy -s nothing all.scda none.scda").bad(2, "matches none of its sections");
     place.scda("join -s nothing all.scda -o none.scda").bad(2, "no section");
     place.scda("append -s nothing rest.scda all.scda").bad(2, "no section");
     assert!(!place.path("none.scda").exists());

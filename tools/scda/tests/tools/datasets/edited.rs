@@ -45,8 +45,8 @@ fn datasets_are_deleted_and_replaced_as_one() {
         place.shell("cmp new.scda x.scda.scda-part && rm x.scda.scda-part").good();
         let before = place.read("b.scda");
         for (arguments, words) in [
-            ("--delete nothing", "--delete: \"nothing\" names no section"),
-            ("--delete 2 --delete 98-99", "--delete: 98-99 names no section"),
+            ("--delete nothing", "--delete: \"nothing\" matches none of its sections"),
+            ("--delete 2 --delete 98-99", "--delete: 98-99 matches none of its sections"),
         ] {
             place.scda(&format!("copy -f {arguments} a.scda b.scda")).bad(2, words);
         }
