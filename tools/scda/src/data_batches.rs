@@ -1,4 +1,4 @@
-//! Reads the data of a section in pieces, in bounded memory.
+//! Reads the data of a section in batches, in bounded memory.
 
 use crate::datasets::box_parts;
 use crate::fail::{Fail, Result};
@@ -9,10 +9,10 @@ use scda_base::numbers::to_usize;
 use std::io::{self, Read};
 use std::ops::Range;
 
-/// The bytes of a piece, unless an element is larger.
-const PIECE_BYTES: u64 = 8 << 20;
-/// The most elements of a piece.
-const PIECE_ELEMENTS: u64 = 1 << 17;
+/// The bytes of a batch, unless an element is larger.
+const BATCH_BYTES: u64 = 8 << 20;
+/// The most elements of a batch.
+const BATCH_ELEMENTS: u64 = 1 << 17;
 /// The most sizes that are read at once if no data are read.
 const SIZES: u64 = 1 << 16;
 
@@ -42,7 +42,7 @@ pub fn for_each_sizes<E: From<scda::Error>>(
     Ok(())
 }
 
-/// Reads the data of the reader's current section in pieces.
+/// Reads the data of the reader's current section in batches.
 pub struct DataBatches {
     section: Section,
     /// The units that are read, or were read last.
@@ -84,12 +84,12 @@ impl DataBatches {
         self.section.decoded
     }
 
-    /// True if there are no more pieces.
+    /// True if there are no more batches.
     pub fn is_done(&self) -> bool {
         self.now.end == self.end && !self.is_unseen && !self.has_failed
     }
 
-    /// In a varray: the element that contains this byte of the piece, and the number of the byte in the element.
+    /// In a varray: the element that contains this byte of the batch, and the number of the byte in the element.
     pub fn varray_element(&self, byte: usize) -> (u64, u64) {
         let mut left = byte as u64;
         for (index, &size) in (self.now.start..).zip(self.piece_sizes()) {
@@ -101,7 +101,7 @@ impl DataBatches {
         (self.now.end, left)
     }
 
-    /// The units of this piece; after an error, those that could not be read.
+    /// The units of this batch; after an error, those that could not be read.
     pub fn range(&self) -> Range<u64> {
         self.now.clone()
     }
@@ -110,7 +110,7 @@ impl DataBatches {
         &self.data
     }
 
-    /// The elements of this piece, each with its index; a piece of a block counts as one element.
+    /// The elements of this batch, each with its index; a batch of a block counts as one element.
     pub fn elements(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let (mut rest, now) = (self.data.as_slice(), self.now.clone());
         let is_block = matches!(self.section.section_type, SectionType::Inline | SectionType::Block);
@@ -128,7 +128,7 @@ impl DataBatches {
         })
     }
 
-    /// The sizes of the varray's elements in this piece.
+    /// The sizes of the varray's elements in this batch.
     pub fn piece_sizes(&self) -> &[u64] {
         let at = |index: u64| to_usize(index - self.sizes_from);
         match self.section.section_type {
@@ -137,7 +137,7 @@ impl DataBatches {
         }
     }
 
-    /// Reads the next piece; false at the end. The last piece may have no bytes.
+    /// Reads the next batch; false at the end. The last batch may have no bytes.
     pub fn next(&mut self, reader: &mut Reader) -> Result<bool> {
         if self.is_done() {
             return Ok(false);
@@ -162,17 +162,17 @@ impl DataBatches {
             }
             SectionType::Block => {
                 // Compressed data are a single element.
-                let step = if decoded { left } else { left.min(PIECE_BYTES) };
+                let step = if decoded { left } else { left.min(BATCH_BYTES) };
                 self.now = start..start + step;
                 resize(reader, &mut self.data, step)?;
                 reader.ranges().read_block(self.now.clone(), &mut self.data)?;
                 self.is_unseen = false;
             }
             SectionType::Array => {
-                let fitting = if size == 0 && !decoded { left } else { (PIECE_BYTES / size.max(1)).max(1) };
-                let step = left.min(if decoded { fitting.min(PIECE_ELEMENTS) } else { fitting });
+                let fitting = if size == 0 && !decoded { left } else { (BATCH_BYTES / size.max(1)).max(1) };
+                let step = left.min(if decoded { fitting.min(BATCH_ELEMENTS) } else { fitting });
                 self.now = start..start + step;
-                if step * size > PIECE_BYTES && !decoded {
+                if step * size > BATCH_BYTES && !decoded {
                     // A single element: allocates no memory for bytes that the file does not have.
                     reader.ranges().read_array(self.now.clone(), size, Sink::Skip)?;
                 }
@@ -181,7 +181,7 @@ impl DataBatches {
             }
             SectionType::Varray => {
                 if start >= self.sizes_from + self.sizes.len() as u64 {
-                    let step = left.min(PIECE_ELEMENTS);
+                    let step = left.min(BATCH_ELEMENTS);
                     self.now = start..start + step;
                     self.sizes.resize(to_usize(step), 0);
                     self.sizes_from = start;
@@ -193,7 +193,7 @@ impl DataBatches {
                 // As many elements as fit, but at least one.
                 let ahead = &self.sizes[to_usize(start - self.sizes_from)..];
                 let (mut bytes, mut count) = (0_u64, 0);
-                while count < ahead.len() && (count == 0 || bytes + ahead[count] <= PIECE_BYTES) {
+                while count < ahead.len() && (count == 0 || bytes + ahead[count] <= BATCH_BYTES) {
                     bytes += ahead[count];
                     count += 1;
                 }
@@ -213,9 +213,9 @@ impl DataBatches {
 /// The first of these units of the reader's current section that cannot be read; `None` if all can.
 pub fn first_unreadable(reader: &mut Reader, section: &Section, range: Range<u64>) -> Option<u64> {
     let mut is_readable = |part: Range<u64>| {
-        let mut pieces = DataBatches::new(section, part);
+        let mut batches = DataBatches::new(section, part);
         loop {
-            match pieces.next(reader) {
+            match batches.next(reader) {
                 Ok(true) => {}
                 Ok(false) => return true,
                 Err(_) => return false,
@@ -226,7 +226,7 @@ pub fn first_unreadable(reader: &mut Reader, section: &Section, range: Range<u64
     if is_readable(first..end) {
         return None;
     }
-    // Compressed data are a single piece.
+    // Compressed data are a single batch.
     if section.decoded && section.section_type == SectionType::Block {
         return Some(first);
     }
@@ -251,37 +251,37 @@ fn resize(reader: &mut Reader, buffer: &mut Vec<u8>, length: u64) -> Result<()> 
 pub struct Stream<'a> {
     reader: &'a mut Reader,
     progress: &'a mut Progress,
-    pieces: DataBatches,
-    /// The number of bytes of the piece, and of sizes, that have been returned.
+    batches: DataBatches,
+    /// The number of bytes of the batch, and of sizes, that have been returned.
     used: usize,
     next_size: u64,
 }
 
 impl<'a> Stream<'a> {
     pub fn new(reader: &'a mut Reader, section: &Section, progress: &'a mut Progress) -> Self {
-        Self { reader, progress, pieces: DataBatches::all(section), used: 0, next_size: 0 }
+        Self { reader, progress, batches: DataBatches::all(section), used: 0, next_size: 0 }
     }
 }
 
 impl Stream<'_> {
     /// Reads elements without bytes that were not read yet, so that they are checked.
     pub fn finish(mut self) -> Result<()> {
-        while self.pieces.next(self.reader)? {}
+        while self.batches.next(self.reader)? {}
         Ok(())
     }
 }
 
 impl Read for Stream<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.used == self.pieces.data().len() {
-            self.progress.add(self.pieces.data().len() as u64);
+        while self.used == self.batches.data().len() {
+            self.progress.add(self.batches.data().len() as u64);
             self.used = 0;
-            if !self.pieces.next(self.reader).map_err(Fail::into_io)? {
-                self.pieces.data.clear();
+            if !self.batches.next(self.reader).map_err(Fail::into_io)? {
+                self.batches.data.clear();
                 return Ok(0);
             }
         }
-        let left = &self.pieces.data()[self.used..];
+        let left = &self.batches.data()[self.used..];
         let step = left.len().min(buffer.len());
         buffer[..step].copy_from_slice(&left[..step]);
         self.used += step;
@@ -291,10 +291,10 @@ impl Read for Stream<'_> {
 
 impl DataStream for Stream<'_> {
     fn rewind(&mut self) -> io::Result<()> {
-        let section = self.pieces.section;
+        let section = self.batches.section;
         self.reader.seek(section.offset).map_err(io::Error::other)?;
         self.reader.next_section(section.decoded).map_err(io::Error::other)?;
-        (self.pieces, self.used, self.next_size) = (DataBatches::all(&section), 0, 0);
+        (self.batches, self.used, self.next_size) = (DataBatches::all(&section), 0, 0);
         Ok(())
     }
 }

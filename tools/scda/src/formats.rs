@@ -26,20 +26,20 @@ impl DataFormat {
     }
 }
 
-/// Prints the pieces of a section, one after another.
+/// Prints the batches of a section, one after another.
 pub struct DataPrinter {
     format: DataFormat,
     is_block: bool,
     /// True for an array whose elements have no bytes: there may be any number of them.
     is_empty_array: bool,
-    /// For a block: bytes at the end of the last piece that wait for the next one.
+    /// For a block: bytes at the end of the last batch that wait for the next one.
     waiting: Vec<u8>,
-    /// For a block: the number of bytes before the next piece.
+    /// For a block: the number of bytes before the next batch.
     offset: u64,
     line: String,
 }
 
-/// The bytes of a block that are printed at a time, because a compressed block is a single piece.
+/// The bytes of a block that are printed at a time, because a compressed block is a single batch.
 const CHUNK_BYTES: usize = 1 << 20;
 /// The number of bytes in a line.
 const HEX_COLUMNS: usize = 16;
@@ -57,19 +57,19 @@ impl DataPrinter {
         Self { format, is_block: true, is_empty_array: false, waiting, offset: start, line }
     }
 
-    pub fn piece(&mut self, out: &mut Output, pieces: &DataBatches) -> Result<()> {
+    pub fn batch(&mut self, out: &mut Output, batches: &DataBatches) -> Result<()> {
         if self.format == DataFormat::Bytes {
-            return out.bytes(pieces.data());
+            return out.bytes(batches.data());
         }
         if self.is_empty_array {
-            let range = pieces.range();
+            let range = batches.range();
             let name = format!("[{}:{}]\n", range.start, range.end);
             return if self.format == DataFormat::Hex { out.bytes(name.as_bytes()) } else { Ok(()) };
         }
         if !self.is_block {
-            return pieces.elements().try_for_each(|(index, element)| self.element(out, index, element));
+            return batches.elements().try_for_each(|(index, element)| self.element(out, index, element));
         }
-        self.bytes(out, pieces.data())
+        self.bytes(out, batches.data())
     }
 
     /// Prints more bytes of a block.
@@ -86,7 +86,7 @@ impl DataPrinter {
         data.extend_from_slice(chunk);
         let whole = match self.format {
             DataFormat::Hex => data.len() - data.len() % HEX_COLUMNS,
-            // The piece may end within a character.
+            // The batch may end within a character.
             DataFormat::Text => {
                 data.len() - data.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len())
             }
@@ -176,7 +176,7 @@ fn text(out: &mut Output, bytes: &[u8]) -> Result<()> {
 fn is_text(bytes: &[u8]) -> bool {
     let mut chunks = bytes.utf8_chunks();
     let is_fine = |c: char| matches!(c, '\n' | '\t') || !c.is_control();
-    // The piece may end within a character.
+    // The batch may end within a character.
     chunks.next().is_none_or(|first| {
         first.valid().chars().all(is_fine) && first.invalid().len() < 4 && chunks.next().is_none()
     })

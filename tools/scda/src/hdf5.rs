@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 ///
 /// Programs for HDF5 (h5py, h5dump, netCDF-4, xarray and others) then open the file as it is (docs/hdf5.md).
 /// The file must have been written with room for the superblock of HDF5; scda copy --hdf5 makes such a copy.
-/// A program that closes such a file adds the view by itself; a commit does not.
+/// Closing such a file after writing adds the view, too; a commit does so only on request.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 all files have a view of their contents; 2 a file has no room for the superblock, or another error.

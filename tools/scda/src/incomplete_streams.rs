@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// The name under which the streams are saved, because their own was to be in the header.
 pub const NAME: &str = "salvaged streams";
 /// The bytes that are read at once.
-const PIECE_BYTES: u64 = 1 << 20;
+const BATCH_BYTES: u64 = 1 << 20;
 /// More tasks than any job has.
 const MOST_TASKS: u64 = 1 << 24;
 /// The search for the lengths of ended streams assumes at most this many chunks for each task.
@@ -214,17 +214,17 @@ impl IncompleteStreams {
     fn least_bytes(&self, task: u64) -> io::Result<u64> {
         let StreamPart { tasks, chunk_bytes, .. } = self.part;
         let mut round = self.end.saturating_sub(self.data).div_ceil(tasks * chunk_bytes);
-        let mut piece = Vec::new();
+        let mut batch = Vec::new();
         while round > 0 {
             round -= 1;
             let first = round * chunk_bytes;
             let InChunk { at: start, left } = self.place(task, first)?;
             let mut end = self.end.min(start + left);
             while end > start {
-                piece.resize(to_usize((end - start).min(PIECE_BYTES)), 0);
-                end -= piece.len() as u64;
-                self.file.read_exact_at(&mut piece, end)?;
-                if let Some(last) = piece.iter().rposition(|&byte| byte != 0) {
+                batch.resize(to_usize((end - start).min(BATCH_BYTES)), 0);
+                end -= batch.len() as u64;
+                self.file.read_exact_at(&mut batch, end)?;
+                if let Some(last) = batch.iter().rposition(|&byte| byte != 0) {
                     return Ok(first + (end - start) + last as u64 + 1);
                 }
             }

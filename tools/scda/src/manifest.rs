@@ -240,7 +240,7 @@ fn write_sizes(out: &mut Output, reader: &mut Reader, count: u64) -> Result<()> 
     })
 }
 
-/// Converts bytes to base64 piece by piece.
+/// Converts bytes to base64 batch by batch.
 #[derive(Default)]
 struct Base64 {
     /// Fewer than three bytes, which wait for the next ones.
@@ -263,10 +263,10 @@ impl Base64 {
     }
 }
 
-fn write_base64(out: &mut Output, reader: &mut Reader, mut pieces: DataBatches) -> Result<()> {
+fn write_base64(out: &mut Output, reader: &mut Reader, mut batches: DataBatches) -> Result<()> {
     let mut base64 = Base64::default();
-    while pieces.next(reader)? {
-        base64.write(out, pieces.data())?;
+    while batches.next(reader)? {
+        base64.write(out, batches.data())?;
     }
     base64.finish(out)
 }
@@ -274,7 +274,7 @@ fn write_base64(out: &mut Output, reader: &mut Reader, mut pieces: DataBatches) 
 /// Writes the data of the reader's current section without holding them in memory. If there is an error, what was read
 /// before is still complete JSON.
 fn write_data(out: &mut Output, reader: &mut Reader, section: &Section, bytes: u64) -> Result<()> {
-    let mut pieces = DataBatches::all(section);
+    let mut batches = DataBatches::all(section);
     if section.section_type == SectionType::Varray {
         out.text(format_args!(",\"sizes\":["))?;
         let result = write_sizes(out, reader, section.count);
@@ -284,8 +284,8 @@ fn write_data(out: &mut Output, reader: &mut Reader, section: &Section, bytes: u
     let is_block = matches!(section.section_type, SectionType::Inline | SectionType::Block);
     if is_block && bytes <= TEXT_BYTES {
         let mut all = Vec::new();
-        while pieces.next(reader)? {
-            all.extend_from_slice(pieces.data());
+        while batches.next(reader)? {
+            all.extend_from_slice(batches.data());
         }
         if let Ok(text) = std::str::from_utf8(&all) {
             return out.text(format_args!(",\"data_text\":{}", json!(text)));
@@ -294,7 +294,7 @@ fn write_data(out: &mut Output, reader: &mut Reader, section: &Section, bytes: u
             .text(format_args!(",\"data_base64\":\"{}\"", base64_simd::STANDARD.encode_to_string(all)));
     }
     out.text(format_args!(",\"data_base64\":\""))?;
-    let result = write_base64(out, reader, pieces);
+    let result = write_base64(out, reader, batches);
     out.text(format_args!("\""))?;
     result
 }

@@ -125,10 +125,10 @@ pub fn run(args: &Args) -> Result<()> {
     for element in 0..section.count {
         let path = path_of(&args.to, &section.user, element, section.count);
         let mut file = TaskFile::new(&path, args.force, &input)?;
-        let mut pieces = DataBatches::new(&section, element..element + 1);
-        while pieces.next(&mut reader)? {
-            progress.add(pieces.data().len() as u64);
-            file.put(pieces.data())?;
+        let mut batches = DataBatches::new(&section, element..element + 1);
+        while batches.next(&mut reader)? {
+            progress.add(batches.data().len() as u64);
+            file.put(batches.data())?;
         }
         file.finish()?;
     }

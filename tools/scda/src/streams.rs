@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// The bytes that are read at once.
-const PIECE_BYTES: u64 = 1 << 20;
+const BATCH_BYTES: u64 = 1 << 20;
 
 /// What `cat --stream` and `split` read.
 pub enum StreamTarget {
@@ -248,7 +248,7 @@ fn no_part(name: &UserString) -> String {
     format!("not a part of the streams \"{}\", whose name it has", escape(name))
 }
 
-/// Calls a function with bytes of a stream, piece by piece.
+/// Calls a function with bytes of a stream, batch by batch.
 pub fn each_piece(
     reader: &mut Reader,
     stream: &Stream,
@@ -257,7 +257,7 @@ pub fn each_piece(
 ) -> Result<()> {
     let (mut data, mut from) = (Vec::new(), range.start);
     while from < range.end {
-        data.resize(to_usize((range.end - from).min(PIECE_BYTES)), 0);
+        data.resize(to_usize((range.end - from).min(BATCH_BYTES)), 0);
         stream.read(reader, from, &mut data)?;
         each(&data)?;
         from += data.len() as u64;

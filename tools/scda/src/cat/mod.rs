@@ -141,33 +141,33 @@ fn section(
     reader.next_section(!args.raw)?;
     let all = units(section);
     let range = range(input, args, &section.user, all)?;
-    let mut pieces = DataBatches::new(section, range.clone());
+    let mut batches = DataBatches::new(section, range.clone());
     // A line of progress would appear in the middle of the data.
     let mut progress = (!out.is_terminal()).then(|| Progress::new(input.name(), 0));
     let mut show: Option<DataPrinter> = None;
     check_terminal(out, args.format == Some(DataFormat::Bytes), &section.user, "--as hex shows them")?;
-    let mut each = |pieces: &DataBatches| {
+    let mut each = |batches: &DataBatches| {
         if let Some(progress) = &mut progress {
-            progress.add(pieces.data().len() as u64);
+            progress.add(batches.data().len() as u64);
         }
-        let usual = || DataFormat::usual(pieces.data(), out.is_terminal());
+        let usual = || DataFormat::usual(batches.data(), out.is_terminal());
         let format = || args.format.unwrap_or_else(usual);
         let show = match &mut show {
             Some(show) => show,
             None => show.insert(DataPrinter::new(format(), section, range.start)),
         };
-        show.piece(out, pieces)
+        show.batch(out, batches)
     };
     let result = loop {
-        match pieces.next(reader) {
-            Ok(true) => each(&pieces)?,
+        match batches.next(reader) {
+            Ok(true) => each(&batches)?,
             Ok(false) => break Ok(()),
             Err(fail) => break Err(fail),
         }
     };
     if result.is_err() {
         // The data before the damage are shown, too.
-        let unread = pieces.range();
+        let unread = batches.range();
         let end = first_unreadable(reader, section, unread.clone()).unwrap_or(unread.end);
         let mut before = DataBatches::new(section, unread.start..end);
         while let Ok(true) = before.next(reader) {

@@ -12,7 +12,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// The bytes of the file that a thread takes at once.
-const PIECE_BYTES: u64 = 4 << 20;
+const BATCH_BYTES: u64 = 4 << 20;
 /// The bytes that it reads at once; they stay in its cache until they are summed.
 const CHUNK_BYTES: u64 = 256 << 10;
 /// The interval of progress reports.
@@ -24,22 +24,22 @@ struct Sums<'a> {
     rows: &'a [Row],
     begin: u64,
     end: u64,
-    /// The number of the next piece to take.
+    /// The number of the next batch to take.
     next: AtomicU64,
     sums: Vec<AtomicU64>,
 }
 
 impl Sums<'_> {
-    /// Takes pieces until there are none left.
+    /// Takes batches until there are none left.
     fn work(&self) -> io::Result<()> {
         let mut buffer = Vec::new();
         loop {
             let start =
-                self.next.fetch_add(1, Relaxed).saturating_mul(PIECE_BYTES).saturating_add(self.begin);
+                self.next.fetch_add(1, Relaxed).saturating_mul(BATCH_BYTES).saturating_add(self.begin);
             if start >= self.end {
                 return Ok(());
             }
-            let (mut at, end) = (start, self.end.min(start + PIECE_BYTES));
+            let (mut at, end) = (start, self.end.min(start + BATCH_BYTES));
             while at < end {
                 let step = to_usize((end - at).min(CHUNK_BYTES));
                 buffer.resize(step, 0);
@@ -80,7 +80,7 @@ pub fn sums(
     let end = rows.last().map_or(0, Row::end);
     let new = || AtomicU64::new(0);
     let sums = Sums { file, rows, begin, end, next: new(), sums: rows.iter().map(|_| new()).collect() };
-    let threads = to_usize((end - begin).div_ceil(PIECE_BYTES)).min(threads);
+    let threads = to_usize((end - begin).div_ceil(BATCH_BYTES)).min(threads);
     let result = std::thread::scope(|scope| {
         let (results, waiting) = channel();
         // If a thread cannot be started, the others do its work.
@@ -101,7 +101,7 @@ pub fn sums(
                 Err(RecvTimeoutError::Disconnected) => return result,
             }
             let done = sums.next.load(Relaxed).saturating_sub(threads as u64);
-            progress(begin + done.saturating_mul(PIECE_BYTES).min(end - begin));
+            progress(begin + done.saturating_mul(BATCH_BYTES).min(end - begin));
         }
     });
     progress(end);

@@ -7,12 +7,12 @@ use crate::progress::Progress;
 use scda::{Reader, Section, SectionType};
 
 /// Reads a section to its end.
-fn read(reader: &mut Reader, pieces: &mut DataBatches, progress: &mut Progress, base: u64) -> Result<()> {
+fn read(reader: &mut Reader, batches: &mut DataBatches, progress: &mut Progress, base: u64) -> Result<()> {
     let mut bytes = 0;
-    while pieces.next(reader)? {
-        bytes += pieces.data().len() as u64;
+    while batches.next(reader)? {
+        bytes += batches.data().len() as u64;
         // The position in the file is known only for uncompressed data.
-        progress.set(if pieces.is_decoded() { 0 } else { base + bytes });
+        progress.set(if batches.is_decoded() { 0 } else { base + bytes });
     }
     Ok(reader.skip()?)
 }
@@ -23,24 +23,24 @@ pub fn header_at(reader: &mut Reader, position: u64, decode: bool) -> Option<Sec
     reader.next_section(decode).ok()?
 }
 
-/// Examines a section whose header or data have given an error. `pieces` tells how far its data were read.
+/// Examines a section whose header or data have given an error. `batches` tells how far its data were read.
 fn examine(
     reader: &mut Reader,
     number: u64,
     position: u64,
     header: Option<Section>,
-    pieces: Option<&DataBatches>,
+    batches: Option<&DataBatches>,
     error: Fault,
 ) -> Finding {
     let mut finding = Finding { section: header, ..Finding::of_section(number, error) };
-    if let (Some(section), Some(pieces)) = (header, pieces) {
+    if let (Some(section), Some(batches)) = (header, batches) {
         finding.user = Some(section.user);
         if matches!(section.section_type, SectionType::Array | SectionType::Varray) {
-            finding.element = match pieces.is_done() {
+            finding.element = match batches.is_done() {
                 true => None,
-                false => first_unreadable(reader, &section, pieces.range()),
+                false => first_unreadable(reader, &section, batches.range()),
             };
-            finding.leading = finding.element.unwrap_or(if pieces.is_done() { section.count } else { 0 });
+            finding.leading = finding.element.unwrap_or(if batches.is_done() { section.count } else { 0 });
         }
     } else if let Some(mut section) = header_at(reader, position, false) {
         // In a broken pair, the second half has the user string.
@@ -88,13 +88,13 @@ pub fn walk(
             return Ok(());
         }
         let number = scan.sections + 1;
-        let (mut section, mut pieces) = (None, None);
+        let (mut section, mut batches) = (None, None);
         let result = match reader.next_section(true) {
             Ok(None) => return Ok(()),
             Ok(Some(header)) => {
                 section = Some(header);
-                let pieces = pieces.insert(DataBatches::all(&header));
-                read(reader, pieces, progress, header.data_offset)
+                let batches = batches.insert(DataBatches::all(&header));
+                read(reader, batches, progress, header.data_offset)
             }
             Err(error) => Err(error.into()),
         };
@@ -112,7 +112,7 @@ pub fn walk(
             },
             Err(fail) => {
                 let error = Fault::of(fail)?;
-                let mut finding = examine(reader, number, position, section, pieces.as_ref(), error);
+                let mut finding = examine(reader, number, position, section, batches.as_ref(), error);
                 if section.is_some_and(|section| section.broken_seal().is_some()) {
                     finding.leading = 0;
                 }

@@ -86,8 +86,8 @@ fn end(reader: &mut Reader, section: &Section, args: &Args, is_unlike: bool) -> 
     if is_unlike && !args.quiet {
         reader.seek(section.offset)?;
         reader.next_section(!args.raw)?;
-        let mut pieces = DataBatches::all(section);
-        while pieces.next(reader)? {}
+        let mut batches = DataBatches::all(section);
+        while batches.next(reader)? {}
     }
     Ok(reader.skip()?)
 }

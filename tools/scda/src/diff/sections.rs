@@ -21,7 +21,7 @@ pub fn of_data(
     {
         return Ok(Some(difference));
     }
-    // Pieces of compressed and of plain data may have different lengths.
+    // Batches of compressed and of plain data may have different lengths.
     let (mut passed, mut used_a, mut used_b) = (0, 0, 0);
     loop {
         if used_a == in_a.data().len() && in_a.next(a)? {
@@ -51,7 +51,7 @@ pub fn of_data(
             SectionType::Inline | SectionType::Block => (byte, None),
             SectionType::Array => (byte % section.size, Some(byte / section.size)),
             SectionType::Varray => {
-                // The sizes are the same, and so are the pieces.
+                // The sizes are the same, and so are the batches.
                 let (element, byte) = in_a.varray_element(used_a + place);
                 (byte, Some(element))
             }

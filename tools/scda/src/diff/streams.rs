@@ -8,7 +8,7 @@ use scda::{Reader, Stream, Streams};
 use scda_base::numbers::to_usize;
 
 /// The bytes that are read at once.
-const PIECE_BYTES: u64 = 1 << 20;
+const BATCH_BYTES: u64 = 1 << 20;
 
 /// Compares two sets: the number of streams that differ, and the first difference. With `quiet`, reads nothing after the first
 /// difference.
@@ -53,7 +53,7 @@ fn of_streams(
     let both = x.bytes().min(y.bytes());
     let (mut data, mut other, mut from, mut found) = (Vec::new(), Vec::new(), 0, None);
     while from < both {
-        data.resize(to_usize((both - from).min(PIECE_BYTES)), 0);
+        data.resize(to_usize((both - from).min(BATCH_BYTES)), 0);
         other.resize(data.len(), 0);
         x.read(in_a, from, &mut data)?;
         y.read(in_b, from, &mut other)?;
