@@ -1,5 +1,5 @@
 /* What leaves a node, and who writes: counts the library's calls of MPI by level, all ranks, those of a node, and the leaders of the
- * nodes; what each rank writes; and how often it opens a file, looks at it and locks it. The program has these functions itself, and the
+ * nodes; what each rank writes; and how often it opens a file, looks at it, locks it and syncs it. The program has these functions itself, and the
  * library calls them (the profiling interface of MPI).
  *
  * Before that: files with everything are the same as without nodes.
@@ -100,7 +100,7 @@ WRITES_MANY (pwritev, off_t)
 WRITES_MANY (pwritev64, off64_t)
 
 /* What a parallel file system is asked for, in requests to its servers: docs/performance.md. */
-static struct { long opens, stats, locks; } asked;
+static struct { long opens, stats, locks, syncs; } asked;
 static const char *counted_name;
 
 int open64 (const char *name, int flags, ...) {
@@ -128,6 +128,13 @@ int fcntl (int fd, int command, ...) {
   if (next == NULL) { *(void **) &next = dlsym (RTLD_NEXT, "fcntl"); }
   asked.locks += command == F_OFD_SETLK;
   return next (fd, command, argument);
+}
+
+int fsync (int fd) {
+  static int (*next) (int);
+  if (next == NULL) { *(void **) &next = dlsym (RTLD_NEXT, "fsync"); }
+  ++asked.syncs;
+  return next (fd);
 }
 
 /* What all ranks ask for together: more with each node, and the same with any number of ranks on it. */
@@ -186,6 +193,29 @@ static void close_file (scda_fcontext_t *f) {
   REQUIRE (scda_fclose (f, &err) == 0);
 }
 
+/* Where ranks do not see at once what others have written, all of them sync their data so that rank 0 can read them; but not if rank 0
+ * has written the whole file. */
+static void check_syncs (group_t g, const char *filename) {
+  scda_params_t params = default_params ();
+  params.seal = 1, params.driver = SCDA_DRIVER_POSIX;
+  setenv ("SCDA_COHERENT", "0", 1), unsetenv ("SCDA_NODE_RANKS");
+  for (uint64_t bytes = 100; bytes <= 100000; bytes *= 1000) {
+    int err = -1;
+    memset (&asked, 0, sizeof asked);
+    scda_fcontext_t *f = create (g, filename, &params);
+    REQUIRE ((f = scda_fwrite_array (f, data, counts, bytes, 0, "x", NULL, SCDA_ENCODE_NONE, &err)) != NULL);
+    close_file (f);
+    long all = 0;
+    PMPI_Allreduce (&asked.syncs, &all, 1, MPI_LONG, MPI_SUM, g.comm);
+    if (g.rank == 0) { printf ("%llu bytes of each rank: %ld syncs\n", (unsigned long long) bytes, all); }
+    CHECK (all == (bytes == 100 ? 1 : 1 + g.size)); /* the header's, at first */
+  }
+  unsetenv ("SCDA_COHERENT");
+  char node[20];
+  snprintf (node, sizeof node, "%d", node_ranks);
+  setenv ("SCDA_NODE_RANKS", node, 1);
+}
+
 /* Small sections, each in part on every rank. */
 static void small_sections (group_t g, const char *filename, int sections) {
   int err = -1;
@@ -229,6 +259,7 @@ int main (int argc, char **argv) {
     return finish () ? 1 : 77;
   }
   check_asked (g, argv[1]);
+  check_syncs (g, argv[1]);
 
   /* Once the ranks have found their nodes, further small sections are no message but to the leader of the node, and of leaders. */
   long before[levels][kinds];

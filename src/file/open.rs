@@ -67,7 +67,9 @@ pub fn create(
     // No file is changed before the ranks agree on the arguments.
     let choice = choose(team, path, &mut params.tuning, Some(&mut params.background_bytes))?;
     let mut target = Target::new(choice.real, params, choice.is_coherent);
-    target.open_to_read(choice.needs_locks);
+    if choice.needs_locks {
+        target.write_by_locks();
+    }
     let nodes = choice.nodes_on_lustre(team)?;
     target.set_layout(choice.layout(team, nodes, &params.tuning));
     match create_on_all(team, &choice, (params, nodes), &mut target, header) {
@@ -253,7 +255,9 @@ pub(crate) fn append(
     let choice = choose(team, path, &mut params.tuning, Some(&mut params.background_bytes))?;
     let older = which(team, choice.real)?;
     let mut target = Target::new(choice.real, params, choice.is_coherent);
-    target.open_to_read(choice.needs_locks);
+    if choice.needs_locks {
+        target.write_by_locks();
+    }
     if params.atomic {
         let nodes = choice.nodes_on_lustre(team)?;
         target.set_layout(choice.layout(team, nodes, &params.tuning));

@@ -132,6 +132,10 @@ impl ParallelFile for SummedFile {
         self.file.sync()
     }
 
+    fn has_written(&mut self) -> bool {
+        self.file.has_written()
+    }
+
     fn look_again(&mut self) {
         self.file.look_again();
     }

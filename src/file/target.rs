@@ -11,7 +11,7 @@ use scda_format::padding::LineBreak;
 use scda_storage::file_system::{self, Identity, Status};
 use scda_storage::lock_file::LockFile;
 use scda_storage::lustre::Layout;
-use scda_storage::posix::PosixFile;
+use scda_storage::posix::{self, PosixFile};
 use scda_storage::rotation::{self, Counts, FileSeries};
 use scda_storage::{Driver, ParallelFile};
 use scda_storage::{copy, names};
@@ -35,6 +35,8 @@ pub struct Target {
     sync_part: bool,
     /// Whether what was written is read again.
     is_read: bool,
+    /// Further flags with which the file is opened first.
+    flags: OFlags,
     /// The number of older files with the name that are kept.
     keep: u64,
     /// The permissions of a new file, less the bits of the umask.
@@ -73,7 +75,7 @@ impl Target {
         let (sync, sync_part, locks) = (params.sync, params.sync || !params.later, Vec::new());
         let (keep, is_read, mode) = (params.keep, params.seal, params.mode);
         let (is_named, old, status, has_part) = (false, None, None, false);
-        let (is_copy, same_up_to) = (false, None);
+        let (is_copy, same_up_to, flags) = (false, None, OFlags::empty());
         let (lock_file, layout, block_bytes) = (None, None, 0);
         Self {
             path,
@@ -84,6 +86,7 @@ impl Target {
             keep,
             mode,
             is_read,
+            flags,
             old,
             status,
             has_part,
@@ -102,9 +105,11 @@ impl Target {
         self.layout = layout;
     }
 
-    /// Sets whether the file is opened for reading as well as writing.
-    pub fn open_to_read(&mut self, too: bool) {
-        self.is_read |= too;
+    /// Records that several nodes write the file, each with a lock for reading, so it is opened for reading
+    /// as well.
+    pub fn write_by_locks(&mut self) {
+        self.is_read = true;
+        self.flags = posix::UNDELEGATED;
     }
 
     /// The name under which the file is written.
@@ -133,7 +138,7 @@ impl Target {
             }
         }
         if driver == Driver::Posix && self.old.is_none() && self.layout.is_some() {
-            match PosixFile::create_new(&names::target_path(&self.path), self.mode, self.layout) {
+            match PosixFile::create_new(&names::target_path(&self.path), self.flags, self.mode, self.layout) {
                 Err(error) if error.kind() == ErrorKind::FileExists => {}
                 created => drop(created?),
             }
@@ -141,7 +146,7 @@ impl Target {
         let flags = if driver == Driver::MpiIo { OFlags::empty() } else { OFlags::CREATE };
         let mut file = match self.is_read {
             // Setting attributes later reads those that are sealed.
-            true => PosixFile::open(&self.path, OFlags::RDWR | flags)?,
+            true => PosixFile::open(&self.path, OFlags::RDWR | flags | self.flags)?,
             false => PosixFile::open(&self.path, flags | OFlags::WRONLY)?,
         };
         self.opened(&file)?;
@@ -156,7 +161,7 @@ impl Target {
     pub fn prepare_to_append(&mut self, driver: Driver, older: Option<&Path>) -> Result<PosixFile> {
         self.begin(driver)?;
         let mut old = match older {
-            None => self.lock_old(OFlags::RDWR)?,
+            None => self.lock_old(OFlags::RDWR | self.flags)?,
             Some(older) => {
                 if self.old.is_some() {
                     let old = self.lock_old(OFlags::WRONLY)?;
@@ -200,7 +205,7 @@ impl Target {
             Driver::MpiIo => {
                 create(part).and_then(|()| PosixFile::open(part, OFlags::RDWR | OFlags::NOFOLLOW))
             }
-            _ => PosixFile::create_new(part, self.first_mode(), self.layout),
+            _ => PosixFile::create_new(part, self.flags, self.first_mode(), self.layout),
         };
         let file = created.map_err(|error| match error.kind() {
             ErrorKind::FileExists => taken(),

@@ -73,7 +73,7 @@ mod tests {
         let mut from = PosixFile::open(&source, OFlags::RDONLY).unwrap();
         for way in 0..3 {
             let path = folder.path().join(way.to_string());
-            let mut to = PosixFile::create_new(&path, 0o600, None).unwrap();
+            let mut to = PosixFile::create_new(&path, OFlags::empty(), 0o600, None).unwrap();
             match way {
                 0 => copy(&mut from, &mut to, size).unwrap(),
                 1 => copy_by_hand(&mut from, &mut to, 0, size).unwrap(),
@@ -92,7 +92,8 @@ mod tests {
         std::fs::write(folder.path().join("from"), [1; 100]).unwrap();
         let mut from = PosixFile::open(&folder.path().join("from"), OFlags::RDONLY).unwrap();
         let mut copy_of = |name: &str, size| {
-            let mut to = PosixFile::create_new(&folder.path().join(name), 0o600, None).unwrap();
+            let mut to =
+                PosixFile::create_new(&folder.path().join(name), OFlags::empty(), 0o600, None).unwrap();
             copy(&mut from, &mut to, size).unwrap_err().kind()
         };
         assert_eq!(copy_of("less", 99), ErrorKind::FileInUse);

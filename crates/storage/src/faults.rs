@@ -66,6 +66,10 @@ impl ParallelFile for FaultyFile {
         self.file.sync().and(fault)
     }
 
+    fn has_written(&mut self) -> bool {
+        self.file.has_written()
+    }
+
     fn look_again(&mut self) {
         self.file.look_again();
     }

@@ -88,6 +88,11 @@ pub trait ParallelFile: Send {
         Err(read_only())
     }
 
+    /// Whether this rank may have written to the file.
+    fn has_written(&mut self) -> bool {
+        true
+    }
+
     /// Lets this rank read what other nodes have brought to stable storage, even if the cache of its node
     /// hides it. Not collective.
     fn look_again(&mut self) {}

@@ -16,6 +16,14 @@ use std::path::Path;
 /// The most pieces in one system call, well below `IOV_MAX`.
 const MAX_PIECES: usize = 64;
 
+/// A flag for [`PosixFile::open`] and [`PosixFile::create_new`]: NFS 4.1 and newer do not delegate the file to
+/// this node. Each other node that opens a delegated file waits 0.1 s until the delegation is returned. Linux
+/// asks for none if a file is opened with `O_DIRECT`, which is cleared at once.
+#[cfg(target_os = "linux")]
+pub const UNDELEGATED: OFlags = OFlags::DIRECT;
+#[cfg(not(target_os = "linux"))]
+pub const UNDELEGATED: OFlags = OFlags::empty();
+
 /// The stripe size of a file on Lustre; elsewhere the block size.
 ///
 /// # Errors
@@ -63,16 +71,16 @@ impl PosixFile {
         Ok(this)
     }
 
-    /// Creates a file that must not exist, not even as a link, for reading and writing, with this mode less
-    /// the bits of the umask. On Lustre, it gets this layout if Lustre accepts it.
+    /// Creates a file that must not exist, not even as a link, for reading and writing, with further flags and
+    /// this mode less the bits of the umask. On Lustre, it gets this layout if Lustre accepts it.
     ///
     /// # Errors
     /// Those of `open`. After an error there is no new file.
-    pub fn create_new(path: &Path, mode: u32, layout: Option<Layout>) -> Result<Self> {
+    pub fn create_new(path: &Path, flags: OFlags, mode: u32, layout: Option<Layout>) -> Result<Self> {
         let Some(layout) = layout else {
             return Self::open_with_mode(
                 path,
-                OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW,
+                flags | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW,
                 mode,
             );
         };
@@ -83,6 +91,11 @@ impl PosixFile {
     fn open_with_mode(path: &Path, flags: OFlags, mode: u32) -> Result<Self> {
         let mode = Mode::from_raw_mode(mode);
         let file = descriptors::open(path, flags, mode).map_err(|error| Error::io("open", error))?;
+        if flags.intersects(UNDELEGATED) {
+            system("fcntl", || {
+                rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)?.difference(UNDELEGATED))
+            })?;
+        }
         Ok(Self::of(file))
     }
 
@@ -307,6 +320,10 @@ impl ParallelFile for PosixFile {
         }
     }
 
+    fn has_written(&mut self) -> bool {
+        self.is_changed
+    }
+
     fn look_again(&mut self) {
         if self.cache != Cache::Coherent {
             lock::ask_server(&self.file);
@@ -372,6 +389,21 @@ mod tests {
         let mut file = PosixFile::open(Path::new("/dev/full"), OFlags::WRONLY).unwrap();
         let error = file.write_at(5, &[b"1"]).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::NoSpace, Some(5)));
+    }
+
+    #[test]
+    fn a_file_that_is_not_delegated_is_cached_nevertheless() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        let opened = PosixFile::open(&old, OFlags::CREATE | OFlags::RDWR | UNDELEGATED);
+        let created = PosixFile::create_new(&new, UNDELEGATED, 0o600, None);
+        for file in [opened, created] {
+            match file {
+                Ok(file) => assert!(!rustix::fs::fcntl_getfl(&file).unwrap().intersects(UNDELEGATED)),
+                // Older versions of tmpfs refuse `O_DIRECT`.
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Io, "{error}"),
+            }
+        }
     }
 
     #[test]

@@ -283,6 +283,10 @@ impl<F: ParallelFile + 'static> ParallelFile for Queue<F> {
         settled.and(synced)
     }
 
+    fn has_written(&mut self) -> bool {
+        self.after_all().is_none_or(ParallelFile::has_written)
+    }
+
     fn look_again(&mut self) {
         if let Some(file) = self.after_all() {
             file.look_again();

@@ -259,8 +259,16 @@ impl Sections {
         if self.is_coherent || self.team().is_alone() {
             return Ok(());
         }
-        self.sync()?;
-        self.output.file_mut().look_again();
+        let (team, file, _) = self.output.parts();
+        // What rank 0 has written itself, it sees in any case.
+        let mut is_only_writer = [u64::from(team.rank() == 0 || !file.has_written())];
+        team.agree_with(Ok(()), &mut is_only_writer)?;
+        if is_only_writer == [0] {
+            self.sync()?;
+            if self.team().rank() == 0 {
+                self.output.file_mut().look_again();
+            }
+        }
         Ok(())
     }
 
