@@ -217,11 +217,11 @@ ends() {
   done
   [ $quiet -lt 600 ]
 }
-# series TROUBLE TIMES STEPS HOW: a job writes checkpoints (cluster.c) while there is trouble; then all that it told is there, right, and a
-# new job goes on. In the end, the file is that of one process. Errors are the same on all ranks; what the trouble ends is ended.
+# series TROUBLE TIMES STEPS HOW: a job writes checkpoints (cluster.c) while there is trouble; a new job compares all that it told, and goes
+# on. In the end, the file is that of one process. Errors are the same on all ranks; what the trouble ends is ended.
 checkpoints=0
 series() {
-  local k said lost=0 file=$data/series.scda steps=$3 how=$4 now=$folder/logs/series whole=$folder/logs/$1-$4.log
+  local k first last said=0 lost=0 met=0 file=$data/series.scda steps=$3 how=$4 now=$folder/logs/series whole=$folder/logs/$1-$4.log
   on n1 "rm -f $file*"
   for k in $(seq "$2"); do
     : >"$now"
@@ -229,20 +229,30 @@ series() {
     local job=$! until=$((1 + RANDOM % steps))
     while kill -0 $job 2>/dev/null && [ "$(grep -c '^step' "$now")" -lt $until ]; do sleep 0.1; done
     sleep "0.$((RANDOM % 10))"
+    kill -0 $job 2>/dev/null && met=$((met + 1))
     "$1" "$k"
     ends $job "$now" || { echo "FAILED: $1, time $k: the job hangs"; lost=1; }
     for node in $(all_nodes); do on "$node" "pkill -9 -f '[f]fi-tests/cluster'; pkill -9 orted; pkill -9 mpiexec; true" || true; done
     wait $job || true
-    said=$(sed -n 's/^step //p' "$now" | tail -n 1)
+    # The job has compared what the jobs before it have left, and has gone on after that.
+    first=$(sed -n 's/^step //p' "$now" | head -n 1)
+    last=$(sed -n 's/^step //p' "$now" | tail -n 1)
     cat "$now" >>"$whole"
-    if ! ranks "$((nodes * 2))" "$tests/cluster" check "$how" "$file" "${said:-0}" >"$now" 2>&1; then
+    if [ "${first:-$((said + 1))}" -le "$said" ] || grep -q 'cluster.c:' "$now"; then
       tail -n 20 "$now"
-      echo "FAILED: $1, time $k: step ${said:-0} was committed"
+      echo "FAILED: $1, time $k: step $said was committed, the next job begins with $first"
       lost=1
     fi
+    said=${last:-$said}
+    [ $((k % 8)) = 0 ] || [ "$k" = "$2" ] || continue
+    if ! ranks "$((nodes * 2))" "$tests/cluster" check "$how" "$file" "$said" >"$now" 2>&1; then
+      tail -n 20 "$now"
+      echo "FAILED: $1, time $k: step $said was committed"
+      lost=1
+    fi
+    said=$(sed -n 's/^step //p' "$now" | tail -n 1)
     cat "$now" >>"$whole"
   done
-  said=$(sed -n 's/^step //p' "$now" | tail -n 1)
   on n1 "rm -f /tmp/one-process*"
   on=n1 ranks 1 "$tests/cluster" "$how" /tmp/one-process "$said" >>"$whole" 2>&1
   on n1 "cmp $file /tmp/one-process" || { echo "FAILED: $1: the file is another one than that of one process"; lost=1; }
@@ -252,7 +262,7 @@ series() {
     grep -q '^error' "$whole" || { echo "FAILED: $1: no job has met it"; lost=1; }
     ;;
   esac
-  [ $lost = 0 ] && echo "$1: $2 times, $said checkpoints $how, nothing lost"
+  [ $lost = 0 ] && echo "$1: $2 times, $met while a job ran, $said checkpoints $how, nothing lost"
 }
 some_node() { echo "n$((1 + RANDOM % nodes))"; }
 killed_process() { on "$(some_node)" "pkill -9 -n -f '[f]fi-tests/cluster'" || true; }
