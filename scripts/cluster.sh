@@ -5,7 +5,7 @@
 # run if they are named: checkpoints (SCDA_CLUSTER_CHECKPOINTS, 1000) and speed.
 # cluster.sh FOLDER shell FILESYSTEM: a shell, where `on NODE COMMAND` and `ranks N COMMAND` run something, in $data on each node.
 # Needs root, /dev/net/tun, and Debian's user-mode-linux nfs-kernel-server nfs-common openssh-server iproute2 kmod quota
-# (ocfs2-tools, sshfs, glusterfs-server, moosefs-master moosefs-chunkserver moosefs-client).
+# (ocfs2-tools, sshfs, glusterfs-server, moosefs-master moosefs-chunkserver moosefs-client, ceph-mon ceph-osd ceph-mds ceph-common).
 # All runs in namespaces that end with this script, however it ends.
 set -euo pipefail
 nodes=${SCDA_CLUSTER_NODES:-3}
@@ -14,7 +14,7 @@ declare -A mounts=(
   [nfs4.2]="nfs vers=4.2" [nfs4.1]="nfs vers=4.1" [nfs4.0]="nfs vers=4.0" [nfs3]="nfs vers=3" [nfs3-nolock]="nfs vers=3,nolock"
   [nfs4-soft]="nfs vers=4.2,soft,timeo=50,retrans=2" [nfs4-noac]="nfs vers=4.2,noac" [nfs4-sync]="nfs vers=4.2,sync"
   [nfs4-locallock]="nfs vers=4.0,local_lock=all" [nfs3-locallock]="nfs vers=3,local_lock=flock" [ocfs2]="ocfs2 rw" [sshfs]="sshfs"
-  [glusterfs]="glusterfs" [moosefs]="moosefs"
+  [glusterfs]="glusterfs" [glusterfs-direct]="glusterfs direct-io-mode=enable,attribute-timeout=0,entry-timeout=0" [moosefs]="moosefs" [cephfs]="cephfs"
 )
 
 if [ "${1-}" = init ]; then # the first process of a node
@@ -144,8 +144,10 @@ mount_on() { # NODE FILESYSTEM
   glusterfs)
     on srv "pidof -q glusterd || { mkdir -p /run/gluster /var/log/glusterfs; mount -t tmpfs tmpfs /var/lib/glusterd; glusterd
       for second in \$(seq 30); do ! gluster --mode=script volume create scda srv:/run/export/.bricks force || break; sleep 1; done
+      for cache in ${options:+quick-read io-cache read-ahead write-behind stat-prefetch open-behind readdir-ahead}; do
+        gluster --mode=script volume set scda performance.\$cache off; done
       gluster --mode=script volume start scda; }"
-    on "$1" "mkdir -p /var/log/glusterfs; mount -t glusterfs srv:/scda $data"
+    on "$1" "mkdir -p /var/log/glusterfs; mount -t glusterfs ${options:+-o $options} srv:/scda $data"
     ;;
   moosefs)
     on srv "pidof -q mfsmaster || { mkdir -p /run/mfs /run/export/.master /run/export/.chunks
@@ -155,6 +157,20 @@ mount_on() { # NODE FILESYSTEM
       printf '%s\n' WORKING_USER=root DATA_PATH=/run/mfs MASTER_HOST=srv HDD_CONF_FILENAME=/run/mfs/disks >chunks
       mfsmaster -c master; mfschunkserver -c chunks; }"
     on "$1" "mfsmount -H srv $data"
+    ;;
+  cephfs) # data in memory, one copy
+    on srv "pidof -q ceph-mon || { mkdir -p /etc/ceph /run/ceph/{mon,osd,mds}; cd /run/ceph; exec >/etc/ceph/ceph.conf
+      printf '%s = %s\n' fsid 0f0e0d0c-0b0a-4908-8706-050403020100 mon_host 10.77.0.100 mon_initial_members a mon_data /run/ceph/mon \
+        osd_data /run/ceph/osd mds_data /run/ceph/mds run_dir /run/ceph log_file '/run/ceph/\$name.log' osd_objectstore memstore \
+        memstore_device_bytes 536870912 osd_crush_chooseleaf_type 0 osd_pool_default_size 1 osd_pool_default_min_size 1 \
+        mon_allow_pool_size_one true mon_max_pg_per_osd 1000 mds_cache_memory_limit 67108864 auth_cluster_required none \
+        auth_service_required none auth_client_required none
+      exec >&2; sed -i '1i [global]' /etc/ceph/ceph.conf; osd=6f0e0d0c-0b0a-4908-8706-050403020101
+      monmaptool --create --addv a '[v2:10.77.0.100:3300,v1:10.77.0.100:6789]' --fsid 0f0e0d0c-0b0a-4908-8706-050403020100 monmap
+      ceph-mon --mkfs -i a --monmap monmap; ceph-mon -i a; ceph osd new \$osd
+      ceph-osd -i 0 --mkfs --osd-uuid \$osd; ceph-osd -i 0; ceph-mds -i a
+      ceph osd pool create metadata 8; ceph osd pool create data 8; ceph fs new scda metadata data; }"
+    on "$1" "modprobe ceph; for second in \$(seq 60); do ! mount -i -t ceph 10.77.0.100:6789:/ $data || break; sleep 1; done"
     ;;
   sshfs) on "$1" "sshfs -o IdentityFile=/run/keys/key,StrictHostKeyChecking=no,UserKnownHostsFile=/dev/null,allow_other root@srv:/run/export $data" ;;
   ocfs2)
@@ -389,7 +405,7 @@ for filesystem; do
   for trial in ${SCDA_CLUSTER_TESTS:-matrix two_jobs squashed killed_process node_dies server_dies network_is_cut disk_is_full quota is_not_exported}; do
     case $trial:$filesystem in
     *:sshfs) [ "$trial" != matrix ] || check one_node ;; # each node numbers files by itself: jobs on several are refused
-    matrix:glusterfs | matrix:moosefs) # MPI-IO, unless somebody says that they are coherent
+    matrix:glusterfs* | matrix:moosefs) # MPI-IO, unless somebody says that they are coherent
       check matrix 1 $((times + 2))
       SCDA_COHERENT=1 check matrix 2 $((times + 2))
       ;;

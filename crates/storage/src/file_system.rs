@@ -141,7 +141,7 @@ impl FileSystem {
             (0xFE53_4D42, "smb2", false, false),
             (0x6573_5546, "fuse", false, false),
             (0x0102_1997, "9p", false, false),
-            (0x00C3_6400, "ceph", false, false),
+            (0x00C3_6400, "ceph", true, false),
             (0x5346_414F, "afs", false, false),
             (0x2003_0528, "orangefs", false, false),
             (0xAAD7_AAEA, "panfs", false, false),
