@@ -102,6 +102,10 @@ if [ "$1" = long ] && command -v apt-get >/dev/null; then # elsewhere scripts/de
   need moosefs-master "one of their file systems" command -v mfsmaster
   need moosefs-chunkserver "its disks" command -v mfschunkserver
   need moosefs-client "mounts it" command -v mfsmount
+  need ceph-mon "CephFS, which they share" command -v ceph-mon
+  need ceph-osd "its data" command -v ceph-osd
+  need ceph-mds "its names" command -v ceph-mds
+  need ceph-common "its commands" command -v ceph
   need quota "sets a limit on their server" command -v setquota
   need python3-paraview "opens files by the plugin" command -v pvpython
   need libscotch-dev "divides meshes of PyFR" sh -c 'ls /usr/lib/*/libscotch*.so'
