@@ -134,7 +134,19 @@ static void rewritten (const char *path, p4est_t *p, const char *attributes) {
   const char *own = strstr (d.attributes, "\"scda_mesh\":"), *others = strstr (own + 1, "\"scda_mesh\":");
   REQUIRE (strstr (others, "of others") != NULL && strstr (others + 1, "\"scda_mesh\":") == NULL);
   f = scda_p4est_read_field (f, NULL, 0, p, "value", SCDA_TYPE_FLOAT64, 1, values, &err);
-  REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
+  /* Numbers are converted to the type in memory; items that are no numbers, and other components, are errors. */
+  float *converted = malloc ((size_t) p->local_num_quadrants * sizeof *converted + 1);
+  f = scda_p4est_read_field (f, NULL, 0, p, "value", SCDA_TYPE_FLOAT32, 1, converted, &err);
+  REQUIRE (f != NULL);
+  for (p4est_locidx_t i = 0; i < p->local_num_quadrants; ++i) { REQUIRE (converted[i] == (float) values[i]); }
+  free (converted);
+  REQUIRE (scda_fclose (f, &err) == 0);
+  f = scda_fopen_read (MPI_COMM_WORLD, path, NULL, NULL, NULL, &err);
+  f = scda_p4est_read_field (f, NULL, 0, p, "value", SCDA_TYPE_COMPLEX64, 1, values, &err);
+  REQUIRE (f == NULL && err == SCDA_ERR_FORMAT && strstr (scda_last_error_message (), "has the type float64; expected") != NULL);
+  f = scda_fopen_read (MPI_COMM_WORLD, path, NULL, NULL, NULL, &err);
+  f = scda_p4est_read_field (f, NULL, 0, p, "value", SCDA_TYPE_FLOAT64, 2, values, &err);
+  REQUIRE (f == NULL && err == SCDA_ERR_FORMAT && strstr (scda_last_error_message (), "has 1 items in each row; expected 2") != NULL);
   free (values);
 }
 

@@ -1158,6 +1158,7 @@ contains
     type(scda_dataset_t) :: d
     type(scda_fcontext_t) :: f
     real(real64) :: six(3, 2)
+    real(real64), allocatable :: none(:, :)
     complex(real32) :: narrow(3, 2)
     integer :: i, ierr, n(0)
     integer :: Nq(ranks)
@@ -1168,9 +1169,14 @@ contains
     if (ranks > 1) last = "rank " // achar(iachar("0") + ranks - 1) // ": "
     six = 1
     narrow = 1
-    do i = 1, 16
+    allocate(none(3, 2))
+    deallocate(none)
+    do i = 1, 17
       call scda_fopen_write(f, comm, filename, "refused")
       select case (i)
+      case (17)
+        call scda_write(f, "d", six, shape=[3, 4], start=[0, 1], ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "found 0 and 3 in dimension 1 of box 1, expected indices from 1 to 3")
       case (1)
         if (here) call scda_write(f, "d", six, shape=[3, 4], start=[1, 1], count=[3, 3], ierr=ierr)
         if (.not. here) call scda_write(f, "d", six(1:0, 1), shape=[3, 4], start=n, count=n, ierr=ierr)
@@ -1229,7 +1235,7 @@ contains
     call scda_fopen_write(f, comm, filename, "refused")
     call scda_write(f, "d", six)
     call scda_fclose(f)
-    do i = 1, 10
+    do i = 1, 12
       call scda_fopen_read(f, comm, filename)
       select case (i)
       case (1)
@@ -1252,10 +1258,16 @@ contains
         call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected one that scda_ffind_dataset has found")
       case (6) ! beyond the array
         call scda_read(f, "d", six(:, 1:1), start=[1, 3], ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "")
+        call expect(f, ierr, SCDA_ERR_ARG, "found 3 and 1 in dimension 2 of box 1, expected indices from 1 to 2")
       case (7) ! before it
         call scda_read(f, "d", six(:, 1:1), start=[1, 0], ierr=ierr)
-        call require(ierr /= 0, "index 0")
+        call expect(f, ierr, SCDA_ERR_ARG, "found 0 and 1 in dimension 2 of box 1, expected indices from 1 to 2")
+      case (11)
+        call scda_read(f, "d", none, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "data: found an array that is not allocated")
+      case (12)
+        call scda_fread_field(f, "d", none, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "data: found an array that is not allocated")
       case (8)
         call scda_ffind_dataset(f, "d" // achar(0) // "e", found, ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "name of a dataset: found a NUL character")

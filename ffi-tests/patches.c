@@ -308,6 +308,18 @@ static void refuse (const char *path, const whole_t *w, int kind, int expected, 
     if (is_last) { field.dataset.extends = 1; }
     f = scda_patches_write_fields (f, NULL, &m, 1, &field, &err);
   }
+  if (kind == 9) { /* other components in memory */
+    scda_patches_t found;
+    f = scda_patches_write_fields (f, NULL, &m, 1, &field, &err);
+    REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
+    f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
+    scda_patches_init (&found);
+    f = scda_patches_read_mesh (f, NULL, 0, &found, &err);
+    for (i = 0; i < most_patches; ++i) { data[i] = nothing; }
+    field.components = 3;
+    f = scda_patches_read_fields (f, NULL, 0, &found, 1, &field, &err);
+    scda_patches_free (&found);
+  }
   CHECK (f == NULL && err == expected);
   if (strstr (scda_last_error_message (), words) == NULL) {
     fprintf (stderr, "kind %d: found \"%s\", expected \"%s\"\n", kind, scda_last_error_message (), words);
@@ -367,6 +379,7 @@ int main (int argc, char **argv) {
     refuse (path, &w, 6, SCDA_ERR_ARG, "-1 ghost layers");
     refuse (path, &w, 7, SCDA_ERR_ARG, "found extends = 1, expected 0");
     refuse (path, &w, 8, SCDA_ERR_ARG, "found 1001 levels, expected at most 1000");
+    refuse (path, &w, 9, SCDA_ERR_FORMAT, "rho: found 1 components of each cell, expected 3");
   }
   return finish ();
 }

@@ -316,7 +316,7 @@ module scda_implementation
     module procedure json_texts, json_integer32s, json_integer64s, json_real32s, json_real64s, json_logicals
   end interface scda_json
 
-  !> Reads one attribute of a dataset, or of a group (a path with a slash at its end; "/" is the file): call
+  !> Reads one attribute of a dataset, or of a group if no dataset has its name (a slash at its end: the group; "/": the file): call
   !> scda_fread_attribute(f, name, key, value [, found, ierr, record, n]).
   !>   value   a string, an integer, a real number or a logical; or an array of these for a list. If there is no such attribute, it
   !>           stays as it is: set it to the default before. Too little room, and a value of another kind, are SCDA_ERR_ARG
@@ -1326,6 +1326,7 @@ contains
     call put_name(f, name, given%d%name, fits)
     ! The unknown extent of an array of assumed size is replaced by 0.
     extents = max(found, 0_int64)
+    call require_memory(f, items, extents, fits)
     call choose_type(code, type, extents, given)
     if ((given%d%type == SCDA_TYPE_RAW .or. given%in_memory /= 0) .and. c_associated(fill_value)) then
       call refuse(f, "fill: not with SCDA_TYPE_RAW, or where items are converted", fits)
@@ -1363,7 +1364,7 @@ contains
       given%nboxes = 1
     else if (c_associated(start%address)) then
       if (.not. c_associated(shape%address)) call refuse(f, "shape is missing: start needs that of the whole array", fits)
-      call boxes_in(f, start, count, extents, size(dims), given%starts, given%sizes, given%nboxes, fits)
+      call boxes_in(f, start, count, extents, dims, given%starts, given%sizes, given%nboxes, fits)
     else
       if (c_associated(count%address)) call refuse(f, "start is missing: count needs it", fits)
       given%starts = 0 * dims
@@ -1811,9 +1812,10 @@ contains
     logical :: same
     allocate(dims, source=given%d%shape(given%d%ndims:1:-1))
     extents = max(found, 0_int64) ! see put_dataset
+    call require_memory(f, items, extents, fits)
     call match_type(f, code, type, extents, given, fits)
     if (c_associated(start%address)) then
-      call boxes_in(f, start, count, extents, size(dims), given%starts, given%sizes, given%nboxes, fits)
+      call boxes_in(f, start, count, extents, dims, given%starts, given%sizes, given%nboxes, fits)
     else
       if (c_associated(count%address)) call refuse(f, "start is missing: count needs it", fits)
       given%starts = 0 * dims
@@ -2250,7 +2252,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_fwrite_group
 
-  !> Sets attributes of a dataset that is already in the file, or of a group (a path with a slash at its end): call
+  !> Sets attributes of a dataset or group that is already in the file (a slash at the end of a path: the group): call
   !> scda_fset_attributes(f, name, changes [, ierr, record]). changes: a JSON object, in which null removes an attribute. record: 0
   !> for the first dataset of this name; by default the last one.
   subroutine scda_fset_attributes(f, name, changes, ierr, record)
@@ -2388,17 +2390,17 @@ contains
   end subroutine put_name
 
   ! The boxes of this rank in an array of n dimensions. Without count, there is one box, of the shape of data.
-  subroutine boxes_in(f, start, count, extents, n, starts, sizes, nboxes, fits)
+  subroutine boxes_in(f, start, count, extents, dims, starts, sizes, nboxes, fits)
     type(scda_fcontext_t), intent(in) :: f
     type(memory_t), intent(in), target :: start, count
-    integer(int64), intent(in) :: extents(:)
-    integer, intent(in) :: n
+    integer(int64), intent(in) :: extents(:), dims(:)
     integer(int64), allocatable, intent(inout) :: starts(:), sizes(:)
     integer(c_size_t), intent(out) :: nboxes
     logical, intent(inout) :: fits
     integer(int64) :: items
-    integer :: i
+    integer :: i, k, n
     nboxes = 1
+    n = size(dims)
     starts = integers_in(f, start, "start", fits) - 1
     if (c_associated(count%address)) then
       sizes = integers_in(f, count, "count", fits)
@@ -2414,6 +2416,15 @@ contains
     items = 0
     do i = 1, int(nboxes)
       items = items + product(sizes(n * (i - 1) + 1:n * i))
+      do k = 1, n
+        associate (first => starts(n * (i - 1) + k) + 1, number => sizes(n * (i - 1) + k))
+          if (first >= 1 .and. number >= 0 .and. first - 1 <= dims(k) .and. number <= dims(k) - first + 1) cycle
+          call refuse(f, "start, count: found " // decimal(first) // " and " // decimal(number) // " in dimension " // &
+            & decimal(int(k, int64)) // " of box " // decimal(int(i, int64)) // ", expected indices from 1 to " // &
+            & decimal(dims(k)), fits)
+        end associate
+        return
+      end do
       starts(n * (i - 1) + 1:n * i) = starts(n * i:n * (i - 1) + 1:-1)
       sizes(n * (i - 1) + 1:n * i) = sizes(n * i:n * (i - 1) + 1:-1)
     end do
@@ -2422,6 +2433,17 @@ contains
         & ", those of all boxes", fits)
     end if
   end subroutine boxes_in
+
+  ! Refuses an array that is not allocated, or a pointer that is not associated.
+  subroutine require_memory(f, items, extents, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    type(c_ptr), intent(in) :: items
+    integer(int64), intent(in) :: extents(:)
+    logical, intent(inout) :: fits
+    if (.not. c_associated(items) .and. product(extents) > 0) then
+      call refuse(f, "data: found an array that is not allocated; one of size 0 stands for no items", fits)
+    end if
+  end subroutine require_memory
 
   subroutine check_dimensions(f, what, found, expected, fits)
     type(scda_fcontext_t), intent(in) :: f
@@ -2644,6 +2666,7 @@ contains
     if (size(extents) == 0) then
       call refuse(f, "data: found a scalar, expected an array whose last dimension is distributed", fits)
     end if
+    call require_memory(f, items, extents, fits)
     origin = 0
     f%handle = c_fread_field(f%handle, trim(name) // c_null_char, before // c_null_char, int(chosen(record, -1), c_int64_t), &
       & int(code, c_int), items, product(extents(size(extents):)), product(extents(:max(0, size(extents) - 1))), origin, f%err)

@@ -1690,8 +1690,8 @@ int scda_test(const scda_request_t *request);
 
 /**
  * Completes a commit or close that has begun. If this returns without an error, everything that was written
- * before it began is as safe as after `scda_fcommit` or `scda_fclose`. A call that has closed the file with
- * success has completed its commits: waiting for them then succeeds at once.
+ * before it began is as safe as after `scda_fcommit` or `scda_fclose`. `scda_fclose_begin`, and a call that has
+ * closed the file with success, have completed its commits: waiting for them then succeeds at once.
  *
  * Collective over the ranks of the file, unless it is closed.
  *
@@ -2368,8 +2368,9 @@ scda_fcontext_t *scda_fwrite_group(scda_fcontext_t *f,
  * Collective. All ranks pass the same arguments.
  *
  * @param [in] f        The file, open for writing.
- * @param [in] name     The name of the dataset, a C string; or the path of a group with a slash at its end,
- *                      such as "flow/", or "/" for the whole file.
+ * @param [in] name     The name of the dataset, a C string; or the path of a group, such as "flow", with a slash
+ *                      at its end if a dataset also has this name, or the group has no attributes yet; or "/"
+ *                      for the whole file.
  * @param [in] record   Which of the datasets of this name, as for `scda_ffind_dataset`: 0 for the first one,
  *                      -1 for the last one. Ignored for a group.
  * @param [in] changes  A JSON object, a C string in UTF-8, with the new value of each attribute to change.

@@ -1538,7 +1538,7 @@ public:
     const std::string c_path = c_string (path, fits), c_attributes = c_string (attributes, fits);
     call ([&] (int *err) { return scda_fwrite_group (f_, c_path.c_str (), c_attributes.c_str (), err); });
   }
-  /** Sets attributes of a dataset that is already in the file, or of a group (a path with a slash at its end): see
+  /** Sets attributes of a dataset or group that is already in the file (a slash at the end of a path: the group): see
    *  scda_fset_attributes. `changes`: the text of a JSON object; `null` removes an attribute. `record`: 0 is the first one, -1 the last. */
   void set_attributes (text name, text changes, std::int64_t record = -1) {
     bool fits = true;
@@ -1762,7 +1762,7 @@ public:
     });
     return code != SCDA_ERR_EOF;
   }
-  /** Reads one attribute of a dataset, or of a group (a path with a slash at its end; "/" is the file itself). Returns true if it
+  /** Reads one attribute of a dataset, or of a group if no dataset has its name (a slash at the end: the group; "/": the file). Returns true if it
    * exists. See `scda::get_attribute` and `scda_fread_attribute`. */
   template <typename T> bool read_attribute (text name, const char *key, T &value, std::int64_t record = SCDA_LAST) {
     bool fits = true;

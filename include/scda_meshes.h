@@ -779,7 +779,8 @@ scda_fcontext_t *scda_forest_find_field(scda_fcontext_t *f,
                                         int *err);
 
 /**
- * Reads a field of known type and number of items, for the quadrants of this rank.
+ * Reads a field of known number of items, for the quadrants of this rank. Numbers of another type in the file
+ * are converted (see `scda_box_t`).
  *
  * Collective; `data`, and members of `m` described as of this rank, may differ between the ranks.
  *
@@ -789,14 +790,17 @@ scda_fcontext_t *scda_forest_find_field(scda_fcontext_t *f,
  * @param [in] m           The forest, without its arrays: numbers and checksum, in any partition. The field
  *                         must refer to its mesh.
  * @param [in] name        The name of the field.
- * @param [in] type        The required type of its items, such as `SCDA_TYPE_FLOAT64`.
- * @param [in] components  The required number of items for each quadrant; for `SCDA_TYPE_RAW`, and other
- *                         types whose items may have any size, the number of bytes.
+ * @param [in] type        The type of the items in `data`, such as `SCDA_TYPE_FLOAT64`. Items that are no
+ *                         numbers must have this type in the file.
+ * @param [in] components  The required number of items for each quadrant, of which `scda_forest_find_field`
+ *                         tells the shape; for `SCDA_TYPE_RAW`, and other types whose items may have any
+ *                         size, the number of bytes.
  * @param [out] data       Room for the items of the quadrants of this rank. May be NULL if there are none.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another type, shape or mesh;
- * `SCDA_ERR_ARG`; those of `scda_ffind_dataset` and `scda_fread_dataset`.
+ * Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another shape or mesh, or a type that
+ * cannot be converted; `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_ARG`; those of
+ * `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 scda_fcontext_t *scda_forest_read_field(scda_fcontext_t *f,
                                         const char *group,

@@ -344,20 +344,20 @@ static inline scda_fcontext_t *scda_p4est_find_field (scda_fcontext_t *f, const 
                                                       scda_dataset_t *d, int *err);
 
 /**
- * Reads a field of known type and number of items, for the local quadrants.
+ * Reads a field of known number of items, for the local quadrants. Numbers of another type in the file are converted.
  *
  * @param [in] f           The file, open for reading.
  * @param [in] group       The name of the forest.
  * @param [in] step        The time step.
  * @param [in] p4est       The forest, in any partition. Its number of quadrants must be that of the field.
  * @param [in] name        The name of the field.
- * @param [in] type        The type that its items must have, such as `SCDA_TYPE_FLOAT64`.
+ * @param [in] type        The type of the items in `data`, such as `SCDA_TYPE_FLOAT64`.
  * @param [in] components  The number of items that each quadrant must have; for `SCDA_TYPE_RAW`, the number of bytes.
  * @param [out] data       Room for the items of the local quadrants. May be NULL if there are none.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another type or shape; `SCDA_ERR_ARG`; those of `scda_ffind_dataset`
- * and `scda_fread_dataset`.
+ * Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another shape, or a type that cannot be converted; `SCDA_ERR_RANGE`
+ * for a number that does not fit; `SCDA_ERR_ARG`; those of `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_read_field (scda_fcontext_t *f, const char *group, int64_t step, const p4est_t *p4est,
                                                       const char *name, int type, uint64_t components, void *data, int *err);

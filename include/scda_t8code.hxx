@@ -207,20 +207,20 @@ inline scda_fcontext_t *scda_t8code_find_field (scda_fcontext_t *f, const char *
                                                 scda_dataset_t *d, int *err);
 
 /**
- * Reads a field of known type and number of items, for the local elements.
+ * Reads a field of known number of items, for the local elements. Numbers of another type in the file are converted.
  *
  * @param [in] f           The file, open for reading.
  * @param [in] group       The name of the forest.
  * @param [in] step        The time step.
  * @param [in] forest      The forest, in any partition. Its mesh must be that of the field.
  * @param [in] name        The name of the field.
- * @param [in] type        The type that its items must have, such as `SCDA_TYPE_FLOAT64`.
+ * @param [in] type        The type of the items in `data`, such as `SCDA_TYPE_FLOAT64`.
  * @param [in] components  The number of items that each element must have; for `SCDA_TYPE_RAW`, the number of bytes.
  * @param [out] data       Room for the items of the local elements. May be NULL if there are none.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another type, shape or mesh; `SCDA_ERR_ARG`; those of
- * `scda_ffind_dataset` and `scda_fread_dataset`.
+ * Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another shape or mesh, or a type that cannot be converted;
+ * `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_ARG`; those of `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 inline scda_fcontext_t *scda_t8code_read_field (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
                                                 int type, uint64_t components, void *data, int *err);

@@ -252,6 +252,27 @@ fn compressed_datasets_wait_for_their_place_and_are_the_same() {
     }
 }
 
+/// The close that has begun has completed the commits, so they may still be waited for.
+#[test]
+fn a_commit_may_be_waited_for_while_the_file_is_being_closed() {
+    let scratch = tempfile::tempdir().unwrap();
+    for background in [false, true] {
+        let path = scratch.path().join("f.scda");
+        run_on_threads(2, |comm| {
+            let mut file = Writer::create(comm, &path, b"f", &params(background)).unwrap();
+            file.block(b"b", 0, 4, Some(b"abcd"), Encode::None).unwrap();
+            let commits = [(); 2].map(|()| file.commit_begin().unwrap());
+            scda::bindings::WriterCalls::begin_close(&mut file).unwrap();
+            assert!(commits[1].test(&file));
+            commits.into_iter().for_each(|commit| commit.wait(&mut file).unwrap());
+            assert_eq!(commits[0].wait(&mut file).unwrap_err().kind(), ErrorKind::Usage);
+            file.close().unwrap();
+        });
+        let mut file = Reader::open(Solo, &path, &scda::ReadOptions::default()).unwrap();
+        assert!(file.is_sealed() && file.next_section(false).unwrap().is_some());
+    }
+}
+
 /// A dataset in one chunk of `bytes` bytes.
 fn chunk(bytes: u64) -> Dataset {
     let mut dataset = Dataset::new("chunk", DataType::Uint8, [bytes]);

@@ -44,8 +44,8 @@ pub fn if_valid<O: Options, T>(
         let (path, mut options) = (path?, options?);
         options.validate(function)?;
         team.note_call(function);
-        team.note_bytes(Topic::FileName, path.as_os_str().as_encoded_bytes());
-        team.note_counts(Topic::Parameters, &options.words());
+        team.note_bytes(Topic::FileName, &[], path.as_os_str().as_encoded_bytes());
+        team.note_named(Topic::Parameters, O::NAMES, &options.words());
         let _limited = memory::limited(options.tuning().max_memory, 0);
         let opened = open(team, path, &mut options)?;
         Ok((options, opened))

@@ -308,6 +308,9 @@ pub(super) trait Options {
     /// Returns an error for invalid options.
     fn validate(&self, function: Function) -> Result<()>;
 
+    /// The names of [`Self::words`] for messages.
+    const NAMES: &'static [&'static str];
+
     /// The values to be compared between the ranks.
     fn words(&self) -> Vec<u64>;
 }
@@ -324,6 +327,34 @@ fn check_ranges(numbers: &[(&str, u64, u64, u64)]) -> Result<()> {
 }
 
 impl Options for WriteOptions {
+    const NAMES: &'static [&'static str] = &[
+        "line_break",
+        "encoder",
+        "level",
+        "atomic",
+        "sync",
+        "later",
+        "keep",
+        "append_after",
+        "#append_name",
+        "append_record",
+        "mark_incomplete",
+        "seal",
+        "hdf5",
+        "raw",
+        "background_bytes",
+        "lend",
+        "aggregation_bytes",
+        "writers_per_node",
+        "stripe_bytes",
+        "stripe_count",
+        "driver",
+        "max_memory",
+        "check",
+        "#limits",
+        "faults",
+    ];
+
     fn tuning(&self) -> &Tuning {
         &self.tuning
     }
@@ -384,6 +415,24 @@ impl Options for WriteOptions {
 }
 
 impl Options for ReadOptions {
+    const NAMES: &'static [&'static str] = &[
+        "to_seal",
+        "verify",
+        "keep",
+        "raw",
+        "strict",
+        "cache_bytes",
+        "aggregation_bytes",
+        "writers_per_node",
+        "stripe_bytes",
+        "stripe_count",
+        "driver",
+        "max_memory",
+        "check",
+        "#limits",
+        "faults",
+    ];
+
     fn tuning(&self) -> &Tuning {
         &self.tuning
     }
@@ -483,5 +532,16 @@ impl Tuning {
             self.limits.word(),
             self.faults.map_or(0, |faults| faults.every),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_that_is_compared_has_a_name() {
+        assert_eq!(WriteOptions::NAMES.len(), WriteOptions::default().words().len());
+        assert_eq!(ReadOptions::NAMES.len(), ReadOptions::default().words().len());
     }
 }

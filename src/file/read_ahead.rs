@@ -150,7 +150,7 @@ impl ReadAheadBuffer {
         };
         let bytes = bytes.min(room).min(file_size - offset);
         // Here at the latest it is noticed if ranks see different files, or the file changes.
-        team.note_counts(Topic::ReadAhead, &[offset, bytes]);
+        team.note_named(Topic::ReadAhead, &["offset", "bytes"], &[offset, bytes]);
         match &mut self.memory {
             ReadAheadBytes::Shared(turns) => read_together(turns, team, file, offset, bytes)?,
             ReadAheadBytes::OnNodes(turns, nodes) => read_on_nodes(turns, nodes, team, file, offset, bytes)?,

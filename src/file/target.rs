@@ -320,7 +320,13 @@ impl Target {
 
     /// Checks that the file may be written.
     fn check(&mut self) -> Result<()> {
-        self.old = file_system::status(&self.path)?;
+        let old = file_system::status(&self.path);
+        if !matches!(old, Ok(Some(_)))
+            && let Some(error) = file_system::missing_folder(&self.path)
+        {
+            return Err(error);
+        }
+        self.old = old?;
         match self.old {
             Some(old) if old.is_folder || old.is_stream || self.part.is_some() && !old.is_regular => {
                 return Err(Error::new(ErrorKind::BadFile, "a folder, pipe or device, not a file"));

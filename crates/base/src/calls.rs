@@ -28,7 +28,20 @@ pub fn begin(place: &'static str) -> CallGuard {
 /// The name of the function that the program has called on this thread, if a binding has said so.
 #[must_use]
 pub fn called() -> Option<&'static str> {
-    let parts = CALLED.get()?.split([':', '<', '>', ',', ' ']).rev();
+    name_of(place()?)
+}
+
+/// The [type name](std::any::type_name) of a closure in that function: see [`name_of`].
+#[inline]
+#[must_use]
+pub fn place() -> Option<&'static str> {
+    CALLED.get()
+}
+
+/// The name of the function at a [`place`].
+#[must_use]
+pub fn name_of(place: &'static str) -> Option<&'static str> {
+    let parts = place.split([':', '<', '>', ',', ' ']).rev();
     // Neither the crate of the binding nor a type is a function.
     parts.filter(|part| part.starts_with("scda_")).find(|part| *part != "scda_c" && !part.ends_with("_t"))
 }

@@ -270,6 +270,13 @@ impl Error {
         self
     }
 
+    /// Adds other errors, of which this one is the first.
+    #[must_use]
+    pub fn and_also(mut self, others: &str) -> Self {
+        self.0.message = format!("{}; {others}", self.0.message);
+        self
+    }
+
     /// Adds the name of the file, unless one is known already.
     #[must_use]
     pub fn in_file(mut self, file: &str) -> Self {

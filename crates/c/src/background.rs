@@ -175,8 +175,8 @@ fn is_written(request: scda_request_t) -> bool {
 }
 
 /// Completes a commit or close that has begun. If this returns without an error, everything that was written
-/// before it began is as safe as after `scda_fcommit` or `scda_fclose`. A call that has closed the file with
-/// success has completed its commits: waiting for them then succeeds at once.
+/// before it began is as safe as after `scda_fcommit` or `scda_fclose`. `scda_fclose_begin`, and a call that has
+/// closed the file with success, have completed its commits: waiting for them then succeeds at once.
 ///
 /// Collective over the ranks of the file, unless it is closed.
 ///
@@ -210,7 +210,9 @@ fn wait(scda_request_t { file, number }: scda_request_t) -> Result<(c_int, Outco
         };
     }
     #[cfg(feature = "mpi")]
-    super::context::forget_begun(file);
+    if number == 0 || !super::requests::is_closing(file) {
+        super::context::forget_begun(file);
+    }
     match number {
         0 => run_close(file),
         number if was_closed_with(file, number) => Ok((0, Outcome::Success)),

@@ -11,7 +11,9 @@ use super::versioned::{StructIn, StructInOut, StructOut, versioned, zeros};
 use super::write::lent;
 use super::{Outcome, guard};
 use scda::bindings::{Operation, ReaderCalls, WriterCalls};
-use scda::{Collective, Data, DataMut, DataType, Dataset, DatasetHandle, IndexBox, Reader, Writer};
+use scda::{
+    Collective, Data, DataMut, DataType, Dataset, DatasetHandle, IndexBox, Kind, MemoryMut, Reader, Writer,
+};
 use scda_base::error::{Error, Result};
 use scda_base::numbers::product;
 use scda_meshes::MeshNotes;
@@ -813,19 +815,36 @@ struct Type {
     code: c_int,
     name: &'static str,
     in_bytes: bool,
+    /// The type to which numbers are converted; `None` for other items.
+    number: Option<DataType>,
 }
 
 impl Type {
     fn new(code: c_int) -> Result<Self> {
         let name = DataType::c_name(code).and_then(|name| name.to_str().ok());
         let name = name.ok_or_else(|| Error::argument(format!("type: found {code}")))?;
-        Ok(Self { code, name, in_bytes: bytes_of_type(code) == 0 })
+        let number = DataType::from_code(code).filter(|data_type| is_complex(*data_type).is_some());
+        Ok(Self { code, name, in_bytes: bytes_of_type(code) == 0, number })
     }
 
     /// Calls `with` with the required type of a field.
     fn wanted<T>(&self, components: u64, with: impl FnOnce(&FieldType<'_>) -> T) -> T {
-        let is_type = |found: DataType| found.code() == self.code;
+        let is_converted = |found| {
+            self.number
+                .is_some_and(|number| is_complex(found).is_some_and(|is| is_complex(number) == Some(is)))
+        };
+        let is_type = |found: DataType| found.code() == self.code || is_converted(found);
         with(&FieldType { is_type: &is_type, type_name: self.name, components, in_bytes: self.in_bytes })
+    }
+}
+
+/// Whether a number is complex; `None` for a type that is no number. Numbers are converted to numbers, and
+/// complex ones to complex ones.
+fn is_complex(data_type: DataType) -> Option<bool> {
+    match data_type.kind() {
+        Kind::Signed | Kind::Unsigned | Kind::Float => Some(false),
+        Kind::Complex => Some(true),
+        _ => None,
     }
 }
 
@@ -833,14 +852,27 @@ impl Type {
 fn read_rows(
     reader: &mut Reader,
     (dataset, regions): &(DatasetHandle, Vec<IndexBox>),
+    of: Type,
     data: Room<'_, c_void>,
 ) -> Result<()> {
-    let boxes = super::boxes::PackedBoxes::of(dataset, regions.clone())
-        .and_then(|boxes| Ok((boxes.regions, DataMut::Packed(data.bytes(boxes.bytes)?))));
-    reader.read_dataset_if_valid(dataset, boxes)
+    let boxes = || {
+        let boxes = super::boxes::PackedBoxes::of(dataset, regions.clone())?;
+        let Some(number) = of.number.filter(|number| *number != dataset.data_type) else {
+            return Ok((boxes.regions, DataMut::Packed(data.bytes(boxes.bytes)?)));
+        };
+        let items = boxes.bytes / dataset.data_type.item_bytes();
+        let bytes =
+            product(items, number.item_bytes()).ok_or_else(|| Error::range("data: too many bytes"))?;
+        let memory = MemoryMut::packed(data.bytes(bytes)?).of_type(number);
+        // There is one box, or none.
+        let memory = boxes.regions.first().map(|_| memory).into_iter().collect();
+        Ok((boxes.regions, DataMut::Boxes(memory)))
+    };
+    reader.read_dataset_if_valid(dataset, boxes())
 }
 
-/// Reads a field of known type and number of items, for the quadrants of this rank.
+/// Reads a field of known number of items, for the quadrants of this rank. Numbers of another type in the file
+/// are converted (see `scda_box_t`).
 ///
 /// Collective; `data`, and members of `m` described as of this rank, may differ between the ranks.
 ///
@@ -850,14 +882,17 @@ fn read_rows(
 /// @param [in] m           The forest, without its arrays: numbers and checksum, in any partition. The field
 ///                         must refer to its mesh.
 /// @param [in] name        The name of the field.
-/// @param [in] type        The required type of its items, such as `SCDA_TYPE_FLOAT64`.
-/// @param [in] components  The required number of items for each quadrant; for `SCDA_TYPE_RAW`, and other
-///                         types whose items may have any size, the number of bytes.
+/// @param [in] type        The type of the items in `data`, such as `SCDA_TYPE_FLOAT64`. Items that are no
+///                         numbers must have this type in the file.
+/// @param [in] components  The required number of items for each quadrant, of which `scda_forest_find_field`
+///                         tells the shape; for `SCDA_TYPE_RAW`, and other types whose items may have any
+///                         size, the number of bytes.
 /// @param [out] data       Room for the items of the quadrants of this rank. May be NULL if there are none.
 /// @param [out] err        The error code.
 /// @return                 `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another type, shape or mesh;
-/// `SCDA_ERR_ARG`; those of `scda_ffind_dataset` and `scda_fread_dataset`.
+/// Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another shape or mesh, or a type that
+/// cannot be converted; `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_ARG`; those of
+/// `scda_ffind_dataset` and `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_read_field(
     f: *mut scda_fcontext_t,
@@ -875,7 +910,7 @@ pub unsafe extern "C" fn scda_forest_read_field(
         let name = name.utf8("name of a field");
         let rows =
             of.wanted(components, |wanted| read::field(reader, (group, step), &forest, name, wanted))?;
-        read_rows(reader, &rows, data)
+        read_rows(reader, &rows, of, data)
     };
     on_reader(f, err, body)
 }
@@ -952,7 +987,7 @@ pub unsafe extern "C" fn scda_forest_read_ragged(
         let rows = of.wanted(components, |wanted| {
             read::ragged(reader, (group, step), &forest, name, wanted, counts)
         })?;
-        read_rows(reader, &rows, data)
+        read_rows(reader, &rows, of, data)
     };
     on_reader(f, err, body)
 }

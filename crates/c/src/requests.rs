@@ -25,6 +25,11 @@ pub fn only() -> Option<*mut scda_fcontext_t> {
     pending.next().is_none().then_some(first)
 }
 
+/// Whether the close of a file has begun.
+pub fn is_closing(f: *mut scda_fcontext_t) -> bool {
+    state_of(f).0 == Pending::Close
+}
+
 /// What has begun on a file and not completed, and this rank.
 fn state_of(f: *mut scda_fcontext_t) -> (PendingRequest, usize) {
     let state = look(f, |context| {

@@ -269,8 +269,9 @@ pub unsafe extern "C" fn scda_fwrite_group(
 /// Collective. All ranks pass the same arguments.
 ///
 /// @param [in] f        The file, open for writing.
-/// @param [in] name     The name of the dataset, a C string; or the path of a group with a slash at its end,
-///                      such as "flow/", or "/" for the whole file.
+/// @param [in] name     The name of the dataset, a C string; or the path of a group, such as "flow", with a slash
+///                      at its end if a dataset also has this name, or the group has no attributes yet; or "/"
+///                      for the whole file.
 /// @param [in] record   Which of the datasets of this name, as for `scda_ffind_dataset`: 0 for the first one,
 ///                      -1 for the last one. Ignored for a group.
 /// @param [in] changes  A JSON object, a C string in UTF-8, with the new value of each attribute to change.

@@ -45,17 +45,25 @@ const RESERVED: [&str; 8] = [
 ];
 /// Attributes whose numbers have the type of the dataset's items.
 const OF_ITEMS: [&str; 5] = ["_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"];
+/// The attribute that names the types of others: the type `string` makes a text of one that could be a number.
+const TYPES: &str = "scda_types";
 /// A longer list is shown as text, because an attribute's message is limited.
 const MAX_LIST_BYTES: usize = 60_000;
 
 impl Value {
-    /// Converts JSON: a number, a truth value, a text, or a list of these; other JSON becomes a text.
+    /// Converts JSON: a number, a truth value, a text, or a list of these; other JSON becomes a text. Unless
+    /// `is_no_number` is set, the texts of NaN and infinities are numbers, alone or in a list of numbers.
     ///
     /// # Errors
     /// `Memory`.
-    pub fn of_json(value: &Json) -> Result<Self> {
+    pub fn of_json(value: &Json, is_no_number: bool) -> Result<Self> {
         let text = || Ok(Self::Text(value.to_string()));
+        let is_number = |item: &Json| item.is_number() || is_special(item) && !is_no_number;
         let found = match value {
+            Json::Array(items) if !items.is_empty() && items.iter().all(is_number) => {
+                Self::items(items, Some(vec![items.len() as u64]))
+            }
+            one if is_number(one) => Self::items(std::slice::from_ref(one), None),
             // A text that HDF5 would cut short is shown with escapes.
             Json::String(words) if !words.contains('\0') => return Ok(Self::Text(words.clone())),
             Json::Array(items) if items.iter().all(is_text) && !items.is_empty() => {
@@ -87,7 +95,7 @@ impl Value {
 
     fn of_type(items: &[Json], data_type: DataType, shape: Option<Vec<u64>>) -> Option<Self> {
         let bytes: Option<Vec<Vec<u8>>> = items.iter().map(|item| fill::of_json(data_type, item)).collect();
-        let is_number = |item: &Json| item.is_number() || item.is_boolean();
+        let is_number = |item: &Json| item.is_number() || item.is_boolean() || is_special(item);
         let bytes = bytes.filter(|_| items.iter().all(is_number))?.concat();
         (bytes.len() <= MAX_LIST_BYTES).then_some(Self::Items { data_type, shape, bytes })
     }
@@ -135,6 +143,11 @@ impl Value {
     }
 }
 
+/// Whether a text is a floating-point number that JSON does not have.
+fn is_special(value: &Json) -> bool {
+    matches!(value.as_str(), Some("NaN" | "Infinity" | "-Infinity"))
+}
+
 fn is_text(value: &Json) -> bool {
     value.as_str().is_some_and(|text| !text.contains('\0'))
 }
@@ -164,8 +177,12 @@ pub fn of_object(text: &str, items: Option<DataType>) -> Result<Vec<(String, Val
     /// The longest name of an attribute, so that its message also has room for a value.
     const MAX_NAME_BYTES: usize = 4096;
     let mut found = Vec::new();
-    for member in json::members(text.as_bytes())? {
+    let members = json::members(text.as_bytes())?;
+    let types = members.iter().find(|member| member.key == TYPES).and_then(|member| json::value(member.text));
+    for member in members {
         let name = member.key;
+        let is_no_number =
+            types.as_ref().and_then(|types| types.get(&name)).and_then(Json::as_str) == Some("string");
         let is_name = !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.contains('\0');
         if !is_name || RESERVED.contains(&&*name) {
             continue;
@@ -178,7 +195,7 @@ pub fn of_object(text: &str, items: Option<DataType>) -> Result<Vec<(String, Val
         });
         let value = match typed {
             Some(value) => value,
-            None => Value::of_json(&value)?,
+            None => Value::of_json(&value, is_no_number)?,
         };
         found.push((name, value));
     }
@@ -187,4 +204,30 @@ pub fn of_object(text: &str, items: Option<DataType>) -> Result<Vec<(String, Val
 
 fn is_number(of: DataType) -> bool {
     matches!(of.kind(), Kind::Signed | Kind::Unsigned | Kind::Float)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_json_does_not_have() {
+        let text = r#"{"a": "NaN", "b": ["-Infinity", 1, 2.5], "c": "nan", "d": ["NaN", "x"], "e": "Infinity", "f": ["NaN", true],
+            "scda_types": {"e": "string"}}"#;
+        let found = of_object(text, None).unwrap();
+        let floats = |value: &Value| match value {
+            Value::Items { data_type: DataType::Float64, shape, bytes } => {
+                let numbers = bytes.chunks(8).map(|b| f64::from_le_bytes(b.try_into().unwrap()));
+                Some((shape.clone(), numbers.collect::<Vec<_>>()))
+            }
+            _ => None,
+        };
+        let (shape, nan) = floats(&found[0].1).unwrap();
+        assert!(shape.is_none() && nan.len() == 1 && nan[0].is_nan());
+        assert_eq!(floats(&found[1].1).unwrap(), (Some(vec![3]), vec![f64::NEG_INFINITY, 1.0, 2.5]));
+        let text = |text: &str| Value::Text(text.to_owned());
+        assert_eq!(found[2].1, text("nan"));
+        assert_eq!(found[3].1, Value::Texts(vec!["NaN".to_owned(), "x".to_owned()]));
+        assert_eq!((&found[4].1, &found[5].1), (&text("Infinity"), &text("[\"NaN\",true]")));
+    }
 }

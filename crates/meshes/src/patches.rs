@@ -4,15 +4,15 @@ use crate::checksum::{Checksum, of_all, term};
 use crate::names::{DIMENSION, PATCH_PARTS, PATCHES, part_name};
 use crate::notes::{MeshNotes, notes_of, read_notes};
 use crate::read::{Numbers, RankSource, RecordChoice, Source, numbers, open as open_part};
-use crate::steps::{group as attributes_of, need, open, sections};
+use crate::steps::{fits, group as attributes_of, need, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
 use crate::{MeshError, attributes};
 use scda::{
-    Collective, Data, DataMut, DataType, Dataset, Error, ErrorKind, IndexBox, Memory, MemoryMut, Partition,
-    Reader, Request, Result, Writer,
+    Collective, Data, DataMut, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Memory,
+    MemoryMut, Partition, Reader, Request, Result, Writer,
 };
 use scda_base::memory::{reserve, resize};
-use scda_base::numbers::to_usize;
+use scda_base::numbers::{product, to_usize};
 
 /// The group of patches if no name is given.
 pub const GROUP: &str = "patches";
@@ -669,6 +669,29 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     Ok(mesh)
 }
 
+/// Opens the field of this record, which must have the shape that is expected.
+fn open_field(file: &mut Reader, expected: &Dataset, record: i64) -> Result<DatasetHandle> {
+    let name = &expected.name;
+    let components = |shape: &[u64]| shape.iter().skip(1).try_fold(1, |all, &n| product(all, n));
+    let found = file.dataset_record(name, record)?.ok_or_else(|| "there is no such dataset".to_owned());
+    let checked = found.and_then(|found| {
+        let shape: Vec<_> = expected.shape.iter().copied().map(Some).collect();
+        let own = components(&expected.shape);
+        match components(&found.shape) {
+            Some(all)
+                if found.shape.first() == expected.shape.first() && own.is_some_and(|own| own != all) =>
+            {
+                Err(format!("found {all} components of each cell, expected {}", own.unwrap_or(0)))
+            }
+            _ => fits(&found, |_| true, "any type", &shape).map(|()| found),
+        }
+    });
+    // The check has the same result on all ranks.
+    checked.or_else(|words| {
+        file.agree_on(Err(Error::new(ErrorKind::Format, format!("dataset {name}: {words}"))))
+    })
+}
+
 /// Reads fields of the patches with these numbers, which may be any, into their memory, and converts them to
 /// their type there. Ghost cells, and bytes between the values of a field, are not changed.
 ///
@@ -696,8 +719,7 @@ pub fn read_fields(
     let mut datasets = Vec::new();
     for (expected, ..) in &own {
         let record = need(file, &expected.name, &sections, step)?;
-        let shape: Vec<_> = expected.shape.iter().copied().map(Some).collect();
-        let dataset = open(file, &expected.name, record, None, &shape)?;
+        let dataset = open_field(file, expected, record)?;
         if let Some(found) =
             attributes::mesh(&dataset.attributes).filter(|found| *found != mesh.checksum.to_string())
         {

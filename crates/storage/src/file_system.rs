@@ -81,6 +81,26 @@ fn found(call: &str, stat: rustix::io::Result<rustix::fs::Stat>) -> Result<Optio
     }
 }
 
+/// The error for a path of which a folder is missing, or is something else; `None` if it has its folder.
+#[must_use]
+pub fn missing_folder(path: &Path) -> Option<Error> {
+    let path = target_path(path);
+    let folder_at = |folder: &Path| match status(folder) {
+        Ok(Some(found)) if found.is_folder => None,
+        Ok(Some(_)) => Some("is not a folder"),
+        Ok(None) => Some("does not exist"),
+        Err(error) if error.kind() == ErrorKind::NoSuchFile => Some("does not exist"),
+        // One that cannot be looked at may exist.
+        Err(_) => None,
+    };
+    folder_at(folder(&path))?;
+    // The outermost one is the cause.
+    let mut folders: Vec<_> = folder(&path).ancestors().filter(|folder| *folder != Path::new("")).collect();
+    folders.reverse();
+    let (folder, found) = folders.into_iter().find_map(|folder| Some((folder, folder_at(folder)?)))?;
+    Some(Error::new(ErrorKind::NoSuchFile, format!("open: the folder \"{}\" {found}", quote_path(folder))))
+}
+
 /// The name of Lustre in [`FileSystem::name`].
 pub const LUSTRE: &str = "lustre";
 
@@ -330,5 +350,22 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("/dev/shm/not-there-yet", &link).unwrap();
         assert_eq!(FileSystem::of(&link).unwrap().name, Some("tmpfs"));
+    }
+
+    #[test]
+    fn the_outermost_folder_that_is_missing_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let words = |name: &str| {
+            let error = missing_folder(&folder.path().join(name))?;
+            assert_eq!(error.kind(), ErrorKind::NoSuchFile);
+            Some(error.to_string().replace(folder.path().to_str().unwrap(), "DIR"))
+        };
+        std::fs::write(folder.path().join("text"), "").unwrap();
+        assert_eq!(words("file"), None);
+        assert_eq!(words("a/b/file").unwrap(), "open: the folder \"DIR/a\" does not exist");
+        assert_eq!(words("text/b/file").unwrap(), "open: the folder \"DIR/text\" is not a folder");
+        std::os::unix::fs::symlink("nowhere/file", folder.path().join("link")).unwrap();
+        assert_eq!(words("link").unwrap(), "open: the folder \"DIR/nowhere\" does not exist");
+        assert!(missing_folder(Path::new("file")).is_none());
     }
 }

@@ -3,7 +3,7 @@
 use super::ParallelFile;
 use super::calls::{MAX_CALL_BYTES, read_all, retry, system};
 use super::descriptors;
-use super::file_system::Status;
+use super::file_system::{Status, missing_folder};
 use super::lock::{self, Share};
 use super::lustre::{self, Layout};
 use rustix::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
@@ -90,7 +90,11 @@ impl PosixFile {
 
     fn open_with_mode(path: &Path, flags: OFlags, mode: u32) -> Result<Self> {
         let mode = Mode::from_raw_mode(mode);
-        let file = descriptors::open(path, flags, mode).map_err(|error| Error::io("open", error))?;
+        let file = descriptors::open(path, flags, mode).map_err(|error| {
+            let error = Error::io("open", error);
+            let is_missing = error.kind() == ErrorKind::NoSuchFile;
+            is_missing.then(|| missing_folder(path)).flatten().unwrap_or(error)
+        })?;
         if flags.intersects(UNDELEGATED) {
             system("fcntl", || {
                 rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)?.difference(UNDELEGATED))

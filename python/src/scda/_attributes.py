@@ -9,18 +9,15 @@ from typing import Any, Callable, NamedTuple, Optional
 
 import numpy as np
 
-from ._description import TYPE_NAMES
+from ._description import NUMBERS, TYPE_NAMES, TYPES, json_text
 
 # The attribute that names the attributes of the same object whose values are JSON text. It is a JSON list itself,
 # because some formats of NetCDF have no lists of texts.
 JSON_NAMES = "scda_json"
-# The attribute with the types of other attributes, where JSON does not tell them.
-TYPES = "scda_types"
 # The attributes whose numbers mark missing values.
 MISSING = ("_FillValue", "missing_value")
 # The attributes that have the type of the data they describe, according to CF.
 _OF_DATA = {*MISSING, "flag_values", "flag_masks", "valid_min", "valid_max", "valid_range", "actual_range"}
-_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _TYPE = re.compile(r"(?P<name>[a-z]+[0-9]*)(?:\[(?P<shape>[0-9]+(?:,[0-9]+)*)\])?")
 # The type of texts that could be taken for numbers, such as "NaN".
 _TEXT = "string"
@@ -39,7 +36,7 @@ def as_item(value: Any, dtype: np.dtype[Any]) -> Any:
     if isinstance(value, list) and value:
         items = [as_item(each, dtype) for each in value]
         return None if any(item is None for item in items) else np.array(items, dtype)
-    is_text = isinstance(value, str) and value in ("NaN", "Infinity", "-Infinity")
+    is_text = isinstance(value, str) and value in NUMBERS
     if dtype.kind not in "iufcb" or isinstance(value, bool) or not (is_text or isinstance(value, (int, float))):
         return None
     try:
@@ -61,7 +58,7 @@ def with_json(attrs: dict[str, Any], dtype: Optional[np.dtype[Any]] = None) -> d
         plain = plain_value(name, value, types, dtype, netcdf=True)
         if plain is None:
             as_json.append(name)
-            found[name] = json.dumps(value)
+            found[name] = json_text(value)
         elif not isinstance(plain, np.ndarray) or _is_typed(name, types) or name in _OF_DATA and dtype is not None:
             found[name] = plain
         else:
@@ -103,12 +100,12 @@ def plain_value(name: str, value: Any, types: Any, dtype: Optional[np.dtype[Any]
         if typed is not None and not (netcdf and _is_not_of_netcdf(typed)):
             return typed
     if isinstance(value, str):
-        if value not in _NUMBERS:
+        if value not in NUMBERS:
             return value if "\0" not in value else None
     elif isinstance(value, list):
         if not value or netcdf and any(isinstance(item, list) for item in value):
             return None
-        if all(isinstance(item, str) for item in value) and not all(item in _NUMBERS for item in value):
+        if all(isinstance(item, str) for item in value) and not all(item in NUMBERS for item in value):
             return value if not any("\0" in item for item in value) else None
     is_of_data = dtype is not None and name in _OF_DATA and (dtype.kind != "c" or name in MISSING)
     numbers = as_item(value, dtype) if is_of_data and dtype is not None else None
@@ -132,10 +129,10 @@ def _numbers(value: Any, netcdf: bool) -> Any:
     items = _items(value)
     kinds = set(map(type, items))
     if str in kinds:
-        if any(isinstance(item, str) and item not in _NUMBERS for item in items):
+        if any(isinstance(item, str) and item not in NUMBERS for item in items):
             return None
         kinds = kinds - {str} or {float}
-        value = _mapped(value, lambda item: _NUMBERS[item] if isinstance(item, str) else item)
+        value = _mapped(value, lambda item: NUMBERS[item] if isinstance(item, str) else item)
     if len(kinds) != 1 or not items:
         return None
     kind = kinds.pop()
@@ -186,7 +183,7 @@ def _typed_value(value: Any, text: str) -> Any:
 
 def _as_float(value: Any) -> float:
     if isinstance(value, str):
-        return _NUMBERS[value] if value in _NUMBERS else float("text")
+        return NUMBERS[value] if value in NUMBERS else float("text")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import operator
 import re
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, Union
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 TYPE_NAMES = frozenset(_core.type_names())
 
 
+# The attribute with the types of other attributes, where JSON does not tell them.
+TYPES = "scda_types"
+# The floating-point numbers that JSON does not have, by the texts that stand for them.
+NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 # The attribute with the full name of a dataset or group, if that is too long for a user string.
 FULL_NAME = "scda_name"
 _SHORTENED = re.compile(r".*~[0-9a-f]{16}")
@@ -232,9 +237,23 @@ def attributes_text(attrs: Optional[Mapping[str, Any]]) -> str:
 
 
 def attributes_of(text: str) -> dict[str, Any]:
-    """Parses attributes from their JSON in a file."""
+    """Parses attributes from their JSON in a file, with the numbers that JSON has not as numbers."""
     attrs: dict[str, Any] = _core.in_default_floats(lambda: json.loads(text))
-    return attrs
+    if not any(name in text for name in ('"NaN"', 'Infinity"')):
+        return attrs
+    types = attrs.get(TYPES)
+    texts = [name for name, of in types.items() if of == "string"] if isinstance(types, dict) else []
+    return {name: value if name in texts else _with_numbers(value) for name, value in attrs.items()}
+
+
+def _with_numbers(value: Any) -> Any:
+    """A value of an attribute; if it consists of numbers and texts such as "NaN", with numbers for the texts."""
+    if isinstance(value, str):
+        return NUMBERS.get(value, value)
+    if not isinstance(value, list):
+        return value
+    made = [_with_numbers(item) for item in value]
+    return made if all(isinstance(item, (int, float, list)) and not isinstance(item, bool) for item in made) else value
 
 
 def _text_of_attributes(attrs: Mapping[str, Any]) -> str:
@@ -249,8 +268,17 @@ def _text_of_attributes(attrs: Mapping[str, Any]) -> str:
         raise
 
 
+def json_text(value: Any) -> str:
+    """The JSON of a value, in which texts stand for NaN and infinities."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+    except ValueError:
+        found = json.loads(json.dumps(value, default=_plain), parse_constant=str)
+        return json.dumps(found, ensure_ascii=False, allow_nan=False)
+
+
 def _json_text(attrs: dict[str, Any]) -> str:
-    text = json.dumps(attrs, ensure_ascii=False, allow_nan=False, default=_plain)
+    text = json_text(attrs)
     text.encode()  # fails for lone surrogates, which a str may have and UTF-8 cannot represent
     return text
 

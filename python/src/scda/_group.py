@@ -240,7 +240,10 @@ class Records:
         if isinstance(key, slice):
             return [self._file._dataset(number) for number in self._found[key]]
         if not hasattr(key, "__index__"):
-            raise TypeError(f"{self._name!r} has {len(self)} records: choose one first, such as f[{self._name!r}, -1]")
+            raise TypeError(
+                f"{self._name!r} has {len(self)} records: f[{self._name!r}, -1] is the last one, and "
+                f"numpy.stack(f[{self._name!r}]) has all of them"
+            )
         number = operator.index(key)
         if not -len(self._found) <= number < len(self._found):
             raise IndexError(f"there is no record {number} of {self._name!r}; there are {len(self._found)}")

@@ -65,7 +65,7 @@ class Zarr(Importer):
         return attrs
 
     def _json_of(self, path: str, found: dict[str, Any]) -> dict[str, Any]:
-        """The attributes that are valid JSON: other programs also write NaN."""
+        """The attributes that JSON can represent."""
         attrs, left_out = {}, []
         for name, value in found.items():
             try:

@@ -533,7 +533,7 @@ class Writer(Handle):
             self._core.group(stored, attributes_text(with_name(attrs, path, stored)))
 
     def set_attrs(self, name: str, attrs: Mapping[str, Any], *, record: int = -1) -> None:
-        """Sets attributes of a dataset that is already in the file, or of a group (a path with a slash at its end;
+        """Sets attributes of a dataset or group that is already in the file (a slash at the end of a path: the group;
         ``/`` for the file). Other attributes stay. The new ones are appended to the file, which must be sealed; nothing
         in it changes.
 

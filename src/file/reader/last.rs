@@ -80,12 +80,15 @@ pub(in crate::file) fn newest_whole(
     Ok((age > 0).then(|| kept_target_path(path, path, age)))
 }
 
+/// The most torn files that an error names besides the newest one.
+const MOST_NAMED: usize = 4;
+
 /// How many of the files that [`ReadOptions::keep`] names are newer than the last one with a seal. If none
-/// has a seal, returns the error of the newest one.
+/// has a seal, returns the error of the newest one, which names the other ones that are torn.
 fn age_of_last_whole(path: &Path, params: &ReadOptions) -> Result<u64> {
     let alone = alone(params);
     // Names that belong to something else are skipped, as they are when the file is written.
-    let (mut first, mut age, mut left) = (None, 0, params.keep + 1);
+    let (mut first, mut torn, mut age, mut left) = (None, Vec::new(), 0, params.keep + 1);
     while left > 0 {
         let name = kept_target_path(path, path, age);
         let found = if age == 0 { Ok(None) } else { file_system::link_status(&name) };
@@ -105,9 +108,14 @@ fn age_of_last_whole(path: &Path, params: &ReadOptions) -> Result<u64> {
         if !is_of_damage(&error) && error.kind() != ErrorKind::NoSuchFile {
             return Err(error);
         }
-        first.get_or_insert(error);
+        if first.is_none() {
+            first = Some(error);
+        } else if is_of_damage(&error) && torn.len() < MOST_NAMED {
+            torn.push(error.in_file(&quote_path(&name)).to_string());
+        }
     }
-    Err(first.unwrap_or_else(|| Error::new(ErrorKind::Internal, "no file was opened")))
+    let first = first.unwrap_or_else(|| Error::new(ErrorKind::Internal, "no file was opened"));
+    Err(if torn.is_empty() { first } else { first.and_also(&torn.join("; ")) })
 }
 
 /// Whether the error concerns the contents of the file, so that an older one may be complete.
@@ -176,6 +184,27 @@ mod tests {
         write(4, false);
         assert_eq!(found(&path, 2), Err(ErrorKind::Format.code()));
         assert_eq!(found(&path, 0), Ok((4, 0)));
+    }
+
+    #[test]
+    fn all_torn_files_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.scda");
+        for _ in 0..3 {
+            let params = WriteOptions { keep: 2, atomic: true, seal: true, ..WriteOptions::default() };
+            let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+            file.block(b"", 0, 200, Some(&[1; 200]), Encode::None).unwrap();
+            file.close().unwrap();
+        }
+        let names = [0, 1, 2].map(|age| kept_path(&path, age));
+        for name in &names {
+            std::fs::File::options().write(true).open(name).unwrap().set_len(200).unwrap();
+        }
+        let params = ReadOptions { keep: 2, ..ReadOptions::default() };
+        let words = Reader::open(Solo, &path, &params).err().unwrap().to_string();
+        let names = names.map(|name| name.display().to_string());
+        assert!(words.starts_with(&names[0]), "{words}");
+        assert!(names.iter().all(|name| words.matches(&**name).count() == 1), "{words}");
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! it: that they are called only after an agreement is a convention.
 
 mod agreed;
+mod recent;
 #[cfg(test)]
 mod tests;
 mod topics;
@@ -20,6 +21,7 @@ mod watch;
 pub use agreed::{Agreed, NodeTeam, sum_of_sizes};
 pub use topics::{Function, Topic};
 
+use recent::{Recent, SENT_BYTES};
 use scda_base::calls;
 use scda_base::error::{Error, ErrorKind, Result, quote_path};
 use scda_base::numbers::to_usize;
@@ -68,6 +70,8 @@ pub struct Team {
     trace: [u64; Topic::COUNT],
     /// The number of functions that this rank has called.
     calls: u64,
+    /// The arguments since the ranks last agreed; `None` for a rank that is alone.
+    recent: Option<Recent>,
     /// The first error that only this rank knows, kept for the next agreement.
     deferred: Option<Error>,
     /// What this rank has completed since the ranks last agreed.
@@ -98,6 +102,7 @@ impl Team {
         Self {
             rank: comm.rank(),
             size: comm.size(),
+            recent: (comm.size() > 1).then(Recent::new),
             comm,
             file_name: file_name.to_owned(),
             trace: [0; Topic::COUNT],
@@ -163,35 +168,34 @@ impl Team {
 
     /// Records that this rank called a function.
     pub fn note_call(&mut self, function: Function) {
+        self.called = Some(function);
         self.note(Topic::Function, function as u64);
         self.calls += 1;
-        self.called = Some(function);
     }
 
     /// Records a value that must be the same on all ranks.
     #[inline]
     pub fn note(&mut self, topic: Topic, value: u64) {
-        if !self.is_alone() {
+        self.note_named(topic, &[], &[value]);
+    }
+
+    /// Like [`Self::note`], for numbers with names for messages.
+    #[inline]
+    pub fn note_named(&mut self, topic: Topic, names: &'static [&'static str], values: &[u64]) {
+        if let Some(recent) = &mut self.recent {
             let hash = &mut self.trace[topic as usize];
-            *hash = mix(*hash, value);
+            *hash = values.iter().fold(*hash, |hash, &value| mix(hash, value));
+            recent.numbers(topic, self.called, names, values);
         }
     }
 
     /// Records bytes that must be the same on all ranks.
     #[inline]
-    pub fn note_bytes(&mut self, topic: Topic, bytes: &[u8]) {
-        if !self.is_alone() {
+    pub fn note_bytes(&mut self, topic: Topic, name: &'static [&'static str], bytes: &[u8]) {
+        if let Some(recent) = &mut self.recent {
             let hash = &mut self.trace[topic as usize];
             *hash = mix_bytes(*hash, bytes);
-        }
-    }
-
-    /// Records numbers that must be the same on all ranks.
-    #[inline]
-    pub fn note_counts(&mut self, topic: Topic, counts: &[u64]) {
-        if !self.is_alone() {
-            let hash = &mut self.trace[topic as usize];
-            *hash = mix_all(mix(*hash, counts.len() as u64), counts);
+            recent.text(topic, self.called, name, bytes);
         }
     }
 
@@ -221,7 +225,14 @@ impl Team {
             sums
         });
         // Either all ranks pass counts, or all pass a partition; the hashes of the two differ.
-        self.note(topic, if known { !hash } else { hash });
+        let hash = if known { !hash } else { hash };
+        self.trace[topic as usize] = mix(self.trace[topic as usize], hash);
+        if let Some(recent) = &mut self.recent {
+            match counts {
+                _ if known || counts.len() > FEW => recent.hash(topic, self.called, hash),
+                _ => recent.numbers(topic, self.called, &[], counts),
+            }
+        }
         part
     }
 
@@ -353,13 +364,12 @@ impl Team {
         match named {
             None => {
                 self.journal.clear();
+                if let Some(recent) = &mut self.recent {
+                    recent.clear();
+                }
                 Ok(())
             }
-            // Rank 0 speaks for all, because the ranks may even disagree on the file name.
-            Some(topic) => {
-                let error = Error::argument(format!("the ranks disagree on {}", Topic::NAMES[topic]));
-                Err(Failure::Agreed(share_error(&*self.comm, 0, &error.in_file(&self.file_name))))
-            }
+            Some(topic) => Err(Failure::Agreed(disagreement(self, Topic::ALL[topic]))),
         }
     }
 
@@ -444,6 +454,9 @@ impl<'a> AfterError<'a> {
     /// longer knows where the others are.
     pub fn begin(&mut self) -> bool {
         (self.0.trace, self.0.calls) = ([0; Topic::COUNT], 0);
+        if let Some(recent) = &mut self.0.recent {
+            recent.clear();
+        }
         self.all(true)
     }
 
@@ -521,6 +534,31 @@ fn whole_trace(team: &Team) -> u64 {
     }
     let turned = |(turn, &hash): (u32, &u64)| hash.rotate_left(5 * turn);
     (0..).zip(&team.trace).map(turned).fold(team.calls, u64::wrapping_add)
+}
+
+/// The error of all ranks if they disagree on a topic. Rank 0 speaks for all, because the ranks may even
+/// disagree on the file name.
+#[cold]
+fn disagreement(team: &Team, topic: Topic) -> Error {
+    // If one of these collectives fails, the ranks still have the name of the topic.
+    let mine = team.trace[topic as usize].to_le_bytes();
+    let mut first = mine;
+    let _ = team.comm.broadcast(&mut first, 0);
+    let mut other = [if first == mine { FINE } else { team.rank() as u64 }];
+    let _ = team.comm.allreduce_min(&mut other);
+    let other = to_usize(other[0].min(team.size() as u64 - 1));
+    let mut sent = match &team.recent {
+        Some(recent) if team.rank() == other => recent.to_bytes(topic),
+        _ => [0; SENT_BYTES],
+    };
+    let _ = team.comm.broadcast(&mut sent, other);
+    let found = team.recent.as_ref().and_then(|recent| recent.compare(topic, other, &sent));
+    let words = match found {
+        Some((topic, words)) => format!("{}: {words}", Topic::NAMES[topic as usize]),
+        None => Topic::NAMES[topic as usize].to_owned(),
+    };
+    let error = Error::argument(format!("the ranks disagree on {words}"));
+    share_error(&*team.comm, 0, &error.in_file(&team.file_name))
 }
 
 /// The message for a long wait for the others.

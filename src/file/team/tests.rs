@@ -30,15 +30,98 @@ fn the_error_of_the_lowest_rank_is_everybodys() {
     }
 }
 
-#[test]
-fn a_disagreement_is_named() {
-    let texts = run_on_threads(3, |comm| {
+/// What all ranks say about what they have noted.
+fn words_of(size: usize, note: impl Fn(&mut Team) + Sync) -> String {
+    let mut texts = run_on_threads(size, |comm| {
         let mut team = team(comm);
-        team.note_call(Function::Flush);
-        team.note_bytes(Topic::UserString, if team.rank() == 1 { b"abc" } else { b"abd" });
+        team.note_call(Function::SetAttributes);
+        team.note(Topic::Root, 0);
+        note(&mut team);
         error(team.agree(Ok(()))).to_string()
     });
-    assert!(texts.iter().all(|t| t == "f.scda: the ranks disagree on the user string"), "{texts:?}");
+    texts.dedup();
+    assert_eq!(texts.len(), 1, "{texts:?}");
+    texts.remove(0).strip_prefix("f.scda: the ranks disagree on ").unwrap().to_owned()
+}
+
+#[test]
+fn a_disagreement_names_the_call_and_two_values() {
+    let of_rank = |other: usize, rank: usize| rank == other;
+    let user = words_of(3, |team| {
+        let other = of_rank(1, team.rank());
+        team.note_bytes(Topic::UserString, &[], if other { b"abc" } else { b"abd" });
+    });
+    assert_eq!(user, "the user string: rank 0 passes \"abd\" to SetAttributes, rank 1 \"abc\"");
+    let number = words_of(4, |team| {
+        let _call = calls::begin("scda_c::open::scda_fwrite_field::{{closure}}");
+        let record = if of_rank(3, team.rank()) { u64::MAX } else { 7 };
+        team.note_named(Topic::Number, &["the record"], &[record]);
+    });
+    let topic = Topic::NAMES[Topic::Number as usize];
+    assert_eq!(number, format!("{topic}: rank 0 passes the record 7 to scda_fwrite_field, rank 3 -1"));
+    // Of several numbers, the one that differs; of a long text, the place; and what follows is not looked at.
+    let text = words_of(2, |team| {
+        let rank = team.rank() as u64;
+        team.note_named(Topic::Parameters, &["a", "b", "c"], &[1, 2 + rank, 3 + rank]);
+    });
+    assert_eq!(text, "a parameter of opening: rank 0 passes b 2 to SetAttributes, rank 1 3");
+    let text = words_of(2, |team| {
+        let text = format!("{}shape: [{}]{}", "x".repeat(100), team.rank(), "y".repeat(100));
+        team.note_bytes(Topic::Dataset, &["the metadata"], text.as_bytes());
+        team.note_bytes(Topic::Dataset, &["the metadata"], team.rank().to_string().as_bytes());
+    });
+    let shown = |rank| format!("...\"{}shape: [{rank}]{}\"...", "x".repeat(12), "y".repeat(18));
+    let expected = format!("rank 0 passes the metadata {} to SetAttributes, rank 1 {}", shown(0), shown(1));
+    assert_eq!(text, format!("the dataset or group: {expected}"));
+    let kinds = words_of(2, |team| match team.rank() {
+        0 => team.note_named(Topic::Dataset, &["extends"], &[1]),
+        _ => team.note_bytes(Topic::Dataset, &["the name"], b"\x1b"),
+    });
+    assert_eq!(kinds, "the dataset or group: rank 0 passes others to SetAttributes than rank 1");
+    let control = words_of(2, |team| {
+        let text: &[u8] = if team.rank() == 0 { b"a\n" } else { b"\x1b[1m" };
+        team.note_bytes(Topic::UserString, &[], text);
+    });
+    assert_eq!(control, r#"the user string: rank 0 passes "a\n" to SetAttributes, rank 1 "\x1b[1m""#);
+    let hash = words_of(2, |team| {
+        team.note_named(Topic::Parameters, &["a", "#b"], &[1, team.rank() as u64]);
+    });
+    assert_eq!(hash, "a parameter of opening: rank 0 passes another b to SetAttributes than rank 1");
+    let counts = words_of(2, |team| {
+        team.note_partition(Topic::Counts, &[4, 5 + team.rank() as u64]).unwrap();
+    });
+    assert_eq!(counts, "the counts of elements N_q: rank 0 passes 4, 5 to SetAttributes, rank 1 4, 6");
+}
+
+#[test]
+fn a_call_of_one_rank_alone_is_named() {
+    let function = words_of(3, |team| {
+        if team.rank() < 2 {
+            team.note_call(Function::WriteGroup);
+            team.note_bytes(Topic::Dataset, &["the name"], b"a");
+        }
+        team.note_call(Function::Close);
+    });
+    assert_eq!(function, "the function that is called: rank 0 calls WriteGroup, rank 2 Close");
+}
+
+#[test]
+fn what_is_no_longer_remembered_is_not_compared() {
+    for count in [10, 63, 64, 65, 100, 1000] {
+        let words = words_of(2, |team| {
+            team.note_named(Topic::Number, &[], &[team.rank() as u64]);
+            (0..count).for_each(|number| team.note_named(Topic::Number, &[], &[number]));
+        });
+        let topic = Topic::NAMES[Topic::Number as usize];
+        let values = if count == 10 { ": rank 0 passes 0 to SetAttributes, rank 1 1" } else { "" };
+        assert_eq!(words, format!("{topic}{values}"), "{count}");
+    }
+    // Ranks that have forgotten at different times do not compare what does not belong together.
+    let words = words_of(2, |team| {
+        let text = vec![b'a'; if team.rank() == 0 { 10 } else { 2000 }];
+        (0..5).for_each(|_| team.note_bytes(Topic::UserString, &[], &text));
+    });
+    assert_eq!(words, "the user string");
 }
 
 #[test]
@@ -120,10 +203,11 @@ fn many_counts_are_compared_and_added_up_in_every_call() {
             // Most ranks have the same partition.
             counts.swap(2, 3);
         }
+        team.note_call(Function::WriteArray);
         team.note_partition(Topic::Counts, &counts).unwrap();
         error(team.agree(Ok(()))).to_string()
     });
-    let expected = "f.scda: the ranks disagree on the counts of elements N_q";
+    let expected = "f.scda: the ranks disagree on the counts of elements N_q: rank 0 passes others to WriteArray than rank 13";
     assert!(texts.iter().all(|text| text == expected), "{texts:?}");
 }
 

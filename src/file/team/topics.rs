@@ -31,6 +31,19 @@ impl Topic {
         "where in the file they read: it changed, or they see different ones",
     ];
     pub(super) const COUNT: usize = Self::NAMES.len();
+    pub(super) const ALL: [Self; Self::COUNT] = [
+        Self::Function,
+        Self::Parameters,
+        Self::FileName,
+        Self::UserString,
+        Self::Dataset,
+        Self::Counts,
+        Self::Number,
+        Self::ProcSizes,
+        Self::Root,
+        Self::Encode,
+        Self::ReadAhead,
+    ];
 }
 
 /// Collective functions: all ranks must call the same one.

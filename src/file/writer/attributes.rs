@@ -14,9 +14,9 @@ impl WriterState {
     pub(super) fn set_attributes(&mut self, name: &str, record: i64, changes: &str) -> Result<(), Failure> {
         let team = self.sections.team_mut();
         team.note_call(Function::SetAttributes);
-        team.note_bytes(Topic::Dataset, name.as_bytes());
-        team.note_bytes(Topic::Dataset, changes.as_bytes());
-        team.note(Topic::Number, record.cast_unsigned());
+        team.note_bytes(Topic::Dataset, &["the name"], name.as_bytes());
+        team.note_bytes(Topic::Dataset, &["the attributes"], changes.as_bytes());
+        team.note_named(Topic::Number, &["the record"], &[record.cast_unsigned()]);
         if !self.sections.is_sealed() {
             let words = "attributes can be set later only in a file that was opened with params.seal";
             return Err(Error::usage(words).into());
@@ -26,11 +26,13 @@ impl WriterState {
         self.sections.let_rank_0_read()?;
         let found = match self.sections.team().rank() {
             0 => self.sections.read_own(|own| changed(own, name, record, changes)),
-            _ => Ok((0, String::new())),
+            _ => Ok((None, String::new())),
         };
-        let (data, text) = self.sections.team_mut().tolerate(found, (0, String::new()))?;
-        let [data, bytes] = self.sections.team_mut().share(0, Ok([data, text.len() as u64]))?;
-        if let Some(path) = named_group(name) {
+        let (data, text) = self.sections.team_mut().tolerate(found, (None, String::new()))?;
+        let words = [u64::from(data.is_none()), data.unwrap_or(0), text.len() as u64];
+        let [is_group, data, bytes] = self.sections.team_mut().share(0, Ok(words))?;
+        if is_group == 1 {
+            let path = named_group(name).unwrap_or(name);
             let user = group_user(&stored_path(path))?;
             return self.plain().write_pair(
                 (GROUP_CONVENTION, GROUP_DATA),
@@ -52,20 +54,29 @@ impl WriterState {
     }
 }
 
-/// The text of the block with the new attributes and, for a dataset, the offset of its data.
-fn changed(own: &mut OwnReader, name: &str, record: i64, changes: &str) -> Result<(u64, String)> {
-    if let Some(path) = named_group(name) {
+/// The text of the block with the new attributes and, for a dataset, the offset of its data. A name without a
+/// slash at its end is that of a group if no dataset has it.
+fn changed(own: &mut OwnReader, name: &str, record: i64, changes: &str) -> Result<(Option<u64>, String)> {
+    let mut path = named_group(name);
+    let dataset = if path.is_none() { own.dataset(name, record)? } else { None };
+    let is_other = path.is_none() && dataset.is_none();
+    if is_other && own.dataset(name, -1)?.is_none() && own.group(name)?.is_some() {
+        path = Some(name);
+    }
+    if let Some(path) = path {
         // The full name of a group without attributes, if the user string is a shortened one.
         let name = || if stored_path(path) == path { json!({}) } else { json!({ "scda_name": path }) };
         let present = own.group(path)?.unwrap_or_else(|| name().to_string());
         let attributes = additions::changed(&present, changes)?;
-        return Ok((0, metadata::of_group(&attributes)?));
+        return Ok((None, metadata::of_group(&attributes)?));
     }
-    let Some(DatasetPlace { data, dataset, .. }) = own.dataset(name, record)? else {
+    let Some(DatasetPlace { data, dataset, .. }) = dataset else {
         return Err(Error::argument(match own.dataset(name, -1)? {
             Some(_) => format!("dataset \"{name}\": there is no record {record} of it"),
-            None => format!("there is no dataset \"{name}\"; a group has a slash at its end: \"{name}/\""),
+            None => format!(
+                "there is no dataset or group \"{name}\"; to begin the attributes of a group: \"{name}/\""
+            ),
         }));
     };
-    Ok((data, additions::text(&additions::changed(&dataset.attributes, changes)?)?))
+    Ok((Some(data), additions::text(&additions::changed(&dataset.attributes, changes)?)?))
 }

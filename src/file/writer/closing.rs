@@ -108,6 +108,12 @@ impl CommitRequest {
         if let Some(error) = file.session.closed_by() {
             return Err(error.again());
         }
+        if let Some(state) = file.session.state_mut()
+            && state.commits.pending == Pending::Close
+        {
+            // The close that has begun has completed all commits.
+            return state.commits.note_wait(self);
+        }
         // `begin` completes what has begun.
         let (state, call) = file.session.begin()?;
         state.sections.team_mut().note_call(Function::Wait);

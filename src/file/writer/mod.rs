@@ -139,7 +139,7 @@ impl NewFile {
         user: Result<UserString>,
     ) -> Result<Self, Failure> {
         let user = user?;
-        team.note_bytes(Topic::UserString, &user);
+        team.note_bytes(Topic::UserString, &[], &user);
         let vendor = if params.seal { SEALED_VENDOR } else { VENDOR };
         let mut header = file_header(vendor.as_bytes(), &user, params.line_break).to_vec();
         if params.seal && params.hdf5 != Hdf5::Never {
@@ -383,7 +383,7 @@ pub fn append_if_valid(
     let append = |team: &mut Team, path: &Path, params: &mut WriteOptions| {
         let user = user?;
         if let Some(user) = &user {
-            team.note_bytes(Topic::UserString, user);
+            team.note_bytes(Topic::UserString, &[], user);
         }
         let wanted = params.clone();
         let failure = match open::append(team, path, params, |team, path| newest_whole(team, path, &wanted)) {

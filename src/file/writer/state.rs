@@ -11,6 +11,8 @@ use crate::file::target::Target;
 use crate::file::team::{Failure, Team};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_storage::lent_memory::LentMemory;
+#[cfg(feature = "mpi")]
+use std::io::Write as _;
 
 /// The state of a [`Writer`](super::Writer) whose file is open.
 pub struct WriterState {
@@ -155,6 +157,13 @@ impl SessionState for WriterState {
     }
 
     fn drop_alone(mut self) {
+        #[cfg(feature = "mpi")]
+        if self.sections.team().as_mpi().is_some()
+            && let Some(loss) = self.loss()
+        {
+            // A macro would panic if standard error is closed.
+            let _ = writeln!(std::io::stderr(), "libscda: {loss}");
+        }
         if self.sections.team().is_alone() {
             return self.abandon(&Error::usage("the file was not closed"));
         }

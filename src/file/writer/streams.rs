@@ -167,8 +167,8 @@ impl StreamWriter<'_> {
 
     fn begin_set(&mut self, user: &[u8], chunk_bytes: u64, tasks: u64) -> Result<(), Failure> {
         self.sections.team_mut().note_call(Function::BeginStreams);
-        self.sections.team_mut().note_bytes(Topic::UserString, user);
-        self.sections.team_mut().note(Topic::Number, chunk_bytes);
+        self.sections.team_mut().note_bytes(Topic::UserString, &[], user);
+        self.sections.team_mut().note_named(Topic::Number, &["chunk_bytes"], &[chunk_bytes]);
         let user = UserString::new(user)?;
         self.plain().check_free(SectionType::Array, &user)?;
         if [STREAMS, STREAM_BYTES].contains(&&*user) {

@@ -167,6 +167,31 @@ fn what_is_not_sealed_does_not_count() {
 }
 
 #[test]
+fn a_name_without_a_slash_is_that_of_a_group_if_no_dataset_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    create(&path);
+    for number in [1, 2] {
+        run_on_threads(3, |comm| {
+            let mut file = Writer::append(comm, &path, &sealed()).unwrap();
+            file.set_attributes("both/", -1, r#"{"group":1}"#).unwrap();
+            file.set_attributes("only/", -1, r#"{"a":0}"#).unwrap();
+            file.set_attributes("only", -1, &format!("{{\"b\":{number}}}")).unwrap();
+            file.dataset(&Dataset::new("both", DataType::Uint8, [0]), &[], &[]).unwrap();
+            file.set_attributes("both", -1, r#"{"dataset":1}"#).unwrap();
+            file.close().unwrap();
+        });
+        let mut file = Reader::open(Solo, &path, &ReadOptions::default()).unwrap();
+        let mut of = |path: &str| file.group(path).unwrap().unwrap().attributes;
+        assert_eq!(
+            [of("only"), of("both")],
+            [format!("{{\"a\":0,\"b\":{number}}}"), r#"{"group":1}"#.into()]
+        );
+        assert_eq!(file.dataset("both").unwrap().unwrap().attributes, r#"{"dataset":1}"#);
+    }
+}
+
+#[test]
 fn what_cannot_be_set_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
@@ -193,13 +218,15 @@ fn what_cannot_be_set_is_refused() {
         let mut file = Writer::append(comm, &path, &sealed()).unwrap();
         file.set_attributes("rho", 0, changes).and_then(|()| file.close()).unwrap_err().to_string()
     });
-    assert!(errors.iter().all(|e| e.ends_with("the ranks disagree on the dataset or group")), "{errors:?}");
+    let expected = r#"the ranks disagree on the dataset or group: rank 0 passes the attributes "{\"a\":1}" to SetAttributes, rank 1 "{\"a\":2}""#;
+    assert!(errors.iter().all(|e| e.ends_with(expected)), "{errors:?}");
     let errors = run_on_threads(2, |comm| {
         let record = i64::try_from(comm.rank()).unwrap();
         let mut file = Writer::append(comm, &path, &sealed()).unwrap();
         file.set_attributes("rho", record, "{}").and_then(|()| file.close()).unwrap_err().to_string()
     });
-    let expected = "the ranks disagree on a size, an offset, or the number of a section or record";
+    let expected = "the ranks disagree on a size, an offset, or the number of a section or record: rank 0 passes the record 0 to \
+                    SetAttributes, rank 1 1";
     assert!(errors.iter().all(|e| e.ends_with(expected)), "{errors:?}");
     let plain = folder.path().join("plain");
     let mut file = Writer::create(Solo, &plain, b"", &options()).unwrap();

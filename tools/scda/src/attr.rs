@@ -32,7 +32,7 @@ Examples:
 pub struct Args {
     /// The file to read or change
     file: PathBuf,
-    /// The name of a dataset; the path of a group, with a slash at its end; or / for the file
+    /// The name of a dataset; the path of a group, with a slash at its end if a dataset has the same name; or / for the file
     name: String,
     /// Attributes to set
     #[arg(value_name = "KEY=VALUE")]
@@ -91,11 +91,14 @@ impl Args {
         }
         reader.seek(start)?;
         walk.number = 0;
-        let (mut found, mut faults) = (Vec::new(), Vec::new());
+        let (mut found, mut faults, mut group) = (Vec::new(), Vec::new(), None);
         while let Some(item) = walk.next(&mut reader)? {
             let user: &[u8] = item.user();
             if user == self.name.as_bytes() {
                 found.push(Self::owner(&item));
+            }
+            if user.strip_suffix(b"/") == Some(self.name.as_bytes()) {
+                group = Self::owner(&item).or(group);
             }
             if let Some(fault) = &item.fault {
                 compared.as_mut().map_or(Ok(()), |compared| compared.compare(&item))?;
@@ -104,6 +107,9 @@ impl Args {
             item.skip(&mut reader)?;
         }
         let owners = found.iter().flatten().count();
+        if found.is_empty() && group.is_some() && self.record.is_none() {
+            return Ok(group);
+        }
         if owners == 0 {
             // The damaged item may be the wanted one.
             faults.iter().for_each(|fault| complain(fault));
@@ -117,7 +123,7 @@ impl Args {
         }
         let (trouble, count) = (|words: String| Err(Fail::file(input.name(), words)), found.len() as u64);
         if owners == 0 {
-            return trouble(format!("there is no dataset named {}", self.name));
+            return trouble(format!("there is no dataset or group named {}", self.name));
         }
         // As in the library, sections of that name that are no datasets count, too.
         let back = count.checked_sub(record.unsigned_abs());

@@ -266,7 +266,7 @@ impl DatasetReader<'_> {
     /// See [`Reader::read_datasets`].
     pub(crate) fn read_datasets(&mut self, requests: Vec<RankRequest<'_>>) -> Result<(), Failure> {
         self.team().note_call(Function::ReadDatasets);
-        self.team().note(Topic::Dataset, requests.len() as u64);
+        self.team().note_named(Topic::Dataset, &["the number"], &[requests.len() as u64]);
         let (mut all, mut mine) = (Vec::new(), Vec::new());
         reserve(&mut all, requests.len())?;
         for request in requests {
@@ -291,7 +291,7 @@ impl DatasetReader<'_> {
     /// The dataset of a handle. All ranks must pass the same one.
     fn use_handle<'b>(&mut self, handle: &'b DatasetHandle) -> Result<&'b OpenDataset> {
         let open = handle.of(&self.cache.file)?;
-        self.team().note(Topic::Dataset, open.start());
+        self.team().note_named(Topic::Dataset, &["the one at byte"], &[open.start()]);
         Ok(open)
     }
 

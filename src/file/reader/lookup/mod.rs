@@ -108,7 +108,7 @@ impl Lookup<'_> {
 
     pub fn seek_section(&mut self, number: u64) -> Result<(), Failure> {
         self.team().note_call(Function::SeekSection);
-        self.team().note(Topic::Number, number);
+        self.team().note_named(Topic::Number, &["the number"], &[number]);
         let [offset] = self.look_up(|this| Ok([this.offset_of(number)?]))?;
         self.sections.advance(offset);
         Ok(())
@@ -117,7 +117,7 @@ impl Lookup<'_> {
     /// See [`Reader::section`](super::Reader::section).
     pub fn section(&mut self, number: u64) -> Result<bool, Failure> {
         self.team().note_call(Function::SeekSection);
-        self.team().note(Topic::Number, number);
+        self.team().note_named(Topic::Number, &["the number"], &[number]);
         let [offset] = self.look_up(|this| Ok([this.find_offset(number)?.unwrap_or(0)]))?;
         if offset == 0 {
             return Ok(false);
@@ -178,8 +178,8 @@ impl Lookup<'_> {
 
     fn note_find(&mut self, user: &[u8], record: i64) {
         self.team().note_call(Function::Find);
-        self.team().note_bytes(Topic::UserString, user);
-        self.team().note(Topic::Number, record.cast_unsigned());
+        self.team().note_bytes(Topic::UserString, &[], user);
+        self.team().note_named(Topic::Number, &["the record"], &[record.cast_unsigned()]);
     }
 
     fn find_own(&mut self, user: &[u8], record: i64) -> Result<Option<u64>> {
@@ -192,7 +192,7 @@ impl Lookup<'_> {
 
     pub fn find_all(&mut self, user: &[u8]) -> Result<Vec<u64>, Failure> {
         self.team().note_call(Function::FindAll);
-        self.team().note_bytes(Topic::UserString, user);
+        self.team().note_bytes(Topic::UserString, &[], user);
         let found = self.look_up_own(|this| match this.sections.is_sealed() {
             true => this.seals().all(user),
             false => this.cache.walk.all(this.sections, user),

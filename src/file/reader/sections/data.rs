@@ -23,7 +23,7 @@ impl Sections {
 
     /// Checks the number of bytes against the section's header; it must be the same on all ranks.
     pub fn check_size(&mut self, size: u64, expected: u64) -> Result<()> {
-        self.input.team().note(Topic::Number, size);
+        self.input.team().note_named(Topic::Number, &["the size"], &[size]);
         if size == expected { Ok(()) } else { Err(unlike_header("size E", size, expected)) }
     }
 
@@ -70,7 +70,7 @@ impl Sections {
 
     pub fn seek(&mut self, offset: u64) -> Result<(), Failure> {
         self.input.team().note_call(Function::Seek);
-        self.input.team().note(Topic::Number, offset);
+        self.input.team().note_named(Topic::Number, &["the offset"], &[offset]);
         if !(FILE_HEADER_BYTES as u64..=self.input.end()).contains(&offset) {
             return Err(Error::argument(format!(
                 "offset of a section: found {offset}, expected {FILE_HEADER_BYTES} to {}",

@@ -435,7 +435,7 @@ impl TaskReader<'_> {
     /// Checks the arguments on all ranks, and returns the streams of this rank.
     fn share(&mut self, function: Function, streams: &Streams, counts: &[u64]) -> Result<Partition> {
         self.team().note_call(function);
-        self.team().note_bytes(Topic::UserString, &streams.user);
+        self.team().note_bytes(Topic::UserString, &[], &streams.user);
         self.team().note(Topic::ReadAhead, streams.place());
         self.sections.check_counts(counts, streams.tasks())
     }

@@ -72,7 +72,7 @@ impl DatasetWriter<'_> {
             self.cache.extended.forget(name);
             return Ok(Cow::Borrowed(dataset));
         }
-        self.sections.team_mut().note(Topic::Dataset, 1);
+        self.sections.team_mut().note_named(Topic::Dataset, &["extends"], &[1]);
         check_name(name)?;
         if !self.sections.is_sealed() {
             let words = "rows can be added only to a file that was opened with params.seal";

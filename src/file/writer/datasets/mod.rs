@@ -130,7 +130,7 @@ impl DatasetWriter<'_> {
     /// Writes datasets one after the other, each like a call of its own. The chunks of several are compressed
     /// together, and the rows of several contiguous ones are written together.
     pub(super) fn datasets(&mut self, all: &[DatasetBoxes<'_>]) -> Result<(), Failure> {
-        self.sections.team_mut().note(Topic::Dataset, all.len() as u64);
+        self.sections.team_mut().note_named(Topic::Dataset, &["the number"], &[all.len() as u64]);
         all.iter().try_for_each(|one| self.check_separate(one.dataset, &one.boxes()))?;
         let mut rest = all;
         while let Some(first) = rest.first() {
@@ -247,7 +247,7 @@ impl DatasetWriter<'_> {
         self.sections.team_mut().note_call(Function::WriteGroup);
         let path = named_group(path).unwrap_or(path);
         let (user, text) = (group_user(path)?, metadata::of_group(attributes)?);
-        self.sections.team_mut().note_bytes(Topic::Dataset, text.as_bytes());
+        self.sections.team_mut().note_bytes(Topic::Dataset, &["the metadata"], text.as_bytes());
         self.scheduler().submit(Write::Group(&user, &text))
     }
 
@@ -258,9 +258,13 @@ impl DatasetWriter<'_> {
         dataset.require_fixed()?;
         let dataset = self.as_written(dataset)?;
         let text = self.metadata(&dataset)?;
-        self.sections.team_mut().note_bytes(Topic::Dataset, dataset.name.as_bytes());
-        self.sections.team_mut().note_bytes(Topic::Dataset, text.as_bytes());
-        self.sections.team_mut().note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
+        self.sections.team_mut().note_bytes(Topic::Dataset, &["the name"], dataset.name.as_bytes());
+        self.sections.team_mut().note_bytes(Topic::Dataset, &["the metadata"], text.as_bytes());
+        self.sections.team_mut().note_named(
+            Topic::Dataset,
+            &["level"],
+            &[dataset.level.map_or(FINE, u64::from)],
+        );
         Ok((dataset, text))
     }
 

@@ -91,7 +91,7 @@ impl DatasetWriter<'_> {
     ) -> Result<(), Failure> {
         self.sections.team_mut().note_call(Function::WriteTexts);
         self.scheduler().place()?;
-        self.sections.team_mut().note_bytes(Topic::Dataset, dataset.name.as_bytes());
+        self.sections.team_mut().note_bytes(Topic::Dataset, &["the name"], dataset.name.as_bytes());
         let row = check(dataset)?;
         let mine = mine.and_then(|items| check_items(dataset, count, row, items).map(|()| items));
         let none = Texts::new();
@@ -110,8 +110,12 @@ impl DatasetWriter<'_> {
         let written = self.as_written(&written)?;
         let grid = written.grid()?;
         let text = metadata::of_dataset(&written, &codecs)?;
-        self.sections.team_mut().note_bytes(Topic::Dataset, text.as_bytes());
-        self.sections.team_mut().note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
+        self.sections.team_mut().note_bytes(Topic::Dataset, &["the metadata"], text.as_bytes());
+        self.sections.team_mut().note_named(
+            Topic::Dataset,
+            &["level"],
+            &[dataset.level.map_or(FINE, u64::from)],
+        );
         let chunk = grid.chunk_shape().first().copied().unwrap_or(1);
         let rows = TextRows { items, row, own, chunk, fill: &dataset.fill_value };
         let mut chunks = self.chunks();

@@ -72,7 +72,7 @@ impl SectionWriter<'_> {
     #[inline(always)]
     fn begin(&mut self, function: Function, section: SectionType, user: &[u8]) -> Result<()> {
         self.sections.team_mut().note_call(function);
-        self.sections.team_mut().note_bytes(Topic::UserString, user);
+        self.sections.team_mut().note_bytes(Topic::UserString, &[], user);
         UserString::check(user)?;
         self.check_free(section, user)
     }
@@ -117,7 +117,7 @@ impl SectionWriter<'_> {
     ) -> Result<Section<'s>, Failure> {
         self.begin(Function::WriteBlock, SectionType::Block, user)?;
         let is_root = self.sections.team_mut().check_root(root)?;
-        self.sections.team_mut().note(Topic::Number, size);
+        self.sections.team_mut().note_named(Topic::Number, &["the size"], &[size]);
         self.sections.team_mut().note(Topic::Encode, encode as u64);
         // All ranks know the size, so all have the error at once.
         SectionLayout::block(self.sections.end(), size).ok_or_else(too_large)?;
@@ -145,7 +145,7 @@ impl SectionWriter<'_> {
         encode: Encode,
     ) -> Result<Section<'s>, Failure> {
         self.begin(Function::WriteArray, SectionType::Array, user)?;
-        self.sections.team_mut().note(Topic::Number, size);
+        self.sections.team_mut().note_named(Topic::Number, &["the size"], &[size]);
         self.sections.team_mut().note(Topic::Encode, encode as u64);
         let elements = self.sections.team_mut().note_partition(Topic::Counts, counts)?;
         SectionLayout::array(self.sections.end(), elements.total, size).ok_or_else(too_large)?;

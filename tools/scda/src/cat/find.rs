@@ -4,7 +4,7 @@ use super::Args;
 use crate::datasets::{LAST_RECORD, by_index, is_first, pair_at, tolerated};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
-use crate::output::complain;
+use crate::output::{complain, visible};
 use crate::ranges::Records;
 use crate::rows::{head, line, measure, pair_line};
 use scda::{Reader, Section, SectionType};
@@ -68,6 +68,7 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
     let mut found: Vec<Choice> = Vec::new();
     let (mut number, mut passed, mut is_exact) = (0, 0, false);
     let mut before = None;
+    let mut group = Group::new(args.section.user_string());
     let mut search = || -> scda::Result<()> {
         while let Some(section) = reader.next_section(!args.raw)? {
             number += 1;
@@ -78,6 +79,7 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
                 found.clear();
                 is_exact = true;
             }
+            group.note(&section);
             if is_this || !is_exact && args.section.has(number, &section.user, args.raw) {
                 found.push(Choice { number, section, block });
             }
@@ -99,6 +101,9 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
     }
     match (&found[..], args.record) {
         ([], _) => {
+            if let Some(words) = group.words() {
+                return Err(Fail::file(input.name(), words));
+            }
             let last = if number == 1 { "1 section".to_owned() } else { format!("{number} sections") };
             Err(Fail::file(input.name(), format_args!("{}: no such section among its {last}", args.section)))
         }
@@ -122,6 +127,46 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
             list(reader, args, &found)?;
             Err(Fail::Said(crate::fail::TROUBLE))
         }
+    }
+}
+
+/// The group that a name may mean, and the names of datasets in it.
+struct Group {
+    name: Option<String>,
+    names: Vec<String>,
+    is_there: bool,
+}
+
+impl Group {
+    /// The most names that a message has.
+    const MOST: usize = 4;
+
+    fn new(name: Option<String>) -> Self {
+        Self { name, names: Vec::new(), is_there: false }
+    }
+
+    /// Notes a section, if it is in the group.
+    fn note(&mut self, section: &Section) {
+        let Some(name) = &self.name else { return };
+        let rest = section.user.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"/"));
+        let Some(rest) = rest else { return };
+        self.is_there = true;
+        let full = visible(&String::from_utf8_lossy(&section.user));
+        if !rest.is_empty() && self.names.len() <= Self::MOST && !self.names.contains(&full) {
+            self.names.push(full);
+        }
+    }
+
+    /// What to do instead of naming the group; `None` if there is none.
+    fn words(&self) -> Option<String> {
+        let name = self.name.as_deref().filter(|_| self.is_there)?;
+        let mut names = self.names[..self.names.len().min(Self::MOST)].join(", ");
+        if self.names.len() > Self::MOST {
+            names.push_str(", ...");
+        }
+        let datasets =
+            if names.is_empty() { String::new() } else { format!(": name one of its datasets: {names}") };
+        Some(format!("{name} is a group{datasets}; scda attr shows its attributes"))
     }
 }
 

@@ -765,7 +765,7 @@ fn records_are_found_by_the_index() {
         ("cat a.scda none", "no such section among its 12 sections"),
         ("cat a.scda 13", "no such section"),
         ("attr a.scda rho --record 3", "--record 3: found 3 datasets"),
-        ("attr a.scda none", "there is no dataset named none"),
+        ("attr a.scda none", "there is no dataset or group named none"),
         ("attr a.scda flow/ --record 0", "--record is for datasets"),
     ];
     let check = || {

@@ -64,7 +64,7 @@ fn metadata_are_checked_against_their_sections() {
             );
             assert_eq!(run.text().lines().count(), 1, "{}", run.text());
             // Why it is none.
-            let run = place.scda("attr b.scda x").bad(2, "there is no dataset named x");
+            let run = place.scda("attr b.scda x").bad(2, "there is no dataset or group named x");
             assert!(run.err.contains(words.rsplit("): ").next().unwrap()), "{words}: {run:?}");
             let json = place.scda("check --json b.scda").bad(1, "").json();
             assert_eq!((&json["valid"], &json["findings"][0]["section"]), (&false.into(), &1.into()));

@@ -54,6 +54,30 @@ fn datasets_are_deleted_and_replaced_as_one() {
     }
 }
 
+#[test]
+fn a_group_may_be_named_without_a_slash() {
+    let place = Place::new();
+    let dataset = |name| {
+        format!(r#"{{"type": "D", "user": "{name}", "data_type": "int8", "shape": [1], "values": [1]}}"#)
+    };
+    let sections = ["flow/u", "flow/v", "else/x"].map(dataset).join(",");
+    place.with_input("make - a.scda", format!("{{\"sections\": [{sections}]}}").as_bytes()).good();
+    for (name, words) in [
+        ("flow", "flow is a group: name one of its datasets: flow/u, flow/v; scda attr shows its attributes"),
+        ("else", "else is a group: name one of its datasets: else/x; scda attr shows its attributes"),
+        ("flo", "flo: no such section"),
+    ] {
+        place.scda(&format!("cat a.scda {name}")).bad(2, words);
+    }
+    place.scda("seal a.scda").good();
+    place.scda("attr a.scda flow b=2").bad(2, "there is no dataset or group");
+    place.scda("attr a.scda flow/ a=1").good();
+    place.scda("cat a.scda flow").bad(2, "flow is a group: name one of its datasets");
+    place.scda("attr a.scda flow b=2").good();
+    assert_eq!(place.scda("attr --json a.scda flow").good().text(), "{\"a\":1,\"b\":2}\n");
+    place.scda("attr a.scda flow --record 0 b=3").bad(2, "there is no dataset or group");
+}
+
 /// Sections that are a part of something with a name match none, except with --raw.
 #[test]
 fn patterns_are_for_names_that_users_gave() {
@@ -171,8 +195,8 @@ fn attributes_are_shown_and_set() {
         let before = place.read("b.scda");
         for (arguments, words) in [
             ("rho --record 2 a=1", "--record 2: found 2 datasets"),
-            ("nothing a=1", "there is no dataset named nothing"),
-            ("note a=1", "there is no dataset named note"),
+            ("nothing a=1", "there is no dataset or group named nothing"),
+            ("note a=1", "there is no dataset or group named note"),
             ("mask a", "expected KEY=VALUE"),
             ("mask =1", "found \"=1\", expected KEY=VALUE"),
             ("mask inf=1e400", "found \"inf=1e400\": number out of range"),
