@@ -27,7 +27,7 @@ pub fn only() -> Option<*mut scda_fcontext_t> {
 
 /// Whether the close of a file has begun.
 pub fn is_closing(f: *mut scda_fcontext_t) -> bool {
-    state_of(f).0 == Pending::Close
+    state_of(f).0 == PendingRequest::Close
 }
 
 /// What has begun on a file and not completed, and this rank.

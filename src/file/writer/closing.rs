@@ -109,7 +109,7 @@ impl CommitRequest {
             return Err(error.again());
         }
         if let Some(state) = file.session.state_mut()
-            && state.commits.pending == Pending::Close
+            && state.commits.pending == PendingRequest::Close
         {
             // The close that has begun has completed all commits.
             return state.commits.note_wait(self);
