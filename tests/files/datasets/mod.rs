@@ -327,7 +327,7 @@ fn groups_have_attributes() {
         file.group("/", attributes).and_then(|()| file.close()).unwrap_err().to_string()
     });
     let expected =
-        |e: &String| e.contains("the ranks disagree on the dataset or group: rank 0 passes the metadata \"");
+        |e: &String| e.contains("the ranks disagree on the dataset or group: rank 0 passes the metadata ");
     assert!(errors.iter().all(|e| expected(e) && e.contains("1}") && e.contains("2}")), "{errors:?}");
     for (group, attributes, words) in [
         ("a//", "{}", "no slash at either end"),
