@@ -25,10 +25,6 @@ pub struct SummedFile {
     sums: Option<Sums>,
 }
 
-/// A [`SummedFile`] accessed through a queue, for bytes that belong to no section, or whose checksum is
-/// computed elsewhere.
-pub struct UnsummedFile<'a>(pub &'a mut Queue<SummedFile>);
-
 /// Ends the next section at this offset.
 ///
 /// # Errors
@@ -37,7 +33,7 @@ pub fn end_section(queue: &mut Queue<SummedFile>, end: u64) -> Result<()> {
     queue.run(move |file| file.sums().map_or(Ok(()), |sums| sums.end_section(end)))
 }
 
-/// Adds the checksum of bytes of the next section that were written as [`UnsummedFile`].
+/// Adds the checksum of bytes of the next section that were written by [`unsummed`].
 ///
 /// # Errors
 /// The errors of what was written until now.
@@ -48,26 +44,9 @@ pub fn add_run(queue: &mut Queue<SummedFile>, run: RunningSum) -> Result<()> {
     })
 }
 
-impl ParallelFile for UnsummedFile<'_> {
-    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
-        self.0.write_by(offset, pieces, |file, offset, pieces| file.unsummed().write_at(offset, pieces))
-    }
-
-    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        self.0.read_at(offset, buffer)
-    }
-
-    fn size(&mut self) -> Result<u64> {
-        self.0.size()
-    }
-
-    fn truncate(&mut self, length: u64) -> Result<()> {
-        self.0.truncate(length)
-    }
-
-    fn sync(&mut self) -> Result<()> {
-        self.0.sync()
-    }
+/// Writes bytes that belong to no section, or whose checksum is computed elsewhere.
+pub fn unsummed(queue: &mut Queue<SummedFile>) -> impl FnMut(u64, &[u8]) -> Result<()> {
+    |offset, bytes| queue.write_by(offset, &[bytes], |file, at, pieces| file.unsummed().write_at(at, pieces))
 }
 
 impl SummedFile {

@@ -113,7 +113,7 @@ static MESHES: LazyLock<String> = LazyLock::new(|| {
 static ALL: LazyLock<String> = LazyLock::new(|| HEADER.clone() + &BINDINGS + &MESHES);
 
 /// What types in `crates/c/src` are for C: pointers, some of which are followed by the type of what they point to.
-const POINTERS: [(&str, &str); 11] = [
+const POINTERS: [(&str, &str); 12] = [
     ("Comm", "MPI_Comm"),
     ("Text", "*const c_char"),
     ("UserText", "*const c_char"),
@@ -125,6 +125,7 @@ const POINTERS: [(&str, &str); 11] = [
     ("StructInOut", "*mut "),
     ("Structs", "*const "),
     ("StructOut", "*mut "),
+    ("Out", "*mut "),
 ];
 
 /// A source with [`POINTERS`] as C has them and without lifetimes, as cbindgen understands it.

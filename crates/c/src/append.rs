@@ -2,7 +2,7 @@
 
 use super::context::{Context, on_writer, scda_fcontext_t};
 use super::guard;
-use super::memory::put;
+use super::memory::{Out, put};
 use super::mpi_types::Comm;
 use super::open::{append, append_or_create, hand_out};
 use super::params::{OpenParams, scda_params_t};
@@ -10,7 +10,6 @@ use super::pointers::{Text, UserText, UserTextOut};
 use super::versioned::StructIn;
 use scda::Writer;
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// Opens an existing file to append sections by `scda_fwrite_*`.
@@ -58,9 +57,9 @@ pub unsafe extern "C" fn scda_fopen_append(
     comm: Comm<'_>,
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
-    len: Option<&mut MaybeUninit<usize>>,
+    len: Out<'_, usize>,
     params: StructIn<'_, scda_params_t<'_>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = || {
         let params = OpenParams::of(params);
@@ -98,8 +97,8 @@ pub unsafe extern "C" fn scda_fopen_append_or_create(
     userstr: UserText<'_>,
     len: Option<&usize>,
     params: StructIn<'_, scda_params_t<'_>>,
-    is_new: Option<&mut MaybeUninit<c_int>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    is_new: Out<'_, c_int>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = || {
         let params = OpenParams::of(params);
@@ -128,9 +127,6 @@ pub unsafe extern "C" fn scda_fopen_append_or_create(
 /// Errors: `SCDA_ERR_USAGE` for any other file, `SCDA_ERR_FILE_IN_USE` if the name now belongs to another
 /// file or to none, and those of all sections since the last flush.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fcommit(
-    f: *mut scda_fcontext_t,
-    err: Option<&mut MaybeUninit<c_int>>,
-) -> *mut scda_fcontext_t {
+pub unsafe extern "C" fn scda_fcommit(f: *mut scda_fcontext_t, err: Out<'_, c_int>) -> *mut scda_fcontext_t {
     on_writer(f, err, Writer::commit)
 }

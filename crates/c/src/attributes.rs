@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::context::{Context, on_writer, scda_fcontext_t, with};
 use super::dataset::json;
-use super::memory::{Room, Values};
+use super::memory::{Out, Room, Values};
 use super::pointers::Text;
 use super::read_datasets::SCDA_LAST;
 use super::types::SCDA_TYPE_STRING;
@@ -18,7 +18,6 @@ use scda_format::dataset::json::{members, value};
 use scda_format::dataset::{DataType, Kind, additions, fill, metadata, named_group};
 use serde_json::Value;
 use std::ffi::{c_char, c_int, c_void};
-use std::mem::MaybeUninit;
 
 /// Reads one attribute of a dataset or group: a number, a text, a bool, or a list of these. To read all of
 /// them at once, use the JSON text that `scda_ffind_dataset` and `scda_ffind_group` return, with
@@ -50,7 +49,7 @@ pub unsafe extern "C" fn scda_fread_attribute(
     r#type: c_int,
     values: Room<'_, c_void>,
     count: Option<&mut u64>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let reader = context.reader()?;
@@ -98,7 +97,7 @@ pub unsafe extern "C" fn scda_fset_attribute(
     r#type: c_int,
     values: Values<'_, c_void>,
     count: u64,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let name = writer.require(name.utf8("name of a dataset or path of a group"))?;
@@ -135,7 +134,7 @@ pub unsafe extern "C" fn scda_get_attribute(
     r#type: c_int,
     values: Room<'_, c_void>,
     count: Option<&mut u64>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> c_int {
     let body = || {
         let attributes = attributes.optional().map_or(Ok("{}"), |_| attributes.utf8("attributes"))?;
@@ -171,7 +170,7 @@ pub unsafe extern "C" fn scda_set_attribute(
     r#type: c_int,
     values: Values<'_, c_void>,
     count: u64,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> c_int {
     let body = || {
         let present = json(Text::in_room(&attributes))?;

@@ -1,7 +1,7 @@
 //! Commits and closes that a program begins and waits for later, and the statistics of a file.
 
 use super::context::{Context, locally, run, run_close, scda_fcontext_t, was_closed_with, with};
-use super::memory::put;
+use super::memory::{Out, put};
 use super::versioned::{StructInOut, versioned};
 use super::{Outcome, guard, has_error};
 use scda::bindings::{BindingCalls, WriterCalls};
@@ -9,7 +9,6 @@ use scda::{CommitRequest, Reader, Statistics, Writer};
 use scda_base::error::{Error, Result};
 use scda_base::floats::in_default;
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// A commit or close that has begun, to be completed by `scda_wait`. Its members belong to the library. A
@@ -89,8 +88,8 @@ const FAILED: scda_request_t = scda_request_t { file: null_mut(), number: u64::M
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fcommit_begin(
     f: *mut scda_fcontext_t,
-    request: Option<&mut MaybeUninit<scda_request_t>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    request: Out<'_, scda_request_t>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let mut begun = FAILED;
     let is_wanted = request.is_some();
@@ -124,8 +123,8 @@ pub unsafe extern "C" fn scda_fcommit_begin(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fclose_begin(
     f: *mut scda_fcontext_t,
-    request: Option<&mut MaybeUninit<scda_request_t>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    request: Out<'_, scda_request_t>,
+    err: Out<'_, c_int>,
 ) -> c_int {
     let is_wanted = request.is_some();
     let mut begun = FAILED;
@@ -191,10 +190,7 @@ fn is_written(request: scda_request_t) -> bool {
 /// Errors: those of `scda_fcommit` or `scda_fclose`; `SCDA_ERR_USAGE` if an earlier call on the file has
 /// returned the error that closed it, and for a copy of a request that was waited for.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_wait(
-    request: Option<&mut scda_request_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
-) -> c_int {
+pub unsafe extern "C" fn scda_wait(request: Option<&mut scda_request_t>, err: Out<'_, c_int>) -> c_int {
     let taken = request.map(|request| std::mem::replace(request, NONE));
     if taken.is_some_and(|request| request.file.is_null()) && has_error(&err) {
         return -1;
@@ -248,7 +244,7 @@ fn without_request() -> Result<(c_int, Outcome)> {
 pub unsafe extern "C" fn scda_get_statistics(
     f: *mut scda_fcontext_t,
     statistics: StructInOut<'_, scda_statistics_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> c_int {
     let body = |context: &mut Context| -> Result<()> {
         let found = match context {

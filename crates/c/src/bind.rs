@@ -1,7 +1,7 @@
 //! Functions that only bindings of other languages and our own C headers call: `include/scda_bind.h`.
 
 use super::context::{Context, scda_fcontext_t, with};
-use super::memory::put;
+use super::memory::{Out, put};
 use super::mpi_types::{comm_of_fortran, hints_of_fortran};
 use super::open::{hand_out, open_in_mode};
 use super::params::{OpenParams, scda_params_t};
@@ -13,7 +13,6 @@ use scda::bindings::BindingCalls;
 use scda::stop;
 use scda_base::error::{Error, ErrorKind, Result};
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// Opens a file with the handles of MPI's Fortran interface, for languages that have the number of a
@@ -44,12 +43,12 @@ pub unsafe extern "C" fn scda_fopen_f(
     filename: Text<'_>,
     mode: Text<'_>,
     userstr: UserTextOut<'_>,
-    len: Option<&mut MaybeUninit<usize>>,
+    len: Out<'_, usize>,
     params: StructIn<'_, scda_params_t<'_>>,
-    rank: Option<&mut MaybeUninit<c_int>>,
-    size: Option<&mut MaybeUninit<c_int>>,
-    is_new: Option<&mut MaybeUninit<c_int>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    rank: Out<'_, c_int>,
+    size: Out<'_, c_int>,
+    is_new: Out<'_, c_int>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = || {
         let mut chosen = OpenParams::of(params);
@@ -79,7 +78,7 @@ pub unsafe extern "C" fn scda_fopen_f(
 /// @return           1 if a stop was requested, 0 if not, -1 on error.
 /// Errors: those of `scda_stop_requested`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_stop_requested_f(comm: c_int, err: Option<&mut MaybeUninit<c_int>>) -> c_int {
+pub unsafe extern "C" fn scda_stop_requested_f(comm: c_int, err: Out<'_, c_int>) -> c_int {
     let body = || {
         // SAFETY: C passes a valid communicator of Fortran, or `SCDA_COMM_SELF`.
         let comm = unsafe { comm_of_fortran(comm) };
@@ -107,7 +106,7 @@ pub unsafe extern "C" fn scda_stop_requested_f(comm: c_int, err: Option<&mut May
 pub unsafe extern "C" fn scda_refuse(
     f: *mut scda_fcontext_t,
     why: Text<'_>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let why = why.get("why");
@@ -133,7 +132,7 @@ pub unsafe extern "C" fn scda_fagree(
     f: *mut scda_fcontext_t,
     code: c_int,
     why: Text<'_>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let mine = match (code, ErrorKind::from_code(code)) {
@@ -160,10 +159,7 @@ pub unsafe extern "C" fn scda_fagree(
 /// @return           NULL, as after any error.
 /// Errors: `SCDA_ERR_USAGE`, and any that another rank has at the same time.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fleave(
-    f: *mut scda_fcontext_t,
-    err: Option<&mut MaybeUninit<c_int>>,
-) -> *mut scda_fcontext_t {
+pub unsafe extern "C" fn scda_fleave(f: *mut scda_fcontext_t, err: Out<'_, c_int>) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| -> Result<()> {
         Err(context.fail(Error::usage("left the file without closing it")))
     };

@@ -1,7 +1,8 @@
 //! The open files, by the handles that C has.
 
+use super::memory::Out;
 use super::returned_values::ReturnedValues;
-use super::{CodeOut, Outcome, guard, on_null};
+use super::{Outcome, guard, on_null};
 use scda::bindings::{BindingCalls, ReaderCalls, WriterCalls};
 use scda::{Collective, Reader, Stream, Writer};
 use scda_base::error::{Error, Result};
@@ -217,7 +218,7 @@ pub fn with_notes<R>(f: *const scda_fcontext_t, body: impl FnOnce(&mut Notes) ->
 /// Runs a function on this rank alone. The file stays open, whatever happens. 0 on success.
 pub fn locally(
     f: *mut scda_fcontext_t,
-    err: CodeOut<'_>,
+    err: Out<'_, c_int>,
     body: impl FnOnce(&mut Context) -> Result<()>,
 ) -> c_int {
     if f.is_null() {
@@ -243,7 +244,7 @@ pub fn read_locally(context: &mut Context, set: u64, task: u64) -> Result<(&mut 
 #[inline]
 pub fn with<R: Into<Outcome>>(
     f: *mut scda_fcontext_t,
-    err: CodeOut<'_>,
+    err: Out<'_, c_int>,
     body: impl FnOnce(&mut Context) -> Result<R>,
 ) -> *mut scda_fcontext_t {
     if f.is_null() {
@@ -269,7 +270,7 @@ pub fn run<R: Into<Outcome>>(
 /// returns the same error.
 pub fn with_value<T>(
     f: *mut scda_fcontext_t,
-    err: CodeOut<'_>,
+    err: Out<'_, c_int>,
     on_error: T,
     body: impl FnOnce(&mut Context) -> Result<T>,
 ) -> T {
@@ -290,7 +291,7 @@ pub fn with_value<T>(
 #[inline]
 pub fn on_writer(
     f: *mut scda_fcontext_t,
-    err: CodeOut<'_>,
+    err: Out<'_, c_int>,
     body: impl FnOnce(&mut Writer) -> Result<()>,
 ) -> *mut scda_fcontext_t {
     with(f, err, |context| body(context.writer()?))
@@ -299,7 +300,7 @@ pub fn on_writer(
 /// Like [`on_writer`], with the notes on the meshes of the file.
 pub fn on_meshes(
     f: *mut scda_fcontext_t,
-    err: CodeOut<'_>,
+    err: Out<'_, c_int>,
     body: impl FnOnce(&mut Writer, &mut MeshNotes) -> Result<()>,
 ) -> *mut scda_fcontext_t {
     if f.is_null() {
@@ -320,14 +321,14 @@ pub fn on_meshes(
 #[inline]
 pub fn on_reader<R: Into<Outcome>>(
     f: *mut scda_fcontext_t,
-    err: CodeOut<'_>,
+    err: Out<'_, c_int>,
     body: impl FnOnce(&mut Reader) -> Result<R>,
 ) -> *mut scda_fcontext_t {
     with(f, err, |context| body(context.reader()?))
 }
 
 /// Closes a file and makes its handle invalid. 0 on success.
-pub fn close(f: *mut scda_fcontext_t, err: CodeOut<'_>) -> c_int {
+pub fn close(f: *mut scda_fcontext_t, err: Out<'_, c_int>) -> c_int {
     if f.is_null() {
         return on_null(err, -1);
     }

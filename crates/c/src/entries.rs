@@ -3,11 +3,11 @@
 use super::arguments::Arguments;
 use super::context::{on_reader, scda_fcontext_t};
 use super::dataset::{SCDA_MAX_DIMS, SCDA_NAME_BYTES, put_name, put_type};
+use super::memory::Out;
 use super::versioned::{StructInOut, StructOut, versioned, zeros};
 use super::{Outcome, guard};
 use scda::{Content, Entry, Reader, Section};
 use std::ffi::{c_char, c_int};
-use std::mem::MaybeUninit;
 
 /// A dataset.
 pub const SCDA_ENTRY_DATASET: c_int = 1;
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn scda_entry_init_size(e: StructOut<'_, scda_entry_t>, si
 pub unsafe extern "C" fn scda_fnext_entry(
     f: *mut scda_fcontext_t,
     e: StructInOut<'_, scda_entry_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let before = reader.require(e.given().read())?;

@@ -2,7 +2,7 @@
 
 use super::context::{Context, on_meshes, on_reader, on_writer, scda_fcontext_t, with};
 use super::dataset::{InMemory, of_c, scda_dataset_t};
-use super::memory::{Room, Values, put};
+use super::memory::{Out, Room, Values, put};
 use super::pointers::Text;
 use super::read_datasets::find_in;
 use super::steps::{FOREST, group_name, units_of};
@@ -23,7 +23,6 @@ use scda_meshes::forest::shapes::{Elements, Shapes, Trees};
 use scda_meshes::forest::write::{self, Arrays, Connectivity, SharedEntities};
 use scda_meshes::forest::{Forest, rules::MAX_LEVEL};
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 
 /// A part of a forest for `scda_forest_write`: the connectivity.
 pub const SCDA_FOREST_CONNECTIVITY: c_int = 1;
@@ -420,7 +419,7 @@ impl<'a> scda_forest_t<'a> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_write_about(
     f: *mut scda_fcontext_t,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     on_writer(f, err, write::write_about)
 }
@@ -444,7 +443,7 @@ pub unsafe extern "C" fn scda_forest_write_attributes(
     group: Text<'_>,
     m: StructIn<'_, scda_forest_t>,
     attributes: Text<'_>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let group = group_name(writer, group, FOREST)?;
@@ -477,7 +476,7 @@ pub unsafe extern "C" fn scda_forest_write(
     group: Text<'_>,
     m: StructIn<'_, scda_forest_t>,
     parts: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let (group, forest, c) = given_forest(writer, group, m, |c| Ok(*c))?;
@@ -510,8 +509,8 @@ pub unsafe extern "C" fn scda_forest_write_step(
     m: StructIn<'_, scda_forest_t>,
     time: f64,
     units: Text<'_>,
-    lacks: Option<&mut MaybeUninit<c_int>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    lacks: Out<'_, c_int>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let (group, forest, c) = given_forest(writer, group, m, |c| Ok(*c))?;
@@ -567,7 +566,7 @@ pub unsafe extern "C" fn scda_forest_write_field(
     field: StructIn<'_, scda_dataset_t>,
     data: Values<'_, c_void>,
     lend: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let (group, forest, field) = given_forest(writer, group, m, |_| of_c(&field.read()?))?;
@@ -602,7 +601,7 @@ pub unsafe extern "C" fn scda_forest_write_ragged(
     field: StructIn<'_, scda_dataset_t>,
     counts: Values<'_, i64>,
     data: Values<'_, c_void>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let (group, forest, field) = given_forest(writer, group, m, |_| of_c(&field.read()?))?;
@@ -641,7 +640,7 @@ pub unsafe extern "C" fn scda_forest_read(
     group: Text<'_>,
     step: i64,
     m: StructInOut<'_, scda_forest_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let group = group_name(reader, group, FOREST)?;
@@ -688,7 +687,7 @@ pub unsafe extern "C" fn scda_forest_find_shapes(
     group: Text<'_>,
     step: i64,
     m: StructInOut<'_, scda_forest_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| read_shapes(reader, group, step, m, |_, _, _| Ok(()));
     on_reader(f, err, body)
@@ -734,7 +733,7 @@ pub unsafe extern "C" fn scda_forest_read_trees(
     group: Text<'_>,
     step: i64,
     m: StructInOut<'_, scda_forest_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         read_shapes(reader, group, step, m, |reader, shapes, c| {
@@ -765,7 +764,7 @@ pub unsafe extern "C" fn scda_forest_read_elements(
     group: Text<'_>,
     step: i64,
     m: StructInOut<'_, scda_forest_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         read_shapes(reader, group, step, m, |reader, shapes, c| {
@@ -795,9 +794,9 @@ pub unsafe extern "C" fn scda_forest_find_field(
     group: Text<'_>,
     step: i64,
     name: Text<'_>,
-    found: Option<&mut MaybeUninit<c_int>>,
+    found: Out<'_, c_int>,
     d: StructInOut<'_, scda_dataset_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -903,7 +902,7 @@ pub unsafe extern "C" fn scda_forest_read_field(
     r#type: c_int,
     components: u64,
     data: Room<'_, c_void>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (group, forest, of) = given_forest(reader, group, m, |_| Type::new(r#type))?;
@@ -937,7 +936,7 @@ pub unsafe extern "C" fn scda_forest_read_counts(
     m: StructIn<'_, scda_forest_t>,
     name: Text<'_>,
     counts: Room<'_, i64>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (group, forest, ()) = given_forest(reader, group, m, |_| Ok(()))?;
@@ -979,7 +978,7 @@ pub unsafe extern "C" fn scda_forest_read_ragged(
     components: u64,
     counts: Values<'_, i64>,
     data: Room<'_, c_void>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (group, forest, of) = given_forest(reader, group, m, |_| Type::new(r#type))?;

@@ -2,13 +2,12 @@
 //! lengths.
 
 use super::context::{Context, locally, scda_fcontext_t};
-use super::memory::Values;
+use super::memory::{Out, Values};
 use super::versioned::{StructInOut, versioned};
 use scda::bindings::{BindingCalls, ThisRank};
 use scda_base::error::{Error, Result};
 use scda_ranks::partition::is_known;
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 
 /// An unknown length.
 const NO_LENGTH: u64 = u64::MAX;
@@ -92,7 +91,7 @@ const UNKNOWN: scda_lengths_t<'_> = scda_lengths_t {
 pub unsafe extern "C" fn scda_check_lengths(
     f: *mut scda_fcontext_t,
     lengths: StructInOut<'_, scda_lengths_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> c_int {
     let body = |context: &mut Context| {
         let mut known = lengths.given().read()?;

@@ -9,10 +9,10 @@
 //! already freed is an error, not undefined behaviour.
 //!
 //! The C caller guarantees what `include/scda.h` says about each argument. The argument's type says it as
-//! well, so that no `unsafe` code is needed to use it: a single value is `Option<&T>`, or `Option<&mut
-//! MaybeUninit<T>>` for output, with `None` for NULL; lists and data are `Values` and `Room`; the others are
-//! in `pointers`, `versioned` and `mpi_types`. The number of values is stated only in `scda.h`, so the code
-//! that reads them passes it. Elsewhere, comments call such a guarantee what "C passes".
+//! well, so that no `unsafe` code is needed to use it: a single value is `Option<&T>`, or `Out<T>`
+//! for output, with `None` for NULL; lists and data are `Values` and `Room`; the others are in `pointers`,
+//! `versioned` and `mpi_types`. The number of values is stated only in `scda.h`, so the code that reads them
+//! passes it. Elsewhere, comments call such a guarantee what "C passes".
 #![allow(unsafe_code, non_camel_case_types)]
 #![allow(clippy::missing_safety_doc)] // the header says it, in the terms of C
 #![allow(clippy::missing_errors_doc)] // so are the errors; what is public for Rust is for crates/libsc alone
@@ -89,12 +89,12 @@ pub use types::*;
 pub use write::*;
 pub use write_datasets::*;
 
+use memory::Out;
 use scda_base::calls;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::panics::catch;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
-use std::mem::MaybeUninit;
 
 /// The result of a function according to its error code, apart from errors.
 pub enum Outcome {
@@ -115,12 +115,9 @@ thread_local! {
     static LAST_ERROR: RefCell<(CString, Option<usize>)> = RefCell::default();
 }
 
-/// Where C receives an error code, which may be uninitialised before; `None` for NULL.
-pub type CodeOut<'a> = Option<&'a mut MaybeUninit<c_int>>;
-
 /// Runs the body of a C function, sets `*err`, and keeps the message of an error. Returns the result of the
 /// body, or `on_error`.
-pub fn guard<T>(err: CodeOut<'_>, on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> T {
+pub fn guard<T>(err: Out<'_, c_int>, on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> T {
     let (value, code) = caught(on_error, body);
     if let Some(err) = err {
         err.write(code);
@@ -147,7 +144,7 @@ pub fn caught<T, F: FnOnce() -> Result<(T, Outcome)>>(on_error: T, body: F) -> (
 /// Handles a call on the NULL that a failed call has returned. The error of that call stays in `*err`, and so
 /// does its message; if `*err` has none, the NULL is an error of this call.
 #[cold]
-fn on_null<T>(err: CodeOut<'_>, on_error: T) -> T {
+fn on_null<T>(err: Out<'_, c_int>, on_error: T) -> T {
     if has_error(&err) {
         return on_error;
     }
@@ -155,7 +152,7 @@ fn on_null<T>(err: CodeOut<'_>, on_error: T) -> T {
 }
 
 /// Whether an earlier call has left an error in `*err`, or may have done so: without `err`, that is unknown.
-fn has_error(err: &CodeOut<'_>) -> bool {
+fn has_error(err: &Out<'_, c_int>) -> bool {
     err.as_ref().is_none_or(|err| {
         // SAFETY: C passes an `err` that has a value if the file is NULL or there is no request.
         let code = unsafe { err.assume_init_read() };

@@ -185,8 +185,11 @@ fn too_many<T>(count: u64, name: &str) -> Error {
     Error::range(format!("{name}: found {count} {}, more than memory can hold", plural::<T>()))
 }
 
+/// Where C receives a value, which may be uninitialised before; `None` for NULL.
+pub type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;
+
 /// Stores a value, unless C passes NULL because it does not want it.
-pub fn put<T>(out: Option<&mut MaybeUninit<T>>, value: T) {
+pub fn put<T>(out: Out<'_, T>, value: T) {
     if let Some(out) = out {
         out.write(value);
     }

@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::context::{Context, close, on_writer, register, scda_fcontext_t, with};
-use super::memory::{Room, Values};
+use super::memory::{Out, Room, Values};
 use super::mpi_types::Comm;
 use super::params::{OpenParams, scda_params_t};
 use super::pointers::{PerRank, Text, UserText, UserTextOut};
@@ -14,7 +14,6 @@ use scda_base::error::{Error, Result};
 use scda_format::header::UserString;
 use scda_ranks::Communicator;
 use std::ffi::{CStr, c_int};
-use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// The longest user string in bytes.
@@ -41,7 +40,7 @@ fn open(
     comm: Ranks,
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
-    len: Option<&mut MaybeUninit<usize>>,
+    len: Out<'_, usize>,
     params: Result<OpenParams<'_>>,
 ) -> Result<Context> {
     let path = filename.path();
@@ -64,7 +63,7 @@ pub(super) fn open_in_mode(
     filename: Text<'_>,
     mode: Text<'_>,
     userstr: UserTextOut<'_>,
-    len: Option<&mut MaybeUninit<usize>>,
+    len: Out<'_, usize>,
     params: Result<OpenParams<'_>>,
 ) -> Result<Context> {
     let mode = mode.optional().map(CStr::to_bytes);
@@ -93,7 +92,7 @@ pub(super) fn append(
     comm: Ranks,
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
-    len: Option<&mut MaybeUninit<usize>>,
+    len: Out<'_, usize>,
     params: Result<OpenParams<'_>>,
 ) -> Result<Context> {
     let path = filename.path();
@@ -157,8 +156,8 @@ pub unsafe extern "C" fn scda_fopen(
     filename: Text<'_>,
     mode: Text<'_>,
     userstr: UserTextOut<'_>,
-    len: Option<&mut MaybeUninit<usize>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    len: Out<'_, usize>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = || {
         let params = Ok(OpenParams::bare());
@@ -194,7 +193,7 @@ pub unsafe extern "C" fn scda_fopen_write(
     userstr: UserText<'_>,
     len: Option<&usize>,
     params: StructIn<'_, scda_params_t<'_>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = || {
         let params = OpenParams::of(params);
@@ -224,9 +223,9 @@ pub unsafe extern "C" fn scda_fopen_read(
     comm: Comm<'_>,
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
-    len: Option<&mut MaybeUninit<usize>>,
+    len: Out<'_, usize>,
     params: StructIn<'_, scda_params_t<'_>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = || {
         let params = OpenParams::of(params);
@@ -246,7 +245,7 @@ pub unsafe extern "C" fn scda_fopen_read(
 /// Errors: those of all sections since the last `scda_fflush`, and those of the file system.
 /// Spec: A.3.2.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fclose(f: *mut scda_fcontext_t, err: Option<&mut MaybeUninit<c_int>>) -> c_int {
+pub unsafe extern "C" fn scda_fclose(f: *mut scda_fcontext_t, err: Out<'_, c_int>) -> c_int {
     close(f, err)
 }
 
@@ -259,10 +258,7 @@ pub unsafe extern "C" fn scda_fclose(f: *mut scda_fcontext_t, err: Option<&mut M
 /// @return           `f`, or NULL on error.
 /// Errors: those of all sections since the last flush.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fflush(
-    f: *mut scda_fcontext_t,
-    err: Option<&mut MaybeUninit<c_int>>,
-) -> *mut scda_fcontext_t {
+pub unsafe extern "C" fn scda_fflush(f: *mut scda_fcontext_t, err: Out<'_, c_int>) -> *mut scda_fcontext_t {
     on_writer(f, err, Writer::flush)
 }
 
@@ -285,7 +281,7 @@ pub unsafe extern "C" fn scda_proc_sizes(
     Ei: Values<'_, u64>,
     Nq: PerRank<'_>,
     Sq: Room<'_, u64>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (_, count) = context.counts(Nq)?;
@@ -314,7 +310,7 @@ pub unsafe extern "C" fn scda_proc_counts(
     f: *mut scda_fcontext_t,
     Np: u64,
     Nq: Room<'_, u64>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let size = context.ranks().size as u64;

@@ -2,7 +2,7 @@
 
 use super::context::{on_meshes, on_reader, scda_fcontext_t};
 use super::dataset::{InMemory, array, of_c, scda_dataset_t};
-use super::memory::{Room, Values};
+use super::memory::{Out, Room, Values};
 use super::pointers::Text;
 use super::steps::group_name;
 use super::versioned::{StructIn, StructInOut, StructOut, versioned, zeros};
@@ -13,7 +13,6 @@ use scda_base::numbers::product;
 use scda_meshes::particles::{self, GROUP, OwnCells, Particles};
 use scda_meshes::{Items, ItemsMut, MeshNotes};
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 
 /// The distribution of particles over the ranks. Fill it by `scda_particles_init`; then set what
 /// `scda_particles_write` needs, or let `scda_particles_read` fill it. What it points to is used only during
@@ -130,7 +129,7 @@ pub unsafe extern "C" fn scda_particles_write(
     f: *mut scda_fcontext_t,
     group: Text<'_>,
     p: StructInOut<'_, scda_particles_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let group = group_name(writer, group, GROUP)?;
@@ -171,7 +170,7 @@ pub unsafe extern "C" fn scda_particles_write_field(
     p: StructIn<'_, scda_particles_t>,
     field: StructIn<'_, scda_dataset_t>,
     data: Values<'_, c_void>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let group = group_name(writer, group, GROUP)?;
@@ -219,7 +218,7 @@ pub unsafe extern "C" fn scda_particles_read(
     cells: i64,
     number: Values<'_, u64>,
     p: StructInOut<'_, scda_particles_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let group = group_name(reader, group, GROUP)?;
@@ -261,7 +260,7 @@ pub unsafe extern "C" fn scda_particles_read_field(
     p: StructIn<'_, scda_particles_t>,
     field: StructIn<'_, scda_dataset_t>,
     data: Room<'_, c_void>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let group = group_name(reader, group, GROUP)?;

@@ -2,12 +2,12 @@
 
 use super::arguments::Arguments;
 use super::context::{Context, scda_fcontext_t, with_value};
+use super::memory::Out;
 use super::pointers::PerRank;
 use scda::bindings::{BindingCalls, ThisRank};
 use scda_ranks::PartitionTable;
 use scda_ranks::partition::is_known;
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 
 /// The number of words in `scda_partition_t` that replace the counts of all ranks.
 pub const SCDA_PARTITION_WORDS: usize = 8;
@@ -56,7 +56,7 @@ impl From<PartitionTable> for scda_partition {
 pub unsafe extern "C" fn scda_partition_local(
     f: *mut scda_fcontext_t,
     count: u64,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> scda_partition_t {
     let body = |context: &mut Context| Ok(context.partition(count)?.into());
     with_value(f, err, PartitionTable::none().into(), body)
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn scda_partition_local(
 pub unsafe extern "C" fn scda_partition_counts(
     f: *mut scda_fcontext_t,
     Nq: PerRank<'_>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> scda_partition_t {
     let body = |context: &mut Context| {
         let (counts, _) = context.counts(Nq)?;

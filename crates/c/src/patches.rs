@@ -2,7 +2,7 @@
 
 use super::context::{on_meshes, on_reader, scda_fcontext_t};
 use super::dataset::{InMemory, empty as no_dataset, of_c, scda_dataset_t};
-use super::memory::Values;
+use super::memory::{Out, Values};
 use super::pointers::Text;
 use super::steps::group_name;
 use super::types::{SCDA_TYPE_BOOL, SCDA_TYPE_COMPLEX128};
@@ -16,7 +16,6 @@ use scda_format::layout::product;
 use scda_meshes::MeshNotes;
 use scda_meshes::patches::{self, Field, FieldMemory, Frame, GROUP, OwnPatches, PatchMemory, Patches};
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// A mesh of patches. Fill it by `scda_patches_init`; then set what `scda_patches_write_mesh` needs, or let
@@ -174,6 +173,12 @@ fn kept<'a>(m: &scda_patches_t<'a>) -> Option<&'a OwnedMesh> {
     unsafe { m.kept.cast::<OwnedMesh>().as_ref() }
 }
 
+/// An array that is kept together with the mesh, for C.
+fn kept_array<'a, T>(values: &[T]) -> Values<'a, T> {
+    // SAFETY: C's mesh points to it only as long as it is kept.
+    unsafe { Values::at(values.as_ptr()) }
+}
+
 impl OwnedMesh {
     /// Copies the levels and boxes of `n` patches of the mesh.
     fn choose(&mut self, n: usize, numbers: impl Iterator<Item = u64>) -> Result<()> {
@@ -202,10 +207,7 @@ impl OwnedMesh {
         (c.patches, c.cells, c.first) = (mesh.patches, mesh.cells, mesh.first);
         (c.all_level, c.all_boxes) = (Values::NULL, Values::NULL);
         if mesh.knows_all {
-            // SAFETY: the levels are kept together with the mesh.
-            c.all_level = unsafe { Values::at(mesh.level.as_ptr()) };
-            // SAFETY: as above.
-            c.all_boxes = unsafe { Values::at(mesh.boxes.as_ptr()) };
+            (c.all_level, c.all_boxes) = (kept_array(&mesh.level), kept_array(&mesh.boxes));
         }
         c.kept = Box::into_raw(kept).cast();
         m.write(c)
@@ -215,12 +217,8 @@ impl OwnedMesh {
 impl scda_patches_t<'_> {
     /// Makes the mesh point to the frame that is kept with it.
     fn point_to(&mut self, frame: &Frame) {
-        // SAFETY: the frame is kept as long as this points to it.
-        self.ratio = unsafe { Values::at(frame.ratio.as_ptr()) };
-        // SAFETY: as above.
-        self.domain = unsafe { Values::at(frame.domain.as_ptr()) };
-        // SAFETY: as above.
-        self.geometry = unsafe { Values::at(frame.geometry.as_ptr()) };
+        (self.ratio, self.domain) = (kept_array(&frame.ratio), kept_array(&frame.domain));
+        self.geometry = kept_array(&frame.geometry);
     }
 }
 
@@ -257,10 +255,7 @@ fn own_patches<'a>(
     };
     if let (Some(number), Some(kept)) = (number, before.as_mut().filter(|kept| is_taken(kept))) {
         kept.choose(number.len(), number.iter().copied())?;
-        // SAFETY: the levels are kept together with the mesh.
-        c.level = unsafe { Values::at(kept.level.as_ptr()) };
-        // SAFETY: as above.
-        c.boxes = unsafe { Values::at(kept.boxes.as_ptr()) };
+        (c.level, c.boxes) = (kept_array(&kept.level), kept_array(&kept.boxes));
     }
     let words = u64::try_from(c.dimension).ok().and_then(|d| product(n, 2 * d)).unwrap_or(0);
     Ok(OwnPatches { level: c.level.get(n, "level")?, boxes: c.boxes.get(words, "boxes")?, number })
@@ -286,7 +281,7 @@ pub unsafe extern "C" fn scda_patches_write_mesh(
     f: *mut scda_fcontext_t,
     group: Text<'_>,
     m: StructInOut<'_, scda_patches_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let group = group_name(writer, group, GROUP)?;
@@ -376,6 +371,19 @@ fn describe(
     Ok(all)
 }
 
+/// These fields, each with the memory of its patches.
+fn fields_of<'a, M>(
+    described: &'a Result<Vec<CType>>,
+    memory: fn(&'a CellMemory) -> M,
+) -> Result<Vec<Field<'a, M>>> {
+    let all = described.as_ref().map_err(Error::again)?.iter();
+    let field = |one: &'a CType| {
+        let memory = one.places.iter().map(memory).collect();
+        Field { dataset: &one.dataset, components: one.components, memory }
+    };
+    Ok(all.map(field).collect())
+}
+
 /// The mesh of the fields, and the numbers of this rank's patches.
 fn of_fields<'a>(m: StructIn<'a, scda_patches_t<'a>>, words: &str) -> Result<(&'a Patches, Vec<u64>)> {
     let c = m.read()?;
@@ -411,7 +419,7 @@ pub unsafe extern "C" fn scda_patches_write_fields(
     m: StructIn<'_, scda_patches_t>,
     nfields: usize,
     fields: Structs<'_, scda_patch_field_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let group = group_name(writer, group, GROUP)?;
@@ -419,14 +427,7 @@ pub unsafe extern "C" fn scda_patches_write_fields(
         let of = of_fields(m, words);
         let (mesh, numbers) = writer.agree_on(of)?;
         let described = describe(mesh, &numbers, nfields, fields);
-        let all = described.as_ref().map_err(Error::again).map(|all| {
-            all.iter()
-                .map(|one| {
-                    let memory = one.places.iter().map(CellMemory::memory).collect();
-                    Field { dataset: &one.dataset, components: one.components, memory }
-                })
-                .collect()
-        });
+        let all = fields_of(&described, CellMemory::memory);
         patches::write_fields(writer, notes, group, mesh, &numbers, all)
     };
     on_meshes(f, err, body)
@@ -453,7 +454,7 @@ pub unsafe extern "C" fn scda_patches_read_mesh(
     group: Text<'_>,
     step: i64,
     m: StructInOut<'_, scda_patches_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let group = group_name(reader, group, GROUP)?;
@@ -470,10 +471,8 @@ pub unsafe extern "C" fn scda_patches_read_mesh(
             dimension: int(kept.mesh.frame.dimension),
             levels: int(kept.mesh.frame.levels()),
             n: to_usize(kept.mesh.n),
-            // SAFETY: the levels are kept together with the mesh.
-            level: unsafe { Values::at(kept.level.as_ptr()) },
-            // SAFETY: as above.
-            boxes: unsafe { Values::at(kept.boxes.as_ptr()) },
+            level: kept_array(&kept.level),
+            boxes: kept_array(&kept.boxes),
             ..zeros()
         };
         own.point_to(&kept.mesh.frame);
@@ -509,7 +508,7 @@ pub unsafe extern "C" fn scda_patches_read_fields(
     m: StructIn<'_, scda_patches_t>,
     nfields: usize,
     fields: Structs<'_, scda_patch_field_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let group = group_name(reader, group, GROUP)?;
@@ -517,14 +516,7 @@ pub unsafe extern "C" fn scda_patches_read_fields(
             of_fields(m, "fields of a mesh of patches that was not read: call scda_patches_read_mesh before");
         let (mesh, numbers) = reader.agree_on(of)?;
         let described = describe(mesh, &numbers, nfields, fields);
-        let all = described.as_ref().map_err(Error::again).map(|all| {
-            all.iter()
-                .map(|one| {
-                    let memory = one.places.iter().map(CellMemory::room).collect();
-                    Field { dataset: &one.dataset, components: one.components, memory }
-                })
-                .collect()
-        });
+        let all = fields_of(&described, CellMemory::room);
         patches::read_fields(reader, group, step, mesh, &numbers, all)
     };
     on_reader(f, err, body)

@@ -3,13 +3,12 @@
 //!
 //! To cbindgen, each is the pointer that it holds: `POINTERS` in `tests/header/lib.rs`.
 
-use super::memory::{Room, put, slice, utf8};
+use super::memory::{Out, Room, put, slice, utf8};
 use scda_base::error::{Error, Result};
 use scda_format::USER_STRING_BYTES;
 use scda_ranks::partition::{KNOWN_WORDS, is_known};
 use std::ffi::{CStr, OsStr, c_char};
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::null;
@@ -114,7 +113,7 @@ impl<'a> UserTextOut<'a> {
     }
 
     /// Returns a user string that was read, with a NUL, and its length to C.
-    pub fn put(self, user: &[u8], len: Option<&mut MaybeUninit<usize>>) {
+    pub fn put(self, user: &[u8], len: Out<'_, usize>) {
         self.0.put_text(user, USER_STRING_BYTES + 1);
         put(len, user.len());
     }

@@ -1,12 +1,11 @@
 //! Reads some elements of a section on each rank.
 
 use super::context::{on_reader, scda_fcontext_t};
-use super::memory::{Room, Values};
+use super::memory::{Out, Room, Values};
 use scda::Reader;
 use scda::bindings::{ReaderCalls, Sizes};
 use scda_base::error::{Error, Result};
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// The range of elements from `first` on.
@@ -43,7 +42,7 @@ pub unsafe extern "C" fn scda_fread_block_range(
     dbytes: Room<'_, c_void>,
     first: u64,
     bytes: u64,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let data = (!dbytes.is_null()).then(|| dbytes.bytes(bytes));
@@ -85,7 +84,7 @@ pub unsafe extern "C" fn scda_fread_array_range(
     count: u64,
     E: u64,
     indirect: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let sizes = Ok(Sizes::Fixed { count, size: E });
@@ -120,7 +119,7 @@ pub unsafe extern "C" fn scda_fread_varray_sizes_range(
     Ei: Room<'_, u64>,
     first: u64,
     count: u64,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let part = range(first, count).and_then(|range| Ok((range, Ei.optional(count, "Ei")?)));
@@ -157,7 +156,7 @@ pub unsafe extern "C" fn scda_fread_varray_range(
     count: u64,
     Ei: Values<'_, u64>,
     indirect: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let wanted = if dbytes.is_null() { 0 } else { count };

@@ -3,13 +3,12 @@
 use super::Outcome;
 use super::arguments::Arguments;
 use super::context::{on_reader, scda_fcontext_t};
-use super::memory::{Room, Values, put};
+use super::memory::{Out, Room, Values, put};
 use super::pointers::{PerRank, UserTextOut};
 use scda::Reader;
 use scda::bindings::{ReaderCalls, Sizes};
 use scda_format::INLINE_BYTES;
 use std::ffi::{c_char, c_int, c_void};
-use std::mem::MaybeUninit;
 
 /// Reads the header of the next section. The function for the type of the section must then read or
 /// skip its data.
@@ -39,13 +38,13 @@ use std::mem::MaybeUninit;
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fread_section_header(
     f: *mut scda_fcontext_t,
-    r#type: Option<&mut MaybeUninit<c_char>>,
-    N: Option<&mut MaybeUninit<u64>>,
-    E: Option<&mut MaybeUninit<u64>>,
+    r#type: Out<'_, c_char>,
+    N: Out<'_, u64>,
+    E: Out<'_, u64>,
     userstr: UserTextOut<'_>,
-    len: Option<&mut MaybeUninit<usize>>,
+    len: Out<'_, usize>,
     decode: Option<&mut c_int>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let wanted = decode.as_ref().is_some_and(|decode| **decode != 0);
@@ -81,7 +80,7 @@ pub unsafe extern "C" fn scda_fread_inline_data(
     f: *mut scda_fcontext_t,
     dbytes: Room<'_, c_void>,
     root: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let root = reader.root(root)?;
@@ -112,7 +111,7 @@ pub unsafe extern "C" fn scda_fread_block_data(
     dbytes: Room<'_, c_void>,
     E: u64,
     root: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let root = reader.root(root)?;
@@ -145,7 +144,7 @@ pub unsafe extern "C" fn scda_fread_array_data(
     Nq: PerRank<'_>,
     E: u64,
     indirect: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (counts, count) = reader.counts(Nq)?;
@@ -173,7 +172,7 @@ pub unsafe extern "C" fn scda_fread_varray_sizes(
     f: *mut scda_fcontext_t,
     Ei: Room<'_, u64>,
     Nq: PerRank<'_>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (counts, count) = reader.counts(Nq)?;
@@ -209,7 +208,7 @@ pub unsafe extern "C" fn scda_fread_varray_data(
     Ei: Values<'_, u64>,
     Sq: PerRank<'_>,
     indirect: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (counts, count) = reader.counts(Nq)?;

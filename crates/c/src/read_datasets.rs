@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use super::boxes::{BoxLists, CBoxes, PackedBoxes, scda_box_t};
 use super::context::{Context, on_reader, scda_fcontext_t, with};
 use super::dataset::{InMemory, array, scda_dataset_t, without_pointers};
-use super::memory::{Room, Values, put};
+use super::memory::{Out, Room, Values, put};
 use super::pointers::Text;
 use super::returned_values::ReturnedValues;
 use super::versioned::{StructIn, StructInOut, Structs};
@@ -14,7 +14,6 @@ use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 use scda_format::dataset::Dataset;
 use std::ffi::{c_char, c_int, c_void};
-use std::mem::MaybeUninit;
 use std::ptr::null;
 
 /// C's struct for a dataset, if it wants one.
@@ -27,19 +26,6 @@ fn receiver<'a, 'd>(reader: &mut Reader, d: StructInOut<'a, scda_dataset_t<'d>>)
         return None;
     }
     d.given().size().map_err(|error| reader.refuse(error)).ok().map(|_| d)
-}
-
-/// Returns attributes to C.
-fn give_attributes(
-    reader: &mut Reader,
-    given: &mut ReturnedValues,
-    text: &str,
-    attributes: Option<&mut MaybeUninit<*const c_char>>,
-) -> Result<()> {
-    reader.check_memory(given.bytes_with(text.len()))?;
-    let text = given.attributes(text).map_err(|error| reader.refuse(error));
-    put(attributes, text.unwrap_or(null()));
-    Ok(())
 }
 
 /// The record of a name that is used by default: a program that restarts wants the last one.
@@ -71,9 +57,9 @@ pub unsafe extern "C" fn scda_ffind_dataset(
     f: *mut scda_fcontext_t,
     name: Text<'_>,
     record: i64,
-    found: Option<&mut MaybeUninit<c_int>>,
+    found: Out<'_, c_int>,
     d: StructInOut<'_, scda_dataset_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -88,7 +74,7 @@ pub(super) fn find_in(
     reader: &mut Reader,
     given: &mut ReturnedValues,
     record: Option<(&str, i64)>,
-    found: Option<&mut MaybeUninit<c_int>>,
+    found: Out<'_, c_int>,
     d: StructInOut<'_, scda_dataset_t>,
 ) -> Result<()> {
     let d = receiver(reader, d);
@@ -182,7 +168,7 @@ pub unsafe extern "C" fn scda_fread_dataset(
     nboxes: usize,
     start: Values<'_, u64>,
     count: Values<'_, u64>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -213,7 +199,7 @@ pub unsafe extern "C" fn scda_fread_boxes(
     d: StructIn<'_, scda_dataset_t>,
     nboxes: usize,
     boxes: Structs<'_, scda_box_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -257,7 +243,7 @@ pub unsafe extern "C" fn scda_fread_datasets(
     record: Values<'_, i64>,
     nboxes: Values<'_, usize>,
     boxes: Structs<'_, scda_box_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let mut lists = BoxLists::new(n, nboxes, boxes);
@@ -318,9 +304,9 @@ fn none_found(dataset: &Dataset, record: i64) -> Error {
 pub unsafe extern "C" fn scda_ffind_group(
     f: *mut scda_fcontext_t,
     path: Text<'_>,
-    found: Option<&mut MaybeUninit<c_int>>,
-    attributes: Option<&mut MaybeUninit<*const c_char>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    found: Out<'_, c_int>,
+    attributes: Out<'_, *const c_char>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -328,7 +314,9 @@ pub unsafe extern "C" fn scda_ffind_group(
         let group = reader.group(path)?;
         put(found, c_int::from(group.is_some()));
         if let Some(group) = group {
-            give_attributes(reader, given, &group.attributes, attributes)?;
+            reader.check_memory(given.bytes_with(group.attributes.len()))?;
+            let text = given.attributes(&group.attributes).map_err(|error| reader.refuse(error));
+            put(attributes, text.unwrap_or(null()));
         }
         Ok(())
     };

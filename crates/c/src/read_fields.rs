@@ -2,14 +2,13 @@
 
 use super::arguments::Arguments;
 use super::context::{on_reader, scda_fcontext_t};
-use super::memory::{Room, put};
+use super::memory::{Out, Room, put};
 use super::pointers::Text;
 use scda::{Collective, Reader};
 use scda_base::error::Error;
 use scda_format::dataset::DataType;
 use scda_format::layout::product;
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 
 /// A result of `scda_fread_field`: the file has the field.
 pub const SCDA_FIELD_FOUND: c_int = 1;
@@ -56,8 +55,8 @@ pub unsafe extern "C" fn scda_fread_field(
     data: Room<'_, c_void>,
     count: u64,
     components: u64,
-    found: Option<&mut MaybeUninit<c_int>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    found: Out<'_, c_int>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let name = reader.require(name.utf8("name of a field"))?;

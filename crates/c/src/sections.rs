@@ -2,11 +2,10 @@
 
 use super::arguments::Arguments;
 use super::context::{on_reader, scda_fcontext_t};
-use super::memory::put;
+use super::memory::{Out, put};
 use super::pointers::UserText;
 use scda::Reader;
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 
 /// The number of sections in the file. A compressed section counts once, and seals do not count.
 ///
@@ -25,8 +24,8 @@ use std::mem::MaybeUninit;
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fsections(
     f: *mut scda_fcontext_t,
-    N: Option<&mut MaybeUninit<u64>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    N: Out<'_, u64>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let sections = reader.sections()?;
@@ -54,7 +53,7 @@ pub unsafe extern "C" fn scda_fsections(
 pub unsafe extern "C" fn scda_fseek(
     f: *mut scda_fcontext_t,
     section: u64,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     on_reader(f, err, |reader| reader.seek_section(section))
 }
@@ -82,9 +81,9 @@ pub unsafe extern "C" fn scda_ffind(
     userstr: UserText<'_>,
     len: Option<&usize>,
     record: i64,
-    found: Option<&mut MaybeUninit<c_int>>,
-    section: Option<&mut MaybeUninit<u64>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    found: Out<'_, c_int>,
+    section: Out<'_, u64>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let user = reader.user_string(userstr, len)?;
@@ -115,8 +114,8 @@ pub unsafe extern "C" fn scda_ffind(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_frefresh(
     f: *mut scda_fcontext_t,
-    changed: Option<&mut MaybeUninit<c_int>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    changed: Out<'_, c_int>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let more = reader.refresh()?;

@@ -1,13 +1,12 @@
 //! The time steps of meshes and particles.
 
 use super::context::{on_meshes, on_reader, scda_fcontext_t};
-use super::memory::put;
+use super::memory::{Out, put};
 use super::pointers::Text;
 use scda::{Collective, Reader, Writer};
 use scda_base::error::Result;
 use scda_meshes::{MeshNotes, steps};
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 
 /// The name of a group, which has a default for NULL.
 pub(super) fn group_name<'a>(
@@ -47,7 +46,7 @@ pub unsafe extern "C" fn scda_forest_write_time(
     group: Text<'_>,
     time: f64,
     units: Text<'_>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let group = group_name(writer, group, FOREST)?;
@@ -72,8 +71,8 @@ pub unsafe extern "C" fn scda_forest_write_time(
 pub unsafe extern "C" fn scda_forest_steps(
     f: *mut scda_fcontext_t,
     group: Text<'_>,
-    steps: Option<&mut MaybeUninit<i64>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    steps: Out<'_, i64>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let group = group_name(reader, group, FOREST)?;
@@ -100,8 +99,8 @@ pub unsafe extern "C" fn scda_forest_read_time(
     f: *mut scda_fcontext_t,
     group: Text<'_>,
     step: i64,
-    time: Option<&mut MaybeUninit<f64>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    time: Out<'_, f64>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let group = group_name(reader, group, FOREST)?;

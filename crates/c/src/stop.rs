@@ -1,11 +1,11 @@
 //! Stopping in time: signals and deadlines.
 
+use super::memory::Out;
 use super::mpi_types::Comm;
 use super::{Outcome, guard};
 use scda::stop;
 use scda_base::error::{Error, Result};
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 use std::time::Duration;
 
 /// Stop on the signal SIGTERM, which Slurm and others send before they kill a job.
@@ -43,11 +43,7 @@ const SIGNALS: [(c_int, c_int); 5] = [
 /// @return              0, or -1 on error.
 /// Errors: `SCDA_ERR_ARG` for other signals, and for a time that is negative or not a number.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_stop_watch(
-    signals: c_int,
-    seconds: f64,
-    err: Option<&mut MaybeUninit<c_int>>,
-) -> c_int {
+pub unsafe extern "C" fn scda_stop_watch(signals: c_int, seconds: f64, err: Out<'_, c_int>) -> c_int {
     let body = || {
         watch(signals, seconds)?;
         Ok((0, Outcome::Success))
@@ -82,6 +78,6 @@ fn watch(signals: c_int, seconds: f64) -> Result<()> {
 /// @return           1 if a stop was requested, 0 if not, -1 on error.
 /// Errors: `SCDA_ERR_MPI`, `SCDA_ERR_USAGE` if MPI is not running.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_stop_requested(comm: Comm<'_>, err: Option<&mut MaybeUninit<c_int>>) -> c_int {
+pub unsafe extern "C" fn scda_stop_requested(comm: Comm<'_>, err: Out<'_, c_int>) -> c_int {
     guard(err, -1, || Ok((c_int::from(stop::requested(&*comm.duplicate()?)?), Outcome::Success)))
 }

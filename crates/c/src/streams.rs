@@ -2,13 +2,12 @@
 
 use super::arguments::Arguments;
 use super::context::{Context, locally, on_writer, read_locally, scda_fcontext_t, with};
-use super::memory::{Room, Values, put};
+use super::memory::{Out, Room, Values, put};
 use super::pointers::{PerRank, UserText};
 use scda::Writer;
 use scda::bindings::{BindingCalls, ReaderCalls, Sizes};
 use scda_base::error::{Error, Result};
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 
 /// Begins a set of streams, one for each rank (task). From now on each rank writes bytes to its own stream,
 /// as many and as often as it likes, by `scda_stream_write`, until all ranks end the streams by
@@ -36,7 +35,7 @@ pub unsafe extern "C" fn scda_fwrite_streams_begin(
     userstr: UserText<'_>,
     len: Option<&usize>,
     chunk_bytes: u64,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let user = writer.user_string(userstr, len)?;
@@ -64,7 +63,7 @@ pub unsafe extern "C" fn scda_stream_write(
     f: *mut scda_fcontext_t,
     data: Values<'_, c_void>,
     bytes: u64,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> c_int {
     let body = |context: &mut Context| {
         let Context::Writing(writer) = context else {
@@ -93,7 +92,7 @@ pub unsafe extern "C" fn scda_stream_write(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_streams_end(
     f: *mut scda_fcontext_t,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     on_writer(f, err, Writer::end_streams)
 }
@@ -125,10 +124,10 @@ pub unsafe extern "C" fn scda_ffind_streams(
     userstr: UserText<'_>,
     len: Option<&usize>,
     record: i64,
-    streams: Option<&mut MaybeUninit<u64>>,
-    tasks: Option<&mut MaybeUninit<u64>>,
-    chunk_bytes: Option<&mut MaybeUninit<u64>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    streams: Out<'_, u64>,
+    tasks: Out<'_, u64>,
+    chunk_bytes: Out<'_, u64>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -161,8 +160,8 @@ pub unsafe extern "C" fn scda_stream_size(
     f: *mut scda_fcontext_t,
     streams: u64,
     task: u64,
-    bytes: Option<&mut MaybeUninit<u64>>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    bytes: Out<'_, u64>,
+    err: Out<'_, c_int>,
 ) -> c_int {
     let body = |context: &mut Context| {
         let bytes = bytes.ok_or_else(|| Error::argument("bytes is NULL"))?;
@@ -195,7 +194,7 @@ pub unsafe extern "C" fn scda_stream_read(
     offset: u64,
     data: Room<'_, c_void>,
     bytes: u64,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> c_int {
     let body = |context: &mut Context| -> Result<()> {
         let (reader, stream) = read_locally(context, streams, task)?;
@@ -228,7 +227,7 @@ pub unsafe extern "C" fn scda_fread_streams_sizes(
     streams: u64,
     Ei: Room<'_, u64>,
     Nq: PerRank<'_>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -265,7 +264,7 @@ pub unsafe extern "C" fn scda_fread_streams_data(
     Nq: PerRank<'_>,
     Ei: Values<'_, u64>,
     indirect: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;

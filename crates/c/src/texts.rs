@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use super::boxes::PackedBoxes;
 use super::context::{Context, locally, on_writer, scda_fcontext_t, with};
 use super::dataset::{InMemory, read_dataset, scda_dataset_t};
-use super::memory::{Room, Values, slice};
+use super::memory::{Out, Room, Values, slice};
 use super::pointers::Text;
 use super::read_datasets::open;
 use super::versioned::StructIn;
@@ -15,7 +15,6 @@ use scda_base::numbers::to_usize;
 use scda_format::dataset::{Dataset, items};
 use scda_format::layout::product;
 use std::ffi::{c_char, c_int, c_void};
-use std::mem::MaybeUninit;
 
 /// Writes a dataset of texts or byte strings of any length (`SCDA_TYPE_STRING`, `SCDA_TYPE_VARIABLE_BYTES`).
 /// Each rank has some indices of the first dimension, in the order of the ranks. The bytes of the file do not
@@ -46,7 +45,7 @@ pub unsafe extern "C" fn scda_fwrite_texts(
     count: u64,
     items: Values<'_, *const c_char>,
     lengths: Values<'_, u64>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let InMemory { dataset, .. } = writer.require(read_dataset(d))?;
@@ -106,7 +105,7 @@ pub unsafe extern "C" fn scda_fread_texts_sizes(
     start: Values<'_, u64>,
     count: Values<'_, u64>,
     lengths: Room<'_, u64>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -146,7 +145,7 @@ pub unsafe extern "C" fn scda_texts_data(
     f: *mut scda_fcontext_t,
     data: Room<'_, c_void>,
     bytes: u64,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> c_int {
     let body = |context: &mut Context| {
         let Context::Reading(_, given) = context else {

@@ -1,13 +1,12 @@
 //! The types of items: their constants in C, and how a program describes them.
 
-use super::memory::{Values, put};
+use super::memory::{Out, Values, put};
 use super::pointers::Text;
 use super::{Outcome, guard};
 use scda_base::error::{Error, Result};
 use scda_format::dataset::{DataType, Member, Struct, TimeUnit};
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_int};
-use std::mem::MaybeUninit;
 use std::ptr::null;
 
 /// Items of 1 byte that is 0 or 1; writing another value is `SCDA_ERR_ARG`.
@@ -92,10 +91,7 @@ pub type scda_member_t<'a> = scda_member<'a>;
 ///                          and for unknown types. NULL: not wanted.
 /// @return                  A C string that is valid forever, or NULL for an unknown type.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_type_name(
-    r#type: c_int,
-    item_bytes: Option<&mut MaybeUninit<u64>>,
-) -> *const c_char {
+pub unsafe extern "C" fn scda_type_name(r#type: c_int, item_bytes: Out<'_, u64>) -> *const c_char {
     let body = || {
         put(item_bytes, bytes_of_type(r#type));
         let name = DataType::c_name(r#type);

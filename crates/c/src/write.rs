@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::context::{on_writer, scda_fcontext_t};
 use super::encode::encoding;
-use super::memory::Values;
+use super::memory::{Out, Values};
 use super::pointers::{PerRank, UserText};
 use scda::bindings::{Operation, Sizes, WriterCalls};
 use scda::{Source, Writer};
@@ -11,7 +11,6 @@ use scda_base::error::Result;
 use scda_format::INLINE_BYTES;
 use scda_storage::lent_memory::LentMemory;
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 
 /// The data of a call as lent memory, which is used only with `params.lend`.
 pub(super) fn lent<E>(data: &Result<&[u8], E>) -> Option<LentMemory> {
@@ -39,7 +38,7 @@ pub unsafe extern "C" fn scda_fwrite_inline(
     userstr: UserText<'_>,
     len: Option<&usize>,
     root: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let root = writer.root(root)?;
@@ -77,7 +76,7 @@ pub unsafe extern "C" fn scda_fwrite_block(
     len: Option<&usize>,
     root: c_int,
     encode: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let root = writer.root(root)?;
@@ -118,7 +117,7 @@ pub unsafe extern "C" fn scda_fwrite_array(
     userstr: UserText<'_>,
     len: Option<&usize>,
     encode: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let encode = writer.require(encoding(encode))?;
@@ -164,7 +163,7 @@ pub unsafe extern "C" fn scda_fwrite_varray(
     userstr: UserText<'_>,
     len: Option<&usize>,
     encode: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let encode = writer.require(encoding(encode))?;

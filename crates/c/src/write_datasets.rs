@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use super::boxes::{BoxLists, CBoxes, PackedBoxes, scda_box_t};
 use super::context::{on_writer, scda_fcontext_t};
 use super::dataset::{InMemory, json, layout, of_c, read_dataset, scda_dataset_t};
-use super::memory::Values;
+use super::memory::{Out, Values};
 use super::pointers::{PerRank, Text};
 use super::versioned::{StructIn, Structs};
 use super::write::lent;
@@ -16,7 +16,6 @@ use scda_format::dataset::{DataType, Dataset};
 use scda_format::layout::product;
 use scda_ranks::Partition;
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 
 /// Writes a dataset: a named array of numbers, of which each rank passes any boxes. Together they need not
 /// fill the array: items that no rank passes have the fill value. An index in two boxes, of the same rank or
@@ -52,7 +51,7 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
     nboxes: usize,
     start: Values<'_, u64>,
     count: Values<'_, u64>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let InMemory { dataset, data_type } = writer.require(read_dataset(d))?;
@@ -96,7 +95,7 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
     d: Structs<'_, scda_dataset_t>,
     nboxes: Values<'_, usize>,
     boxes: Structs<'_, scda_box_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let structs = writer.require(d.read(n as u64, "d"))?;
@@ -148,7 +147,7 @@ pub unsafe extern "C" fn scda_fwrite_field(
     count: u64,
     components: u64,
     encode: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let name = writer.require(name.utf8("name of a dataset"))?;
@@ -185,7 +184,7 @@ pub unsafe extern "C" fn scda_fwrite_field_parts(
     Nq: PerRank<'_>,
     components: u64,
     encode: c_int,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let name = writer.require(name.utf8("name of a dataset"))?;
@@ -247,7 +246,7 @@ pub unsafe extern "C" fn scda_fwrite_group(
     f: *mut scda_fcontext_t,
     path: Text<'_>,
     attributes: Text<'_>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let path = writer.require(path.utf8("path of a group"))?;
@@ -287,7 +286,7 @@ pub unsafe extern "C" fn scda_fset_attributes(
     name: Text<'_>,
     record: i64,
     changes: Text<'_>,
-    err: Option<&mut MaybeUninit<c_int>>,
+    err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let name = writer.require(name.utf8("name of a dataset or path of a group"))?;

@@ -5,7 +5,7 @@ use super::open_files::{OpenFile, closed};
 use scda::{Reader, Writer};
 use scda_base::error::{ErrorKind, Result};
 use scda_c::context::{run, scda_fcontext_t};
-use scda_c::memory::{Room, put};
+use scda_c::memory::{Out, Room, put};
 use scda_c::{Outcome, caught, guard};
 use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
@@ -128,7 +128,7 @@ mod system {
 /// Runs a function on a file open for writing, like [`scda_c::context::on_writer`], with libsc's error codes.
 pub fn on_writer(
     fc: *mut scda_fcontext_t,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
     body: impl FnOnce(&mut Writer) -> Result<()>,
 ) -> *mut scda_fcontext_t {
     let (f, code) = caught(null_mut(), || run(fc, |context| body(context.writer()?)));
@@ -138,7 +138,7 @@ pub fn on_writer(
 /// Like [`on_writer`], for a file open for reading.
 pub fn on_reader(
     fc: *mut scda_fcontext_t,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
     body: impl FnOnce(&mut Reader) -> Result<()>,
 ) -> *mut scda_fcontext_t {
     let (f, code) = caught(null_mut(), || run(fc, |context| body(context.reader()?)));
@@ -150,7 +150,7 @@ fn finish(
     fc: *mut scda_fcontext_t,
     f: *mut scda_fcontext_t,
     code: c_int,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
 ) -> *mut scda_fcontext_t {
     // If there is no file, every rank logs the error. The end of a file is not logged: programs read up to it.
     let is_logged = f.is_null()
@@ -161,7 +161,7 @@ fn finish(
 }
 
 /// Returns an error code; if it is one, writes its message to libsc's log if `is_logged`.
-pub fn tell(code: c_int, errcode: Option<&mut MaybeUninit<sc_scda_ferror>>, is_logged: bool) {
+pub fn tell(code: c_int, errcode: Out<'_, sc_scda_ferror>, is_logged: bool) {
     if let Some(errcode) = errcode {
         errcode.write(sc_scda_ferror::of(code));
     }
@@ -182,7 +182,7 @@ pub extern "C" fn sc_scda_ferror_is_success(errcode: sc_scda_ferror) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_ferror_class(
     errcode: sc_scda_ferror,
-    errclass: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errclass: Out<'_, sc_scda_ferror>,
 ) -> c_int {
     let body = || {
         if errclass.is_none() || !errcode.is_valid() {
@@ -205,7 +205,7 @@ const ERROR_STRING_BYTES: usize = 256;
 pub unsafe extern "C" fn sc_scda_ferror_string(
     errcode: sc_scda_ferror,
     str: Room<'_, c_char>,
-    len: Option<&mut MaybeUninit<c_int>>,
+    len: Out<'_, c_int>,
 ) -> c_int {
     let body = || {
         if str.is_null() || len.is_none() || !errcode.is_valid() {

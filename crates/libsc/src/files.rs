@@ -7,7 +7,7 @@ use scda::bindings::{create_if_valid, open_if_valid};
 use scda::{ReadOptions, Tuning, WriteOptions};
 use scda_base::error::{Error, Result};
 use scda_c::context::{Context, register, run_close, scda_fcontext_t};
-use scda_c::memory::put;
+use scda_c::memory::{Out, put};
 use scda_c::pointers::{Text, UserText, UserTextOut};
 use scda_c::{Outcome, caught, guard};
 #[cfg(feature = "mpi")]
@@ -131,7 +131,7 @@ fn read_params(params: ParamsIn<'_>) -> (Tuning, bool) {
 fn open(
     comm: sc_comm<'_>,
     params: ParamsIn<'_>,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
     body: impl FnOnce(Box<dyn Communicator>, Tuning) -> Result<Context>,
 ) -> *mut scda_fcontext_t {
     let (mut rank, mut logged) = (0, true);
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn sc_scda_fopen_write(
     userstr: UserText<'_>,
     len: Option<&usize>,
     params: ParamsIn<'_>,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
 ) -> *mut scda_fcontext_t {
     let body = |comm, tuning| {
         let user = written_user_string(userstr, len).and_then(UserString::new);
@@ -201,9 +201,9 @@ pub unsafe extern "C" fn sc_scda_fopen_read(
     comm: sc_comm<'_>,
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
-    len: Option<&mut MaybeUninit<usize>>,
+    len: Out<'_, usize>,
     params: ParamsIn<'_>,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
 ) -> *mut scda_fcontext_t {
     let body = |comm, tuning| {
         let mut options = ReadOptions::default();
@@ -229,10 +229,7 @@ pub fn not_null(names: &str, are_null: &[bool]) -> Result<()> {
 
 /// Like [`scda_c::scda_fclose`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sc_scda_fclose(
-    fc: *mut scda_fcontext_t,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
-) -> c_int {
+pub unsafe extern "C" fn sc_scda_fclose(fc: *mut scda_fcontext_t, errcode: Out<'_, sc_scda_ferror>) -> c_int {
     let (status, code) = caught(-1, || run_close(fc));
     let is_logged = closed(fc).as_ref().is_none_or(OpenFile::is_logged_here);
     tell(code, errcode, is_logged);

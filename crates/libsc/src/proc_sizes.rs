@@ -9,9 +9,9 @@ use super::open_files::{closed, last_open};
 use scda::bindings::Sizes;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_c::context::{Context, run};
+use scda_c::memory::Out;
 use scda_c::{Outcome, caught};
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// A word with this bit is an error code, not a sum.
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn sc_scda_proc_sizes(
     elem_sizes: ArrayIn<'_>,
     elem_counts: ArrayIn<'_>,
     proc_sizes: *mut sc_array,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
 ) -> c_int {
     let mut is_first = true;
     let run = || {

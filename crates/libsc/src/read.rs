@@ -8,11 +8,10 @@ use scda::bindings::{BindingCalls, ReaderCalls, Sizes, ThisRank};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_c::arguments::Arguments;
 use scda_c::context::scda_fcontext_t;
-use scda_c::memory::put;
+use scda_c::memory::{Out, put};
 use scda_c::pointers::UserTextOut;
 use scda_format::INLINE_BYTES;
 use std::ffi::{c_char, c_int};
-use std::mem::MaybeUninit;
 
 /// Reports counts in the file that exceed 63 bits as an error of the format, as libsc does.
 fn range_is_format(error: Error) -> Error {
@@ -37,12 +36,12 @@ fn counts_or<'a, T>(
 pub unsafe extern "C" fn sc_scda_fread_section_header(
     fc: *mut scda_fcontext_t,
     userstr: UserTextOut<'_>,
-    len: Option<&mut MaybeUninit<usize>>,
-    r#type: Option<&mut MaybeUninit<c_char>>,
-    elem_count: Option<&mut MaybeUninit<usize>>,
-    elem_size: Option<&mut MaybeUninit<usize>>,
+    len: Out<'_, usize>,
+    r#type: Out<'_, c_char>,
+    elem_count: Out<'_, usize>,
+    elem_size: Out<'_, usize>,
     decode: Option<&mut c_int>,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let are_null = [
@@ -86,7 +85,7 @@ pub unsafe extern "C" fn sc_scda_fread_inline_data(
     fc: *mut scda_fcontext_t,
     data: ArrayOut<'_>,
     root: c_int,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let root = reader.root(root)?;
@@ -105,7 +104,7 @@ pub unsafe extern "C" fn sc_scda_fread_block_data(
     block_data: ArrayOut<'_>,
     block_size: usize,
     root: c_int,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let root = reader.root(root)?;
@@ -126,7 +125,7 @@ pub unsafe extern "C" fn sc_scda_fread_array_data(
     elem_counts: ArrayIn<'_>,
     elem_size: usize,
     indirect: c_int,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let ThisRank { rank, size: ranks } = reader.ranks();
@@ -147,7 +146,7 @@ pub unsafe extern "C" fn sc_scda_fread_varray_sizes(
     fc: *mut scda_fcontext_t,
     elem_sizes: ArrayOut<'_>,
     elem_counts: ArrayIn<'_>,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let ThisRank { rank, size: ranks } = reader.ranks();
@@ -171,7 +170,7 @@ pub unsafe extern "C" fn sc_scda_fread_varray_data(
     elem_sizes: ArrayIn<'_>,
     proc_sizes: ArrayIn<'_>,
     indirect: c_int,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let ThisRank { rank, size: ranks } = reader.ranks();

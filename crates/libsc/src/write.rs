@@ -7,10 +7,10 @@ use scda::bindings::{BindingCalls, Operation, Sizes, ThisRank, WriterCalls};
 use scda::{Encode, Writer};
 use scda_c::arguments::Arguments;
 use scda_c::context::scda_fcontext_t;
+use scda_c::memory::Out;
 use scda_c::pointers::UserText;
 use scda_format::INLINE_BYTES;
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 
 /// Converts a truth value of libsc.
 fn encoding(encode: c_int) -> Encode {
@@ -25,7 +25,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_inline(
     len: Option<&usize>,
     inline_data: ArrayIn<'_>,
     root: c_int,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let root = writer.root(root)?;
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_block(
     block_size: usize,
     root: c_int,
     encode: c_int,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let root = writer.root(root)?;
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_array(
     elem_size: usize,
     indirect: c_int,
     encode: c_int,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let user = writer.require(written_user_string(userstr, len))?;
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_varray(
     proc_sizes: ArrayIn<'_>,
     indirect: c_int,
     encode: c_int,
-    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    errcode: Out<'_, sc_scda_ferror>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let user = writer.require(written_user_string(userstr, len))?;

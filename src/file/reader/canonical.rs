@@ -34,14 +34,8 @@ fn difference(what: &str, found: &[u8], expected: &[u8], offset: u64) -> Result<
 
 /// Compares the current section with what this library writes.
 pub(super) struct Canonical<'a> {
-    sections: &'a mut Sections,
-    style: LineBreak,
-}
-
-impl<'a> Canonical<'a> {
-    pub fn new(sections: &'a mut Sections, style: LineBreak) -> Self {
-        Self { sections, style }
-    }
+    pub(super) sections: &'a mut Sections,
+    pub(super) style: LineBreak,
 }
 
 impl Canonical<'_> {

@@ -36,6 +36,7 @@ const PAGE_BYTES: u64 = 16 << 10;
 const MOST_PAGES: usize = 1024;
 
 /// The seals of a sealed file, as far as they have been found.
+#[derive(Default)]
 pub(in crate::file) struct Chain {
     /// Where the last seal ends.
     end: u64,
@@ -228,18 +229,8 @@ impl Chain {
     /// The seals of a file, the last of which ends at `end`.
     pub fn new(end: u64) -> Self {
         let offset = end.saturating_sub(SEAL_BYTES as u64);
-        Self {
-            end,
-            links: Vec::new(),
-            next: Some(Next { offset, sections: None, crc: None, namer: end }),
-            groups: Vec::new(),
-            known: BTreeMap::new(),
-            near: TailBuffer::default(),
-            tables_bytes: 0,
-            looked_at: TailBuffer::default(),
-            names: None,
-            pages: HashMap::new(),
-        }
+        let next = Some(Next { offset, sections: None, crc: None, namer: end });
+        Self { end, next, ..Self::default() }
     }
 
     /// Like [`Self::new`], but the first read takes `bytes` bytes, for a caller that goes through several
@@ -248,28 +239,55 @@ impl Chain {
         Self { tables_bytes: bytes, ..Self::new(end) }
     }
 
-    /// The group of this number, counted from the end of the file; `None` if there are fewer.
-    pub fn group(&mut self, file: &mut dyn ParallelFile, number: usize) -> Result<Option<SealGroup>> {
-        while self.groups.len() <= number {
-            if !self.extend(file)? {
-                return Ok(None);
-            }
-        }
-        Ok(Some(self.groups[number]))
-    }
-
     /// The seals of all groups found so far, the last one first.
     pub fn links(&self) -> &[SealRow] {
         &self.links
     }
 
+    /// The span of a seal that has been found.
+    fn span(&self, from_end: usize) -> Span {
+        let next = self.next.map(|next| (next.offset, next.sections.unwrap_or(0)));
+        let before = self.links.get(from_end + 1).map(|row| (row.offset, row.sections)).or(next);
+        let (begin, first) = before.map_or((0, 0), |(offset, first)| (offset + SEAL_BYTES as u64, first));
+        Span { begin, first }
+    }
+
+    /// The bytes from `offset` on that were read near a seal.
+    pub(super) fn read_before(&self, offset: u64) -> &[u8] {
+        let found = self.looked_at.from(offset);
+        if found.is_empty() { self.near.from(offset) } else { found }
+    }
+
+    /// Reads the seals in the file.
+    pub fn on<'a>(&'a mut self, file: &'a mut dyn ParallelFile) -> SealReader<'a> {
+        SealReader { chain: self, file }
+    }
+}
+
+/// Reads the seals of a file, on this rank alone.
+pub(in crate::file) struct SealReader<'a> {
+    chain: &'a mut Chain,
+    file: &'a mut dyn ParallelFile,
+}
+
+impl SealReader<'_> {
+    /// The group of this number, counted from the end of the file; `None` if there are fewer.
+    pub fn group(&mut self, number: usize) -> Result<Option<SealGroup>> {
+        while self.chain.groups.len() <= number {
+            if !self.extend()? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(self.chain.groups[number]))
+    }
+
     /// The offset of a known seal that is no longer in the file. Reads again the tables, or the seals, in
     /// which the seals were found.
-    pub fn changed(&self, file: &mut dyn ParallelFile) -> Result<Option<u64>> {
-        let mut now = Self::new(self.end);
-        for (from_end, known) in self.links.iter().enumerate() {
+    pub fn changed(&mut self) -> Result<Option<u64>> {
+        let mut now = Chain::new(self.chain.end);
+        for (from_end, known) in self.chain.links.iter().enumerate() {
             while now.links.len() <= from_end {
-                match now.extend(file) {
+                match now.on(self.file).extend() {
                     Ok(true) => {}
                     Err(error) if error.kind() != ErrorKind::Checksum => return Err(error),
                     _ => return Ok(Some(known.offset)),
@@ -283,18 +301,18 @@ impl Chain {
     }
 
     /// The seal of this number, counted from the end: 0 is the last one. `None` if there are fewer.
-    pub fn seal(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<Option<SealedPart>> {
-        while self.links.len() <= from_end {
-            if !self.extend(file)? {
+    pub fn seal(&mut self, from_end: usize) -> Result<Option<SealedPart>> {
+        while self.chain.links.len() <= from_end {
+            if !self.extend()? {
                 return Ok(None);
             }
         }
-        if let Some(known) = self.known.get(&from_end) {
+        if let Some(known) = self.chain.known.get(&from_end) {
             return Ok(Some(known.sealed));
         }
-        let (row, before) = (self.links[from_end], self.span(from_end));
-        let near = TailBuffer::seal_at(file, self.end, row.offset, NEAR_BYTES)?;
-        let sealed = SealedPart::among(file, self.end, row.offset, &near)?.filter(|sealed| {
+        let (row, before) = (self.chain.links[from_end], self.chain.span(from_end));
+        let near = TailBuffer::seal_at(self.file, self.chain.end, row.offset, NEAR_BYTES)?;
+        let sealed = SealedPart::among(self.file, self.chain.end, row.offset, &near)?.filter(|sealed| {
             let Seal { sections, crc, .. } = sealed.seal;
             (sections, crc) == (row.sections, row.crc)
                 && (sealed.begin(), sealed.first) == (before.begin, before.first)
@@ -302,115 +320,98 @@ impl Chain {
         let Some(sealed) = sealed else {
             return Err(differs("seal", "none", "the one that a table of names has", row.offset));
         };
-        self.looked_at = near;
-        self.known.insert(from_end, KnownSeal::new(sealed));
+        self.chain.looked_at = near;
+        self.chain.known.insert(from_end, KnownSeal::new(sealed));
         Ok(Some(sealed))
-    }
-
-    /// The span of a seal that has been found.
-    fn span(&self, from_end: usize) -> Span {
-        let next = self.next.map(|next| (next.offset, next.sections.unwrap_or(0)));
-        let before = self.links.get(from_end + 1).map(|row| (row.offset, row.sections)).or(next);
-        let (begin, first) = before.map_or((0, 0), |(offset, first)| (offset + SEAL_BYTES as u64, first));
-        Span { begin, first }
     }
 
     /// The last seal whose span satisfies the predicate. The predicate must hold for all seals before that
     /// one, down to the first one of the file.
-    pub(super) fn seal_where(
-        &mut self,
-        file: &mut dyn ParallelFile,
-        is_wanted: impl Fn(Span) -> bool,
-    ) -> Result<(usize, SealedPart)> {
+    pub(super) fn seal_where(&mut self, is_wanted: impl Fn(Span) -> bool) -> Result<(usize, SealedPart)> {
         let mut known = 0;
         loop {
-            let (mut least, mut most) = (known, self.links.len());
+            let (mut least, mut most) = (known, self.chain.links.len());
             known = most;
             while least < most {
                 let middle = usize::midpoint(least, most);
-                if is_wanted(self.span(middle)) { most = middle } else { least = middle + 1 }
+                if is_wanted(self.chain.span(middle)) { most = middle } else { least = middle + 1 }
             }
-            if least < known || !self.extend(file)? {
-                let found = self.seal(file, least)?.map(|sealed| (least, sealed));
-                return found.ok_or_else(|| differs("seals", "none", "a first one", self.end));
+            if least < known || !self.extend()? {
+                let found = self.seal(least)?.map(|sealed| (least, sealed));
+                return found.ok_or_else(|| differs("seals", "none", "a first one", self.chain.end));
             }
         }
     }
 
     /// Finds the seals before those that are known. Returns false if there are none.
-    fn extend(&mut self, file: &mut dyn ParallelFile) -> Result<bool> {
-        let Some(next) = self.next else { return Ok(false) };
-        self.read_near(file, next.offset)?;
-        let sealed = SealedPart::among(file, self.end, next.offset, &self.near)?.filter(|sealed| {
-            let Seal { sections, crc, .. } = sealed.seal;
-            next.sections.is_none_or(|expected| expected == sections)
-                && next.crc.is_none_or(|expected| expected == crc)
-        });
+    fn extend(&mut self) -> Result<bool> {
+        let Some(next) = self.chain.next else { return Ok(false) };
+        self.read_near(next.offset)?;
+        let sealed =
+            SealedPart::among(self.file, self.chain.end, next.offset, &self.chain.near)?.filter(|sealed| {
+                let Seal { sections, crc, .. } = sealed.seal;
+                next.sections.is_none_or(|expected| expected == sections)
+                    && next.crc.is_none_or(|expected| expected == crc)
+            });
         let Some(sealed) = sealed else {
             let words = format!("a seal, as the one at byte {} says", next.namer);
             return Err(differs("seal", "none", &words, next.offset));
         };
         let Seal { previous, sections, crc, .. } = sealed.seal;
-        let found = self.table(file, &sealed)?;
-        let from_end = self.links.len();
+        let found = self.table(&sealed)?;
+        let from_end = self.chain.links.len();
         let seals = found.as_ref().map_or(1, |read| read.seals.len());
-        reserve(&mut self.links, seals)?;
-        reserve(&mut self.groups, 1)?;
-        self.links.push(SealRow { offset: next.offset, sections, crc });
-        self.known.insert(from_end, KnownSeal::new(sealed));
+        reserve(&mut self.chain.links, seals)?;
+        reserve(&mut self.chain.groups, 1)?;
+        self.chain.links.push(SealRow { offset: next.offset, sections, crc });
+        self.chain.known.insert(from_end, KnownSeal::new(sealed));
         let before = match &found {
             Some(NameTable { seals, .. }) => {
-                self.links.extend(seals[1..].iter().rev());
+                self.chain.links.extend(seals[1..].iter().rev());
                 let SealRow { offset, sections, crc } = seals[0];
                 Next { offset, sections: Some(sections), crc: Some(crc), namer: next.offset }
             }
             None => Next { offset: previous, sections: Some(sealed.first), crc: None, namer: next.offset },
         };
-        self.tables_bytes =
+        self.chain.tables_bytes =
             sealed.seal.length - if found.is_some() { sealed.names } else { sealed.seal.index };
-        self.next = (before.offset > 0).then_some(before);
+        self.chain.next = (before.offset > 0).then_some(before);
         let (seals, first) = (seals as u64, before.sections.unwrap_or(0));
-        let begin = self.next.map_or(0, |next| next.offset + SEAL_BYTES as u64);
+        let begin = self.chain.next.map_or(0, |next| next.offset + SEAL_BYTES as u64);
         let table = found.as_ref().map(|read| read.table);
         let group = SealGroup { sealed, from_end, seals, begin, first, table };
         let is_long = group.is_long();
-        self.names = found.filter(|_| !is_long).map(|read| (self.groups.len(), read.names));
-        self.groups.push(group);
+        self.chain.names = found.filter(|_| !is_long).map(|read| (self.chain.groups.len(), read.names));
+        self.chain.groups.push(group);
         Ok(true)
     }
 
     /// Reads the bytes near the seal at `offset` at once, with its tables if they are as long as those of the
     /// seal after it.
-    fn read_near(&mut self, file: &mut dyn ParallelFile, offset: u64) -> Result<()> {
-        if self.near.parse(offset).is_some_and(|seal| !self.near.from(seal.index).is_empty()) {
+    fn read_near(&mut self, offset: u64) -> Result<()> {
+        if self.chain.near.parse(offset).is_some_and(|seal| !self.chain.near.from(seal.index).is_empty()) {
             return Ok(());
         }
-        let distance = self.links.last().map_or(0, |last| last.offset.saturating_sub(offset));
-        let tables = self.tables_bytes.next_multiple_of(NEAR_BYTES);
+        let distance = self.chain.links.last().map_or(0, |last| last.offset.saturating_sub(offset));
+        let tables = self.chain.tables_bytes.next_multiple_of(NEAR_BYTES);
         let tables = if tables <= SHORT_TABLE_BYTES { tables } else { 0 };
-        let most = next_length(self.near.length(), distance).max(tables);
-        self.near = TailBuffer::seal_at(file, self.end, offset, most)?;
+        let most = next_length(self.chain.near.length(), distance).max(tables);
+        self.chain.near = TailBuffer::seal_at(self.file, self.chain.end, offset, most)?;
         Ok(())
     }
 
     /// Fills `bytes` from `offset` on, from the bytes near the last seal if they are there.
-    fn read(&self, file: &mut dyn ParallelFile, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        match self.near.from(offset).get(..bytes.len()) {
+    fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        match self.chain.near.from(offset).get(..bytes.len()) {
             Some(near) => bytes.copy_from_slice(near),
-            None => file.read_at(offset, bytes)?,
+            None => self.file.read_at(offset, bytes)?,
         }
         Ok(())
     }
 
-    /// The bytes from `offset` on that were read near a seal.
-    pub(super) fn read_before(&self, offset: u64) -> &[u8] {
-        let found = self.looked_at.from(offset);
-        if found.is_empty() { self.near.from(offset) } else { found }
-    }
-
     /// The table of names of a seal, the seals that it lists, and its rows of names if it is short. `None`
     /// also if it is damaged: everything can be found without it.
-    fn table(&self, file: &mut dyn ParallelFile, sealed: &SealedPart) -> Result<Option<NameTable>> {
+    fn table(&mut self, sealed: &SealedPart) -> Result<Option<NameTable>> {
         if sealed.names_bytes() == 0 {
             return Ok(None);
         }
@@ -419,13 +420,13 @@ impl Chain {
         let (is_short, seal) = (sealed.names_bytes() <= SHORT_TABLE_BYTES, sealed.seal);
         let table = if is_short {
             resize(&mut bytes, sealed.names_bytes())?;
-            self.read(file, sealed.names, &mut bytes)?;
+            self.read(sealed.names, &mut bytes)?;
             let end = bytes.last_chunk().map(|end| Table::parse(sealed.names, seal.index, end));
             let crc = crc::of(&bytes[..bytes.len() - CRC_TAIL_BYTES]);
             end.and_then(Result::ok).filter(|table| table.end.crc == crc)
         } else {
             let mut end = [0; NAME_BYTES + TABLE_PADDING_BYTES];
-            self.read(file, sealed.end_of_names(), &mut end)?;
+            self.read(sealed.end_of_names(), &mut end)?;
             Table::parse(sealed.names, seal.index, &end).ok()
         };
         let Some(table) = table else { return Ok(None) };
@@ -434,7 +435,7 @@ impl Chain {
             bytes.drain(..TABLE_HEADER_BYTES);
         } else {
             resize(&mut bytes, seals_bytes)?;
-            file.read_at(table.rows, &mut bytes)?;
+            self.file.read_at(table.rows, &mut bytes)?;
         }
         let (seals, names) = bytes.split_at(to_usize(seals_bytes));
         let Some(rows) = seal_rows(seals, table.rows)? else { return Ok(None) };
@@ -447,12 +448,12 @@ impl Chain {
     }
 
     /// The names of a group. Equal user strings are in the order of the file.
-    pub fn names(&mut self, file: &mut dyn ParallelFile, number: usize) -> Result<Vec<Name>> {
+    pub fn names(&mut self, number: usize) -> Result<Vec<Name>> {
         let (mut names, mut bytes) = (Vec::new(), Vec::new());
-        let Some(group) = self.group(file, number)? else { return Ok(names) };
+        let Some(group) = self.group(number)? else { return Ok(names) };
         reserve(&mut names, to_usize(group.sealed.seal.sections - group.first))?;
         let Some(table) = group.table else {
-            self.read_index(file, group.from_end, &mut bytes)?;
+            self.read_index(group.from_end, &mut bytes)?;
             let rows = bytes[TABLE_HEADER_BYTES..].as_chunks().0;
             let rows = rows[..to_usize(group.sealed.seal.rows())].iter();
             let rows = rows.skip(to_usize(group.sealed.header_rows()));
@@ -465,13 +466,13 @@ impl Chain {
             }
             return Ok(names);
         };
-        match self.names.take_if(|(of, _)| *of == number) {
+        match self.chain.names.take_if(|(of, _)| *of == number) {
             Some((_, known)) => bytes = known,
             None => {
                 let SealedPart { names, seal, .. } = group.sealed;
-                compare_tail("names", file, names, seal.index)?;
+                compare_tail("names", self.file, names, seal.index)?;
                 resize(&mut bytes, table.names * NAME_BYTES as u64)?;
-                file.read_at(table.name_offset(0), &mut bytes)?;
+                self.file.read_at(table.name_offset(0), &mut bytes)?;
             }
         }
         for (row, name) in bytes.as_chunks().0.iter().zip(0..) {
@@ -484,7 +485,6 @@ impl Chain {
     /// memory. Returns whether the checksum is right, which is known only at the end.
     pub fn scan_names(
         &mut self,
-        file: &mut dyn ParallelFile,
         group: &SealGroup,
         mut each: impl FnMut(&[u8], u64) -> Result<()>,
     ) -> Result<bool> {
@@ -498,12 +498,12 @@ impl Chain {
                 (sealed.seal.index, first, ROW_BYTES, end)
             }
         };
-        let (mut sum, mut number) = (crc_of(file, start, rows)?, sealed.first);
+        let (mut sum, mut number) = (crc_of(self.file, start, rows)?, sealed.first);
         let step = SCAN_BYTES - SCAN_BYTES % bytes_of_row as u64;
         let (mut at, mut bytes) = (rows, Vec::new());
         while at < end {
             resize(&mut bytes, (end - at).min(step))?;
-            self.read(file, at, &mut bytes)?;
+            self.read(at, &mut bytes)?;
             sum = crc::extend(sum, &bytes);
             for (row, place) in bytes.chunks_exact(bytes_of_row).zip((at..).step_by(bytes_of_row)) {
                 if group.table.is_some() {
@@ -533,42 +533,37 @@ impl Chain {
         }
         if let Some(table) = group.table {
             let tail = sealed.seal.index - CRC_TAIL_BYTES as u64;
-            return Ok(extend_crc(file, sum, end, tail)? == table.end.crc);
+            return Ok(extend_crc(self.file, sum, end, tail)? == table.end.crc);
         }
         let mut bytes = [0; SEAL_BYTES];
-        self.read(file, sealed.seal.offset(), &mut bytes)?;
+        self.read(sealed.seal.offset(), &mut bytes)?;
         let is_right =
-            Seal::crc_of(extend_crc(file, sum, end, sealed.seal.offset())?, &bytes) == sealed.seal.crc;
+            Seal::crc_of(extend_crc(self.file, sum, end, sealed.seal.offset())?, &bytes) == sealed.seal.crc;
         if is_right {
-            self.known.entry(group.from_end).and_modify(|known| known.is_checked = true);
+            self.chain.known.entry(group.from_end).and_modify(|known| known.is_checked = true);
         }
         Ok(is_right)
     }
 
     /// Reads bytes of the indexes by pages, and keeps some of these: each row is compared with its
     /// neighbours, and all look-ups begin at the same rows.
-    pub(super) fn read_index_bytes(
-        &mut self,
-        file: &mut dyn ParallelFile,
-        offset: u64,
-        bytes: &mut [u8],
-    ) -> Result<()> {
-        if let Some(known) = self.read_before(offset).get(..bytes.len()) {
+    pub(super) fn read_index_bytes(&mut self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        if let Some(known) = self.chain.read_before(offset).get(..bytes.len()) {
             bytes.copy_from_slice(known);
             return Ok(());
         }
         // The number of pages has a limit of its own.
         let _temporary = memory::temporary();
-        let end = self.end;
+        let end = self.chain.end;
         let (mut at, mut left) = (offset, bytes);
         while !left.is_empty() {
             let start = at - at % PAGE_BYTES;
-            let page = match self.pages.entry(start) {
+            let page = match self.chain.pages.entry(start) {
                 Entry::Occupied(page) => page.into_mut(),
                 Entry::Vacant(room) => {
                     let mut page = Vec::new();
                     resize(&mut page, end.saturating_sub(start).min(PAGE_BYTES))?;
-                    file.read_at(start, &mut page)?;
+                    self.file.read_at(start, &mut page)?;
                     room.insert(page)
                 }
             };
@@ -582,42 +577,43 @@ impl Chain {
             (at, left) = (at + length as u64, rest);
         }
         // Dropping all at once saves keeping an order; the pages at which look-ups begin soon return.
-        if self.pages.len() > MOST_PAGES {
-            self.pages.clear();
+        if self.chain.pages.len() > MOST_PAGES {
+            self.chain.pages.clear();
         }
         Ok(())
     }
 
     /// Whether the checksum of this index has been verified.
     pub(super) fn is_checked(&self, from_end: usize) -> bool {
-        self.known.get(&from_end).is_some_and(|known| known.is_checked)
+        self.chain.known.get(&from_end).is_some_and(|known| known.is_checked)
     }
 
     /// Verifies the checksum of index and seal, once.
-    pub(super) fn check_index(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<()> {
-        let Some(known) = self.known.get_mut(&from_end).filter(|known| !known.is_checked) else {
+    pub(super) fn check_index(&mut self, from_end: usize) -> Result<()> {
+        let Some(known) = self.chain.known.get_mut(&from_end).filter(|known| !known.is_checked) else {
             return Ok(());
         };
-        compare_index(file, &known.sealed.seal)?;
+        compare_index(self.file, &known.sealed.seal)?;
         known.is_checked = true;
         Ok(())
     }
 
     /// Verifies the checksum of the anchors, if there are any, once.
-    pub(super) fn check_anchors(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<()> {
-        let Some(known) = self.known.get_mut(&from_end).filter(|known| !known.has_checked_anchors) else {
+    pub(super) fn check_anchors(&mut self, from_end: usize) -> Result<()> {
+        let Some(known) = self.chain.known.get_mut(&from_end).filter(|known| !known.has_checked_anchors)
+        else {
             return Ok(());
         };
-        compare_anchors(file, &known.sealed)?;
+        compare_anchors(self.file, &known.sealed)?;
         known.has_checked_anchors = true;
         Ok(())
     }
 
     /// The rows of an index, whose checksum is verified.
-    pub(super) fn rows(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<Vec<Row>> {
+    pub(super) fn rows(&mut self, from_end: usize) -> Result<Vec<Row>> {
         let (mut bytes, mut rows) = (Vec::new(), Vec::new());
-        self.read_index(file, from_end, &mut bytes)?;
-        let Some(sealed) = self.seal(file, from_end)? else { return Ok(rows) };
+        self.read_index(from_end, &mut bytes)?;
+        let Some(sealed) = self.seal(from_end)? else { return Ok(rows) };
         let first = sealed.seal.index + TABLE_HEADER_BYTES as u64;
         let all = bytes[TABLE_HEADER_BYTES..].as_chunks().0;
         reserve(&mut rows, all.len())?;
@@ -628,20 +624,15 @@ impl Chain {
     }
 
     /// Reads an index up to the end of its seal, and verifies its checksum.
-    fn read_index(
-        &mut self,
-        file: &mut dyn ParallelFile,
-        from_end: usize,
-        bytes: &mut Vec<u8>,
-    ) -> Result<()> {
-        let Some(sealed) = self.seal(file, from_end)? else { return Ok(()) };
+    fn read_index(&mut self, from_end: usize, bytes: &mut Vec<u8>) -> Result<()> {
+        let Some(sealed) = self.seal(from_end)? else { return Ok(()) };
         let Seal { index, length, .. } = sealed.seal;
         resize(bytes, length - index)?;
-        self.read(file, index, bytes)?;
+        self.read(index, bytes)?;
         let (rows, seal) = bytes.split_at(bytes.len() - SEAL_BYTES);
         let found = Seal::crc_of(crc::of(rows), seal.first_chunk().unwrap_or(&[0; SEAL_BYTES]));
         compare_sealed_crc(&sealed.seal, found)?;
-        self.known.entry(from_end).and_modify(|known| known.is_checked = true);
+        self.chain.known.entry(from_end).and_modify(|known| known.is_checked = true);
         Ok(())
     }
 }

@@ -6,10 +6,10 @@ use super::lookup::EntryName;
 use super::{Reader, ReaderState, Section, Streams};
 use crate::file::team::Failure;
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_format::dataset::additions::{ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_of, rows_of};
+use scda_format::dataset::additions::{self, announced};
 use scda_format::dataset::stored_dataset::is_metadata;
 use scda_format::dataset::{DATASET_CONVENTION, Dataset, GROUP_CONVENTION, Group};
-use scda_format::header::{SectionType, UserString};
+use scda_format::header::SectionType;
 use scda_format::streams::STREAMS;
 
 /// An entry of a file, as its users see it: see [`Reader::entries`].
@@ -278,13 +278,10 @@ impl ReaderState {
     /// Whether the section of this number, whose header was just read, begins an addition to a dataset.
     fn is_addition(&mut self, number: u64) -> Result<bool, Failure> {
         let Some(&Section { section_type, user, .. }) = self.sections.header() else { return Ok(false) };
-        let is_of_dataset: fn(&UserString) -> bool = match section_type {
-            SectionType::Inline if *user == *ATTRIBUTES_CONVENTION => |user| later_of(user).is_some(),
-            SectionType::Block if *user == *ROWS_CONVENTION => |user| rows_of(user).is_some(),
-            _ => return Ok(false),
-        };
+        let Some(announced) = announced(section_type, &user) else { return Ok(false) };
         let follows = self.lookup().section(number + 1)?;
-        Ok(follows && self.sections.header().is_some_and(|section| is_of_dataset(&section.user)))
+        let named = self.sections.header().and_then(|section| additions::named(&section.user));
+        Ok(follows && named.is_some_and(|named| named.addition == announced))
     }
 
     /// The content that begins with the section whose header was just read, and its sections. If it is

@@ -128,7 +128,9 @@ impl Inspector<'_> {
     /// and the errors of the file system.
     pub fn check_canonical(&mut self, line_break: LineBreak) -> Result<()> {
         let header = &self.0.header;
-        self.0.session.operate(|state| Canonical::new(state.sections(), line_break).check(header))
+        self.0
+            .session
+            .operate(|state| Canonical { sections: state.sections(), style: line_break }.check(header))
     }
 
     /// Lets a process that reads alone read what is left of a damaged file. From now on
@@ -188,17 +190,7 @@ pub struct LocatedError {
 
 /// Checks the seals of a file.
 pub(super) struct SealInspector<'a> {
-    sections: &'a mut Sections,
-}
-
-impl<'a> SealInspector<'a> {
-    pub fn new(sections: &'a mut Sections) -> Self {
-        Self { sections }
-    }
-
-    pub(super) fn sections(&mut self) -> &mut Sections {
-        self.sections
-    }
+    pub(super) sections: &'a mut Sections,
 }
 
 impl SealInspector<'_> {
@@ -212,7 +204,7 @@ impl SealInspector<'_> {
         };
         let mut next = match end {
             Some(end) => match end.checked_sub(SEAL_BYTES as u64) {
-                Some(offset) => self.sections.seals().seal_at(offset)?,
+                Some(offset) => self.sections.input().seal_at(offset)?,
                 None => None,
             },
             None => self.find_last_seal()?,
@@ -224,7 +216,7 @@ impl SealInspector<'_> {
             if previous == 0 {
                 break;
             }
-            next = self.sections.seals().seal_at(previous)?;
+            next = self.sections.input().seal_at(previous)?;
             if next.is_none() {
                 let words = format!("a seal, as the one at byte {namer} says");
                 seals.fault = Some(differs("seal", "none", &words, previous));
@@ -269,12 +261,12 @@ impl SealInspector<'_> {
 
     /// The seal at this offset, if it and all seals before it are there.
     fn whole_chain(&mut self, offset: u64) -> Result<Option<SealedPart>> {
-        let found = self.sections.seals().seal_at(offset)?;
+        let found = self.sections.input().seal_at(offset)?;
         let mut next = found;
         while let Some(sealed) = next {
             match sealed.seal.previous {
                 0 => return Ok(found),
-                previous => next = self.sections.seals().seal_at(previous)?,
+                previous => next = self.sections.input().seal_at(previous)?,
             }
         }
         Ok(None)
@@ -499,7 +491,7 @@ fn walk_seals(sections: &mut Sections, last: &mut Option<SealedPart>) -> Result<
         let Some(&section) = sections.header() else { break };
         sections.skip()?;
         if section.section_type == SectionType::Block && *section.user == *SEAL {
-            let found = sections.seals().seal_at(section.offset)?;
+            let found = sections.input().seal_at(section.offset)?;
             let previous = last.map_or(0, |last: SealedPart| last.seal.offset());
             *last = found.filter(|found| found.seal.previous == previous).or(*last);
         }

@@ -322,7 +322,7 @@ impl ReaderState {
 
     #[inline(always)]
     fn lookup(&mut self) -> Lookup<'_> {
-        Lookup::new(&mut self.sections, &mut self.lookup)
+        Lookup { sections: &mut self.sections, cache: &mut self.lookup }
     }
 
     /// See [`Reader::next_section`]. Returns whether there is a section; [`Sections::header`] has its header.
@@ -351,15 +351,15 @@ impl ReaderState {
     }
 
     pub(crate) fn datasets(&mut self) -> DatasetReader<'_> {
-        DatasetReader::new(&mut self.sections, &mut self.lookup, &mut self.datasets)
+        DatasetReader { sections: &mut self.sections, lookup: &mut self.lookup, cache: &mut self.datasets }
     }
 
     pub(crate) fn streams(&mut self) -> TaskReader<'_> {
-        TaskReader::new(&mut self.sections, &mut self.lookup, &mut self.streams)
+        TaskReader { sections: &mut self.sections, lookup: &mut self.lookup, cache: &mut self.streams }
     }
 
     fn inspector(&mut self) -> SealInspector<'_> {
-        SealInspector::new(&mut self.sections)
+        SealInspector { sections: &mut self.sections }
     }
 
     /// See [`Reader::refresh`].

@@ -490,7 +490,7 @@ impl RecoveryScanner {
         fits: impl FnOnce(&Seal) -> bool,
     ) -> Result<Option<LastSeal>, Failure> {
         self.found_by_first(|sections| {
-            Ok(sections.seals().seal_at(offset)?.filter(|sealed| fits(&sealed.seal)))
+            Ok(sections.input().seal_at(offset)?.filter(|sealed| fits(&sealed.seal)))
         })
     }
 
@@ -518,7 +518,7 @@ impl RecoveryScanner {
             }
         };
         let sealed = match end.checked_sub(SEAL_BYTES as u64) {
-            Some(offset) => self.sections.seals().seal_at(offset)?,
+            Some(offset) => self.sections.input().seal_at(offset)?,
             None => None,
         };
         self.last = sealed.map(|sealed| sealed.seal);

@@ -88,12 +88,12 @@ impl KeptSections {
         sections: u64,
     ) -> Result<(LastSeal, Option<Self>)> {
         let mut chain = Chain::new(last.length);
-        let (from_end, sealed) = chain.seal_where(file, |span| span.first < sections)?;
+        let (from_end, sealed) = chain.on(file).seal_where(|span| span.first < sections)?;
         let SealedPart { seal, first, .. } = sealed;
         if seal.sections == sections {
             return Ok((LastSeal { length: seal.length, sections }, None));
         }
-        let mut rows = chain.rows(file, from_end)?;
+        let mut rows = chain.on(file).rows(from_end)?;
         let kept = usize::try_from(sealed.header_rows() + sections - first).unwrap_or(usize::MAX);
         let next = rows.get(kept).map(|row| row.user);
         rows.truncate(kept);

@@ -10,6 +10,7 @@ use scda_format::padding::LineBreak;
 use scda_storage::ParallelFile;
 
 /// The last seals of the file, and the names of the last sections.
+#[derive(Default)]
 pub(super) struct Names {
     /// The number of seals in the file; unknown at first when it is appended to.
     count: Option<u64>,
@@ -39,20 +40,13 @@ struct Older {
 impl Names {
     /// For a file without a seal.
     pub(super) fn new() -> Self {
-        Self {
-            count: Some(0),
-            seals: vec![SealRow::default()],
-            names: Vec::new(),
-            first: 0,
-            older: None,
-            is_last: false,
-        }
+        Self { count: Some(0), seals: vec![SealRow::default()], ..Self::default() }
     }
 
     /// For a file whose last seal ends at `end`, after `sections` sections.
     pub(super) fn continued(end: u64, sections: u64) -> Self {
         let older = Some(Older { chain: Chain::reading(end, FIRST_BYTES), seals: 0, names: 0 });
-        Self { count: None, seals: Vec::new(), names: Vec::new(), first: sections, older, is_last: false }
+        Self { first: sections, older, ..Self::default() }
     }
 
     /// Sets the number of seals in the file, if it has been counted elsewhere.
@@ -132,7 +126,7 @@ impl Names {
         let (mut number, mut count) = (0, self.count);
         while count.is_none() {
             let Some(older) = &mut self.older else { break };
-            let group = older.chain.group(file, number)?;
+            let group = older.chain.on(file).group(number)?;
             let last = group.map_or(Some(0), |group| group.table.map(|table| table.end.seal));
             count = last.map(|last| last + number as u64);
             number += 1;
@@ -149,7 +143,7 @@ impl Names {
             }
             let Some(older) = &mut self.older else { return Ok(None) };
             let mut seals = Vec::new();
-            match older.chain.group(file, older.seals)? {
+            match older.chain.on(file).group(older.seals)? {
                 Some(group) => {
                     let links = &older.chain.links()[group.from_end..];
                     seals.extend(links.iter().take(to_usize(group.seals)).rev());
@@ -168,8 +162,8 @@ impl Names {
     fn reach(&mut self, file: &mut dyn ParallelFile, section: u64) -> Result<()> {
         while self.first > section {
             let Some(older) = &mut self.older else { break };
-            let Some(group) = older.chain.group(file, older.names)? else { break };
-            let mut names = older.chain.names(file, older.names)?;
+            let Some(group) = older.chain.on(file).group(older.names)? else { break };
+            let mut names = older.chain.on(file).names(older.names)?;
             names.sort_unstable_by_key(|name| name.number);
             if !names.iter().map(|name| name.number).eq(group.first..self.first) {
                 let words = "table of names: its numbers differ from those of its sections";

@@ -47,23 +47,23 @@ impl WriterState {
 
     #[inline(always)]
     pub(super) fn plain(&mut self) -> SectionWriter<'_> {
-        SectionWriter::new(&mut self.sections, &mut self.compression)
+        SectionWriter { sections: &mut self.sections, compression: &mut self.compression }
     }
 
     #[inline(always)]
     pub(super) fn scheduler(&mut self) -> Scheduler<'_> {
         let Self { sections, compression, rows, pending, .. } = self;
-        Scheduler::new(sections, compression, rows, pending)
+        Scheduler { sections, compression, rows, pending }
     }
 
     pub(super) fn datasets(&mut self) -> DatasetWriter<'_> {
         let Self { sections, compression, rows, pending, cache, .. } = self;
-        DatasetWriter::new(sections, compression, rows, pending, cache)
+        DatasetWriter { sections, compression, rows, pending, cache }
     }
 
     pub(super) fn streams(&mut self) -> StreamWriter<'_> {
         let Self { sections, compression, stream: own, .. } = self;
-        StreamWriter::new(sections, compression, own)
+        StreamWriter { sections, compression, own }
     }
 
     /// Lends memory to the thread, if that is wanted; `None` ends it.

@@ -10,7 +10,7 @@ use super::sections::{Sections, head, too_large};
 use crate::file::options::Encode;
 use crate::file::source::Source;
 use crate::file::stripes;
-use crate::file::sums::{RunningSum, UnsummedFile, add_run};
+use crate::file::sums::{RunningSum, add_run, unsummed};
 use crate::file::team::{FINE, Failure, Function, Topic};
 use scda_base::error::{Error, Result, quote};
 use scda_base::memory::reserve;
@@ -21,7 +21,6 @@ use scda_format::header::{SectionType, UserString};
 use scda_format::layout::{MAX_OFFSET, sum};
 use scda_format::padding::{MAX_DATA_PADDING, data_padding};
 use scda_format::streams::{HEADER_BYTES, InChunk, STREAM_BYTES, STREAMS, StreamPart, bytes_entry};
-use scda_storage::ParallelFile;
 use std::io::{self, Read};
 
 /// The bytes of a stream that are collected before they are written.
@@ -76,7 +75,7 @@ impl OwnStream {
     }
 
     /// Takes bytes, and writes if there are enough.
-    fn take(&mut self, file: &mut dyn ParallelFile, data: &[u8]) -> Result<()> {
+    fn take(&mut self, file: &mut impl FnMut(u64, &[u8]) -> Result<()>, data: &[u8]) -> Result<()> {
         sum(self.all_bytes(), data.len() as u64).ok_or_else(too_large)?;
         let is_direct = self.buffer.is_empty() && data.len() >= DIRECT_BYTES;
         if !is_direct && self.buffer.len() + data.len() <= BUFFER_BYTES {
@@ -89,7 +88,7 @@ impl OwnStream {
     }
 
     /// Writes the collected bytes.
-    fn flush(&mut self, file: &mut dyn ParallelFile) -> Result<()> {
+    fn flush(&mut self, file: &mut impl FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
         let buffer = std::mem::take(&mut self.buffer);
         let written = self.write(file, &buffer);
         self.buffer = buffer;
@@ -98,13 +97,13 @@ impl OwnStream {
     }
 
     /// Writes bytes to the next places of this stream, with one call for each chunk.
-    fn write(&mut self, file: &mut dyn ParallelFile, mut data: &[u8]) -> Result<()> {
+    fn write(&mut self, file: &mut impl FnMut(u64, &[u8]) -> Result<()>, mut data: &[u8]) -> Result<()> {
         while let Some(&last) = data.last() {
             let InChunk { at, left } = self.part.place(self.task, self.written).ok_or_else(too_large)?;
             let (now, later) = data.split_at(data.len().min(to_usize(left)));
             let at = sum(self.data, at).ok_or_else(too_large)?;
             let end = sum(at, now.len() as u64).ok_or_else(too_large)?;
-            file.write_at(at, &[now])?;
+            file(at, now)?;
             if let Some(sum) = &mut self.sum {
                 *sum = RunningSum { end, crc: crc::extend(crc::shift(sum.crc, at - sum.end), now) };
             }
@@ -138,26 +137,16 @@ impl OwnStream {
 
 /// Writes sets of streams.
 pub(super) struct StreamWriter<'a> {
-    sections: &'a mut Sections,
-    compression: &'a mut Compression,
+    pub(super) sections: &'a mut Sections,
+    pub(super) compression: &'a mut Compression,
     /// The stream of this rank, while a set is open.
-    own: &'a mut Option<OwnStream>,
-}
-
-impl<'a> StreamWriter<'a> {
-    pub(super) fn new(
-        sections: &'a mut Sections,
-        compression: &'a mut Compression,
-        own: &'a mut Option<OwnStream>,
-    ) -> Self {
-        Self { sections, compression, own }
-    }
+    pub(super) own: &'a mut Option<OwnStream>,
 }
 
 impl StreamWriter<'_> {
     /// The writer of the sections around the chunks.
     fn plain(&mut self) -> SectionWriter<'_> {
-        SectionWriter::new(self.sections, self.compression)
+        SectionWriter { sections: self.sections, compression: self.compression }
     }
 
     /// Begins a set of streams, one for each rank.
@@ -216,7 +205,7 @@ impl StreamWriter<'_> {
         if let Some(error) = &own.failed {
             return Err(error.again());
         }
-        let taken = own.take(&mut UnsummedFile(self.sections.output().file_mut()), data);
+        let taken = own.take(&mut unsummed(self.sections.output().file_mut()), data);
         taken.inspect_err(|error| {
             own.failed = Some(error.again());
             self.sections.team_mut().defer(Err(error.again()));
@@ -227,10 +216,10 @@ impl StreamWriter<'_> {
     pub(super) fn flush(&mut self) {
         if let Some(own) = &mut self.own
             && own.failed.is_none()
-            && let Err(error) = own.flush(&mut UnsummedFile(self.sections.output().file_mut()))
         {
-            own.failed = Some(error.again());
-            self.sections.team_mut().defer(Err(error));
+            let flushed = own.flush(&mut unsummed(self.sections.output().file_mut()));
+            own.failed = flushed.as_ref().err().map(Error::again);
+            self.sections.team_mut().defer(flushed);
         }
     }
 
@@ -328,7 +317,7 @@ impl StreamWriter<'_> {
                 if piece.is_empty() {
                     break;
                 }
-                own.write(&mut UnsummedFile(self.sections.output().file_mut()), &piece)?;
+                own.write(&mut unsummed(self.sections.output().file_mut()), &piece)?;
             }
             rounds = rounds.max(part.rounds(own.written));
             reserve(&mut streams, 1)?;
@@ -346,8 +335,6 @@ const _: () = assert!(FINE >= MAX_OFFSET);
 mod tests {
     use super::*;
     use scda_base::memory::zeroed;
-    use scda_storage::double::Double;
-    use std::sync::{Arc, Mutex, PoisonError};
 
     const DATA: u64 = 1 << 20;
     const GIB: u64 = 1 << 30;
@@ -360,16 +347,14 @@ mod tests {
     /// Writes the pieces to a stream. Returns, for each write to the file, its offset, the address of the
     /// bytes, and their number.
     fn writes<'a>(own: &mut OwnStream, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<(u64, usize, usize)> {
-        let all = Arc::<Mutex<Vec<_>>>::default();
-        let noted = Arc::clone(&all);
-        let mut file = Double::written(move |offset, pieces| {
-            let [piece] = pieces else { panic!("found {} pieces", pieces.len()) };
-            let write = (offset, piece.as_ptr().addr(), piece.len());
-            noted.lock().unwrap_or_else(PoisonError::into_inner).push(write);
-        });
+        let mut all = Vec::new();
+        let mut file = |offset, piece: &[u8]| {
+            all.push((offset, piece.as_ptr().addr(), piece.len()));
+            Ok(())
+        };
         pieces.for_each(|piece| own.take(&mut file, piece).unwrap());
         own.flush(&mut file).unwrap();
-        all.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        all
     }
 
     #[test]

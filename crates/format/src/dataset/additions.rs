@@ -5,10 +5,12 @@ use super::rounding::{ABSOLUTE, RELATIVE};
 use super::{
     DATASET_CONVENTION, Dataset, GROUP_CONVENTION, RESERVED_PREFIX, check_name, metadata, shortened,
 };
+use crate::header::SectionType;
 use crate::streams::STREAMS;
 use crate::{INLINE_BYTES, USER_STRING_BYTES};
 use scda_base::error::{Error, Result, quote};
 use scda_base::floats::in_default;
+use std::fmt;
 
 /// The user string of the inline section before a block with attributes of a dataset.
 pub const ATTRIBUTES_CONVENTION: &[u8] = b"scda attributes 00";
@@ -28,6 +30,82 @@ const MAX_ROWS: &str = "scda_max_rows";
 /// The beginning of the user strings of a block with attributes and of a section with rows.
 const ATTRIBUTES_MARK: &str = "/";
 const ROWS_MARK: &str = "/+";
+
+/// What is added to a dataset later: a pair of sections, the second of which refers to the dataset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Addition {
+    /// Attributes that replace those of the dataset.
+    Attributes,
+    /// Rows that follow those of the dataset.
+    Rows,
+}
+
+impl Addition {
+    /// The user string of the first section, which announces the second.
+    #[must_use]
+    pub fn convention(self) -> &'static [u8] {
+        match self {
+            Self::Attributes => ATTRIBUTES_CONVENTION,
+            Self::Rows => ROWS_CONVENTION,
+        }
+    }
+
+    /// The user string of the second section, for the dataset whose data are the section at this offset, with the user
+    /// string `name`.
+    #[must_use]
+    pub fn user(self, data: u64, name: &str) -> String {
+        match self {
+            Self::Attributes => later_user(data, name),
+            Self::Rows => rows_user(data, name),
+        }
+    }
+}
+
+/// The form in messages.
+impl fmt::Display for Addition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Attributes => "attributes",
+            Self::Rows => "rows",
+        })
+    }
+}
+
+/// The addition that a section announces, if it can be the first of the pair.
+#[must_use]
+pub fn announced(section_type: SectionType, user: &[u8]) -> Option<Addition> {
+    match section_type {
+        SectionType::Inline if user == ATTRIBUTES_CONVENTION => Some(Addition::Attributes),
+        SectionType::Block if user == ROWS_CONVENTION => Some(Addition::Rows),
+        _ => None,
+    }
+}
+
+/// The addition that a user string names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdditionName {
+    /// What is added.
+    pub addition: Addition,
+    /// The offset of the section with the dataset's data.
+    pub data: u64,
+}
+
+/// The addition that this user string names, if it can be that of the second of the pair.
+#[must_use]
+pub fn named(user: &[u8]) -> Option<AdditionName> {
+    let of = |addition| move |(data, _)| AdditionName { addition, data };
+    rows_of(user).map(of(Addition::Rows)).or_else(|| later_of(user).map(of(Addition::Attributes)))
+}
+
+/// As [`named`], if the section has the type of the addition.
+#[must_use]
+pub fn added_to(section_type: SectionType, user: &[u8]) -> Option<AdditionName> {
+    named(user).filter(|named| match section_type {
+        SectionType::Inline => false,
+        SectionType::Block => named.addition == Addition::Attributes,
+        SectionType::Array | SectionType::Varray => named.addition == Addition::Rows,
+    })
+}
 
 /// The user string of the block with attributes for the dataset whose data are the section at this offset, with the
 /// user string `name`.

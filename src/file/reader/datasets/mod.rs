@@ -184,9 +184,9 @@ impl ReadCache {
 
 /// Reads metadata of datasets, and boxes of their data.
 pub(crate) struct DatasetReader<'a> {
-    sections: &'a mut Sections,
-    lookup: &'a mut LookupCache,
-    cache: &'a mut ReadCache,
+    pub(super) sections: &'a mut Sections,
+    pub(super) lookup: &'a mut LookupCache,
+    pub(super) cache: &'a mut ReadCache,
 }
 
 impl ReadsLocally for DatasetReader<'_> {
@@ -208,27 +208,17 @@ impl ReadsLocally for BoxReader<'_> {
     }
 }
 
-impl<'a> BoxReader<'a> {
-    fn new(sections: &'a mut Sections, chunks: &'a mut ChunkMemory, sharing: &'a mut Sharing) -> Self {
-        Self { sections, chunks, sharing }
-    }
-}
-
 impl<'a> DatasetReader<'a> {
-    pub(super) fn new(
-        sections: &'a mut Sections,
-        lookup: &'a mut LookupCache,
-        cache: &'a mut ReadCache,
-    ) -> Self {
-        Self { sections, lookup, cache }
-    }
-
     fn lookup(&mut self) -> Lookup<'_> {
-        Lookup::new(self.sections, self.lookup)
+        Lookup { sections: self.sections, cache: self.lookup }
     }
 
     fn boxes(&mut self) -> BoxReader<'_> {
-        BoxReader::new(self.sections, &mut self.cache.chunks, &mut self.cache.sharing)
+        BoxReader {
+            sections: self.sections,
+            chunks: &mut self.cache.chunks,
+            sharing: &mut self.cache.sharing,
+        }
     }
 }
 

@@ -5,32 +5,7 @@ use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_base::memory::reserve_count;
-use scda_format::dataset::additions::{ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_user, rows_user};
-
-/// A kind of addition to a dataset: a pair of sections, the second of which refers to the dataset.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum LaterKind {
-    Attributes,
-    Rows,
-}
-
-impl LaterKind {
-    /// The user string of the first section.
-    fn convention(self) -> &'static [u8] {
-        match self {
-            Self::Attributes => ATTRIBUTES_CONVENTION,
-            Self::Rows => ROWS_CONVENTION,
-        }
-    }
-
-    /// The user string of the second section.
-    fn user(self, data: u64, name: &str) -> String {
-        match self {
-            Self::Attributes => later_user(data, name),
-            Self::Rows => rows_user(data, name),
-        }
-    }
-}
+use scda_format::dataset::additions::Addition;
 
 /// What is known about the additions to a dataset.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,10 +75,10 @@ impl Default for NoAdditionsAfter {
 }
 
 impl NoAdditionsAfter {
-    fn of(&mut self, kind: LaterKind) -> &mut u64 {
+    fn of(&mut self, kind: Addition) -> &mut u64 {
         match kind {
-            LaterKind::Attributes => &mut self.attributes,
-            LaterKind::Rows => &mut self.rows,
+            Addition::Attributes => &mut self.attributes,
+            Addition::Rows => &mut self.rows,
         }
     }
 }
@@ -111,7 +86,7 @@ impl NoAdditionsAfter {
 impl Lookup<'_> {
     /// Finds the additions to the dataset whose data are at this offset with this user string. Collective.
     pub fn later(&mut self, data: u64, user: &[u8]) -> Result<Later, Failure> {
-        if !self.may_be_later(LaterKind::Attributes, data) && !self.may_be_later(LaterKind::Rows, data) {
+        if !self.may_be_later(Addition::Attributes, data) && !self.may_be_later(Addition::Rows, data) {
             return Ok(Later {
                 attributes: LastAddition::NoAdditionsAfter,
                 rows: LastAddition::NoAdditionsAfter,
@@ -123,7 +98,7 @@ impl Lookup<'_> {
 
     /// Remembers, on all ranks, what was found for the dataset whose data are at this offset.
     pub fn note_later(&mut self, data: u64, later: Later) {
-        for (kind, added) in [(LaterKind::Attributes, later.attributes), (LaterKind::Rows, later.rows)] {
+        for (kind, added) in [(Addition::Attributes, later.attributes), (Addition::Rows, later.rows)] {
             if matches!(added, LastAddition::NoAdditionsAfter) {
                 let none = self.cache.none_later.of(kind);
                 *none = data.min(*none);
@@ -132,7 +107,7 @@ impl Lookup<'_> {
     }
 
     /// Whether additions may follow this offset.
-    fn may_be_later(&mut self, kind: LaterKind, data: u64) -> bool {
+    fn may_be_later(&mut self, kind: Addition, data: u64) -> bool {
         self.sections.is_sealed() && data < *self.cache.none_later.of(kind)
     }
 
@@ -145,14 +120,14 @@ impl Lookup<'_> {
         mut data: impl FnMut(&mut Self) -> Result<u64>,
     ) -> Result<Later> {
         Ok(Later {
-            attributes: self.find_added(LaterKind::Attributes, start, user, &mut data)?,
-            rows: self.find_added(LaterKind::Rows, start, user, &mut data)?,
+            attributes: self.find_added(Addition::Attributes, start, user, &mut data)?,
+            rows: self.find_added(Addition::Rows, start, user, &mut data)?,
         })
     }
 
     fn find_added(
         &mut self,
-        kind: LaterKind,
+        kind: Addition,
         start: u64,
         user: &[u8],
         data: impl FnOnce(&mut Self) -> Result<u64>,

@@ -20,20 +20,10 @@ const MOST_NEAR_NAMES: u64 = 64 << 10;
 
 /// Finds sections by user string, on this rank alone.
 pub(super) struct SealSearch<'a> {
-    sections: &'a mut Sections,
-    names: &'a mut SealNames,
+    pub(super) sections: &'a mut Sections,
+    pub(super) names: &'a mut SealNames,
     /// The names of all sections, if they were listed and the checksums of all indexes are right.
-    listed: Option<&'a NamesByHash>,
-}
-
-impl<'a> SealSearch<'a> {
-    pub fn new(
-        sections: &'a mut Sections,
-        names: &'a mut SealNames,
-        listed: Option<&'a NamesByHash>,
-    ) -> Self {
-        Self { sections, names, listed }
-    }
+    pub(super) listed: Option<&'a NamesByHash>,
 }
 
 impl SealSearch<'_> {
@@ -200,7 +190,7 @@ impl SealSearch<'_> {
     }
 
     fn group_of_names(&mut self, number: usize) -> Result<Option<SealGroup>> {
-        self.sections.seals().group_of_seals(number)
+        self.sections.seals().group(number)
     }
 
     /// The groups whose names are not kept, after as many as possible are, from the end of the file to its

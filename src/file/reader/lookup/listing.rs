@@ -77,7 +77,7 @@ impl Lookup<'_> {
         let count = self.count_sections()?;
         resize(&mut hashes, count)?;
         for number in 0.. {
-            let Some(group) = self.sections.seals().group_of_seals(number)? else { break };
+            let Some(group) = self.sections.seals().group(number)? else { break };
             let is_right = self.sections.seals().scan_names(&group, |user, number| {
                 let hash = crc::of(user);
                 let place = usize::try_from(number).ok().and_then(|number| hashes.get_mut(number));

@@ -47,8 +47,8 @@ impl LookupCache {
 
 /// Moves to sections: the next one, or any other.
 pub(super) struct Lookup<'a> {
-    sections: &'a mut Sections,
-    cache: &'a mut LookupCache,
+    pub(super) sections: &'a mut Sections,
+    pub(super) cache: &'a mut LookupCache,
 }
 
 impl ReadsLocally for Lookup<'_> {
@@ -57,23 +57,16 @@ impl ReadsLocally for Lookup<'_> {
     }
 }
 
-impl<'a> Lookup<'a> {
-    #[inline(always)]
-    pub fn new(sections: &'a mut Sections, cache: &'a mut LookupCache) -> Self {
-        Self { sections, cache }
-    }
-}
-
 impl Lookup<'_> {
     /// Finds sections in the indexes of a sealed file.
     fn seals(&mut self) -> SealSearch<'_> {
         let listed = self.cache.listed.as_ref().and_then(AllNames::checked);
-        SealSearch::new(self.sections, &mut self.cache.names, listed)
+        SealSearch { sections: self.sections, names: &mut self.cache.names, listed }
     }
 
     /// Verifies the checksums of sections.
     fn verifier(&mut self) -> Verifier<'_> {
-        Verifier::new(self.sections, &mut self.cache.verified)
+        Verifier { sections: self.sections, verified: &mut self.cache.verified }
     }
 
     /// See [`Reader::next_section`](super::Reader::next_section).

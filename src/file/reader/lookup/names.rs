@@ -148,7 +148,7 @@ impl SealNames {
         if self.is_full {
             return Ok(false);
         }
-        let Some(group) = sections.seals().group_of_seals(number)? else { return Ok(false) };
+        let Some(group) = sections.seals().group(number)? else { return Ok(false) };
         if group.is_long() {
             reserve(&mut self.long, 1)?;
             self.long.push(number);
@@ -157,7 +157,7 @@ impl SealNames {
         }
         // The names have a limit of their own.
         let _temporary = memory::temporary();
-        let names = sections.seals().names_of_group(number);
+        let names = sections.seals().names(number);
         let kept = names.and_then(|names| self.keep(&names));
         self.is_full = kept.is_err() || self.bytes as u64 >= most;
         match kept {

@@ -56,7 +56,7 @@ impl Lookup<'_> {
             return Ok(AllNames { names: NamesByHash::new(all), is_checked });
         }
         for number in 0.. {
-            let Some(group) = self.sections.seals().group_of_seals(number)? else { break };
+            let Some(group) = self.sections.seals().group(number)? else { break };
             let numbers = group.sections();
             reserve_count(&mut all, numbers.end.saturating_sub(numbers.start))?;
             is_checked &= self.sections.seals().scan_names(&group, |user, section| {

@@ -36,19 +36,13 @@ impl VerifiedRanges {
 
 /// Verifies sections.
 pub(super) struct Verifier<'a> {
-    sections: &'a mut Sections,
-    verified: &'a mut VerifiedRanges,
+    pub(super) sections: &'a mut Sections,
+    pub(super) verified: &'a mut VerifiedRanges,
 }
 
 impl ReadsLocally for Verifier<'_> {
     fn sections(&mut self) -> &mut Sections {
         self.sections
-    }
-}
-
-impl<'a> Verifier<'a> {
-    pub fn new(sections: &'a mut Sections, verified: &'a mut VerifiedRanges) -> Self {
-        Self { sections, verified }
     }
 }
 

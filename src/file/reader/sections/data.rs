@@ -85,14 +85,7 @@ impl Sections {
 
 /// Reads the data of the current section with the calls of the paper.
 pub(crate) struct DataReader<'a> {
-    sections: &'a mut Sections,
-}
-
-impl<'a> DataReader<'a> {
-    #[inline(always)]
-    pub(super) fn new(sections: &'a mut Sections) -> Self {
-        Self { sections }
-    }
+    pub(super) sections: &'a mut Sections,
 }
 
 impl DataReader<'_> {

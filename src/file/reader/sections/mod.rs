@@ -17,13 +17,12 @@ pub(super) use data::{check_room, other_sizes};
 pub(super) use header::exceeds_63_bits;
 pub(super) use input::{BATCH_BYTES, Input};
 pub(super) use ranges::Ranges;
-pub(super) use seals::SealReader;
 pub(super) use tables::{IndexReader, describe};
 
 use self::cursor::ExpectedCall;
 use self::local_reader::ReadsLocally;
 use super::Section;
-use super::chain::Chain;
+use super::chain::{Chain, SealReader};
 use super::index::{Extent, gone_back};
 use crate::file::open::Ends;
 use crate::file::options::ReadOptions;
@@ -157,13 +156,13 @@ impl Sections {
     /// Reads the data of the current section.
     #[inline(always)]
     pub fn data(&mut self) -> DataReader<'_> {
-        DataReader::new(self)
+        DataReader { sections: self }
     }
 
     /// Reads ranges of the current section on this rank alone.
     #[inline]
     pub fn ranges(&mut self) -> Ranges<'_> {
-        Ranges::new(self)
+        Ranges { sections: self }
     }
 
     /// Whether the file ends with a seal, by which sections can be found.
@@ -173,12 +172,12 @@ impl Sections {
 
     /// Reads the seals on this rank alone.
     pub fn seals(&mut self) -> SealReader<'_> {
-        SealReader::new(&mut self.input, &mut self.chain)
+        self.chain.on(self.input.file())
     }
 
     /// Reads the indexes of the seals on this rank alone.
     pub fn index(&mut self) -> IndexReader<'_> {
-        IndexReader::new(self)
+        IndexReader { sections: self }
     }
 
     /// Makes errors leave the file open: see
@@ -239,7 +238,7 @@ impl Sections {
         let (extent, before) = (Extent::of(self.params()), self.ends());
         self.input.file().look_again();
         let ends = extent.grown(self.input.file(), before)?;
-        match self.chain.changed(self.input.file())? {
+        match self.seals().changed()? {
             Some(offset) => Err(gone_back(offset)),
             None => Ok(ends),
         }

@@ -2,6 +2,7 @@
 
 use super::cursor::OffsetHint;
 use super::local_reader::ReadsLocally;
+use super::seals::nearest_anchor;
 use super::{CurrentSection, Ranges, exceeds_63_bits};
 use crate::file::source::{Sink, Sizes};
 use scda_base::error::Result;
@@ -31,7 +32,7 @@ impl Ranges<'_> {
         let mut known =
             known.unwrap_or(OffsetHint { entries, index: 0, offset: current.layout.data, by_anchor: false });
         if index - known.index > ANCHOR_ELEMENTS
-            && let Some((index, offset)) = self.sections.seals().anchor(current.layout.data, index)?
+            && let Some((index, offset)) = nearest_anchor(self.sections, current.layout.data, index)?
         {
             known = OffsetHint { entries, index, offset, by_anchor: true };
         }

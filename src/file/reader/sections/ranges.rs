@@ -24,13 +24,6 @@ impl ReadsLocally for Ranges<'_> {
     }
 }
 
-impl<'a> Ranges<'a> {
-    #[inline]
-    pub fn new(sections: &'a mut Sections) -> Self {
-        Self { sections }
-    }
-}
-
 impl Ranges<'_> {
     /// Reads this rank's range, while the other ranks read theirs. The arguments of this rank may be an
     /// error.

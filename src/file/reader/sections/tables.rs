@@ -48,14 +48,10 @@ impl SealedPart {
 
 /// Reads the index of a seal, on this rank alone.
 pub(crate) struct IndexReader<'a> {
-    sections: &'a mut Sections,
+    pub(super) sections: &'a mut Sections,
 }
 
 impl<'a> IndexReader<'a> {
-    pub fn new(sections: &'a mut Sections) -> Self {
-        Self { sections }
-    }
-
     /// A row, not yet checked.
     pub fn row(&mut self, sealed: &SealedPart, row: u64) -> Result<Row> {
         let (at, mut bytes) = (sealed.row_offset(row), [0; ROW_BYTES]);

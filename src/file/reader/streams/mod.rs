@@ -142,9 +142,9 @@ impl Inspector<'_> {
 
 /// Finds and reads streams of tasks.
 pub(crate) struct TaskReader<'a> {
-    sections: &'a mut Sections,
-    lookup: &'a mut LookupCache,
-    cache: &'a mut StreamsCache,
+    pub(super) sections: &'a mut Sections,
+    pub(super) lookup: &'a mut LookupCache,
+    pub(super) cache: &'a mut StreamsCache,
 }
 
 impl ReadsLocally for TaskReader<'_> {
@@ -154,16 +154,8 @@ impl ReadsLocally for TaskReader<'_> {
 }
 
 impl<'a> TaskReader<'a> {
-    pub(super) fn new(
-        sections: &'a mut Sections,
-        lookup: &'a mut LookupCache,
-        cache: &'a mut StreamsCache,
-    ) -> Self {
-        Self { sections, lookup, cache }
-    }
-
     fn lookup(&mut self) -> Lookup<'_> {
-        Lookup::new(self.sections, self.lookup)
+        Lookup { sections: self.sections, cache: self.lookup }
     }
 }
 

@@ -103,26 +103,16 @@ impl ChunkWriter<'_> {
         }
         let each: Vec<&Dataset> = datasets.iter().map(|one| one.dataset).collect();
         let mine = self.for_each_batch(&each, plan, |this, window, codecs| {
-            this.copy_window(plan, window, codecs, (&pending, encoders))
+            plan.for_each_alike(&window.chunks, codecs, |chunks, codec| {
+                this.copy_alike(plan, window, chunks, codec, (&pending, encoders))
+            })
         });
         let agreed = mine.and_then(|mine| self.sections.team_mut().agree(mine).map(drop));
         self.sections.output().file_mut().go_on();
         agreed.map(|()| pending)
     }
 
-    /// Passes the chunks of a window to the thread, up to an overlap.
-    fn copy_window(
-        &mut self,
-        plan: &Plan<'_>,
-        window: &Round,
-        codecs: &[ChunkCodec],
-        work: ThreadWork<'_>,
-    ) -> Result<Option<Overlap>> {
-        plan.for_each_alike(&window.chunks, codecs, |chunks, codec| {
-            self.copy_alike(plan, window, chunks, codec, work)
-        })
-    }
-
+    /// Passes chunks of a window that have the same codec to the thread, up to an overlap.
     fn copy_alike(
         &mut self,
         plan: &Plan<'_>,

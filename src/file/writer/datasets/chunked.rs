@@ -50,12 +50,6 @@ pub(super) struct ChunkWriter<'a> {
     pub(super) compression: &'a mut Compression,
 }
 
-impl<'a> ChunkWriter<'a> {
-    pub fn new(sections: &'a mut Sections, compression: &'a mut Compression) -> Self {
-        Self { sections, compression }
-    }
-}
-
 impl ChunkWriter<'_> {
     /// The plan of which ranks have which parts of the chunks, on all ranks.
     pub fn plan<'p>(&mut self, all: &[(&Dataset, &'p Selection<'p>)]) -> Result<Plan<'p>, Failure> {

@@ -120,14 +120,8 @@ impl PlacedDataset<'_> {
 
 /// Writes contiguous datasets at the end of the file.
 pub(super) struct ContiguousWriter<'a> {
-    sections: &'a mut Sections,
-    known: &'a mut RowPartitionCache,
-}
-
-impl<'a> ContiguousWriter<'a> {
-    pub fn new(sections: &'a mut Sections, known: &'a mut RowPartitionCache) -> Self {
-        Self { sections, known }
-    }
+    pub(super) sections: &'a mut Sections,
+    pub(super) known: &'a mut RowPartitionCache,
 }
 
 impl ContiguousWriter<'_> {

@@ -77,7 +77,7 @@ impl DatasetWriter<'_> {
         let (rows, row_bytes) = dataset.rows()?;
         metadata::align(&mut text, dataset.data_bytes()?, self.sections.end());
         self.sections.write_metadata(dataset.convention(), &text)?;
-        let mut plain = SectionWriter::new(self.sections, self.compression);
+        let mut plain = SectionWriter { sections: self.sections, compression: self.compression };
         plain.array_from(dataset.name.as_bytes(), rows, row_bytes, data, Encode::None)
     }
 

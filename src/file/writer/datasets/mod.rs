@@ -77,23 +77,11 @@ pub(super) struct DatasetCache {
 
 /// Checks the datasets that users write, and plans how they are stored.
 pub(super) struct DatasetWriter<'a> {
-    sections: &'a mut Sections,
-    compression: &'a mut Compression,
-    rows: &'a mut RowPartitionCache,
-    pending: &'a mut PendingWrites,
-    cache: &'a mut DatasetCache,
-}
-
-impl<'a> DatasetWriter<'a> {
-    pub(super) fn new(
-        sections: &'a mut Sections,
-        compression: &'a mut Compression,
-        rows: &'a mut RowPartitionCache,
-        pending: &'a mut PendingWrites,
-        cache: &'a mut DatasetCache,
-    ) -> Self {
-        Self { sections, compression, rows, pending, cache }
-    }
+    pub(super) sections: &'a mut Sections,
+    pub(super) compression: &'a mut Compression,
+    pub(super) rows: &'a mut RowPartitionCache,
+    pub(super) pending: &'a mut PendingWrites,
+    pub(super) cache: &'a mut DatasetCache,
 }
 
 /// Whether two datasets are the same. Most have no error bounds, which are floating-point numbers.
@@ -105,11 +93,16 @@ fn are_same(one: &Dataset, other: &Dataset) -> bool {
 
 impl DatasetWriter<'_> {
     fn scheduler(&mut self) -> Scheduler<'_> {
-        Scheduler::new(self.sections, self.compression, self.rows, self.pending)
+        Scheduler {
+            sections: self.sections,
+            compression: self.compression,
+            rows: self.rows,
+            pending: self.pending,
+        }
     }
 
     fn chunks(&mut self) -> ChunkWriter<'_> {
-        ChunkWriter::new(self.sections, self.compression)
+        ChunkWriter { sections: self.sections, compression: self.compression }
     }
 
     /// Writes a dataset.

@@ -67,27 +67,15 @@ impl PendingWrites {
 
 /// Executes writes, or keeps them until their offset is known.
 pub(in crate::file::writer) struct Scheduler<'a> {
-    sections: &'a mut Sections,
-    compression: &'a mut Compression,
-    rows: &'a mut RowPartitionCache,
-    pending: &'a mut PendingWrites,
-}
-
-impl<'a> Scheduler<'a> {
-    #[inline(always)]
-    pub fn new(
-        sections: &'a mut Sections,
-        compression: &'a mut Compression,
-        rows: &'a mut RowPartitionCache,
-        pending: &'a mut PendingWrites,
-    ) -> Self {
-        Self { sections, compression, rows, pending }
-    }
+    pub(in crate::file::writer) sections: &'a mut Sections,
+    pub(in crate::file::writer) compression: &'a mut Compression,
+    pub(in crate::file::writer) rows: &'a mut RowPartitionCache,
+    pub(in crate::file::writer) pending: &'a mut PendingWrites,
 }
 
 impl Scheduler<'_> {
     fn chunks(&mut self) -> ChunkWriter<'_> {
-        ChunkWriter::new(self.sections, self.compression)
+        ChunkWriter { sections: self.sections, compression: self.compression }
     }
 
     /// Like [`Self::submit`], for a section.
@@ -240,13 +228,17 @@ impl Scheduler<'_> {
     /// Executes a write at the end of the file.
     fn execute(&mut self, write: Write<'_>) -> Result<(), Failure> {
         match write {
-            Write::Section(section) => SectionWriter::new(self.sections, self.compression).write(section),
+            Write::Section(section) => {
+                SectionWriter { sections: self.sections, compression: self.compression }.write(section)
+            }
             Write::Group(user, text) => {
                 let (inline, bytes) = ((GROUP_CONVENTION, GROUP_DATA), text.len() as u64);
-                let mut plain = SectionWriter::new(self.sections, self.compression);
+                let mut plain = SectionWriter { sections: self.sections, compression: self.compression };
                 plain.write_pair(inline, user.as_bytes(), bytes, text.as_bytes())
             }
-            Write::Contiguous(all) => ContiguousWriter::new(self.sections, self.rows).write(all),
+            Write::Contiguous(all) => {
+                ContiguousWriter { sections: self.sections, known: self.rows }.write(all)
+            }
             Write::Chunked(datasets, plan) => {
                 let each: Vec<&Dataset> = datasets.iter().map(|one| one.dataset).collect();
                 let encoded = self.chunks().encode_datasets(&each, plan)?;
@@ -270,7 +262,7 @@ impl Scheduler<'_> {
         match one.alternative {
             Some((choice, plain)) if !choice.chunks_are_smaller(encoded.bytes.total) => {
                 drop(encoded);
-                ContiguousWriter::new(self.sections, self.rows).write(&[plain])
+                ContiguousWriter { sections: self.sections, known: self.rows }.write(&[plain])
             }
             _ => self.chunks().write(one.dataset, one.text, chunks, &encoded),
         }

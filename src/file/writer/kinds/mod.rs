@@ -56,15 +56,8 @@ pub(super) struct Compression {
 
 /// Writes sections: checks what the ranks pass, and compresses.
 pub(crate) struct SectionWriter<'a> {
-    sections: &'a mut Sections,
-    compression: &'a mut Compression,
-}
-
-impl<'a> SectionWriter<'a> {
-    #[inline(always)]
-    pub(super) fn new(sections: &'a mut Sections, compression: &'a mut Compression) -> Self {
-        Self { sections, compression }
-    }
+    pub(super) sections: &'a mut Sections,
+    pub(super) compression: &'a mut Compression,
 }
 
 impl SectionWriter<'_> {

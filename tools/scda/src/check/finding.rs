@@ -161,6 +161,7 @@ impl Rigour {
 }
 
 /// The state of a file.
+#[derive(Default)]
 pub struct Scan {
     /// The number of sections seen, and the number of intact ones.
     pub sections: u64,
@@ -197,20 +198,7 @@ pub struct Sealing {
 impl Scan {
     /// The state of a file of `size` bytes that has not been checked yet.
     pub fn new(size: u64) -> Self {
-        Self {
-            sections: 0,
-            whole: 0,
-            parts: Vec::new(),
-            first_start: 0,
-            first_sections: 0,
-            first_end: 0,
-            size,
-            findings: Vec::new(),
-            notes: Vec::new(),
-            sealed: None,
-            is_to_be_sealed: false,
-            left_out: 0,
-        }
+        Self { size, ..Self::default() }
     }
 
     /// True if all of the file is sealed.

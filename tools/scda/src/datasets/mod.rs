@@ -1,6 +1,5 @@
 //! Datasets and groups in a file: pairs of sections that form one item (docs/datasets.md).
 
-mod added;
 pub mod box_parts;
 pub mod compare;
 pub mod ordered_items;
@@ -9,8 +8,8 @@ pub mod times;
 pub mod values;
 mod walk;
 
-pub use added::{Addition, AdditionName, MovedData, added_to, announced};
-pub use walk::{Item, Walk};
+pub use scda_format::dataset::additions::{Addition, AdditionName, added_to, announced};
+pub use walk::{Item, MovedData, Walk};
 
 use crate::fail::is_invalid;
 use crate::output::visible;

@@ -1,11 +1,29 @@
 //! Walks the sections of a file, and combines those that belong together.
 
-use super::added::{Addition, AdditionName, MovedData, added_to, announced};
-use super::{DatasetSections, Pair, StreamSections, is_first, pair_at, streams_at, tolerated};
+use super::{
+    Addition, AdditionName, DatasetSections, StreamSections, Pair, added_to, announced, is_first, pair_at, streams_at,
+    tolerated,
+};
 use crate::files::Input;
 use scda::{Reader, Section, SectionType, UserString};
 use scda_format::dataset::additions::later_user;
 use std::collections::{HashMap, HashSet};
+
+/// The data of a dataset in a copy.
+#[derive(Clone, Copy)]
+pub struct MovedData {
+    /// Their offset.
+    pub position: u64,
+    pub user: UserString,
+}
+
+impl MovedData {
+    /// The user string for an addition to it. Only names that are text can have additions.
+    pub fn user_of(&self, addition: Addition) -> scda::Result<Option<UserString>> {
+        let name = std::str::from_utf8(&self.user).ok();
+        name.map(|name| UserString::new(addition.user(self.position, name).as_bytes())).transpose()
+    }
+}
 
 /// A section, or the two of a pair, or the three of streams.
 pub struct Item {
