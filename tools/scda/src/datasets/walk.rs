@@ -1,8 +1,8 @@
 //! Walks the sections of a file, and combines those that belong together.
 
 use super::{
-    Addition, AdditionName, DatasetSections, StreamSections, Pair, added_to, announced, is_first, pair_at, streams_at,
-    tolerated,
+    Addition, AdditionName, DatasetSections, Pair, StreamSections, added_to, announced, is_first, pair_at,
+    streams_at, tolerated,
 };
 use crate::files::Input;
 use scda::{Reader, Section, SectionType, UserString};
