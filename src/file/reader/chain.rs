@@ -265,7 +265,7 @@ impl Chain {
 }
 
 /// Reads the seals of a file, on this rank alone.
-pub(in crate::file) struct SealReader<'a> {
+pub(crate) struct SealReader<'a> {
     chain: &'a mut Chain,
     file: &'a mut dyn ParallelFile,
 }
