@@ -8,7 +8,6 @@ use scda_c::context::{run, scda_fcontext_t};
 use scda_c::memory::{Out, Room, put};
 use scda_c::{Outcome, caught, guard};
 use std::ffi::{c_char, c_int};
-use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// `SC_SCDA_FERR_SUCCESS`.
@@ -226,6 +225,7 @@ pub unsafe extern "C" fn sc_scda_ferror_string(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::mem::MaybeUninit;
 
     #[test]
     fn every_code_has_a_valid_pair_and_the_first_five_keep_their_numbers() {
