@@ -265,11 +265,20 @@ fn a_commit_may_be_waited_for_while_the_file_is_being_closed() {
             scda::bindings::WriterCalls::begin_close(&mut file).unwrap();
             assert!(commits[1].test(&file));
             commits.into_iter().for_each(|commit| commit.wait(&mut file).unwrap());
-            assert_eq!(commits[0].wait(&mut file).unwrap_err().kind(), ErrorKind::Usage);
             file.close().unwrap();
         });
         let mut file = Reader::open(Solo, &path, &scda::ReadOptions::default()).unwrap();
         assert!(file.is_sealed() && file.next_section(false).unwrap().is_some());
+        // A rank that waits twice leaves no other waiting for it.
+        run_on_threads(2, |comm| {
+            let rank = scda::Communicator::rank(&comm);
+            let mut file = Writer::create(comm, &path, b"f", &params(background)).unwrap();
+            let commit = file.commit_begin().unwrap();
+            scda::bindings::WriterCalls::begin_close(&mut file).unwrap();
+            commit.wait(&mut file).unwrap();
+            let error = if rank == 1 { commit.wait(&mut file) } else { file.close() };
+            assert_eq!(error.unwrap_err().kind(), ErrorKind::Usage);
+        });
     }
 }
 

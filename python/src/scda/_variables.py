@@ -203,7 +203,7 @@ def _expect_alike(name: str, records: Sequence[Dataset]) -> None:
         said = [[each.attrs.get(key) for key in _MEANINGS] for each in records]
         for number, own in enumerate(said):
             if own != said[0]:
-                key, a, b = next((key, a, b) for key, a, b in zip(_MEANINGS, said[0], own) if a != b)
+                key, a, b = next((key, a, b) for key, a, b in zip(_MEANINGS, said[0], own) if [a] != [b])
                 raise ValueError(
                     f"records of {name!r}: found {key}={a!r} in record 0 and {b!r} in record {number}, expected the same in all, as the "
                     f"numbers mean other things; record= opens one of the {len(records)} (-1 is the last), drop_variables=[{name!r}] "
@@ -265,7 +265,8 @@ def _common(records: Sequence[Dataset]) -> dict[str, Any]:
     attrs = dict(records[0].attrs)
     for other in records[1:]:
         theirs = other.attrs
-        attrs = {key: value for key, value in attrs.items() if key in theirs and theirs[key] == value}
+        # In lists, the NaN of attributes, which is one object, is equal to itself.
+        attrs = {key: value for key, value in attrs.items() if key in theirs and [theirs[key]] == [value]}
     return attrs
 
 

@@ -111,8 +111,9 @@ impl CommitRequest {
         if let Some(state) = file.session.state_mut()
             && state.commits.pending == PendingRequest::Close
         {
-            // The close that has begun has completed all commits.
-            return state.commits.note_wait(self);
+            // The close that has begun has completed all commits. The other ranks get an error from their close.
+            let noted = state.commits.note_wait(self);
+            return noted.map_err(|error| file.session.fail(error));
         }
         // `begin` completes what has begun.
         let (state, call) = file.session.begin()?;
