@@ -173,12 +173,6 @@ fn kept<'a>(m: &scda_patches_t<'a>) -> Option<&'a OwnedMesh> {
     unsafe { m.kept.cast::<OwnedMesh>().as_ref() }
 }
 
-/// An array that is kept together with the mesh, for C.
-fn kept_array<'a, T>(values: &[T]) -> Values<'a, T> {
-    // SAFETY: C's mesh points to it only as long as it is kept.
-    unsafe { Values::at(values.as_ptr()) }
-}
-
 impl OwnedMesh {
     /// Copies the levels and boxes of `n` patches of the mesh.
     fn choose(&mut self, n: usize, numbers: impl Iterator<Item = u64>) -> Result<()> {
@@ -207,7 +201,10 @@ impl OwnedMesh {
         (c.patches, c.cells, c.first) = (mesh.patches, mesh.cells, mesh.first);
         (c.all_level, c.all_boxes) = (Values::NULL, Values::NULL);
         if mesh.knows_all {
-            (c.all_level, c.all_boxes) = (kept_array(&mesh.level), kept_array(&mesh.boxes));
+            // SAFETY: they are kept together with the mesh.
+            c.all_level = unsafe { Values::at(mesh.level.as_ptr()) };
+            // SAFETY: as above.
+            c.all_boxes = unsafe { Values::at(mesh.boxes.as_ptr()) };
         }
         c.kept = Box::into_raw(kept).cast();
         m.write(c)
@@ -217,8 +214,12 @@ impl OwnedMesh {
 impl scda_patches_t<'_> {
     /// Makes the mesh point to the frame that is kept with it.
     fn point_to(&mut self, frame: &Frame) {
-        (self.ratio, self.domain) = (kept_array(&frame.ratio), kept_array(&frame.domain));
-        self.geometry = kept_array(&frame.geometry);
+        // SAFETY: the frame is kept as long as this points to it.
+        self.ratio = unsafe { Values::at(frame.ratio.as_ptr()) };
+        // SAFETY: as above.
+        self.domain = unsafe { Values::at(frame.domain.as_ptr()) };
+        // SAFETY: as above.
+        self.geometry = unsafe { Values::at(frame.geometry.as_ptr()) };
     }
 }
 
@@ -255,7 +256,10 @@ fn own_patches<'a>(
     };
     if let (Some(number), Some(kept)) = (number, before.as_mut().filter(|kept| is_taken(kept))) {
         kept.choose(number.len(), number.iter().copied())?;
-        (c.level, c.boxes) = (kept_array(&kept.level), kept_array(&kept.boxes));
+        // SAFETY: they are kept together with the mesh.
+        c.level = unsafe { Values::at(kept.level.as_ptr()) };
+        // SAFETY: as above.
+        c.boxes = unsafe { Values::at(kept.boxes.as_ptr()) };
     }
     let words = u64::try_from(c.dimension).ok().and_then(|d| product(n, 2 * d)).unwrap_or(0);
     Ok(OwnPatches { level: c.level.get(n, "level")?, boxes: c.boxes.get(words, "boxes")?, number })
@@ -471,8 +475,10 @@ pub unsafe extern "C" fn scda_patches_read_mesh(
             dimension: int(kept.mesh.frame.dimension),
             levels: int(kept.mesh.frame.levels()),
             n: to_usize(kept.mesh.n),
-            level: kept_array(&kept.level),
-            boxes: kept_array(&kept.boxes),
+            // SAFETY: they are kept together with the mesh.
+            level: unsafe { Values::at(kept.level.as_ptr()) },
+            // SAFETY: as above.
+            boxes: unsafe { Values::at(kept.boxes.as_ptr()) },
             ..zeros()
         };
         own.point_to(&kept.mesh.frame);
