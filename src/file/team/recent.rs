@@ -183,8 +183,8 @@ impl Note {
             label => format!("{label} "),
         };
         match self.kind {
-            _ if self.kind as u8 != theirs.kind => others("others"),
-            Kind::Hash => others("others"),
+            _ if self.kind as u8 != theirs.kind => others("other values"),
+            Kind::Hash => others("other values"),
             Kind::Text => passed(&named(0), excerpts(mine, theirs.value)),
             Kind::Numbers => {
                 let [mine, theirs] = [mine, theirs.value].map(numbers);

@@ -77,7 +77,7 @@ fn a_disagreement_names_the_call_and_two_values() {
         0 => team.note_named(Topic::Dataset, &["extends"], &[1]),
         _ => team.note_bytes(Topic::Dataset, &["the name"], b"\x1b"),
     });
-    assert_eq!(kinds, "the dataset or group: rank 0 passes others to SetAttributes than rank 1");
+    assert_eq!(kinds, "the dataset or group: rank 0 passes other values to SetAttributes than rank 1");
     let control = words_of(2, |team| {
         let text: &[u8] = if team.rank() == 0 { b"a\n" } else { b"\x1b[1m" };
         team.note_bytes(Topic::UserString, &[], text);
@@ -207,7 +207,8 @@ fn many_counts_are_compared_and_added_up_in_every_call() {
         team.note_partition(Topic::Counts, &counts).unwrap();
         error(team.agree(Ok(()))).to_string()
     });
-    let expected = "f.scda: the ranks disagree on the counts of elements N_q: rank 0 passes others to WriteArray than rank 13";
+    let expected = "f.scda: the ranks disagree on the counts of elements N_q: rank 0 passes other values to \
+                    WriteArray than rank 13";
     assert!(texts.iter().all(|text| text == expected), "{texts:?}");
 }
 
