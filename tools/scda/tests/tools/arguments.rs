@@ -108,7 +108,7 @@ fn wrong_arguments_are_told() {
         ("salvage a.scda -", "not to standard output"),
         ("import a.scda -", "not to standard output"),
         ("diff - -", "standard input: is a pipe, which can be read once"),
-        ("copy a.scda no/such/folder", "No such file"),
+        ("copy a.scda no/such/folder", "does not exist"),
         ("copy --encode 10 a.scda b.scda", "--encode"),
         ("copy --encode maybe a.scda b.scda", "expected auto, or a level from 0 to 9"),
         ("copy --encode 1 --decode a.scda b.scda", "--decode"),

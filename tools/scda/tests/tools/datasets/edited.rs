@@ -65,7 +65,7 @@ fn a_group_may_be_named_without_a_slash() {
     for (name, words) in [
         ("flow", "flow is a group: name one of its datasets: flow/u, flow/v; scda attr shows its attributes"),
         ("else", "else is a group: name one of its datasets: else/x; scda attr shows its attributes"),
-        ("flo", "flo: no such section"),
+        ("flo", "\"flo\": no such section"),
     ] {
         place.scda(&format!("cat a.scda {name}")).bad(2, words);
     }
