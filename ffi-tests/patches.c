@@ -313,7 +313,7 @@ static void refuse (const char *path, const whole_t *w, int kind, int expected, 
     f = scda_patches_write_fields (f, NULL, &m, 1, &field, &err);
     REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
     f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
-    scda_patches_init (&found);
+    scda_patches_init (&found, w->d);
     f = scda_patches_read_mesh (f, NULL, 0, &found, &err);
     for (i = 0; i < most_patches; ++i) { data[i] = nothing; }
     field.components = 3;
