@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, Optional
 import h5py
 import numpy as np
 
-from ._attributes import MISSING, TYPES, Json, decoded, described
+from ._attributes import MISSING, Json, decoded, described
+from ._description import TYPES
 from ._hdf5_items import has_tag, json_of
 from ._variables import MAX_SHAPE
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 import numpy as np
 from xarray import DataArray, Variable, conventions
 
-from ._attributes import JSON_NAMES, TYPES, described, json_names
+from ._attributes import JSON_NAMES, described, json_names
+from ._description import TYPES
 from ._variables import STATIC, TIME
 
 if TYPE_CHECKING:
