@@ -1,13 +1,13 @@
 //! `scda attr`: attributes of datasets, groups and the file.
 
 use crate::check::VerifyingReader;
-use crate::datasets::{Item, LAST_RECORD, Pair, Walk, attribute_lines, attributes_of, by_index};
+use crate::datasets::{Item, LAST_RECORD, Walk, attribute_lines, attributes_of, by_index};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, LockedInput, OutputFile, Resources};
 use crate::output::{Output, complain};
 use crate::seal::check_all_sealed;
 use crate::storage_options::StorageOptions;
-use scda::{DataType, Section};
+use scda::{Content, DataType, Section};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::json::{MAX_DEPTH, checked, compact};
 use serde_json::Value;
@@ -66,11 +66,12 @@ impl Args {
 
     /// This item as an owner of attributes, if it is a dataset or a group.
     fn owner(item: &Item) -> Option<Owner> {
-        let (block, attributes, data_type) = match item.pair.as_ref()? {
-            Pair::Dataset(found) => (found.block, &found.dataset.attributes, Some(found.dataset.data_type)),
-            Pair::Group(found) => (found.block, &found.group.attributes, None),
+        let (block, attributes, data_type) = match &item.content {
+            Content::Dataset(dataset) => (&item.section, &dataset.attributes, Some(dataset.data_type)),
+            Content::Group(group) => (item.others.first()?, &group.attributes, None),
+            _ => return None,
         };
-        Some(Owner { block, attributes: attributes.clone(), data_type })
+        Some(Owner { block: *block, attributes: attributes.clone(), data_type })
     }
 
     /// Finds the object; `None` for a group without attributes. With `compared`, sections that look like a dataset or group,
@@ -100,7 +101,7 @@ impl Args {
             if user.strip_suffix(b"/") == Some(self.name.as_bytes()) {
                 group = Self::owner(&item).or(group);
             }
-            if let Some(fault) = &item.fault {
+            if let Some(fault) = item.fault() {
                 compared.as_mut().map_or(Ok(()), |compared| compared.compare(&item))?;
                 faults.push(fault.to_string());
             }

@@ -1,10 +1,10 @@
 //! JSON objects for sections, datasets, groups and errors.
 
-use crate::datasets::GroupSections;
+use crate::datasets::unsupported;
 use crate::fail::Fail;
 use crate::output::hex;
 use crate::rows::Row;
-use scda::{Dataset, Layout, Section, SectionType};
+use scda::{DatasetHandle, Group, Layout, Section, SectionType};
 use scda_format::dataset::{fill, type_to_json};
 use serde_json::{Map, Value, json};
 
@@ -32,7 +32,7 @@ pub fn facts(number: u64, section: &Section) -> Map<String, Value> {
 }
 
 /// The facts of a dataset, whose second section has this number; without attributes, whose text is kept as it is.
-pub fn dataset_facts(number: u64, dataset: &Dataset) -> Map<String, Value> {
+pub fn dataset_facts(number: u64, dataset: &DatasetHandle) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("number".into(), number.into());
     object.insert("type".into(), "D".into());
@@ -62,18 +62,18 @@ pub fn dataset_facts(number: u64, dataset: &Dataset) -> Map<String, Value> {
     if !dataset.dimension_names.is_empty() {
         object.insert("dimension_names".into(), json!(dataset.dimension_names));
     }
-    if let Some(why) = &dataset.unsupported {
-        object.insert("unsupported".into(), why.as_str().into());
+    if let Some(why) = unsupported(dataset) {
+        object.insert("unsupported".into(), why.into());
     }
     object
 }
 
 /// The facts of a group, whose second section has this number; without attributes.
-pub fn group_facts(number: u64, found: &GroupSections) -> Map<String, Value> {
+pub fn group_facts(number: u64, group: &Group) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("number".into(), number.into());
     object.insert("type".into(), "G".into());
-    object.insert("user".into(), found.group.path.as_str().into());
+    object.insert("user".into(), group.path.as_str().into());
     object
 }
 

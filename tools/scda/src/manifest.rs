@@ -3,14 +3,14 @@
 use crate::check::VerifyingReader;
 use crate::data_batches::{DataBatches, for_each_sizes};
 use crate::datasets::ordered_items::OrderedItems;
-use crate::datasets::{DatasetSections, Item, Pair, Walk};
+use crate::datasets::{Item, Walk, unsupported};
 use crate::facts::{dataset_facts, error, facts, failure, group_facts, more_facts, put_bytes};
 use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, temporary_file};
 use crate::output::Output;
 use crate::rows::{Faults, measure, measure_item, seals};
 use crate::select::{self, Selection};
-use scda::{Layout, Reader, Section, SectionType};
+use scda::{Content, DatasetHandle, Layout, Reader, Section, SectionType};
 use serde_json::{Map, Value, json};
 
 /// The most bytes of data that are written as text, provided that they are text.
@@ -126,18 +126,20 @@ impl Objects {
     /// Writes the object for a section, dataset or group, and skips the item.
     fn item(&mut self, out: &mut Output, reader: &mut Reader, item: &Item) -> Result<()> {
         self.selected += 1;
-        self.faults.add(item.fault.as_ref());
-        let Some(pair) = &item.pair else {
+        self.faults.add(item.fault());
+        if !matches!(item.content, Content::Dataset(_) | Content::Group(_)) {
             self.section(out, reader, item.number, item.section)?;
             for number in item.number + 1..=item.last() {
                 let Some(section) = reader.next_section(true)? else { return Ok(()) };
                 self.section(out, reader, number, section)?;
             }
             return Ok(());
-        };
-        if let (Pair::Dataset(found), None, true) = (pair, item.readable(), self.data) {
-            if let (Some(why), 1..) = (&found.dataset.unsupported, found.added.len()) {
-                let name = &found.dataset.name;
+        }
+        if let (Some(dataset), true) = (item.dataset(), self.data)
+            && let Some(why) = unsupported(dataset)
+        {
+            if dataset.added_rows().next().is_some() {
+                let name = &dataset.name;
                 let words =
                     format!("dataset \"{name}\": it cannot be read: {why}, and rows were added to it");
                 return Err(Fail::Trouble(words));
@@ -148,16 +150,17 @@ impl Objects {
             return self.section(out, reader, item.last(), section);
         }
         let row = measure_item(reader, item)?;
-        let (mut object, attributes) = match pair {
-            Pair::Dataset(found) => (dataset_facts(row.number, &found.dataset), &found.dataset.attributes),
-            Pair::Group(found) => (group_facts(row.number, found), &found.group.attributes),
+        let (mut object, attributes) = match &item.content {
+            Content::Dataset(dataset) => (dataset_facts(row.number, dataset), &*dataset.attributes),
+            Content::Group(group) => (group_facts(row.number, group), &*group.attributes),
+            _ => (Map::new(), "{}"),
         };
-        if let Pair::Dataset(found) = pair {
-            if found.dataset.layout == Layout::Contiguous {
-                object.insert("encoded".into(), found.data.decoded.into());
+        if let Some(dataset) = item.dataset() {
+            if dataset.layout == Layout::Contiguous {
+                object.insert("encoded".into(), dataset.data_section().decoded.into());
             }
-            if !found.dataset.data_type.is_variable() {
-                object.insert("bytes".into(), found.dataset.data_bytes()?.into());
+            if !dataset.data_type.is_variable() {
+                object.insert("bytes".into(), dataset.data_bytes()?.into());
             }
             object.insert("stored_bytes".into(), row.stored.into());
         }
@@ -166,8 +169,8 @@ impl Objects {
         self.begin(out, object)?;
         // In their original text, so that numbers keep their digits.
         out.text(format_args!(",\"attributes\":{attributes}"))?;
-        let result = match pair {
-            Pair::Dataset(found) if self.data => write_items(out, reader, found),
+        let result = match item.dataset() {
+            Some(dataset) if self.data => write_items(out, reader, dataset),
             _ => Ok(()),
         };
         out.text(format_args!("}}"))?;
@@ -201,12 +204,12 @@ impl Objects {
 }
 
 /// Writes the items of a dataset.
-fn write_items(out: &mut Output, reader: &mut Reader, found: &DatasetSections) -> Result<()> {
+fn write_items(out: &mut Output, reader: &mut Reader, dataset: &DatasetHandle) -> Result<()> {
     let (mut base64, mut data) = (Base64::default(), Vec::new());
     out.text(format_args!(",\"data_base64\":\""))?;
-    let mut order = OrderedItems::new(found, temporary_file);
+    let mut order = OrderedItems::new(dataset, temporary_file);
     let result = loop {
-        let written = match order.next(reader, found, &mut data) {
+        let written = match order.next(reader, dataset, &mut data) {
             Ok(true) => base64.write(out, &data),
             Ok(false) => break Ok(()),
             Err(fail) => Err(fail),

@@ -1,11 +1,11 @@
 //! The lines of a list: sections, datasets, groups and streams.
 
 use crate::data_batches::{for_each_sizes, units};
-use crate::datasets::{DatasetSections, Item, Pair, StreamSections, chunk_word, remarks, shape_word};
+use crate::datasets::{Item, chunk_word, remarks, shape_word};
 use crate::fail::{Fail, NO, Result, is_invalid};
 use crate::output::{complain, quote};
 use scda::Seals;
-use scda::{Layout, Reader, Section, SectionType};
+use scda::{Content, Layout, Reader, Section, SectionType, Streams};
 
 /// What a line of the list shows for a section.
 pub struct Row {
@@ -64,12 +64,9 @@ pub fn measure_item(reader: &mut Reader, item: &Item) -> Result<Row> {
         last = reader.next_section(true)?.ok_or_else(has_changed)?;
     }
     let mut row = measure(reader, item.last(), last)?;
-    let added = match &item.pair {
-        Some(Pair::Dataset(found)) => &found.added[..],
-        _ => &[],
-    };
-    if let (Some(end), [_, ..]) = (reader.position(), added) {
-        for rows in added {
+    let end = reader.position();
+    if let (Some(end), Some(dataset)) = (end, item.dataset()) {
+        for rows in dataset.added_rows() {
             reader.seek(rows.data)?;
             let section = reader.next_section(true)?.ok_or_else(has_changed)?;
             let more = measure(reader, row.number, section)?;
@@ -144,14 +141,13 @@ pub fn line(row: &Row) -> String {
 }
 
 /// One line for a part of a set of streams.
-pub fn streams_line(found: &StreamSections, item: &Item) -> String {
-    let StreamSections { streams, bytes, .. } = found;
+fn streams_line(streams: &Streams, item: &Item) -> String {
     let line = Columns {
         number: item.number + 1,
         kind: 'S',
         n: streams.tasks().to_string(),
         e: &streams.chunk_bytes().to_string(),
-        bytes: *bytes,
+        bytes: item.stream_bytes.all,
         offset: item.section.offset,
         stored: None,
         user: streams.name(),
@@ -163,12 +159,12 @@ pub fn streams_line(found: &StreamSections, item: &Item) -> String {
     format!("{}  streams{part}", line.text())
 }
 
-/// One line for a dataset or group, whose second section has this number, and which has `stored` bytes in the file.
-pub fn pair_line(pair: &Pair, number: u64, stored: u64) -> String {
-    let (offset, stored) = (pair.first().offset, Some(stored));
-    match pair {
-        Pair::Dataset(found) => {
-            let DatasetSections { dataset, data, .. } = &**found;
+/// One line for an item of several sections, of which the last one has `stored` bytes in the file. `None` for any other.
+pub fn item_line(item: &Item, stored: u64) -> Option<String> {
+    let (number, offset) = (item.last(), item.section.offset);
+    Some(match &item.content {
+        Content::Dataset(dataset) => {
+            let data = dataset.data_section();
             let is_plain = dataset.layout == Layout::Contiguous && !data.decoded;
             // Only the chunks tell the bytes of items of any length.
             let is_variable = dataset.data_type.is_variable();
@@ -177,24 +173,22 @@ pub fn pair_line(pair: &Pair, number: u64, stored: u64) -> String {
                 kind: 'D',
                 n: shape_word(&dataset.shape),
                 e: &chunk_word(dataset),
-                bytes: match stored.filter(|_| is_variable) {
-                    Some(stored) => stored,
-                    None => dataset.data_bytes().unwrap_or(0),
-                },
+                bytes: if is_variable { stored } else { dataset.data_bytes().unwrap_or(0) },
                 offset,
-                stored: stored.filter(|_| !is_plain && !is_variable),
+                stored: (!is_plain && !is_variable).then_some(stored),
                 user: &data.user,
             };
             format!("{}  {}", line.text(), remarks(dataset))
         }
-        Pair::Group(found) => {
-            let block = &found.block;
-            let stored = stored.filter(|_| block.decoded);
-            let n = "-".to_owned();
+        Content::Group(_) => {
+            let block = item.others.first()?;
+            let (n, stored) = ("-".to_owned(), block.decoded.then_some(stored));
             Columns { number, kind: 'G', n, e: "-", bytes: block.size, offset, stored, user: &block.user }
                 .text()
         }
-    }
+        Content::Streams(streams) => streams_line(streams, item),
+        _ => return None,
+    })
 }
 
 /// The columns of a line.

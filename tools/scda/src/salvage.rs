@@ -2,8 +2,7 @@
 
 use crate::check::{Finding, Part, Rigour, check_datasets, scan, words};
 use crate::datasets::{
-    Addition, AdditionName, MovedData, Pair, added_to, announced, begins_streams, is_first, pair_at,
-    tolerated,
+    Addition, AdditionName, MovedData, added_to, announced, begins_streams, content_of, is_first,
 };
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, OutputFile, Resources, Seal, check_free, check_replaceable};
@@ -12,7 +11,7 @@ use crate::output::{Output, complain, quote, visible};
 use crate::progress::Progress;
 use crate::storage_options::{StorageOptions, hdf5_as};
 use crate::transfer::{as_it_is, leading, read_metadata, with_attributes};
-use scda::{Encode, Reader, Section, SectionType, UserString, Writer};
+use scda::{Content, Encode, Reader, Section, SectionType, UserString, Writer};
 use scda_format::dataset::additions::first_row;
 use scda_format::dataset::json::MAX_METADATA_BYTES;
 use scda_format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION, parse};
@@ -389,12 +388,12 @@ impl Salvager<'_> {
             }
         }
         let is_metadata = self.left.look(&mut self.reader, &mut section, last)?;
-        if let (Some(Pair::Dataset(found)), _) = tolerated(pair_at(&mut self.reader, &section))?
-            && found.later.is_some()
+        if let (Content::Dataset(dataset), _) = content_of(&mut self.reader, &section)?
+            && dataset.later_attributes().is_some()
         {
-            self.left.joined.insert(found.data.offset);
+            self.left.joined.insert(dataset.data_section().offset);
             let text = read_metadata(&mut self.reader, &section)?;
-            let text = with_attributes(&text, &found.dataset.attributes)?;
+            let text = with_attributes(&text, &dataset.attributes)?;
             let bytes = text.len() as u64;
             self.writer.incremental().block(&section.user, bytes, &mut text.as_bytes(), Encode::None)?;
             return Ok(self.reader.skip()?);

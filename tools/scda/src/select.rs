@@ -1,6 +1,6 @@
 //! Matches sections with selections.
 
-use crate::datasets::{Item, Pair, numbers_added};
+use crate::datasets::{Item, numbers_added};
 use crate::fail::{Fail, Result};
 use crate::output::escape;
 use scda::{Reader, Section, UserString};
@@ -132,21 +132,16 @@ pub fn any(selections: &[Selection], number: u64, user: &UserString, raw: bool) 
 /// The errors of looking up these numbers.
 pub fn any_of(selections: &[Selection], item: &Item, reader: Option<&mut Reader>) -> Result<bool> {
     let raw = reader.is_none();
-    let any = |number, section: &Section| any(selections, number, &section.user, raw);
-    let is_meant = any(item.number, &item.section)
-        || item
-            .streams
-            .as_ref()
-            .is_some_and(|found| any(item.number + 1, &found.chunks) || any(item.number + 2, &found.lengths))
-        || item.pair.as_ref().is_some_and(|pair| any(item.last(), pair.second()));
+    let mut sections = (item.number..).zip(item.sections());
+    let is_meant = sections.any(|(number, section)| any(selections, number, &section.user, raw));
     let names_later = |selection: &Selection| {
         matches!(selection, Selection::Numbers(_)) && !selection.ends_before(item.last() + 1)
     };
-    let (Some(Pair::Dataset(found)), Some(reader)) = (&item.pair, reader) else { return Ok(is_meant) };
+    let (Some(dataset), Some(reader)) = (item.dataset(), reader) else { return Ok(is_meant) };
     if is_meant || !selections.iter().any(names_later) {
         return Ok(is_meant);
     }
-    let added = numbers_added(reader, found)?;
+    let added = numbers_added(reader, dataset)?;
     reader.seek(item.section.offset)?;
     reader.next_section(true)?;
     Ok(added.iter().any(|&number| selections.iter().any(|selection| selection.has_number(number))))

@@ -1,12 +1,11 @@
 //! Options for how sections and datasets are stored, of `scda copy` and of other commands that write.
 
-use crate::datasets::DatasetSections;
 use crate::fail::{Fail, Result};
 use crate::files::{EncoderName, Resources, Seal, Style, is_standard};
 use crate::output::complain;
 use crate::select::Selection;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use scda::{Codec, Dataset, Encode, Hdf5, Layout, LineBreak, Reader, Section, WriteOptions};
+use scda::{Codec, Dataset, DatasetHandle, Encode, Hdf5, Layout, LineBreak, Reader, Section, WriteOptions};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -161,10 +160,10 @@ impl StorageOptions {
     }
 
     /// The dataset as it is to be stored; `None` if it stays unchanged.
-    pub fn stored(&self, found: &DatasetSections) -> Result<Option<Dataset>> {
-        let mut dataset = found.dataset.clone();
+    pub fn stored(&self, found: &DatasetHandle) -> Result<Option<Dataset>> {
+        let mut dataset = found.description().clone();
         if self.decode {
-            let is_plain = dataset.layout == Layout::Contiguous && !found.data.decoded;
+            let is_plain = dataset.layout == Layout::Contiguous && !found.data_section().decoded;
             dataset.layout = Layout::Contiguous;
             return Ok((!is_plain).then_some(dataset));
         }

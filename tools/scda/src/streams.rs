@@ -1,12 +1,12 @@
 //! Finds and prints sets of streams of tasks as a whole (docs/streams.md).
 
-use crate::datasets::{Item, LAST_RECORD, Pair, StreamSections, Walk, begins_streams};
+use crate::datasets::{Item, LAST_RECORD, Walk, begins_streams};
 use crate::fail::{Fail, NO, Result};
 use crate::files::Input;
 use crate::formats::{DataFormat, DataPrinter};
 use crate::output::{self, complain, escape};
 use crate::select::Selection;
-use scda::{Reader, Section, SectionType, Stream, Streams, UserString};
+use scda::{Content, Reader, Section, SectionType, Stream, Streams, UserString};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::DATASET_CONVENTION;
 use std::collections::HashMap;
@@ -86,18 +86,18 @@ impl Candidates {
     }
 
     /// Adds the first part of a set.
-    fn begin_set(&mut self, part: &StreamSections, number: u64, how: Match) {
-        let name = *part.streams.name();
+    fn begin_set(&mut self, part: &Streams, number: u64, how: Match) {
+        let name = *part.name();
         self.end_last_set(&name, number);
         self.last_sets.insert(name.to_vec(), self.all.len());
-        let set = StreamSet { streams: part.streams.clone(), sections: number..u64::MAX, fault: None };
+        let set = StreamSet { streams: part.clone(), sections: number..u64::MAX, fault: None };
         self.all.push(Candidate { how, what: StreamTarget::Streams(set) });
     }
 
     /// Adds a later part to the last set of its name.
-    fn add_part(&mut self, part: &StreamSections, number: u64, is_meant: bool, file: &str) -> Result<()> {
-        if let Some((set, is_set_meant)) = self.last_set(part.streams.name()) {
-            extend(&mut set.streams, &part.streams, file)?;
+    fn add_part(&mut self, part: &Streams, number: u64, is_meant: bool, file: &str) -> Result<()> {
+        if let Some((set, is_set_meant)) = self.last_set(part.name()) {
+            extend(&mut set.streams, part, file)?;
             *is_set_meant |= is_meant;
         } else {
             complain(&format!("{file}: {}", lost(part)));
@@ -121,10 +121,10 @@ impl Candidates {
         if !how.is_meant {
             return;
         }
-        let what = match &item.pair {
-            Some(Pair::Dataset(_)) => "a dataset",
-            Some(Pair::Group(_)) => "the attributes of a group",
-            None => {
+        let what = match &item.content {
+            Content::Dataset(_) => "a dataset",
+            Content::Group(_) => "the attributes of a group",
+            _ => {
                 let what = StreamTarget::Section(item.section, is_packed);
                 self.all.push(Candidate { how, what });
                 return;
@@ -192,8 +192,8 @@ fn collect(
     let mut before = None;
     while let Some(item) = walk.next(reader)? {
         let is_packed = is_packed(before.as_ref(), &item.section);
-        before = Some(item.section).filter(|_| item.pair.is_none());
-        if let Some(fault) = &item.fault {
+        before = Some(item.section).filter(|_| item.others.is_empty());
+        if let Some(fault) = item.fault() {
             complain(&fault.to_string());
             if begins_streams(item.section.section_type, &item.section.user) {
                 found.faults.push((item.number, NO));
@@ -203,12 +203,12 @@ fn collect(
         let is_meant =
             is_exact || crate::select::any_of(std::slice::from_ref(selection), &item, walk.finder(reader))?;
         let how = Match { is_exact, is_meant };
-        match &item.streams {
-            Some(part) if part.streams.part() > 0 => {
+        match &item.content {
+            Content::Streams(part) if part.part() > 0 => {
                 found.add_part(part, item.number, is_meant, walk.file_name())?;
             }
-            Some(part) => found.begin_set(part, item.number, how),
-            None => found.add_section(&item, is_packed, how, walk.file_name()),
+            Content::Streams(part) => found.begin_set(part, item.number, how),
+            _ => found.add_section(&item, is_packed, how, walk.file_name()),
         }
         item.skip(reader)?;
     }
@@ -238,8 +238,8 @@ fn extend(set: &mut Streams, next: &Streams, file: &str) -> Result<()> {
 }
 
 /// Describes a part without the parts before it.
-fn lost(found: &StreamSections) -> String {
-    let (name, part) = (escape(found.streams.name()), found.streams.part());
+fn lost(streams: &Streams) -> String {
+    let (name, part) = (escape(streams.name()), streams.part());
     format!("streams \"{name}\": the parts before part {part} are missing")
 }
 

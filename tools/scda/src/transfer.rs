@@ -3,15 +3,16 @@
 use crate::data_batches::Stream;
 use crate::datasets::box_parts;
 use crate::datasets::source::{Share, Source};
-use crate::datasets::{
-    Addition, AdditionName, DatasetSections, Item, MovedData, Pair, StreamSections, Walk, added_to,
-};
+use crate::datasets::{Addition, AdditionName, Item, MovedData, Walk, added_to, unsupported};
 use crate::fail::{Fail, Result};
 use crate::files::OutputFile;
 use crate::output::complain;
 use crate::progress::Progress;
 use crate::storage_options::StorageOptions;
-use scda::{Dataset, Encode, Layout, LineBreak, Reader, Section, SectionType, Texts, WriteOptions, Writer};
+use scda::{
+    Content, Dataset, DatasetHandle, Encode, Layout, LineBreak, Reader, Section, SectionType, Texts,
+    WriteOptions, Writer,
+};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::codecs::Codecs;
 use scda_format::dataset::json::{MAX_METADATA_BYTES, in_lines, members};
@@ -42,17 +43,18 @@ impl TransferOptions<'_> {
         progress: &mut Progress,
     ) -> Result<()> {
         let section = &item.section;
-        if let Some(found) = &item.streams {
-            return self.streams(reader, section, found, output, progress);
-        }
-        let found = match &item.pair {
-            Some(Pair::Dataset(found)) => found,
-            Some(Pair::Group(found)) => {
+        let dataset = match &item.content {
+            Content::Dataset(dataset) => dataset,
+            // Streams are not compressed.
+            Content::Group(_) | Content::Streams(_) => {
                 self.keep(reader, output, section, progress)?;
-                reader.next_section(true)?;
-                return self.keep(reader, output, &found.block, progress);
+                for other in &item.others {
+                    reader.next_section(true)?;
+                    self.keep(reader, output, other, progress)?;
+                }
+                return Ok(());
             }
-            None => {
+            _ => {
                 let section = &moved(walk, item, output)?;
                 let as_they_are = self.how.encode.is_none() && !self.how.decode && self.keeps_style(reader);
                 return match as_they_are {
@@ -62,13 +64,14 @@ impl TransferOptions<'_> {
             }
         };
         // In the copy, the data are elsewhere: rows that were added to them become a part of them.
-        let stored = self.how.stored(found)?;
+        let (data, has_rows) = (dataset.data_section(), dataset.added_rows().next().is_some());
+        let stored = self.how.stored(dataset)?;
         // Rows that are compressed one by one stay so.
-        let encode = if stored.is_none() && found.data.decoded { Encode::Always } else { Encode::None };
-        let stored = stored.or_else(|| (!found.added.is_empty()).then(|| found.dataset.clone()));
+        let encode = if stored.is_none() && data.decoded { Encode::Always } else { Encode::None };
+        let stored = stored.or_else(|| has_rows.then(|| dataset.description().clone()));
         if let Some(stored) = stored {
-            let Some(why) = &stored.unsupported else {
-                walk.goes_to(found.data.offset, None);
+            let Some(why) = unsupported(dataset) else {
+                walk.goes_to(data.offset, None);
                 let lost = unknown_keys(&read_metadata(reader, section)?)?;
                 if !lost.is_empty() {
                     let (name, lost) = (&stored.name, lost.join(", "));
@@ -85,7 +88,7 @@ impl TransferOptions<'_> {
                 let passes = if matches!(stored.layout, Layout::Auto { .. }) { 2 } else { 1 };
                 let share =
                     Share { progress, range, all: stored.data_bytes()?.saturating_mul(passes), read: 0 };
-                let mut items = Source::new(reader, found, &path, share);
+                let mut items = Source::new(reader, dataset, &path, share);
                 if stored.data_type.is_variable() {
                     return write_texts(output.writer()?, &stored, &mut items);
                 }
@@ -94,7 +97,7 @@ impl TransferOptions<'_> {
                     let rows = stored.shape.first().copied().unwrap_or(1);
                     let bytes = stored.shape.iter().skip(1).product::<u64>() * stored.data_type.item_bytes();
                     output.metadata(text, 0)?;
-                    let user = &found.data.user;
+                    let user = &data.user;
                     return Ok(output
                         .writer()?
                         .incremental()
@@ -103,48 +106,30 @@ impl TransferOptions<'_> {
                 return Ok(output.writer()?.incremental().dataset(&stored, &mut items)?);
             };
             let words = format!("dataset \"{}\" stays as it is: it cannot be read: {why}", stored.name);
-            if !found.added.is_empty() && !output.is_sealed() {
+            if has_rows && !output.is_sealed() {
                 let more = ", and rows were added to it, which only a sealed file can have";
                 return Err(Fail::Trouble(words + more));
             }
             complain(&words);
         }
-        let changed = match found.later {
+        let changed = match dataset.later_attributes() {
             // In the copy, the data are elsewhere.
-            Some(_) => Some(with_attributes(&read_metadata(reader, section)?, &found.dataset.attributes)?),
-            None => shifted(reader, output, found)?,
+            Some(_) => Some(with_attributes(&read_metadata(reader, section)?, &dataset.attributes)?),
+            None => shifted(reader, output, dataset)?,
         };
         match changed {
             Some(text) => {
-                let is_plain = found.dataset.layout == Layout::Contiguous && !found.data.decoded;
-                output.metadata(text, if is_plain { found.dataset.data_bytes()? } else { 0 })?;
+                let is_plain = dataset.layout == Layout::Contiguous && !data.decoded;
+                output.metadata(text, if is_plain { dataset.data_bytes()? } else { 0 })?;
                 reader.skip()?;
             }
             None => self.keep(reader, output, section, progress)?,
         }
         reader.next_section(true)?;
-        let moved = MovedData { position: output.position()?, user: found.data.user };
-        walk.goes_to(found.data.offset, Some(moved.position));
-        self.keep(reader, output, &found.data, progress)?;
-        self.rows(reader, output, found, moved, progress)
-    }
-
-    /// Writes a part of streams.
-    fn streams(
-        self,
-        reader: &mut Reader,
-        block: &Section,
-        found: &StreamSections,
-        output: &mut OutputFile,
-        progress: &mut Progress,
-    ) -> Result<()> {
-        // Streams are not compressed.
-        self.keep(reader, output, block, progress)?;
-        for part in [&found.chunks, &found.lengths] {
-            reader.next_section(true)?;
-            self.keep(reader, output, part, progress)?;
-        }
-        Ok(())
+        let moved = MovedData { position: output.position()?, user: data.user };
+        walk.goes_to(data.offset, Some(moved.position));
+        self.keep(reader, output, data, progress)?;
+        self.rows(reader, output, dataset, moved, progress)
     }
 
     /// Writes the sections with added rows unchanged, after the copy of their dataset.
@@ -152,12 +137,12 @@ impl TransferOptions<'_> {
         self,
         reader: &mut Reader,
         output: &mut OutputFile,
-        found: &DatasetSections,
+        dataset: &DatasetHandle,
         moved: MovedData,
         progress: &mut Progress,
     ) -> Result<()> {
         let before = reader.position().unwrap_or(0);
-        for rows in &found.added {
+        for rows in dataset.added_rows() {
             for offset in [rows.metadata, rows.data] {
                 reader.seek(offset)?;
                 let Some(mut section) = reader.next_section(true)? else { break };
@@ -201,8 +186,8 @@ pub fn write_texts(writer: &mut Writer, dataset: &Dataset, data: &mut dyn Read) 
 
 /// The metadata of a dataset without the white space at their end, if the data are aligned now, and would not be aligned in the
 /// copy.
-fn shifted(reader: &mut Reader, output: &mut OutputFile, found: &DatasetSections) -> Result<Option<String>> {
-    let DatasetSections { dataset, block, data, .. } = found;
+fn shifted(reader: &mut Reader, output: &mut OutputFile, dataset: &DatasetHandle) -> Result<Option<String>> {
+    let (block, data) = (dataset.metadata_section(), dataset.data_section());
     let is_aligned =
         data.data_offset % ALIGNMENT == 0 && dataset.layout == Layout::Contiguous && !data.decoded;
     let position = output.writer()?.position().unwrap_or(0);

@@ -1,12 +1,12 @@
 //! Finds the sections that `scda cat` prints.
 
 use super::Args;
-use crate::datasets::{LAST_RECORD, by_index, is_first, pair_at, tolerated};
+use crate::datasets::{Item, LAST_RECORD, by_index, is_first};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::output::{complain, visible};
 use crate::ranges::Records;
-use crate::rows::{head, line, measure, pair_line};
+use crate::rows::{head, item_line, line, measure};
 use scda::{Reader, Section, SectionType};
 use scda_base::numbers::to_usize;
 
@@ -179,14 +179,11 @@ fn list(reader: &mut Reader, args: &Args, found: &[Choice]) -> Result<()> {
         reader.seek(section.offset)?;
         let Some(section) = reader.next_section(!args.raw)? else { continue };
         let row = measure(reader, *number, section)?;
-        let pair = match block.filter(|_| !args.raw) {
-            Some(block) => tolerated(pair_at(reader, &block))?.0,
+        let item = match block.filter(|_| !args.raw) {
+            Some(block) => item_line(&Item::new(reader, number - 1, block)?, row.stored),
             None => None,
         };
-        text = format!(
-            "{text}\n{}",
-            pair.map_or_else(|| line(&row), |pair| pair_line(&pair, *number, row.stored))
-        );
+        text = format!("{text}\n{}", item.unwrap_or_else(|| line(&row)));
     }
     let more = if found.len() > MOST { "\n  ..." } else { "" };
     let _ = writeln!(std::io::stderr(), "{text}{more}");

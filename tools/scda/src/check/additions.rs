@@ -3,7 +3,7 @@
 use super::decoding::decode_rows;
 use super::finding::{Fault, Finding};
 use super::walk::header_at;
-use crate::datasets::{Addition, AdditionName, Item, Pair, added_to, announced, dataset_at};
+use crate::datasets::{Addition, AdditionName, Item, added_to, announced, dataset_at};
 use crate::fail::{Result, is_invalid};
 use scda::{ErrorKind, Reader};
 use std::collections::{BTreeMap, HashMap};
@@ -50,8 +50,8 @@ impl AdditionsCheck {
     /// Examines the next item of the walk; `reader` is another reader of the file. `is_of_unknown` tells that the item has
     /// the data of a dataset whose type this library does not have.
     pub fn look(&mut self, item: &Item, is_of_unknown: bool, reader: &mut Reader) -> Relation {
-        if let Some(Pair::Dataset(found)) = &item.pair {
-            self.datasets.insert(found.data.offset, Some(found.block.offset));
+        if item.dataset().is_some() {
+            self.datasets.insert(item.last_offset(), Some(item.section.offset));
         } else if is_of_unknown {
             self.datasets.insert(item.section.offset, None);
         }

@@ -4,14 +4,14 @@ use super::additions::{AdditionsCheck, Relation};
 use super::decoding::undecodable;
 use super::finding::{Fault, Finding, Note, Part, Rigour, Scan};
 use super::names::Names;
-use crate::datasets::{Item, Pair, Walk, begins_streams};
+use crate::datasets::{Item, Walk, begins_streams, unsupported};
 use crate::fail::{Result, is_invalid};
 use crate::files::Input;
 use crate::incomplete_streams::IncompleteStreams;
 use crate::output::escape;
 use crate::progress::Progress;
 use crate::streams::is_packed_at;
-use scda::{ErrorKind, Reader, Streams};
+use scda::{Content, ErrorKind, Reader, Streams};
 use std::collections::{BTreeMap, HashSet};
 
 /// Adds errors in datasets, groups and streams. If they are not sealed, or if everything is read, zlib streams of chunks are
@@ -51,14 +51,18 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
                 Err(error) => return Err(error.into()),
             };
             progress.set(item.section.offset);
-            if let Some(part) = &item.streams {
-                let name = part.streams.name().to_vec();
+            if let Content::Streams(streams) = &item.content {
+                let name = streams.name().to_vec();
                 let numbers: &mut Vec<u64> = chunks.entry(name.clone()).or_default();
                 numbers.push(item.number);
-                let follows = part.streams.check_follows(last_parts.get(&name));
+                let follows = streams.check_follows(last_parts.get(&name));
                 // Damage may have hidden a part.
-                item.fault = item.fault.take().or(follows.err().filter(|_| scan.findings.is_empty()));
-                last_parts.insert(name, part.streams.clone());
+                last_parts.insert(name, streams.clone());
+                if let Err(error) = follows
+                    && scan.findings.is_empty()
+                {
+                    item.content = Content::Unknown(error);
+                }
             }
             let is_of_unknown = walk.is_of_unknown(&item);
             names.see(&item, is_of_unknown);
@@ -79,7 +83,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
                 }
                 _ => {}
             }
-            let fault = item.fault.take();
+            let fault = item.take_fault();
             if fault.is_some()
                 && let Some(streams) = IncompleteStreams::find(&mut beside, input, &item.section)?
             {
@@ -144,13 +148,12 @@ fn one(
         }
         scan.findings.push(Finding::of_dataset(item.number, &item.section, Fault::Invalid(fault)));
     }
-    let Some(Pair::Dataset(found)) = &item.pair else { return Ok(()) };
-    if let Some(why) = &found.dataset.unsupported {
-        let words =
-            format!("dataset \"{}\": found {why}, which this library cannot read", found.dataset.name);
+    let Some(dataset) = item.dataset() else { return Ok(()) };
+    if let Some(why) = unsupported(dataset) {
+        let words = format!("dataset \"{}\": found {why}, which this library cannot read", dataset.name);
         scan.notes.push(Note { number: item.last(), words });
     } else if item.last() > sealed && !damaged.contains(&item.last()) {
-        scan.findings.extend(undecodable(reader, beside, item.last(), found)?);
+        scan.findings.extend(undecodable(reader, beside, item.last(), dataset)?);
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! Finds items that are wrong although their section is intact.
 
 use super::finding::{Fault, Finding};
-use crate::datasets::DatasetSections;
 use crate::datasets::box_parts::{self, BoxParts};
 use crate::fail::Result;
 use scda::{AddedRows, DataType, Dataset, DatasetHandle, IndexBox, Layout, Reader};
@@ -16,14 +15,14 @@ pub(super) fn undecodable(
     of_dataset: &mut Reader,
     reader: &mut Reader,
     number: u64,
-    found: &DatasetSections,
+    found: &DatasetHandle,
 ) -> Result<Option<Finding>> {
     let own = RowRange::of(found);
-    let error = match own.iter().try_for_each(|rows| decode((of_dataset, &found.handle), reader, rows)) {
+    let error = match own.iter().try_for_each(|rows| decode((of_dataset, found), reader, rows)) {
         Ok(()) => return Ok(None),
         Err(fail) => Fault::of(fail)?,
     };
-    Ok(Some(Finding::of_dataset(number, &found.data, error)))
+    Ok(Some(Finding::of_dataset(number, found.data_section(), error)))
 }
 
 /// The rows of a dataset in one section.
@@ -38,13 +37,13 @@ struct RowRange {
 
 impl RowRange {
     /// All rows of a dataset.
-    fn of(found: &DatasetSections) -> Vec<Self> {
-        let mut own = found.dataset.clone();
-        if let (Some(rows), Some(added)) = (own.shape.first_mut(), found.added.first()) {
+    fn of(found: &DatasetHandle) -> Vec<Self> {
+        let mut own = found.description().clone();
+        if let (Some(rows), Some(added)) = (own.shape.first_mut(), found.added_rows().next()) {
             *rows = added.first;
         }
-        let own = Self { dataset: own, data: found.data.offset, first: 0 };
-        std::iter::once(own).chain(found.added.iter().map(Self::added)).collect()
+        let own = Self { dataset: own, data: found.data_section().offset, first: 0 };
+        std::iter::once(own).chain(found.added_rows().map(|rows| Self::added(&rows))).collect()
     }
 
     fn added(rows: &AddedRows) -> Self {

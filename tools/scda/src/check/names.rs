@@ -1,11 +1,11 @@
 //! Finds sections that have the name of a dataset: a reader that looks for a record of the dataset would get them, and fail.
 
 use super::finding::{Fault, Finding, Rigour};
-use crate::datasets::{Item, Pair, Walk};
+use crate::datasets::{Item, Walk};
 use crate::fail::Result;
 use crate::files::Input;
 use crate::output::quote;
-use scda::UserString;
+use scda::{Content, UserString};
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
@@ -20,11 +20,10 @@ pub struct Names {
 /// The name of an item, and whether it belongs to a dataset. `None` for attributes of groups, whose blocks have other names, and
 /// for streams, which have their own note.
 fn name(item: &Item, is_of_unknown: bool) -> Option<(&UserString, bool)> {
-    match &item.pair {
-        Some(Pair::Group(_)) => None,
-        Some(Pair::Dataset(_)) => Some((item.user(), true)),
-        None if item.streams.is_some() => None,
-        None => Some((item.user(), is_of_unknown)),
+    match &item.content {
+        Content::Group(_) | Content::Streams(_) => None,
+        Content::Dataset(_) => Some((item.user(), true)),
+        _ => Some((item.user(), is_of_unknown)),
     }
 }
 

@@ -6,7 +6,7 @@ use super::finding::{Fault, Finding, Scan, words};
 use super::sealed::{finding, invalid, is_of_row, section_number};
 use super::sums::sums;
 use super::walk::walk;
-use crate::datasets::{Item, Pair, Walk, dataset_at};
+use crate::datasets::{Item, Walk, dataset_at};
 use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
 use crate::progress::Progress;
@@ -66,9 +66,9 @@ impl VerifyingReader {
             Err(error) => return self.explain(position, error),
         };
         if let Some(item) = &item {
-            match item.fault {
+            match item.fault() {
                 Some(_) => self.compare(item)?,
-                None => of_item(item).try_for_each(|section| self.compare_header(section))?,
+                None => item.sections().try_for_each(|section| self.compare_header(section))?,
             }
         }
         Ok(item)
@@ -87,22 +87,19 @@ impl VerifyingReader {
     /// # Errors
     /// The first difference, and the errors of the file system.
     pub fn compare(&mut self, item: &Item) -> Result<()> {
-        of_item(item).try_for_each(|section| self.at(section.offset))?;
-        if let Some(Pair::Dataset(found)) = &item.pair {
+        item.sections().try_for_each(|section| self.at(section.offset))?;
+        if let Some(dataset) = item.dataset() {
             // The attributes of the item, in two sections.
-            if let Some(later) = found.later
+            if let Some(later) = dataset.later_attributes()
                 && let Some((_, _, row)) = self.row_at(later)?
             {
                 self.at(later)?;
                 self.at(row.end())?;
             }
-            found
-                .added
-                .iter()
-                .flat_map(|rows| [rows.metadata, rows.data])
-                .try_for_each(|offset| self.at(offset))?;
+            let mut added = dataset.added_rows().flat_map(|rows| [rows.metadata, rows.data]);
+            added.try_for_each(|offset| self.at(offset))?;
         }
-        match item.fault.as_ref().map(|_| self.row_at(item.section.offset)).transpose()? {
+        match item.fault().map(|_| self.row_at(item.section.offset)).transpose()? {
             // The expected second section.
             Some(Some((_, _, row))) => self.at(row.end()),
             _ => Ok(()),
@@ -136,11 +133,11 @@ impl VerifyingReader {
         progress: &mut Progress,
     ) -> Result<Option<Finding>> {
         let rows = match self.later.look(item, false, &mut self.beside) {
-            Relation::Rows(rows) if item.pair.is_none() => Some(rows),
+            Relation::Rows(rows) if item.others.is_empty() => Some(rows),
             _ => None,
         };
         let mut unsealed = Vec::new();
-        for (number, section) in (item.number..).zip(of_item(item)) {
+        for (number, section) in (item.number..).zip(item.sections()) {
             if self.row_at(section.offset)?.is_none() {
                 unsealed.push((number, section));
             }
@@ -160,15 +157,12 @@ impl VerifyingReader {
                 return Ok(Some(finding));
             }
         }
-        match (&item.pair, rows) {
+        match (item.readable(), rows) {
             // Rows added to it are sealed, like everything in their file; otherwise, they are items of their own.
-            (Some(Pair::Dataset(found)), _)
-                if found.dataset.unsupported.is_none()
-                    && unsealed.iter().any(|(_, section)| section.offset == found.data.offset) =>
-            {
+            (Some(_), _) if unsealed.iter().any(|(number, _)| *number == item.last()) => {
                 // A handle must be read by the reader that has opened it.
-                let Some(handle) = dataset_at(of_datasets, found.block.offset)? else { return Ok(None) };
-                undecodable(of_datasets, reader, item.last(), &handle.into())
+                let Some(dataset) = dataset_at(of_datasets, item.section.offset)? else { return Ok(None) };
+                undecodable(of_datasets, reader, item.last(), &dataset)
             }
             (_, Some(rows)) => {
                 let how = (true, !unsealed.is_empty());
@@ -286,11 +280,4 @@ impl VerifyingReader {
         self.first = first;
         Ok(true)
     }
-}
-
-/// The sections of an item.
-fn of_item(item: &Item) -> impl Iterator<Item = &Section> {
-    let of_streams = item.streams.as_ref().map(|found| [&found.chunks, &found.lengths]);
-    let others = item.pair.as_ref().map(Pair::second).into_iter().chain(of_streams.into_iter().flatten());
-    std::iter::once(&item.section).chain(others)
 }

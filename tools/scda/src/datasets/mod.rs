@@ -9,87 +9,19 @@ pub mod values;
 mod walk;
 
 pub use scda_format::dataset::additions::{Addition, AdditionName, added_to, announced};
-pub use walk::{Item, MovedData, Walk};
+pub use walk::{Item, MovedData, StreamBytes, Walk};
 
 use crate::fail::is_invalid;
 use crate::output::visible;
 use scda::{
-    AddedRows, Content, DataType, Dataset, DatasetHandle, ErrorKind, Group, Kind, Layout, Reader, Section,
-    SectionType, Streams,
+    AddedRows, Content, DataType, Dataset, DatasetHandle, ErrorKind, Kind, Layout, Reader, Section,
+    SectionType,
 };
 use scda_codec::chunk::swap_items;
 use scda_format::dataset::json::{JsonMember, compact, members, tokens};
 use scda_format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION};
 use scda_format::streams::STREAMS as STREAMS_CONVENTION;
 use serde_json::Value;
-
-/// A dataset with its sections.
-pub struct DatasetSections {
-    /// Reads its data.
-    pub handle: DatasetHandle,
-    /// The dataset. If rows that were added to it cannot be read, neither can the dataset.
-    pub dataset: Dataset,
-    /// The block of metadata.
-    pub block: Section,
-    pub data: Section,
-    /// The offset of its attributes, if they were set later.
-    pub later: Option<u64>,
-    /// Sections with rows that were added later.
-    pub added: Vec<AddedRows>,
-}
-
-impl From<DatasetHandle> for DatasetSections {
-    fn from(handle: DatasetHandle) -> Self {
-        let (block, data) = (*handle.metadata_section(), *handle.data_section());
-        let (later, added) = (handle.later_attributes(), handle.added_rows().collect::<Vec<_>>());
-        let mut dataset = handle.description().clone();
-        dataset.unsupported = dataset.unsupported.or_else(|| added.iter().find_map(unsupported_rows));
-        Self { handle, dataset, block, data, later, added }
-    }
-}
-
-/// The attributes of a group with their sections.
-pub struct GroupSections {
-    pub group: Group,
-    /// The inline section that announces them.
-    pub first: Section,
-    pub block: Section,
-}
-
-/// A part of a set of streams with its sections.
-pub struct StreamSections {
-    pub streams: Streams,
-    pub chunks: Section,
-    /// The sizes of the streams.
-    pub lengths: Section,
-    /// The size of all streams in this part, and of the shortest and the longest one, in bytes.
-    pub bytes: u64,
-    pub extremes: (u64, u64),
-}
-
-/// A pair of sections that forms one item.
-pub enum Pair {
-    Dataset(Box<DatasetSections>),
-    Group(Box<GroupSections>),
-}
-
-impl Pair {
-    /// The first of the sections.
-    pub fn first(&self) -> &Section {
-        match self {
-            Self::Dataset(found) => &found.block,
-            Self::Group(found) => &found.first,
-        }
-    }
-
-    /// The second of the sections.
-    pub fn second(&self) -> &Section {
-        match self {
-            Self::Dataset(found) => &found.data,
-            Self::Group(found) => &found.block,
-        }
-    }
-}
 
 /// The dataset whose metadata begin at this offset; `None` if there are none.
 ///
@@ -137,48 +69,28 @@ pub fn by_index<T>(
 /// The default record of a name: the last one.
 pub const LAST_RECORD: i64 = -1;
 
-/// The pair that begins with this section; `None` if there is none. Like the functions below, keeps the reader's position.
-///
-/// # Errors
-/// An error in the metadata, or in the section after them.
-pub fn pair_at(reader: &mut Reader, section: &Section) -> scda::Result<Option<Pair>> {
-    if !is_first(section.section_type, &section.user) {
-        return Ok(None);
-    }
-    let content = reader.inspect().content_at(section.offset)?;
-    Ok(match content.map(|(content, sections)| (content, sections.get(1).copied())) {
-        Some((Content::Dataset(handle), _)) => Some(Pair::Dataset(Box::new(handle.into()))),
-        Some((Content::Group(group), Some(block))) => {
-            Some(Pair::Group(Box::new(GroupSections { group, first: *section, block })))
-        }
-        Some((Content::Unknown(error), _)) => return Err(error),
-        _ => None,
-    })
+/// True if a section begins something that has several sections.
+fn begins_several(section: &Section) -> bool {
+    is_first(section.section_type, &section.user) || begins_streams(section.section_type, &section.user)
 }
 
-/// The part of a set of streams that begins with this section; `None` if there is none.
+/// What begins with this section, whose header was read, and the other sections of it. Keeps the reader's position. Errors that
+/// concern only this content, so that reading can continue, are a [`Content::Unknown`].
 ///
 /// # Errors
-/// An error in the part.
-pub fn streams_at(reader: &mut Reader, section: &Section) -> scda::Result<Option<StreamSections>> {
-    if !begins_streams(section.section_type, &section.user) {
-        return Ok(None);
+/// Errors that say nothing about the file.
+pub fn content_of(reader: &mut Reader, section: &Section) -> scda::Result<(Content, Vec<Section>)> {
+    let nothing = (Content::Section, Vec::new());
+    if !begins_several(section) {
+        return Ok(nothing);
     }
-    let (streams, sections) = match reader.inspect().content_at(section.offset)? {
-        Some((Content::Streams(streams), sections)) => (streams, sections),
-        Some((Content::Unknown(error), _)) => return Err(error),
-        _ => return Ok(None),
-    };
-    let (mut bytes, mut extremes) = (0, (u64::MAX, 0));
-    for task in 0..streams.tasks() {
-        let length = streams.stream(reader, task)?.bytes();
-        // Bounded by the array of the chunks.
-        bytes += length;
-        extremes = (length.min(extremes.0), length.max(extremes.1));
-    }
-    Ok(match sections[..] {
-        [_, chunks, lengths] => Some(StreamSections { streams, chunks, lengths, bytes, extremes }),
-        _ => None,
+    let (found, fault) = tolerated(reader.inspect().content_at(section.offset))?;
+    Ok(match (found, fault) {
+        (Some((Content::Unknown(error), _)), _) | (None, Some(error)) => {
+            (Content::Unknown(error), Vec::new())
+        }
+        (Some((content, sections)), None) => (content, sections[1..].to_vec()),
+        _ => nothing,
     })
 }
 
@@ -186,24 +98,28 @@ pub fn streams_at(reader: &mut Reader, section: &Section) -> scda::Result<Option
 ///
 /// # Errors
 /// The errors of the index.
-pub fn numbers_added(reader: &mut Reader, found: &DatasetSections) -> scda::Result<Vec<u64>> {
-    let Ok(name) = std::str::from_utf8(&found.data.user) else { return Ok(Vec::new()) };
-    let attributes = found.later.map(|_| Addition::Attributes);
-    let rows = (!found.added.is_empty()).then_some(Addition::Rows);
+pub fn numbers_added(reader: &mut Reader, dataset: &DatasetHandle) -> scda::Result<Vec<u64>> {
+    let data = dataset.data_section();
+    let Ok(name) = std::str::from_utf8(&data.user) else { return Ok(Vec::new()) };
+    let attributes = dataset.later_attributes().map(|_| Addition::Attributes);
+    let rows = dataset.added_rows().next().map(|_| Addition::Rows);
     let mut numbers = Vec::new();
     for addition in [attributes, rows].into_iter().flatten() {
-        let user = addition.user(found.data.offset, name);
+        let user = addition.user(data.offset, name);
         // The number of the second section, from 0, equals that of the first one, from 1.
         numbers.extend(reader.find_all(user.as_bytes())?.iter().flat_map(|&first| [first, first + 1]));
     }
     Ok(numbers)
 }
 
-/// Which rows cannot be read, and why.
-fn unsupported_rows(rows: &AddedRows) -> Option<String> {
-    let why = rows.dataset.unsupported.as_ref()?;
-    let last = rows.dataset.shape.first()?.checked_sub(1)?;
-    Some(format!("{why} in the rows {} to {}", rows.first, rows.first + last))
+/// Why a dataset, or rows that were added to it, cannot be read.
+pub fn unsupported(dataset: &DatasetHandle) -> Option<String> {
+    let of_rows = |rows: AddedRows| {
+        let why = rows.dataset.unsupported?;
+        let last = rows.dataset.shape.first()?.checked_sub(1)?;
+        Some(format!("{why} in the rows {} to {}", rows.first, rows.first + last))
+    };
+    dataset.unsupported.clone().or_else(|| dataset.added_rows().find_map(of_rows))
 }
 
 /// The result, or an error that concerns only this item, so that reading can continue. Returns other errors.
@@ -289,13 +205,13 @@ fn as_single(text: &str) -> String {
 }
 
 /// The remarks after the name in a list: type, units, and why the data cannot be read.
-pub fn remarks(dataset: &Dataset) -> String {
+pub fn remarks(dataset: &DatasetHandle) -> String {
     let mut words = dataset.data_type.to_string();
     if let Some(units) = units(&dataset.attributes) {
         words = format!("{words}, {units}");
     }
-    if let Some(why) = &dataset.unsupported {
-        words = format!("{words}; cannot be read: {}", visible(why));
+    if let Some(why) = unsupported(dataset) {
+        words = format!("{words}; cannot be read: {}", visible(&why));
     }
     words
 }

@@ -2,9 +2,9 @@
 //! in the file take neither memory nor time.
 
 use super::box_parts::{self, BoxParts, items, runs};
-use super::{DatasetSections, to_little};
+use super::to_little;
 use crate::fail::{Fail, Result};
-use scda::{IndexBox, Layout, Reader};
+use scda::{DatasetHandle, IndexBox, Layout, Reader};
 use scda_base::numbers::to_usize;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -44,22 +44,22 @@ const FILL_BYTES: u64 = 1 << 20;
 
 impl<S: FnMut() -> Result<File>> OrderedItems<S> {
     /// All items of this dataset. `spool` makes a temporary file if one is needed.
-    pub fn new(found: &DatasetSections, spool: S) -> Self {
-        let shape = &found.dataset.shape;
+    pub fn new(found: &DatasetHandle, spool: S) -> Self {
+        let shape = &found.shape;
         let mut chunk = vec![1; shape.len()];
-        match &found.dataset.layout {
+        match &found.layout {
             // A row is an element, which is decompressed as a whole.
-            Layout::Contiguous if found.data.decoded => {
+            Layout::Contiguous if found.data_section().decoded => {
                 chunk.iter_mut().zip(shape).skip(1).for_each(|(chunk, &n)| *chunk = n);
             }
             Layout::Contiguous => {}
             // The shape of a chunk does not determine its size.
-            _ if found.dataset.data_type.is_variable() => {}
-            _ => chunk = found.dataset.chunk_shape(),
+            _ if found.data_type.is_variable() => {}
+            _ => chunk = found.chunk_shape(),
         }
-        let item_bytes = box_parts::about_item_bytes(found.dataset.data_type);
+        let item_bytes = box_parts::about_item_bytes(found.data_type);
         let mut order = Self::of_bytes(shape, chunk, item_bytes, box_parts::MOST_BYTES, spool);
-        order.fill = box_parts::fill_item(&found.dataset);
+        order.fill = box_parts::fill_item(found);
         order
     }
 
@@ -85,7 +85,7 @@ impl<S: FnMut() -> Result<File>> OrderedItems<S> {
     }
 
     /// Reads the next items of a dataset, in little-endian byte order; returns false at the end.
-    pub fn next(&mut self, reader: &mut Reader, found: &DatasetSections, data: &mut Vec<u8>) -> Result<bool> {
+    pub fn next(&mut self, reader: &mut Reader, found: &DatasetHandle, data: &mut Vec<u8>) -> Result<bool> {
         if self.fill_left == 0 {
             match self.next_part(reader, found, data)? {
                 None => return Ok(false),
@@ -105,7 +105,7 @@ impl<S: FnMut() -> Result<File>> OrderedItems<S> {
     pub fn next_part(
         &mut self,
         reader: &mut Reader,
-        found: &DatasetSections,
+        found: &DatasetHandle,
         data: &mut Vec<u8>,
     ) -> Result<Option<Part>> {
         self.next_of(&mut StoredDataset { reader, found }, data)
@@ -180,17 +180,17 @@ trait Items {
 /// A dataset of a file.
 struct StoredDataset<'a> {
     reader: &'a mut Reader,
-    found: &'a DatasetSections,
+    found: &'a DatasetHandle,
 }
 
 impl Items for StoredDataset<'_> {
     fn are_fill(&mut self, part: &IndexBox) -> Result<bool> {
-        Ok(self.found.handle.is_fill(self.reader, part)?)
+        Ok(self.found.is_fill(self.reader, part)?)
     }
 
     fn read(&mut self, part: &IndexBox, data: &mut Vec<u8>) -> Result<()> {
-        box_parts::read(self.reader, &self.found.handle, part, data)?;
-        to_little(self.found.dataset.data_type, data);
+        box_parts::read(self.reader, self.found, part, data)?;
+        to_little(self.found.data_type, data);
         Ok(())
     }
 }

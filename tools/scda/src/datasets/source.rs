@@ -1,10 +1,10 @@
 //! Supplies the items of a dataset in a file to the writer of another file.
 
 use super::ordered_items::OrderedItems;
-use super::{DatasetSections, to_little};
+use super::to_little;
 use crate::fail::{Fail, Result};
 use crate::progress::Progress;
-use scda::{BoxStream, DataStream, IndexBox, Reader, target_path};
+use scda::{BoxStream, DataStream, DatasetHandle, IndexBox, Reader, target_path};
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -16,7 +16,7 @@ type Spool<'a> = Box<dyn FnMut() -> Result<File> + 'a>;
 /// The items of a dataset, in C order or by boxes.
 pub struct Source<'a> {
     reader: &'a mut Reader,
-    found: &'a DatasetSections,
+    found: &'a DatasetHandle,
     /// The path of the file to write; temporary files are made in its folder.
     path: &'a Path,
     order: OrderedItems<Spool<'a>>,
@@ -47,13 +47,13 @@ impl Share<'_> {
 
 impl<'a> Source<'a> {
     /// Items for the file with this path.
-    pub fn new(reader: &'a mut Reader, found: &'a DatasetSections, path: &'a Path, share: Share<'a>) -> Self {
+    pub fn new(reader: &'a mut Reader, found: &'a DatasetHandle, path: &'a Path, share: Share<'a>) -> Self {
         let order = in_order(found, path);
         Self { reader, found, path, order, data: Vec::new(), used: 0, share }
     }
 }
 
-fn in_order<'a>(found: &DatasetSections, path: &'a Path) -> OrderedItems<Spool<'a>> {
+fn in_order<'a>(found: &DatasetHandle, path: &'a Path) -> OrderedItems<Spool<'a>> {
     OrderedItems::new(found, Box::new(move || spool(path)))
 }
 
@@ -97,14 +97,14 @@ impl DataStream for Source<'_> {
 
 impl BoxStream for Source<'_> {
     fn read_box(&mut self, region: &IndexBox, data: &mut [u8]) -> io::Result<()> {
-        let read = self.found.handle.read(self.reader, std::slice::from_ref(region), &mut *data);
+        let read = self.found.read(self.reader, std::slice::from_ref(region), &mut *data);
         read.map_err(io::Error::other)?;
-        to_little(self.found.dataset.data_type, data);
+        to_little(self.found.data_type, data);
         self.share.add(data.len());
         Ok(())
     }
 
     fn is_fill(&mut self, region: &IndexBox) -> io::Result<bool> {
-        self.found.handle.is_fill(self.reader, region).map_err(io::Error::other)
+        self.found.is_fill(self.reader, region).map_err(io::Error::other)
     }
 }

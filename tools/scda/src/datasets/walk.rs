@@ -1,11 +1,10 @@
 //! Walks the sections of a file, and combines those that belong together.
 
 use super::{
-    Addition, AdditionName, DatasetSections, Pair, StreamSections, added_to, announced, is_first, pair_at,
-    streams_at, tolerated,
+    Addition, AdditionName, added_to, announced, begins_streams, content_of, is_first, tolerated, unsupported,
 };
 use crate::files::Input;
-use scda::{Reader, Section, SectionType, UserString};
+use scda::{Content, DatasetHandle, Reader, Section, SectionType, Streams, UserString};
 use scda_format::dataset::additions::later_user;
 use std::collections::{HashMap, HashSet};
 
@@ -25,44 +24,122 @@ impl MovedData {
     }
 }
 
-/// A section, or the two of a pair, or the three of streams.
+/// A section, or several that belong together.
 pub struct Item {
     /// The number of the first section.
     pub number: u64,
+    /// The first section.
     pub section: Section,
-    pub pair: Option<Pair>,
-    /// Always `None` in a [`Walk::new`].
-    pub streams: Option<Box<StreamSections>>,
-    /// Why the item is neither, although it begins like one.
-    pub fault: Option<scda::Error>,
+    /// The sections after it that belong to it: one of a dataset or group, two of streams.
+    pub others: Vec<Section>,
+    /// Streams only in a [`Walk::with_streams`].
+    pub content: Content,
+    /// The sizes of streams.
+    pub stream_bytes: StreamBytes,
+}
+
+/// The sizes of the streams of a part, in bytes: of all together, of the shortest, and of the longest.
+#[derive(Clone, Copy, Default)]
+pub struct StreamBytes {
+    pub all: u64,
+    pub least: u64,
+    pub most: u64,
+}
+
+impl StreamBytes {
+    fn of(reader: &mut Reader, streams: &Streams) -> scda::Result<Self> {
+        let (mut all, mut least, mut most) = (0, u64::MAX, 0);
+        for task in 0..streams.tasks() {
+            let bytes = streams.stream(reader, task)?.bytes();
+            // Bounded by the array of the chunks.
+            all += bytes;
+            (least, most) = (bytes.min(least), bytes.max(most));
+        }
+        Ok(Self { all, least, most })
+    }
 }
 
 impl Item {
+    /// What begins with this section, whose header was read; `number` is its number.
+    ///
+    /// # Errors
+    /// Errors that say nothing about the file.
+    pub fn new(reader: &mut Reader, number: u64, section: Section) -> scda::Result<Self> {
+        let (content, others) = content_of(reader, &section)?;
+        let mut item = Self { others, content, ..Self::of_section(number, section) };
+        if let Content::Streams(streams) = &item.content {
+            match tolerated(StreamBytes::of(reader, streams).map(Some))? {
+                (Some(bytes), _) => item.stream_bytes = bytes,
+                (None, Some(error)) => {
+                    item = Self { content: Content::Unknown(error), ..Self::of_section(number, section) }
+                }
+                (None, None) => {}
+            }
+        }
+        Ok(item)
+    }
+
+    /// This section alone.
+    fn of_section(number: u64, section: Section) -> Self {
+        Self {
+            number,
+            section,
+            others: Vec::new(),
+            content: Content::Section,
+            stream_bytes: StreamBytes::default(),
+        }
+    }
+
+    /// Its sections.
+    pub fn sections(&self) -> impl Iterator<Item = &Section> {
+        std::iter::once(&self.section).chain(&self.others)
+    }
+
     /// The number of the last section.
     pub fn last(&self) -> u64 {
-        self.number + u64::from(self.pair.is_some()) + 2 * u64::from(self.streams.is_some())
+        self.number + self.others.len() as u64
     }
 
     /// The user string of a section, the name of a dataset or streams, or the path of a group, with a slash.
     pub fn user(&self) -> &UserString {
-        if let Some(found) = &self.streams {
-            return &found.chunks.user;
-        }
-        self.pair.as_ref().map_or(&self.section.user, |pair| &pair.second().user)
+        &self.others.first().unwrap_or(&self.section).user
     }
 
     /// The offset of the last section, which for a dataset has its data.
     pub fn last_offset(&self) -> u64 {
-        let streams = self.streams.as_ref().map(|found| found.lengths.offset);
-        streams.or_else(|| Some(self.pair.as_ref()?.second().offset)).unwrap_or(self.section.offset)
+        self.others.last().unwrap_or(&self.section).offset
+    }
+
+    /// Why the first section begins nothing, although it looks like it.
+    pub fn fault(&self) -> Option<&scda::Error> {
+        match &self.content {
+            Content::Unknown(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Like [`Self::fault`], which the item then no longer has.
+    pub fn take_fault(&mut self) -> Option<scda::Error> {
+        match std::mem::replace(&mut self.content, Content::Section) {
+            Content::Unknown(error) => Some(error),
+            content => {
+                self.content = content;
+                None
+            }
+        }
+    }
+
+    /// The dataset, whether or not its data can be read.
+    pub fn dataset(&self) -> Option<&DatasetHandle> {
+        match &self.content {
+            Content::Dataset(dataset) => Some(dataset),
+            _ => None,
+        }
     }
 
     /// The dataset, if its data can be read.
-    pub fn readable(&self) -> Option<&DatasetSections> {
-        match &self.pair {
-            Some(Pair::Dataset(found)) if found.dataset.unsupported.is_none() => Some(found),
-            _ => None,
-        }
+    pub fn readable(&self) -> Option<&DatasetHandle> {
+        self.dataset().filter(|dataset| unsupported(dataset).is_none())
     }
 
     /// Skips the rest of the item. The header of its first section must have been read.
@@ -149,28 +226,26 @@ impl<'a> Walk<'a> {
             }
             self.number += 2;
         };
-        let mut item = Item { number: self.number + 1, section, pair: None, streams: None, fault: None };
-        if !self.raw {
-            (item.pair, item.fault) = tolerated(pair_at(reader, &section))?;
-            if self.streams && item.pair.is_none() && item.fault.is_none() {
-                let (streams, fault) = tolerated(streams_at(reader, &section))?;
-                (item.streams, item.fault) = (streams.map(Box::new), fault);
-            }
-        }
-        if item.fault.is_some() && is_first(section.section_type, &section.user) {
+        let number = self.number + 1;
+        let is_whole = !self.raw && (self.streams || !begins_streams(section.section_type, &section.user));
+        let item = match is_whole {
+            true => Item::new(reader, number, section)?,
+            false => Item::of_section(number, section),
+        };
+        if item.fault().is_some() && is_first(section.section_type, &section.user) {
             self.unknown = item.number;
         } else if self.is_of_unknown(&item) {
             let moved = MovedData { position: section.offset, user: section.user };
             self.moved.insert(section.offset, Some(moved));
         }
-        if let Some(Pair::Dataset(found)) = item.pair.as_ref().filter(|_| !self.later) {
-            self.rows.extend(found.added.iter().map(|rows| rows.metadata));
-            if !found.added.is_empty() || !reader.is_sealed() {
-                let Section { offset: position, user, .. } = found.data;
+        if let Some(dataset) = item.dataset().filter(|_| !self.later) {
+            self.rows.extend(dataset.added_rows().map(|rows| rows.metadata));
+            let Section { offset: position, user, .. } = *dataset.data_section();
+            if dataset.added_rows().next().is_some() || !reader.is_sealed() {
                 self.moved.insert(position, Some(MovedData { position, user }));
             }
-            let name = found.later.and(std::str::from_utf8(&found.data.user).ok());
-            self.attributes.extend(name.map(|name| later_user(found.data.offset, name)));
+            let name = dataset.later_attributes().and(std::str::from_utf8(&user).ok());
+            self.attributes.extend(name.map(|name| later_user(position, name)));
         }
         self.number = item.last();
         Ok(Some(item))

@@ -7,15 +7,15 @@ mod streams;
 mod walk;
 
 use crate::data_batches::{DataBatches, units};
+use crate::datasets::Item;
 use crate::datasets::compare::Tolerance;
-use crate::datasets::{DatasetSections, Item, Pair};
 use crate::fail::{Fail, NO, Result, TROUBLE};
 use crate::files::{Input, Resources};
 use crate::output::{Output, quote};
 use crate::progress::Progress;
 use crate::transfer::read_metadata;
 use report::{Location, of_headers, of_items, only};
-use scda::{Reader, Section};
+use scda::{Content, DatasetHandle, Reader, Section};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use walk::{PairedWalk, Side};
@@ -78,7 +78,7 @@ fn parse_tolerance(text: &str) -> Result<f64, String> {
 
 /// The number of a section, or for an item of several sections, of the one with its name.
 fn main_number(item: &Item) -> u64 {
-    item.number + u64::from(item.pair.is_some() || item.streams.is_some())
+    item.number + u64::from(!item.others.is_empty())
 }
 
 /// Ends the current section. If it differs, reads it, because damaged data are not a difference but a failure.
@@ -127,9 +127,10 @@ impl ComparedPair<'_, '_, '_> {
             return Ok(vec![of_items(at, x, y)]);
         }
         let at = Location { numbers: (x.number, y.number), record: at.record };
-        let mut differences = match (&x.pair, &y.pair) {
-            (Some(Pair::Dataset(found)), Some(Pair::Dataset(other))) => self.metadata(&at, found, other)?,
-            _ => Vec::from_iter(self.sections(&at, &x.section, &y.section)?),
+        let datasets = x.dataset().zip(y.dataset());
+        let mut differences = match datasets {
+            Some((found, other)) => self.metadata(&at, found, other)?,
+            None => Vec::from_iter(self.sections(&at, &x.section, &y.section)?),
         };
         for number in 1..=x.last() - x.number {
             let next = (self.a.reader.next_section(true)?, self.b.reader.next_section(true)?);
@@ -137,8 +138,8 @@ impl ComparedPair<'_, '_, '_> {
                 differences.extend(self.sections(&at.plus(number), &section, &other)?);
             }
         }
-        if let (Some(Pair::Dataset(found)), Some(Pair::Dataset(other))) = (&x.pair, &y.pair) {
-            if found.added.len() != other.added.len() {
+        if let Some((found, other)) = datasets {
+            if found.added_rows().count() != other.added_rows().count() {
                 differences.push(of_items(&at, x, y));
             }
             differences.extend(self.rows(&at.plus(1), found, other)?);
@@ -150,19 +151,17 @@ impl ComparedPair<'_, '_, '_> {
     fn metadata(
         &mut self,
         at: &Location,
-        found: &DatasetSections,
-        other: &DatasetSections,
+        found: &DatasetHandle,
+        other: &DatasetHandle,
     ) -> Result<Vec<String>> {
-        let texts = (
-            read_metadata(&mut self.a.reader, &found.block)?,
-            read_metadata(&mut self.b.reader, &other.block)?,
-        );
+        let blocks = (found.metadata_section(), other.metadata_section());
+        let texts =
+            (read_metadata(&mut self.a.reader, blocks.0)?, read_metadata(&mut self.b.reader, blocks.1)?);
         let all_else = |text: &str| -> Option<Map<String, Value>> {
             let mut members: Map<String, Value> = serde_json::from_str(text).ok()?;
             members.remove("attributes");
             Some(members)
         };
-        let (a, b) = (&found.dataset, &other.dataset);
         if all_else(&texts.0) == all_else(&texts.1) {
             self.a.reader.skip()?;
             self.b.reader.skip()?;
@@ -170,28 +169,23 @@ impl ComparedPair<'_, '_, '_> {
             return Ok(datasets::of_attributes(
                 &at,
                 "dataset",
-                a.name.as_bytes(),
-                &a.attributes,
-                &b.attributes,
+                found.name.as_bytes(),
+                &found.attributes,
+                &other.attributes,
             ));
         }
-        for (reader, block) in [(&mut self.a.reader, &found.block), (&mut self.b.reader, &other.block)] {
+        for (reader, block) in [(&mut self.a.reader, blocks.0), (&mut self.b.reader, blocks.1)] {
             reader.seek(block.offset)?;
             reader.next_section(true)?;
         }
-        Ok(Vec::from_iter(self.sections(at, &found.block, &other.block)?))
+        Ok(Vec::from_iter(self.sections(at, blocks.0, blocks.1)?))
     }
 
     /// Compares the sections with rows that were added to datasets that cannot be read.
-    fn rows(
-        &mut self,
-        at: &Location,
-        found: &DatasetSections,
-        other: &DatasetSections,
-    ) -> Result<Vec<String>> {
+    fn rows(&mut self, at: &Location, found: &DatasetHandle, other: &DatasetHandle) -> Result<Vec<String>> {
         let before = [&self.a.reader, &self.b.reader].map(|reader| reader.position().unwrap_or(0));
         let mut differences = Vec::new();
-        for (x, y) in found.added.iter().zip(&other.added) {
+        for (x, y) in found.added_rows().zip(other.added_rows()) {
             for (x, y) in [(x.metadata, y.metadata), (x.data, y.data)] {
                 self.a.reader.seek(x)?;
                 self.b.reader.seek(y)?;
@@ -227,20 +221,19 @@ impl ComparedPair<'_, '_, '_> {
     fn datasets(
         &mut self,
         at: &Location,
-        found: &DatasetSections,
-        other: &DatasetSections,
+        found: &DatasetHandle,
+        other: &DatasetHandle,
     ) -> Result<Vec<String>> {
         let Args { rtol, atol, quiet, .. } = *self.args;
-        let (a, b) = (&found.dataset, &other.dataset);
-        let mut differences = datasets::of_metadata(at, a, b);
+        let mut differences = datasets::of_metadata(at, found, other);
         let readers = (&mut self.a.reader, &mut self.b.reader);
-        if (a.data_type, &a.shape) == (b.data_type, &b.shape) {
+        if (found.data_type, &found.shape) == (other.data_type, &other.shape) {
             if differences.is_empty() || !quiet {
                 let tolerance = (rtol.is_some() || atol.is_some())
                     .then(|| Tolerance { relative: rtol.unwrap_or(0.0), absolute: atol.unwrap_or(0.0) });
                 differences.extend(datasets::of_values(
                     at,
-                    (&found.handle, &other.handle),
+                    (found, other),
                     readers,
                     tolerance,
                     quiet,
@@ -248,8 +241,8 @@ impl ComparedPair<'_, '_, '_> {
                 )?);
             }
         } else if !quiet {
-            datasets::read_all(readers.0, &found.handle)?;
-            datasets::read_all(readers.1, &other.handle)?;
+            datasets::read_all(readers.0, found)?;
+            datasets::read_all(readers.1, other)?;
         }
         Ok(differences)
     }
@@ -296,11 +289,10 @@ fn compare(
     }
     for (x, y) in both.groups() {
         let (x, y) = (both.a.again(x)?, both.b.again(y)?);
-        let (Some(Pair::Group(found)), Some(Pair::Group(other))) = (&x.pair, &y.pair) else { continue };
+        let (Content::Group(found), Content::Group(other)) = (&x.content, &y.content) else { continue };
         let at = Location { numbers: (main_number(&x), main_number(&y)), record: 0 };
-        let attributes = (&found.group.attributes, &other.group.attributes);
-        for difference in datasets::of_attributes(&at, "group", &found.block.user, attributes.0, attributes.1)
-        {
+        let (attributes, others) = (&found.attributes, &other.attributes);
+        for difference in datasets::of_attributes(&at, "group", x.user(), attributes, others) {
             if !each(difference)? {
                 return Ok(None);
             }

@@ -1,9 +1,9 @@
 //! Describes differences.
 
-use crate::datasets::{Item, Pair, shape_word};
+use crate::datasets::{Item, shape_word};
 use crate::output::quote;
 use crate::rows::kind;
-use scda::{Dataset, Section, SectionType};
+use scda::{Content, Dataset, Section, SectionType};
 
 /// The place of two items that are compared.
 pub struct Location {
@@ -47,16 +47,14 @@ fn section_in_words(section: &Section) -> String {
 
 /// Describes a section, or the item that several sections form.
 fn item_in_words(item: &Item) -> String {
-    if let Some(found) = &item.streams {
-        return format!("{} streams, {}", found.streams.tasks(), quote(found.streams.name()));
-    }
-    match &item.pair {
-        None => section_in_words(&item.section),
-        Some(Pair::Group(found)) => format!("attributes of the group {}", quote(&found.block.user)),
-        Some(Pair::Dataset(found)) => {
-            let Dataset { name, data_type, shape, .. } = &found.dataset;
+    match &item.content {
+        Content::Streams(streams) => format!("{} streams, {}", streams.tasks(), quote(streams.name())),
+        Content::Group(_) => format!("attributes of the group {}", quote(item.user())),
+        Content::Dataset(dataset) => {
+            let Dataset { name, data_type, shape, .. } = dataset.description();
             format!("dataset {data_type} {}, {}", shape_word(shape), quote(name.as_bytes()))
         }
+        _ => section_in_words(&item.section),
     }
 }
 

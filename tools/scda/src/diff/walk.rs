@@ -1,10 +1,10 @@
 //! Pairs the contents of two files for comparison: those of the same kind and name.
 
 use super::report::Location;
-use crate::datasets::{Addition, AdditionName, Item, Pair, Walk, added_to};
+use crate::datasets::{Addition, AdditionName, Item, Walk, added_to};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
-use scda::{Reader, Section, Streams};
+use scda::{Content, Reader, Section, Streams};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// The kind of an item. Items of different kinds are not compared.
@@ -51,11 +51,11 @@ impl<'a> Side<'a> {
     }
 
     fn key_of(&self, item: &Item) -> Key {
-        match (&item.pair, &item.streams) {
-            (Some(Pair::Dataset(found)), _) => (EntryKind::Dataset, found.dataset.name.clone().into_bytes()),
-            (_, Some(found)) => {
-                let kind = if found.streams.part() > 0 { EntryKind::Part } else { EntryKind::Streams };
-                (kind, found.streams.name().to_vec())
+        match &item.content {
+            Content::Dataset(dataset) => (EntryKind::Dataset, dataset.name.clone().into_bytes()),
+            Content::Streams(streams) => {
+                let kind = if streams.part() > 0 { EntryKind::Part } else { EntryKind::Streams };
+                (kind, streams.name().to_vec())
             }
             _ => match self.addition(&item.section) {
                 Some((addition, user)) => (EntryKind::AdditionName(addition), user),
@@ -75,20 +75,20 @@ impl<'a> Side<'a> {
     fn next(&mut self) -> Result<Option<Item>> {
         while !self.is_over {
             let Some(item) = self.walk.next(&mut self.reader)? else { break };
-            if let Some(Pair::Group(found)) = &item.pair {
-                self.groups.insert(found.group.path.clone(), EntryStart::of(&item));
+            if let Content::Group(group) = &item.content {
+                self.groups.insert(group.path.clone(), EntryStart::of(&item));
                 item.skip(&mut self.reader)?;
                 continue;
             }
-            let Some(found) = &item.streams else { return Ok(Some(item)) };
-            let name = found.streams.name().to_vec();
-            if found.streams.part() == 0 {
+            let Content::Streams(streams) = &item.content else { return Ok(Some(item)) };
+            let name = streams.name().to_vec();
+            if streams.part() == 0 {
                 self.last_sets.insert(name, self.sets.len());
-                self.sets.push((EntryStart::of(&item), found.streams.clone()));
+                self.sets.push((EntryStart::of(&item), streams.clone()));
                 return Ok(Some(item));
             }
             let Some(&last) = self.last_sets.get(&name) else { return Ok(Some(item)) };
-            let extended = self.sets[last].1.extend(&found.streams);
+            let extended = self.sets[last].1.extend(streams);
             extended.map_err(|error| Fail::file(self.walk.file_name(), error))?;
             item.skip(&mut self.reader)?;
         }

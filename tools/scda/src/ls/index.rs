@@ -1,12 +1,10 @@
 //! Lists a sealed file from its indexes alone.
 
-use crate::datasets::{
-    Addition, Item, Pair, added_to, announced, begins_streams, is_first, pair_at, streams_at, tolerated,
-};
+use crate::datasets::{Addition, Item, added_to, announced, begins_streams, is_first};
 use crate::fail::{Result, and_known, is_invalid};
 use crate::files::Input;
 use crate::output::Output;
-use crate::rows::{Columns, Faults, as_f64, count_word, pair_line, streams_line};
+use crate::rows::{Columns, Faults, as_f64, count_word, item_line};
 use crate::select::{self, Selection};
 use scda::Seals;
 use scda::{Reader, SectionType};
@@ -90,8 +88,7 @@ impl Lines<'_> {
         if self.is_of_dataset(section_type, row) {
             return Ok(());
         }
-        let begins_streams = begins_streams(section_type, &row.user);
-        if !is_first(section_type, &row.user) && !begins_streams {
+        if !is_first(section_type, &row.user) && !begins_streams(section_type, &row.user) {
             if select::any(self.selections, number, &row.user, false) {
                 self.selected += 1;
                 self.out.text(format_args!("{}\n", line(number, section_type, row)))?;
@@ -100,15 +97,9 @@ impl Lines<'_> {
         }
         reader.seek(row.offset)?;
         let Some(section) = reader.next_section(true)? else { return Ok(()) };
-        let mut item = Item { number, section, pair: None, streams: None, fault: None };
-        if begins_streams {
-            let (streams, fault) = tolerated(streams_at(reader, &section))?;
-            (item.streams, item.fault) = (streams.map(Box::new), fault);
-        } else {
-            (item.pair, item.fault) = tolerated(pair_at(reader, &section))?;
-        }
-        if let Some(Pair::Dataset(found)) = &item.pair {
-            self.added.extend(found.added.iter().flat_map(|rows| [rows.metadata, rows.data]));
+        let item = Item::new(reader, number, section)?;
+        if let Some(dataset) = item.dataset() {
+            self.added.extend(dataset.added_rows().flat_map(|rows| [rows.metadata, rows.data]));
         }
         if item.last() > number {
             self.held = Some((item, *row));
@@ -133,12 +124,9 @@ impl Lines<'_> {
             return Ok(());
         }
         self.selected += 1;
-        self.faults.add(item.fault.as_ref());
-        let text = match (&item.pair, &item.streams) {
-            (Some(pair), _) => pair_line(pair, item.last(), row.bytes),
-            (None, Some(found)) => streams_line(found, item),
-            (None, None) => line(item.number, item.section.section_type, row),
-        };
+        self.faults.add(item.fault());
+        let text = item_line(item, row.bytes);
+        let text = text.unwrap_or_else(|| line(item.number, item.section.section_type, row));
         self.out.text(format_args!("{text}\n"))
     }
 }

@@ -3,18 +3,16 @@
 mod index;
 mod tree;
 
-use crate::datasets::{
-    DatasetSections, GroupSections, Item, Pair, StreamSections, Walk, attribute_lines, chunk_word, shape_word,
-};
+use crate::datasets::{Item, StreamBytes, Walk, attribute_lines, chunk_word, shape_word, unsupported};
 use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, Resources};
 use crate::incomplete_streams::IncompleteStreams;
 use crate::manifest::{self, Contents};
 use crate::output::{Output, complain, quote, visible};
 use crate::read_ahead::ReadAhead;
-use crate::rows::{Faults, Row, as_f64, head, kind, line, measure_item, pair_line, seals, streams_line};
+use crate::rows::{Faults, Row, as_f64, head, item_line, kind, line, measure_item, seals};
 use crate::select::{self, Selection};
-use scda::{DataType, Layout, Reader, SectionType, SuperblockState};
+use scda::{Content, DataType, DatasetHandle, Group, Layout, Reader, SectionType, Streams, SuperblockState};
 use scda_format::dataset::rounding;
 use scda_hdf5::{Previous, Superblock};
 use std::path::PathBuf;
@@ -178,8 +176,8 @@ fn walk_list(
             continue;
         }
         selected += 1;
-        faults.add(item.fault.as_ref());
-        if item.fault.is_some()
+        faults.add(item.fault());
+        if item.fault().is_some()
             && let Some(streams) =
                 IncompleteStreams::find(&mut input.open_damaged(false)?, input, &item.section)?
         {
@@ -187,19 +185,15 @@ fn walk_list(
             complain(&format!("{name}: section {}: {}", item.number, streams.words()));
         }
         let row = measure_item(reader, &item)?;
-        if let Some(found) = &item.streams {
-            match args.long {
-                true => describe_streams(out, found, &item, &row)?,
-                false => out.text(format_args!("{}\n", streams_line(found, &item)))?,
+        match &item.content {
+            _ if !args.long => {
+                let text = item_line(&item, row.stored).unwrap_or_else(|| line(&row));
+                out.text(format_args!("{text}\n"))?;
             }
-            continue;
-        }
-        match (&item.pair, args.long) {
-            (Some(pair), false) => out.text(format_args!("{}\n", pair_line(pair, row.number, row.stored)))?,
-            (Some(Pair::Dataset(found)), true) => describe_dataset(out, found, &row)?,
-            (Some(Pair::Group(found)), true) => describe_group(out, found, &row)?,
-            (None, true) => describe(out, &row)?,
-            (None, false) => out.text(format_args!("{}\n", line(&row)))?,
+            Content::Dataset(dataset) => describe_dataset(out, dataset, &row)?,
+            Content::Group(group) => describe_group(out, group, &item, &row)?,
+            Content::Streams(streams) => describe_streams(out, streams, &item, &row)?,
+            _ => describe(out, &row)?,
         }
     }
     select::check(&args.select, input.name(), walk.number)?;
@@ -248,8 +242,7 @@ fn describe_place(out: &mut Output, offset: u64, row: &Row) -> Result<()> {
 }
 
 /// Prints all details of a dataset.
-fn describe_dataset(out: &mut Output, found: &DatasetSections, row: &Row) -> Result<()> {
-    let DatasetSections { dataset, block, .. } = found;
+fn describe_dataset(out: &mut Output, dataset: &DatasetHandle, row: &Row) -> Result<()> {
     let title = format!("dataset {}: {}", row.number, quote(dataset.name.as_bytes()));
     let items: u64 = dataset.shape.iter().product();
     let bytes = dataset.data_bytes()?;
@@ -286,15 +279,15 @@ fn describe_dataset(out: &mut Output, found: &DatasetSections, row: &Row) -> Res
         let names: Vec<_> = dataset.dimension_names.iter().map(name).collect();
         out.text(format_args!("  dimensions  {}\n", names.join(", ")))?;
     }
-    if let Some(why) = &dataset.unsupported {
-        out.text(format_args!("  unreadable  {}\n", visible(why)))?;
+    if let Some(why) = unsupported(dataset) {
+        out.text(format_args!("  unreadable  {}\n", visible(&why)))?;
     }
     describe_attributes(out, &dataset.attributes, Some(dataset.data_type))?;
-    for rows in &found.added {
+    for rows in dataset.added_rows() {
         let (count, data) = (rows.dataset.shape.first().copied().unwrap_or(0), rows.data);
         out.text(format_args!("  rows added  {count} from row {} on, at byte {data}\n", rows.first))?;
     }
-    describe_place(out, block.offset, row)
+    describe_place(out, dataset.metadata_section().offset, row)
 }
 
 /// Describes by how much rounding may have changed the numbers, if attributes tell.
@@ -309,8 +302,8 @@ fn rounding_words(attributes: &str) -> Option<String> {
 }
 
 /// Prints all details of a part of a set of streams.
-fn describe_streams(out: &mut Output, found: &StreamSections, item: &Item, row: &Row) -> Result<()> {
-    let StreamSections { streams, chunks, bytes, extremes: (least, most), .. } = found;
+fn describe_streams(out: &mut Output, streams: &Streams, item: &Item, row: &Row) -> Result<()> {
+    let StreamBytes { all: bytes, least, most } = item.stream_bytes;
     let title = format!("streams {}: {}", item.number + 1, quote(streams.name()));
     out.text(format_args!(
         "{}\n  tasks       {}, with {least} to {most} bytes: {bytes} bytes\n  chunks      of {} bytes\n  part        {}\n",
@@ -320,16 +313,16 @@ fn describe_streams(out: &mut Output, found: &StreamSections, item: &Item, row: 
         streams.part(),
     ))?;
     let end = row.section.offset + row.stored;
-    let (offset, data) = (item.section.offset, chunks.data_offset);
+    let (offset, data) = (item.section.offset, item.others[0].data_offset);
     let length = end - offset;
     out.text(format_args!("  in the file {length} bytes, from {offset} to {end}; chunks from {data}\n"))
 }
 
-fn describe_group(out: &mut Output, found: &GroupSections, row: &Row) -> Result<()> {
-    let title = format!("group {}: {}", row.number, quote(&found.block.user));
+fn describe_group(out: &mut Output, group: &Group, item: &Item, row: &Row) -> Result<()> {
+    let title = format!("group {}: {}", row.number, quote(item.user()));
     out.text(format_args!("{}\n", out.colour(1, &title)))?;
-    describe_attributes(out, &found.group.attributes, None)?;
-    describe_place(out, found.first.offset, row)
+    describe_attributes(out, &group.attributes, None)?;
+    describe_place(out, item.section.offset, row)
 }
 
 fn describe_attributes(out: &mut Output, attributes: &str, data_type: Option<DataType>) -> Result<()> {

@@ -1,11 +1,11 @@
 //! Shows the datasets of a file in the tree of their groups.
 
-use crate::datasets::{DatasetSections, Pair, Walk, attribute_lines, chunk_word, remarks, shape_word};
+use crate::datasets::{Walk, attribute_lines, chunk_word, remarks, shape_word};
 use crate::fail::{Result, and_known};
 use crate::files::Input;
 use crate::output::{Output, visible};
 use crate::rows::{Faults, as_f64, measure_item};
-use scda::{Layout, Reader};
+use scda::{Content, DatasetHandle, Layout, Reader};
 use std::collections::HashMap;
 
 /// A group or dataset.
@@ -61,14 +61,13 @@ impl Node {
 }
 
 /// Type, shape, chunks, ratio and units.
-fn summary(found: &DatasetSections, stored: u64) -> String {
-    let dataset = &found.dataset;
+fn summary(dataset: &DatasetHandle, stored: u64) -> String {
     let mut words = shape_word(&dataset.shape);
     if dataset.layout != Layout::Contiguous {
         words = format!("{words} in chunks of {}", chunk_word(dataset));
     }
     let bytes = if dataset.data_type.is_variable() { 0 } else { dataset.data_bytes().unwrap_or(0) };
-    if bytes > 0 && (dataset.layout != Layout::Contiguous || found.data.decoded) {
+    if bytes > 0 && (dataset.layout != Layout::Contiguous || dataset.data_section().decoded) {
         let ratio = as_f64(bytes) / as_f64(stored);
         words = format!("{words}, {ratio:.2} : 1");
     }
@@ -80,23 +79,21 @@ pub fn show(out: &mut Output, reader: &mut Reader, input: &Input) -> Result<()> 
     let (mut root, mut faults) = (Node::default(), Faults::default());
     let mut walk = Walk::new(input, false);
     while let Some(item) = walk.next(reader)? {
-        faults.add(item.fault.as_ref());
-        match &item.pair {
-            Some(Pair::Dataset(found)) => {
+        faults.add(item.fault());
+        match &item.content {
+            Content::Dataset(dataset) => {
                 let stored = measure_item(reader, &item)?.stored;
-                let node = root.at(&found.dataset.name);
-                node.summary = Some(summary(found, stored));
+                let node = root.at(&dataset.name);
+                node.summary = Some(summary(dataset, stored));
                 node.records += 1;
-                node.attributes = attribute_lines(&found.dataset.attributes, Some(found.dataset.data_type));
+                node.attributes = attribute_lines(&dataset.attributes, Some(dataset.data_type));
                 continue;
             }
-            Some(Pair::Group(found)) if found.group.path == "/" => {
-                root.group_attributes = attribute_lines(&found.group.attributes, None);
+            Content::Group(group) => {
+                let node = if group.path == "/" { &mut root } else { root.at(&group.path) };
+                node.group_attributes = attribute_lines(&group.attributes, None);
             }
-            Some(Pair::Group(found)) => {
-                root.at(&found.group.path).group_attributes = attribute_lines(&found.group.attributes, None);
-            }
-            None => {}
+            _ => {}
         }
         item.skip(reader)?;
     }

@@ -2,10 +2,10 @@
 
 use super::{MeshResult, Stop, wrong};
 use crate::datasets::ordered_items::OrderedItems;
-use crate::datasets::{DatasetSections, to_little, tolerated};
+use crate::datasets::{to_little, tolerated, unsupported};
 use crate::fail::Result;
 use crate::files::temporary_file;
-use scda::{DataType, Dataset, Reader, Section};
+use scda::{DataType, Dataset, DatasetHandle, Reader, Section};
 use scda_meshes::attributes;
 use scda_meshes::steps::fits;
 use scda_meshes::{MeshError, Source};
@@ -25,7 +25,7 @@ pub struct Datasets {
 /// A dataset that is read from its first item to its last.
 pub struct Column {
     number: u64,
-    found: DatasetSections,
+    found: DatasetHandle,
     order: OrderedItems<fn() -> Result<File>>,
 }
 
@@ -39,8 +39,7 @@ impl Datasets {
     /// The dataset whose data are the section with this number, from 0. `None` if there is none, or if it cannot be read.
     pub fn open(&mut self, number: u64) -> Result<Option<Column>> {
         let (found, _) = tolerated(self.reader.inspect().dataset_in(number))?;
-        let found = found.map(DatasetSections::from).filter(|found| found.dataset.unsupported.is_none());
-        Ok(found.map(|found| {
+        Ok(found.filter(|found| unsupported(found).is_none()).map(|found| {
             let order = OrderedItems::new(&found, temporary_file as fn() -> Result<File>);
             Column { number, found, order }
         }))
@@ -74,7 +73,7 @@ impl Deref for Column {
     type Target = Dataset;
 
     fn deref(&self) -> &Dataset {
-        &self.found.dataset
+        &self.found
     }
 }
 

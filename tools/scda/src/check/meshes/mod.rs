@@ -9,10 +9,11 @@ mod patches;
 mod steps;
 
 use super::finding::{Fault, Finding, Note, Scan};
-use crate::datasets::{Pair, attributes_of, pair_at, tolerated};
+use crate::datasets::{attributes_of, content_of};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use column::Datasets;
+use scda::Content;
 use scda_format::dataset::GROUP_CONVENTION;
 use scda_format::dataset::json::compact;
 use scda_meshes::names::{CELLS, DIMENSION, FOREST, OF_MESH, PARTICLES, PATCHES};
@@ -156,15 +157,13 @@ fn meshes(datasets: &mut Datasets) -> Result<BTreeMap<String, MeshGroup>> {
     let mut meshes = BTreeMap::new();
     for number in datasets.reader.find_all(GROUP_CONVENTION)? {
         let Some(section) = datasets.header(number)? else { continue };
-        let (Some(Pair::Group(found)), _) = tolerated(pair_at(&mut datasets.reader, &section))? else {
-            continue;
-        };
-        let attributes = used(&found.group.attributes);
+        let (Content::Group(group), _) = content_of(&mut datasets.reader, &section)? else { continue };
+        let attributes = used(&group.attributes);
         if [FOREST, CELLS, PATCHES, PARTICLES].iter().any(|name| attributes.contains_key(name)) {
             let mesh = MeshGroup { number: number + 1, attributes, parts: BTreeMap::new() };
-            meshes.insert(found.group.path, mesh);
+            meshes.insert(group.path, mesh);
         } else {
-            meshes.remove(&found.group.path);
+            meshes.remove(&group.path);
         }
     }
     if meshes.is_empty() {
