@@ -60,7 +60,7 @@ pub struct Aggregators {
     /// Two tables of the ranks' runs, and two halves with a place for each aggregator.
     node: NodeMemory,
     /// The runs of the section that the ranks of the node have. The memory is reserved.
-    pieces: Vec<Range<u64>>,
+    ranges: Vec<Range<u64>>,
     /// For each aggregator, a position at or before this rank's next part for it. The memory is reserved.
     cursors: Vec<RankCursor>,
     wanted: u64,
@@ -85,9 +85,9 @@ pub enum RankData<'a> {
 impl<'a> RankData<'a> {
     /// The memory of one run; `None` after the last one. Sizes have no memory of their own, only the bytes
     /// after them.
-    fn piece(&self, index: usize) -> Option<&'a [u8]> {
+    fn run(&self, index: usize) -> Option<&'a [u8]> {
         match *self {
-            Self::Runs(pieces) => pieces.get(index).copied(),
+            Self::Runs(runs) => runs.get(index).copied(),
             Self::Elements(elements, tail) => match index.checked_sub(elements.count()) {
                 None => Some(elements.element(index)),
                 Some(after) => (after == 0).then_some(tail),
@@ -105,8 +105,8 @@ impl<'a> RankData<'a> {
     }
 
     fn bytes(&self) -> u64 {
-        let pieces = (0..).map_while(|index| self.piece(index));
-        self.text_bytes() + pieces.map(|piece| piece.len() as u64).sum::<u64>()
+        let runs = (0..).map_while(|index| self.run(index));
+        self.text_bytes() + runs.map(|run| run.len() as u64).sum::<u64>()
     }
 
     fn is_in_memory(&self) -> bool {
@@ -126,11 +126,11 @@ impl<'a> RankData<'a> {
         range: Range<u64>,
         mut each: impl FnMut(&'a [u8]) -> Result<()>,
     ) -> Result<()> {
-        while let Some(piece) = self.piece(cursor.index) {
-            let (start, end) = (cursor.start, cursor.start + piece.len() as u64);
+        while let Some(run) = self.run(cursor.index) {
+            let (start, end) = (cursor.start, cursor.start + run.len() as u64);
             let part = cut(&range, &(start..end));
             if part.start < part.end {
-                each(&piece[to_usize(part.start - start)..to_usize(part.end - start)])?;
+                each(&run[to_usize(part.start - start)..to_usize(part.end - start)])?;
             }
             if end >= range.end {
                 break;
@@ -158,9 +158,9 @@ impl<'a> RankData<'a> {
                 left = later;
             }
         }
-        self.for_each(cursor, text_end..end, |piece| {
-            let (now, later) = std::mem::take(&mut rest).split_at_mut(piece.len());
-            now.copy_from_slice(piece);
+        self.for_each(cursor, text_end..end, |run| {
+            let (now, later) = std::mem::take(&mut rest).split_at_mut(run.len());
+            now.copy_from_slice(run);
             rest = later;
             Ok(())
         })
@@ -185,7 +185,7 @@ impl Aggregators {
     /// there are several nodes. Collective.
     fn find(team: &mut Team, params: &Tuning) -> Result<Option<Box<Self>>, Failure> {
         let (stripe, wanted) = (params.stripe_bytes, params.writers_per_node);
-        let (mut pieces, mut cursors) = (Vec::new(), Vec::new());
+        let (mut ranges, mut cursors) = (Vec::new(), Vec::new());
         let (mut step, mut most_writers) = (0, 0);
         let node = NodeMemory::find(team, |are_several, ranks| {
             if !are_several && wanted == 0 {
@@ -194,11 +194,11 @@ impl Aggregators {
             most_writers = stripes::most_writers(wanted, ranks);
             step = stripes::step_bytes(stripe, most_writers);
             let bytes = 2 * (SLOT_BYTES * ranks + most_writers * to_usize(step));
-            (Some(bytes), reserve(&mut pieces, ranks).and(reserve(&mut cursors, most_writers)))
+            (Some(bytes), reserve(&mut ranges, ranks).and(reserve(&mut cursors, most_writers)))
         })?;
         let aggregators = |node| {
             let (table, half) = (0, 0);
-            Box::new(Self { node, pieces, cursors, wanted, stripe, step, most_writers, table, half })
+            Box::new(Self { node, ranges, cursors, wanted, stripe, step, most_writers, table, half })
         };
         Ok(node.map(aggregators))
     }
@@ -257,23 +257,23 @@ impl Aggregators {
         let (mut start, mut end, mut copied) = (part.start, part.start, part.start);
         let mut cursor = self.cursors[writer];
         let shared = |range: Range<u64>| self.node.memory.get(self.place(writer, part, &range));
-        for (number, piece) in self.pieces.iter().enumerate() {
-            let piece = cut(piece, part);
-            if piece.start == piece.end {
+        for (number, range) in self.ranges.iter().enumerate() {
+            let range = cut(range, part);
+            if range.start == range.end {
                 continue;
             }
-            if piece.start != end {
+            if range.start != end {
                 reserve(&mut run, 1)?;
                 run.push(shared(copied..end));
                 file.write_at(start, &run)?;
                 run.clear();
-                (start, copied) = (piece.start, piece.start);
+                (start, copied) = (range.start, range.start);
             }
-            end = piece.end;
+            end = range.end;
             if number == rank && own.is_in_memory() {
                 reserve(&mut run, 1)?;
-                run.push(shared(copied..piece.start));
-                let range = piece.start - offset..piece.end - offset;
+                run.push(shared(copied..range.start));
+                let range = range.start - offset..range.end - offset;
                 own.for_each(&mut cursor, range, |bytes| {
                     reserve(&mut run, 1)?;
                     run.push(bytes);
@@ -326,13 +326,13 @@ impl Aggregators {
     /// Reads the bytes that the node needs of an aggregator's part of the file.
     fn read_part(&mut self, file: &mut dyn ParallelFile, part: &Range<u64>, reader: usize) -> Result<()> {
         let mut run = part.start..part.start;
-        for number in 0..=self.pieces.len() {
-            let piece = self.pieces.get(number).map(|piece| cut(piece, part));
-            if piece.as_ref().is_some_and(|piece| piece.start == piece.end) {
+        for number in 0..=self.ranges.len() {
+            let range = self.ranges.get(number).map(|range| cut(range, part));
+            if range.as_ref().is_some_and(|range| range.start == range.end) {
                 continue;
             }
-            match piece {
-                Some(piece) if piece.start == run.end => run.end = piece.end,
+            match range {
+                Some(range) if range.start == run.end => run.end = range.end,
                 next => {
                     if run.start < run.end {
                         let place = self.place(reader, part, &run);
@@ -355,10 +355,10 @@ impl Aggregators {
         slot[8..].copy_from_slice(&mine.end.to_ne_bytes());
         let met = self.node.meet(agreed);
         let words = self.node.memory.get(table..table + SLOT_BYTES * ranks).as_chunks().0;
-        let pieces = words.as_chunks().0.iter();
-        self.pieces.clear();
+        let ranges = words.as_chunks().0.iter();
+        self.ranges.clear();
         // The memory is reserved.
-        self.pieces.extend(pieces.map(|[start, end]| u64::from_ne_bytes(*start)..u64::from_ne_bytes(*end)));
+        self.ranges.extend(ranges.map(|[start, end]| u64::from_ne_bytes(*start)..u64::from_ne_bytes(*end)));
         self.table ^= 1;
         met
     }
@@ -378,7 +378,7 @@ impl Aggregators {
     }
 
     fn plan(&self) -> NodeRuns<'_> {
-        NodeRuns { pieces: &self.pieces, stripe: self.stripe, step: self.step }
+        NodeRuns { ranges: &self.ranges, stripe: self.stripe, step: self.step }
     }
 
     /// Where a range of an aggregator's part is in the shared memory.

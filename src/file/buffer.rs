@@ -20,20 +20,20 @@ pub enum Outlet<'a> {
 }
 
 impl Outlet<'_> {
-    /// Takes the runs in `pieces`, which are consecutive in the file from `offset` on.
+    /// Takes the runs in `runs`, which are consecutive in the file from `offset` on.
     #[inline]
-    pub fn put(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+    pub fn put(&mut self, offset: u64, runs: &[&[u8]]) -> Result<()> {
         match self {
-            Self::Buffer(buffer, start) => buffer.put(*start, offset, pieces),
-            Self::Stage(stage) => stage.put(offset, pieces),
+            Self::Buffer(buffer, start) => buffer.put(*start, offset, runs),
+            Self::Stage(stage) => stage.put(offset, runs),
         }
     }
 
     /// Like [`Self::put`], for this rank's elements, wherever they are in memory.
     pub fn put_data(&mut self, mut offset: u64, data: &Source<'_>) -> Result<()> {
-        data.for_each_run(|piece| {
-            self.put(offset, &[piece])?;
-            offset += piece.len() as u64;
+        data.for_each_run(|run| {
+            self.put(offset, &[run])?;
+            offset += run.len() as u64;
             Ok(())
         })
     }
@@ -145,19 +145,19 @@ impl SectionBuffer {
 
     /// Buffers this rank's bytes for offset `offset` of the file. The buffered region begins at `start`.
     #[inline(always)]
-    pub fn put(&mut self, start: u64, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+    pub fn put(&mut self, start: u64, offset: u64, runs: &[&[u8]]) -> Result<()> {
         match &mut self.store {
             Store::Shared(turns, _) => {
                 let at = usize::try_from(offset - start).map_err(|_| broken())?;
-                let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+                let length: usize = runs.iter().map(|run| run.len()).sum();
                 let mut room = turns.own(at..at + length);
-                for piece in pieces {
-                    let (now, later) = room.split_at_mut(piece.len());
-                    now.copy_from_slice(piece);
+                for run in runs {
+                    let (now, later) = room.split_at_mut(run.len());
+                    now.copy_from_slice(run);
                     room = later;
                 }
             }
-            Store::Messages(messages) => messages.pending.append(offset, pieces)?,
+            Store::Messages(messages) => messages.pending.append(offset, runs)?,
         }
         Ok(())
     }
@@ -324,8 +324,8 @@ struct BufferedRuns {
 
 impl BufferedRuns {
     /// Appends runs, which are consecutive in the file from `offset` on.
-    fn append(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
-        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+    fn append(&mut self, offset: u64, runs: &[&[u8]]) -> Result<()> {
+        let length: usize = runs.iter().map(|run| run.len()).sum();
         if length == 0 {
             return Ok(());
         }
@@ -339,8 +339,8 @@ impl BufferedRuns {
                 mark
             }
         };
-        for piece in pieces {
-            self.message.extend_from_slice(piece);
+        for run in runs {
+            self.message.extend_from_slice(run);
         }
         let bytes = (self.message.len() - mark - MARK_BYTES) as u64;
         self.message[mark + 8..mark + MARK_BYTES].copy_from_slice(&bytes.to_le_bytes());
@@ -380,7 +380,7 @@ impl<'a> Iterator for Extents<'a> {
 
 /// The error for a message that no rank can have sent.
 fn broken() -> Error {
-    Error::new(ErrorKind::Internal, "the ranks' pieces do not make up the file")
+    Error::new(ErrorKind::Internal, "the ranks' runs do not make up the file")
 }
 
 /// The bytes of the file from `start` to `end`, from the messages of all ranks; copied to `region` unless
@@ -443,24 +443,24 @@ impl<'a> Stage<'a> {
     }
 
     /// See [`Outlet::put`].
-    fn put(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+    fn put(&mut self, offset: u64, runs: &[&[u8]]) -> Result<()> {
         if self.offset + self.buffer.len() as u64 != offset {
             self.finish()?;
         }
         if self.buffer.is_empty() {
             self.offset = offset;
         }
-        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let length: usize = runs.iter().map(|run| run.len()).sum();
         if self.buffer.len() + length > STAGE_BYTES {
             let staged = [self.buffer.as_slice()];
-            let all: Vec<&[u8]> = staged.iter().chain(pieces).copied().collect();
+            let all: Vec<&[u8]> = staged.iter().chain(runs).copied().collect();
             self.file.write_at(self.offset, &all)?;
             self.buffer.clear();
             self.offset = offset + length as u64;
         } else {
             reserve(&mut self.buffer, length)?;
-            for piece in pieces {
-                self.buffer.extend_from_slice(piece);
+            for run in runs {
+                self.buffer.extend_from_slice(run);
             }
         }
         Ok(())
@@ -480,12 +480,12 @@ mod tests {
     fn logged() -> (Double, Writes) {
         let writes = Writes::default();
         let log = Arc::clone(&writes);
-        let file = Double::written(move |offset, pieces| log.lock().unwrap().push((offset, pieces.concat())));
+        let file = Double::written(move |offset, runs| log.lock().unwrap().push((offset, runs.concat())));
         (file, writes)
     }
 
     #[test]
-    fn pieces_of_several_ranks_make_up_the_file() {
+    fn runs_of_several_ranks_make_up_the_file() {
         let (mut a, mut b) = (BufferedRuns::default(), BufferedRuns::default());
         a.append(10, &[b"ab", b"c"]).unwrap();
         a.append(13, &[b"d"]).unwrap();
@@ -530,8 +530,8 @@ mod tests {
                 assert!(matches!(buffer.store, Store::Shared(..)) && buffer.room() >= round_bytes);
                 for round in 0..ROUNDS {
                     let start = round * round_bytes;
-                    for piece in 0..4 {
-                        let at = start + (piece * team.size() as u64 + team.rank() as u64) * BYTES;
+                    for run in 0..4 {
+                        let at = start + (run * team.size() as u64 + team.rank() as u64) * BYTES;
                         let bytes = [(at / BYTES) as u8; BYTES as usize];
                         buffer.put(start, at, &[&bytes]).unwrap();
                     }
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn large_pieces_leave_with_what_is_staged_before_them() {
+    fn large_runs_leave_with_what_is_staged_before_them() {
         let (mut file, writes) = logged();
         let large = vec![7; STAGE_BYTES];
         let mut stage = Stage::new(&mut file);

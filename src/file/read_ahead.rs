@@ -224,7 +224,7 @@ fn first_bytes(offset: u64) -> u64 {
 /// The error if the buffer lacks bytes that it should have.
 #[cold]
 pub fn missed() -> Error {
-    Error::new(ErrorKind::Internal, "the window misses what it covers")
+    Error::new(ErrorKind::Internal, "the read-ahead buffer misses what it covers")
 }
 
 /// Reads bytes of the file into the next half of the shared memory; each rank reads a range of them.
@@ -319,7 +319,7 @@ mod tests {
         for ranks in if cfg!(miri) { [1, 3, 5].as_slice() } else { &[1, 2, 3, 5] } {
             run_on_threads(*ranks, |comm| {
                 let mut team = Team::new(Box::new(comm), "f");
-                let mut window = ReadAheadBuffer::new(&team, &params);
+                let mut buffer = ReadAheadBuffer::new(&team, &params);
                 let held = bytes.clone();
                 let mut file = Double::read(move |offset, buffer| {
                     buffer.copy_from_slice(&held[offset as usize..][..buffer.len()]);
@@ -329,10 +329,10 @@ mod tests {
                 while at < bytes.len() {
                     let length = [5001, 60_000][at % 2].min(bytes.len() - at);
                     let (offset, size) = (at as u64, bytes.len() as u64);
-                    let covered = window.cover(&mut team, &mut file, &params, size, offset, length as u64);
+                    let covered = buffer.cover(&mut team, &mut file, &params, size, offset, length as u64);
                     assert!(covered.is_ok_and(|covered| covered == &bytes[at..at + length]));
-                    assert!(window.get(offset, length as u64) == Some(&bytes[at..at + length]));
-                    shared |= matches!(window.memory, ReadAheadBytes::Shared(_));
+                    assert!(buffer.get(offset, length as u64) == Some(&bytes[at..at + length]));
+                    shared |= matches!(buffer.memory, ReadAheadBytes::Shared(_));
                     at += length;
                 }
                 let walks_far = *ranks > SHARING_LATE || !cfg!(miri);

@@ -17,7 +17,7 @@ pub struct Sample {
     total: u64,
     points: u64,
     /// The most bytes that are tried at a point.
-    piece: u64,
+    point_bytes: u64,
     /// Whether the section is so small that all of it is compressed, unless it is noise.
     is_small: bool,
 }
@@ -30,7 +30,7 @@ const MAX_SAMPLE_BYTES: u64 = 1 << 18;
 const MIN_POINTS: u64 = 4;
 const MAX_POINTS: u64 = 128;
 /// The most bytes of an element that are tried. Shorter samples compress worse than the element would.
-const MAX_PIECE_BYTES: u64 = 1 << 15;
+const MAX_POINT_BYTES: u64 = 1 << 15;
 /// The section is not compressed if the sample grows by more than one part in this many.
 const CLEARLY: u64 = 16;
 /// The unit of costs, which are ratios.
@@ -43,14 +43,14 @@ impl Sample {
             return None;
         }
         let is_small = total < 2 * MIN_SAMPLE_BYTES;
-        let element = (total / count).clamp(1, MAX_PIECE_BYTES);
-        let (bytes, piece) = if is_small {
+        let element = (total / count).clamp(1, MAX_POINT_BYTES);
+        let (bytes, point_bytes) = if is_small {
             (total, element)
         } else {
             let bytes = (total / SAMPLED_PART).clamp(MIN_SAMPLE_BYTES, MAX_SAMPLE_BYTES);
             (bytes, element.min(bytes / MIN_POINTS))
         };
-        Some(Self { total, points: (bytes / piece).min(MAX_POINTS), piece, is_small })
+        Some(Self { total, points: (bytes / point_bytes).min(MAX_POINTS), point_bytes, is_small })
     }
 
     /// The first byte of the section at or after point `k`: somewhere in the `k`th of equal parts, so that no
@@ -64,7 +64,7 @@ impl Sample {
     }
 
     /// The sampled bytes at those points that are among this rank's bytes, each with the size of its element.
-    fn pieces<'a>(
+    fn samples<'a>(
         &'a self,
         source: Source<'a>,
         sizes: Sizes<'a>,
@@ -87,18 +87,18 @@ impl Sample {
                 }
             }
             let size = sizes.size(index);
-            let length = size.min(self.piece);
+            let length = size.min(self.point_bytes);
             let first = (point - start).min(size - length);
             // The memory was checked against the sizes.
             let range = |start: u64| {
                 let start = to_usize(start);
                 start..start.saturating_add(to_usize(length))
             };
-            let piece = match source {
+            let run = match source {
                 Source::Contiguous(data) => &data[range(start + first)],
                 Source::Indirect(elements) => &elements.element(index)[range(first)],
             };
-            (piece, size)
+            (run, size)
         })
     }
 
@@ -121,18 +121,18 @@ impl Encoders {
     ) -> Result<u64> {
         catch(|| {
             let mut costs = 0;
-            for (piece, size) in sample.pieces(source, sizes, bytes) {
-                let length = piece.len() as u64;
+            for (run, size) in sample.samples(source, sizes, bytes) {
+                let length = run.len() as u64;
                 // A compressed element has one size entry more.
                 let entry = COUNT_BYTES as u64 * length / size;
                 // If byte counts decide, nothing is encoded.
-                let estimate = ElementEncoder::estimate(piece) as u64;
+                let estimate = ElementEncoder::estimate(run) as u64;
                 let encoded = if estimate + entry > length + length / CLEARLY {
                     estimate
                 } else if sample.is_small {
                     continue;
                 } else {
-                    self.first(params)?.measure(piece)? as u64
+                    self.first(params)?.measure(run)? as u64
                 };
                 costs += (encoded + entry) * UNIT / length;
             }

@@ -38,11 +38,11 @@ pub fn of_block(block_bytes: u64) -> u64 {
     if block_bytes < LEAST_STRIPE_BYTES { 0 } else { block_bytes }
 }
 
-/// The number of aggregators of a node with `ranks` ranks, whose parts have `piece` bytes each; `None` if
+/// The number of aggregators of a node with `ranks` ranks, whose parts have `part_bytes` bytes each; `None` if
 /// each rank writes its own.
-pub fn aggregators_of_node(wanted: u64, ranks: usize, piece: u64, stripe: u64) -> Option<usize> {
-    let stripes = (ranks as u64).saturating_mul(piece).div_ceil(stripe.max(1));
-    are_small(stripe, piece, 1).then(|| writers(wanted, ranks, stripes))
+pub fn aggregators_of_node(wanted: u64, ranks: usize, part_bytes: u64, stripe: u64) -> Option<usize> {
+    let stripes = (ranks as u64).saturating_mul(part_bytes).div_ceil(stripe.max(1));
+    are_small(stripe, part_bytes, 1).then(|| writers(wanted, ranks, stripes))
 }
 
 /// Whether the parts that `ranks` ranks have of a section are so small, on average, that aggregation pays.
@@ -72,7 +72,7 @@ pub fn step_bytes(stripe: u64, most_writers: usize) -> u64 {
 
 /// The runs of a section that the ranks of one node have: their places in the file, in order.
 pub struct NodeRuns<'a> {
-    pub pieces: &'a [Range<u64>],
+    pub ranges: &'a [Range<u64>],
     /// The bytes of a stripe.
     pub stripe: u64,
     /// The size of a step, which an aggregator writes at a time.
@@ -83,9 +83,9 @@ impl NodeRuns<'_> {
     /// The stripes in which the node has bytes, as ranges of their numbers.
     fn runs(&self) -> impl Iterator<Item = Range<u64>> {
         let mut next = 0;
-        self.pieces.iter().filter(|piece| piece.start < piece.end).filter_map(move |piece| {
-            let first = (piece.start / self.stripe).max(next);
-            next = next.max(piece.end.div_ceil(self.stripe));
+        self.ranges.iter().filter(|range| range.start < range.end).filter_map(move |range| {
+            let first = (range.start / self.stripe).max(next);
+            next = next.max(range.end.div_ceil(self.stripe));
             (first < next).then_some(first..next)
         })
     }
@@ -144,8 +144,8 @@ mod tests {
 
     /// As docs/administrators.md says.
     #[test]
-    fn writers_follow_from_piece_stripe_and_node() {
-        for (piece, stripe, ranks, expected) in [
+    fn writers_follow_from_part_stripe_and_node() {
+        for (part_bytes, stripe, ranks, expected) in [
             (4 << 10, MIB, 64, Some(1)),
             (64 << 10, MIB, 64, Some(4)),
             (256 << 10, MIB, 64, Some(8)),
@@ -158,8 +158,8 @@ mod tests {
             // A local file system: a block is not longer than the parts of a large section.
             (4096, 4096, 4, None),
         ] {
-            let found = aggregators_of_node(0, ranks, piece, stripe);
-            assert_eq!(found, expected, "pieces of {piece} bytes, stripes of {stripe}, {ranks} ranks");
+            let found = aggregators_of_node(0, ranks, part_bytes, stripe);
+            assert_eq!(found, expected, "parts of {part_bytes} bytes, stripes of {stripe}, {ranks} ranks");
         }
         assert_eq!((writers(3, 64, 1), writers(100, 64, 1), writers(0, 64, 0)), (3, 64, 1));
         // Blocks of a local file system are not stripes.
@@ -200,18 +200,18 @@ mod tests {
 
     #[test]
     fn each_byte_has_one_writer_and_each_stripe_one_of_a_node() {
-        let piece = |start: u64, bytes: u64| start..start + bytes;
-        let consecutive: Vec<_> = (0..13).map(|i| piece(100 + i * 77, 77)).collect();
-        let scattered: Vec<_> = (0..9).map(|i| piece(5 + i * 1000, i * 70)).collect();
-        let empty = [piece(7, 0), piece(9, 0)];
-        for pieces in [&consecutive[..], &scattered, &empty] {
+        let range = |start: u64, bytes: u64| start..start + bytes;
+        let consecutive: Vec<_> = (0..13).map(|i| range(100 + i * 77, 77)).collect();
+        let scattered: Vec<_> = (0..9).map(|i| range(5 + i * 1000, i * 70)).collect();
+        let empty = [range(7, 0), range(9, 0)];
+        for ranges in [&consecutive[..], &scattered, &empty] {
             for (stripe, step) in [(64, 64), (64, 20), (1000, 256), (10_000, 4096), (1, 1)] {
-                let pieces = NodeRuns { pieces, stripe, step };
+                let plan = NodeRuns { ranges, stripe, step };
                 for count in 1..6 {
                     let mut owner = std::collections::HashMap::new();
-                    for round in 0..pieces.rounds(count) {
+                    for round in 0..plan.rounds(count) {
                         for writer in 0..count {
-                            let part = pieces.part(round, writer, count);
+                            let part = plan.part(round, writer, count);
                             assert!(part.end - part.start <= step);
                             for byte in part.clone() {
                                 assert!(owner.insert(byte, writer).is_none(), "byte {byte} twice");
@@ -221,7 +221,7 @@ mod tests {
                             }
                         }
                     }
-                    assert!(pieces.pieces.iter().cloned().flatten().all(|byte| owner.contains_key(&byte)));
+                    assert!(plan.ranges.iter().cloned().flatten().all(|byte| owner.contains_key(&byte)));
                 }
             }
         }

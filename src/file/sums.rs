@@ -46,7 +46,7 @@ pub fn add_run(queue: &mut Queue<SummedFile>, run: RunningSum) -> Result<()> {
 
 /// Writes bytes that belong to no section, or whose checksum is computed elsewhere.
 pub fn unsummed(queue: &mut Queue<SummedFile>) -> impl FnMut(u64, &[u8]) -> Result<()> {
-    |offset, bytes| queue.write_by(offset, &[bytes], |file, at, pieces| file.unsummed().write_at(at, pieces))
+    |offset, bytes| queue.write_by(offset, &[bytes], |file, at, runs| file.unsummed().write_at(at, runs))
 }
 
 impl SummedFile {
@@ -72,17 +72,17 @@ impl SummedFile {
 }
 
 impl ParallelFile for SummedFile {
-    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
-        let Some(sums) = &mut self.sums else { return self.file.write_at(offset, pieces) };
+    fn write_at(&mut self, offset: u64, runs: &[&[u8]]) -> Result<()> {
+        let Some(sums) = &mut self.sums else { return self.file.write_at(offset, runs) };
         let chunk_bytes = CHUNK_BYTES[usize::from(!sums.is_alone)];
-        if pieces.iter().map(|piece| piece.len()).sum::<usize>() <= chunk_bytes {
-            self.file.write_at(offset, pieces)?;
-            sums.add(offset, pieces);
+        if runs.iter().map(|run| run.len()).sum::<usize>() <= chunk_bytes {
+            self.file.write_at(offset, runs)?;
+            sums.add(offset, runs);
             return Ok(());
         }
         let mut offset = offset;
-        for piece in pieces {
-            let mut rest = *piece;
+        for run in runs {
+            let mut rest = *run;
             while !rest.is_empty() {
                 let step = chunk_bytes - to_usize(offset % chunk_bytes as u64);
                 let (chunk, later) = rest.split_at(step.min(rest.len()));
@@ -150,10 +150,10 @@ impl Sums {
     }
 
     /// Adds runs, which are consecutive in the file from `offset` on.
-    pub fn add(&mut self, mut offset: u64, pieces: &[&[u8]]) {
+    pub fn add(&mut self, mut offset: u64, runs: &[&[u8]]) {
         let mut section = self.ends.partition_point(|&end| end <= offset);
-        for piece in pieces {
-            let mut rest = *piece;
+        for run in runs {
+            let mut rest = *run;
             while !rest.is_empty() {
                 let Some(&end) = self.ends.get(section) else {
                     self.run(offset, rest);
@@ -254,10 +254,10 @@ mod tests {
             let ends: Vec<usize> = ends.into_iter().chain([300]).collect();
             let mut ranks = [Sums::new(false), Sums::new(false)];
             // Some runs are written before the end of their section is known, some after it.
-            let pieces: Vec<_> = cuts.windows(2).enumerate().map(|(i, cut)| (i, cut[0]..cut[1])).collect();
+            let runs: Vec<_> = cuts.windows(2).enumerate().map(|(i, cut)| (i, cut[0]..cut[1])).collect();
             // Some runs are holes.
             let is_hole = |i: usize| holes >> i & 1 == 1;
-            pieces.iter().filter(|(i, _)| is_hole(*i)).for_each(|(_, piece)| bytes[piece.clone()].fill(0));
+            runs.iter().filter(|(i, _)| is_hole(*i)).for_each(|(_, run)| bytes[run.clone()].fill(0));
             let add = |ranks: &mut [Sums; 2], i: usize, part: std::ops::Range<usize>| {
                 let sums = &mut ranks[(owners >> i & 1) as usize];
                 match is_hole(i) {
@@ -267,8 +267,8 @@ mod tests {
             };
             let mut start = 0;
             for &end in &ends {
-                for (i, piece) in &pieces {
-                    let part = piece.start.max(start)..piece.end.min(end);
+                for (i, run) in &runs {
+                    let part = run.start.max(start)..run.end.min(end);
                     if late >> i & 1 == 0 && part.start < part.end {
                         add(&mut ranks, *i, part);
                     }
@@ -276,9 +276,9 @@ mod tests {
                 ranks.iter_mut().for_each(|sums| sums.end_section(end as u64).unwrap());
                 start = end;
             }
-            for (i, piece) in &pieces {
+            for (i, run) in &runs {
                 if late >> i & 1 == 1 {
-                    add(&mut ranks, *i, piece.clone());
+                    add(&mut ranks, *i, run.clone());
                 }
             }
             let [a, b] = ranks.map(|mut sums| sums.take());

@@ -416,9 +416,9 @@ impl ItemsMut<'_> {
         if is_swapped && self.are_converted() {
             let most = (SWAPPED_BYTES / item).max(1) * item;
             for (n, data) in data.chunks(most).enumerate() {
-                let mut piece = data.to_vec();
-                swap_items(&mut piece, self.items.in_file.data_type);
-                self.scatter(number + (n * most / item) as u64, &piece, false);
+                let mut batch = data.to_vec();
+                swap_items(&mut batch, self.items.in_file.data_type);
+                self.scatter(number + (n * most / item) as u64, &batch, false);
             }
             return;
         }

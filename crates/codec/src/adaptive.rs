@@ -122,22 +122,22 @@ impl AdaptiveEncoder {
         for plane in 0..planes {
             let bytes = &data[at(plane)..at(plane + 1)];
             let is_constant = bytes[1..] == bytes[..bytes.len() - 1];
-            if !is_constant && bytes.chunks(BLOCK_BYTES).any(|piece| pays(piece, matcher)) {
+            if !is_constant && bytes.chunks(BLOCK_BYTES).any(|block| pays(block, matcher)) {
                 break;
             }
             done = at(plane + 1);
-            for piece in bytes.chunks(BLOCK_BYTES) {
+            for block in bytes.chunks(BLOCK_BYTES) {
                 if is_constant {
-                    blocks.write_tokens(piece, matcher.tokens(piece), false, &mut writer);
+                    blocks.write_tokens(block, matcher.tokens(block), false, &mut writer);
                 } else {
-                    blocks.write_literals(piece, false, &mut writer);
+                    blocks.write_literals(block, false, &mut writer);
                 }
             }
         }
         let rest = &data[done..];
         let length = if rest.len() <= SHORT_PLANES {
-            for piece in rest.chunks(plane_bytes.min(BLOCK_BYTES)) {
-                blocks.write_tokens(piece, matcher.tokens(piece), false, &mut writer);
+            for block in rest.chunks(plane_bytes.min(BLOCK_BYTES)) {
+                blocks.write_tokens(block, matcher.tokens(block), false, &mut writer);
             }
             writer.end_of_stream();
             writer.length()

@@ -326,9 +326,9 @@ impl ChunkDecoder {
 /// All data of a stream, which must have at most `most` bytes.
 fn read_all(mut from: impl Read, most: u64, what: &str) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    let mut piece = [0; 1 << 14];
+    let mut batch = [0; 1 << 14];
     loop {
-        let n = from.read(&mut piece).map_err(|error| bad(format!("{what}: {error}")))?;
+        let n = from.read(&mut batch).map_err(|error| bad(format!("{what}: {error}")))?;
         if n == 0 {
             return Ok(out);
         }
@@ -336,7 +336,7 @@ fn read_all(mut from: impl Read, most: u64, what: &str) -> Result<Vec<u8>> {
             return Err(bad(format!("{what}: found more than {most} bytes of data")));
         }
         reserve(&mut out, n)?;
-        out.extend_from_slice(&piece[..n]);
+        out.extend_from_slice(&batch[..n]);
     }
 }
 

@@ -80,7 +80,7 @@ pub fn can_expand(encoded: u64, n: u64) -> bool {
 }
 
 /// The numbers that are decoded at a time: a multiple of the crate's batch.
-const PIECE: usize = 64 * FULL_BATCH_N;
+const BATCH: usize = 64 * FULL_BATCH_N;
 
 fn decode_numbers<T: Number + Default, const N: usize>(
     file: &[u8],
@@ -88,9 +88,9 @@ fn decode_numbers<T: Number + Default, const N: usize>(
     _: fn([u8; N]) -> T,
     to_bytes: fn(T) -> [u8; N],
 ) -> Result<Result<(), String>> {
-    let mut piece: Vec<T> = Vec::new();
-    grow(&mut piece, PIECE.min(out.len() / N))?;
-    catch(|| Ok(in_default(|| fill(file, out.as_chunks_mut().0, &mut piece, to_bytes))))
+    let mut batch: Vec<T> = Vec::new();
+    grow(&mut batch, BATCH.min(out.len() / N))?;
+    catch(|| Ok(in_default(|| fill(file, out.as_chunks_mut().0, &mut batch, to_bytes))))
 }
 
 /// Decodes a whole file, which must have as many numbers as `out`, and end there. Memory for which it has no
@@ -98,7 +98,7 @@ fn decode_numbers<T: Number + Default, const N: usize>(
 fn fill<T: Number, const N: usize>(
     file: &[u8],
     out: &mut [[u8; N]],
-    piece: &mut [T],
+    batch: &mut [T],
     to_bytes: fn(T) -> [u8; N],
 ) -> Result<(), String> {
     let count = out.len();
@@ -121,9 +121,9 @@ fn fill<T: Number, const N: usize>(
             return Err(format!("Pcodec: found {end} numbers, expected {count}"));
         }
         while done < end {
-            let n = piece.len().min(end - done);
-            chunk.read(&mut piece[..n]).map_err(wrong)?;
-            for (bytes, &number) in out[done..done + n].iter_mut().zip(&*piece) {
+            let n = batch.len().min(end - done);
+            chunk.read(&mut batch[..n]).map_err(wrong)?;
+            for (bytes, &number) in out[done..done + n].iter_mut().zip(&*batch) {
                 *bytes = to_bytes(number);
             }
             done += n;

@@ -6,11 +6,11 @@ use super::huffman::{FRACTION, entropy};
 use super::matches::Matcher;
 
 /// Nearby repetitions are searched for in samples of this length.
-const PIECE_BYTES: usize = 2048;
+const PROBE_BYTES: usize = 2048;
 /// One sample for this number of bytes, within the bounds below.
-const BYTES_PER_PIECE: usize = 1 << 15;
-const MIN_PIECES: usize = 2;
-const MAX_PIECES: usize = 16;
+const BYTES_PER_SAMPLE: usize = 1 << 15;
+const MIN_SAMPLES: usize = 2;
+const MAX_SAMPLES: usize = 16;
 
 /// Distant repetitions are found by words of this length.
 const WORD_BYTES: usize = 8;
@@ -29,16 +29,16 @@ pub fn repetitions_pay(data: &[u8], matcher: &mut Matcher) -> bool {
 
 /// Whether it pays to search for repetitions in a part of a plane of at most [`super::matches::MAX_BYTES`]
 /// bytes.
-pub fn pays(piece: &[u8], matcher: &mut Matcher) -> bool {
-    let bits = entropy(&histogram(piece)) >> FRACTION;
-    let bytes = piece.len() as u64;
-    if bits < FEW_BITS * bytes || piece.len() <= 2 * SAMPLE_BYTES {
+pub fn pays(block: &[u8], matcher: &mut Matcher) -> bool {
+    let bits = entropy(&histogram(block)) >> FRACTION;
+    let bytes = block.len() as u64;
+    if bits < FEW_BITS * bytes || block.len() <= 2 * SAMPLE_BYTES {
         return true;
     }
-    let sample = &piece[(piece.len() - SAMPLE_BYTES) / 2..][..SAMPLE_BYTES];
+    let sample = &block[(block.len() - SAMPLE_BYTES) / 2..][..SAMPLE_BYTES];
     if bits > MANY_BITS * bytes / 32 {
         // Noise, unless it repeats exactly.
-        return repeated_bytes(sample) > SAMPLE_BYTES / 64 || pays_far(piece);
+        return repeated_bytes(sample) > SAMPLE_BYTES / 64 || pays_far(block);
     }
     let with = SymbolCounts::of_tokens(matcher.tokens(sample)).code_bits();
     let without = SymbolCounts::of_bytes(sample).code_bits();
@@ -89,11 +89,11 @@ fn repeated_bytes(data: &[u8]) -> usize {
 }
 
 fn pays_nearby(data: &[u8], matcher: &mut Matcher) -> bool {
-    let pieces = (data.len() / BYTES_PER_PIECE).clamp(MIN_PIECES, MAX_PIECES);
+    let samples = (data.len() / BYTES_PER_SAMPLE).clamp(MIN_SAMPLES, MAX_SAMPLES);
     let (mut with, mut without) = (0, 0);
-    for piece in evenly(data, pieces, PIECE_BYTES) {
-        with += SymbolCounts::of_tokens(matcher.tokens(piece)).code_bits();
-        without += SymbolCounts::of_bytes(piece).code_bits();
+    for sample in evenly(data, samples, PROBE_BYTES) {
+        with += SymbolCounts::of_tokens(matcher.tokens(sample)).code_bits();
+        without += SymbolCounts::of_bytes(sample).code_bits();
     }
     with + without / 100 < without
 }
@@ -121,11 +121,11 @@ fn pays_far(data: &[u8]) -> bool {
 }
 
 /// Samples of this length, evenly spread over the data, or all data if they are fewer.
-fn evenly(data: &[u8], pieces: usize, length: usize) -> impl Iterator<Item = &[u8]> {
+fn evenly(data: &[u8], samples: usize, length: usize) -> impl Iterator<Item = &[u8]> {
     let length = length.min(data.len());
     let room = (data.len() - length) as u128;
-    (0..pieces).map(move |i| {
-        let start = (room * (2 * i as u128 + 1) / (2 * pieces as u128)) as usize;
+    (0..samples).map(move |i| {
+        let start = (room * (2 * i as u128 + 1) / (2 * samples as u128)) as usize;
         &data[start..start + length]
     })
 }

@@ -9,15 +9,15 @@
 //! modulo n − 1. Byte b of item i, of W bytes each, is at i W + b of the 16 W bytes of a group. Four
 //! interleavings move it to 16 (i W + b), which is 16 b + i modulo 16 W − 1: the group is shuffled. If W is a
 //! power of two, log2 W interleavings do the opposite. Items of other sizes, and of more than 8 bytes, are
-//! divided into pieces of such a size W; the last piece overlaps the previous one if necessary. The pieces
-//! are collected for a block of items, and each piece of the block is shuffled like items of W bytes.
+//! divided into parts of such a size W; the last part overlaps the previous one if necessary. The parts
+//! are collected for a block of items, and each part of the block is shuffled like items of W bytes.
 
 use std::array::from_fn;
 use wide::u8x16;
 
 /// The items that are shuffled together, one for each byte of a row.
 const GROUP_ITEMS: usize = 16;
-/// The items in a block, in which one piece after the other is shuffled. A cache may not hold a line of each
+/// The items in a block, in which one part after the other is shuffled. A cache may not hold a line of each
 /// plane of 16-byte items, so lines are filled before others are begun.
 const BLOCK_ITEMS: usize = 128;
 
@@ -74,8 +74,8 @@ pub fn unshuffle(data: &[u8], item_bytes: usize, out: &mut [u8]) {
     items.into_remainder().copy_from_slice(&data[count * item_bytes..]);
 }
 
-/// The offsets of pieces of W bytes in an item of at least that size.
-fn pieces_of<const W: usize>(item_bytes: usize) -> impl Iterator<Item = usize> {
+/// The offsets of parts of W bytes in an item of at least that size.
+fn parts_of<const W: usize>(item_bytes: usize) -> impl Iterator<Item = usize> {
     let last = item_bytes - W;
     (0..last).step_by(W).chain([last])
 }
@@ -98,13 +98,13 @@ fn shuffle_block<const W: usize>(block: &[u8], item_bytes: usize, out: &mut [u8]
     if item_bytes == W {
         return sort::<W>(block, out, count, at);
     }
-    let mut pieces = [[0; W]; BLOCK_ITEMS];
-    let pieces = &mut pieces[..block.len() / item_bytes];
-    for first in pieces_of::<W>(item_bytes) {
-        for (piece, item) in pieces.iter_mut().zip(block.chunks_exact(item_bytes)) {
-            piece.copy_from_slice(&item[first..first + W]);
+    let mut parts = [[0; W]; BLOCK_ITEMS];
+    let parts = &mut parts[..block.len() / item_bytes];
+    for first in parts_of::<W>(item_bytes) {
+        for (part, item) in parts.iter_mut().zip(block.chunks_exact(item_bytes)) {
+            part.copy_from_slice(&item[first..first + W]);
         }
-        sort::<W>(pieces.as_flattened(), &mut out[first * count..], count, at);
+        sort::<W>(parts.as_flattened(), &mut out[first * count..], count, at);
     }
 }
 
@@ -132,12 +132,12 @@ fn unshuffle_block<const W: usize>(
     if item_bytes == W {
         return sort_back::<W>(data, count, at, block);
     }
-    let mut pieces = [[0; W]; BLOCK_ITEMS];
-    let pieces = &mut pieces[..block.len() / item_bytes];
-    for first in pieces_of::<W>(item_bytes) {
-        sort_back::<W>(&data[first * count..], count, at, pieces.as_flattened_mut());
-        for (piece, item) in pieces.iter().zip(block.chunks_exact_mut(item_bytes)) {
-            item[first..first + W].copy_from_slice(piece);
+    let mut parts = [[0; W]; BLOCK_ITEMS];
+    let parts = &mut parts[..block.len() / item_bytes];
+    for first in parts_of::<W>(item_bytes) {
+        sort_back::<W>(&data[first * count..], count, at, parts.as_flattened_mut());
+        for (part, item) in parts.iter().zip(block.chunks_exact_mut(item_bytes)) {
+            item[first..first + W].copy_from_slice(part);
         }
     }
 }

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_and_repeated_pieces_need_not_be_read() {
+    fn zeros_and_repeated_parts_need_not_be_read() {
         for bytes in [0, 1, 7, 300] {
             assert_eq!(of_zeros(bytes), of(&vec![0; bytes as usize]));
             let all = [&b"abc"[..], &vec![0; bytes as usize]].concat();
@@ -263,8 +263,8 @@ mod tests {
         }
         for count in [0, 1, 2, 3, 10, 13] {
             // The gaps contribute nothing.
-            let sum = (0..count).fold(0, |sum, _| shift(sum, 100) ^ of(b"piece"));
-            assert_eq!(of_many(of(b"piece"), 100, count), sum, "{count}");
+            let sum = (0..count).fold(0, |sum, _| shift(sum, 100) ^ of(b"part"));
+            assert_eq!(of_many(of(b"part"), 100, count), sum, "{count}");
         }
     }
 
@@ -294,7 +294,7 @@ mod tests {
         }
 
         #[test]
-        fn pieces_in_any_order_make_the_whole(
+        fn parts_in_any_order_make_the_whole(
             bytes in proptest::collection::vec(any::<u8>(), 0..2000),
             mut cuts in proptest::collection::vec(0..2000_usize, 0..6),
             first in 0..6_usize,
@@ -304,11 +304,11 @@ mod tests {
             cuts.iter_mut().for_each(|cut| *cut = (*cut).min(bytes.len()));
             cuts.sort_unstable();
             let (starts, ends) = ([&[0], &cuts[..]].concat(), [&cuts[..], &[bytes.len()]].concat());
-            let mut pieces: Vec<_> = starts.iter().zip(&ends).map(|(&from, &to)| (&bytes[from..to], to)).collect();
-            prop_assert_eq!(pieces.iter().fold(0, |crc, (piece, _)| extend(crc, piece)), whole);
-            let pieces_of_ranks = pieces.len();
-            pieces.rotate_left(first % pieces_of_ranks);
-            let sum = pieces.iter().fold(0, |sum, (piece, to)| sum ^ shift(of(piece), (bytes.len() - to) as u64));
+            let mut parts: Vec<_> = starts.iter().zip(&ends).map(|(&from, &to)| (&bytes[from..to], to)).collect();
+            prop_assert_eq!(parts.iter().fold(0, |crc, (part, _)| extend(crc, part)), whole);
+            let count = parts.len();
+            parts.rotate_left(first % count);
+            let sum = parts.iter().fold(0, |sum, (part, to)| sum ^ shift(of(part), (bytes.len() - to) as u64));
             prop_assert_eq!(sum, whole);
         }
     }

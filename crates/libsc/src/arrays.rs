@@ -55,7 +55,7 @@ pub struct ArrayOut<'a>(*const sc_array, PhantomData<&'a mut sc_array>);
 /// The place of data in memory.
 enum ArrayData<'a> {
     /// Contiguous: the address, and the size in bytes.
-    Piece(*mut u8, u64),
+    Run(*mut u8, u64),
     /// Each element in an array of its own.
     Arrays(&'a [sc_array]),
 }
@@ -113,7 +113,7 @@ impl<'a> ArrayIn<'a> {
     fn data(self, sizes: Sizes<'_>, indirect: bool) -> Result<ArrayData<'a>> {
         let (total, count) = (sizes.total()?, sizes.count() as u64);
         if self.is_null() {
-            return Ok(ArrayData::Piece(null_mut(), total));
+            return Ok(ArrayData::Run(null_mut(), total));
         }
         let array = self.get("array_data")?;
         if indirect {
@@ -126,7 +126,7 @@ impl<'a> ArrayIn<'a> {
         }
         // Elements without bytes take no memory, whatever the array says.
         let bytes = if total == 0 { 0 } else { array.bytes()? };
-        Ok(ArrayData::Piece(array.array.cast(), bytes))
+        Ok(ArrayData::Run(array.array.cast(), bytes))
     }
 
     /// Calls `with` with the data to write. NULL is an error unless there are no bytes.
@@ -137,7 +137,7 @@ impl<'a> ArrayIn<'a> {
         with: impl FnOnce(Result<Source<'_>>) -> T,
     ) -> T {
         match sizes.and_then(|sizes| self.data(sizes, indirect)) {
-            Ok(ArrayData::Piece(start, bytes)) => {
+            Ok(ArrayData::Run(start, bytes)) => {
                 // SAFETY: the array has `bytes` bytes; `slice` refuses NULL.
                 with(unsafe { slice(start.cast_const(), bytes, "array_data") }.map(Source::Contiguous))
             }
@@ -188,7 +188,7 @@ impl<'a> ArrayOut<'a> {
     ) -> T {
         match sizes.and_then(|sizes| self.given().data(sizes, indirect)) {
             Ok(_) if self.is_null() => with(Ok(Sink::Skip)),
-            Ok(ArrayData::Piece(start, bytes)) => {
+            Ok(ArrayData::Run(start, bytes)) => {
                 // SAFETY: the array has `bytes` bytes; `slice_mut` refuses NULL.
                 with(unsafe { slice_mut(start, bytes, "array_data") }.map(Sink::Contiguous))
             }

@@ -139,8 +139,8 @@ pub fn check<S: Source>(source: &mut S) -> Result<(u64, u64), S::Error> {
     }
     source.hold(checked.end())?;
     source.bound(&corners)?;
-    numbers_if(source, corners, i64::from_ne_bytes, false, |first, window| {
-        (first..).zip(window).try_for_each(|(at, &found)| check_point(at, found, points))
+    numbers_if(source, corners, i64::from_ne_bytes, false, |first, batch| {
+        (first..).zip(batch).try_for_each(|(at, &found)| check_point(at, found, points))
     })?;
     Ok((points, cells))
 }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_checked_piece_by_piece() {
+    fn cells_are_checked_in_batches() {
         let mut checked = CellChecker::new(0, 0, 7).unwrap();
         checked.add(5, 3).unwrap();
         let mut rest = CellChecker::new(1, 3, 7).unwrap();

@@ -9,7 +9,7 @@ use std::ops::{Deref, Range};
 /// The bytes that are read at a time.
 const AT_ONCE: u64 = 1 << 24;
 /// The numbers that are checked at a time.
-const WINDOW: usize = 1 << 16;
+const BATCH: usize = 1 << 16;
 
 /// Finds and reads the datasets of a mesh: for ranks that read a file together, which all make the same calls,
 /// or for a check of a file. The rules of meshes work with any source.
@@ -127,13 +127,13 @@ pub(crate) fn numbers_if<S: Source, T, const N: usize>(
     let (mut all, mut bytes, mut first) = (Vec::new(), Vec::new(), 0);
     while source.read(&mut column, &mut bytes)? {
         let found = bytes.as_chunks().0;
-        source.agree(reserve(&mut all, if are_kept { found.len() } else { found.len().min(WINDOW) }))?;
-        for window in found.chunks(WINDOW) {
+        source.agree(reserve(&mut all, if are_kept { found.len() } else { found.len().min(BATCH) }))?;
+        for batch in found.chunks(BATCH) {
             let seen = if are_kept { all.len() } else { 0 };
             all.truncate(seen);
-            all.extend(window.iter().map(|bytes| of(*bytes)));
+            all.extend(batch.iter().map(|bytes| of(*bytes)));
             source.hold(check(first, &all[seen..]))?;
-            first += window.len() as u64;
+            first += batch.len() as u64;
         }
     }
     Ok(if are_kept { all } else { Vec::new() })

@@ -13,10 +13,10 @@ pub struct Double {
 }
 
 impl Double {
-    /// Passes the offset and the pieces of each write to a function.
+    /// Passes the offset and the runs of each write to a function.
     pub fn written(mut write: impl FnMut(u64, &[&[u8]]) + Send + 'static) -> Self {
-        Self::failing(move |offset, pieces| {
-            write(offset, pieces);
+        Self::failing(move |offset, runs| {
+            write(offset, runs);
             Ok(())
         })
     }
@@ -33,8 +33,8 @@ impl Double {
 }
 
 impl ParallelFile for Double {
-    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
-        (self.write)(offset, pieces)
+    fn write_at(&mut self, offset: u64, runs: &[&[u8]]) -> Result<()> {
+        (self.write)(offset, runs)
     }
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         (self.read)(offset, buffer);

@@ -41,9 +41,9 @@ impl FaultyFile {
 }
 
 impl ParallelFile for FaultyFile {
-    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+    fn write_at(&mut self, offset: u64, runs: &[&[u8]]) -> Result<()> {
         self.chance("write").map_err(|e| e.at(offset))?;
-        self.file.write_at(offset, pieces)
+        self.file.write_at(offset, runs)
     }
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {

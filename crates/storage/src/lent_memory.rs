@@ -19,11 +19,11 @@ impl LentMemory {
         Self { first: memory.as_ptr(), bytes: memory.len() }
     }
 
-    /// The part of this memory that `piece` is, if it is one.
-    pub fn part(self, piece: &[u8]) -> Option<Self> {
-        let start = piece.as_ptr().addr().checked_sub(self.first.addr())?;
-        let is_part = start.checked_add(piece.len())? <= self.bytes;
-        is_part.then(|| Self { first: self.first.wrapping_add(start), bytes: piece.len() })
+    /// The part of this memory that `run` is, if it is one.
+    pub fn part(self, run: &[u8]) -> Option<Self> {
+        let start = run.as_ptr().addr().checked_sub(self.first.addr())?;
+        let is_part = start.checked_add(run.len())? <= self.bytes;
+        is_part.then(|| Self { first: self.first.wrapping_add(start), bytes: run.len() })
     }
 
     /// The bytes.

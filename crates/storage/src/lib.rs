@@ -50,11 +50,11 @@ pub enum Driver {
 ///
 /// For a file that is only read, writing, truncating and syncing are `Internal` errors by default.
 pub trait ParallelFile: Send {
-    /// Writes consecutive pieces from `offset` on. Writing only a part of them is an error.
+    /// Writes consecutive runs from `offset` on. Writing only a part of them is an error.
     ///
     /// # Errors
     /// Those of the file system.
-    fn write_at(&mut self, _offset: u64, _pieces: &[&[u8]]) -> Result<()> {
+    fn write_at(&mut self, _offset: u64, _runs: &[&[u8]]) -> Result<()> {
         Err(read_only())
     }
 

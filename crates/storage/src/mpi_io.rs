@@ -17,7 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Pieces that together have at most this many bytes are copied to be written by one call.
+/// Runs that together have at most this many bytes are copied to be written by one call.
 const COPY_BYTES: usize = 1 << 20;
 
 /// Hints for MPI-IO; by default there are none.
@@ -360,7 +360,7 @@ impl MpiFile {
         Ok(hints)
     }
 
-    fn write_piece(&self, offset: u64, piece: &[u8]) -> Result<()> {
+    fn write_run(&self, offset: u64, run: &[u8]) -> Result<()> {
         let write = |offset, step: &[u8]| {
             let mut status = MaybeUninit::<sys::MpiStatus>::zeroed();
             // SAFETY: an `MpiFile` is open until `close` consumes it; the buffer has `step.len()` bytes, at most 2^30;
@@ -377,7 +377,7 @@ impl MpiFile {
             };
             check("MPI_File_write_at", code).and_then(|()| moved(&status))
         };
-        write_all("MPI_File_write_at", offset, piece, write, |left| file_system::is_full(&self.path, left))
+        write_all("MPI_File_write_at", offset, run, write, |left| file_system::is_full(&self.path, left))
     }
 }
 
@@ -397,14 +397,14 @@ fn int(length: usize) -> c_int {
 }
 
 impl ParallelFile for MpiFile {
-    fn write_at(&mut self, mut offset: u64, pieces: &[&[u8]]) -> Result<()> {
+    fn write_at(&mut self, mut offset: u64, runs: &[&[u8]]) -> Result<()> {
         check_running("write")?;
-        if pieces.len() > 1 && pieces.iter().map(|piece| piece.len()).sum::<usize>() <= COPY_BYTES {
-            return self.write_piece(offset, &pieces.concat());
+        if runs.len() > 1 && runs.iter().map(|run| run.len()).sum::<usize>() <= COPY_BYTES {
+            return self.write_run(offset, &runs.concat());
         }
-        for piece in pieces {
-            self.write_piece(offset, piece)?;
-            offset += piece.len() as u64;
+        for run in runs {
+            self.write_run(offset, run)?;
+            offset += run.len() as u64;
         }
         Ok(())
     }

@@ -13,8 +13,8 @@ use scda_base::error::{Error, ErrorKind, Result};
 use std::io::IoSlice;
 use std::path::Path;
 
-/// The most pieces in one system call, well below `IOV_MAX`.
-const MAX_PIECES: usize = 64;
+/// The most runs in one system call, well below `IOV_MAX`.
+const MAX_RUNS: usize = 64;
 
 /// A flag for [`PosixFile::open`] and [`PosixFile::create_new`]: NFS 4.1 and newer do not delegate the file to
 /// this node. Each other node that opens a delegated file waits 0.1 s until the delegation is returned. Linux
@@ -268,18 +268,18 @@ impl AsFd for PosixFile {
 }
 
 impl ParallelFile for PosixFile {
-    fn write_at(&mut self, mut offset: u64, pieces: &[&[u8]]) -> Result<()> {
+    fn write_at(&mut self, mut offset: u64, runs: &[&[u8]]) -> Result<()> {
         self.is_changed = true;
-        let mut left: Vec<&[u8]> = pieces.iter().copied().filter(|piece| !piece.is_empty()).collect();
+        let mut left: Vec<&[u8]> = runs.iter().copied().filter(|run| !run.is_empty()).collect();
         while let Some(first) = left.first() {
             let written = if left.len() == 1 || first.len() >= MAX_CALL_BYTES {
                 let step = first.len().min(MAX_CALL_BYTES);
                 retry(|| rustix::io::pwrite(&self.file, &first[..step], offset))
             } else {
                 let mut room = MAX_CALL_BYTES;
-                let fits = |piece: &&&[u8]| room.checked_sub(piece.len()).map(|less| room = less).is_some();
+                let fits = |run: &&&[u8]| room.checked_sub(run.len()).map(|less| room = less).is_some();
                 let slices: Vec<IoSlice<'_>> =
-                    left.iter().take(MAX_PIECES).take_while(fits).map(|piece| IoSlice::new(piece)).collect();
+                    left.iter().take(MAX_RUNS).take_while(fits).map(|run| IoSlice::new(run)).collect();
                 retry(|| rustix::io::pwritev(&self.file, &slices, offset))
             };
             let mut written = match written {
@@ -289,11 +289,11 @@ impl ParallelFile for PosixFile {
             }
             .map_err(|e| e.at(offset))?;
             offset += written as u64;
-            left.retain_mut(|piece| {
-                let done = written.min(piece.len());
+            left.retain_mut(|run| {
+                let done = written.min(run.len());
                 written -= done;
-                *piece = &piece[done..];
-                !piece.is_empty()
+                *run = &run[done..];
+                !run.is_empty()
             });
         }
         Ok(())
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_land_one_after_the_other() {
+    fn runs_land_one_after_the_other() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         let mut file = open(&path);

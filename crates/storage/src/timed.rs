@@ -47,8 +47,8 @@ impl TimedFile {
 }
 
 impl ParallelFile for TimedFile {
-    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
-        self.file.write_at(offset, pieces)
+    fn write_at(&mut self, offset: u64, runs: &[&[u8]]) -> Result<()> {
+        self.file.write_at(offset, runs)
     }
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {

@@ -19,7 +19,7 @@ use scda_storage::ParallelFile;
 use std::ops::Range;
 
 /// Bytes that are read at a time.
-const PIECE_BYTES: u64 = 1 << 20;
+const BATCH_BYTES: u64 = 1 << 20;
 
 /// A file that does not change: what is written from an offset on is kept in memory.
 struct InMemory<'a> {
@@ -29,17 +29,17 @@ struct InMemory<'a> {
 }
 
 impl ParallelFile for InMemory<'_> {
-    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+    fn write_at(&mut self, offset: u64, runs: &[&[u8]]) -> Result<()> {
         let at = offset.checked_sub(self.start);
         let at =
             at.ok_or_else(|| Error::new(ErrorKind::Internal, "rolling back: a write before the new end"))?;
         let mut at = to_usize(at);
-        for piece in pieces {
-            if self.bytes.len() < at + piece.len() {
-                resize(&mut self.bytes, (at + piece.len()) as u64)?;
+        for run in runs {
+            if self.bytes.len() < at + run.len() {
+                resize(&mut self.bytes, (at + run.len()) as u64)?;
             }
-            self.bytes[at..at + piece.len()].copy_from_slice(piece);
-            at += piece.len();
+            self.bytes[at..at + run.len()].copy_from_slice(run);
+            at += run.len();
         }
         Ok(())
     }
@@ -139,28 +139,28 @@ fn copy(file: &mut dyn ParallelFile, new_end: NewEnd) -> Result<()> {
     let (seal, seal_bytes) = NewEnd::seal(&seal).ok_or_else(differ)?;
     let mut sum = 0;
     let index = new_end.tables + seal.index.saturating_sub(new_end.offset);
-    read_pieces(file, index..end, |_, _, piece| {
-        sum = crc::extend(sum, piece);
+    read_batches(file, index..end, |_, _, batch| {
+        sum = crc::extend(sum, batch);
         Ok(())
     })?;
     if Seal::crc_of(sum, &seal_bytes) != seal.crc {
         return Err(differ());
     }
-    read_pieces(file, new_end.tables..end, |file, at, piece| {
-        file.write_at(new_end.offset + (at - new_end.tables), &[piece])
+    read_batches(file, new_end.tables..end, |file, at, batch| {
+        file.write_at(new_end.offset + (at - new_end.tables), &[batch])
     })?;
     file.write_at(seal.offset(), &[&seal_bytes])
 }
 
 /// Reads a part of a file in steps, each with its offset.
-fn read_pieces(
+fn read_batches(
     file: &mut dyn ParallelFile,
     part: Range<u64>,
     mut each: impl FnMut(&mut dyn ParallelFile, u64, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let (mut at, mut bytes) = (part.start, Vec::new());
     while at < part.end {
-        resize(&mut bytes, (part.end - at).min(PIECE_BYTES))?;
+        resize(&mut bytes, (part.end - at).min(BATCH_BYTES))?;
         file.read_at(at, &mut bytes)?;
         each(file, at, &bytes)?;
         at += bytes.len() as u64;

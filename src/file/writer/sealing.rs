@@ -454,11 +454,11 @@ fn write_index(
         }
         let header: &[u8] = if number == 0 { &header } else { &[] };
         let padding: &[u8] = if number == last { &padding } else { &[] };
-        let pieces = [header, &text[..chunk.len() * ROW_BYTES], padding];
-        file.write_at(at, &pieces)?;
-        for piece in pieces {
-            sum = crc::extend(sum, piece);
-            at += piece.len() as u64;
+        let runs = [header, &text[..chunk.len() * ROW_BYTES], padding];
+        file.write_at(at, &runs)?;
+        for run in runs {
+            sum = crc::extend(sum, run);
+            at += run.len() as u64;
         }
     }
     Ok(sum)

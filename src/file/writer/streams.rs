@@ -29,7 +29,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// the copy would cost more than the calls that it saves.
 const DIRECT_BYTES: usize = 64 << 10;
 /// The bytes that are read at a time from another source.
-const PIECE_BYTES: usize = 1 << 20;
+const BATCH_BYTES: usize = 1 << 20;
 
 /// The stream of this rank in the open set.
 pub(super) struct OwnStream {
@@ -305,19 +305,19 @@ impl StreamWriter<'_> {
         }
         self.begin_set(user, chunk_bytes, tasks)?;
         let Some(OwnStream { user, part, data, sum, .. }) = self.own.take() else { return Ok(()) };
-        let (mut streams, mut rounds, mut piece) = (Vec::new(), 0, Vec::new());
-        reserve(&mut piece, PIECE_BYTES)?;
+        let (mut streams, mut rounds, mut batch) = (Vec::new(), 0, Vec::new());
+        reserve(&mut batch, BATCH_BYTES)?;
         for task in 0..tasks {
             let failed = |error| Error::io("reading the data to write", error);
             let mut from = open(task).map_err(failed)?;
             let mut own = OwnStream::new(user, part, task, data, 0, sum);
             loop {
-                piece.clear();
-                from.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece).map_err(failed)?;
-                if piece.is_empty() {
+                batch.clear();
+                from.by_ref().take(BATCH_BYTES as u64).read_to_end(&mut batch).map_err(failed)?;
+                if batch.is_empty() {
                     break;
                 }
-                own.write(&mut unsummed(self.sections.output().file_mut()), &piece)?;
+                own.write(&mut unsummed(self.sections.output().file_mut()), &batch)?;
             }
             rounds = rounds.max(part.rounds(own.written));
             reserve(&mut streams, 1)?;
@@ -344,33 +344,37 @@ mod tests {
         OwnStream::new(UserString::new(b"s").unwrap(), part, task, DATA, 0, None)
     }
 
-    /// Writes the pieces to a stream. Returns, for each write to the file, its offset, the address of the
+    /// Writes the runs to a stream. Returns, for each write to the file, its offset, the address of the
     /// bytes, and their number.
-    fn writes<'a>(own: &mut OwnStream, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<(u64, usize, usize)> {
+    fn writes<'a>(own: &mut OwnStream, runs: impl Iterator<Item = &'a [u8]>) -> Vec<(u64, usize, usize)> {
         let mut all = Vec::new();
-        let mut file = |offset, piece: &[u8]| {
-            all.push((offset, piece.as_ptr().addr(), piece.len()));
+        let mut file = |offset, run: &[u8]| {
+            all.push((offset, run.as_ptr().addr(), run.len()));
             Ok(())
         };
-        pieces.for_each(|piece| own.take(&mut file, piece).unwrap());
+        runs.for_each(|run| own.take(&mut file, run).unwrap());
         own.flush(&mut file).unwrap();
         all
     }
 
     #[test]
-    fn long_pieces_are_written_once_from_the_memory_of_the_user() {
-        const PIECE: usize = 64 << 10;
-        let memory = vec![7; PIECE];
+    fn long_runs_are_written_once_from_the_memory_of_the_user() {
+        const RUN_BYTES: usize = 64 << 10;
+        let memory = vec![7; RUN_BYTES];
         let mut own = own(3, 1 << 20, 1);
         let found = writes(&mut own, (0..40).map(|_| memory.as_slice()));
         let expected: Vec<_> = (0..40)
             .map(|i: u64| {
-                (DATA + ((i / 16 * 3 + 1) << 20) + i % 16 * PIECE as u64, memory.as_ptr().addr(), PIECE)
+                (
+                    DATA + ((i / 16 * 3 + 1) << 20) + i % 16 * RUN_BYTES as u64,
+                    memory.as_ptr().addr(),
+                    RUN_BYTES,
+                )
             })
             .collect();
         assert_eq!(found, expected);
-        assert_eq!(own.bytes(), 40 * PIECE as u64);
-        // One call for each chunk of which a piece has a part, from the middle of the third chunk on.
+        assert_eq!(own.bytes(), 40 * RUN_BYTES as u64);
+        // One call for each chunk of which a run has a part, from the middle of the third chunk on.
         let long = vec![7; (3 << 20) + 5];
         let found = writes(&mut own, std::iter::once(long.as_slice()));
         let place = |chunk: u64, byte: u64| DATA + ((chunk * 3 + 1) << 20) + byte;
@@ -386,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn short_pieces_are_collected() {
+    fn short_runs_are_collected() {
         let memory = vec![7; 1000];
         let mut own = own(2, 1 << 20, 0);
         let found = writes(&mut own, (0..1000).map(|_| memory.as_slice()));
@@ -399,18 +403,18 @@ mod tests {
     /// A size that no test writes to a disk.
     #[test]
     fn a_stream_can_have_ten_gib_in_chunks_of_one() {
-        // Of these pages, only the last one of each piece is read.
-        let piece = zeroed(to_usize(GIB)).unwrap();
-        let pieces = || (0..10).map(|_| piece.as_slice());
+        // Of these pages, only the last one of each run is read.
+        let run = zeroed(to_usize(GIB)).unwrap();
+        let runs = || (0..10).map(|_| run.as_slice());
         let mut whole = own(3, GIB, 2);
         let expected: Vec<_> =
-            (0..10).map(|round| (DATA + (3 * round + 2) * GIB, piece.as_ptr().addr(), piece.len())).collect();
-        assert_eq!(writes(&mut whole, pieces()), expected);
+            (0..10).map(|round| (DATA + (3 * round + 2) * GIB, run.as_ptr().addr(), run.len())).collect();
+        assert_eq!(writes(&mut whole, runs()), expected);
         assert_eq!((whole.bytes(), whole.part.rounds(whole.written)), (10 * GIB, 10));
-        // Not at the ends of chunks: two calls for each piece.
+        // Not at the ends of chunks: two calls for each run.
         let mut odd = own(3, GIB, 2);
-        let begin = &piece[..DIRECT_BYTES];
-        let found = writes(&mut odd, std::iter::once(begin).chain(pieces()));
+        let begin = &run[..DIRECT_BYTES];
+        let found = writes(&mut odd, std::iter::once(begin).chain(runs()));
         assert_eq!(found.len(), 1 + 2 * 10);
         assert_eq!(found[20].0, DATA + (3 * 10 + 2) * GIB);
         assert_eq!(found.iter().map(|(_, _, bytes)| *bytes as u64).sum::<u64>(), odd.bytes());

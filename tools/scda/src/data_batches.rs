@@ -92,7 +92,7 @@ impl DataBatches {
     /// In a varray: the element that contains this byte of the batch, and the number of the byte in the element.
     pub fn varray_element(&self, byte: usize) -> (u64, u64) {
         let mut left = byte as u64;
-        for (index, &size) in (self.now.start..).zip(self.piece_sizes()) {
+        for (index, &size) in (self.now.start..).zip(self.batch_sizes()) {
             if left < size {
                 return (index, left);
             }
@@ -115,7 +115,7 @@ impl DataBatches {
         let (mut rest, now) = (self.data.as_slice(), self.now.clone());
         let is_block = matches!(self.section.section_type, SectionType::Inline | SectionType::Block);
         let until = if is_block { (now.start + 1).min(now.end) } else { now.end };
-        let mut sizes = self.piece_sizes().iter();
+        let mut sizes = self.batch_sizes().iter();
         (now.start..until).map(move |index| {
             let size = match self.section.section_type {
                 SectionType::Inline | SectionType::Block => rest.len(),
@@ -129,7 +129,7 @@ impl DataBatches {
     }
 
     /// The sizes of the varray's elements in this batch.
-    pub fn piece_sizes(&self) -> &[u64] {
+    pub fn batch_sizes(&self) -> &[u64] {
         let at = |index: u64| to_usize(index - self.sizes_from);
         match self.section.section_type {
             SectionType::Varray => &self.sizes[at(self.now.start)..at(self.now.end)],

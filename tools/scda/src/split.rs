@@ -7,7 +7,7 @@ use crate::output::escape;
 use crate::progress::Progress;
 use crate::select::Selection;
 use crate::signals;
-use crate::streams::{StreamTarget, each_piece, find};
+use crate::streams::{StreamTarget, each_batch, find};
 use scda::AtomicFile;
 use scda::{SectionType, UserString};
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> Result<()> {
                 let stream = streams.stream(&mut reader, task)?;
                 let path = path_of(&args.to, streams.name(), task, streams.tasks());
                 let mut file = TaskFile::new(&path, args.force, &input)?;
-                each_piece(&mut reader, &stream, 0..stream.bytes(), |data| {
+                each_batch(&mut reader, &stream, 0..stream.bytes(), |data| {
                     progress.add(data.len() as u64);
                     file.put(data)
                 })?;

@@ -249,7 +249,7 @@ fn no_part(name: &UserString) -> String {
 }
 
 /// Calls a function with bytes of a stream, batch by batch.
-pub fn each_piece(
+pub fn each_batch(
     reader: &mut Reader,
     stream: &Stream,
     range: Range<u64>,
@@ -285,7 +285,7 @@ pub fn print(
     let range = range(stream.bytes())?;
     let mut out = output::Output::new()?;
     let (start, mut show) = (range.start, None);
-    let result = each_piece(reader, &stream, range, |data| {
+    let result = each_batch(reader, &stream, range, |data| {
         let format = DataFormat::usual(data, out.is_terminal());
         show.get_or_insert_with(|| DataPrinter::of_bytes(format, start)).bytes(&mut out, data)
     });

@@ -114,8 +114,8 @@ pub fn trees<S: Source>(source: &mut S, d: usize) -> Result<u64, S::Error> {
     let to_face = open_after(source, "tree_to_tree", "tree_to_face", DataType::Int8, &of_faces)?;
     let to_tree = bounded(source, "tree_to_tree", to_tree, i64::from_ne_bytes, (-1, trees))?;
     let to_face = bounded(source, "tree_to_face", to_face, i8::from_ne_bytes, (-1, 4 * faces))?;
-    numbers(source, shape, u8::from_ne_bytes, |first, window| {
-        for (tree, &number) in (first..).zip(window) {
+    numbers(source, shape, u8::from_ne_bytes, |first, batch| {
+        for (tree, &number) in (first..).zip(batch) {
             let (_, has) = shape_of(tree, number, d)?;
             // A check does not keep the faces of too many trees.
             if !to_tree.is_empty() {

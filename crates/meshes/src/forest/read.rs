@@ -165,9 +165,9 @@ fn read_mesh<const D: usize>(
         return source.agree(Err(Error::range(words)));
     }
     let mut before = 0;
-    let tree_offsets = numbers(&mut source, offsets, i64::from_ne_bytes, |first, window| {
-        check_tree_offsets(window, first, before, trees, quadrants)?;
-        before = window.last().copied().unwrap_or(before);
+    let tree_offsets = numbers(&mut source, offsets, i64::from_ne_bytes, |first, batch| {
+        check_tree_offsets(batch, first, before, trees, quadrants)?;
+        before = batch.last().copied().unwrap_or(before);
         Ok(())
     })?;
     let first_quadrant = distribute(file, group, record, quadrants, wanted.distribution)?;
@@ -276,8 +276,8 @@ pub(super) fn partition<S: Source>(
     quadrants: u64,
 ) -> Result<Vec<i64>, S::Error> {
     let (ranks, mut before) = (column.shape[0] - 1, 0);
-    numbers_if(source, column, i64::from_ne_bytes, S::MOST.is_none(), |first, window| {
-        for (rank, &found) in (first..).zip(window) {
+    numbers_if(source, column, i64::from_ne_bytes, S::MOST.is_none(), |first, batch| {
+        for (rank, &found) in (first..).zip(batch) {
             check_partition(rank, ranks, before, found, quadrants)?;
             before = found;
         }
@@ -442,7 +442,7 @@ pub(super) fn bounded<S: Source, T: Copy + Into<i64>, const N: usize>(
 ) -> Result<Vec<T>, S::Error> {
     let most = i64::try_from(end).unwrap_or(i64::MAX) - 1;
     let columns = column.shape.get(1).copied().unwrap_or(1);
-    numbers(source, column, of, |first, window| check_bounds(part, window, (first, columns), (least, most)))
+    numbers(source, column, of, |first, batch| check_bounds(part, batch, (first, columns), (least, most)))
 }
 
 /// Reads edges or corners, if there are any.
@@ -465,9 +465,9 @@ fn shared<S: Source>(source: &mut S, kind: SharedKind, trees: u64) -> Result<Sha
         return source.hold(Err(MeshError::new(offsets, words)));
     }
     let mut before = 0;
-    let offsets = numbers(source, begins, i32::from_ne_bytes, |first, window| {
-        kind.check_offsets(window, (first, rows), before, entries)?;
-        before = window.last().copied().map_or(before, i64::from);
+    let offsets = numbers(source, begins, i32::from_ne_bytes, |first, batch| {
+        kind.check_offsets(batch, (first, rows), before, entries)?;
+        before = batch.last().copied().map_or(before, i64::from);
         Ok(())
     })?;
     let codes = open_after(source, in_tree, to_code, DataType::Int8, &[Some(entries)])?;

@@ -15,7 +15,7 @@ use super::lent_memory::LentMemory;
 use scda_base::error::{Error, Result};
 use std::time::{Duration, Instant};
 
-/// Shorter pieces are copied, even from lent memory.
+/// Shorter runs are copied, even from lent memory.
 const LEAST_LENT_BYTES: usize = 64 << 10;
 
 /// The function with which a job writes its bytes.
@@ -202,9 +202,9 @@ impl<F: ParallelFile + 'static> Queue<F> {
         self.times.copying += began.elapsed();
     }
 
-    /// The part of the lent memory that this piece is, if it is one and is not short.
-    pub fn lent(&self, piece: &[u8]) -> Option<LentMemory> {
-        part_of(self.lent, piece)
+    /// The part of the lent memory that this run is, if it is one and is not short.
+    pub fn lent(&self, run: &[u8]) -> Option<LentMemory> {
+        part_of(self.lent, run)
     }
 
     /// With a thread, brings what was written so far to stable storage, so that the sync for which the
@@ -219,22 +219,22 @@ impl<F: ParallelFile + 'static> Queue<F> {
         }
     }
 
-    /// Writes with `write`: now, or a copy of the pieces later.
+    /// Writes with `write`: now, or a copy of the runs later.
     ///
     /// # Errors
     /// Those of `write`, `Memory`, and those of the thread so far.
-    pub fn write_by(&mut self, offset: u64, pieces: &[&[u8]], write: Write<F>) -> Result<()> {
+    pub fn write_by(&mut self, offset: u64, runs: &[&[u8]], write: Write<F>) -> Result<()> {
         self.changes += 1;
-        let bytes = pieces.iter().map(|piece| piece.len()).sum::<usize>() as u64;
+        let bytes = runs.iter().map(|run| run.len()).sum::<usize>() as u64;
         let began = Instant::now();
         let Some(thread) = &mut self.thread else {
-            let written = write(self.here.as_mut().ok_or_else(gone)?, offset, pieces);
+            let written = write(self.here.as_mut().ok_or_else(gone)?, offset, runs);
             self.times.writing += began.elapsed();
             self.times.written_bytes += bytes;
             return written;
         };
         thread.check()?;
-        let (mut at, mut rest, mut waited) = (offset, pieces, Duration::ZERO);
+        let (mut at, mut rest, mut waited) = (offset, runs, Duration::ZERO);
         let mut copied = bytes;
         while let Some((&first, others)) = rest.split_first() {
             if let Some(lent) = part_of(self.lent, first) {
@@ -242,10 +242,9 @@ impl<F: ParallelFile + 'static> Queue<F> {
                 (at, rest, copied) = (at + first.len() as u64, others, copied - first.len() as u64);
                 continue;
             }
-            let own =
-                rest.iter().position(|&piece| part_of(self.lent, piece).is_some()).unwrap_or(rest.len());
+            let own = rest.iter().position(|&run| part_of(self.lent, run).is_some()).unwrap_or(rest.len());
             let (now, later) = rest.split_at(own);
-            let bytes = now.iter().map(|piece| piece.len()).sum::<usize>() as u64;
+            let bytes = now.iter().map(|run| run.len()).sum::<usize>() as u64;
             waited += thread.copy(&mut self.here, at, now, bytes, write)?;
             (at, rest) = (at + bytes, later);
         }
@@ -257,8 +256,8 @@ impl<F: ParallelFile + 'static> Queue<F> {
 }
 
 impl<F: ParallelFile + 'static> ParallelFile for Queue<F> {
-    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
-        self.write_by(offset, pieces, F::write_at)
+    fn write_at(&mut self, offset: u64, runs: &[&[u8]]) -> Result<()> {
+        self.write_by(offset, runs, F::write_at)
     }
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
@@ -300,9 +299,9 @@ impl<F: ParallelFile + 'static> ParallelFile for Queue<F> {
     }
 }
 
-/// The part of lent memory that a piece is, if it is one and is not short.
-fn part_of(lent: Option<LentMemory>, piece: &[u8]) -> Option<LentMemory> {
-    lent.filter(|_| piece.len() >= LEAST_LENT_BYTES)?.part(piece)
+/// The part of lent memory that a run is, if it is one and is not short.
+fn part_of(lent: Option<LentMemory>, run: &[u8]) -> Option<LentMemory> {
+    lent.filter(|_| run.len() >= LEAST_LENT_BYTES)?.part(run)
 }
 
 #[cold]

@@ -24,13 +24,13 @@ fn bytes_are_written_in_the_order_of_the_calls_and_the_memory_is_bounded() {
     let (go, wait) = channel::<()>();
     let written = Arc::<Mutex<Vec<u8>>>::default();
     let all = Arc::clone(&written);
-    let file = Double::written(move |offset, pieces| {
+    let file = Double::written(move |offset, runs| {
         wait.recv().unwrap();
         let mut all = all.lock().unwrap();
-        let end = usize::try_from(offset).unwrap() + pieces.concat().len();
+        let end = usize::try_from(offset).unwrap() + runs.concat().len();
         let length = all.len().max(end);
         all.resize(length, 0);
-        all[usize::try_from(offset).unwrap()..end].copy_from_slice(&pieces.concat());
+        all[usize::try_from(offset).unwrap()..end].copy_from_slice(&runs.concat());
     });
     let mut queue = Queue::new(file, LEAST_BACKGROUND_BYTES, title);
     let (small, large) = (vec![1; 3], vec![2; 600 << 10]);
@@ -92,9 +92,9 @@ fn an_error_is_named_by_the_labels_from_its_offset_on() {
 fn memory_that_is_lent_is_not_copied() {
     let written = Arc::<Mutex<Vec<(u64, usize, Vec<u8>)>>>::default();
     let all = Arc::clone(&written);
-    let file = Double::written(move |offset, pieces| {
-        let piece = pieces.concat();
-        all.lock().unwrap().push((offset, pieces[0].as_ptr().addr(), piece));
+    let file = Double::written(move |offset, runs| {
+        let run = runs.concat();
+        all.lock().unwrap().push((offset, runs[0].as_ptr().addr(), run));
     });
     let mut queue = Queue::new(file, LEAST_BACKGROUND_BYTES, title);
     let (lent, other) = (vec![1; 3 << 20], vec![2; 2 * LEAST_LENT_BYTES]);
@@ -132,13 +132,13 @@ fn memory_that_is_reserved_is_not_given_to_jobs_and_waits_for_them() {
         Queue::new(Double::written(move |_, _| wait.recv().unwrap()), LEAST_BACKGROUND_BYTES, title);
     let half = queue.most_reserved();
     queue.reserve(half).unwrap();
-    let piece = vec![1; 200 << 10];
-    queue.write_at(0, &[&piece]).unwrap();
+    let run = vec![1; 200 << 10];
+    queue.write_at(0, &[&run]).unwrap();
     let bytes = |queue: &Queue<_>| queue.thread.as_ref().unwrap().held_bytes();
     assert!((half + (200 << 10)..=LEAST_BACKGROUND_BYTES).contains(&bytes(&queue)));
     (0..2).for_each(|_| go.send(()).unwrap());
     // There is no memory for both until the first is written.
-    queue.write_at(0, &[&piece, &piece]).unwrap();
+    queue.write_at(0, &[&run, &run]).unwrap();
     (0..2).for_each(|_| go.send(()).unwrap());
     let (done, is_done) = channel();
     queue.work(move || done.send(()).map_err(|_| gone())).unwrap();

@@ -13,9 +13,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The most bytes of the pieces that are copied and written one by one, so that the thread begins after the
-/// first piece.
-const MOST_PIECE_BYTES: u64 = 1 << 20;
+/// The most bytes that are copied before they are written, so that the thread begins after the first of several
+/// buffers.
+const MOST_BUFFER_BYTES: u64 = 1 << 20;
 /// The memory that a job takes besides its bytes.
 const JOB_BYTES: u64 = 128;
 /// The most labels kept, those of the last sections. A deferred header may be written after many later
@@ -33,9 +33,9 @@ pub(super) struct Background<F> {
     handle: Option<JoinHandle<()>>,
     /// The process that started it: a forked process has no such thread.
     process: Process,
-    /// The most bytes of memory, and the size of a piece.
+    /// The most bytes of memory, and the bytes of a full buffer.
     most: u64,
-    piece: usize,
+    buffer_bytes: usize,
     /// The error if the thread could not be started.
     failed: Option<Error>,
     /// The user strings of what is written from these offsets on.
@@ -57,9 +57,9 @@ struct Jobs<F> {
     jobs: VecDeque<Job<F>>,
     /// The bytes of all jobs, including the one being executed, and of free buffers.
     bytes: u64,
-    /// Free buffers of the size of a piece.
+    /// Free buffers of `buffer_bytes` each.
     free: Vec<Vec<u8>>,
-    piece: usize,
+    buffer_bytes: usize,
     failed: Option<Error>,
     /// Whether the thread must not begin a job until the current call has copied its data, or waits.
     is_held: bool,
@@ -86,13 +86,13 @@ impl<F> Job<F> {
 
 impl<F: ParallelFile + 'static> Background<F> {
     pub fn start(most: u64, title: Title) -> Self {
-        let piece = usize::try_from((most / 4).min(MOST_PIECE_BYTES)).unwrap_or(1);
+        let buffer_bytes = usize::try_from((most / 4).min(MOST_BUFFER_BYTES)).unwrap_or(1);
         let state = Jobs {
             file: None,
             jobs: VecDeque::new(),
             bytes: 0,
             free: Vec::new(),
-            piece,
+            buffer_bytes,
             failed: None,
             is_held: false,
             is_over: false,
@@ -107,7 +107,16 @@ impl<F: ParallelFile + 'static> Background<F> {
             Ok(handle) => (Some(handle), None),
             Err(error) => (None, Some(Error::io("starting the thread that writes", error))),
         };
-        Self { shared, handle, process: Process::this(), most, piece, failed, labels: Vec::new(), title }
+        Self {
+            shared,
+            handle,
+            process: Process::this(),
+            most,
+            buffer_bytes,
+            failed,
+            labels: Vec::new(),
+            title,
+        }
     }
 
     /// The times of the thread so far; `None` in a forked process.
@@ -230,28 +239,28 @@ impl<F: ParallelFile + 'static> Background<F> {
         Ok(())
     }
 
-    /// Copies the pieces into jobs as memory becomes available. Returns the time that it waited.
+    /// Copies the runs into jobs as memory becomes available. Returns the time that it waited.
     pub fn copy(
         &self,
         here: &mut Option<F>,
         mut offset: u64,
-        pieces: &[&[u8]],
+        runs: &[&[u8]],
         mut left: u64,
         write: Write<F>,
     ) -> Result<Duration> {
-        let (mut waited, mut pieces) = (Duration::ZERO, pieces.iter().copied());
-        let mut piece: &[u8] = &[];
+        let (mut waited, mut runs) = (Duration::ZERO, runs.iter().copied());
+        let mut run: &[u8] = &[];
         while left > 0 {
-            let length = usize::try_from(left).unwrap_or(usize::MAX).min(self.piece);
+            let length = usize::try_from(left).unwrap_or(usize::MAX).min(self.buffer_bytes);
             let mut buffer = self.buffer(length, &mut waited)?;
             while buffer.len() < length {
-                if piece.is_empty() {
-                    piece = pieces.next().unwrap_or_default();
+                if run.is_empty() {
+                    run = runs.next().unwrap_or_default();
                     continue;
                 }
-                let (now, later) = piece.split_at(piece.len().min(length - buffer.len()));
+                let (now, later) = run.split_at(run.len().min(length - buffer.len()));
                 buffer.extend_from_slice(now);
-                piece = later;
+                run = later;
             }
             self.push(here, Job::Write(offset, buffer, write))?;
             offset += length as u64;
@@ -262,10 +271,10 @@ impl<F: ParallelFile + 'static> Background<F> {
 
     /// An empty buffer with room for `length` bytes, once there is enough memory.
     fn buffer(&self, length: usize, waited: &mut Duration) -> Result<Vec<u8>> {
-        // A buffer for nearly a piece gets the size of a piece, so that it can be reused.
-        let room = if length > self.piece / 2 { self.piece } else { length };
+        // A buffer that is nearly full gets the size of a full buffer, so that it can be reused.
+        let room = if length > self.buffer_bytes / 2 { self.buffer_bytes } else { length };
         let free = self.when(waited, |state| {
-            let free = if room == self.piece { state.take_free() } else { None };
+            let free = if room == self.buffer_bytes { state.take_free() } else { None };
             (free.is_some() || state.has_room(room as u64 + JOB_BYTES, self.most)).then_some(free)
         });
         if let Some(buffer) = free {
@@ -401,7 +410,7 @@ impl<F: ParallelFile> Shared<F> {
                 state.times.syncing += times.syncing;
             }
             if let Some(mut buffer) = buffer
-                && buffer.capacity() >= state.piece
+                && buffer.capacity() >= state.buffer_bytes
                 && reserve(&mut state.free, 1).is_ok()
             {
                 buffer.clear();

@@ -26,7 +26,7 @@ pub(super) struct SeparateBuffers<'a> {
     /// Whether the numbers have another byte order in the file.
     is_swapped: bool,
     /// The bytes of one such step.
-    piece: Vec<u8>,
+    batch: Vec<u8>,
 }
 
 impl<'a> BoxBuffers<'a> {
@@ -62,7 +62,7 @@ impl<'a> BoxBuffers<'a> {
         }
         let item_bytes = data_type.item_bytes();
         let most = limits.gathered(item_bytes);
-        Ok(Self::Boxes(SeparateBuffers { boxes, item_bytes, most, is_swapped, piece: Vec::new() }))
+        Ok(Self::Boxes(SeparateBuffers { boxes, item_bytes, most, is_swapped, batch: Vec::new() }))
     }
 
     /// The bytes of all boxes.
@@ -115,16 +115,16 @@ impl<'a> BoxBuffers<'a> {
         if let Some(memory) = self.slice(run) {
             return next(0, memory);
         }
-        let Self::Boxes(SeparateBuffers { most, piece, .. }) = self else { return Ok(()) };
-        let (most, mut piece, mut done) = (*most, std::mem::take(piece), 0);
+        let Self::Boxes(SeparateBuffers { most, batch, .. }) = self else { return Ok(()) };
+        let (most, mut batch, mut done) = (*most, std::mem::take(batch), 0);
         while done < run.items {
-            resize(&mut piece, most.min(run.items - done))?;
-            next(done, &mut piece)?;
-            self.put(run.to + done, &piece);
-            done += piece.len() as u64;
+            resize(&mut batch, most.min(run.items - done))?;
+            next(done, &mut batch)?;
+            self.put(run.to + done, &batch);
+            done += batch.len() as u64;
         }
         if let Self::Boxes(apart) = self {
-            apart.piece = piece;
+            apart.batch = batch;
         }
         Ok(())
     }
@@ -146,15 +146,15 @@ impl<'a> BoxBuffers<'a> {
             Self::Boxes(SeparateBuffers { boxes, item_bytes, most, .. }) => (boxes, *item_bytes, *most),
         };
         let _temporary = memory::temporary();
-        let mut piece = Vec::new();
+        let mut batch = Vec::new();
         for (start, items) in boxes.iter_mut().filter(|(_, items)| !items.are_converted()) {
             let mut done = 0;
             while done < items.bytes() {
-                resize(&mut piece, most.min(items.bytes() - done))?;
-                items.as_items().gather(done / item_bytes, &mut piece);
-                change(*start + done, &mut piece)?;
-                items.scatter(done / item_bytes, &piece, false);
-                done += piece.len() as u64;
+                resize(&mut batch, most.min(items.bytes() - done))?;
+                items.as_items().gather(done / item_bytes, &mut batch);
+                change(*start + done, &mut batch)?;
+                items.scatter(done / item_bytes, &batch, false);
+                done += batch.len() as u64;
             }
         }
         Ok(())

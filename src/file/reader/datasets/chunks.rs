@@ -109,7 +109,7 @@ impl Selection<'_> {
     }
 
     /// The memory of the whole chunk, if all of it is wanted and contiguous there.
-    fn in_one_piece<'b>(&self, want: &ChunkRequest, room: &'b mut BoxBuffers<'_>) -> Option<&'b mut [u8]> {
+    fn in_one_run<'b>(&self, want: &ChunkRequest, room: &'b mut BoxBuffers<'_>) -> Option<&'b mut [u8]> {
         let [region] = want.regions[..] else { return None };
         let run = self.runs(want.chunk, region).next();
         room.slice(run.filter(|run| run.items == self.stored.grid.chunk_bytes())?)
@@ -219,7 +219,7 @@ impl BoxReader<'_> {
                 }
                 // A whole chunk that is contiguous in memory is decoded there.
                 [(present, want)] => {
-                    if let Some(memory) = part.in_one_piece(want, room) {
+                    if let Some(memory) = part.in_one_run(want, room) {
                         self.decode_batch(vec![(part, *present, memory)])?;
                         continue;
                     }

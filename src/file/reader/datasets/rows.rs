@@ -27,14 +27,14 @@ impl BoxReader<'_> {
         targets: &mut [Destination<'_, '_>],
     ) -> Result<()> {
         let most = self.sections.params().tuning.limits.turn(parts.len());
-        let strips: Result<Vec<_>> = parts.iter().map(|part| part.strips(most)).collect();
-        let mut strips = strips?;
+        let batches: Result<Vec<_>> = parts.iter().map(|part| part.batches(most)).collect();
+        let mut batches = batches?;
         let mut is_end = false;
         while !is_end {
             is_end = true;
-            for (part, strips) in parts.iter().zip(&mut strips) {
-                if let Some((strip, place)) = strips.next() {
-                    self.read_plain_rows(part, (&strip, place), &mut targets[part.number].room)?;
+            for (part, batches) in parts.iter().zip(&mut batches) {
+                if let Some((batch, place)) = batches.next() {
+                    self.read_plain_rows(part, (&batch, place), &mut targets[part.number].room)?;
                     is_end = false;
                 }
             }

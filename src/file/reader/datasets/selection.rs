@@ -229,18 +229,18 @@ impl<'a> Selection<'a> {
     }
 
     /// The boxes in parts of at most about `most` bytes, each with its place in memory.
-    pub fn strips(&self, most: u64) -> Result<impl Iterator<Item = (IndexBox, u64)>> {
+    pub fn batches(&self, most: u64) -> Result<impl Iterator<Item = (IndexBox, u64)>> {
         let item_bytes = self.stored.dataset.data_type.item_bytes();
         let grids =
             self.places().map(|place| Ok((ChunkGrid::of_runs(&place.0.count, item_bytes, most)?, place)));
         let grids: Result<Vec<_>> = grids.collect();
         Ok(grids?.into_iter().flat_map(move |(grid, (region, mut to))| {
             (0..grid.chunks()).map(move |number| {
-                let mut strip = grid.region_of(number);
-                let (place, items) = (to, strip.count.iter().product::<u64>());
+                let mut batch = grid.region_of(number);
+                let (place, items) = (to, batch.count.iter().product::<u64>());
                 to += items * item_bytes;
-                strip.start.iter_mut().zip(&region.start).for_each(|(start, first)| *start += first);
-                (strip, place)
+                batch.start.iter_mut().zip(&region.start).for_each(|(start, first)| *start += first);
+                (batch, place)
             })
         }))
     }

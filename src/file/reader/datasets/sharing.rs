@@ -128,7 +128,7 @@ impl ChunkNumbers {
     }
 
     /// The numbers that one vote covers, from `first` on.
-    fn window(&self, first: u64) -> Range<u64> {
+    fn batch(&self, first: u64) -> Range<u64> {
         first..self.total.min(first.saturating_add(self.most))
     }
 
@@ -278,13 +278,13 @@ impl BoxReader<'_> {
         let (limits, round_bytes) = (*limits, limits.round_bytes.saturating_mul(most_threads.get()));
         let prepare = || {
             let mut numbered = ChunkNumbers::new(parts, &limits)?;
-            let wanted = numbered.take(&numbered.window(0))?;
+            let wanted = numbered.take(&numbered.batch(0))?;
             let votes = Votes::new(numbered.most)?;
             Ok((numbered, wanted, votes))
         };
         // After an error, the ranks only continue to the next agreement.
         let ((mut numbered, mut wanted, mut votes), mut mine) = split(mine.and_then(|()| prepare()));
-        let mut numbers = numbered.window(0);
+        let mut numbers = numbered.batch(0);
         if let Sharing::Unknown(saved) = sharing {
             let agreed = team.agree(mine)?;
             mine = votes.vote(agreed.comm(), &numbers, &wanted);
@@ -315,7 +315,7 @@ impl BoxReader<'_> {
             if next == [FINE] {
                 break;
             }
-            numbers = numbered.window(next[0]);
+            numbers = numbered.batch(next[0]);
             let (taken, took) = split(numbered.take(&numbers));
             (wanted, mine) = (taken, mine.and(took));
         }

@@ -97,14 +97,14 @@ impl SealNames {
         number: usize,
         group: &SealGroup,
     ) -> Result<Option<&NamesByHash>> {
-        let of_piece = self.scanned.entry(number).or_default();
-        of_piece.searches += 1;
+        let of_seal = self.scanned.entry(number).or_default();
+        of_seal.searches += 1;
         let (numbers, bytes) = (group.sections(), group.names_bytes());
         let count = numbers.end.saturating_sub(numbers.start);
         let most = sections.params().tuning.bounded(KEPT_BYTES);
-        let is_worth_it = bytes <= of_piece.searches.saturating_mul(SEARCH_BYTES)
+        let is_worth_it = bytes <= of_seal.searches.saturating_mul(SEARCH_BYTES)
             && count.saturating_mul(size_of::<(u64, u64)>() as u64) <= most;
-        if of_piece.names.is_none() && !of_piece.is_damaged && is_worth_it {
+        if of_seal.names.is_none() && !of_seal.is_damaged && is_worth_it {
             // The names have a limit of their own.
             let _temporary = memory::temporary();
             let mut names = Vec::new();
@@ -114,12 +114,12 @@ impl SealNames {
                 Ok(())
             };
             match sections.seals().scan_names(group, &mut take) {
-                Ok(true) => of_piece.names = Some(NamesByHash::new(names)),
+                Ok(true) => of_seal.names = Some(NamesByHash::new(names)),
                 Err(error) if !error.kind().is_of_file() => return Err(error),
-                _ => of_piece.is_damaged = true,
+                _ => of_seal.is_damaged = true,
             }
         }
-        Ok(of_piece.names.as_ref())
+        Ok(of_seal.names.as_ref())
     }
 
     /// Keeps the names of one more group.

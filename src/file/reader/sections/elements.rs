@@ -272,10 +272,10 @@ impl<'a> EncodedBatch<'a> {
         for Batch { elements, bytes } in batches(self.sizes, self.elements.clone(), batch_bytes(threads)) {
             let encoded: u64 = self.encoded_sizes[elements.clone()].iter().sum();
             let (now, later) = text.split_at(to_usize(encoded));
-            let piece = EncodedBatch { text: now, start, elements: elements.clone(), ..*self };
+            let batch = EncodedBatch { text: now, start, elements: elements.clone(), ..*self };
             resize(staged, bytes)?;
             let is_wanted = |index| data.element(index, 0, self.sizes.size(index)).is_some();
-            decoders.decode(threads, piece.jobs(staged, is_wanted)?)?;
+            decoders.decode(threads, batch.jobs(staged, is_wanted)?)?;
             scatter(staged, elements, self.sizes, data);
             (text, start) = (later, start + encoded);
         }

@@ -32,7 +32,7 @@ pub(crate) struct Input {
     ends: Ends,
     /// A section, or a part of one, of at most this many bytes is read with the headers.
     small_bytes: u64,
-    pub(super) window: ReadAheadBuffer,
+    pub(super) read_ahead: ReadAheadBuffer,
     route: Route,
     /// The reader for what this rank reads alone, once it has done so.
     alone: Option<Box<LocalReader>>,
@@ -49,19 +49,19 @@ pub(crate) struct Input {
 /// this rank alone.
 pub(crate) struct LocalReader {
     pub(super) team: Team,
-    window: ReadAheadBuffer,
+    read_ahead: ReadAheadBuffer,
 }
 
 impl LocalReader {
     /// For reading on this rank alone.
     pub fn new(team: &Team, params: &ReadOptions) -> Self {
         let team = team.alone();
-        Self { window: ReadAheadBuffer::new(&team, &params.tuning), team }
+        Self { read_ahead: ReadAheadBuffer::new(&team, &params.tuning), team }
     }
 
-    pub fn swap(&mut self, team: &mut Team, window: &mut ReadAheadBuffer) {
+    pub fn swap(&mut self, team: &mut Team, read_ahead: &mut ReadAheadBuffer) {
         std::mem::swap(&mut self.team, team);
-        std::mem::swap(&mut self.window, window);
+        std::mem::swap(&mut self.read_ahead, read_ahead);
     }
 }
 
@@ -70,7 +70,7 @@ impl Input {
     pub fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: ReadOptions) -> Self {
         let reads = ReadStatistics::default();
         Self {
-            window: ReadAheadBuffer::new(&team, &params.tuning),
+            read_ahead: ReadAheadBuffer::new(&team, &params.tuning),
             route: Route::default(),
             small_bytes: params.tuning.small_bytes(team.size()) as u64,
             decoders: Decoders::new(params.strict),
@@ -151,20 +151,20 @@ impl Input {
     pub fn leave(&mut self) -> Box<LocalReader> {
         let mut alone =
             self.alone.take().unwrap_or_else(|| Box::new(LocalReader::new(&self.team, &self.params)));
-        alone.swap(&mut self.team, &mut self.window);
+        alone.swap(&mut self.team, &mut self.read_ahead);
         alone
     }
 
     /// Returns to reading with the other ranks.
     pub fn rejoin(&mut self, mut ranks: Box<LocalReader>) {
-        ranks.swap(&mut self.team, &mut self.window);
+        ranks.swap(&mut self.team, &mut self.read_ahead);
         self.alone = Some(ranks);
     }
 
     /// Bytes of the file, the same on all ranks. The file must have them. Collective.
     #[inline(always)]
     pub fn look(&mut self, offset: u64, length: u64) -> Result<&[u8], Failure> {
-        self.window.cover(
+        self.read_ahead.cover(
             &mut self.team,
             &mut *self.file,
             &self.params.tuning,
@@ -178,7 +178,7 @@ impl Input {
     pub fn look_ahead(&mut self, offset: u64, bytes: &mut Vec<u8>) -> Result<()> {
         let looked = self.look(offset, LONGEST_HEADER.min(self.ends.read - offset)).map(drop);
         looked.map_err(|failure| self.team.settle(failure))?;
-        let ahead = self.window.to_send(offset);
+        let ahead = self.read_ahead.to_send(offset);
         reserve(bytes, ahead.len())?;
         bytes.extend_from_slice(ahead);
         Ok(())
@@ -186,7 +186,7 @@ impl Input {
 
     /// Whether rank 0 can send the contents of its read-ahead buffer to this rank.
     pub fn expect_ahead(&mut self) -> Result<bool> {
-        self.window.expect()
+        self.read_ahead.expect()
     }
 
     /// Shares the offset of a header that rank 0 has found (0: none) and two other words. If the ranks
@@ -195,7 +195,7 @@ impl Input {
         let words = found.map(|[offset, one, other]| [offset, one, other, sent.len() as u64]);
         let (agreed, [offset, one, other, length]) = self.team.share_agreed(0, words)?;
         if length > 0 {
-            self.window.receive(&agreed, offset, length, sent)?;
+            self.read_ahead.receive(&agreed, offset, length, sent)?;
         }
         Ok([offset, one, other])
     }
@@ -213,7 +213,7 @@ impl Input {
     /// Reads bytes on this rank alone, from the read-ahead buffer if it has them.
     #[inline]
     pub fn read_own(&mut self, offset: u64, memory: &mut [u8]) -> Result<()> {
-        match self.window.get(offset, memory.len() as u64) {
+        match self.read_ahead.get(offset, memory.len() as u64) {
             Some(bytes) => memory.copy_from_slice(bytes),
             None if memory.is_empty() => {}
             None => self.file.read_at(offset, memory)?,
@@ -303,7 +303,7 @@ impl Input {
 
     /// Leaks the memory that ranks share: freeing it would be collective.
     pub fn leak_shared(self) {
-        let Self { team, window, route, .. } = self;
-        std::mem::forget((team, window, route));
+        let Self { team, read_ahead, route, .. } = self;
+        std::mem::forget((team, read_ahead, route));
     }
 }

@@ -119,7 +119,7 @@ impl<'a> IndexReader<'a> {
         let input = self.sections.input();
         let header = LONGEST_HEADER.min(input.end().saturating_sub(offset));
         let is_far = header == 0 || offset.checked_sub(before).is_none_or(|bytes| bytes > MOST_AROUND);
-        if is_far || input.window.get(offset, header).is_some() {
+        if is_far || input.read_ahead.get(offset, header).is_some() {
             return Ok(());
         }
         let looked = input.look(before, offset + header - before).map(drop);

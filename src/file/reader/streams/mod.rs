@@ -168,8 +168,8 @@ impl TaskReader<'_> {
         let wanted = if record < 0 { record.unsigned_abs() } else { record.unsigned_abs() + 1 };
         let (mut parts, mut packed, mut sets) = (Vec::new(), None, 0);
         for number in numbers {
-            let piece = self.piece(number, name)?;
-            let begins = u64::from(match &piece {
+            let section = self.stream_section(number, name)?;
+            let begins = u64::from(match &section {
                 StreamSection::Part(part) => part.part.part == 0,
                 StreamSection::PackedStreams(_) => true,
             });
@@ -181,7 +181,7 @@ impl TaskReader<'_> {
             // A part before all sets belongs to none. As the first part of the first set, it is reported as
             // an error.
             if sets + u64::from(record <= 0) >= wanted {
-                match piece {
+                match section {
                     StreamSection::Part(part) => {
                         reserve(&mut parts, 1)?;
                         parts.push(part);
@@ -204,7 +204,7 @@ impl TaskReader<'_> {
     }
 
     /// The part of a set whose chunks are in the section of this number, or the varray of streams that it is.
-    fn piece(&mut self, number: u64, name: &[u8]) -> Result<StreamSection, Failure> {
+    fn stream_section(&mut self, number: u64, name: &[u8]) -> Result<StreamSection, Failure> {
         self.lookup().seek_section(number.saturating_sub(1))?;
         let at = self.sections.position();
         let follows = self.lookup().next_section(true)?;
@@ -252,7 +252,7 @@ impl TaskReader<'_> {
         self.cache.keep_sets(sets);
         let mut streams = Streams { user: *name, parts: Vec::new(), packed: None };
         for part in parts {
-            match self.piece(part, name)? {
+            match self.stream_section(part, name)? {
                 StreamSection::Part(part) => {
                     reserve(&mut streams.parts, 1)?;
                     streams.parts.push(part);
@@ -268,7 +268,7 @@ impl TaskReader<'_> {
     fn read_sets(&mut self, name: &UserString) -> Result<StreamSets, Failure> {
         let mut sets = StreamSets { user: *name, begins: Vec::new(), sections: Vec::new() };
         for number in self.lookup().find_all(name)? {
-            let begins = match self.piece(number, name) {
+            let begins = match self.stream_section(number, name) {
                 Ok(StreamSection::Part(part)) => part.part.part == 0,
                 Ok(StreamSection::PackedStreams(_)) => true,
                 // Another section of this name is an entry of its own.

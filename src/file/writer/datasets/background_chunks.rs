@@ -102,9 +102,9 @@ impl ChunkWriter<'_> {
             self.sections.output().file_mut().note_copied(plain.selection.bytes(), began);
         }
         let each: Vec<&Dataset> = datasets.iter().map(|one| one.dataset).collect();
-        let mine = self.for_each_batch(&each, plan, |this, window, codecs| {
-            plan.for_each_alike(&window.chunks, codecs, |chunks, codec| {
-                this.copy_alike(plan, window, chunks, codec, (&pending, encoders))
+        let mine = self.for_each_batch(&each, plan, |this, round, codecs| {
+            plan.for_each_alike(&round.chunks, codecs, |chunks, codec| {
+                this.copy_alike(plan, round, chunks, codec, (&pending, encoders))
             })
         });
         let agreed = mine.and_then(|mine| self.sections.team_mut().agree(mine).map(drop));
@@ -112,11 +112,11 @@ impl ChunkWriter<'_> {
         agreed.map(|()| pending)
     }
 
-    /// Passes chunks of a window that have the same codec to the thread, up to an overlap.
+    /// Passes chunks of a round that have the same codec to the thread, up to an overlap.
     fn copy_alike(
         &mut self,
         plan: &Plan<'_>,
-        window: &Round,
+        round: &Round,
         chunks: Range<u64>,
         codec: ChunkCodec,
         work: ThreadWork<'_>,
@@ -137,7 +137,7 @@ impl ChunkWriter<'_> {
                 batches.push(ChunkBatch::default());
             }
             let Some(batch) = batches.last_mut() else { continue };
-            let part = match plan.assemble(window, chunk, &mut buffer)? {
+            let part = match plan.assemble(round, chunk, &mut buffer)? {
                 Chunk::Overlap(index) => return Ok(Some((number, index))),
                 Chunk::Unknown => continue,
                 Chunk::Fill if is_text(&work.0[number].dataset) => {
@@ -181,8 +181,8 @@ impl ChunkWriter<'_> {
             prepare(&mut encoders, codec, batches.len())?;
             let jobs =
                 encoders.iter_mut().zip(batches).map(|(encoder, batch)| move || batch.encode(encoder, most));
-            for pieces in on_threads(jobs.collect()) {
-                for (number, more) in pieces? {
+            for batches in on_threads(jobs.collect()) {
+                for (number, more) in batches? {
                     lock(&outputs[number]).encoded.append(more)?;
                 }
             }
@@ -221,7 +221,7 @@ impl ChunkBatch {
     /// Encodes the chunks; returns those of each dataset with its number. The memory for them has `most`
     /// bytes, unless less is needed or one chunk needs more.
     fn encode(self, encoder: &mut ChunkEncoder, most: u64) -> Result<Vec<(usize, EncodedElements)>> {
-        let mut pieces = ChunkBatches::new(most);
+        let mut batches = ChunkBatches::new(most);
         let mut rest = &*self.copied;
         for (number, part) in &self.parts {
             let bytes = match part {
@@ -233,10 +233,10 @@ impl ChunkBatch {
                 BatchPart::LentMemory(lent) => Some(lent.bytes()),
                 BatchPart::Fill => None,
             };
-            pieces.begin(*number, self.bytes as u64)?;
-            pieces.put(encoder, bytes)?;
+            batches.begin(*number, self.bytes as u64)?;
+            batches.put(encoder, bytes)?;
         }
-        pieces.end()
+        batches.end()
     }
 }
 

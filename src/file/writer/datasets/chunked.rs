@@ -117,11 +117,11 @@ impl ChunkWriter<'_> {
         let codecs: Vec<ChunkCodec> = datasets.iter().map(codec).collect();
         let mut overlap = None;
         for round in 0..plan.rounds() {
-            let window = plan.round(self.sections.team_mut(), round)?;
+            let batch = plan.round(self.sections.team_mut(), round)?;
             if self.sections.team().has_deferred() || overlap.is_some() {
                 continue;
             }
-            match each(self, &window, &codecs) {
+            match each(self, &batch, &codecs) {
                 Ok(found) => overlap = found,
                 Err(error) => self.sections.team_mut().defer(Err(error)),
             }
@@ -137,8 +137,8 @@ impl ChunkWriter<'_> {
         plan: &Plan<'_>,
     ) -> Result<Vec<EncodedChunks>, Failure> {
         let mut encoded: Vec<EncodedElements> = datasets.iter().map(|_| EncodedElements::default()).collect();
-        let mine = self.for_each_batch(datasets, plan, |this, window, codecs| {
-            this.encode_batch(plan, window, codecs, &mut encoded)
+        let mine = self.for_each_batch(datasets, plan, |this, batch, codecs| {
+            this.encode_batch(plan, batch, codecs, &mut encoded)
         })?;
         let mut bytes: Vec<Partition> =
             encoded.iter().map(|one| Partition { count: one.bytes(), ..Partition::default() }).collect();
@@ -177,25 +177,25 @@ impl ChunkWriter<'_> {
         self.sections.write_encoded(name, layout, chunks, *bytes, encoded)
     }
 
-    /// Encodes the chunks of a window, and appends them to those that are encoded. Returns the first index
+    /// Encodes the chunks of a batch, and appends them to those that are encoded. Returns the first index
     /// that two parts have, with the number of the dataset.
     pub fn encode_batch(
         &mut self,
         plan: &Plan<'_>,
-        window: &Round,
+        batch: &Round,
         codecs: &[ChunkCodec],
         encoded: &mut [EncodedElements],
     ) -> Result<Option<Overlap>> {
-        plan.for_each_alike(&window.chunks, codecs, |chunks, codec| {
-            self.encode_alike(plan, window, chunks, codec, encoded)
+        plan.for_each_alike(&batch.chunks, codecs, |chunks, codec| {
+            self.encode_alike(plan, batch, chunks, codec, encoded)
         })
     }
 
-    /// Encodes the chunks of a window that are encoded in the same way.
+    /// Encodes the chunks of a batch that are encoded in the same way.
     fn encode_alike(
         &mut self,
         plan: &Plan<'_>,
-        window: &Round,
+        batch: &Round,
         chunks: Range<u64>,
         codec: ChunkCodec,
         encoded: &mut [EncodedElements],
@@ -210,7 +210,7 @@ impl ChunkWriter<'_> {
         let jobs =
             self.compression.chunk_encoders.iter_mut().take(threads).enumerate().map(|(thread, encoder)| {
                 let chunks = cut(thread)..cut(thread + 1);
-                move || encode_chunks(encoder, plan, window, chunks, params)
+                move || encode_chunks(encoder, plan, batch, chunks, params)
             });
         let began = Instant::now();
         let all = on_threads(jobs.collect());
@@ -248,16 +248,16 @@ pub(super) fn prepare(encoders: &mut Vec<ChunkEncoder>, codec: ChunkCodec, threa
 /// The encoded chunks of datasets, each with its number, up to an overlap.
 type NumberedChunks = (Vec<(usize, EncodedElements)>, Option<Overlap>);
 
-/// Encodes these chunks of a window, up to the first one with an overlap; returns those of each dataset with
+/// Encodes these chunks of a batch, up to the first one with an overlap; returns those of each dataset with
 /// its number.
 fn encode_chunks(
     encoder: &mut ChunkEncoder,
     plan: &Plan<'_>,
-    window: &Round,
+    batch: &Round,
     chunks: Range<u64>,
     params: &WriteOptions,
 ) -> Result<NumberedChunks> {
-    let (mut pieces, mut buffer) = (ChunkBatches::new(params.tuning.limits.encoded_bytes), Vec::new());
+    let (mut batches, mut buffer) = (ChunkBatches::new(params.tuning.limits.encoded_bytes), Vec::new());
     // A chunk of the compression convention is stored with its full size.
     let must_be_whole = encoder.codec().is_text();
     let end = chunks.end;
@@ -265,22 +265,22 @@ fn encode_chunks(
         params.interrupt.check()?;
         let number = plan.array_of(chunk);
         let array = &plan.arrays()[number];
-        pieces.begin(number, (end - chunk).saturating_mul(array.grid().chunk_bytes()))?;
-        match plan.assemble(window, chunk, &mut buffer)? {
-            Chunk::Overlap(index) => return Ok((pieces.end()?, Some((number, index)))),
+        batches.begin(number, (end - chunk).saturating_mul(array.grid().chunk_bytes()))?;
+        match plan.assemble(batch, chunk, &mut buffer)? {
+            Chunk::Overlap(index) => return Ok((batches.end()?, Some((number, index)))),
             Chunk::Unknown => {}
-            Chunk::Bytes(bytes) => pieces.put(encoder, Some(bytes))?,
+            Chunk::Bytes(bytes) => batches.put(encoder, Some(bytes))?,
             Chunk::Fill if must_be_whole => {
                 let bytes = to_usize(array.grid().chunk_bytes());
                 let mut filled = Vec::new();
                 grow(&mut filled, bytes)?;
                 array.put_fill(&mut filled);
-                pieces.put(encoder, Some(&filled))?;
+                batches.put(encoder, Some(&filled))?;
             }
-            Chunk::Fill => pieces.put(encoder, None)?,
+            Chunk::Fill => batches.put(encoder, None)?,
         }
     }
-    Ok((pieces.end()?, None))
+    Ok((batches.end()?, None))
 }
 
 /// Encoded chunks of consecutive datasets, those of each with its number.
@@ -365,7 +365,7 @@ mod tests {
         dataset.layout = Layout::Chunked { shape: Some(vec![300]), text: false };
         let codec = ChunkCodec::of(&dataset, Encoder::Fast, 6, LineBreak::Unix);
         let encoder = || ChunkEncoder::new(codec).unwrap();
-        let (mut pieces, mut together) = (ChunkBatches::new(1 << 10), encoder());
+        let (mut batches, mut together) = (ChunkBatches::new(1 << 10), encoder());
         let mut expected: Vec<(usize, Vec<u64>, Vec<u8>)> = Vec::new();
         // Dataset 4 has no bytes. The memory is longer than three of these chunks, and shorter than all of
         // them.
@@ -378,10 +378,10 @@ mod tests {
             }
             let (_, sizes, bytes) = expected.last_mut().unwrap();
             sizes.push(chunk.map_or(0, |chunk| encoder().encode(chunk, bytes).unwrap() as u64));
-            pieces.begin(number, (300 * (numbers.len() - place)) as u64).unwrap();
-            pieces.put(&mut together, chunk).unwrap();
+            batches.begin(number, (300 * (numbers.len() - place)) as u64).unwrap();
+            batches.put(&mut together, chunk).unwrap();
         }
-        let found: Vec<_> = pieces
+        let found: Vec<_> = batches
             .end()
             .unwrap()
             .into_iter()

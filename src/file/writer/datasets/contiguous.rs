@@ -1,4 +1,4 @@
-//! Writes contiguous datasets: rows straight from the memory of the ranks, or strips that their owners
+//! Writes contiguous datasets: rows straight from the memory of the ranks, or batches that their owners
 //! assemble from the parts of all ranks.
 
 use super::chunk_exchange::{Chunk, Plan, PlannedArray, Round};
@@ -20,7 +20,7 @@ use scda_format::layout::{SectionLayout, sum};
 use scda_ranks::Partition;
 use scda_storage::queue::Queue;
 
-/// The number of strips of a contiguous dataset that an exchange round brings to their owners.
+/// The number of batches of a contiguous dataset that an exchange round brings to their owners.
 const STRIPS_OF_EXCHANGE: u64 = 4;
 
 /// The memory that a copy of a dataset takes besides its data and texts.
@@ -178,7 +178,7 @@ impl ContiguousWriter<'_> {
         Ok(PlacedDataset { dataset, text, selection, own, block, layout, rows, row_bytes, goes_together })
     }
 
-    /// Brings the parts of a contiguous dataset to the owners of its strips, who write them.
+    /// Brings the parts of a contiguous dataset to the owners of its batches, who write them.
     fn write_in_runs(&mut self, one: PlacedDataset<'_>) -> Result<(), Failure> {
         let counts = one.counts();
         let PlacedDataset { dataset, text, selection, layout, rows, row_bytes, .. } = one;
@@ -199,7 +199,7 @@ impl ContiguousWriter<'_> {
     fn write_rows(&mut self, one: &PlacedDataset<'_>, elements: Partition) -> Result<(), Failure> {
         let PlacedDataset { dataset, text, selection, layout, rows, row_bytes, .. } = one;
         let (mut gathered, name) = (Vec::new(), dataset.name.as_bytes());
-        let data = selection.piece(0, u64::MAX, &mut gathered);
+        let data = selection.batch(0, u64::MAX, &mut gathered);
         let data = self.sections.team_mut().tolerate(data, &[])?;
         self.sections.write_metadata(dataset.convention(), text)?;
         self.sections.describe(SectionType::Array, name, *rows, *row_bytes)?;
@@ -208,7 +208,7 @@ impl ContiguousWriter<'_> {
         self.sections.write_elements(SectionType::Array, name, *layout, &one.counts(), &local, data)
     }
 
-    /// Writes the data of a contiguous dataset in strips, each by its owner.
+    /// Writes the data of a contiguous dataset in batches, each by its owner.
     fn write_runs(
         &mut self,
         dataset: &Dataset,
@@ -234,13 +234,13 @@ impl ContiguousWriter<'_> {
         let mut buffer = Vec::new();
         let name = dataset.name.as_bytes();
         self.sections.write_in_parts(name, layout, counts, bytes, plan.rounds(), |this, round, out| {
-            let window = plan.round(this.team_mut(), round)?;
-            for run in window.chunks.clone() {
+            let batch = plan.round(this.team_mut(), round)?;
+            for run in batch.chunks.clone() {
                 if this.team().has_deferred() || overlap.is_some() {
                     break;
                 }
                 let bytes = to_usize(offset(run + 1) - offset(run));
-                match put_run(plan, &window, (run, bytes), &mut buffer, this.output().file_mut(), out) {
+                match put_run(plan, &batch, (run, bytes), &mut buffer, this.output().file_mut(), out) {
                     // Reported after the last round, when the first overlap of all ranks is known.
                     Ok(found) => overlap = found,
                     Err(error) => this.team_mut().defer(Err(error)),
@@ -256,22 +256,22 @@ impl ContiguousWriter<'_> {
     }
 }
 
-/// Appends a strip of `bytes` bytes; returns the first index that two parts have in common, if there is one.
+/// Appends a batch of `bytes` bytes; returns the first index that two parts have in common, if there is one.
 fn put_run(
     plan: &Plan<'_>,
-    window: &Round,
+    batch: &Round,
     (run, bytes): (u64, usize),
     buffer: &mut Vec<u8>,
     file: &mut Queue<SummedFile>,
     out: &mut Parts,
 ) -> Result<Option<Vec<u64>>> {
     let array = &plan.arrays()[0];
-    let strip = plan.parts_of_chunk(window, run)?;
+    let batch = plan.parts_of_chunk(batch, run)?;
     if array.is_filled_with_zeros()
-        && let Some(runs) = strip.sparse_runs(bytes as u64)?
+        && let Some(runs) = batch.sparse_runs(bytes as u64)?
     {
         let mut at = 0;
-        let overlap = strip.for_each_run(&runs, buffer, |start, bytes| {
+        let overlap = batch.for_each_run(&runs, buffer, |start, bytes| {
             out.put_zeros(file, start - at)?;
             at = start + bytes.len() as u64;
             out.put(file, bytes)
@@ -281,7 +281,7 @@ fn put_run(
         }
         return Ok(overlap);
     }
-    match strip.assemble(buffer)? {
+    match batch.assemble(buffer)? {
         Chunk::Overlap(index) => return Ok(Some(index)),
         Chunk::Unknown => {}
         Chunk::Bytes(all) => out.put(file, &all[..bytes])?,

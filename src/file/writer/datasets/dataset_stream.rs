@@ -204,9 +204,9 @@ impl ChunkWriter<'_> {
             let array = PlannedArray::new(dataset, dataset.grid()?, &selection);
             let plan = Plan::new(self.sections.team(), vec![array], MostThreads::ONE, &limits)?;
             let plan = plan.sampling(step);
-            let window = plan.window(chunks)?;
+            let batch = plan.batch(chunks)?;
             let mut encoded = [EncodedElements::default()];
-            if self.encode_batch(&plan, &window, &codecs, &mut encoded)?.is_some() {
+            if self.encode_batch(&plan, &batch, &codecs, &mut encoded)?.is_some() {
                 return Err(Error::new(ErrorKind::Internal, "a part of a dataset overlaps itself").into());
             }
             let [encoded] = encoded;

@@ -183,7 +183,7 @@ impl<'a> Selection<'a> {
 }
 
 impl Gather for Selection<'_> {
-    fn piece<'b>(&'b self, start: u64, most: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+    fn batch<'b>(&'b self, start: u64, most: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
         if let Some(data) = self.packed() {
             return Ok(&data[to_usize(start)..]);
         }
@@ -238,14 +238,14 @@ impl<'a> Buffer<'a> {
             }
             return Ok(Self::Packed(Cow::Owned(data)));
         }
-        let (mut piece, mut before) = (Vec::new(), 0);
+        let (mut batch, mut before) = (Vec::new(), 0);
         let is_bool = has_bools(dataset.data_type);
         let most = limits.gathered(dataset.data_type.item_bytes());
         for (items, region) in boxes.iter().zip(regions).filter(|(items, _)| is_bool || items.may_misfit()) {
             for start in (0..items.bytes()).step_by(to_usize(most)) {
-                resize(&mut piece, most.min(items.bytes() - start))?;
-                check_fit(dataset, region, items.gather_bytes(start, &mut piece))?;
-                check_bools(dataset, &piece, before + start)?;
+                resize(&mut batch, most.min(items.bytes() - start))?;
+                check_fit(dataset, region, items.gather_bytes(start, &mut batch))?;
+                check_bools(dataset, &batch, before + start)?;
             }
             before += items.bytes();
         }

@@ -271,7 +271,7 @@ impl SectionWriter<'_> {
         if compressed_type(SectionType::Array, user).is_some()
             && let Some(sealer) = self.sections.sealer()
         {
-            data.for_each_run(|piece| sealer.note_first_half(piece))?;
+            data.for_each_run(|batch| sealer.note_first_half(batch))?;
         }
         // The layout bounds the products.
         let bytes = Partition {

@@ -48,8 +48,8 @@ impl Section<'_> {
     /// `Range` if it exceeds 63 bits.
     pub fn copied_bytes(&self) -> Result<u64> {
         let mut bytes = size_of_val(self.sizes) as u64;
-        self.data.for_each_run(|piece| {
-            bytes = sum(bytes, piece.len() as u64).ok_or_else(too_large)?;
+        self.data.for_each_run(|batch| {
+            bytes = sum(bytes, batch.len() as u64).ok_or_else(too_large)?;
             Ok(())
         })?;
         Ok(bytes)
@@ -62,8 +62,8 @@ impl Section<'_> {
         reserve(&mut sizes, self.sizes.len())?;
         sizes.extend_from_slice(self.sizes);
         reserve_count(&mut data, self.copied_bytes()?)?;
-        self.data.for_each_run(|piece| {
-            data.extend_from_slice(piece);
+        self.data.for_each_run(|batch| {
+            data.extend_from_slice(batch);
             Ok(())
         })?;
         Ok(SectionCopy { shape: self.shape, user: copy(self.user)?, sizes, data })

@@ -117,9 +117,9 @@ impl ElementStream for EqualElements<'_> {
 }
 
 /// The most bytes that are read at a time for each thread, except for a single element to be compressed.
-const PIECE_BYTES: usize = 4 << 20;
+const BATCH_BYTES: usize = 4 << 20;
 /// The most elements that are read at a time.
-const PIECE_ELEMENTS: usize = 1 << 16;
+const BATCH_ELEMENTS: usize = 1 << 16;
 
 /// Returns to the first byte.
 pub(in crate::file::writer) fn read_again(data: &mut dyn DataStream) -> Result<()> {
@@ -146,11 +146,11 @@ impl SectionWriter<'_> {
         check_alone(self.sections.team())?;
         self.check_free(SectionType::Block, user)?;
         let layout = SectionLayout::block(self.sections.end(), size).ok_or_else(too_large)?;
-        let mut piece = Vec::new();
-        if encode != Encode::None || size <= PIECE_BYTES as u64 {
-            resize(&mut piece, size)?;
-            read(data, &mut piece)?;
-            let section = self.check_block(user, 0, size, Ok(&piece), encode)?;
+        let mut batch = Vec::new();
+        if encode != Encode::None || size <= BATCH_BYTES as u64 {
+            resize(&mut batch, size)?;
+            read(data, &mut batch)?;
+            let section = self.check_block(user, 0, size, Ok(&batch), encode)?;
             return self.write(section);
         }
         let user = UserString::new(user)?;
@@ -174,13 +174,13 @@ impl SectionWriter<'_> {
         self.check_free(SectionType::Array, user)?;
         let style = self.sections.params().line_break;
         let layout = SectionLayout::array(self.sections.end(), count, size).ok_or_else(too_large)?;
-        if layout.data_bytes <= PIECE_BYTES as u64
-            && (encode == Encode::None || count <= PIECE_ELEMENTS as u64)
+        if layout.data_bytes <= BATCH_BYTES as u64
+            && (encode == Encode::None || count <= BATCH_ELEMENTS as u64)
         {
-            let mut piece = Vec::new();
-            resize(&mut piece, layout.data_bytes)?;
-            read(data, &mut piece)?;
-            let section = self.check_array(user, &[count], size, Ok(Source::Contiguous(&piece)), encode)?;
+            let mut batch = Vec::new();
+            resize(&mut batch, layout.data_bytes)?;
+            read(data, &mut batch)?;
+            let section = self.check_array(user, &[count], size, Ok(Source::Contiguous(&batch)), encode)?;
             return self.write(section);
         }
         let user = UserString::new(user)?;
@@ -202,17 +202,17 @@ impl SectionWriter<'_> {
 
     /// Writes a section of known layout, with data that are read in parts.
     fn pass_on(&mut self, layout: SectionLayout, head: &[u8], data: &mut dyn Read) -> Result<()> {
-        let mut piece = Vec::new();
+        let mut batch = Vec::new();
         let (mut at, mut last) = (layout.data, None);
         while at < layout.padding() {
-            resize(&mut piece, (layout.padding() - at).min(PIECE_BYTES as u64))?;
-            read(data, &mut piece)?;
+            resize(&mut batch, (layout.padding() - at).min(BATCH_BYTES as u64))?;
+            read(data, &mut batch)?;
             if let Some(sealer) = self.sections.sealer() {
-                sealer.note_first_half(&piece)?;
+                sealer.note_first_half(&batch)?;
             }
-            put_with_holes(self.sections.output().file_mut(), at, &piece)?;
-            at += piece.len() as u64;
-            last = piece.last().copied();
+            put_with_holes(self.sections.output().file_mut(), at, &batch)?;
+            at += batch.len() as u64;
+            last = batch.last().copied();
         }
         self.sections.output().finish(layout, head, last)
     }
@@ -264,7 +264,7 @@ impl SectionWriter<'_> {
             let batch = Partition { offset: count - left, count: step, total: count };
             tail.put_sizes(self.sections, batch, &sizes)?;
             while bytes > 0 {
-                resize(&mut data, bytes.min(PIECE_BYTES as u64))?;
+                resize(&mut data, bytes.min(BATCH_BYTES as u64))?;
                 read(elements, &mut data)?;
                 tail.put_data(self.sections, &data)?;
                 bytes -= data.len() as u64;
@@ -289,7 +289,7 @@ impl SectionWriter<'_> {
         let mut tail = Tail::of_varray(start, count, self.sections.params())?;
         let mut note = sizes_note.map(|layout| Tail::new(layout, b'U', self.sections.params()));
         let (mut done, mut total) = (0, 0);
-        let (most, Self { sections, compression }) = (piece_bytes(self.sections.params()), &mut *self);
+        let (most, Self { sections, compression }) = (batch_bytes(self.sections.params()), &mut *self);
         for_each_batch(elements, count, most, |sizes, data| {
             if let Some(note) = &mut note {
                 note.put_entries(sections, sizes)?;
@@ -328,8 +328,8 @@ pub(in crate::file::writer) fn check_alone(team: &Team) -> Result<()> {
 }
 
 /// The number of bytes that are read at a time.
-pub(super) fn piece_bytes(params: &WriteOptions) -> u64 {
-    (PIECE_BYTES as u64).saturating_mul(params.tuning.threads as u64)
+pub(super) fn batch_bytes(params: &WriteOptions) -> u64 {
+    (BATCH_BYTES as u64).saturating_mul(params.tuning.threads as u64)
 }
 
 /// Reads elements with their sizes, at most `most` bytes at a time, but at least one element. `each` returns
@@ -368,7 +368,7 @@ fn total_of(elements: &mut dyn ElementStream, count: u64) -> Result<u64> {
 
 /// Requests the sizes of some of the remaining elements, and returns their number.
 pub(super) fn next_sizes(elements: &mut dyn ElementStream, left: u64, sizes: &mut Vec<u64>) -> Result<u64> {
-    let step = left.min(PIECE_ELEMENTS as u64);
+    let step = left.min(BATCH_ELEMENTS as u64);
     resize(sizes, step)?;
     elements.read_sizes(sizes).map_err(|e| Error::io("reading the sizes to write", e))?;
     Ok(step)

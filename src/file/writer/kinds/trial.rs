@@ -2,7 +2,7 @@
 
 use super::SectionWriter;
 use super::choice::Choice;
-use super::streaming::{ElementStream, for_each_batch, piece_bytes, read_again};
+use super::streaming::{ElementStream, batch_bytes, for_each_batch, read_again};
 use crate::file::options::Encode;
 use crate::file::sample::Sample;
 use crate::file::source::{Sizes, Source};
@@ -26,7 +26,7 @@ impl SectionWriter<'_> {
             read_again(elements)?;
             let mut bytes = 0;
             let (params, encoders) = (self.sections.params(), &mut self.compression.encoders);
-            for_each_batch(elements, choice.count, piece_bytes(params), |sizes, data| {
+            for_each_batch(elements, choice.count, batch_bytes(params), |sizes, data| {
                 bytes += encoders.encode(params, Source::Contiguous(data), Sizes::Each(sizes))?.bytes();
                 // The size can only grow from here.
                 Ok(choice.is_smaller(bytes))
@@ -47,7 +47,7 @@ impl SectionWriter<'_> {
         let Some(sample) = Sample::new(count, total) else { return Ok(false) };
         let (mut costs, mut offset) = (0, 0);
         let (params, encoders) = (self.sections.params(), &mut self.compression.encoders);
-        for_each_batch(elements, count, piece_bytes(params), |sizes, data| {
+        for_each_batch(elements, count, batch_bytes(params), |sizes, data| {
             let bytes = Partition { offset, count: data.len() as u64, total };
             let (source, sizes) = (Source::Contiguous(data), Sizes::Each(sizes));
             costs += encoders.try_sample(params, &sample, source, sizes, bytes)?;

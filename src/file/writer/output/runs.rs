@@ -21,16 +21,16 @@ pub const LONGEST_HEAD: usize = SECTION_HEADER_BYTES + 2 * COUNT_BYTES;
 const ENTRIES_PER_CHUNK: usize = 1024;
 
 impl Output {
-    /// Writes a section, or buffers it if it is small. This rank's part of it consists of these pieces,
+    /// Writes a section, or buffers it if it is small. This rank's part of it consists of these runs,
     /// consecutive from `offset` on; the first one is the header, or empty.
     #[inline(always)]
-    pub fn write_run(&mut self, layout: SectionLayout, offset: u64, pieces: &[&[u8]]) -> Result<(), Failure> {
+    pub fn write_run(&mut self, layout: SectionLayout, offset: u64, runs: &[&[u8]]) -> Result<(), Failure> {
         if !self.is_small(layout) {
-            return self.write_large_run(layout, offset, pieces);
+            return self.write_large_run(layout, offset, runs);
         }
         self.make_room(layout)?;
         if !self.team.has_deferred() {
-            let put = self.buffer.put(self.progress.written(), offset, pieces);
+            let put = self.buffer.put(self.progress.written(), offset, runs);
             self.team.tolerate(put, ())?;
         }
         self.end_small(layout)
@@ -38,27 +38,22 @@ impl Output {
 
     #[cold] // for the callers
     #[inline(never)]
-    fn write_large_run(
-        &mut self,
-        layout: SectionLayout,
-        offset: u64,
-        pieces: &[&[u8]],
-    ) -> Result<(), Failure> {
+    fn write_large_run(&mut self, layout: SectionLayout, offset: u64, runs: &[&[u8]]) -> Result<(), Failure> {
         // A block has one count before its data, and is written by one rank.
         let is_array = layout.data - layout.start == LONGEST_HEAD as u64;
         if is_array && self.is_aggregated(layout)? {
-            let after = offset + pieces[0].len() as u64;
-            return self.write_aggregated(layout, pieces[0], &[(after, RankData::Runs(&pieces[1..]))]);
+            let after = offset + runs[0].len() as u64;
+            return self.write_aggregated(layout, runs[0], &[(after, RankData::Runs(&runs[1..]))]);
         }
         self.write_all()?;
-        if self.team.has_deferred() || pieces.iter().all(|piece| piece.is_empty()) {
+        if self.team.has_deferred() || runs.iter().all(|run| run.is_empty()) {
             return self.end_large(layout, Ok(()), &[]);
         }
         if self.team.is_alone() {
-            let mine = self.file.write_at(offset, pieces);
+            let mine = self.file.write_at(offset, runs);
             return self.end_large(layout, mine, &[]);
         }
-        let (head, rest) = (pieces[0], &pieces[1..]);
+        let (head, rest) = (runs[0], &runs[1..]);
         let mine = self.file.write_at(offset + head.len() as u64, rest);
         self.end_large(layout, mine, head)
     }
@@ -164,7 +159,7 @@ const PAGE_BYTES: u64 = 4 << 10;
 /// At least this many zeros leave a hole. Writing fewer takes no longer than the system call that skipping them
 /// costs.
 pub const HOLE_BYTES: u64 = 2 * PAGE_BYTES;
-/// A section that comes piece by piece is compared with zeros in blocks of this size, each of which may be a hole.
+/// A section that comes in batches is compared with zeros in blocks of this size, each of which may be a hole.
 const BLOCK_BYTES: usize = 64 << 10;
 /// The bytes that are compared with zeros at once.
 const ZERO_BYTES: usize = 64;
@@ -175,20 +170,20 @@ fn are_zeros(bytes: &[u8]) -> bool {
     blocks.iter().all(|block| *block == [0; ZERO_BYTES]) && rest.iter().all(|&byte| byte == 0)
 }
 
-/// Writes a piece of a section past the end of the file. What is 0 there becomes a hole: the rest of the section follows.
-pub fn put_with_holes(file: &mut Queue<SummedFile>, mut at: u64, mut piece: &[u8]) -> Result<()> {
-    while !piece.is_empty() {
-        let mut blocks = piece.chunks(BLOCK_BYTES);
+/// Writes a run of a section past the end of the file. What is 0 there becomes a hole: the rest of the section follows.
+pub fn put_with_holes(file: &mut Queue<SummedFile>, mut at: u64, mut run: &[u8]) -> Result<()> {
+    while !run.is_empty() {
+        let mut blocks = run.chunks(BLOCK_BYTES);
         let is_hole = blocks.next().is_some_and(are_zeros);
         let more = blocks.take_while(|block| are_zeros(block) == is_hole).map(<[u8]>::len).sum::<usize>();
-        let (now, later) = piece.split_at(piece.len().min(BLOCK_BYTES) + more);
+        let (now, later) = run.split_at(run.len().min(BLOCK_BYTES) + more);
         if is_hole {
             put_hole(file, at, now.len() as u64)?
         } else {
             file.write_at(at, &[now])?
         }
         at += now.len() as u64;
-        piece = later;
+        run = later;
     }
     Ok(())
 }
@@ -205,13 +200,13 @@ fn put_hole(file: &mut Queue<SummedFile>, at: u64, bytes: u64) -> Result<()> {
 pub struct Parts {
     /// Where in the file they go, past its end; `None`: they stay in memory, because the section is small.
     at: Option<u64>,
-    /// Short pieces that are still to be written.
+    /// Short runs that are still to be written.
     bytes: Vec<u8>,
     last: Option<u8>,
 }
 
 impl Parts {
-    /// Shorter pieces are written together: a system call costs as much as copying them.
+    /// Shorter runs are written together: a system call costs as much as copying them.
     const SHORT_BYTES: usize = 64 << 10;
 
     pub fn new(at: Option<u64>) -> Self {

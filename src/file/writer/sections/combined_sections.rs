@@ -31,16 +31,16 @@ impl Block<'_> {
         let &Self { layout, user, data } = self;
         let (mut before, mut between, mut padding) =
             ([0; LONGEST_HEAD], [0; LONGEST_HEAD], [0; MAX_DATA_PADDING]);
-        let pieces = [
+        let runs = [
             head(&mut before, SectionType::Block, user, &[(b'E', layout.data_bytes)], style),
             data,
             data_padding(&mut padding, layout.data_bytes, data.last().copied(), style),
             next.head(&mut between, style),
         ];
         let mut front = Vec::new();
-        reserve(&mut front, pieces.iter().map(|piece| piece.len()).sum())?;
-        pieces.iter().for_each(|piece| front.extend_from_slice(piece));
-        Ok((front, pieces[0].len()))
+        reserve(&mut front, runs.iter().map(|run| run.len()).sum())?;
+        runs.iter().for_each(|run| front.extend_from_slice(run));
+        Ok((front, runs[0].len()))
     }
 }
 
@@ -71,7 +71,7 @@ pub(in crate::file::writer) trait Gather {
     ///
     /// # Errors
     /// `Memory`.
-    fn piece<'b>(&'b self, start: u64, most: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]>;
+    fn batch<'b>(&'b self, start: u64, most: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]>;
 }
 
 /// A block, the array that follows it, and this rank's part of the array.
@@ -195,15 +195,15 @@ fn put_in_turns(out: &mut Output, all: &[Pair<'_>]) -> Result<Vec<u8>> {
             let front = &front[head..];
             let most =
                 (out.params().tuning.limits.turn(all.len()) / pair.item_bytes).max(1) * pair.item_bytes;
-            let piece = source.piece(*done, most, &mut buffer)?;
+            let batch = source.batch(*done, most, &mut buffer)?;
             let at = layout.data + bytes.offset + *done - front.len() as u64;
-            *done += piece.len() as u64;
+            *done += batch.len() as u64;
             let mut padding = [0; MAX_DATA_PADDING];
             let padding = match bytes.is_last() && *done == bytes.count {
-                true => data_padding(&mut padding, layout.data_bytes, piece.last().copied(), style),
+                true => data_padding(&mut padding, layout.data_bytes, batch.last().copied(), style),
                 false => &[],
             };
-            out.file_mut().write_at(at, &[front, piece, padding])?;
+            out.file_mut().write_at(at, &[front, batch, padding])?;
         }
     }
     Ok(deferred)

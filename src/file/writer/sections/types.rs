@@ -72,7 +72,7 @@ impl Sections {
         self.write_inline(convention, is_owner, &entry)
     }
 
-    /// Writes a block whose data the root rank has in several pieces.
+    /// Writes a block whose data the root rank has in several runs.
     #[inline(always)]
     pub(in crate::file::writer) fn write_block(
         &mut self,
@@ -87,7 +87,7 @@ impl Sections {
         let style = self.params().line_break;
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Block, user, &[(b'E', layout.data_bytes)], style);
-        let last = data.iter().rev().find_map(|piece| piece.last().copied());
+        let last = data.iter().rev().find_map(|run| run.last().copied());
         let mut padding = [0; MAX_DATA_PADDING];
         let padding = data_padding(&mut padding, layout.data_bytes, last, style);
         match data {
@@ -192,7 +192,7 @@ impl Sections {
 
     /// Writes elements with sizes, or in memory of their own: their sizes, if any, and their data, each from
     /// its offset.
-    #[cold] // for the callers, in which an array in one piece of memory goes another way
+    #[cold] // for the callers, in which an array that is contiguous in memory goes another way
     #[inline(never)]
     fn write_listed(
         &mut self,
@@ -203,9 +203,9 @@ impl Sections {
     ) -> Result<(), Failure> {
         let format = CountFormat::new(b'E', self.params().line_break);
         if self.output.is_aggregated(layout)? {
-            let pieces = [data.contiguous(), padding];
+            let runs = [data.contiguous(), padding];
             let data = match data {
-                Source::Contiguous(_) => RankData::Runs(&pieces),
+                Source::Contiguous(_) => RankData::Runs(&runs),
                 Source::Indirect(elements) => RankData::Elements(elements, padding),
             };
             let all = [(entries, RankData::Entries(format, sizes.unwrap_or_default(), &[])), (offset, data)];

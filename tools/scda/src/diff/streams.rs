@@ -3,7 +3,7 @@
 use super::report::Location;
 use crate::fail::Result;
 use crate::progress::Progress;
-use crate::streams::each_piece;
+use crate::streams::each_batch;
 use scda::{Reader, Stream, Streams};
 use scda_base::numbers::to_usize;
 
@@ -66,7 +66,7 @@ fn of_streams(
         from += data.len() as u64;
     }
     for (reader, stream) in [(in_a, x), (in_b, y)] {
-        each_piece(reader, stream, both..stream.bytes(), |_| Ok(()))?;
+        each_batch(reader, stream, both..stream.bytes(), |_| Ok(()))?;
     }
     if found.is_none() && x.bytes() != y.bytes() {
         let (a, b) = (x.bytes(), y.bytes());
@@ -79,7 +79,7 @@ fn of_streams(
 pub fn read_all(reader: &mut Reader, streams: &Streams) -> Result<()> {
     for task in 0..streams.tasks() {
         let stream = streams.stream(reader, task)?;
-        each_piece(reader, &stream, 0..stream.bytes(), |_| Ok(()))?;
+        each_batch(reader, &stream, 0..stream.bytes(), |_| Ok(()))?;
     }
     Ok(())
 }

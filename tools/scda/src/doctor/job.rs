@@ -125,10 +125,10 @@ fn describe_nodes(report: &mut Report, folder: &Path) -> Result<()> {
 /// Reports how many ranks of each node write for all of them; the largest node has `ranks`.
 fn describe_writers(report: &mut Report, stripe: u64, nodes: u64, ranks: usize) {
     let wanted = said_by_environment().writers_per_node;
-    let pieces: &[u64] = if nodes < 2 && wanted == 0 { &[] } else { &[4 << 10, 64 << 10, 1 << 20, 10 << 20] };
-    let several = pieces.iter().filter_map(|&piece| {
-        let writers = aggregators_of_node(wanted, ranks, piece, stripe)?;
-        Some(format!("{writers} for pieces of {}", bytes(piece)))
+    let sizes: &[u64] = if nodes < 2 && wanted == 0 { &[] } else { &[4 << 10, 64 << 10, 1 << 20, 10 << 20] };
+    let several = sizes.iter().filter_map(|&size| {
+        let writers = aggregators_of_node(wanted, ranks, size, stripe)?;
+        Some(format!("{writers} for parts of {}", bytes(size)))
     });
     let several: Vec<_> = several.collect();
     let text = match several.is_empty() {

@@ -16,7 +16,7 @@ const BYTES_OF_RUN: u64 = 4 << 10;
 /// A run of consecutive items of a part, and where the part is in memory.
 type PartRun<'a> = (CommonRun, Origin<'a>);
 
-/// The parts of a chunk of the window.
+/// The parts of a chunk of the batch.
 pub(in crate::file::writer::datasets) struct ChunkParts<'a> {
     array: &'a PlannedArray<'a>,
     /// The box of the dataset that the chunk covers.
@@ -28,10 +28,10 @@ pub(in crate::file::writer::datasets) struct ChunkParts<'a> {
 
 impl Plan<'_> {
     /// The parts of a chunk.
-    pub fn parts_of_chunk<'b>(&'b self, window: &'b Round, chunk: u64) -> Result<ChunkParts<'b>> {
-        let start = window.places.partition_point(|(other, _)| *other < chunk);
-        let count = window.places[start..].partition_point(|(other, _)| *other == chunk);
-        let places = &window.places[start..start + count];
+    pub fn parts_of_chunk<'b>(&'b self, batch: &'b Round, chunk: u64) -> Result<ChunkParts<'b>> {
+        let start = batch.places.partition_point(|(other, _)| *other < chunk);
+        let count = batch.places[start..].partition_point(|(other, _)| *other == chunk);
+        let places = &batch.places[start..start + count];
         let array = &self.arrays[self.array_of(chunk)];
         let region = array.grid.region_of(chunk - array.first);
         let mut parts = Vec::new();
@@ -40,24 +40,24 @@ impl Plan<'_> {
             parts.push(match place {
                 Place::RankData(number) => array.own_part(&region, number).ok_or_else(torn)?,
                 Place::Received { header, data } => {
-                    let (_, region) = self.header(&mut &window.received[header..], &window.chunks)?;
+                    let (_, region) = self.header(&mut &batch.received[header..], &batch.chunks)?;
                     let items = region.items()?;
-                    let from = Origin::Bytes(window.received.get(data..).unwrap_or_default());
+                    let from = Origin::Bytes(batch.received.get(data..).unwrap_or_default());
                     ChunkPart { region, items, from, within: None }
                 }
             });
         }
-        Ok(ChunkParts { array, region, parts, has_data: window.has_data })
+        Ok(ChunkParts { array, region, parts, has_data: batch.has_data })
     }
 
-    /// A chunk of the window, assembled in `buffer` where necessary.
+    /// A chunk of the batch, assembled in `buffer` where necessary.
     pub fn assemble<'b>(
         &'b self,
-        window: &'b Round,
+        batch: &'b Round,
         chunk: u64,
         buffer: &'b mut Vec<u8>,
     ) -> Result<Chunk<'b>> {
-        self.parts_of_chunk(window, chunk)?.assemble(buffer)
+        self.parts_of_chunk(batch, chunk)?.assemble(buffer)
     }
 }
 

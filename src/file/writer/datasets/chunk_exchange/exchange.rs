@@ -56,7 +56,7 @@ impl Plan<'_> {
     }
 
     /// Exchanges the lengths, if they are not known, and then the boxes with their data.
-    pub(super) fn exchange(&self, team: &mut Team, round: u64, window: &mut Round) -> Result<(), Failure> {
+    pub(super) fn exchange(&self, team: &mut Team, round: u64, batch: &mut Round) -> Result<(), Failure> {
         let lengths = match &self.rows {
             Some(rows) => self.known_lengths(rows, team.size(), round),
             None => self.exchanged_lengths(team, round)?,
@@ -64,7 +64,7 @@ impl Plan<'_> {
         let ([sending, receiving], exchanged) = split(lengths);
         // If there are more data than fit the chunks, some parts overlap. The boxes tell where.
         let rooms = self.arrays.iter().map(|array| {
-            let [start, end] = [window.chunks.start, window.chunks.end]
+            let [start, end] = [batch.chunks.start, batch.chunks.end]
                 .map(|chunk| chunk.saturating_sub(array.first).min(array.grid.chunks()));
             (end - start) * array.grid.chunk_bytes()
         });
@@ -75,28 +75,28 @@ impl Plan<'_> {
         };
         let mut sent = Vec::new();
         let mine = exchanged
-            .and_then(|()| resize(&mut window.received, total(&receiving, fits)))
+            .and_then(|()| resize(&mut batch.received, total(&receiving, fits)))
             .and_then(|()| reserve_count(&mut sent, total(&sending, true)));
         let mut least = [if fits { FINE } else { 0 }];
         let agreed = team.agree_with(mine, &mut least)?;
-        window.has_data = least[0] == FINE;
+        batch.has_data = least[0] == FINE;
         let bytes = |lengths: &[Lengths]| -> Vec<usize> {
             lengths
                 .iter()
-                .map(|[headers, data]| to_usize(headers + if window.has_data { *data } else { 0 }))
+                .map(|[headers, data]| to_usize(headers + if batch.has_data { *data } else { 0 }))
                 .collect()
         };
         let (sent_bytes, received_bytes) = (bytes(&sending), bytes(&receiving));
-        window.received.truncate(received_bytes.iter().sum());
+        batch.received.truncate(received_bytes.iter().sum());
         for (rank, [header_bytes, _]) in sending.iter().enumerate() {
-            self.pack(rank, round, *header_bytes, window.has_data, &mut sent);
+            self.pack(rank, round, *header_bytes, batch.has_data, &mut sent);
         }
         // Nothing can fail after the agreement: the memory for everything that was packed is there.
         let comm = agreed.comm();
-        let exchanged = comm.alltoallv(&sent, &sent_bytes, &mut window.received, &received_bytes);
-        let placed = exchanged.and_then(|()| self.place_received(window, &receiving));
+        let exchanged = comm.alltoallv(&sent, &sent_bytes, &mut batch.received, &received_bytes);
+        let placed = exchanged.and_then(|()| self.place_received(batch, &receiving));
         if placed.is_err() {
-            window.places.clear();
+            batch.places.clear();
         }
         team.defer(placed);
         Ok(())
@@ -150,7 +150,7 @@ impl Plan<'_> {
     }
 
     /// This rank's parts of another rank's chunks in a round, each with the number of the chunk in the
-    /// window.
+    /// batch.
     pub(super) fn for_each_part_to(
         &self,
         rank: usize,
@@ -179,23 +179,23 @@ impl Plan<'_> {
     }
 
     /// Finds the boxes, and their data, in what was received.
-    pub(super) fn place_received(&self, window: &mut Round, lengths: &[Lengths]) -> Result<()> {
+    pub(super) fn place_received(&self, batch: &mut Round, lengths: &[Lengths]) -> Result<()> {
         let mut message = 0;
         for &[header_bytes, data_bytes] in lengths {
             let (mut header, end) = (message, message + to_usize(header_bytes));
             let mut data = end;
             while header < end {
-                let mut rest = &window.received[header..end];
-                let (chunk, region) = self.header(&mut rest, &window.chunks)?;
+                let mut rest = &batch.received[header..end];
+                let (chunk, region) = self.header(&mut rest, &batch.chunks)?;
                 let item_bytes = self.arrays[self.array_of(chunk)].item_bytes;
-                reserve(&mut window.places, 1)?;
-                window.places.push((chunk, Place::Received { header, data }));
-                if window.has_data {
+                reserve(&mut batch.places, 1)?;
+                batch.places.push((chunk, Place::Received { header, data }));
+                if batch.has_data {
                     data += to_usize(region.items()?) * item_bytes;
                 }
                 header = end - rest.len();
             }
-            message = end + if window.has_data { to_usize(data_bytes) } else { 0 };
+            message = end + if batch.has_data { to_usize(data_bytes) } else { 0 };
             if data != message {
                 return Err(torn());
             }

@@ -2,7 +2,7 @@
 //!
 //! Each rank owns consecutive chunks with about the same number of bytes. In rounds, each rank sends every
 //! other rank the parts that it has of a few of the other's chunks. A round costs two agreements, or one if
-//! all ranks know who has what, and memory for a window of chunks; no round is needed if all ranks have the
+//! all ranks know who has what, and memory for a batch of chunks; no round is needed if all ranks have the
 //! parts of their own chunks.
 
 mod assembly;
@@ -50,8 +50,8 @@ pub(super) struct Plan<'a> {
     parts: Vec<(u64, usize)>,
     owners: Owners,
     rank: usize,
-    /// The most chunks in a window.
-    window: u64,
+    /// The most chunks in a batch.
+    batch_chunks: u64,
     /// If no rank passes more, chunks are not balanced.
     balanced_bytes: u64,
     /// Only one chunk in `step` is wanted: see [`Plan::sampling`].
@@ -93,7 +93,7 @@ struct ChunkPart<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// For this rank alone: whether an exchange is needed is not known yet. A window has at least one chunk
+    /// For this rank alone: whether an exchange is needed is not known yet. A batch has at least one chunk
     /// for each thread.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl<'a> Plan<'a> {
             chunks,
             parts,
             rank: team.rank(),
-            window: (limits.exchange_bytes / chunk_bytes).max(threads.get()),
+            batch_chunks: (limits.exchange_bytes / chunk_bytes).max(threads.get()),
             balanced_bytes: limits.balanced_bytes,
             step: 1,
             exchanges: false,
@@ -219,11 +219,11 @@ impl<'a> Plan<'a> {
         chunk % step == (group.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % length
     }
 
-    /// A window with these chunks, for a rank that is alone.
-    pub fn window(&self, chunks: Range<u64>) -> Result<Round> {
-        let mut window = Round { chunks, received: Vec::new(), places: Vec::new(), has_data: true };
-        self.place(&mut window)?;
-        Ok(window)
+    /// A batch with these chunks, for a rank that is alone.
+    pub fn batch(&self, chunks: Range<u64>) -> Result<Round> {
+        let mut batch = Round { chunks, received: Vec::new(), places: Vec::new(), has_data: true };
+        self.place(&mut batch)?;
+        Ok(batch)
     }
 
     /// The chunks of a dataset that this rank owns, among all of its chunks.
@@ -275,14 +275,14 @@ impl<'a> Plan<'a> {
 
     /// The number of rounds, the same on all ranks.
     pub fn rounds(&self) -> u64 {
-        self.owners.most().div_ceil(self.window)
+        self.owners.most().div_ceil(self.batch_chunks)
     }
 
     /// The chunks of a rank in a round.
     fn window_of(&self, rank: usize, round: u64) -> Range<u64> {
         let Range { start, end } = self.owners.of(rank);
-        let start = round.saturating_mul(self.window).saturating_add(start).min(end);
-        start..start.saturating_add(self.window).min(end)
+        let start = round.saturating_mul(self.batch_chunks).saturating_add(start).min(end);
+        start..start.saturating_add(self.batch_chunks).min(end)
     }
 
     /// This rank's parts of these chunks.
@@ -296,21 +296,21 @@ impl<'a> Plan<'a> {
     /// next agreement, in the next round or the caller.
     pub fn round(&self, team: &mut Team, round: u64) -> Result<Round, Failure> {
         let chunks = self.window_of(self.rank, round);
-        let mut window = Round { chunks, received: Vec::new(), places: Vec::new(), has_data: true };
+        let mut batch = Round { chunks, received: Vec::new(), places: Vec::new(), has_data: true };
         if self.exchanges {
-            self.exchange(team, round, &mut window)?;
+            self.exchange(team, round, &mut batch)?;
         }
-        let placed = self.place(&mut window);
+        let placed = self.place(&mut batch);
         team.defer(placed);
-        Ok(window)
+        Ok(batch)
     }
 
-    fn place(&self, window: &mut Round) -> Result<()> {
-        let own = self.parts_of(&window.chunks);
-        reserve(&mut window.places, own.len())?;
-        window.places.extend(own.iter().map(|&(chunk, number)| (chunk, Place::RankData(number))));
-        if !window.places.is_sorted_by_key(|(chunk, _)| *chunk) {
-            window.places.sort_by_key(|(chunk, _)| *chunk);
+    fn place(&self, batch: &mut Round) -> Result<()> {
+        let own = self.parts_of(&batch.chunks);
+        reserve(&mut batch.places, own.len())?;
+        batch.places.extend(own.iter().map(|&(chunk, number)| (chunk, Place::RankData(number))));
+        if !batch.places.is_sorted_by_key(|(chunk, _)| *chunk) {
+            batch.places.sort_by_key(|(chunk, _)| *chunk);
         }
         Ok(())
     }
