@@ -330,13 +330,13 @@ impl Ends {
 
     /// Returns an error if the readable part ends before `end`.
     pub fn check(self, what: &str, offset: u64, end: u64) -> Result<()> {
-        if end <= self.read { Ok(()) } else { Err(cut_off(what, offset, end, self.read)) }
+        if end <= self.read { Ok(()) } else { Err(truncated(what, offset, end, self.read)) }
     }
 }
 
 /// The error for a file that ends before `end`.
 #[cold]
-pub fn cut_off(what: &str, offset: u64, end: u64, file_size: u64) -> Error {
+pub fn truncated(what: &str, offset: u64, end: u64, file_size: u64) -> Error {
     Error::short_file(what, end, file_size).at(offset)
 }
 

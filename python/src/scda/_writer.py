@@ -264,7 +264,7 @@ class Writer(Handle):
         self._closed = False
         if self.bytes_rolled_back and not settings.append_after and self._rank == 0:
             try:
-                warnings.warn(_cut_off(self._path, self.bytes_rolled_back), RollbackWarning, stacklevel=3)
+                warnings.warn(_rolled_back(self._path, self.bytes_rolled_back), RollbackWarning, stacklevel=3)
             except BaseException as error:  # if the program turns warnings into errors
                 self._abandon(reason(error))
                 raise
@@ -816,5 +816,5 @@ class Writer(Handle):
         return f"<scda writer {self._path!r}, {'closed' if self._closed else 'open'}>"
 
 
-def _cut_off(path: str, number: int) -> str:
+def _rolled_back(path: str, number: int) -> str:
     return f"{path}: removed {number} bytes after the last seal, which were not committed"

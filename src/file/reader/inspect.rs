@@ -62,6 +62,12 @@ impl Inspector<'_> {
         })
     }
 
+    /// Treats the file as one that no seal ends: sections are found by their headers, and what was added to
+    /// datasets is not a part of them. For a file whose indexes are damaged; call it before anything is read.
+    pub fn ignore_seals(&mut self) -> Result<()> {
+        self.0.session.operate(|state| Ok(state.sections().ignore_seals()))
+    }
+
     /// Checks everything that belongs to the last seal of `seals`, which lists all seals up to it: the
     /// checksums of its tables, its rows and their order, and its table of names, which is compared with the
     /// seals and indexes before it.

@@ -82,7 +82,7 @@ pub struct Writer {
     session: Session<WriterState>,
     user: UserString,
     /// For an existing file, the number of bytes that were removed when it was opened.
-    cut_off: Option<u64>,
+    rolled_back: Option<u64>,
 }
 
 /// An existing file to which sections are appended.
@@ -285,20 +285,20 @@ impl Writer {
     /// followed the place that [`WriteOptions::append_after`] or [`WriteOptions::append_record`] chose.
     #[must_use]
     pub fn bytes_rolled_back(&self) -> u64 {
-        self.cut_off.unwrap_or(0)
+        self.rolled_back.unwrap_or(0)
     }
 
     /// Whether this writer has created the file. Not collective.
     #[must_use]
     pub fn is_new(&self) -> bool {
-        self.cut_off.is_none()
+        self.rolled_back.is_none()
     }
 
     /// The absolute path of the file that is written, if it existed before: with [`WriteOptions::atomic`],
     /// that of its copy. `None` after an error. Not collective.
     #[must_use]
     pub fn appended(&self) -> Option<&Path> {
-        self.cut_off.and(self.session.state()).map(|state| state.target.goal())
+        self.rolled_back.and(self.session.state()).map(|state| state.target.goal())
     }
 
     /// Whether closing writes a seal. Always false after an error. Not collective.
@@ -366,7 +366,7 @@ pub fn create_if_valid(
 fn of_new_file(team: Team, params: WriteOptions, new: NewFile) -> Writer {
     let NewFile { file, target, sealer, user, end } = new;
     let session = begin(team, file, target, params, sealer, Progress::of_new_file(end));
-    Writer { session, user, cut_off: None }
+    Writer { session, user, rolled_back: None }
 }
 
 /// Like [`Writer::append`], or with a user string like [`Writer::append_or_create`], for arguments that may
@@ -476,7 +476,7 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
                 let sealed = state.sections.seal(!is_copy, false);
                 session.end(&call, sealed)?;
             }
-            Ok(Writer { session, user, cut_off: Some(whole.saturating_sub(end)) })
+            Ok(Writer { session, user, rolled_back: Some(whole.saturating_sub(end)) })
         }
         Err(failure) => {
             let error = team.settle(failure);

@@ -15,15 +15,20 @@ use scda::{Content, Encode, Reader, Section, SectionType, UserString, Writer};
 use scda_format::dataset::additions::first_row;
 use scda_format::dataset::json::MAX_METADATA_BYTES;
 use scda_format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION, parse};
+use scda_format::streams::STREAMS;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
+/// The name of data of a dataset that are saved without its metadata. Under their own, they would be a record of the dataset
+/// that cannot be read.
+const DATA: &[u8] = b"salvaged data";
 /// The name of chunks whose metadata, which say to which streams they belong, are lost.
 const CHUNKS: &[u8] = b"salvaged chunks";
 /// The name of rows that were added to a dataset, and of their metadata, if these rows, or rows before them, are damaged.
 const ROWS: &[u8] = b"salvaged rows";
-/// The name of attributes that were set later, if their dataset is not saved with its metadata.
+/// The name of attributes of a group without the section before them, and of those that were set later, if their dataset is
+/// not saved with its metadata.
 const ATTRIBUTES: &[u8] = b"salvaged attributes";
 
 /// Save what is whole in a damaged file
@@ -38,9 +43,10 @@ const ATTRIBUTES: &[u8] = b"salvaged attributes";
 /// is then not sealed, even with --seal.
 ///
 /// Some sections are saved under another name, because readers would take them for whole under their own.
-/// "salvaged chunks" are chunks of streams whose other sections are damaged; "salvaged rows" are rows that
-/// were added to a dataset, with their metadata, if they or rows before them are damaged; "salvaged
-/// attributes" are attributes that were set later, if their dataset is damaged; "salvaged streams" are the
+/// "salvaged data" are data of a dataset, or their first elements, if its metadata or the rest of its data
+/// are damaged; "salvaged chunks" are chunks of streams whose other sections are damaged; "salvaged rows" are
+/// rows that were added to a dataset, with their metadata, if they or rows before them are damaged; "salvaged
+/// attributes" are attributes of a damaged group, or were set later, of a damaged dataset; "salvaged streams" are the
 /// streams that a job had not ended when it was killed: the bytes of each task up to the last one that is not
 /// 0, or all if the file has their number.
 #[derive(clap::Args)]
@@ -99,8 +105,8 @@ pub fn run(args: &Args) -> Result<()> {
         progress: &mut progress,
         left: Remainder::default(),
     };
-    for block in scan.findings.iter().filter_map(|finding| finding.section) {
-        salvager.note_begun(&block);
+    for finding in &scan.findings {
+        salvager.note_begun(finding, &scan.parts);
     }
     scan.parts.iter().try_for_each(|part| salvager.save(part))?;
     let left = salvager.left;
@@ -119,16 +125,6 @@ pub fn run(args: &Args) -> Result<()> {
         }
     }
     left.report(&mut out, &to)?;
-    for finding in &scan.findings {
-        if !finding.of_dataset
-            && finding.user.is_some_and(|user| &*user == DATASET_CONVENTION || &*user == GROUP_CONVENTION)
-        {
-            let number = finding.number;
-            out.text(format_args!(
-                "{to}: what follows the metadata of section {number} is saved without them\n"
-            ))?;
-        }
-    }
     if left.has_additions && !is_sealed {
         out.text(format_args!(
             "{to}: what was added to datasets later counts when the file is sealed: scda seal\n"
@@ -156,10 +152,10 @@ struct Remainder {
     unfinished: Vec<(u64, CompletedStreams)>,
     /// The offsets of their other sections.
     saved: Vec<u64>,
-    /// The offsets of the chunks of streams whose metadata are not saved.
-    begun: Vec<u64>,
-    /// Such chunks that were saved: their offsets, and the name of the streams.
-    chunks: Vec<(u64, UserString)>,
+    /// Where sections begin whose metadata are not saved, and the names under which they are saved.
+    begun: HashMap<u64, &'static [u8]>,
+    /// Such sections that were saved: their offsets, their names, and the names under which they were saved.
+    orphans: Vec<(u64, UserString, UserString)>,
     /// Set if the section saved last is the metadata of a dataset: its number of rows, if it has any.
     described: Option<Option<u64>>,
     /// True if the section saved last is the metadata of rows that follow those of their dataset.
@@ -241,12 +237,16 @@ impl Remainder {
                 section.user = UserString::new(ROWS)?;
             }
         }
-        if self.begun.contains(&section.offset)
-            && section.section_type == SectionType::Array
-            && !section.decoded
-        {
-            self.chunks.push((section.offset, section.user));
-            section.user = UserString::new(CHUNKS)?;
+        let is_of = |name: &[u8]| match section.section_type {
+            SectionType::Inline => false,
+            SectionType::Block => name == ATTRIBUTES,
+            SectionType::Array => name == DATA || name == CHUNKS && !section.decoded,
+            SectionType::Varray => name == DATA,
+        };
+        if let Some(name) = self.begun.get(&section.offset).filter(|name| is_of(name)) {
+            let saved_as = UserString::new(name)?;
+            self.orphans.push((section.offset, section.user, saved_as));
+            section.user = saved_as;
         }
         Ok(section)
     }
@@ -269,12 +269,14 @@ impl Remainder {
                 "{to}: left out: {what} at byte {offset}, as what follows them is not whole\n"
             ))?;
         }
-        for (offset, name) in &self.chunks {
-            let name = quote(name);
-            out.text(format_args!(
-                "{to}: the chunks of the streams {name} at byte {offset} are saved as {}\n",
-                quote(CHUNKS)
-            ))?;
+        for (offset, name, saved_as) in &self.orphans {
+            let what = match &**saved_as {
+                CHUNKS => "the chunks of the streams",
+                DATA => "data of the dataset",
+                _ => "the attributes of the group",
+            };
+            let (name, saved_as) = (quote(name), quote(saved_as));
+            out.text(format_args!("{to}: {what} {name} at byte {offset} are saved as {saved_as}\n"))?;
         }
         for offset in &self.rows {
             let name = quote(ROWS);
@@ -302,12 +304,23 @@ struct Salvager<'a> {
 }
 
 impl Salvager<'_> {
-    /// If this is the block at the beginning of streams, notes the offset of their chunks: the streams are damaged.
-    fn note_begun(&mut self, block: &Section) {
-        if begins_streams(block.section_type, &block.user) && self.reader.seek(block.offset).is_ok() {
-            let end = self.reader.next_section(true).and_then(|_| self.reader.skip());
-            self.left.begun.extend(self.reader.position().filter(|_| end.is_ok()));
+    /// If a section that is damaged describes the next one, notes the offset of that.
+    fn note_begun(&mut self, finding: &Finding, parts: &[Part]) {
+        let Some(name) = finding.user.and_then(|user| name_without(&user)) else { return };
+        if finding.of_dataset && name != CHUNKS {
+            return;
         }
+        let next = parts.iter().find_map(|part| match part {
+            Part::Sections(number, range) if *number == finding.number + 1 => Some(range.start),
+            _ => None,
+        });
+        let after = |reader: &mut Reader| {
+            reader.seek(finding.section?.offset).ok()?;
+            reader.next_section(true).and_then(|_| reader.skip()).ok()?;
+            reader.position()
+        };
+        let next = next.or_else(|| after(&mut self.reader));
+        self.left.begun.extend(next.map(|offset| (offset, name)));
     }
 
     /// Copies intact sections, and the intact elements of damaged ones.
@@ -384,7 +397,7 @@ impl Salvager<'_> {
             last = last_of(&mut self.reader, others, end);
             self.go_to(section.offset)?;
             if last.is_none() {
-                return self.leave_out(&section, others);
+                return self.leave_out(&section);
             }
         }
         let is_metadata = self.left.look(&mut self.reader, &mut section, last)?;
@@ -406,7 +419,7 @@ impl Salvager<'_> {
 
     /// Leaves out metadata whose other sections are damaged, because they would apply to another section. Saves streams if they
     /// merely were not ended.
-    fn leave_out(&mut self, metadata: &Section, others: u64) -> Result<()> {
+    fn leave_out(&mut self, metadata: &Section) -> Result<()> {
         match IncompleteStreams::find(&mut self.reader, self.input, metadata)? {
             Some(streams) => {
                 self.left.saved.extend(streams.others());
@@ -416,10 +429,19 @@ impl Salvager<'_> {
         }
         self.go_to(metadata.offset)?;
         self.reader.skip()?;
-        if others > 1 {
-            self.left.begun.extend(self.reader.position());
-        }
+        let position = self.reader.position();
+        self.left.begun.extend(position.zip(name_without(&metadata.user)));
         Ok(())
+    }
+}
+
+/// The name under which the section after these metadata is saved without them.
+fn name_without(metadata: &UserString) -> Option<&'static [u8]> {
+    match &**metadata {
+        DATASET_CONVENTION => Some(DATA),
+        GROUP_CONVENTION => Some(ATTRIBUTES),
+        STREAMS => Some(CHUNKS),
+        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::input::LONGEST_HEADER;
 use super::seals::end_of_seal;
 use super::{CurrentSection, Input, Sections};
-use crate::file::open::cut_off;
+use crate::file::open::truncated;
 use crate::file::read_ahead::missed;
 use crate::file::reader::Section;
 use crate::file::team::{Failure, Function, Topic};
@@ -233,7 +233,9 @@ fn count(bytes: &[u8], start: u64, index: usize, letter: u8) -> Result<u64> {
     let offset = start + at as u64;
     match bytes.get(at..).and_then(<[u8]>::first_chunk) {
         Some(entry) => parse_count(entry, letter).map_err(|e| e.at(offset)),
-        None => Err(cut_off("count entry", offset, offset + COUNT_BYTES as u64, start + bytes.len() as u64)),
+        None => {
+            Err(truncated("count entry", offset, offset + COUNT_BYTES as u64, start + bytes.len() as u64))
+        }
     }
 }
 
@@ -273,7 +275,7 @@ impl CurrentSection {
         let start = self.layout.start;
         let layout = SectionLayout::varray(start, self.count, total);
         let layout = layout.ok_or_else(|| exceeds_63_bits(&[total]).at(start))?;
-        if layout.end > end { Err(cut_off("varray", start, layout.end, end)) } else { Ok(layout) }
+        if layout.end > end { Err(truncated("varray", start, layout.end, end)) } else { Ok(layout) }
     }
 
     /// The error for a section that the end of the file truncates.
@@ -285,7 +287,7 @@ impl CurrentSection {
             SectionType::Array => "array",
             SectionType::Varray => "varray",
         };
-        cut_off(what, self.layout.start, self.layout.end, end)
+        truncated(what, self.layout.start, self.layout.end, end)
     }
 
     /// Turns an error of a size entry into one of this section.

@@ -243,7 +243,7 @@ mod tests {
             let (team, target) = (Team::new(Box::new(Solo), "f"), Target::new(Path::new("f"), &params, true));
             let file = SummedFile::new(Box::new(file), None);
             let session = begin(team, file, target, params, None, Progress::of_new_file(START));
-            let mut file = Writer { session, user: UserString::new(b"").unwrap(), cut_off: None };
+            let mut file = Writer { session, user: UserString::new(b"").unwrap(), rolled_back: None };
 
             // With something between them.
             let memory = vec![0; ITEMS * 8 * (count + 1)];

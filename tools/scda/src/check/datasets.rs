@@ -27,6 +27,11 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
     let damaged: HashSet<u64> = scan.findings.iter().map(|finding| finding.number).collect();
     let strict = rigour.is_strict();
     let (mut reader, mut beside) = (input.open_damaged(strict)?, input.open_damaged(strict)?);
+    if scan.findings.iter().any(|finding| finding.seal.is_some()) {
+        // Otherwise each dataset whose additions are looked up would be reported.
+        reader.inspect().ignore_seals()?;
+        beside.inspect().ignore_seals()?;
+    }
     let mut progress = Progress::new(&format!("check datasets of {}", input.name()), scan.size);
     let mut walk = Walk::of_all(input);
     let sealed = scan.sealed.filter(|_| rigour != Rigour::Thorough).map_or(0, |sealed| sealed.sections);

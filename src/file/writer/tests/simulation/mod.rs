@@ -109,7 +109,7 @@ fn simulate(
         let target = Target::new(Path::new("f"), params, true);
         let session = begin(team, file, target, params.clone(), None, Progress::of_new_file(START));
         let user = UserString::new(b"").unwrap();
-        let mut file = Writer { session, user, cut_off: None };
+        let mut file = Writer { session, user, rolled_back: None };
         program(&mut file).unwrap();
         file.flush().unwrap();
         drop(file.session.take());

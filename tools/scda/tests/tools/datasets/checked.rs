@@ -219,10 +219,88 @@ fn salvage_leaves_no_metadata_without_their_data() {
     place.write("sealed.scda", &sealed);
     let run = place.scda("salvage -f sealed.scda b.scda");
     assert!(run.code == 0, "{run:?}");
-    let words = "what follows the metadata of section 3 is saved without them";
-    assert!(run.text().contains(words), "{}", run.text());
+    assert!(run.text().contains("data of the dataset \"y\" at byte "), "{}", run.text());
+    assert!(run.text().contains(" are saved as \"salvaged data\"\n"), "{}", run.text());
     let kinds: Vec<_> = objects(&place, "b.scda").iter().map(|object| object["type"].to_string()).collect();
     assert_eq!(kinds, ["\"D\"", "\"A\""]);
+}
+
+/// What is left of a damaged record, or group, does not hide the whole ones before it.
+#[test]
+fn salvage_saves_nothing_under_a_name_that_then_cannot_be_read() {
+    let place = Place::new();
+    let mut params = WriteOptions::default();
+    params.seal = true;
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+    for title in ["first", "last"] {
+        file.group("flow", &format!(r#"{{"title":"{title}"}}"#)).unwrap();
+    }
+    for step in 0..3 {
+        all(&mut file, &Dataset::new("rho", DataType::Int32, [100]), &bytes!(step..step + 100_i32));
+    }
+    file.close().unwrap();
+    let whole = place.read("a.scda");
+    let headers = |user: &[u8]| -> Vec<_> {
+        whole.windows(user.len()).enumerate().filter(|(_, bytes)| *bytes == user).map(|(at, _)| at).collect()
+    };
+    let metadata = headers(b"B scda dataset 00");
+    // The metadata of the last record, its header, its data, and the section that announces the last attributes of the group.
+    let places =
+        [metadata[2] + 140, metadata[2] + 4, headers(b"A rho")[2] + 130, headers(b"I scda group 00")[1] + 70];
+    for at in places {
+        let mut bytes = whole.clone();
+        bytes[at..at + 2].iter_mut().for_each(|byte| *byte ^= 1);
+        place.write("b.scda", &bytes);
+        place.scda("check b.scda").bad(1, "");
+        let run = place.scda("salvage -f b.scda c.scda");
+        assert_eq!(run.code, 0, "{run:?}");
+        place.scda("check --strict c.scda").good();
+        let mut reader =
+            scda::Reader::open(Solo, &place.path("c.scda"), &scda::ReadOptions::default()).unwrap();
+        let rho = reader.dataset("rho").unwrap().unwrap();
+        let mut data = [0; 400];
+        rho.read(&mut reader, &[IndexBox::all(&[100])], &mut data).unwrap();
+        let is_of_group = at == places[3];
+        assert_eq!(data[0], if is_of_group { 2 } else { 1 }, "{at}");
+        let title = if is_of_group { "first" } else { "last" };
+        assert_eq!(reader.group("flow").unwrap().unwrap().attributes, format!(r#"{{"title":"{title}"}}"#));
+    }
+}
+
+/// A damaged index is one error, not one of each dataset.
+#[test]
+fn a_damaged_index_does_not_make_datasets_invalid() {
+    let place = Place::new();
+    let mut params = WriteOptions::default();
+    params.seal = true;
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+    for name in ["x", "y", "z"] {
+        all(&mut file, &Dataset::new(name, DataType::Int32, [100]), &bytes!(0..100_i32));
+    }
+    file.commit().unwrap();
+    all(&mut file, &Dataset::new("x", DataType::Int32, [100]), &bytes!(0..100_i32));
+    file.close().unwrap();
+    let whole = place.read("a.scda");
+    let user = b"A scda index 00";
+    let headers = whole.windows(user.len()).enumerate().filter(|(_, bytes)| bytes == user);
+    let headers: Vec<_> = headers.map(|(at, _)| at).collect();
+    assert_eq!(headers.len(), 2);
+    for header in headers {
+        let mut bytes = whole.clone();
+        bytes[header + 300] ^= 1;
+        place.write("b.scda", &bytes);
+        let run = place.scda("check b.scda");
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(!run.text().contains("scda dataset 00"), "{}", run.text());
+        let run = place.scda("salvage -f b.scda c.scda");
+        assert!(run.code == 0 && !run.text().contains("as it is"), "{run:?}");
+        place.scda("check --strict c.scda").good();
+        assert!(
+            scda::Reader::open(Solo, &place.path("c.scda"), &scda::ReadOptions::default())
+                .unwrap()
+                .is_sealed()
+        );
+    }
 }
 
 #[test]
