@@ -595,6 +595,7 @@ static int read_damaged (int walk, int *has_header) {
     REQUIRE (scda_entry_init (&e) == 0);
     RIGHT (scda_fnext_entry (f, &e, &err));
     f = scda_fnext_entry (f, &e, &err);
+    if (f != NULL && e.kind == SCDA_ENTRY_UNKNOWN) { CHECK (strstr (scda_last_error_message (), name) != NULL && all_same (g, strlen (scda_last_error_message ()))); }
     if (f != NULL) { f = scda_ffind_dataset (f, e.name, e.record, &found, &d, &err); }
   }
   else { f = scda_ffind_dataset (f, "x", 0, &found, &d, &err); }

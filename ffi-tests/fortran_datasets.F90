@@ -245,7 +245,13 @@ contains
     integer(int64) :: big
     integer :: n, number, ierr
     logical :: found, on(2), last
+    character(:), allocatable :: keys(:)
     character(5) :: title, names(3)
+    call scda_attribute_keys('{"x": 1, "a key": {}}', keys)
+    call require(size(keys) == 2 .and. len(keys) == 5, "the number of attributes")
+    call require(keys(1) == "x" .and. keys(2) == "a key", "their names")
+    call scda_attribute_keys("", keys)
+    call require(size(keys) == 0, "no attributes")
     x = 7
     call scda_fread_attribute(f, "a/", "x", x, found, n=n)
     call require(found .and. n == 2 .and. all(abs(x - [0.5d0, 1d300, 7d0]) <= 0), "numbers of an attribute")

@@ -130,6 +130,35 @@ static void in_a_text (void) {
   CHECK (scda_get_attribute ("{\"n\": [[1]]}", "n", SCDA_TYPE_FLOAT32, &y, &count, &err) < 0 && err == SCDA_ERR_ARG);
 }
 
+/* All attributes of a text, one by one. */
+static void listed (void) {
+  static const char all[] = "{\"b\": true, \"i\": [1, -2], \"u\": 18446744073709551615, \"x\": [1, 0.5, \"NaN\"], \"units\": \"\xc3\xa5\", "
+                            "\"texts\": [\"a\", \"bcd\"], \"none\": [], \"o\": {\"p\": 1}, \"z\": null, \"odd\": [1, \"a\"], \"name\": \"NaN\", "
+                            "\"scda_types\": {\"name\": \"string\"}}";
+  static const struct {
+    const char *key;
+    int type;
+    uint64_t count;
+  } expected[] = {{"b", SCDA_TYPE_BOOL, 1}, {"i", SCDA_TYPE_INT64, 2}, {"u", SCDA_TYPE_UINT64, 1}, {"x", SCDA_TYPE_FLOAT64, 3},
+                  {"units", SCDA_TYPE_STRING, 3}, {"texts", SCDA_TYPE_STRING, 6}, {"none", SCDA_TYPE_FLOAT64, 0}, {"o", 0, 0}, {"z", 0, 0},
+                  {"odd", 0, 0}, {"name", SCDA_TYPE_STRING, 4}, {"scda_types", 0, 0}};
+  char key[11], values[64];
+  uint64_t number = 0, count = 0, room = 0;
+  int type = -1, err = -1;
+  for (; scda_inquire_attribute (all, number, key, sizeof key, &type, &count, &err) == 1; ++number) {
+    REQUIRE (number < sizeof expected / sizeof *expected);
+    CHECK (err == 0 && strcmp (key, expected[number].key) == 0 && type == expected[number].type && count == expected[number].count);
+    room = count;
+    CHECK (type == 0 || (scda_get_attribute (all, key, type, values, &room, &err) == 0 && room == count));
+  }
+  CHECK (err == 0 && number == sizeof expected / sizeof *expected);
+  CHECK (scda_inquire_attribute (all, 11, key, sizeof key - 1, &type, &count, &err) == -1 && err == SCDA_ERR_ARG);
+  CHECK (strstr (scda_last_error_message (), "size: found 10, expected at least 11") != NULL);
+  CHECK (scda_inquire_attribute (all, 0, NULL, 0, NULL, NULL, &err) == 1 && err == 0);
+  CHECK (scda_inquire_attribute (NULL, 0, key, sizeof key, &type, &count, &err) == 0 && err == 0);
+  CHECK (scda_inquire_attribute ("[]", 0, key, sizeof key, &type, &count, &err) == -1 && err == SCDA_ERR_FORMAT);
+}
+
 /* Writes the steps from `first` to `last`, and commits all at once. */
 static void write_steps (const scda_params_t *params, int first, int last, int want_new) {
   scda_fcontext_t *f;
@@ -306,6 +335,7 @@ int main (int argc, char **argv) {
   snprintf (name, sizeof name, "%s/restart-%d.scda", argv[1], g.size);
   attributes ();
   in_a_text ();
+  listed ();
   barrier (g);
   if (g.rank == 0) { unlink (name); }
   barrier (g);

@@ -93,7 +93,8 @@ module scda_implementation
 
   !> An entry of a file: see scda_fnext_entry. kind is SCDA_ENTRY_DATASET, ...; for a dataset, type is the type of its items,
   !> and shape has its dimensions in the order of Fortran. record is its number among those of its name, from 0, and records their
-  !> number. section is the number of its first section.
+  !> number. section is the number of its first section. Right after scda_fnext_entry has found an SCDA_ENTRY_UNKNOWN,
+  !> scda_last_error_message() says why it cannot be read.
   type, public :: scda_entry_t
     integer :: kind = 0, type = 0
     character(:), allocatable :: name
@@ -170,7 +171,7 @@ module scda_implementation
   public :: scda_params_init, scda_ferror_string, scda_last_error_message, scda_version, scda_type_name
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fnext_entry, scda_fwrite_group, scda_ffind_group
   public :: scda_fset_attributes, scda_fread_attribute, scda_fread_field
-  public :: scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
+  public :: scda_json, scda_attribute_keys, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
   public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_ffind_streams, scda_stream_size
   public :: scda_member, scda_write_structs, scda_read_structs
   public :: scda_fread_streams_sizes, scda_fwrite_texts, scda_fread_texts_sizes, scda_texts_data
@@ -2629,6 +2630,33 @@ contains
     if (present(found)) found = texts > 0
     call finish(f, ierr)
   end subroutine attributes_text
+
+  !> The names of all attributes in the text of a JSON object, such as attributes of scda_dataset_t, in its order: call
+  !> scda_attribute_keys(attributes, keys). scda_fread_attribute reads their values.
+  subroutine scda_attribute_keys(attributes, keys)
+    character(*), intent(in) :: attributes
+    character(:), allocatable, intent(out) :: keys(:)
+    character(kind=c_char), target :: key(len(attributes) + 1) ! a name is no longer than the text
+    character(:), allocatable :: text
+    integer(c_int64_t) :: number, values
+    integer(c_int) :: type, err, answer
+    integer :: longest, pass
+    text = attributes // c_null_char
+    longest = 0
+    number = 0
+    do pass = 1, 2
+      if (pass == 2) allocate(character(longest) :: keys(number))
+      number = 0
+      do
+        answer = c_inquire_attribute(text, number, key, size(key, kind=c_size_t), type, values, err)
+        if (answer < 0) call fail(scda_last_error_message())
+        if (answer == 0) exit
+        number = number + 1
+        if (pass == 1) longest = max(longest, int(c_strlen(c_loc(key))))
+        if (pass == 2) call copy_text(key, c_strlen(c_loc(key)), keys(number))
+      end do
+    end do
+  end subroutine scda_attribute_keys
 
   ! Reads an attribute through C. number: in, the room for values; out, the number of values, 0 also after an error.
   subroutine get_attribute(f, name, key, type, values, number, record)

@@ -550,7 +550,8 @@ typedef struct scda_serial_info *MPI_Info;
 
 /**
  * A dataset, group or set of streams that this library cannot read, because it is invalid or has an unknown
- * type: only its name is known. Finding it returns an error that says why.
+ * type: only its name is known. Right after `scda_fnext_entry`, `scda_last_error_message` says why; finding
+ * it is an error.
  */
 #define SCDA_ENTRY_UNKNOWN 5
 
@@ -1340,7 +1341,8 @@ int scda_ferror_string(int err,
  * Not collective.
  *
  * @return  A C string that is valid until this thread's next call of this library returns; "" if there was
- *          no error. Opening a file of which a part is ignored leaves a message, too.
+ *          no error. Opening a file of which a part is ignored leaves a message, too, and so does
+ *          `scda_fnext_entry` for an entry that cannot be read.
  */
 const char *scda_last_error_message(void);
 
@@ -2591,7 +2593,7 @@ scda_fcontext_t *scda_fset_attribute(scda_fcontext_t *f,
  *
  * Not collective.
  *
- * @param [in] attributes  The JSON object, a C string. NULL: an empty one.
+ * @param [in] attributes  The JSON object, a C string. NULL or "": an empty one.
  * @param [in] key         The name of the attribute, a C string.
  * @param [in] type        The type of `values`: integers or floating-point numbers of any size,
  *                         `SCDA_TYPE_BOOL`, or `SCDA_TYPE_STRING` for a text.
@@ -2613,6 +2615,34 @@ int scda_get_attribute(const char *attributes,
                        void *values,
                        uint64_t *count,
                        int *err);
+
+/**
+ * Tells key, type and number of values of an attribute of a JSON object, such as the `attributes` of a dataset that
+ * `scda_ffind_dataset` has found, by its number. Numbers from 0 on, until the result is 0, give all attributes.
+ *
+ * Not collective.
+ *
+ * @param [in] attributes  The JSON object, a C string. NULL or "": an empty one.
+ * @param [in] number      The number of the attribute, from 0, in the order of the text.
+ * @param [out] key        Receives the name of the attribute and a NUL. May be NULL.
+ * @param [in] size        The size of `key`, in bytes.
+ * @param [out] type       The type by which `scda_get_attribute` reads it: `SCDA_TYPE_BOOL`,
+ *                         `SCDA_TYPE_INT64`, `SCDA_TYPE_UINT64` for integers that are larger,
+ *                         `SCDA_TYPE_FLOAT64` for other numbers, also NaN and infinities, and for an empty
+ *                         list, or `SCDA_TYPE_STRING`. 0 for anything else, such as an object. May be NULL.
+ * @param [out] count      As for `scda_get_attribute`: the number of values, of characters for texts. 0 for
+ *                         the type 0. May be NULL.
+ * @param [out] err        The error code.
+ * @return                 1; 0 if there are not so many attributes; -1 on error.
+ * Errors: `SCDA_ERR_ARG` if the name does not fit; `SCDA_ERR_FORMAT` for text that is not a JSON object.
+ */
+int scda_inquire_attribute(const char *attributes,
+                           uint64_t number,
+                           char *key,
+                           size_t size,
+                           int *type,
+                           uint64_t *count,
+                           int *err);
 
 /**
  * Sets one attribute in a JSON object, for the `attributes` of a dataset or group to be written. Other

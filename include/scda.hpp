@@ -737,6 +737,19 @@ template <typename T> bool get_attribute (const std::string &attributes, const c
   });
 }
 
+/** The names of all attributes in the text of a JSON object, in its order. `scda_inquire_attribute` also tells their types. */
+inline std::vector<std::string> attribute_keys (const std::string &attributes) {
+  std::vector<std::string> keys;
+  std::string key (attributes.size () + 1, '\0'); /* a name is no longer than the text */
+  for (;;) {
+    int err = SCDA_SUCCESS;
+    const int found = scda_inquire_attribute (attributes.c_str (), keys.size (), &key[0], key.size (), nullptr, nullptr, &err);
+    if (found < 0) { detail::fail (err); }
+    if (found == 0) { return keys; }
+    keys.emplace_back (key.c_str ());
+  }
+}
+
 /** The description of a dataset, a named array of numbers, without its data. When it is written, the library chooses what is not
  * set, and takes type and shape from the data:
  * `scda::dataset ("rho", { 64, 32 }).chunks ().attributes (scda::attributes ("units", "kg m-3"))`. */
@@ -879,7 +892,8 @@ private:
 class entry {
 public:
   entry () { scda_entry_init (&e_); }
-  /** `SCDA_ENTRY_DATASET`, `SCDA_ENTRY_GROUP`, ... */
+  /** `SCDA_ENTRY_DATASET`, `SCDA_ENTRY_GROUP`, ... Right after `next_entry` has found an `SCDA_ENTRY_UNKNOWN`,
+   * `scda_last_error_message` says why it cannot be read. */
   int kind () const noexcept { return e_.kind; }
   /** The name of a dataset, set of streams or section, or the path of a group. */
   std::string name () const { return e_.name; }

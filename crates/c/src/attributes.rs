@@ -14,7 +14,7 @@ use scda_base::floats::in_default;
 use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
 use scda_codec::chunk::swap_items;
-use scda_format::dataset::json::{members, value};
+use scda_format::dataset::json::{common_type, members, value};
 use scda_format::dataset::{DataType, Kind, additions, fill, metadata, named_group};
 use serde_json::Value;
 use std::ffi::{c_char, c_int, c_void};
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn scda_fset_attribute(
 ///
 /// Not collective.
 ///
-/// @param [in] attributes  The JSON object, a C string. NULL: an empty one.
+/// @param [in] attributes  The JSON object, a C string. NULL or "": an empty one.
 /// @param [in] key         The name of the attribute, a C string.
 /// @param [in] type        The type of `values`: integers or floating-point numbers of any size,
 ///                         `SCDA_TYPE_BOOL`, or `SCDA_TYPE_STRING` for a text.
@@ -137,9 +137,69 @@ pub unsafe extern "C" fn scda_get_attribute(
     err: Out<'_, c_int>,
 ) -> c_int {
     let body = || {
-        let attributes = attributes.optional().map_or(Ok("{}"), |_| attributes.utf8("attributes"))?;
-        get(attributes, key, r#type, values, count)?;
+        get(object(&attributes)?, key, r#type, values, count)?;
         Ok((0, Outcome::Success))
+    };
+    guard(err, -1, body)
+}
+
+/// Tells key, type and number of values of an attribute of a JSON object, such as the `attributes` of a dataset that
+/// `scda_ffind_dataset` has found, by its number. Numbers from 0 on, until the result is 0, give all attributes.
+///
+/// Not collective.
+///
+/// @param [in] attributes  The JSON object, a C string. NULL or "": an empty one.
+/// @param [in] number      The number of the attribute, from 0, in the order of the text.
+/// @param [out] key        Receives the name of the attribute and a NUL. May be NULL.
+/// @param [in] size        The size of `key`, in bytes.
+/// @param [out] type       The type by which `scda_get_attribute` reads it: `SCDA_TYPE_BOOL`,
+///                         `SCDA_TYPE_INT64`, `SCDA_TYPE_UINT64` for integers that are larger,
+///                         `SCDA_TYPE_FLOAT64` for other numbers, also NaN and infinities, and for an empty
+///                         list, or `SCDA_TYPE_STRING`. 0 for anything else, such as an object. May be NULL.
+/// @param [out] count      As for `scda_get_attribute`: the number of values, of characters for texts. 0 for
+///                         the type 0. May be NULL.
+/// @param [out] err        The error code.
+/// @return                 1; 0 if there are not so many attributes; -1 on error.
+/// Errors: `SCDA_ERR_ARG` if the name does not fit; `SCDA_ERR_FORMAT` for text that is not a JSON object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_inquire_attribute(
+    attributes: Text<'_>,
+    number: u64,
+    key: Room<'_, c_char>,
+    size: usize,
+    r#type: Option<&mut c_int>,
+    count: Option<&mut u64>,
+    err: Out<'_, c_int>,
+) -> c_int {
+    let body = || {
+        let all = members(object(&attributes)?.as_bytes()).map_err(|error| error.of("attributes"))?;
+        let Some(member) = usize::try_from(number).ok().and_then(|number| all.get(number)) else {
+            return Ok((0, Outcome::Success));
+        };
+        if !key.is_null() {
+            if member.key.len() >= size {
+                let words = format!("size: found {size}, expected at least {}", member.key.len() + 1);
+                return Err(Error::argument(words));
+            }
+            key.put_text(member.key.as_bytes(), size);
+        }
+        let types = all.iter().find(|member| member.key == "scda_types").and_then(|types| value(types.text));
+        let is_text = types.is_some_and(|types| {
+            types.get(&*member.key).and_then(Value::as_str).is_some_and(|name| name.starts_with("string"))
+        });
+        let values = values_of(member.text);
+        let data_type = common_type(&values, is_text);
+        let length = |value: &Value| match data_type {
+            Some(DataType::String) => item(DataType::String, value).map_or(0, |text| text.len() as u64 + 1),
+            found => u64::from(found.is_some()),
+        };
+        if let Some(count) = count {
+            *count = values.iter().map(length).sum();
+        }
+        if let Some(code) = r#type {
+            *code = data_type.map_or(0, DataType::code);
+        }
+        Ok((1, Outcome::Success))
     };
     guard(err, -1, body)
 }
@@ -196,6 +256,14 @@ fn type_of_values(code: c_int) -> Result<DataType> {
     })
 }
 
+/// The text of a JSON object. NULL and "" are an empty one.
+fn object<'a>(attributes: &'a Text<'_>) -> Result<&'a str> {
+    match attributes.optional() {
+        None => Ok("{}"),
+        Some(_) => attributes.utf8("attributes").map(|text| if text.is_empty() { "{}" } else { text }),
+    }
+}
+
 /// Copies the values of an attribute to C. A missing attribute has none.
 fn get(
     attributes: &str,
@@ -219,10 +287,7 @@ fn get(
         }
         kind(format!("attribute \"{key}\": found {found}, expected {expected}"))
     };
-    let all = match value(member.text) {
-        Some(Value::Array(all)) => all,
-        one => one.into_iter().collect(),
-    };
+    let all = values_of(member.text);
     let mut bytes = Vec::new();
     for one in &all {
         let item = in_default(|| item(data_type, one));
@@ -258,6 +323,14 @@ fn get(
     swap_on_big_endian(&mut bytes, data_type);
     room.bytes(bytes.len() as u64)?.copy_from_slice(&bytes);
     Ok(())
+}
+
+/// The values of a list, or the only value.
+fn values_of(text: &str) -> Vec<Value> {
+    match value(text) {
+        Some(Value::Array(all)) => all,
+        one => one.into_iter().collect(),
+    }
 }
 
 fn is_whole(number: f64) -> bool {

@@ -5,7 +5,7 @@ use super::context::{on_reader, scda_fcontext_t};
 use super::dataset::{SCDA_MAX_DIMS, SCDA_NAME_BYTES, put_name, put_type};
 use super::memory::Out;
 use super::versioned::{StructInOut, StructOut, versioned, zeros};
-use super::{Outcome, guard};
+use super::{Outcome, guard, keep_message};
 use scda::{Content, Entry, Reader, Section};
 use std::ffi::{c_char, c_int};
 
@@ -18,7 +18,8 @@ pub const SCDA_ENTRY_STREAMS: c_int = 3;
 /// Any other section.
 pub const SCDA_ENTRY_SECTION: c_int = 4;
 /// A dataset, group or set of streams that this library cannot read, because it is invalid or has an unknown
-/// type: only its name is known. Finding it returns an error that says why.
+/// type: only its name is known. Right after `scda_fnext_entry`, `scda_last_error_message` says why; finding
+/// it is an error.
 pub const SCDA_ENTRY_UNKNOWN: c_int = 5;
 
 /// An entry of a file, as `scda_fnext_entry` returns it. `scda_entry_init` fills it first; each call then
@@ -108,6 +109,9 @@ pub unsafe extern "C" fn scda_fnext_entry(
             return Ok(Outcome::EndOfFile);
         };
         e.write(of_entry(&entry))?;
+        if let Content::Unknown(error) = &entry.content {
+            keep_message(&error.to_string(), None);
+        }
         Ok(Outcome::Success)
     };
     on_reader(f, err, body)

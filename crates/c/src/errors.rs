@@ -97,7 +97,8 @@ pub unsafe extern "C" fn scda_ferror_string(
 /// Not collective.
 ///
 /// @return  A C string that is valid until this thread's next call of this library returns; "" if there was
-///          no error. Opening a file of which a part is ignored leaves a message, too.
+///          no error. Opening a file of which a part is ignored leaves a message, too, and so does
+///          `scda_fnext_entry` for an entry that cannot be read.
 #[unsafe(no_mangle)]
 pub extern "C" fn scda_last_error_message() -> *const c_char {
     guard(None, c"".as_ptr(), || Ok((last_error(), Outcome::Success)))

@@ -57,40 +57,28 @@ impl Value {
     /// # Errors
     /// `Memory`.
     pub fn of_json(value: &Json, is_no_number: bool) -> Result<Self> {
-        let text = || Ok(Self::Text(value.to_string()));
-        let is_number = |item: &Json| item.is_number() || is_special(item) && !is_no_number;
-        let found = match value {
-            Json::Array(items) if !items.is_empty() && items.iter().all(is_number) => {
-                Self::items(items, Some(vec![items.len() as u64]))
-            }
-            one if is_number(one) => Self::items(std::slice::from_ref(one), None),
-            // A text that HDF5 would cut short is shown with escapes.
-            Json::String(words) if !words.contains('\0') => return Ok(Self::Text(words.clone())),
-            Json::Array(items) if items.iter().all(is_text) && !items.is_empty() => {
-                let texts = items.iter().filter_map(Json::as_str).map(str::to_owned).collect();
-                return if items.len() * 16 <= MAX_LIST_BYTES { Ok(Self::Texts(texts)) } else { text() };
-            }
-            Json::Array(items) => Self::items(items, Some(vec![items.len() as u64])),
-            one => Self::items(std::slice::from_ref(one), None),
+        let (items, shape) = match value {
+            Json::Array(items) => (&items[..], Some(vec![items.len() as u64])),
+            one => (std::slice::from_ref(one), None),
         };
-        match found {
-            Some(found) => Ok(found),
-            None => text(),
-        }
+        let found = match json::common_type(items, is_no_number) {
+            Some(DataType::String) => Self::texts(items, shape.is_some()),
+            Some(data_type) => Self::of_type(items, data_type, shape),
+            None => None,
+        };
+        Ok(found.unwrap_or_else(|| Self::Text(value.to_string())))
     }
 
-    /// Numbers or truth values of one type.
-    fn items(items: &[Json], shape: Option<Vec<u64>>) -> Option<Self> {
-        let data_type = if items.iter().all(Json::is_boolean) && !items.is_empty() {
-            DataType::Bool
-        } else if items.iter().all(Json::is_i64) && !items.is_empty() {
-            DataType::Int64
-        } else if items.iter().all(Json::is_u64) && !items.is_empty() {
-            DataType::Uint64
-        } else {
-            DataType::Float64
-        };
-        Self::of_type(items, data_type, shape)
+    /// Texts without U+0000, which HDF5 would cut short.
+    fn texts(items: &[Json], is_list: bool) -> Option<Self> {
+        let mut texts = items.iter().filter_map(Json::as_str).map(str::to_owned);
+        if !items.iter().all(is_text) {
+            return None;
+        }
+        match is_list {
+            false => texts.next().map(Self::Text),
+            true => (items.len() * 16 <= MAX_LIST_BYTES).then(|| Self::Texts(texts.collect())),
+        }
     }
 
     fn of_type(items: &[Json], data_type: DataType, shape: Option<Vec<u64>>) -> Option<Self> {

@@ -1,5 +1,6 @@
 //! JSON of metadata. All of it is checked before any of it is used, and it is written in one layout.
 
+use super::DataType;
 use scda_base::error::{Error, ErrorKind, Result, quote};
 use scda_base::floats::in_default;
 use scda_base::memory::{self, reserve};
@@ -253,6 +254,25 @@ pub fn tokens(text: &str) -> impl Iterator<Item = &str> {
         let (token, others) = rest.split_at(length);
         rest = others.trim_start_matches(WHITE);
         Some(token)
+    })
+}
+
+/// The type that holds all values of an attribute: bool, the integers of 64 bits, `float64`, or text. An empty list has `float64`. Unless
+/// `is_text` is set, texts that stand for NaN and infinities are numbers (docs/datasets.md, "Attributes").
+#[must_use]
+pub fn common_type(values: &[Value], is_text: bool) -> Option<DataType> {
+    let all = |is: fn(&Value) -> bool| values.iter().all(is);
+    let is_special = |value: &Value| matches!(value.as_str(), Some("NaN" | "Infinity" | "-Infinity"));
+    Some(match values {
+        [] => DataType::Float64,
+        _ if all(Value::is_boolean) => DataType::Bool,
+        _ if all(Value::is_i64) => DataType::Int64,
+        _ if all(Value::is_u64) => DataType::Uint64,
+        _ if values.iter().all(|value| value.is_number() || is_special(value) && !is_text) => {
+            DataType::Float64
+        }
+        _ if all(Value::is_string) => DataType::String,
+        _ => return None,
     })
 }
 
