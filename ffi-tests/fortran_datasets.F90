@@ -246,12 +246,16 @@ contains
     integer :: n, number, ierr
     logical :: found, on(2), last
     character(:), allocatable :: keys(:)
+    integer, allocatable :: types(:)
     character(5) :: title, names(3)
-    call scda_attribute_keys('{"x": 1, "a key": {}}', keys)
+    call scda_list_attributes('{"x": 1, "a key": {}}', keys, types)
     call require(size(keys) == 2 .and. len(keys) == 5, "the number of attributes")
     call require(keys(1) == "x" .and. keys(2) == "a key", "their names")
-    call scda_attribute_keys("", keys)
+    call require(types(1) == SCDA_TYPE_INT64 .and. types(2) == 0, "their types")
+    call scda_list_attributes("", keys)
     call require(size(keys) == 0, "no attributes")
+    call scda_list_attributes("no", keys, ierr=ierr)
+    call require(size(keys) == 0 .and. ierr == SCDA_ERR_FORMAT, "attributes that are no JSON")
     x = 7
     call scda_fread_attribute(f, "a/", "x", x, found, n=n)
     call require(found .and. n == 2 .and. all(abs(x - [0.5d0, 1d300, 7d0]) <= 0), "numbers of an attribute")

@@ -138,25 +138,30 @@ static void listed (void) {
   static const struct {
     const char *key;
     int type;
-    uint64_t count;
-  } expected[] = {{"b", SCDA_TYPE_BOOL, 1}, {"i", SCDA_TYPE_INT64, 2}, {"u", SCDA_TYPE_UINT64, 1}, {"x", SCDA_TYPE_FLOAT64, 3},
-                  {"units", SCDA_TYPE_STRING, 3}, {"texts", SCDA_TYPE_STRING, 6}, {"none", SCDA_TYPE_FLOAT64, 0}, {"o", 0, 0}, {"z", 0, 0},
-                  {"odd", 0, 0}, {"name", SCDA_TYPE_STRING, 4}, {"scda_types", 0, 0}};
-  char key[11], values[64];
-  uint64_t number = 0, count = 0, room = 0;
-  int type = -1, err = -1;
-  for (; scda_inquire_attribute (all, number, key, sizeof key, &type, &count, &err) == 1; ++number) {
-    REQUIRE (number < sizeof expected / sizeof *expected);
-    CHECK (err == 0 && strcmp (key, expected[number].key) == 0 && type == expected[number].type && count == expected[number].count);
-    room = count;
-    CHECK (type == 0 || (scda_get_attribute (all, key, type, values, &room, &err) == 0 && room == count));
+  } expected[] = {{"b", SCDA_TYPE_BOOL}, {"i", SCDA_TYPE_INT64}, {"u", SCDA_TYPE_UINT64}, {"x", SCDA_TYPE_FLOAT64}, {"units", SCDA_TYPE_STRING},
+                  {"texts", SCDA_TYPE_STRING}, {"none", SCDA_TYPE_FLOAT64}, {"o", 0}, {"z", 0}, {"odd", 0}, {"name", SCDA_TYPE_STRING}, {"scda_types", 0}};
+  char keys[64], values[64];
+  const char *key = keys;
+  uint64_t bytes = 0, number = 0, room, i;
+  int types[16], err = -1;
+  CHECK (scda_list_attributes (all, NULL, &bytes, NULL, &number, &err) == 0 && err == 0);
+  REQUIRE (bytes <= sizeof keys && number == sizeof expected / sizeof *expected);
+  CHECK (scda_list_attributes (all, keys, &bytes, types, &number, &err) == 0 && err == 0);
+  for (i = 0; i < number; ++i, key += strlen (key) + 1) {
+    room = sizeof values;
+    CHECK (strcmp (key, expected[i].key) == 0 && types[i] == expected[i].type);
+    CHECK (types[i] == 0 || scda_get_attribute (all, key, types[i], types[i] == SCDA_TYPE_STRING ? values : NULL, &room, &err) == 0);
   }
-  CHECK (err == 0 && number == sizeof expected / sizeof *expected);
-  CHECK (scda_inquire_attribute (all, 11, key, sizeof key - 1, &type, &count, &err) == -1 && err == SCDA_ERR_ARG);
-  CHECK (strstr (scda_last_error_message (), "size: found 10, expected at least 11") != NULL);
-  CHECK (scda_inquire_attribute (all, 0, NULL, 0, NULL, NULL, &err) == 1 && err == 0);
-  CHECK (scda_inquire_attribute (NULL, 0, key, sizeof key, &type, &count, &err) == 0 && err == 0);
-  CHECK (scda_inquire_attribute ("[]", 0, key, sizeof key, &type, &count, &err) == -1 && err == SCDA_ERR_FORMAT);
+  CHECK (key == keys + bytes);
+  --bytes;
+  CHECK (scda_list_attributes (all, keys, &bytes, types, &number, &err) == -1 && err == SCDA_ERR_ARG);
+  CHECK (strstr (scda_last_error_message (), "keys: found room for ") != NULL);
+  --number;
+  CHECK (scda_list_attributes (all, keys, &bytes, types, &number, &err) == -1 && err == SCDA_ERR_ARG);
+  CHECK (scda_list_attributes (NULL, keys, &bytes, types, &number, &err) == 0 && bytes == 0 && number == 0);
+  CHECK (scda_list_attributes ("", keys, &bytes, types, &number, &err) == 0 && number == 0);
+  CHECK (scda_list_attributes ("[]", keys, &bytes, types, &number, &err) == -1 && err == SCDA_ERR_FORMAT);
+  CHECK (scda_list_attributes (all, keys, NULL, types, &number, &err) == -1 && err == SCDA_ERR_ARG);
 }
 
 /* Writes the steps from `first` to `last`, and commits all at once. */

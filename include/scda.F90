@@ -171,7 +171,7 @@ module scda_implementation
   public :: scda_params_init, scda_ferror_string, scda_last_error_message, scda_version, scda_type_name
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fnext_entry, scda_fwrite_group, scda_ffind_group
   public :: scda_fset_attributes, scda_fread_attribute, scda_fread_field
-  public :: scda_json, scda_attribute_keys, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
+  public :: scda_json, scda_list_attributes, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
   public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_ffind_streams, scda_stream_size
   public :: scda_member, scda_write_structs, scda_read_structs
   public :: scda_fread_streams_sizes, scda_fwrite_texts, scda_fread_texts_sizes, scda_texts_data
@@ -2631,32 +2631,44 @@ contains
     call finish(f, ierr)
   end subroutine attributes_text
 
-  !> The names of all attributes in the text of a JSON object, such as attributes of scda_dataset_t, in its order: call
-  !> scda_attribute_keys(attributes, keys). scda_fread_attribute reads their values.
-  subroutine scda_attribute_keys(attributes, keys)
+  !> Lists the attributes in the text of a JSON object, such as attributes of scda_dataset_t, in its order: call
+  !> scda_list_attributes(attributes, keys [, types, ierr]). keys: their names. types: by which scda_fread_attribute reads each:
+  !> SCDA_TYPE_BOOL, SCDA_TYPE_INT64, SCDA_TYPE_FLOAT64, SCDA_TYPE_STRING, ...; 0 for what it cannot read, such as an object.
+  subroutine scda_list_attributes(attributes, keys, types, ierr)
     character(*), intent(in) :: attributes
     character(:), allocatable, intent(out) :: keys(:)
-    character(kind=c_char), target :: key(len(attributes) + 1) ! a name is no longer than the text
-    character(:), allocatable :: text
-    integer(c_int64_t) :: number, values
-    integer(c_int) :: type, err, answer
+    integer, allocatable, intent(out), optional :: types(:)
+    integer, intent(out), optional :: ierr
+    character(kind=c_char), allocatable :: names(:)
+    integer(c_int), allocatable :: codes(:)
+    integer(c_int64_t) :: bytes, number, i, first, last
+    integer(c_int) :: err
     integer :: longest, pass
-    text = attributes // c_null_char
-    longest = 0
-    number = 0
+    bytes = len(attributes, kind=c_int64_t) + 1 ! no more than the text has
+    number = bytes
+    allocate(names(bytes), codes(number))
+    if (c_list_attributes(attributes // c_null_char, names, bytes, codes, number, err) /= 0) number = 0
     do pass = 1, 2
       if (pass == 2) allocate(character(longest) :: keys(number))
-      number = 0
-      do
-        answer = c_inquire_attribute(text, number, key, size(key, kind=c_size_t), type, values, err)
-        if (answer < 0) call fail(scda_last_error_message())
-        if (answer == 0) exit
-        number = number + 1
-        if (pass == 1) longest = max(longest, int(c_strlen(c_loc(key))))
-        if (pass == 2) call copy_text(key, c_strlen(c_loc(key)), keys(number))
+      longest = 0
+      last = 0
+      do i = 1, number
+        first = last + 1
+        last = first
+        do while (names(last) /= c_null_char)
+          last = last + 1
+        end do
+        longest = max(longest, int(last - first))
+        if (pass == 2) call copy_text(names(first:), int(last - first, c_size_t), keys(i))
       end do
     end do
-  end subroutine scda_attribute_keys
+    if (present(types)) types = int(codes(:number))
+    if (present(ierr)) then
+      ierr = int(err)
+    else if (err /= SCDA_SUCCESS) then
+      call fail(scda_last_error_message())
+    end if
+  end subroutine scda_list_attributes
 
   ! Reads an attribute through C. number: in, the room for values; out, the number of values, 0 also after an error.
   subroutine get_attribute(f, name, key, type, values, number, record)

@@ -2617,32 +2617,33 @@ int scda_get_attribute(const char *attributes,
                        int *err);
 
 /**
- * Tells key, type and number of values of an attribute of a JSON object, such as the `attributes` of a dataset that
- * `scda_ffind_dataset` has found, by its number. Numbers from 0 on, until the result is 0, give all attributes.
+ * Lists the attributes of a JSON object, such as the `attributes` of a dataset that `scda_ffind_dataset` has
+ * found: their names and types. `scda_get_attribute` then reads each. With NULL for `keys` and `types`, only
+ * returns how much room they need.
  *
  * Not collective.
  *
  * @param [in] attributes  The JSON object, a C string. NULL or "": an empty one.
- * @param [in] number      The number of the attribute, from 0, in the order of the text.
- * @param [out] key        Receives the name of the attribute and a NUL. May be NULL.
- * @param [in] size        The size of `key`, in bytes.
- * @param [out] type       The type by which `scda_get_attribute` reads it: `SCDA_TYPE_BOOL`,
- *                         `SCDA_TYPE_INT64`, `SCDA_TYPE_UINT64` for integers that are larger,
- *                         `SCDA_TYPE_FLOAT64` for other numbers, also NaN and infinities, and for an empty
- *                         list, or `SCDA_TYPE_STRING`. 0 for anything else, such as an object. May be NULL.
- * @param [out] count      As for `scda_get_attribute`: the number of values, of characters for texts. 0 for
- *                         the type 0. May be NULL.
+ * @param [out] keys       Receives the names in the order of the text, each followed by a NUL. May be NULL.
+ * @param [in,out] bytes   In: the number of characters that fit in `keys`. Out: that of all names with their
+ *                         NULs. Must not be NULL.
+ * @param [out] types      Receives for each attribute the type by which `scda_get_attribute` reads it:
+ *                         `SCDA_TYPE_BOOL`, `SCDA_TYPE_INT64`, `SCDA_TYPE_UINT64` for integers that are
+ *                         larger, `SCDA_TYPE_FLOAT64` for other numbers, also NaN and infinities, and for an
+ *                         empty list, or `SCDA_TYPE_STRING`; 0 for anything else, such as an object. May be
+ *                         NULL.
+ * @param [in,out] number  In: the number of `types` that fit. Out: the number of attributes. Must not be NULL.
  * @param [out] err        The error code.
- * @return                 1; 0 if there are not so many attributes; -1 on error.
- * Errors: `SCDA_ERR_ARG` if the name does not fit; `SCDA_ERR_FORMAT` for text that is not a JSON object.
+ * @return                 0, or -1 on error.
+ * Errors: `SCDA_ERR_ARG` also if `keys` or `types` are too small; `SCDA_ERR_FORMAT` for text that is not a
+ * JSON object.
  */
-int scda_inquire_attribute(const char *attributes,
-                           uint64_t number,
-                           char *key,
-                           size_t size,
-                           int *type,
-                           uint64_t *count,
-                           int *err);
+int scda_list_attributes(const char *attributes,
+                         char *keys,
+                         uint64_t *bytes,
+                         int *types,
+                         uint64_t *number,
+                         int *err);
 
 /**
  * Sets one attribute in a JSON object, for the `attributes` of a dataset or group to be written. Other

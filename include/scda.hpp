@@ -737,17 +737,32 @@ template <typename T> bool get_attribute (const std::string &attributes, const c
   });
 }
 
-/** The names of all attributes in the text of a JSON object, in its order. `scda_inquire_attribute` also tells their types. */
-inline std::vector<std::string> attribute_keys (const std::string &attributes) {
-  std::vector<std::string> keys;
-  std::string key (attributes.size () + 1, '\0'); /* a name is no longer than the text */
-  for (;;) {
+/** An attribute of a list: its name, and the type by which `get_attribute` reads it, as for `scda_list_attributes`. */
+struct attribute_name {
+  std::string key;
+  int type;
+};
+
+/** All attributes in the text of a JSON object, in its order. */
+inline std::vector<attribute_name> list_attributes (const std::string &attributes) {
+  std::vector<char> keys;
+  std::vector<int> types;
+  std::uint64_t bytes = 0, number = 0;
+  const auto list = [&] (char *to, int *codes) {
     int err = SCDA_SUCCESS;
-    const int found = scda_inquire_attribute (attributes.c_str (), keys.size (), &key[0], key.size (), nullptr, nullptr, &err);
-    if (found < 0) { detail::fail (err); }
-    if (found == 0) { return keys; }
-    keys.emplace_back (key.c_str ());
+    if (scda_list_attributes (attributes.c_str (), to, &bytes, codes, &number, &err) != 0) { detail::fail (err); }
+  };
+  list (nullptr, nullptr);
+  keys.resize (static_cast<std::size_t> (bytes));
+  types.resize (static_cast<std::size_t> (number));
+  list (keys.data (), types.data ());
+  std::vector<attribute_name> all;
+  const char *at = keys.data ();
+  for (int type : types) {
+    all.push_back ({ at, type });
+    at += all.back ().key.size () + 1;
   }
+  return all;
 }
 
 /** The description of a dataset, a named array of numbers, without its data. When it is written, the library chooses what is not

@@ -141,7 +141,6 @@ fn the_module_has_every_function() {
             "scda_fset_attribute" => "scda_fset_attributes",
             "scda_get_attribute" => "scda_fread_attribute",
             "scda_set_attribute" => "scda_json",
-            "scda_inquire_attribute" => "scda_attribute_keys",
             "scda_particles_write_field" => "scda_particles_write_fields",
             "scda_particles_read_field" => "scda_particles_read_fields",
             name => name,

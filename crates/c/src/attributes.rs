@@ -14,7 +14,7 @@ use scda_base::floats::in_default;
 use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
 use scda_codec::chunk::swap_items;
-use scda_format::dataset::json::{common_type, members, value};
+use scda_format::dataset::json::{DeclaredTypes, common_type, members, value};
 use scda_format::dataset::{DataType, Kind, additions, fill, metadata, named_group};
 use serde_json::Value;
 use std::ffi::{c_char, c_int, c_void};
@@ -143,63 +143,68 @@ pub unsafe extern "C" fn scda_get_attribute(
     guard(err, -1, body)
 }
 
-/// Tells key, type and number of values of an attribute of a JSON object, such as the `attributes` of a dataset that
-/// `scda_ffind_dataset` has found, by its number. Numbers from 0 on, until the result is 0, give all attributes.
+/// Lists the attributes of a JSON object, such as the `attributes` of a dataset that `scda_ffind_dataset` has
+/// found: their names and types. `scda_get_attribute` then reads each. With NULL for `keys` and `types`, only
+/// returns how much room they need.
 ///
 /// Not collective.
 ///
 /// @param [in] attributes  The JSON object, a C string. NULL or "": an empty one.
-/// @param [in] number      The number of the attribute, from 0, in the order of the text.
-/// @param [out] key        Receives the name of the attribute and a NUL. May be NULL.
-/// @param [in] size        The size of `key`, in bytes.
-/// @param [out] type       The type by which `scda_get_attribute` reads it: `SCDA_TYPE_BOOL`,
-///                         `SCDA_TYPE_INT64`, `SCDA_TYPE_UINT64` for integers that are larger,
-///                         `SCDA_TYPE_FLOAT64` for other numbers, also NaN and infinities, and for an empty
-///                         list, or `SCDA_TYPE_STRING`. 0 for anything else, such as an object. May be NULL.
-/// @param [out] count      As for `scda_get_attribute`: the number of values, of characters for texts. 0 for
-///                         the type 0. May be NULL.
+/// @param [out] keys       Receives the names in the order of the text, each followed by a NUL. May be NULL.
+/// @param [in,out] bytes   In: the number of characters that fit in `keys`. Out: that of all names with their
+///                         NULs. Must not be NULL.
+/// @param [out] types      Receives for each attribute the type by which `scda_get_attribute` reads it:
+///                         `SCDA_TYPE_BOOL`, `SCDA_TYPE_INT64`, `SCDA_TYPE_UINT64` for integers that are
+///                         larger, `SCDA_TYPE_FLOAT64` for other numbers, also NaN and infinities, and for an
+///                         empty list, or `SCDA_TYPE_STRING`; 0 for anything else, such as an object. May be
+///                         NULL.
+/// @param [in,out] number  In: the number of `types` that fit. Out: the number of attributes. Must not be NULL.
 /// @param [out] err        The error code.
-/// @return                 1; 0 if there are not so many attributes; -1 on error.
-/// Errors: `SCDA_ERR_ARG` if the name does not fit; `SCDA_ERR_FORMAT` for text that is not a JSON object.
+/// @return                 0, or -1 on error.
+/// Errors: `SCDA_ERR_ARG` also if `keys` or `types` are too small; `SCDA_ERR_FORMAT` for text that is not a
+/// JSON object.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_inquire_attribute(
+pub unsafe extern "C" fn scda_list_attributes(
     attributes: Text<'_>,
-    number: u64,
-    key: Room<'_, c_char>,
-    size: usize,
-    r#type: Option<&mut c_int>,
-    count: Option<&mut u64>,
+    keys: Room<'_, c_char>,
+    bytes: Option<&mut u64>,
+    types: Room<'_, c_int>,
+    number: Option<&mut u64>,
     err: Out<'_, c_int>,
 ) -> c_int {
     let body = || {
+        let (Some(bytes), Some(number)) = (bytes, number) else {
+            return Err(Error::argument("bytes or number is NULL"));
+        };
         let all = members(object(&attributes)?.as_bytes()).map_err(|error| error.of("attributes"))?;
-        let Some(member) = usize::try_from(number).ok().and_then(|number| all.get(number)) else {
-            return Ok((0, Outcome::Success));
-        };
-        if !key.is_null() {
-            if member.key.len() >= size {
-                let words = format!("size: found {size}, expected at least {}", member.key.len() + 1);
-                return Err(Error::argument(words));
+        let (mut names, mut codes) = (Vec::new(), Vec::new());
+        reserve(&mut codes, all.len())?;
+        let declared = DeclaredTypes::of(&all);
+        for member in &all {
+            reserve(&mut names, member.key.len() + 1)?;
+            // A NUL would end the name: no attribute can be found by what precedes it.
+            names.extend(member.key.bytes().map(|byte| if byte == 0 { b'?' } else { byte }));
+            names.push(0);
+            let is_text = declared.get(&member.key).is_some_and(|name| name.starts_with("string"));
+            codes.push(common_type(&values_of(member.text), is_text).map_or(0, DataType::code));
+        }
+        let rooms =
+            (std::mem::replace(bytes, names.len() as u64), std::mem::replace(number, all.len() as u64));
+        let room = |what: &str, found: u64, needed: usize| match found >= needed as u64 {
+            true => Ok(()),
+            false => {
+                Err(Error::argument(format!("{what}: found room for {found}, expected it for {needed}")))
             }
-            key.put_text(member.key.as_bytes(), size);
-        }
-        let types = all.iter().find(|member| member.key == "scda_types").and_then(|types| value(types.text));
-        let is_text = types.is_some_and(|types| {
-            types.get(&*member.key).and_then(Value::as_str).is_some_and(|name| name.starts_with("string"))
-        });
-        let values = values_of(member.text);
-        let data_type = common_type(&values, is_text);
-        let length = |value: &Value| match data_type {
-            Some(DataType::String) => item(DataType::String, value).map_or(0, |text| text.len() as u64 + 1),
-            found => u64::from(found.is_some()),
         };
-        if let Some(count) = count {
-            *count = values.iter().map(length).sum();
+        if !keys.is_null() {
+            room("keys", rooms.0, names.len())?;
+            keys.put_text(names.strip_suffix(&[0]).unwrap_or_default(), names.len());
         }
-        if let Some(code) = r#type {
-            *code = data_type.map_or(0, DataType::code);
+        if !types.is_null() {
+            room("types", rooms.1, codes.len())?;
+            types.get(codes.len() as u64, "types")?.copy_from_slice(&codes);
         }
-        Ok((1, Outcome::Success))
+        Ok((0, Outcome::Success))
     };
     guard(err, -1, body)
 }

@@ -45,8 +45,6 @@ const RESERVED: [&str; 8] = [
 ];
 /// Attributes whose numbers have the type of the dataset's items.
 const OF_ITEMS: [&str; 5] = ["_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"];
-/// The attribute that names the types of others: the type `string` makes a text of one that could be a number.
-const TYPES: &str = "scda_types";
 /// A longer list is shown as text, because an attribute's message is limited.
 const MAX_LIST_BYTES: usize = 60_000;
 
@@ -166,11 +164,10 @@ pub fn of_object(text: &str, items: Option<DataType>) -> Result<Vec<(String, Val
     const MAX_NAME_BYTES: usize = 4096;
     let mut found = Vec::new();
     let members = json::members(text.as_bytes())?;
-    let types = members.iter().find(|member| member.key == TYPES).and_then(|member| json::value(member.text));
+    let types = json::DeclaredTypes::of(&members);
     for member in members {
         let name = member.key;
-        let is_no_number =
-            types.as_ref().and_then(|types| types.get(&name)).and_then(Json::as_str) == Some("string");
+        let is_no_number = types.get(&name) == Some("string");
         let is_name = !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.contains('\0');
         if !is_name || RESERVED.contains(&&*name) {
             continue;

@@ -222,7 +222,11 @@ impl SealInspector<'_> {
             if previous == 0 {
                 break;
             }
-            next = self.sections.input().seal_at(previous)?;
+            let input = self.sections.input();
+            // One that is whole is used, though the seal before it is damaged.
+            next = input
+                .seal_at(previous)?
+                .map_or_else(|| input.seal_alone_at(previous), |found| Ok(Some(found)))?;
             if next.is_none() {
                 let words = format!("a seal, as the one at byte {namer} says");
                 seals.fault = Some(differs("seal", "none", &words, previous));

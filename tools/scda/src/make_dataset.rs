@@ -179,7 +179,7 @@ fn items(object: &mut Object<'_>, dataset: &Dataset, bytes: u64, folder: &Path) 
     let is_other = !data_type.is_variable() && data.bytes.is_some_and(|found| found != bytes);
     if is_other || data.elements.is_some() {
         let found = data.bytes.unwrap_or(0);
-        return Err(format!("data: found {found} bytes, expected {bytes} in one run"));
+        return Err(format!("data: found {found} bytes, expected {bytes} in one piece"));
     }
     Ok(data.from)
 }

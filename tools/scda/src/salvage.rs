@@ -46,9 +46,9 @@ const ATTRIBUTES: &[u8] = b"salvaged attributes";
 /// "salvaged data" are data of a dataset, or their first elements, if its metadata or the rest of its data
 /// are damaged; "salvaged chunks" are chunks of streams whose other sections are damaged; "salvaged rows" are
 /// rows that were added to a dataset, with their metadata, if they or rows before them are damaged; "salvaged
-/// attributes" are attributes of a damaged group, or were set later, of a damaged dataset; "salvaged streams" are the
-/// streams that a job had not ended when it was killed: the bytes of each task up to the last one that is not
-/// 0, or all if the file has their number.
+/// attributes" are attributes of a damaged group, or attributes that were set later, of a damaged dataset;
+/// "salvaged streams" are the streams that a job had not ended when it was killed: the bytes of each task up
+/// to the last one that is not 0, or all if the file has their number.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -355,14 +355,20 @@ impl Salvager<'_> {
         Ok(())
     }
 
-    /// True if a section whose header was read is saved. A section that announces later attributes is not, if a seal makes these
-    /// valid: they become a part of the metadata of their dataset.
+    /// True if a section whose header was read is saved. A section that announces later attributes is not if these are damaged, or
+    /// if a seal makes them valid: they become a part of the metadata of their dataset.
     fn stays(&mut self, section: &Section, end: u64) -> Result<bool> {
         if announced(section.section_type, &section.user) != Some(Addition::Attributes) {
             return Ok(true);
         }
-        let block = last_of(&mut self.reader, 1, end).filter(has_attributes);
-        let stays = block.map_or(Ok(true), |block| self.save_attributes(block))?;
+        let Some(block) = last_of(&mut self.reader, 1, end) else {
+            self.left.torn.push(section.offset);
+            self.go_to(section.offset)?;
+            self.reader.skip()?;
+            return Ok(false);
+        };
+        // Another section does not belong to it.
+        let stays = !has_attributes(&block) || self.save_attributes(block)?;
         if stays {
             self.go_to(section.offset)?;
         }

@@ -257,6 +257,24 @@ pub fn tokens(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The types that the attribute `scda_types` gives to others (docs/python.md).
+pub struct DeclaredTypes(Option<Value>);
+
+impl DeclaredTypes {
+    /// Those of these attributes.
+    #[must_use]
+    pub fn of(attributes: &[JsonMember<'_>]) -> Self {
+        let found = attributes.iter().find(|member| member.key == "scda_types");
+        Self(found.and_then(|member| value(member.text)))
+    }
+
+    /// The type of this attribute, if it is given.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.as_ref()?.get(key)?.as_str()
+    }
+}
+
 /// The type that holds all values of an attribute: bool, the integers of 64 bits, `float64`, or text. An empty list has `float64`. Unless
 /// `is_text` is set, texts that stand for NaN and infinities are numbers (docs/datasets.md, "Attributes").
 #[must_use]

@@ -27,8 +27,8 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
     let damaged: HashSet<u64> = scan.findings.iter().map(|finding| finding.number).collect();
     let strict = rigour.is_strict();
     let (mut reader, mut beside) = (input.open_damaged(strict)?, input.open_damaged(strict)?);
-    if scan.findings.iter().any(|finding| finding.seal.is_some()) {
-        // Otherwise each dataset whose additions are looked up would be reported.
+    if !scan.findings.is_empty() {
+        // Damage in an index or an addition would be reported for each dataset whose additions are looked up.
         reader.inspect().ignore_seals()?;
         beside.inspect().ignore_seals()?;
     }

@@ -18,7 +18,7 @@ use scda::{
     SectionType,
 };
 use scda_codec::chunk::swap_items;
-use scda_format::dataset::json::{JsonMember, compact, members, tokens};
+use scda_format::dataset::json::{DeclaredTypes, JsonMember, compact, members, tokens};
 use scda_format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION};
 use scda_format::streams::STREAMS as STREAMS_CONVENTION;
 use serde_json::Value;
@@ -167,12 +167,10 @@ pub fn attributes_of(attributes: &str) -> Vec<JsonMember<'_>> {
 /// The attributes, a line each. Numbers for `float32` or `float16` data are shortened to that precision.
 pub fn attribute_lines(attributes: &str, data_type: Option<DataType>) -> Vec<String> {
     let all = attributes_of(attributes);
-    let types = all.iter().find(|member| member.key == "scda_types");
-    let types: Option<Value> = types.and_then(|member| serde_json::from_str(member.text).ok());
+    let types = DeclaredTypes::of(&all);
     let of_data = data_type.filter(|of| of.kind() == Kind::Float && of.number_bytes() < 8);
     let line = |member: &JsonMember<'_>| {
-        let type_name = types.as_ref().and_then(|types| types.get(&*member.key)).and_then(Value::as_str);
-        let is_short = match type_name {
+        let is_short = match types.get(&member.key) {
             Some(name) => {
                 ["float32", "float16"].iter().any(|short| name.trim_start_matches('>').starts_with(short))
             }

@@ -1,6 +1,7 @@
 //! What is damaged gets into no sealed file, where a seal would make it look valid.
 
 use crate::run::{Place, Run};
+use scda::{DataType, Dataset, Hdf5, IndexBox, Solo, WriteOptions, Writer};
 use serde_json::Value;
 
 const SECTIONS: &str = r#"{"user": "a run", "sealed": true, "sections": [
@@ -201,6 +202,42 @@ fn what_salvage_saves_is_whole() {
             place.scda("check out.scda").good();
             std::fs::remove_file(place.path("out.scda")).unwrap();
         }
+    }
+}
+
+/// Records, added rows, and attributes set later, of which any byte may be damaged.
+#[test]
+fn what_salvage_saves_of_additions_is_valid() {
+    let place = Place::new();
+    let mut params = WriteOptions::default();
+    (params.seal, params.hdf5) = (true, Hdf5::Never);
+    let mut file = Writer::create(Solo, &place.path("good.scda"), b"", &params).unwrap();
+    file.group("flow", r#"{"title":"first"}"#).unwrap();
+    let mut rho = Dataset::new("flow/rho", DataType::Int32, [4, 3]);
+    for extends in [false, false, true] {
+        rho.extends = extends;
+        file.dataset(&rho, &[IndexBox::all(&[4, 3])], &[7; 48]).unwrap();
+        file.commit().unwrap();
+    }
+    file.set_attributes("flow/rho", -1, r#"{"units":"kg"}"#).unwrap();
+    file.group("flow", r#"{"title":"last"}"#).unwrap();
+    file.close().unwrap();
+    let good = place.read("good.scda");
+    let sections = place.scda("ls --raw good.scda").good().text().lines().count() - 2;
+    for at in (128..good.len()).step_by(23) {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        place.write("bad.scda", bad);
+        let checked = place.scda("check bad.scda");
+        assert_eq!(checked.code, 1, "{at}: {checked:?}");
+        let saved = place.scda("salvage -f bad.scda out.scda");
+        // The datasets that are whole are not called invalid for the damage elsewhere.
+        assert!(saved.code == 0 && !saved.text().contains("as it is"), "{at}: {saved:?}");
+        place.scda("check --strict out.scda").good();
+        // Damage costs what it is in, wherever it is.
+        let whole: usize =
+            saved.text().split_once(": ").unwrap().1.split_once(" of ").unwrap().0.parse().unwrap();
+        assert!(whole + 3 >= sections, "{at}: {saved:?}");
     }
 }
 

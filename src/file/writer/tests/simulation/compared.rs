@@ -28,9 +28,9 @@ const NODE_REDUCTION: f64 = 5e-6;
 /// The writes of each rank with the library.
 fn trace(job: &Job, system: &System, stripe: u64) -> Vec<Vec<Write>> {
     let counts = vec![1; job.ranks];
-    let data = vec![0; usize::try_from(job.piece).unwrap()];
+    let data = vec![0; usize::try_from(job.part).unwrap()];
     let (requests, exchanged) = simulate((job.ranks, job.node_ranks), &params(0, stripe), 2, |file| {
-        file.array(b"field", &counts, job.piece, Source::Contiguous(&data), Encode::None)
+        file.array(b"field", &counts, job.part, Source::Contiguous(&data), Encode::None)
     });
     // All sections are alike, each beginning where the previous one ends.
     let section = requests.iter().map(|request| request.offset + request.bytes).max().unwrap_or(0) - START;
@@ -45,7 +45,7 @@ fn trace(job: &Job, system: &System, stripe: u64) -> Vec<Vec<Write>> {
         // Before they write, all ranks agree, twice if there are aggregators, which then copy the bytes of
         // the ranks of their node.
         let met = (all.reductions - 1).min(2) as f64 * system.reduction;
-        let copied = if node.reductions > 0 { job.piece as f64 / system.process_rate } else { 0.0 };
+        let copied = if node.reductions > 0 { job.part as f64 / system.process_rate } else { 0.0 };
         let pause = job.sections as f64 * (met + copied + node.reductions as f64 * NODE_REDUCTION);
         let number = writes.len().max(1) as f64;
         writes.iter_mut().for_each(|write| write.pause = pause / number);
@@ -105,17 +105,17 @@ fn compare(job: &Job, system: &System, stripe: u64, own: &[Vec<Write>]) -> [f64;
 fn the_library_beside_others() {
     let said = std::env::var("SCDA_RANKS").ok().and_then(|ranks| ranks.parse().ok());
     let ranks: usize = said.unwrap_or(1000);
-    let pieces = [16 << 10, 100 << 10, MIB - 100, 10 * MIB];
-    for &piece in if said.is_some() && ranks <= 10_000 { &pieces[..] } else { &pieces[2..3] } {
+    let parts = [16 << 10, 100 << 10, MIB - 100, 10 * MIB];
+    for &part in if said.is_some() && ranks <= 10_000 { &parts[..] } else { &parts[2..3] } {
         let nodes = ranks.div_ceil(64) as u64;
         let sections = if said.is_some() { 16 } else { 8 };
-        let job = Job { ranks, node_ranks: 64, sections, piece, stripes: nodes };
+        let job = Job { ranks, node_ranks: 64, sections, part, stripes: nodes };
         let own_writes = trace(&job, &ORION, STRIPE);
         for stripes_per_node in [1, 2] {
             let job = Job { stripes: stripes_per_node * nodes, ..job };
             let [group, own, independent, folder, two_phase, ..] = compare(&job, &ORION, STRIPE, &own_writes);
             assert!(group > own && group > two_phase && own >= 0.9 * independent && independent > folder);
-            if piece >= MIB - 100 && ranks >= 10_000 && stripes_per_node == 2 {
+            if part >= MIB - 100 && ranks >= 10_000 && stripes_per_node == 2 {
                 assert!(group >= 80.0 && folder < 20.0);
             }
         }
@@ -123,8 +123,8 @@ fn the_library_beside_others() {
 }
 
 /// This many processes on nodes of `node_ranks`, each with a file.
-fn files(ranks: usize, node_ranks: usize, sections: u64, piece: u64) -> Job {
-    Job { ranks, node_ranks, sections, piece, stripes: 1 }
+fn files(ranks: usize, node_ranks: usize, sections: u64, part: u64) -> Job {
+    Job { ranks, node_ranks, sections, part, stripes: 1 }
 }
 
 #[test]
@@ -135,55 +135,55 @@ fn files_of_their_own_reach_what_is_published_of_the_whole() {
     assert!((80.0..100.0).contains(&found));
 }
 
-/// Nodes that take turns in an object of one server: each piece comes from the next node.
-fn in_turns(nodes: usize, piece: u64, stripes: u64, has_group_lock: bool) -> f64 {
+/// Nodes that take turns in an object of one server: each part comes from the next node.
+fn in_turns(nodes: usize, part: u64, stripes: u64, has_group_lock: bool) -> f64 {
     let system = System { servers: 1, skew: 0.0, creation: 0.0, ..ORION };
     const PIECES: u64 = 100;
     let process = |node| {
         let write = |number| Write {
             node,
             file: 0,
-            offset: (number * nodes as u64 + node as u64) * piece,
-            bytes: piece,
+            offset: (number * nodes as u64 + node as u64) * part,
+            bytes: part,
             pause: 0.0,
         };
         (0..PIECES).map(write).collect()
     };
     let processes: Vec<_> = (0..nodes).map(process).collect();
     let outcome =
-        run(&system, Striping { count: stripes, bytes: piece, has_group_lock }, &processes, (0.0, 0.0));
+        run(&system, Striping { count: stripes, bytes: part, has_group_lock }, &processes, (0.0, 0.0));
     outcome.bytes as f64 / outcome.seconds / system.server_rate
 }
 
 /// Moore, Farrell and Cernohous (2017): if no node waits for another's lock, one file is written more than
-/// twice as fast in large pieces, and more than three times as fast in small ones. Farrell (2019): the same
+/// twice as fast in large parts, and more than three times as fast in small ones. Farrell (2019): the same
 /// if each node has an object of its own, with several on a server.
 #[test]
 fn locks_of_extents_cost_what_is_published() {
-    for (piece, least) in [(4 * MIB, 2.0), (MIB, 3.0)] {
+    for (part, least) in [(4 * MIB, 2.0), (MIB, 3.0)] {
         let [locked, group, objects] =
-            [(1, false), (1, true), (8, false)].map(|(stripes, group)| in_turns(8, piece, stripes, group));
+            [(1, false), (1, true), (8, false)].map(|(stripes, group)| in_turns(8, part, stripes, group));
         println!(
-            "pieces of {piece}: locked {locked:.2}, group {group:.2}, objects {objects:.2} of a server's rate"
+            "parts of {part}: locked {locked:.2}, group {group:.2}, objects {objects:.2} of a server's rate"
         );
         assert!(group > least * locked && objects > least * locked);
     }
 }
 
 /// AMReX on 1024 nodes of Frontier (its pull request 4426) took 30 minutes when ranks took turns in each of
-/// 256 files and flushed small pieces, and 1 minute with a file for each node. The model explains the order,
+/// 256 files and flushed small parts, and 1 minute with a file for each node. The model explains the order,
 /// but little of the factor.
 #[test]
 fn taking_turns_in_few_files_is_slower_than_a_file_per_node() {
     const RANKS: usize = 8192;
-    let turns = |files: usize, piece: u64| {
+    let turns = |files: usize, part: u64| {
         let of_file = RANKS / files;
         let process = |file| {
-            (0..of_file as u64 * (32 * MIB / piece)).map(move |number| Write {
-                node: (file * of_file + (number * piece / (32 * MIB)) as usize) / 8,
+            (0..of_file as u64 * (32 * MIB / part)).map(move |number| Write {
+                node: (file * of_file + (number * part / (32 * MIB)) as usize) / 8,
                 file,
-                offset: number * piece,
-                bytes: piece,
+                offset: number * part,
+                bytes: part,
                 pause: 0.0,
             })
         };

@@ -36,8 +36,8 @@ struct FileRequest {
 
 /// The file of a rank, which counts requests instead of writing.
 fn counted(rank: usize, requests: Arc<Mutex<Vec<FileRequest>>>) -> Double {
-    Double::written(move |offset, pieces| {
-        let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
+    Double::written(move |offset, runs| {
+        let bytes = runs.iter().map(|run| run.len() as u64).sum();
         if bytes > 0 {
             requests.lock().unwrap().push(FileRequest { rank, offset, bytes });
         }
@@ -122,31 +122,31 @@ fn params(writers_per_node: u64, stripe_bytes: u64) -> WriteOptions {
     WriteOptions { tuning, ..WriteOptions::default() }
 }
 
-/// Writes an array of which each rank has one element of `piece` bytes.
+/// Writes an array of which each rank has one element of `part` bytes.
 fn array(
     ranks: (usize, usize),
-    piece: u64,
+    part: u64,
     params: &WriteOptions,
 ) -> (Vec<FileRequest>, Vec<[ExchangeCounts; LEVELS]>) {
     let counts = vec![1; ranks.0];
-    let data = vec![0; usize::try_from(piece).unwrap()];
-    // In the first run, the ranks of a node announce their pieces.
+    let data = vec![0; usize::try_from(part).unwrap()];
+    // In the first run, the ranks of a node announce their parts.
     simulate(ranks, params, 2, |file| {
-        file.array(b"field", &counts, piece, Source::Contiguous(&data), Encode::None)
+        file.array(b"field", &counts, part, Source::Contiguous(&data), Encode::None)
     })
 }
 
-/// The counts of independent writes of the same pieces.
-fn independent((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> RequestCounts {
-    let request = |rank| FileRequest { rank, offset: 256 + rank as u64 * piece, bytes: piece };
+/// The counts of independent writes of the same parts.
+fn independent((ranks, node_ranks): (usize, usize), part: u64, stripe: u64) -> RequestCounts {
+    let request = |rank| FileRequest { rank, offset: 256 + rank as u64 * part, bytes: part };
     evaluate(&(0..ranks).map(request).collect::<Vec<_>>(), stripe, node_ranks)
 }
 
 /// Two-phase collective buffering as in ROMIO, with one aggregator for each node, which has an equal range of
 /// whole stripes and writes them in steps of 16 MiB; and the number of bytes that leave a node.
-fn two_phase((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> (RequestCounts, u64) {
+fn two_phase((ranks, node_ranks): (usize, usize), part: u64, stripe: u64) -> (RequestCounts, u64) {
     const BUFFER_BYTES: u64 = 16 * MIB;
-    let (start, end) = (256, 256 + ranks as u64 * piece);
+    let (start, end) = (256, 256 + ranks as u64 * part);
     let aggregators = ranks.div_ceil(node_ranks) as u64;
     let domain = (end / aggregators).next_multiple_of(stripe);
     let (mut requests, mut bytes) = (Vec::new(), 0);
@@ -158,10 +158,10 @@ fn two_phase((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> (R
             let to = last.min((at / BUFFER_BYTES + 1) * BUFFER_BYTES);
             requests.push(FileRequest { rank, offset: at, bytes: to - at });
             // The ranks that send what is written now.
-            for sender in (at - start) / piece..=(to - 1 - start) / piece {
+            for sender in (at - start) / part..=(to - 1 - start) / part {
                 if sender / node_ranks as u64 != aggregator {
-                    let own = start + sender * piece;
-                    bytes += (own + piece).min(to) - own.max(at);
+                    let own = start + sender * part;
+                    bytes += (own + part).min(to) - own.max(at);
                 }
             }
             at = to;
@@ -188,13 +188,13 @@ fn counts_of_ten_thousand_ranks() {
     ];
     // Only the first and the last row without `SCDA_EACH`, which scripts/long.sh sets.
     let step = if std::env::var_os("SCDA_EACH").is_some() { 1 } else { rows.len() - 1 };
-    for (piece, stripe, expected_alone, expected_collective, expected_own) in rows.into_iter().step_by(step) {
-        let alone = independent(machine, piece, stripe);
-        let (collective, sent) = two_phase(machine, piece, stripe);
-        let (own, exchanged) = array(machine, piece, &params(0, stripe));
+    for (part, stripe, expected_alone, expected_collective, expected_own) in rows.into_iter().step_by(step) {
+        let alone = independent(machine, part, stripe);
+        let (collective, sent) = two_phase(machine, part, stripe);
+        let (own, exchanged) = array(machine, part, &params(0, stripe));
         let own = evaluate(&own, stripe, machine.1);
         println!(
-            "pieces of {piece} bytes, stripes of {stripe}:\n  {alone:?}\n  {collective:?} {sent}\n  {own:?}"
+            "parts of {part} bytes, stripes of {stripe}:\n  {alone:?}\n  {collective:?} {sent}\n  {own:?}"
         );
         let [all, node, leaders] = exchanged[0];
         assert_eq!([alone.requests, alone.shared_stripes, alone.shared_by_nodes], expected_alone);
@@ -202,20 +202,20 @@ fn counts_of_ten_thousand_ranks() {
         assert_eq!([own.requests, own.writers as u64, own.shared_stripes, own.shared_by_nodes], expected_own);
         assert_eq!(collective.shared_stripes, 0);
         // Every byte is written once; the header and the padding come in addition.
-        assert_eq!(alone.bytes, machine.0 as u64 * piece);
+        assert_eq!(alone.bytes, machine.0 as u64 * part);
         assert!((alone.bytes..alone.bytes + 256).contains(&own.bytes));
         // Only messages of agreements leave a node: three find the nodes; each section has two, or one as
         // without nodes; one flushes.
         assert_eq!((leaders, all.sent, all.received), Default::default());
-        assert_eq!(all.reductions, if piece < stripe { 6 } else { 2 });
+        assert_eq!(all.reductions, if part < stripe { 6 } else { 2 });
         assert!(exchanged.iter().all(|rank| rank[0] == all));
-        if piece < stripe {
+        if part < stripe {
             // Only nodes that share a stripe.
-            let nodes_of_a_stripe = stripe.div_ceil(64 * piece) + 1;
+            let nodes_of_a_stripe = stripe.div_ceil(64 * part) + 1;
             assert!(own.shared_stripes <= nodes.min(own.stripes), "{own:?}");
             assert!(own.most_writers as u64 <= nodes_of_a_stripe, "{own:?}");
             // A node's bytes begin and end within a stripe.
-            let writers = ((64 * piece).div_ceil(stripe) + 1).min(8);
+            let writers = ((64 * part).div_ceil(stripe) + 1).min(8);
             assert!(own.writers as u64 <= nodes * writers + 10, "{own:?}");
             assert!(own.requests <= own.stripes + nodes + 10, "{own:?}");
         } else {
@@ -231,14 +231,14 @@ fn counts_of_ten_thousand_ranks() {
 fn alone_and_two_phase(
     ranks: usize,
     sections: u64,
-    piece: u64,
+    part: u64,
     stripe: u64,
     node_ranks: usize,
 ) -> [RequestCounts; 2] {
-    let bytes = ranks as u64 * piece;
+    let bytes = ranks as u64 * part;
     let (mut alone, mut collective) = (Vec::new(), Vec::new());
     for start in (0..sections).map(|section| START + section * bytes) {
-        let request = |rank| FileRequest { rank, offset: start + rank as u64 * piece, bytes: piece };
+        let request = |rank| FileRequest { rank, offset: start + rank as u64 * part, bytes: part };
         alone.extend((0..ranks).map(request));
         let mut at = start;
         while at < start + bytes {
@@ -302,10 +302,10 @@ fn small_sections_go_through_the_leaders() {
 fn each_writer_has_whole_stripes() {
     for (ranks, node_ranks, writers) in [(12, 4, 1), (12, 4, 2), (13, 4, 3), (12, 5, 2)] {
         let stripe = 10_000;
-        let piece = 9_000;
+        let part = 9_000;
         let mut params = params(writers, stripe);
         params.tuning.aggregation_bytes = 0;
-        let (requests, _) = array((ranks, node_ranks), piece, &params);
+        let (requests, _) = array((ranks, node_ranks), part, &params);
         for node in 0..ranks.div_ceil(node_ranks) {
             let own: Vec<_> = requests.iter().filter(|request| request.rank / node_ranks == node).collect();
             let mut of_node: HashMap<u64, usize> = HashMap::new();
@@ -324,6 +324,6 @@ fn each_writer_has_whole_stripes() {
             assert!(found.len() as u64 <= writers && !found.is_empty(), "node {node}: {found:?}");
         }
         let bytes: u64 = requests.iter().map(|request| request.bytes).sum();
-        assert!((0..64).contains(&(bytes - 128 - ranks as u64 * piece)), "{bytes}");
+        assert!((0..64).contains(&(bytes - 128 - ranks as u64 * part)), "{bytes}");
     }
 }

@@ -1,4 +1,4 @@
-//! The writes of programs without this library: the same arrays, of which each rank has one piece, section by
+//! The writes of programs without this library: the same arrays, of which each rank has one part, section by
 //! section.
 
 use super::model::{Outcome, Striping, System, Write, run};
@@ -11,7 +11,7 @@ pub struct Job {
     /// The number of arrays, one after the other.
     pub sections: u64,
     /// The size of each rank's part of an array, in bytes.
-    pub piece: u64,
+    pub part: u64,
     /// The number of objects in a file that all ranks write, if there are as many servers.
     pub stripes: u64,
 }
@@ -25,7 +25,7 @@ impl Job {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.ranks as u64 * self.sections * self.piece
+        self.ranks as u64 * self.sections * self.part
     }
 
     /// A single file.
@@ -38,15 +38,15 @@ impl Job {
     fn rank(&self, rank: usize, place: impl Fn(u64) -> (usize, u64)) -> Vec<Write> {
         let write = |section| {
             let (file, offset) = place(section);
-            Write { node: rank / self.node_ranks, file, offset, bytes: self.piece, pause: 0.0 }
+            Write { node: rank / self.node_ranks, file, offset, bytes: self.part, pause: 0.0 }
         };
         (0..self.sections).map(write).collect()
     }
 
-    /// Each rank writes its pieces to one file.
+    /// Each rank writes its parts to one file.
     pub fn independent(&self, system: &System, stripe: u64) -> Outcome {
-        let section = self.ranks as u64 * self.piece;
-        let place = |rank: usize, number| (0, START + number * section + rank as u64 * self.piece);
+        let section = self.ranks as u64 * self.part;
+        let place = |rank: usize, number| (0, START + number * section + rank as u64 * self.part);
         let processes: Vec<_> =
             (0..self.ranks).map(|rank| self.rank(rank, |number| place(rank, number))).collect();
         let opened = system.creation + self.ranks as f64 * system.opening;
@@ -61,7 +61,7 @@ impl Job {
         let striping = self.shared(system, stripe, false);
         let nodes = self.nodes();
         let mut processes = vec![Vec::new(); nodes];
-        let section = self.ranks as u64 * self.piece;
+        let section = self.ranks as u64 * self.part;
         for start in (0..self.sections).map(|number| START + number * section) {
             let mut filled = vec![BUFFER; nodes];
             let mut at = start;
@@ -85,16 +85,16 @@ impl Job {
     /// Each rank writes a file of its own, with one object.
     pub fn file_per_process(&self, system: &System, stripe: u64) -> Outcome {
         let processes: Vec<_> =
-            (0..self.ranks).map(|rank| self.rank(rank, |number| (rank, number * self.piece))).collect();
+            (0..self.ranks).map(|rank| self.rank(rank, |number| (rank, number * self.part))).collect();
         let striping = Striping { count: 1, bytes: stripe, has_group_lock: false };
         run(system, striping, &processes, (system.creation, system.creation))
     }
 
     /// The ranks of each node write to one file for the node, with one object.
     pub fn file_per_node(&self, system: &System, stripe: u64) -> Outcome {
-        let section = self.node_ranks as u64 * self.piece;
+        let section = self.node_ranks as u64 * self.part;
         let place = |rank: usize, number| {
-            (rank / self.node_ranks, number * section + (rank % self.node_ranks) as u64 * self.piece)
+            (rank / self.node_ranks, number * section + (rank % self.node_ranks) as u64 * self.part)
         };
         let processes: Vec<_> =
             (0..self.ranks).map(|rank| self.rank(rank, |number| place(rank, number))).collect();
