@@ -88,7 +88,7 @@ fn argument(kind: &Kind, name: &str, next: &str) -> String {
         (_, 1 | 2) if ["items", "lengths"].contains(&name) => {} // arrays
         (_, 2) => return format!("type(c_ptr), intent({}) :: {name}", "inout"),
         _ if name == "len" => return format!("{fortran}, intent({intent}) :: {name}"),
-        _ if name.ends_with("boxes") || (name == "Nq" && !kind.is_const) => {
+        _ if name.ends_with("boxes") || (["Nq", "types"].contains(&name) && !kind.is_const) => {
             return format!("{fortran}, intent({intent}) :: {name}(*)");
         }
         // An array, or something that may be NULL.
