@@ -13,7 +13,8 @@
 //! | `SCDA_STATISTICS` | 0 or 1 | all | 1: rank 0 prints a line for each file that is closed |
 //! | `SCDA_NODE_RANKS` | 0 or more | all | so many consecutive ranks count as a node, to try several on one machine; 0: real nodes |
 //!
-//! Every rank reads all variables when it opens a file. An invalid value on any rank is an error on all.
+//! Every rank reads all variables when it opens a file. An empty value counts as none; an invalid one on any rank is
+//! an error on all.
 
 use crate::error::{Error, Result};
 use std::ffi::OsString;
@@ -98,7 +99,7 @@ impl Environment {
             background,
             statistics,
             node_ranks,
-        ] = NAMES.map(|name| Variable { name, value: value(name) });
+        ] = NAMES.map(|name| Variable { name, value: value(name).filter(|value| !value.is_empty()) });
         Ok(Self {
             io: io.one_of([("mpi", Io::Mpi), ("posix", Io::Posix)])?,
             coherent: coherent.flag()?,
@@ -169,7 +170,8 @@ mod tests {
         assert_eq!(with("SCDA_NODE_RANKS", "2").unwrap(), ranks);
         assert_eq!(with("SCDA_WRITERS_PER_NODE", "0").unwrap(), Environment::default());
         for name in NAMES {
-            for value in ["", "yes", "-1", "1 "] {
+            assert_eq!(with(name, "").unwrap(), Environment::default());
+            for value in ["yes", "-1", "1 "] {
                 let text = with(name, value).unwrap_err().to_string();
                 assert!(text.contains(&format!("{name}: found \"{value}\", expected ")), "{text}");
             }
