@@ -1163,7 +1163,8 @@ struct scda_box {
   const char *unit;
   /**
    * If `type` is a struct, its members in memory, as in a dataset. Structs may have gaps. In reading,
-   * members may be left out, and each may have another type than in the file. NULL (default): none.
+   * members may be left out, and each may have another type than in the file, but an array has as many
+   * items as there. NULL (default): none.
    */
   const scda_member_t *members;
 };

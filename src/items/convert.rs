@@ -271,6 +271,14 @@ fn find_parts(
         };
         let places = (before + other.offset, at + member.offset);
         if let (DataType::Struct(old), DataType::Struct(new)) = (other.data_type, member.data_type) {
+            // Members may be left out, but not the items at the end of an array, whose absence nobody would notice.
+            let lengths = [old, new].map(|of| of.as_array().map(|(_, items)| items));
+            if let [Some(found), Some(expected)] = lengths
+                && found != expected
+            {
+                let words = format!("struct: member {:?}: found {old}, expected {new}", member.name);
+                return Err(Error::argument(words));
+            }
             find_parts((old, places.0), (new, places.1), parts)?;
             continue;
         }

@@ -56,7 +56,8 @@ pub struct scda_box<'a> {
     /// If `type` is a type of times, their unit, as in a dataset. NULL (default): none.
     pub unit: Text<'a>,
     /// If `type` is a struct, its members in memory, as in a dataset. Structs may have gaps. In reading,
-    /// members may be left out, and each may have another type than in the file. NULL (default): none.
+    /// members may be left out, and each may have another type than in the file, but an array has as many
+    /// items as there. NULL (default): none.
     pub members: Values<'a, scda_member_t<'a>>,
 }
 

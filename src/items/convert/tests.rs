@@ -4,6 +4,7 @@
 use super::*;
 use proptest::prelude::*;
 use scda_format::dataset::DataType::{self, *};
+use scda_format::dataset::Struct;
 
 const NUMBERS: [DataType; 11] =
     [Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64, Float16, Float32, Float64];
@@ -198,6 +199,23 @@ fn types_that_cannot_be_converted_are_refused() {
     ] {
         Conversion::new(from, to).unwrap_err();
     }
+}
+
+#[test]
+fn arrays_in_structs_have_the_same_length_on_both_sides() {
+    let with = |items| {
+        let x = DataType::Struct(Struct::array(Float64, items).unwrap());
+        DataType::Struct(Struct::packed([("id", Int64), ("x", x)]).unwrap())
+    };
+    Conversion::new(with(3), with(3)).unwrap();
+    for (found, expected) in [(3, 2), (2, 3)] {
+        let error = Conversion::new(with(found), with(expected)).unwrap_err().to_string();
+        let words = format!("struct: member \"x\": found float64[{found}], expected float64[{expected}]");
+        assert!(error.ends_with(&words), "{error}");
+    }
+    // Other members may be left out.
+    let x = DataType::Struct(Struct::packed([("id", Int64)]).unwrap());
+    Conversion::new(with(3), x).unwrap();
 }
 
 #[test]
