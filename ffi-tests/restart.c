@@ -79,7 +79,7 @@ static void attributes (void) {
     {"rho", "box", SCDA_TYPE_INT32, 3, SCDA_ERR_ARG, NULL},
     {"rho", "steps", SCDA_TYPE_INT32, 2, SCDA_ERR_RANGE, NULL}, {"rho", "box", SCDA_TYPE_FLOAT32, 3, SCDA_ERR_RANGE, NULL},
     {"rho", "box", SCDA_TYPE_STRING, 40, SCDA_ERR_ARG, NULL}, {"/", "names", SCDA_TYPE_FLOAT64, 4, SCDA_ERR_ARG, NULL},
-    {"/", "names", SCDA_TYPE_STRING, sizeof words - 1, SCDA_ERR_ARG, "bytes of text, expected at most"}, {"/", "step", SCDA_TYPE_BOOL, 1, SCDA_ERR_ARG, "found 41, expected bool"},
+    {"/", "names", SCDA_TYPE_STRING, sizeof words - 1, SCDA_ERR_ARG, "bytes of text with the NUL after each, expected at most"}, {"/", "step", SCDA_TYPE_BOOL, 1, SCDA_ERR_ARG, "found 41, expected bool"},
     {"/", "step", SCDA_TYPE_COMPLEX64, 1, SCDA_ERR_ARG, NULL}, {"/", NULL, SCDA_TYPE_INT32, 1, SCDA_ERR_ARG, NULL},
     {NULL, "step", SCDA_TYPE_INT32, 1, SCDA_ERR_ARG, NULL}, {"rho/x//", "step", SCDA_TYPE_INT32, 1, SCDA_ERR_ARG, NULL},
   };

@@ -128,5 +128,6 @@ pub unsafe extern "C" fn scda_fopen_append_or_create(
 /// file or to none, and those of all sections since the last flush.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fcommit(f: *mut scda_fcontext_t, err: Out<'_, c_int>) -> *mut scda_fcontext_t {
-    on_writer(f, err, Writer::commit)
+    let body = |writer: &mut Writer| writer.commit();
+    on_writer(f, err, body)
 }

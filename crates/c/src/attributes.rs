@@ -319,7 +319,8 @@ fn get(
         return Ok(());
     }
     if has as u64 > there_is {
-        let what = if data_type == DataType::String { "bytes of text" } else { "values" };
+        let what =
+            if data_type == DataType::String { "bytes of text with the NUL after each" } else { "values" };
         let words = format!(
             "attribute \"{key}\": found {has} {what}, expected at most {there_is}, the room for them"
         );

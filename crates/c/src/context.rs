@@ -2,7 +2,7 @@
 
 use super::memory::Out;
 use super::returned_values::ReturnedValues;
-use super::{Outcome, guard, on_null};
+use super::{NO_FILE, Outcome, guard, on_null};
 use scda::bindings::{BindingCalls, ReaderCalls, WriterCalls};
 use scda::{Collective, Reader, Stream, Writer};
 use scda_base::error::{Error, Result};
@@ -179,7 +179,7 @@ impl Drop for Lease {
 #[cold]
 fn not_open(f: *const scda_fcontext_t) -> Error {
     if f.is_null() {
-        return Error::argument("file context is NULL");
+        return Error::argument(NO_FILE);
     }
     Error::usage("file context: it was closed already, or was never open")
 }
@@ -327,15 +327,20 @@ pub fn on_reader<R: Into<Outcome>>(
     with(f, err, |context| body(context.reader()?))
 }
 
-/// Closes a file and makes its handle invalid. 0 on success.
-pub fn close(f: *mut scda_fcontext_t, err: Out<'_, c_int>) -> c_int {
+/// Runs `body`, which is [`run_close`], in a function that closes a file. Messages name the function of C in which
+/// `body` is a closure. 0 on success.
+pub fn close(
+    f: *mut scda_fcontext_t,
+    err: Out<'_, c_int>,
+    body: impl FnOnce() -> Result<(c_int, Outcome)>,
+) -> c_int {
     if f.is_null() {
         return on_null(err, -1);
     }
-    guard(err, -1, || run_close(f))
+    guard(err, -1, body)
 }
 
-/// Like [`close`], without catching panics.
+/// Closes a file and makes its handle invalid.
 pub fn run_close(f: *mut scda_fcontext_t) -> Result<(c_int, Outcome)> {
     let context = Lease::new(f)?.slot.context.take();
     match context.map(|context| *context) {
@@ -459,7 +464,7 @@ mod tests {
             let pair = [open("f"), open("g")];
             for f in pair {
                 assert!(!f.is_null() && !seen.contains(&f));
-                assert_eq!(close(f, None), 0);
+                assert_eq!(close(f, None, || run_close(f)), 0);
                 assert!(run_close(f).is_err());
                 seen.push(f);
             }

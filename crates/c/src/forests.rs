@@ -421,7 +421,8 @@ pub unsafe extern "C" fn scda_forest_write_about(
     f: *mut scda_fcontext_t,
     err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
-    on_writer(f, err, write::write_about)
+    let body = |writer: &mut Writer| write::write_about(writer);
+    on_writer(f, err, body)
 }
 
 /// Writes the attributes that mark a group as a forest, and others. If this function was not called, the

@@ -141,6 +141,9 @@ pub fn caught<T, F: FnOnce() -> Result<(T, Outcome)>>(on_error: T, body: F) -> (
     }
 }
 
+/// The message for a call on NULL. Programs in Fortran do not see the NULL.
+const NO_FILE: &str = "the file is not open (its context is NULL): it was closed, an earlier call failed, or it was never opened";
+
 /// Handles a call on the NULL that a failed call has returned. The error of that call stays in `*err`, and so
 /// does its message; if `*err` has none, the NULL is an error of this call.
 #[cold]
@@ -148,7 +151,7 @@ fn on_null<T>(err: Out<'_, c_int>, on_error: T) -> T {
     if has_error(&err) {
         return on_error;
     }
-    guard(err, on_error, || Err(Error::argument("file context is NULL")))
+    guard(err, on_error, || Err(Error::argument(NO_FILE)))
 }
 
 /// Whether an earlier call has left an error in `*err`, or may have done so: without `err`, that is unknown.

@@ -1,7 +1,7 @@
 //! Opening, closing, and functions for the file as a whole.
 
 use super::arguments::Arguments;
-use super::context::{Context, close, on_writer, register, scda_fcontext_t, with};
+use super::context::{Context, close, on_writer, register, run_close, scda_fcontext_t, with};
 use super::memory::{Out, Room, Values};
 use super::mpi_types::Comm;
 use super::params::{OpenParams, scda_params_t};
@@ -246,7 +246,7 @@ pub unsafe extern "C" fn scda_fopen_read(
 /// Spec: A.3.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fclose(f: *mut scda_fcontext_t, err: Out<'_, c_int>) -> c_int {
-    close(f, err)
+    close(f, err, || run_close(f))
 }
 
 /// Writes all buffered sections, and returns the errors of all ranks so far.
@@ -259,7 +259,8 @@ pub unsafe extern "C" fn scda_fclose(f: *mut scda_fcontext_t, err: Out<'_, c_int
 /// Errors: those of all sections since the last flush.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fflush(f: *mut scda_fcontext_t, err: Out<'_, c_int>) -> *mut scda_fcontext_t {
-    on_writer(f, err, Writer::flush)
+    let body = |writer: &mut Writer| writer.flush();
+    on_writer(f, err, body)
 }
 
 /// Computes the number of bytes of a varray on each rank: the `Sq` of the functions for varrays.

@@ -139,7 +139,7 @@ impl Recent {
         }
         match self.first_other(topic, sent) {
             Some((mine, Some(theirs))) if topic != Topic::Function => {
-                Some((topic, mine.differs(&self.bytes, &theirs, other)))
+                Some((topic, mine.differs(&self.bytes, self.name_before(mine), &theirs, other)))
             }
             // What one rank alone has noted belongs to a call of it alone.
             _ => {
@@ -148,6 +148,12 @@ impl Recent {
                 Some((Topic::Function, words))
             }
         }
+    }
+
+    /// The name of the dataset that a note describes: the note before it.
+    fn name_before(&self, note: &Note) -> Option<&[u8]> {
+        let name = self.notes.iter().take_while(|other| !std::ptr::eq(*other, note)).last()?;
+        (note.topic == name.topic && name.labels == ["the name"]).then(|| &self.bytes[name.start..name.end])
     }
 
     /// The first note on a topic that is another one on the other rank, and that one.
@@ -170,17 +176,18 @@ impl Note {
         place.or_else(|| Some(format!("{:?}", self.function?))).unwrap_or_default()
     }
 
-    /// Both values, in words.
-    fn differs(&self, bytes: &[u8], theirs: &Sent<'_>, other: usize) -> String {
+    /// Both values, in words; `name` is that of the dataset.
+    fn differs(&self, bytes: &[u8], name: Option<&[u8]>, theirs: &Sent<'_>, other: usize) -> String {
         let (mine, call) = (&bytes[self.start..self.end], self.call());
         let passed = |what: &str, [mine, theirs]: [String; 2]| {
             format!("rank 0 passes {what}{mine} to {call}, rank {other} {theirs}")
         };
         let others = |what: &str| format!("rank 0 passes {what} to {call} than rank {other}");
         let label = |number: usize| self.labels.get(number).copied().unwrap_or_default();
-        let named = |number: usize| match label(number) {
-            "" => String::new(),
-            label => format!("{label} "),
+        let named = |number: usize| match (label(number), name) {
+            ("", _) => String::new(),
+            (label, Some(name)) => format!("{label} of {}: ", quote(name)),
+            (label, None) => format!("{label} "),
         };
         match self.kind {
             _ if self.kind as u8 != theirs.kind => others("other values"),
@@ -237,13 +244,26 @@ fn number(value: u64) -> String {
     }
 }
 
-/// Two texts that differ: where they do, if they are long.
+/// Two texts that differ: where they do, if they are long. Of metadata, the line, which has one key.
 fn excerpts(mine: &[u8], theirs: &[u8]) -> [String; 2] {
-    let same = mine.iter().zip(theirs).take_while(|(a, b)| a == b).count();
-    let from = if mine.len().max(theirs.len()) <= SHOWN { 0 } else { same.saturating_sub(SHOWN / 2) };
-    [mine, theirs].map(|text| {
+    let mut same = mine.iter().zip(theirs).take_while(|(a, b)| a == b).count();
+    let mut texts = [mine, theirs];
+    let are_metadata = texts.iter().all(|text| text.starts_with(b"{\n"));
+    if are_metadata {
+        let line = mine[..same].iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
+        let cut = |text: &mut &[u8]| {
+            let line = text[line..].split(|&b| b == b'\n').next().unwrap_or_default();
+            *text = line.strip_suffix(b",").unwrap_or(line);
+        };
+        texts.iter_mut().for_each(cut);
+        same -= line;
+    }
+    let longest = texts.iter().map(|text| text.len()).max();
+    let from = if longest <= Some(SHOWN) { 0 } else { same.saturating_sub(SHOWN / 2) };
+    texts.map(|text| {
         let shown = &text[from.min(text.len())..text.len().min(from + SHOWN)];
+        let shown = if are_metadata { String::from_utf8_lossy(shown).into() } else { quote(shown) };
         let dots = |is_cut| if is_cut { "..." } else { "" };
-        format!("{}{}{}", dots(from > 0), quote(shown), dots(from + SHOWN < text.len()))
+        format!("{}{shown}{}", dots(from > 0), dots(from + SHOWN < text.len()))
     })
 }

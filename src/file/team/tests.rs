@@ -73,6 +73,16 @@ fn a_disagreement_names_the_call_and_two_values() {
     let shown = |rank| format!("...\"{}shape: [{rank}]{}\"...", "x".repeat(12), "y".repeat(18));
     let expected = format!("rank 0 passes the metadata {} to SetAttributes, rank 1 {}", shown(0), shown(1));
     assert_eq!(text, format!("the dataset or group: {expected}"));
+    // Metadata have a key on each line; they are those of the dataset whose name was noted before.
+    let metadata = words_of(2, |team| {
+        let text =
+            format!("{{\n\"zarr_format\":3,\n\"shape\":[{},4],\n\"fill_value\":0.0\n}}\n", 10 + team.rank());
+        team.note_bytes(Topic::Dataset, &["the name"], b"rho");
+        team.note_bytes(Topic::Dataset, &["the metadata"], text.as_bytes());
+    });
+    let expected =
+        r#"rank 0 passes the metadata of "rho": "shape":[10,4] to SetAttributes, rank 1 "shape":[11,4]"#;
+    assert_eq!(metadata, format!("the dataset or group: {expected}"));
     let kinds = words_of(2, |team| match team.rank() {
         0 => team.note_named(Topic::Dataset, &["extends"], &[1]),
         _ => team.note_bytes(Topic::Dataset, &["the name"], b"\x1b"),
