@@ -3,7 +3,7 @@
 !
 !   fortran_datasets FOLDER
 program test_fortran_datasets
-  use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_float, c_int, c_int64_t, c_loc, c_sizeof
+  use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_float, c_int, c_int64_t, c_int8_t, c_loc
   use, intrinsic :: iso_fortran_env, only: error_unit, int8, int16, int32, int64, real32, real64
 #ifndef SCDA_TEST_SERIAL
   use mpi_f08
@@ -49,6 +49,7 @@ program test_fortran_datasets
   call texts(trim(folder) // "/fortran-datasets-texts.scda")
   call versions(trim(folder) // "/fortran-datasets-versions.scda")
   call structs(trim(folder) // "/fortran-datasets-structs.scda")
+  call components(trim(folder) // "/fortran-datasets-components.scda")
   call last_records(trim(folder) // "/fortran-datasets-records.scda")
   call several(trim(folder) // "/fortran-datasets-each.scda", .false.)
   call several(trim(folder) // "/fortran-datasets-several.scda", .true.)
@@ -209,8 +210,10 @@ contains
     type(scda_fcontext_t) :: f
     real(real32) :: old(2, 2, rank + 1)
     real(real64) :: u(4, rank + 1), more(5, rank + 1), line(rank + 1)
+    real(real64) :: block(2)
     integer(int64) :: Nq(SCDA_PARTITION_WORDS), first, total
     integer :: found, ierr
+    logical :: logicals(3)
     old = real(rank, real32)
     call scda_fopen_write(f, comm, filename, "an old version")
     call scda_partition_local(f, rank + 1, Nq, first=first, total=total)
@@ -231,6 +234,28 @@ contains
     call require(all(nint(more(:4, :)) == rank) .and. all(nint(more(5, :)) == -1), "the components that both have")
     call scda_fread_field(f, "flat", line)
     call require(all(nint(line) == rank), "the first component")
+    ! Boxes, too: of a field that is distributed in blocks.
+    block = -1
+    logicals = .true.
+    call scda_read(f, "new", block, start=[1, 2, 1], count=[2, 1, 1], found=found)
+    call require(found == 0 .and. all(block < 0), "no box of a field")
+    call scda_read(f, "mask", logicals, found=found)
+    call require(found == 0 .and. all(logicals), "logicals that the file lacks keep their values")
+    call scda_read(f, "new", block, start=[1, 2, int(first)], count=[2, 1, 1], old_name="old", found=found)
+    call require(found == ior(SCDA_FIELD_FOUND, ior(SCDA_FIELD_RENAMED, SCDA_FIELD_CONVERTED)), "a box by its old name")
+    call require(all(nint(block) == rank), "the values of a box by its old name")
+    call scda_read(f, "old", block, start=[1, 2, 1], count=[2, 1, 1], old_name="older", found=found)
+    call require(found == ior(SCDA_FIELD_FOUND, SCDA_FIELD_CONVERTED), "a box by its new name")
+    call scda_read(f, "new", old, start=[1, 1, int(first)], count=[2, 2, rank + 1], old_name="old")
+    call require(all(nint(old) == rank), "an old name alone")
+    call scda_read(f, "new", block, start=[1, 2, 1], count=[2, 1, 1], record=1, old_name="old", found=found)
+    call require(found == 0, "no such record of a box")
+    call scda_read(f, "new", block, start=[1, 2, 1], count=[2, 1, 1], old_name="none", ierr=ierr)
+    call expect(f, ierr, SCDA_ERR_ARG, "dataset ""new"": there is none of this name")
+    call scda_fopen_read(f, comm, filename)
+    call scda_read(f, "new", block, start=[1, 3, 1], count=[2, 1, 1], old_name="old", found=found, ierr=ierr)
+    call expect(f, ierr, SCDA_ERR_ARG, "dataset ""old"": start, count: found 3 and 1 in dimension 2")
+    call scda_fopen_read(f, comm, filename)
     call scda_fread_field(f, "old", more, ierr=ierr)
     call require(ierr == SCDA_ERR_ARG, "other components of two dimensions")
   end subroutine versions
@@ -876,11 +901,12 @@ contains
       integer(c_int) :: id = 0
       real(c_float) :: x(3) = 0
     end type point
-    type(scda_dataset_t) :: d
+    type(scda_dataset_t) :: d, none
     type(scda_fcontext_t) :: f
     type(particle), target :: mine(merge(0, 2 + rank, rank == 0 .and. ranks > 1)), any
-    type(particle), allocatable, target :: all_of_them(:)
+    type(particle), allocatable :: all_of_them(:)
     type(point), target :: points(2)
+    type(point), allocatable :: missing(:)
     type(scda_member_t) :: members(3), some(2)
     integer(int64) :: all_counts(ranks), partition(SCDA_PARTITION_WORDS)
     integer :: i, k, first, total, ierr
@@ -893,38 +919,118 @@ contains
       mine(i)%x = [1, 2, 3] * real(first + i, c_double)
       mine(i)%kind = ["i", "o", "n"]
     end do
-    members(1) = scda_member("x", SCDA_TYPE_FLOAT64, c_loc(any), c_loc(any%x), count=3)
+    allocate(missing(2))
+    deallocate(missing)
+    members(1) = scda_member("x", any, any%x)
     members(2) = scda_member("kind", SCDA_TYPE_BYTES, c_loc(any), c_loc(any%kind), bytes=3_int64)
-    members(3) = scda_member("id", SCDA_TYPE_INT64, c_loc(any), c_loc(any%id))
+    members(3) = scda_member("id", any, any%id)
     call scda_fopen_write(f, comm, filename, "structs")
-    call scda_write_structs(f, "particles", c_loc(mine), c_sizeof(any), size(mine, kind=int64), members, &
-      & attributes=scda_json("what", "ions"))
+    call scda_write_structs(f, "particles", mine, members, attributes=scda_json("what", "ions"))
     ! The same by the counts of all ranks, and by a partition.
-    call scda_write_structs(f, "particles", c_loc(mine), c_sizeof(any), size(mine, kind=int64), members, Nq=all_counts)
+    call scda_write_structs(f, "particles", mine, members, Nq=all_counts)
     call scda_partition_local(f, size(mine, kind=int64), partition)
-    call scda_write_structs(f, "particles", c_loc(mine), c_sizeof(any), size(mine, kind=int64), members, Nq=partition)
+    call scda_write_structs(f, "particles", mine, members, Nq=partition)
     call scda_fclose(f)
     allocate(all_of_them(total))
     call scda_fopen_read(f, comm, filename)
     do i = 1, 3
       all_of_them%id = 0
       call scda_ffind_dataset(f, "particles", found, d, record=i - 1)
-      call scda_read_structs(f, d, c_loc(all_of_them), c_sizeof(any), 1_int64, int(total, int64), members)
+      call scda_read_structs(f, d, all_of_them, members)
       call require(found .and. all(all_of_them%id == [(k, k = 1, total)]), "all structs")
     end do
     call require(all(abs(all_of_them(total)%x - [1, 2, 3] * total) < 0.1), "arrays in structs")
     call require(all_of_them(1)%kind(3) == "n", "bytes in structs")
-    some(1) = scda_member("id", SCDA_TYPE_INT32, c_loc(points(1)), c_loc(points(1)%id))
+    call scda_read_structs(f, "particles", all_of_them(total:1:-1), members, record=0)
+    call require(all(all_of_them%id == [(k, k = total, 1, -1)]), "structs of a name, into a part of an array")
+    some(1) = scda_member("id", points(1), points(1)%id)
     some(2) = scda_member("x", SCDA_TYPE_FLOAT32, c_loc(points(1)), c_loc(points(1)%x), count=3)
-    call scda_read_structs(f, d, c_loc(points), c_sizeof(points(1)), int(total - 1, int64), 2_int64, some)
+    call scda_read_structs(f, d, points, some, start=total - 1)
     call require(all(points%id == [total - 1, total]), "some components")
     call require(all(abs(points(2)%x - [1, 2, 3] * total) < 0.1), "converted components")
-    call scda_read_structs(f, d, c_loc(points), c_sizeof(points(1)), int(total, int64), 2_int64, some, ierr)
+    call scda_read_structs(f, d, points(1), some, start=1_int64)
+    call require(points(1)%id == 1, "one struct")
+    call scda_read_structs(f, d, points(:0), some, start=1)
+    call scda_read_structs(f, d, points, some, start=total, ierr=ierr)
     call require(ierr == SCDA_ERR_ARG, "structs after the end")
+    do i = 1, 5
+      call scda_fopen_read(f, comm, filename)
+      call scda_ffind_dataset(f, "particles", found, d)
+      select case (i)
+      case (1)
+        call scda_read_structs(f, d, points(:1), some, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""particles"": data: found 1 structs, expected")
+      case (2)
+        call scda_read_structs(f, d, missing, some, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""particles"": data: found an array that is not allocated")
+      case (3)
+        call scda_read_structs(f, none, points, some, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected one that scda_ffind_dataset has found")
+      case (4)
+        call scda_read_structs(f, "atoms", points, some, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""atoms"": there is none of this name")
+      case (5) ! two of three items: nobody would notice the third one
+        some(2) = scda_member("x", points(1), points(1)%x(:2))
+        call scda_read_structs(f, d, points, some, start=1, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "struct: member ""x"": found float64[3], expected float32[2]")
+      end select
+    end do
     call scda_fopen_write(f, comm, filename // "-wrong", "structs")
-    call scda_write_structs(f, "particles", c_loc(mine), c_sizeof(any), size(mine, kind=int64), members, ierr, Nq=all_counts + 1)
+    call scda_write_structs(f, "particles", mine, members, ierr, Nq=all_counts + 1)
     call require(ierr == SCDA_ERR_ARG, "structs with another count")
   end subroutine structs
+
+  ! Components of each type and rank, without addresses; and what is none of the type.
+  subroutine components(filename)
+    character(*), intent(in) :: filename
+    type, bind(C) :: all_t
+      logical(c_bool) :: flag = .true._c_bool
+      integer(c_int) :: n = 1
+      complex(c_double) :: z(2) = (2, 3)
+      integer(c_int8_t) :: raw(3, 1) = 4
+      integer(c_int8_t) :: byte = -1
+      real(c_float) :: table(3, 2) = 5
+    end type all_t
+    type, bind(C) :: words_t
+      integer(c_int64_t) :: n = 0, byte = 0
+      real(c_double) :: table(3, 2) = 0
+    end type words_t
+    type(scda_fcontext_t) :: f
+    type(all_t) :: mine(rank), one, found(1 + ranks * (ranks - 1) / 2)
+    type(words_t) :: words(size(found) - 1), other
+    type(scda_member_t) :: members(6), some(3)
+    integer :: i, ierr
+    do i = 1, rank
+      mine(i)%n = 10 * rank + i
+      mine(i)%raw(2, 1) = int(rank, int8)
+    end do
+    members = [scda_member("flag", one, one%flag), scda_member("n", one, one%n), scda_member("z", one, one%z), &
+      & scda_member("raw", one, one%raw, type=SCDA_TYPE_RAW), scda_member("byte", one, one%byte, type=SCDA_TYPE_UINT8), &
+      & scda_member("table", one, one%table)]
+    call scda_fopen_write(f, comm, filename, "components")
+    call scda_write_structs(f, "all", mine, members)
+    call scda_fclose(f)
+    call scda_fopen_read(f, comm, filename)
+    found%n = 0
+    found%flag = .false._c_bool
+    call scda_read_structs(f, "all", found(:size(found) - 1), members)
+    do i = 1, size(found) - 1
+      call require(found(i)%flag .and. found(i)%raw(2, 1) == found(i)%n / 10 .and. found(i)%raw(3, 1) == 4, "components of structs")
+      call require(nint(real(found(i)%z(2))) == 2 .and. nint(aimag(found(i)%z(1))) == 3, "complex components")
+    end do
+    call require(found(size(found))%n == 0, "no more structs than there are")
+    some = [scda_member("n", other, other%n), scda_member("byte", other, other%byte), scda_member("table", other, other%table)]
+    call scda_read_structs(f, "all", words, some)
+    call require(all(words%n == found(:size(words))%n) .and. all(words%byte == 255), "components of other types")
+    do i = 1, size(words)
+      call require(all(nint(words(i)%table) == 5), "a table in each struct")
+    end do
+    call scda_fclose(f)
+    some(1) = scda_member("n", one, other%n)
+    call scda_fopen_write(f, comm, filename, "components")
+    call scda_write_structs(f, "all", mine, some(:1), ierr)
+    call expect(f, ierr, SCDA_ERR_ARG, "struct: found the member ""n"" of int64 at byte")
+  end subroutine components
 
   ! Three records of each name: without a number, each look-up by name finds the last one; what is read in order begins with the first one.
   subroutine last_records(filename)
@@ -1190,11 +1296,11 @@ contains
       case (1)
         if (here) call scda_write(f, "d", six, shape=[3, 4], start=[1, 1], count=[3, 3], ierr=ierr)
         if (.not. here) call scda_write(f, "d", six(1:0, 1), shape=[3, 4], start=n, count=n, ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found 6 items, expected 9, those of all boxes")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": data: found 6 items, expected 9, those of all boxes")
       case (2)
         if (here) call scda_write(f, "d", six, shape=[3, 4], start=[1], ierr=ierr)
         if (.not. here) call scda_write(f, "d", six(1:0, 1), shape=[3, 4], start=n, count=n, ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "start, count: found 1 and 2 numbers, expected 2 for each box")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": start, count: found 1 and 2 numbers, expected 2 for each box")
       case (3)
         call scda_write(f, "d", six, start=[1, 1], ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "shape is missing: start needs that of the whole array")
@@ -1255,14 +1361,14 @@ contains
       case (2)
         if (here) call scda_read(f, "d", six(:2, :), ierr=ierr)
         if (.not. here) call scda_read(f, "d", six, ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found the shape (2, 2), expected (3, 2)")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": data: found the shape (2, 2), expected (3, 2)")
       case (3)
         if (here) call scda_read(f, "d", six(:, 1), start=[1, 2], ierr=ierr)
         if (.not. here) call scda_read(f, "d", six, ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "start, count: found 2 and 1 numbers, expected 2 for each box")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": start, count: found 2 and 1 numbers, expected 2 for each box")
       case (4)
         call scda_read(f, "none", six, ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""none"": no such dataset or record")
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""none"": there is none of this name")
       case (5)
         call scda_read(f, d, six, ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected one that scda_ffind_dataset has found")
@@ -1374,25 +1480,25 @@ contains
       case (1)
         call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": type: found float64, which cannot be converted to complex64")
       case (2)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found the shape (3, 1), expected (3, 2)")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": data: found the shape (3, 1), expected (3, 2)")
       case (3)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "start, count: found 1 and 2 numbers, expected 2 for each box")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": start, count: found 1 and 2 numbers, expected 2 for each box")
       case (4)
         call expect(f, ierr, SCDA_ERR_ARG, last)
       case (5)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "start is missing: count needs it")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": start is missing: count needs it")
       case (6)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "start: expected integer(int32) or integer(int64)")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": start: expected integer(int32) or integer(int64)")
       case (7)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "count: expected integer(int32) or integer(int64)")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": count: expected integer(int32) or integer(int64)")
       case (8)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found the shape (0, 0), expected (3, 2)")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": data: found the shape (0, 0), expected (3, 2)")
       case (9)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found the shape (2), expected ()")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""time"": data: found the shape (2), expected ()")
       case (10)
-        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""none"": no such dataset or record")
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""none"": there is none of this name")
       case (11)
-        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""d"": no such dataset or record")
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""d"": there is none of this name and record")
       case (12)
         call expect(f, ierr, SCDA_ERR_ARG, "name of a dataset: found a NUL character")
       case (13)

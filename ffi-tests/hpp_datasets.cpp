@@ -542,11 +542,11 @@ static void refused (const std::string &name) {
   };
   static const std::vector<double> six (6, 1);
   const attempt attempts[] = {
-    { last + "data: found 48 bytes, expected 40, those of all boxes",
+    { last + "dataset \"d\": data: found 48 bytes, expected 40, those of all boxes",
       [] (scda::writer &w, const scda::dataset &c, bool wrong) {
         if (wrong) { w.write (c, six, { { 0, 0 }, { 1, 5 } }); } else { w.write (c, scda::const_items (), boxes ()); }
       } },
-    { last + "box: found 1 and 2 numbers, expected 2, one per dimension",
+    { last + "dataset \"d\": box: found 1 and 2 numbers, expected 2, one per dimension",
       [] (scda::writer &w, const scda::dataset &c, bool wrong) {
         if (wrong) { w.write (c, six, scda::box (list { 0 }, list { 2, 3 })); } else { w.write (c, scda::const_items (), boxes ()); }
       } },
@@ -554,7 +554,7 @@ static void refused (const std::string &name) {
       [] (scda::writer &w, const scda::dataset &c, bool wrong) {
         if (wrong) { w.write (c, std::vector<std::complex<float>> (6), { { 0, 0 }, { 2, 3 } }); } else { w.write (c, std::vector<double> (), boxes ()); }
       } },
-    { last + "data: found memory with strides, expected one box of its shape for it",
+    { last + "dataset \"d\": data: found memory with strides, expected one box of its shape for it",
       [] (scda::writer &w, const scda::dataset &c, bool wrong) {
         const table<const double> transposed = { six.data (), { 2, 3 }, { 1, 2 } };
         if (wrong) { w.write (c, transposed, { { 0, 0 }, { 3, 2 } }); } else { w.write (c, scda::const_items (), boxes ()); }
@@ -637,9 +637,9 @@ static void refused (const std::string &name) {
   w.close ();
   const std::string problems[] = {
     last + "dataset \"d\": type: found float64, which cannot be converted to complex64",
-    last + "data: found 24 bytes, expected 32, those of all boxes",
-    last + "box: found 1 and 1 numbers, expected 2, one per dimension",
-    "dataset \"none\": no such dataset or record",
+    last + "dataset \"d\": data: found 24 bytes, expected 32, those of all boxes",
+    last + "dataset \"d\": box: found 1 and 1 numbers, expected 2, one per dimension",
+    "dataset \"none\": there is none of this name",
     "found a NUL character after \"d\"",
   };
   for (std::size_t i = 0; i < sizeof problems / sizeof problems[0]; ++i) {
@@ -700,22 +700,22 @@ static void refused (const std::string &name) {
   static std::vector<double> numbers (4);
   static const boxes nothing;
   const request requests[] = {
-    { last + "data: found 32 bytes, expected 24, those of all boxes",
+    { last + "dataset \"d\": data: found 32 bytes, expected 24, those of all boxes",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) {
         if (wrong) { r.read_datasets ({ { c, numbers, { { 0, 0 }, { 1, 3 } } } }); } else { r.read_datasets ({ { c, numbers } }); }
       } },
-    { last + "data: found 32 bytes, expected 64, those of all boxes",
+    { last + "dataset \"d\": data: found 32 bytes, expected 64, those of all boxes",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) { r.read_datasets ({ { wrong ? scda::dataset ("d", { 2, 4 }) : c, numbers } }); } },
     { last + "dataset \"d\": type: found float64, which cannot be converted to complex64",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) {
         std::vector<std::complex<float>> floats (4);
         if (wrong) { r.read_datasets ({ { c, floats } }); } else { r.read_datasets ({ { c, numbers } }); }
       } },
-    { last + "box: found 1 and 1 numbers, expected 2, one per dimension",
+    { last + "dataset \"d\": box: found 1 and 1 numbers, expected 2, one per dimension",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) {
         if (wrong) { r.read_datasets ({ { c, numbers, scda::box (list { 0 }, list { 2 }) } }); } else { r.read_datasets ({ { c, scda::skip } }); }
       } },
-    { last + "data: found memory with strides, expected one box of its shape for it",
+    { last + "dataset \"d\": data: found memory with strides, expected one box of its shape for it",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) {
         const table<double> transposed = { numbers.data (), { 2, 2 }, { 1, 2 } };
         if (wrong) { r.read_datasets ({ { c, transposed, boxes { scda::box ({ 0, 0 }, { 1, 2 }), scda::box ({ 1, 0 }, { 1, 2 }) } } }); } else { r.read_datasets ({ { c, scda::items (), nothing } }); }

@@ -274,11 +274,15 @@ module scda_implementation
     module procedure write_bool
   end interface scda_write
 
-  !> Reads the dataset of a name, or one that was found: call scda_read(f, name, data [, record, start, count, ierr, type]), or call
-  !> scda_read(f, d, data [, start, count, ierr, type]), for which scda_ffind_dataset has found d. record: 0 is the first dataset of the name, -1 (absent) the last. type: what the numbers in memory stand for, if Fortran has no such type. Without it,
-  !> unsigned integers are read as signed ones of the same size: too large ones become negative. Without start, data has the shape of the
-  !> dataset (or another rank, and as many items). Data of another shape, types that cannot be converted, and a missing name are
-  !> SCDA_ERR_ARG on all processes.
+  !> Reads the dataset of a name, or one that was found: call scda_read(f, name, data [, record, start, count, ierr, type, old_name,
+  !> found]), or call scda_read(f, d, data [, start, count, ierr, type]), for which scda_ffind_dataset has found d. record: 0 is the
+  !> first dataset of the name, -1 (absent) the last. type: what the numbers in memory stand for, if Fortran has no such type. Without
+  !> it, unsigned integers are read as signed ones of the same size: too large ones become negative. Without start, data has the shape
+  !> of the dataset (or another rank, and as many items). Data of another shape and types that cannot be converted are SCDA_ERR_ARG
+  !> on all processes.
+  !> For files that another version of the program may have written: old_name is looked up if there is no dataset of the name. With
+  !> found, an integer, a missing dataset is no error: found is 0, and data keeps its values. Otherwise, found is SCDA_FIELD_FOUND,
+  !> plus SCDA_FIELD_RENAMED, SCDA_FIELD_CONVERTED. Without found, a missing dataset is SCDA_ERR_ARG.
   interface scda_read
     module procedure read_integer8, named_integer8
     module procedure read_integer16, named_integer16
@@ -340,6 +344,25 @@ module scda_implementation
   interface scda_fread_field
     module procedure field_integer32, field_integer64, field_real32, field_real64
   end interface scda_fread_field
+
+  !> A component of a type, for scda_write_structs and scda_read_structs: scda_member(name, variable, component [, type]), such as
+  !> scda_member("x", p, p%x), where p is any variable of the type. component is a scalar or an array: integers, real or complex
+  !> numbers, or logical(c_bool). type: SCDA_TYPE_UINT8, ..., as for scda_write; with SCDA_TYPE_RAW or SCDA_TYPE_BYTES, an array of
+  !> integer(int8) is one item.
+  !> For other types: scda_member(name, type, c_loc(p), c_loc(p%x) [, count, bytes]). count (1) is larger for an array. bytes is the
+  !> size of an item, only for SCDA_TYPE_RAW and SCDA_TYPE_BYTES.
+  interface scda_member
+    module procedure member_of_address, member_integer8, member_integer16, member_integer32, member_integer64, member_real32
+    module procedure member_real64, member_complex32, member_complex64, member_bool
+  end interface scda_member
+
+  !> Reads structs from a dataset of one dimension: call scda_read_structs(f, name, data, members [, record, start, ierr]), or call
+  !> scda_read_structs(f, d, data, members [, start, ierr]), for which scda_ffind_dataset has found d. start, from 1, is the first
+  !> struct to read, and data has room for as many as are to be read; without it, for all. members are matched by their names, and
+  !> numbers are converted to their types.
+  interface scda_read_structs
+    module procedure read_structs, named_structs
+  end interface scda_read_structs
 
   ! Describes an argument of any type and rank. Dummy arguments of this type are targets: otherwise, gfortran assumes
   ! that the targets of their pointers do not change.
@@ -1319,24 +1342,26 @@ contains
     type(c_lengths_t) :: known
     integer(int64) :: rows
     integer :: i, k, n
+    character(:), allocatable :: of
     logical :: fits, has_shape, has_chunks
 
     fits = .true.
+    of = title_of(name)
     allocate(given)
     call begin_dataset(given%d)
     call put_name(f, name, given%d%name, fits)
     ! The unknown extent of an array of assumed size is replaced by 0.
     extents = max(found, 0_int64)
-    call require_memory(f, items, extents, fits)
+    call require_memory(f, of, items, extents, fits)
     call choose_type(code, type, extents, given)
     if ((given%d%type == SCDA_TYPE_RAW .or. given%in_memory /= 0) .and. c_associated(fill_value)) then
-      call refuse(f, "fill: not with SCDA_TYPE_RAW, or where items are converted", fits)
+      call refuse(f, of // "fill: not with SCDA_TYPE_RAW, or where items are converted", fits)
     else
       given%d%fill_value = fill_value
     end if
     has_shape = c_associated(shape%address) .or. c_associated(start%address) .or. c_associated(Nq%address)
     if (any(found < 0) .and. .not. has_shape) then
-      call refuse(f, "data: an array of assumed size has no shape", fits)
+      call refuse(f, of // "data: an array of assumed size has no shape", fits)
     end if
 
     ! The shape, and the boxes.
@@ -1345,12 +1370,12 @@ contains
     n = size(extents)
     rows = -1
     if (c_associated(Nq%address)) then
-      allocate(numbers, source=integers_in(f, Nq, "Nq", fits))
+      allocate(numbers, source=integers_in(f, Nq, of // "Nq", fits))
       if (all(numbers >= 0)) rows = max(0_int64, maxval(numbers)) ! otherwise, the numbers are those of a partition
       counts => numbers
-      if (n == 0) call refuse(f, "data: they have no dimension, but Nq is given", fits)
+      if (n == 0) call refuse(f, of // "data: they have no dimension, but Nq is given", fits)
       if (c_associated(shape%address) .or. c_associated(start%address) .or. c_associated(count%address)) then
-        call refuse(f, "shape, start, count: Nq excludes them", fits)
+        call refuse(f, of // "shape, start, count: Nq excludes them", fits)
       end if
       if (fits) then
         call check_lengths(f, fits, counts=counts, elements=extents(n), known=known)
@@ -1358,24 +1383,24 @@ contains
         dims(n) = known%total
       end if
     end if
-    if (c_associated(shape%address)) dims = integers_in(f, shape, "shape", fits)
+    if (c_associated(shape%address)) dims = integers_in(f, shape, of // "shape", fits)
     if (c_associated(Nq%address)) then
       given%starts = first(n:1:-1)
       given%sizes = extents(n:1:-1)
       given%nboxes = 1
     else if (c_associated(start%address)) then
-      if (.not. c_associated(shape%address)) call refuse(f, "shape is missing: start needs that of the whole array", fits)
-      call boxes_in(f, start, count, extents, dims, given%starts, given%sizes, given%nboxes, fits)
+      if (.not. c_associated(shape%address)) call refuse(f, of // "shape is missing: start needs that of the whole array", fits)
+      call boxes_in(f, of, start, count, extents, dims, given%starts, given%sizes, given%nboxes, fits)
     else
-      if (c_associated(count%address)) call refuse(f, "start is missing: count needs it", fits)
+      if (c_associated(count%address)) call refuse(f, of // "start is missing: count needs it", fits)
       given%starts = 0 * dims
       given%sizes = dims(size(dims):1:-1)
       given%nboxes = merge(1_c_size_t, 0_c_size_t, f%rank == 0)
       if (f%rank == 0 .and. product(dims) /= product(extents)) then
-        call refuse(f, "data: found the shape " // list_text(extents) // ", expected the items of " // list_text(dims), fits)
+        call refuse(f, of // "data: found the shape " // list_text(extents) // ", expected the items of " // list_text(dims), fits)
       end if
     end if
-    call check_dimensions(f, "shape", size(dims), size(dims), fits)
+    call check_dimensions(f, of // "shape", size(dims), size(dims), fits)
     n = min(size(dims), SCDA_MAX_DIMS)
     given%d%ndims = int(n, c_int)
     given%d%shape(:n) = dims(n:1:-1)
@@ -1391,8 +1416,8 @@ contains
       & abs(given%d%max_relative_error) > 0 .or. abs(given%d%max_absolute_error) > 0
     given%d%encode = chosen(encode, merge(SCDA_ENCODE_ALWAYS, SCDA_ENCODE_NONE, has_chunks))
     if (c_associated(chunk%address)) then
-      allocate(chunks, source=integers_in(f, chunk, "chunk", fits))
-      call check_dimensions(f, "chunk", size(chunks), size(dims), fits)
+      allocate(chunks, source=integers_in(f, chunk, of // "chunk", fits))
+      call check_dimensions(f, of // "chunk", size(chunks), size(dims), fits)
       if (size(chunks) == size(dims)) given%d%chunk(:n) = chunks(n:1:-1)
     end if
 
@@ -1406,11 +1431,11 @@ contains
         given%json = "{" // scda_json("units", units) // ", " // given%json(2:)
       end if
     end if
-    if (index(given%json, c_null_char) > 0) call refuse(f, "attributes: found a NUL character", fits)
+    if (index(given%json, c_null_char) > 0) call refuse(f, of // "attributes: found a NUL character", fits)
     given%json = given%json // c_null_char
     given%d%attributes = c_loc(given%json)
     if (present(dimension_names)) then
-      call check_dimensions(f, "dimension_names", size(dimension_names), size(dims), fits)
+      call check_dimensions(f, of // "dimension_names", size(dimension_names), size(dims), fits)
       allocate(given%names(len(dimension_names) + 1, size(dimension_names)))
       given%names = c_null_char
       do i = 1, min(size(dimension_names), n)
@@ -1486,8 +1511,9 @@ contains
   end subroutine choose_type
 
   ! Determines how items of a dataset are stored in memory. Items of the same size may stand for the type that the user passes.
-  subroutine match_type(f, code, type, extents, given, fits)
+  subroutine match_type(f, of, code, type, extents, given, fits)
     type(scda_fcontext_t), intent(in) :: f
+    character(*), intent(in) :: of
     integer, intent(in) :: code
     integer, intent(in), optional :: type
     integer(int64), allocatable, intent(inout) :: extents(:)
@@ -1503,15 +1529,15 @@ contains
       item_bytes = extents(1)
       extents = extents(2:)
     else if (.not. is_taken_for(code, in_memory)) then
-      call refuse(f, "type: found one that items of type " // scda_type_name(code) // " cannot be taken for", fits)
+      call refuse(f, of // "type: found one that items of type " // scda_type_name(code) // " cannot be taken for", fits)
     end if
     if (in_memory == given%d%type) then
       if (item_bytes /= given%d%item_bytes) then
-        call refuse(f, "data: found " // decimal(item_bytes) // " bytes in the first dimension, expected " // &
+        call refuse(f, of // "data: found " // decimal(item_bytes) // " bytes in the first dimension, expected " // &
           & decimal(given%d%item_bytes) // ", those of an item", fits)
       end if
     else if (in_memory == SCDA_TYPE_RAW) then
-      call refuse(f, "data: found items of type " // scda_type_name(in_memory) // ", expected " // &
+      call refuse(f, of // "data: found items of type " // scda_type_name(in_memory) // ", expected " // &
         & scda_type_name(int(given%d%type)) // ", as the dataset has them", fits)
     else
       given%in_memory = int(in_memory, c_int)
@@ -1774,19 +1800,33 @@ contains
     type(c_box_t), allocatable :: boxes(:)
     logical :: fits
     fits = .true.
-    call describe(d, given%d)
-    if (d%number == 0) then
-      call refuse(f, "dataset: found none, expected one that scda_ffind_dataset has found", fits)
-      given%d%type = int(code, c_int)
-    end if
-    call take_boxes(f, given, code, items, found, start, count, fits, type)
+    call describe_found(f, d, given%d, fits)
+    if (d%number == 0) given%d%type = int(code, c_int)
+    call take_boxes(f, title_of(d%name), given, code, items, found, start, count, fits, type)
     allocate(boxes(given%nboxes))
     call boxes_of(given, boxes)
     f%handle = c_fread_boxes(f%handle, c_loc(given%d), given%nboxes, boxes, f%err)
     call finish(f, ierr)
   end subroutine get_dataset
 
-  ! The description that C needs to read a dataset.
+  ! Begins messages about a dataset; without a name if it was not found.
+  function title_of(name) result(title)
+    character(*), intent(in), optional :: name
+    character(:), allocatable :: title
+    title = ""
+    if (present(name)) title = "dataset """ // trim(name) // """: "
+  end function title_of
+
+  ! The description that C needs to read a dataset, which must have been found.
+  subroutine describe_found(f, d, c, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    type(scda_dataset_t), intent(in) :: d
+    type(c_dataset_t), intent(out) :: c
+    logical, intent(inout) :: fits
+    if (d%number == 0) call refuse(f, "dataset: found none, expected one that scda_ffind_dataset has found", fits)
+    call describe(d, c)
+  end subroutine describe_found
+
   subroutine describe(d, c)
     type(scda_dataset_t), intent(in) :: d
     type(c_dataset_t), intent(out) :: c
@@ -1800,8 +1840,9 @@ contains
   end subroutine describe
 
   ! The boxes to read from a dataset in the file, and the places for their items.
-  subroutine take_boxes(f, given, code, items, found, start, count, fits, type)
+  subroutine take_boxes(f, of, given, code, items, found, start, count, fits, type)
     type(scda_fcontext_t), intent(in) :: f
+    character(*), intent(in) :: of
     type(given_t), intent(inout) :: given
     integer, intent(in) :: code
     type(c_ptr), intent(in) :: items
@@ -1813,19 +1854,19 @@ contains
     logical :: same
     allocate(dims, source=given%d%shape(given%d%ndims:1:-1))
     extents = max(found, 0_int64) ! see put_dataset
-    call require_memory(f, items, extents, fits)
-    call match_type(f, code, type, extents, given, fits)
+    call require_memory(f, of, items, extents, fits)
+    call match_type(f, of, code, type, extents, given, fits)
     if (c_associated(start%address)) then
-      call boxes_in(f, start, count, extents, dims, given%starts, given%sizes, given%nboxes, fits)
+      call boxes_in(f, of, start, count, extents, dims, given%starts, given%sizes, given%nboxes, fits)
     else
-      if (c_associated(count%address)) call refuse(f, "start is missing: count needs it", fits)
+      if (c_associated(count%address)) call refuse(f, of // "start is missing: count needs it", fits)
       given%starts = 0 * dims
       given%sizes = dims(size(dims):1:-1)
       given%nboxes = 1
       same = product(dims) == product(extents)
       if (same .and. size(dims) == size(extents)) same = all(dims == extents)
       if (.not. same) then
-        call refuse(f, "data: found the shape " // list_text(extents) // ", expected " // list_text(dims), fits)
+        call refuse(f, of // "data: found the shape " // list_text(extents) // ", expected " // list_text(dims), fits)
       end if
     end if
     if (.not. fits) given%nboxes = 0
@@ -1852,7 +1893,7 @@ contains
     do i = 1, n
       fits = .true.
       associate (request => requests(i))
-        if (allocated(request%why)) call refuse(f, request%why, fits)
+        if (allocated(request%why)) call refuse(f, title_of(request%name) // request%why, fits)
         if (.not. allocated(request%name)) then
           call refuse(f, "requests: found one that scda_request has not made", fits)
           call require_dataset(f, "", 0, given(i)%d)
@@ -1868,8 +1909,8 @@ contains
           allocate(given(i)%items(product(request%extents)))
           items = c_loc(given(i)%items)
         end if
-        call take_boxes(f, given(i), request%code, items, request%extents, memory_at(request%start), memory_at(request%count), &
-          & fits, request%type)
+        call take_boxes(f, title_of(request%name), given(i), request%code, items, request%extents, memory_at(request%start), &
+          & memory_at(request%count), fits, request%type)
         record(i) = request%record
       end associate
       d(i) = given(i)%d
@@ -1961,10 +2002,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_fnext_entry
 
-  !> A component, for scda_write_structs and scda_read_structs:
-  !> scda_member("x", SCDA_TYPE_FLOAT64, c_loc(p), c_loc(p%x), count=3). p is any variable of the type; count (1) is larger for an
-  !> array. bytes is the size of an item, only for SCDA_TYPE_RAW and SCDA_TYPE_BYTES.
-  function scda_member(name, type, variable, component, count, bytes) result(member)
+  function member_of_address(name, type, variable, component, count, bytes) result(member)
     character(*), intent(in) :: name
     integer, intent(in) :: type
     type(c_ptr), intent(in) :: variable, component
@@ -1976,18 +2014,30 @@ contains
     member%offset = transfer(component, member%offset) - transfer(variable, member%offset)
     if (present(count)) member%count = count
     if (present(bytes)) member%bytes = bytes
-  end function scda_member
+  end function member_of_address
 
-  !> Writes a dataset of structs, which is distributed: call scda_write_structs(f, name, data, bytes, count, members [, ierr,
-  !> attributes, encode, Nq]). data is c_loc of the first of count elements of an array of a type with bind(C); bytes is the size of
-  !> each, c_sizeof(p), and members are the components to write. The ranks add up their counts, unless Nq, the same on all ranks,
-  !> has the counts of all ranks, or is a partition of scda_partition_local.
-  subroutine scda_write_structs(f, name, data, bytes, count, members, ierr, attributes, encode, Nq)
+  ! The items of a component, of so many bytes each, and of the type `code` unless another one is passed.
+  function member_of(name, code, item_bytes, variable, component, type) result(member)
+    character(*), intent(in) :: name
+    integer, intent(in) :: code, item_bytes
+    type(memory_t), intent(in), target :: variable, component
+    integer, intent(in), optional :: type
+    type(scda_member_t) :: member
+    member = member_of_address(name, chosen(type, code), variable%address, component%address)
+    if (member%type == SCDA_TYPE_RAW .or. member%type == SCDA_TYPE_BYTES) then
+      member%bytes = component%n * component%each
+    else
+      member%count = int(component%n * component%each / item_bytes)
+    end if
+  end function member_of
+
+  !> Writes a dataset of structs, which is distributed: call scda_write_structs(f, name, data, members [, ierr, attributes, encode,
+  !> Nq]). data is an array, maybe of size 0, whose elements have these members (scda_member). The ranks add up their numbers of
+  !> elements, unless Nq, the same on all ranks, has those of all ranks, or is a partition of scda_partition_local.
+  subroutine scda_write_structs(f, name, data, members, ierr, attributes, encode, Nq)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
-    type(c_ptr), intent(in) :: data
-    integer(c_size_t), intent(in) :: bytes
-    integer(int64), intent(in) :: count
+    type(*), dimension(..), contiguous, intent(in), target :: data
     type(scda_member_t), intent(in) :: members(:)
     integer, intent(out), optional :: ierr
     character(*), intent(in), optional :: attributes
@@ -1996,21 +2046,18 @@ contains
     type(given_t), pointer :: given
     type(c_partition_t) :: part
     type(c_lengths_t) :: known
+    type(memory_t), target :: memory
     integer(int64), allocatable, target :: numbers(:)
     integer(int64), pointer, contiguous :: counts(:)
     type(c_member_t), target :: list(size(members) + 1)
     character(kind=c_char), target :: names(SCDA_NAME_BYTES + 1, size(members) + 1)
-    integer :: i
+    integer(int64) :: count
     logical :: fits
     allocate(given)
     call begin_dataset(given%d)
     fits = .true.
-    if (index(name, c_null_char) > 0) call refuse(f, "name of a dataset: found a NUL character", fits)
-    if (len_trim(name) >= SCDA_NAME_BYTES) call refuse(f, "name of a dataset: found too many bytes, expected 1 to 58", fits)
-    if (count < 0) call refuse(f, "count: found " // decimal(count) // ", expected 0 or more", fits)
-    do i = 1, min(len_trim(name), SCDA_NAME_BYTES - 1)
-      given%d%name(i) = name(i:i)
-    end do
+    call put_name(f, name, given%d%name, fits)
+    memory = structs_at(f, title_of(name), memory_at(data), rank(data), fits, count)
     call refuse_held(f)
     if (present(Nq)) then
       allocate(numbers, source=Nq)
@@ -2022,7 +2069,7 @@ contains
         part%count = count
       end if
     else
-      part = c_partition_local(f%handle, max(count, 0_int64), f%err)
+      part = c_partition_local(f%handle, count, f%err)
     end if
     if (f%err /= SCDA_SUCCESS) then
       deallocate(given)
@@ -2030,57 +2077,112 @@ contains
       return
     end if
     given%d%type = SCDA_TYPE_STRUCT
-    given%d%item_bytes = bytes
+    given%d%item_bytes = memory%unit
     given%d%ndims = 1
     given%d%shape(1) = part%total
     given%d%encode = chosen(encode, SCDA_ENCODE_NONE)
     call list_members(members, list, names)
     given%d%members = c_loc(list)
     given%json = object_of(attributes)
-    if (index(given%json, c_null_char) > 0) call refuse(f, "attributes: found a NUL character", fits)
+    if (index(given%json, c_null_char) > 0) call refuse(f, title_of(name) // "attributes: found a NUL character", fits)
     given%json = given%json // c_null_char
     given%d%attributes = c_loc(given%json)
     given%starts = [part%offset]
     given%sizes = [part%count]
     given%nboxes = merge(1_c_size_t, 0_c_size_t, fits)
-    if (count > 0) given%data = data
+    if (count > 0) given%data = memory%address
     call write_now(f, given)
     call finish(f, ierr)
   end subroutine scda_write_structs
 
-  !> Reads structs from a one-dimensional dataset: call scda_read_structs(f, d, data, bytes, start, count, members [, ierr]).
-  !> data and bytes are as for scda_write_structs; start, from 1, is the first struct to read. members are matched by their names,
-  !> and numbers are converted to their types.
-  subroutine scda_read_structs(f, d, data, bytes, start, count, members, ierr)
+  subroutine named_structs(f, name, data, members, record, start, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: name
+    type(*), dimension(..), contiguous, intent(inout), target :: data
+    type(scda_member_t), intent(in) :: members(:)
+    integer, intent(in), optional :: record
+    type(*), dimension(..), contiguous, intent(in), optional, target :: start
+    integer, intent(out), optional :: ierr
+    type(c_dataset_t), target :: c
+    type(scda_dataset_t) :: d
+    call require_dataset(f, name, record, c)
+    if (f%err /= SCDA_SUCCESS) then
+      call finish(f, ierr)
+    else
+      call copy_dataset(c, d)
+      call get_structs(f, d, memory_at(data), rank(data), members, memory_at(start), ierr)
+    end if
+  end subroutine named_structs
+
+  subroutine read_structs(f, d, data, members, start, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_dataset_t), intent(in) :: d
-    type(c_ptr), intent(in) :: data
-    integer(c_size_t), intent(in) :: bytes
-    integer(int64), intent(in) :: start, count
+    type(*), dimension(..), contiguous, intent(inout), target :: data
+    type(scda_member_t), intent(in) :: members(:)
+    type(*), dimension(..), contiguous, intent(in), optional, target :: start
+    integer, intent(out), optional :: ierr
+    call get_structs(f, d, memory_at(data), rank(data), members, memory_at(start), ierr)
+  end subroutine read_structs
+
+  subroutine get_structs(f, d, data, dimensions, members, start, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(scda_dataset_t), intent(in) :: d
+    type(memory_t), intent(in), target :: data, start
+    integer, intent(in) :: dimensions
     type(scda_member_t), intent(in) :: members(:)
     integer, intent(out), optional :: ierr
     type(given_t), target :: given
+    type(memory_t), target :: memory
     type(c_member_t), target :: list(size(members) + 1)
     character(kind=c_char), target :: names(SCDA_NAME_BYTES + 1, size(members) + 1)
     type(c_box_t) :: box(1)
+    integer(int64) :: first, count
     logical :: fits
     fits = .true.
-    call describe(d, given%d)
+    call describe_found(f, d, given%d, fits)
+    memory = structs_at(f, title_of(d%name), data, dimensions, fits, count)
+    first = 1
     if (given%d%ndims /= 1) then
-      call refuse(f, "dataset: found " // decimal(int(given%d%ndims, int64)) // " dimensions, expected 1", fits)
+      call refuse(f, title_of(d%name) // "found " // decimal(int(given%d%ndims, int64)) // " dimensions, expected 1", fits)
+    else if (c_associated(start%address)) then
+      first = integer_in(f, start, "start")
+    else if (count /= given%d%shape(1)) then
+      call refuse(f, title_of(d%name) // "data: found " // decimal(count) // " structs, expected " // &
+        & decimal(given%d%shape(1)), fits)
     end if
     call list_members(members, list, names)
-    given%starts = [start - 1]
+    given%starts = [first - 1]
     given%sizes = [count]
     given%nboxes = merge(1_c_size_t, 0_c_size_t, fits)
-    if (count > 0) given%data = data
+    if (count > 0) given%data = memory%address
     call boxes_of(given, box(:given%nboxes))
     box%type = SCDA_TYPE_STRUCT
-    box%item_bytes = bytes
+    box%item_bytes = memory%unit
     box%members = c_loc(list)
     f%handle = c_fread_boxes(f%handle, c_loc(given%d), given%nboxes, box, f%err)
     call finish(f, ierr)
-  end subroutine scda_read_structs
+  end subroutine get_structs
+
+  ! The memory of structs, with the bytes of each as its unit, and their number.
+  function structs_at(f, of, memory, dimensions, fits, count) result(structs)
+    type(scda_fcontext_t), intent(in) :: f
+    character(*), intent(in) :: of
+    type(memory_t), intent(in), target :: memory
+    integer, intent(in) :: dimensions
+    logical, intent(inout) :: fits
+    integer(int64), intent(out) :: count
+    type(memory_t) :: structs
+    structs = memory
+    count = 0
+    if (.not. c_associated(memory%address)) then
+      call refuse(f, of // "data: found an array that is not allocated; one of size 0 stands for no items", fits)
+    else if (memory%n < 0) then
+      call refuse(f, of // "data: an array of assumed size has no shape", fits)
+    else
+      if (dimensions == 0) structs%unit = memory%each
+      count = memory%n * memory%each / structs%unit
+    end if
+  end function structs_at
 
   ! Members for C; an empty one ends the list.
   subroutine list_members(members, list, names)
@@ -2291,18 +2393,53 @@ contains
   end subroutine scda_ffind_group
 
   ! Finds a dataset that must exist.
-  subroutine require_dataset(f, name, record, c)
+  ! With `is_there`, a missing dataset is no error.
+  subroutine require_dataset(f, name, record, c, is_there)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
     integer, intent(in), optional :: record
     type(c_dataset_t), intent(out), target :: c
+    logical, intent(out), optional :: is_there
     type(c_box_t) :: no_boxes(0)
+    character(:), allocatable :: none
     logical :: found, fits
     call find_dataset(f, name, record, found, c)
+    if (present(is_there)) then
+      is_there = found
+      return
+    end if
     if (found .or. f%err /= SCDA_SUCCESS) return
-    call refuse(f, "dataset """ // trim(name) // """: no such dataset or record", fits)
+    none = "there is none of this name"
+    if (present(record)) none = none // " and record " // decimal(int(record, int64))
+    call refuse(f, title_of(name) // none, fits)
     f%handle = c_fread_boxes(f%handle, c_loc(c), 0_c_size_t, no_boxes, f%err)
   end subroutine require_dataset
+
+  ! Finds a dataset by a new or an old name. found is as for scda_fread_field, for items of the type `code`.
+  subroutine find_any(f, name, old_name, record, code, c, found)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: name
+    character(*), intent(in), optional :: old_name
+    integer, intent(in), optional :: record
+    integer, intent(in) :: code
+    type(c_dataset_t), intent(out), target :: c
+    integer, intent(out), optional :: found
+    integer :: origin
+    logical :: is_there
+    origin = SCDA_FIELD_FOUND
+    is_there = .false.
+    if (present(old_name) .or. present(found)) call require_dataset(f, name, record, c, is_there)
+    if (present(old_name) .and. .not. is_there .and. f%err == SCDA_SUCCESS) then
+      origin = origin + SCDA_FIELD_RENAMED
+      call require_dataset(f, old_name, record, c, is_there)
+    end if
+    if (.not. present(found)) then
+      if (.not. is_there .and. f%err == SCDA_SUCCESS) call require_dataset(f, name, record, c)
+      return
+    end if
+    if (c%type /= code .and. c%type /= unsigned_of(code)) origin = origin + SCDA_FIELD_CONVERTED
+    found = merge(origin, 0, is_there)
+  end subroutine find_any
 
   subroutine find_dataset(f, name, record, found, c)
     type(scda_fcontext_t), intent(inout) :: f
@@ -2390,9 +2527,10 @@ contains
     end do
   end subroutine put_name
 
-  ! The boxes of this rank in an array of n dimensions. Without count, there is one box, of the shape of data.
-  subroutine boxes_in(f, start, count, extents, dims, starts, sizes, nboxes, fits)
+  ! The boxes of this rank in an array of n dimensions. Without count, there is one box, of the shape of data. Messages begin with `of`.
+  subroutine boxes_in(f, of, start, count, extents, dims, starts, sizes, nboxes, fits)
     type(scda_fcontext_t), intent(in) :: f
+    character(*), intent(in) :: of
     type(memory_t), intent(in), target :: start, count
     integer(int64), intent(in) :: extents(:), dims(:)
     integer(int64), allocatable, intent(inout) :: starts(:), sizes(:)
@@ -2402,15 +2540,15 @@ contains
     integer :: i, k, n
     nboxes = 1
     n = size(dims)
-    starts = integers_in(f, start, "start", fits) - 1
+    starts = integers_in(f, start, of // "start", fits) - 1
     if (c_associated(count%address)) then
-      sizes = integers_in(f, count, "count", fits)
+      sizes = integers_in(f, count, of // "count", fits)
       if (n > 0) nboxes = int(size(starts) / n, c_size_t)
     else
       sizes = extents
     end if
     if (size(starts) /= n * nboxes .or. size(sizes) /= n * nboxes) then
-      call refuse(f, "start, count: found " // decimal(size(starts, kind=int64)) // " and " // &
+      call refuse(f, of // "start, count: found " // decimal(size(starts, kind=int64)) // " and " // &
         & decimal(size(sizes, kind=int64)) // " numbers, expected " // decimal(int(n, int64)) // " for each box", fits)
       return
     end if
@@ -2420,7 +2558,7 @@ contains
       do k = 1, n
         associate (first => starts(n * (i - 1) + k) + 1, number => sizes(n * (i - 1) + k))
           if (first >= 1 .and. number >= 0 .and. first - 1 <= dims(k) .and. number <= dims(k) - first + 1) cycle
-          call refuse(f, "start, count: found " // decimal(first) // " and " // decimal(number) // " in dimension " // &
+          call refuse(f, of // "start, count: found " // decimal(first) // " and " // decimal(number) // " in dimension " // &
             & decimal(int(k, int64)) // " of box " // decimal(int(i, int64)) // ", expected indices from 1 to " // &
             & decimal(dims(k)), fits)
         end associate
@@ -2430,19 +2568,20 @@ contains
       sizes(n * (i - 1) + 1:n * i) = sizes(n * i:n * (i - 1) + 1:-1)
     end do
     if (items /= product(extents)) then
-      call refuse(f, "data: found " // decimal(product(extents)) // " items, expected " // decimal(items) // &
+      call refuse(f, of // "data: found " // decimal(product(extents)) // " items, expected " // decimal(items) // &
         & ", those of all boxes", fits)
     end if
   end subroutine boxes_in
 
   ! Refuses an array that is not allocated, or a pointer that is not associated.
-  subroutine require_memory(f, items, extents, fits)
+  subroutine require_memory(f, of, items, extents, fits)
     type(scda_fcontext_t), intent(in) :: f
+    character(*), intent(in) :: of
     type(c_ptr), intent(in) :: items
     integer(int64), intent(in) :: extents(:)
     logical, intent(inout) :: fits
     if (.not. c_associated(items) .and. product(extents) > 0) then
-      call refuse(f, "data: found an array that is not allocated; one of size 0 stands for no items", fits)
+      call refuse(f, of // "data: found an array that is not allocated; one of size 0 stands for no items", fits)
     end if
   end subroutine require_memory
 
@@ -2704,9 +2843,10 @@ contains
     if (present(old_name)) before = trim(old_name)
     if (index(name // before, c_null_char) > 0) call refuse(f, "name of a field: found a NUL character", fits)
     if (size(extents) == 0) then
-      call refuse(f, "data: found a scalar, expected an array whose last dimension is distributed", fits)
+      call refuse(f, title_of(name) // "data: found a scalar, expected an array whose last dimension is distributed", &
+        & fits)
     end if
-    call require_memory(f, items, extents, fits)
+    call require_memory(f, title_of(name), items, extents, fits)
     origin = 0
     f%handle = c_fread_field(f%handle, trim(name) // c_null_char, before // c_null_char, int(chosen(record, -1), c_int64_t), &
       & int(code, c_int), items, product(extents(size(extents):)), product(extents(:max(0, size(extents) - 1))), origin, f%err)
@@ -2740,6 +2880,7 @@ contains
 #define READ_ITEMS read_integer8
 #define READ_NAMED named_integer8
 #define REQUEST_ITEMS request_integer8
+#define MEMBER_OF member_integer8
 #include "scda.inc"
 #define ITEM integer(int16)
 #define ITEM_CODE SCDA_TYPE_INT16
@@ -2747,6 +2888,7 @@ contains
 #define READ_ITEMS read_integer16
 #define READ_NAMED named_integer16
 #define REQUEST_ITEMS request_integer16
+#define MEMBER_OF member_integer16
 #include "scda.inc"
 #define ITEM integer(int32)
 #define ITEM_CODE SCDA_TYPE_INT32
@@ -2754,6 +2896,7 @@ contains
 #define READ_ITEMS read_integer32
 #define READ_NAMED named_integer32
 #define REQUEST_ITEMS request_integer32
+#define MEMBER_OF member_integer32
 #define JSON_VALUE json_integer32
 #define JSON_VALUES json_integer32s
 #define READ_ATTRIBUTE attribute_integer32
@@ -2766,6 +2909,7 @@ contains
 #define READ_ITEMS read_integer64
 #define READ_NAMED named_integer64
 #define REQUEST_ITEMS request_integer64
+#define MEMBER_OF member_integer64
 #define JSON_VALUE json_integer64
 #define JSON_VALUES json_integer64s
 #define READ_ATTRIBUTE attribute_integer64
@@ -2778,6 +2922,7 @@ contains
 #define READ_ITEMS read_real32
 #define READ_NAMED named_real32
 #define REQUEST_ITEMS request_real32
+#define MEMBER_OF member_real32
 #define JSON_VALUE json_real32
 #define JSON_VALUES json_real32s
 #define READ_ATTRIBUTE attribute_real32
@@ -2790,6 +2935,7 @@ contains
 #define READ_ITEMS read_real64
 #define READ_NAMED named_real64
 #define REQUEST_ITEMS request_real64
+#define MEMBER_OF member_real64
 #define JSON_VALUE json_real64
 #define JSON_VALUES json_real64s
 #define READ_ATTRIBUTE attribute_real64
@@ -2802,6 +2948,7 @@ contains
 #define READ_ITEMS read_complex32
 #define READ_NAMED named_complex32
 #define REQUEST_ITEMS request_complex32
+#define MEMBER_OF member_complex32
 #include "scda.inc"
 #define ITEM complex(real64)
 #define ITEM_CODE SCDA_TYPE_COMPLEX128
@@ -2809,6 +2956,7 @@ contains
 #define READ_ITEMS read_complex64
 #define READ_NAMED named_complex64
 #define REQUEST_ITEMS request_complex64
+#define MEMBER_OF member_complex64
 #include "scda.inc"
 #define ITEM logical
 #define ITEM_CODE SCDA_TYPE_BOOL
@@ -2830,6 +2978,7 @@ contains
 #define READ_ITEMS read_bool
 #define READ_NAMED named_bool
 #define REQUEST_ITEMS request_bool
+#define MEMBER_OF member_bool
 #define PUT_ITEMS put_bool
 #include "scda.inc"
 

@@ -1093,6 +1093,13 @@ protected:
 
   std::size_t ranks () const noexcept { return static_cast<std::size_t> (size_); }
 
+  /* Begins a message about a dataset. */
+  static std::string title_of (const std::string &name) { return "dataset \"" + name + "\": "; }
+  static std::string title_of (text name) { return title_of (std::string (name.data (), *name.size ())); }
+  static std::string none_found (text name, std::int64_t record) {
+    const std::string none = title_of (name) + "there is none of this name";
+    return record == SCDA_LAST ? none : none + " and record " + std::to_string (record);
+  }
   /* Makes all ranks fail with this text, because an argument of this rank is wrong. */
   std::nullptr_t refuse (const std::string &why) const {
     scda_refuse (f_, why.c_str (), nullptr);
@@ -1136,10 +1143,11 @@ protected:
   /* The boxes of this rank for C, for an array of `dimensions` dimensions with items as in `data`; empty if they do not fit.
    * They point into the boxes and into the data. `item_bytes` is the size of an item in memory if items are converted. */
   template <typename Void>
-  std::vector<scda_box_t> boxes_of (const std::vector<box> &boxes, std::size_t dimensions, std::uint64_t item_bytes,
+  std::vector<scda_box_t> boxes_of (const dataset &d, const std::vector<box> &boxes, std::uint64_t item_bytes,
                                     const basic_items<Void> &data, bool is_converted) const {
     std::vector<scda_box_t> all;
-    const auto refuse_all = [&] (const std::string &why) { refuse (why), all.clear (); };
+    const std::size_t dimensions = d.shape_.size ();
+    const auto refuse_all = [&] (const std::string &why) { refuse (title_of (d.name_) + why), all.clear (); };
     std::uint64_t bytes = 0;
     for (const box &one : boxes) {
       if (one.start.size () != dimensions || one.count.size () != dimensions) {
@@ -1180,7 +1188,7 @@ protected:
     const std::string name = c_string (d.name_, fits);
     p.attributes = c_string (d.attributes_, fits);
     p.unit = c_string (d.unit_, fits);
-    const auto refuse_it = [&] (const std::string &why) { fits = false, refuse (why); };
+    const auto refuse_it = [&] (const std::string &why) { fits = false, refuse (title_of (d.name_) + why); };
     if (!d.has_type_) {
       c.type = data.type ();
       c.item_bytes = data.item_bytes ();
@@ -1207,7 +1215,8 @@ protected:
       refuse_it ("fill value: found " + std::to_string (d.fill_.size ()) + " bytes, expected " + std::to_string (item_bytes));
     }
     if (name.size () >= sizeof c.name) {
-      refuse_it ("name of a dataset: found " + std::to_string (name.size ()) + " bytes, expected 1 to "
+      fits = false;
+      refuse ("name of a dataset: found " + std::to_string (name.size ()) + " bytes, expected 1 to "
                  + std::to_string (SCDA_USER_STRING_BYTES));
     }
     /* Also sets what was rejected, as far as C may see it, so that the ranks agree on the rest. */
@@ -1223,7 +1232,7 @@ protected:
     c.attributes = p.attributes.empty () ? nullptr : p.attributes.c_str ();
     c.unit = p.unit.empty () ? nullptr : p.unit.c_str ();
     const bool is_converted = d.is_converted (data);
-    if (fits && has_data) { p.boxes = boxes_of (boxes, d.shape_.size (), is_converted ? data.item_bytes () : item_bytes, data, is_converted); }
+    if (fits && has_data) { p.boxes = boxes_of (d, boxes, is_converted ? data.item_bytes () : item_bytes, data, is_converted); }
   }
   /* Several of them. */
   template <typename Void> struct prepared_list {
@@ -1529,7 +1538,7 @@ public:
   void write_field (text name, const const_items &data, encoding encode = encode_none) {
     const std::uint64_t one = 1, *partition = &one;
     if (data.shape ().empty () || data.shape ().size () > 2) {
-      partition = refuse ("data: found " + std::to_string (data.shape ().size ()) + " dimensions, expected 1 or 2; or pass Nq");
+      partition = refuse (title_of (name) + "data: found " + std::to_string (data.shape ().size ()) + " dimensions, expected 1 or 2; or pass Nq");
     }
     const std::uint64_t components = data.shape ().size () == 2 ? data.shape ()[1] : 1;
     const std::string terminated = c_string (name, partition);
@@ -1544,7 +1553,7 @@ public:
     call_lengths known (Nq);
     const std::uint64_t *partition = checked_field (data, known);
     if (data.shape ().size () > 2) {
-      partition = refuse ("data: found " + std::to_string (data.shape ().size ()) + " dimensions, expected 1 or 2; or pass a scda::dataset");
+      partition = refuse (title_of (name) + "data: found " + std::to_string (data.shape ().size ()) + " dimensions, expected 1 or 2; or pass a scda::dataset");
     }
     const std::uint64_t components = data.shape ().size () == 2 ? data.shape ()[1] : 1;
     const std::string terminated = c_string (name, partition);
@@ -1770,7 +1779,7 @@ public:
     bool fits = true;
     const std::string terminated = c_string (name, fits), before = c_string (old_name, fits);
     const bool is_whole = !data.shape ().empty () && data.strides ().empty ();
-    if (!is_whole) { refuse ("data: found none with rows that follow one another"); }
+    if (!is_whole) { refuse (title_of (name) + "data: found none with rows that follow one another"); }
     const std::uint64_t rows = is_whole ? data.shape ()[0] : 0;
     const std::uint64_t components = is_whole ? detail::product (std::vector<std::uint64_t> (data.shape ().begin () + 1, data.shape ().end ())) : 1;
     call ([&] (int *err) {
@@ -1886,7 +1895,7 @@ public:
   template <typename T> std::vector<T> read (text name, std::int64_t record = SCDA_LAST) {
     std::vector<T> data;
     dataset d;
-    if (!find_dataset (d, name, record)) { refuse ("dataset \"" + std::string (name.data (), *name.size ()) + "\": no such dataset or record"); }
+    if (!find_dataset (d, name, record)) { refuse (none_found (name, record)); }
     read (d, data);
     return data;
   }
@@ -2031,11 +2040,11 @@ private:
     std::vector<scda_box_t> all;
     if (d.d_.number == 0) { /* C rejects it */
     } else if (data.type () == SCDA_TYPE_RAW && !d.has_type_of (data)) {
-      refuse ("data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected "
-              + d.type_name () + ", as the dataset \"" + d.name () + "\" has them");
+      refuse (title_of (d.name_) + "data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected "
+              + d.type_name () + ", as the dataset has them");
     } else {
       const bool is_converted = d.is_converted (data);
-      all = boxes_of (boxes, d.shape ().size (), is_converted ? data.item_bytes () : d.item_bytes (), data, is_converted);
+      all = boxes_of (d, boxes, is_converted ? data.item_bytes () : d.item_bytes (), data, is_converted);
     }
     call ([&] (int *err) { return scda_fread_boxes (f_, &d.d_, all.size (), all.data (), err); });
   }

@@ -156,9 +156,9 @@ contains
     field%data = [c_loc(tracers)]
     field%item_bytes = c_sizeof(t)
     allocate(field%members(3))
-    field%members(1) = scda_member("position", SCDA_TYPE_FLOAT64, c_loc(t), c_loc(t%position), count=3)
-    field%members(2) = scda_member("mass", SCDA_TYPE_FLOAT32, c_loc(t), c_loc(t%mass))
-    field%members(3) = scda_member("id", SCDA_TYPE_INT64, c_loc(t), c_loc(t%id))
+    field%members(1) = scda_member("position", t, t%position)
+    field%members(2) = scda_member("mass", t, t%mass)
+    field%members(3) = scda_member("id", t, t%id)
   end subroutine describe_tracers
 
   ! The mesh of a step: 8 blocks of level 0, and on a level that is finer by 4, as many as the step says.
