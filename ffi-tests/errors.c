@@ -665,7 +665,9 @@ static void disagreement (int check) {
   open_writer (check), DISAGREE (any_error, odd ? scda_fwrite_array (f, text, three, 4, 0, "x", NULL, 0, &err)
                                                 : scda_fwrite_varray (f, text, three, Ei, NULL, 0, "x", NULL, 0, &err));
   open_writer (check), DISAGREE (any_error, odd ? scda_fflush (f, &err) : scda_fwrite_inline (f, text, "x", NULL, 0, &err));
+  CHECK (!check || strstr (scda_last_error_message (), "rank 0 calls scda_fflush, rank 1 scda_fwrite_inline") != NULL);
   open_writer (check), DISAGREE (any_error, odd ? close_it () : scda_fwrite_inline (f, text, "x", NULL, 0, &err));
+  CHECK (!check || strstr (scda_last_error_message (), "rank 0 calls scda_fclose, rank 1 scda_fwrite_inline") != NULL);
   open_writer (check), DISAGREE (any_error, odd ? scda_fread_inline_data (f, data, 0, &err)
                                                 : scda_fwrite_inline (f, text, "x", NULL, 0, &err));
 

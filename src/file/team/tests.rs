@@ -51,7 +51,7 @@ fn a_disagreement_names_the_call_and_two_values() {
         let other = of_rank(1, team.rank());
         team.note_bytes(Topic::UserString, &[], if other { b"abc" } else { b"abd" });
     });
-    assert_eq!(user, "the user string: rank 0 passes \"abd\" to SetAttributes, rank 1 \"abc\"");
+    assert_eq!(user, "the user string or name: rank 0 passes \"abd\" to SetAttributes, rank 1 \"abc\"");
     let number = words_of(4, |team| {
         let _call = calls::begin("scda_c::open::scda_fwrite_field::{{closure}}");
         let record = if of_rank(3, team.rank()) { u64::MAX } else { 7 };
@@ -92,7 +92,7 @@ fn a_disagreement_names_the_call_and_two_values() {
         let text: &[u8] = if team.rank() == 0 { b"a\n" } else { b"\x1b[1m" };
         team.note_bytes(Topic::UserString, &[], text);
     });
-    assert_eq!(control, r#"the user string: rank 0 passes "a\n" to SetAttributes, rank 1 "\x1b[1m""#);
+    assert_eq!(control, r#"the user string or name: rank 0 passes "a\n" to SetAttributes, rank 1 "\x1b[1m""#);
     let hash = words_of(2, |team| {
         team.note_named(Topic::Parameters, &["a", "#b"], &[1, team.rank() as u64]);
     });
@@ -131,7 +131,7 @@ fn what_is_no_longer_remembered_is_not_compared() {
         let text = vec![b'a'; if team.rank() == 0 { 10 } else { 2000 }];
         (0..5).for_each(|_| team.note_bytes(Topic::UserString, &[], &text));
     });
-    assert_eq!(words, "the user string");
+    assert_eq!(words, "the user string or name");
 }
 
 #[test]

@@ -21,7 +21,7 @@ impl Topic {
         "the function that is called",
         "a parameter of opening",
         "the file name",
-        "the user string",
+        "the user string or name",
         "the dataset or group",
         "the counts of elements N_q",
         "a size, an offset, or the number of a section or record",
