@@ -218,7 +218,7 @@ fn what_cannot_be_set_is_refused() {
         let mut file = Writer::append(comm, &path, &sealed()).unwrap();
         file.set_attributes("rho", 0, changes).and_then(|()| file.close()).unwrap_err().to_string()
     });
-    let expected = r#"the ranks disagree on the dataset or group: rank 0 passes the attributes "{\"a\":1}" to SetAttributes, rank 1 "{\"a\":2}""#;
+    let expected = r#"the ranks disagree on the dataset or group: rank 0 passes the attributes of "rho": "{\"a\":1}" to SetAttributes, rank 1 "{\"a\":2}""#;
     assert!(errors.iter().all(|e| e.ends_with(expected)), "{errors:?}");
     let errors = run_on_threads(2, |comm| {
         let record = i64::try_from(comm.rank()).unwrap();
