@@ -304,7 +304,7 @@ fn every_function_of_c_is_one_guarded_body() {
         "on_reader(f, err, ",
         "locally(f, err, body)",
         "with_value(f, err, ",
-        "close(f, err)",
+        "close(f, err, ",
     ];
     assert_eq!(guarded("crates/c/src", &calls), exported().len());
     // The helpers by which they are called end in the guard.
