@@ -30,7 +30,7 @@
 !   may then have other types than those above. When writing, pass E as well.
 ! - section is the number of a section; -1 if none is found.
 ! - By default, root is 0, record is -1 (the last one), encode is SCDA_ENCODE_NONE, and decode is true. Integers that are neither
-!   counts nor sizes (root, record, len, constants) are of the default kind; arguments for streams, structs and texts are
+!   counts nor sizes (root, record, len, constants) are of the default kind; arguments for streams and texts, and Nq of structs, are
 !   integer(int64).
 ! - params%lend is only for contiguous variables with the attribute target.
 !
