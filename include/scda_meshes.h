@@ -493,8 +493,8 @@ scda_fcontext_t *scda_forest_steps(scda_fcontext_t *f,
  * @param [out] time  The time. May be NULL.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` if the file has no such time, or an invalid one; `SCDA_ERR_ARG`; and those of
- * `scda_ffind_dataset` and `scda_fread_dataset`.
+ * Errors: `SCDA_ERR_ARG` if there is no such step; `SCDA_ERR_FORMAT` if the group has no times, or an invalid
+ * one; and those of `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 scda_fcontext_t *scda_forest_read_time(scda_fcontext_t *f,
                                        const char *group,

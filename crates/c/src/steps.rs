@@ -92,8 +92,8 @@ pub unsafe extern "C" fn scda_forest_steps(
 /// @param [out] time  The time. May be NULL.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` if the file has no such time, or an invalid one; `SCDA_ERR_ARG`; and those of
-/// `scda_ffind_dataset` and `scda_fread_dataset`.
+/// Errors: `SCDA_ERR_ARG` if there is no such step; `SCDA_ERR_FORMAT` if the group has no times, or an invalid
+/// one; and those of `scda_ffind_dataset` and `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_read_time(
     f: *mut scda_fcontext_t,

@@ -544,12 +544,13 @@ pub fn read_field(
         let words = format!("there is no dataset {}", expected.name);
         return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
     };
-    let checked = match found.shape == expected.shape {
-        true => particles.regions(&found.shape).and_then(|regions| Ok((regions, data?))),
-        false => {
-            let (name, found, expected) = (&found.name, &found.shape, &expected.shape);
+    let checked = match (&*found.name, &*found.shape, &*expected.shape) {
+        (_, shape, own) if shape == own => particles.regions(shape).and_then(|regions| Ok((regions, data?))),
+        (name, shape, own) => {
+            let more =
+                if shape.first() == own.first() { "" } else { " that was read: read those of the same step" };
             let words =
-                format!("{name}: found the shape {found:?}, expected {expected:?}, a row for each particle");
+                format!("{name}: found the shape {shape:?}, expected {own:?}, a row for each particle{more}");
             Err(Error::new(ErrorKind::Format, words))
         }
     };

@@ -4,7 +4,7 @@ use crate::checksum::{Checksum, of_all, term};
 use crate::names::{DIMENSION, PATCH_PARTS, PATCHES, part_name};
 use crate::notes::{MeshNotes, notes_of, read_notes};
 use crate::read::{Numbers, RankSource, RecordChoice, Source, numbers, open as open_part};
-use crate::steps::{fits, group as attributes_of, need, sections};
+use crate::steps::{group as attributes_of, need, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
 use crate::{MeshError, attributes};
 use scda::{
@@ -672,18 +672,24 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
 /// Opens the field of this record, which must have the shape that is expected.
 fn open_field(file: &mut Reader, expected: &Dataset, record: i64) -> Result<DatasetHandle> {
     let name = &expected.name;
-    let components = |shape: &[u64]| shape.iter().skip(1).try_fold(1, |all, &n| product(all, n));
+    let components = |shape: &[u64]| shape.iter().skip(1).try_fold(1, |all, &n| product(all, n)).unwrap_or(0);
+    let cells = |shape: &[u64]| shape.first().copied().unwrap_or(0);
     let found = file.dataset_record(name, record)?.ok_or_else(|| "there is no such dataset".to_owned());
     let checked = found.and_then(|found| {
-        let shape: Vec<_> = expected.shape.iter().copied().map(Some).collect();
-        let own = components(&expected.shape);
-        match components(&found.shape) {
-            Some(all)
-                if found.shape.first() == expected.shape.first() && own.is_some_and(|own| own != all) =>
-            {
-                Err(format!("found {all} components of each cell, expected {}", own.unwrap_or(0)))
-            }
-            _ => fits(&found, |_| true, "any type", &shape).map(|()| found),
+        let (shape, own) = (&*found.shape, &*expected.shape);
+        match () {
+            () if cells(shape) != cells(own) => Err(format!(
+                "found {} cells, expected {} as in the mesh that was read: read that of the same step",
+                cells(shape),
+                cells(own)
+            )),
+            () if components(shape) != components(own) => Err(format!(
+                "found {} components of each cell, expected {}",
+                components(shape),
+                components(own)
+            )),
+            () if shape != own => Err(format!("found the shape {shape:?}, expected {own:?}")),
+            () => Ok(found),
         }
     });
     // The check has the same result on all ranks.
@@ -724,7 +730,9 @@ pub fn read_fields(
             attributes::mesh(&dataset.attributes).filter(|found| *found != mesh.checksum.to_string())
         {
             let (name, checksum) = (&dataset.name, mesh.checksum);
-            let words = format!("{name} belongs to the mesh {found}; that of step {step} is {checksum}");
+            let words = format!(
+                "{name} belongs to the mesh {found}, and that which was read is {checksum}: read that of the same step"
+            );
             return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
         }
         datasets.push(dataset);

@@ -77,10 +77,11 @@ pub fn count(file: &mut Reader, group: &str) -> Result<u64> {
 /// The time of a step: 0 is the first one, -1 the last one.
 ///
 /// # Errors
-/// `Format` if the file has no such time, or an invalid one; those of [`Reader::dataset_record`] and
-/// [`DatasetHandle::read`].
+/// `Argument` if there is no such step; `Format` if the file has no time of it, or an invalid one; those of
+/// [`Reader::dataset_record`] and [`DatasetHandle::read`].
 pub fn read_time(file: &mut Reader, group: &str, step: i64) -> Result<f64> {
     let name = times_of(file, group)?;
+    sections(file, group, step)?;
     let time = open(file, &name, step, DataType::Float64, &[])?;
     let mut bytes = [0; 8];
     time.read(file, &[IndexBox::all(&[])], &mut bytes)?;
@@ -148,13 +149,18 @@ pub fn last(file: &mut Reader, name: &str, sections: &Range<u64>) -> Result<Opti
     Ok(section.filter(|&section| section >= sections.start).map(|_| record))
 }
 
-/// The last record of a name within some sections, which must exist. `step` is the number in messages.
+/// A step in messages.
+fn called(step: i64) -> String {
+    if step == -1 { "the last step".to_owned() } else { format!("step {step}") }
+}
+
+/// The last record of a name within some sections, which must exist. `step` is for messages.
 pub(crate) fn need(file: &mut Reader, name: &str, sections: &Range<u64>, step: i64) -> Result<i64> {
     if let Some(record) = last(file, name, sections)? {
         return Ok(record);
     }
     let place = if sections.start == 0 { "up to the end of" } else { "in" };
-    let words = format!("there is no dataset {name} {place} step {step}");
+    let words = format!("there is no dataset {name} {place} {}", called(step));
     file.agree_on(Err(Error::new(ErrorKind::Format, words)))
 }
 
@@ -175,14 +181,13 @@ pub(crate) fn open(
     file: &mut Reader,
     name: &str,
     record: i64,
-    data_type: impl Into<Option<DataType>>,
+    data_type: DataType,
     shape: &[Option<u64>],
 ) -> Result<DatasetHandle> {
-    let data_type = data_type.into();
-    let types = data_type.map_or_else(|| "any type".to_owned(), |data_type| data_type.to_string());
     let found = file.dataset_record(name, record)?.ok_or_else(|| "there is no such dataset".to_owned());
-    let is_type = |found| data_type.is_none_or(|expected| found == expected);
-    let checked = found.and_then(|found| fits(&found, is_type, &types, shape).map(|()| found));
+    let is_type = |found| found == data_type;
+    let checked =
+        found.and_then(|found| fits(&found, is_type, &data_type.to_string(), shape).map(|()| found));
     // The check has the same result on all ranks.
     checked.or_else(|words| {
         file.agree_on(Err(Error::new(ErrorKind::Format, format!("dataset {name}: {words}"))))
