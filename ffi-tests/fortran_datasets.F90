@@ -170,7 +170,8 @@ contains
     type(scda_fcontext_t) :: f
     type(scda_params_t) :: params
     logical :: is_new, found
-    integer :: round, step, ierr, unit
+    integer :: round, step, ierr, unit, length
+    character(4 * SCDA_USER_STRING_BYTES) :: userstr
     real(real64) :: time
     type(scda_dataset_t) :: d
     if (rank == 0) then
@@ -181,6 +182,8 @@ contains
     do round = 0, 1
       call scda_fopen_append_or_create(f, comm, filename, "a series", is_new, params=params)
       call require(is_new .eqv. round == 0, "created only once")
+      call scda_get_user_string(f, userstr, length)
+      call require(userstr == "a series" .and. length == 8, "the user string of a new file, and of one that exists")
       do step = 3 * round, 3 * round + 2
         call scda_write(f, "time", real(step, real64))
         call scda_write(f, "rho", [step, step])
@@ -202,6 +205,8 @@ contains
     call scda_fclose(f)
     call scda_fopen_append(f, comm, filename, name="time", record=2, ierr=ierr)
     call require(ierr == SCDA_ERR_ARG, "no such step")
+    call scda_fopen_append(f, comm, filename, record=0, ierr=ierr)
+    call require(ierr == SCDA_ERR_ARG, "a record of no name")
   end subroutine series
 
   ! Fields of another version of the program, and where the part of a rank begins.

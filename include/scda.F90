@@ -163,7 +163,7 @@ module scda_implementation
   integer, parameter :: scda_int = merge(c_int, c_int64_t, kind(0) == c_int)
 
   public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fopen_append, scda_fclose, scda_fflush, scda_fcommit, scda_get_info
-  public :: scda_fcommit_begin, scda_fclose_begin, scda_test, scda_wait, scda_get_statistics
+  public :: scda_fcommit_begin, scda_fclose_begin, scda_test, scda_wait, scda_get_statistics, scda_get_user_string
   public :: scda_stop_watch, scda_stop_requested
   public :: scda_fopen_append_or_create, scda_frefresh, scda_fsections, scda_fseek, scda_ffind
   public :: scda_partition_local, scda_partition_counts
@@ -513,6 +513,7 @@ contains
     else
       call scda_params_init(chosen_params)
     end if
+    if (present(record)) chosen_params%append_record = record ! an error of C without a name
     if (.not. present(name)) return
     allocate(c_name(len_trim(name) + 1))
     do i = 1, len_trim(name)
@@ -520,7 +521,6 @@ contains
     end do
     c_name(len_trim(name) + 1) = c_null_char
     chosen_params%append_name = c_loc(c_name)
-    chosen_params%append_record = chosen(record, -1)
   end subroutine put_step
 
   !> From now on, signals and a deadline request a stop: call scda_stop_watch([signals, seconds, ierr]). signals: the sum of
@@ -753,6 +753,27 @@ contains
       call fail(scda_last_error_message())
     end if
   end subroutine scda_wait
+
+  !> The user string of a file: call scda_get_user_string(f, userstr [, len, ierr]). Not collective; after an error the file stays
+  !> open.
+  subroutine scda_get_user_string(f, userstr, len, ierr)
+    type(scda_fcontext_t), intent(in) :: f
+    character(*), intent(out) :: userstr
+    integer, intent(out), optional :: len, ierr
+    character(kind=c_char) :: found(SCDA_USER_STRING_BYTES + 1)
+    integer(c_size_t) :: n
+    integer(c_int) :: err
+    n = 0
+    err = SCDA_SUCCESS
+    if (c_get_user_string(f%handle, found, n, err) == 0) err = SCDA_SUCCESS
+    call copy_text(found, n, userstr)
+    if (present(len)) len = int(n)
+    if (present(ierr)) then
+      ierr = int(err)
+    else if (err /= SCDA_SUCCESS) then
+      call fail(scda_last_error_message())
+    end if
+  end subroutine scda_get_user_string
 
   !> Where this rank has spent its time, for a file open for writing. Not collective; after an error the file stays open.
   subroutine scda_get_statistics(f, statistics, ierr)

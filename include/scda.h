@@ -741,8 +741,9 @@ struct scda_params {
    */
   const char *append_name;
   /**
-   * With `append_name`: the step after which the program continues: 0 is the first record, -1 the last.
-   * `SCDA_ERR_ARG`, without changing the file, if there is no such record.
+   * With `append_name`: the step after which the program continues: 0 is the first record, -1 (default)
+   * the last. `SCDA_ERR_ARG`, without changing the file, if there is no such record, and for any other
+   * number than -1 without `append_name`.
    */
   int64_t append_record;
   /**
@@ -2953,6 +2954,20 @@ scda_fcontext_t *scda_fread_streams_data(scda_fcontext_t *f,
  */
 int scda_get_info(const scda_fcontext_t *f,
                   scda_info_t *info);
+
+/**
+ * The user string of a file, for example of one that `scda_fopen_append_or_create` has found.
+ *
+ * Not collective: no message is sent.
+ *
+ * @param [in] f         The file.
+ * @param [out] userstr  The user string.
+ * @param [out] len      Its length.
+ * @param [out] err      The error code. After an error the file stays open.
+ * @return               0 on success.
+ * Errors: `SCDA_ERR_USAGE` for a file that is closed.
+ */
+int scda_get_user_string(scda_fcontext_t *f, char *userstr, size_t *len, int *err);
 
 /**
  * Begins before the first entry, in a struct of which the program knows the first `size` bytes;

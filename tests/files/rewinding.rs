@@ -252,6 +252,9 @@ fn the_steps_of_a_mesh_are_those_of_its_times() {
     }
     file.close().unwrap();
     let mut params = params();
+    params.append_record = Some(("amr".into(), 1));
+    let error = Writer::append(Solo, &path, &params).err().unwrap().to_string();
+    assert!(error.contains("covers a dataset \"amr\"; \"amr/\" has steps"), "{error}");
     params.append_record = Some(("amr/".into(), 1));
     Writer::append(Solo, &path, &params).unwrap().close().unwrap();
     let mut file = Reader::open(Solo, &path, &options()).unwrap();

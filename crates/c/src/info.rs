@@ -1,6 +1,8 @@
 //! The state of a file: `scda_info_t`.
 
-use super::context::{Context, look, scda_fcontext_t};
+use super::context::{Context, locally, look, scda_fcontext_t};
+use super::memory::Out;
+use super::pointers::UserTextOut;
 use super::versioned::{StructInOut, versioned};
 use super::{Outcome, failed_rank, guard};
 use std::ffi::c_int;
@@ -71,6 +73,33 @@ pub unsafe extern "C" fn scda_get_info(
         Ok((0, Outcome::Success))
     };
     guard(None, -1, body)
+}
+
+/// The user string of a file, for example of one that `scda_fopen_append_or_create` has found.
+///
+/// Not collective: no message is sent.
+///
+/// @param [in] f         The file.
+/// @param [out] userstr  The user string.
+/// @param [out] len      Its length.
+/// @param [out] err      The error code. After an error the file stays open.
+/// @return               0 on success.
+/// Errors: `SCDA_ERR_USAGE` for a file that is closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_get_user_string(
+    f: *mut scda_fcontext_t,
+    userstr: UserTextOut<'_>,
+    len: Out<'_, usize>,
+    err: Out<'_, c_int>,
+) -> c_int {
+    let body = |context: &mut Context| {
+        match context {
+            Context::Writing(writer) => userstr.put(writer.user(), len),
+            Context::Reading(reader, _) => userstr.put(&reader.header().user, len),
+        }
+        Ok(())
+    };
+    locally(f, err, body)
 }
 
 fn known(context: &mut Context) -> scda_info {

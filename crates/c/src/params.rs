@@ -136,8 +136,9 @@ pub struct scda_params<'a> {
     /// For patches, particles and forests, the path of the group with a slash at its end, such as "amr/". Not
     /// together with `append_after`. The string must remain valid until the file is opened.
     pub append_name: Text<'a>,
-    /// With `append_name`: the step after which the program continues: 0 is the first record, -1 the last.
-    /// `SCDA_ERR_ARG`, without changing the file, if there is no such record.
+    /// With `append_name`: the step after which the program continues: 0 is the first record, -1 (default)
+    /// the last. `SCDA_ERR_ARG`, without changing the file, if there is no such record, and for any other
+    /// number than -1 without `append_name`.
     pub append_record: i64,
     /// The most bytes of memory on each rank for writing in the background, at least 1 MiB: calls copy their
     /// data, which a thread of the file writes without calling MPI. See `scda_fcommit_begin`. An argument
@@ -229,7 +230,7 @@ fn defaults<'a>() -> scda_params_t<'a> {
         hdf5: 0,
         append_after: writing.append_after,
         append_name: Text::NULL,
-        append_record: 0,
+        append_record: -1,
         background_bytes: writing.background_bytes,
         lend: 0,
         keep: writing.keep,
@@ -361,6 +362,9 @@ impl<'a> OpenParams<'a> {
         if !c.append_name.is_null() {
             let name = c.append_name.utf8("params.append_name")?;
             options.append_record = Some((name.to_owned(), c.append_record));
+        } else if c.append_record != -1 {
+            let words = format!("append_record: found {}, which needs append_name", c.append_record);
+            return Err(Error::argument(words));
         }
         options.lend = flag("lend", c_int::try_from(c.lend).unwrap_or(-1))?;
         Ok(options)

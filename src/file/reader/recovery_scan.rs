@@ -4,7 +4,7 @@
 use super::chain::{compare_index, differs};
 use super::index::{Announcement, STEP, SealedPart, announced, begins_seal, damaged_end};
 use super::read_back::OwnReader;
-use super::rollback::{AppendPlace, KeptSections, LastSeal};
+use super::rollback::{AppendPlace, KeptSections, LastSeal, MESH_TIME};
 use super::sections::Sections;
 use crate::file::open::Ends;
 use crate::file::options::{ReadOptions, Tuning};
@@ -319,7 +319,16 @@ impl RecoveryScanner {
                 };
                 if place.is_none_or(|place| place >= count) {
                     let words = match count {
-                        0 => format!("append_name: no seal of the file covers a dataset \"{name}\""),
+                        0 => {
+                            let time = format!("{name}/{MESH_TIME}");
+                            let times =
+                                last.map_or(Ok(Vec::new()), |last| self.find_records(&time, last.length))?;
+                            let hint = match times.len() {
+                                0 => String::new(),
+                                _ => format!("; \"{name}/\" has steps"),
+                            };
+                            format!("append_name: no seal of the file covers a dataset \"{name}\"{hint}")
+                        }
                         _ => format!(
                             "append_record: {record}: the seals of the file cover {count} records of \"{name}\""
                         ),

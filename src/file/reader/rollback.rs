@@ -30,7 +30,7 @@ impl LastSeal {
 }
 
 /// The first dataset of each step of a mesh, below the path of the mesh's group.
-const MESH_TIME: &str = "time";
+pub(super) const MESH_TIME: &str = "time";
 
 /// Where a program that appends continues in an existing file.
 #[derive(Clone, Debug)]
