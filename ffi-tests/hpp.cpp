@@ -376,8 +376,13 @@ static void sealed () {
 
   // To a place that was not committed by itself.
   w = scda::writer::append_or_create (g.comm, name, "not needed", seal);
-  CHECK (!w.is_new () && w.user ().empty ());
+  CHECK (!w.is_new () && w.user () == scda::reader (g.comm, name).user () && !w.user ().empty ());
   for (int step = 0; step < 4; ++step) { w.write ("time", step), w.write ("rho", 2 * step); }
+  w.close ();
+  const auto nameless = [&] { scda::writer::append (g.comm, name, scda::params ().append_record (1)); };
+  CHECK (thrown (nameless, "append_record: found 1, which needs append_name") == SCDA_ERR_ARG);
+  w = scda::writer::append (g.comm, name, scda::params ().append_name ("time")); /* after the last step */
+  CHECK (w.info ().rolled_back_bytes == 0);
   w.close ();
   w = scda::writer::append (g.comm, name, scda::params ().append_name ("time").append_record (1));
   CHECK (w.info ().rolled_back_bytes > 0);
@@ -388,6 +393,9 @@ static void sealed () {
   CHECK (r.find_dataset (rho, "rho"));
   r.read (rho, last);
   CHECK (last == 2 && r.sections () == 10);
+  std::vector<double> numbers;
+  CHECK (r.read ("time", last, 0) && last == 0 && r.read ("rho", numbers) && numbers == std::vector<double> (1, 2.));
+  CHECK (!r.read ("rho", last, 9) && !r.read ("none", numbers) && last == 0 && numbers.size () == 1);
   r.close ();
   scda::writer::append (g.comm, name, scda::params ().append_after (1)).close ();
   CHECK (scda::reader (g.comm, name).sections () == 1);

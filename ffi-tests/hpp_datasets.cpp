@@ -810,6 +810,19 @@ template <> struct scda::members<seen> {
   }
 };
 
+struct newer {
+  std::uint64_t id;
+  double weight;
+  int charge;
+};
+template <> struct scda::members<newer> {
+  static const scda_member_t *list () {
+    static const scda_member_t all[] = { SCDA_MEMBER (newer, id), SCDA_MEMBER_AS (newer, weight, "mass"), SCDA_MEMBER (newer, charge),
+                                         SCDA_MEMBERS_END };
+    return all;
+  }
+};
+
 /* Structs: rank r writes 3 + r of them, all ranks read all, whole and some of their members. */
 static void structs (const std::string &name) {
   std::uint64_t first = 0, total = 0;
@@ -838,6 +851,16 @@ static void structs (const std::string &name) {
     CHECK (same (all[i].x[2], p.x[2]) && all[i].alive == p.alive && all[i].id == p.id && points[i].id == p.id);
     CHECK (same (points[i].x[2], static_cast<float> (p.x[2])));
   }
+  /* Of a program that has one member more, and calls another one otherwise. */
+  static const scda_member_t old[] = { SCDA_MEMBER (newer, id), SCDA_MEMBER_AS (newer, weight, "mass"), SCDA_MEMBERS_END };
+  CHECK (found.members () == std::vector<std::string> ({ "x", "mass", "alive", "id" }));
+  std::vector<newer> later (total, newer ());
+  for (newer &one : later) { one.charge = -2; }
+  r.read (found, scda::items (later).members (old));
+  for (std::uint64_t i = 0; i < total; ++i) { CHECK (later[i].id == i << 40 && same (later[i].weight, 0.5) && later[i].charge == -2); }
+  CHECK (thrown ([&] { std::vector<newer> all_members (total); r.read (found, all_members); }, "no member \"charge\"") == SCDA_ERR_ARG);
+  r = scda::reader (g.comm, name);
+  CHECK (r.find_dataset (found, "particles"));
   std::vector<double> numbers;
   CHECK (thrown ([&] { r.read (found, numbers); }, "which cannot be converted") == SCDA_ERR_ARG);
 }

@@ -74,8 +74,8 @@ void round_trip (const std::string &path) {
   for (std::size_t m = 0; m < number.size (); ++m) { data.push_back (&u[2 * m]); }
   mesh.read_fields (r, { scda::patch_field (scda::dataset ("u"), data) }, 0, "blocks");
   for (std::size_t m = 0; m < mesh.size (); ++m) {
-    CHECK (mesh.box (m).data ()[1] == static_cast<std::int64_t> (number[m]) && mesh.level (m) == 0);
-    for (int i = 0; i < 2; ++i) { CHECK (u[2 * m + static_cast<std::size_t> (i)] == own::value (mesh.box (m).data ()[1], i)); }
+    CHECK (mesh.box (m)[1] == static_cast<std::int64_t> (number[m]) && mesh.level (m) == 0);
+    for (int i = 0; i < 2; ++i) { CHECK (u[2 * m + static_cast<std::size_t> (i)] == own::value (mesh.box (m)[1], i)); }
   }
   scda::particles p;
   p.read (r);
@@ -90,6 +90,81 @@ void round_trip (const std::string &path) {
     }
   }
   r.close ();
+}
+
+/* Two steps with meshes of 2 and 3 patches of 2 cells, on rank 0, which one object describes; it is moved meanwhile. Particles are structs of a
+ * program that is older than that which reads them. */
+struct old_atom {
+  std::int64_t id;
+};
+struct atom {
+  std::int64_t id;
+  float charge;
+};
+
+void steps_of_meshes (const std::string &path) {
+  const scda_member_t of_old[] = { SCDA_MEMBER (old_atom, id), SCDA_MEMBERS_END }, of_new[] = { SCDA_MEMBER (atom, id), SCDA_MEMBERS_END };
+  {
+    scda::writer w (MPI_COMM_WORLD, path.c_str (), "meshes");
+    scda::patches mesh (2);
+    scda::particles p;
+    for (std::int64_t n = 2; n < 4; ++n) {
+      const std::vector<std::int64_t> domain { 0, 0, 2, n };
+      std::vector<std::int64_t> boxes, counts;
+      std::vector<old_atom> atoms;
+      std::vector<double> rho;
+      for (std::int64_t m = 0; rank == 0 && m < n; ++m) {
+        boxes.insert (boxes.end (), { 0, m, 2, 1 }), counts.push_back (1), atoms.push_back ({ m }), rho.insert (rho.end (), 2, static_cast<double> (m));
+      }
+      const std::vector<std::int32_t> level (counts.size (), 0);
+      scda::write_time (w, "patches", static_cast<double> (n), "s");
+      mesh.frame (ratio, domain, geometry).own (level, boxes).write (w);
+      scda::patches moved (std::move (mesh));
+      CHECK (mesh.size () == 0 && mesh.c ().kept == nullptr && moved.size () == level.size ());
+      mesh = std::move (moved);
+      mesh.write_fields (w, { scda::patch_field (scda::dataset ("rho"), rho.data (), 2 * sizeof (double)) });
+      p.in_cells (counts, "patches").write (w);
+      scda::particles other (std::move (p));
+      p = std::move (other);
+      p.write_field (w, scda::dataset ("atoms"), scda::const_items (atoms).members (of_old));
+    }
+    w.close ();
+  }
+  const auto with = [&] (int line, int code, const char *words, void (*function) (scda::reader &)) {
+    scda::reader r (MPI_COMM_WORLD, path.c_str ());
+    expect (line, code, words, [&] { function (r); });
+  };
+  scda::reader r (MPI_COMM_WORLD, path.c_str ());
+  scda::patches mesh (2);
+  mesh.read (r);
+  scda::particles p;
+  p.read_part (r, mesh.size ());
+  std::vector<atom> atoms (p.size (), { -1, 2.5f });
+  p.read_field (r, scda::dataset ("atoms"), scda::items (atoms).members (of_new));
+  std::int64_t at = static_cast<std::int64_t> (p.c ().first), sum = 0;
+  for (const atom &one : atoms) { CHECK (one.id == at++ && one.charge > 2 && one.charge < 3); }
+  for (const std::int64_t n : p.counts ()) { sum += n; }
+  CHECK (sum == static_cast<std::int64_t> (p.size ()));
+  r.close ();
+  with (__LINE__, SCDA_ERR_FORMAT, "rho: found 6 cells, expected 4 as in the mesh that was read", [] (scda::reader &f) {
+    scda::patches first (2);
+    first.read (f, 0);
+    std::vector<double> rho (2 * first.size ());
+    first.read_fields (f, { scda::patch_field (scda::dataset ("rho"), rho.data (), 2 * sizeof (double)) });
+  });
+  with (__LINE__, SCDA_ERR_FORMAT, "a row for each particle that was read: read those of the same step", [] (scda::reader &f) {
+    scda::particles first;
+    first.read (f, 0);
+    first.read_field<atom> (f, "atoms");
+  });
+  with (__LINE__, SCDA_ERR_FORMAT, "there is no dataset patches/fields/p in the last step", [] (scda::reader &f) {
+    scda::patches last (2);
+    last.read (f);
+    std::vector<double> room (2 * last.size ());
+    last.read_fields (f, { scda::patch_field (scda::dataset ("p"), room.data (), 2 * sizeof (double)) });
+  });
+  with (__LINE__, SCDA_ERR_ARG, "patches has no step 2: it has 2, counted from 0", [] (scda::reader &f) { scda::read_time (f, "patches", 2); });
+  with (__LINE__, SCDA_ERR_FORMAT, "others/time: there is no such dataset", [] (scda::reader &f) { scda::read_time (f, "others"); });
 }
 
 /* Any rank reads the particles of any cells, in any order: here all from those that it wrote on, the last one first. */
@@ -120,7 +195,7 @@ void cells_by_number (const std::string &path) {
   CHECK (p.counts ().size () == number.size () && x.size () == p.size () && p.c ().all_cells == cells);
   std::size_t at = 0;
   for (std::size_t m = 0; m < number.size (); ++m) {
-    CHECK (p.counts ().data ()[m] == count (number[m]));
+    CHECK (p.counts ()[m] == count (number[m]));
     for (std::int64_t i = 0; i < count (number[m]); ++i, ++at) {
       CHECK (at < x.size () && x[at] == static_cast<double> (10 * number[m]) + static_cast<double> (i));
     }
@@ -200,6 +275,7 @@ int main (int argc, char **argv) {
   MPI_Comm_size (MPI_COMM_WORLD, &size);
   const std::string folder = argc == 2 ? argv[1] : ".";
   round_trip (folder + "/round-trip-" + std::to_string (size) + ".scda");
+  steps_of_meshes (folder + "/steps-" + std::to_string (size) + ".scda");
   cells_by_number (folder + "/cells-" + std::to_string (size) + ".scda");
   refusals (folder + "/refused-" + std::to_string (size) + ".scda");
   MPI_Allreduce (MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -57,6 +57,8 @@
 
 /** A member of a struct for `scda::members`: determines its name, type and place. */
 #define SCDA_MEMBER(T, name) ::scda::detail::member<decltype (T::name)> (#name, offsetof (T, name))
+/** The same by another name in the file than in memory. */
+#define SCDA_MEMBER_AS(T, name, in_file) ::scda::detail::member<decltype (T::name)> (in_file, offsetof (T, name))
 /** The end of a list of members. */
 #define SCDA_MEMBERS_END ::scda_member_t ()
 
@@ -187,6 +189,9 @@ public:
   constexpr view (C &&container) : data_ (container.data ()), size_ (detail::size_of (container)) {}
   constexpr T *data () const noexcept { return data_; }
   constexpr std::size_t size () const noexcept { return size_; }
+  constexpr T &operator[] (std::size_t i) const noexcept { return data_[i]; }
+  constexpr T *begin () const noexcept { return data_; }
+  constexpr T *end () const noexcept { return data_ + size_; }
 
 private:
   T *data_;
@@ -564,6 +569,9 @@ public:
   std::size_t item_bytes () const noexcept { return item_bytes_; }
   /** The members of a struct; NULL for other types. */
   const scda_member_t *members () const noexcept { return members_; }
+  /** Chooses other members than `scda::members` does, which other versions of a program have: those of this list, which ends with
+   * `SCDA_MEMBERS_END`, and stays valid during the call. Reading leaves the rest of each struct as it is. */
+  basic_items &members (const scda_member_t *list) noexcept { return members_ = list, type_ = SCDA_TYPE_STRUCT, *this; }
   /** The shape of the items themselves: the shape of an array, the number of elements of a container, ... */
   const std::vector<std::uint64_t> &shape () const noexcept { return shape_; }
   /** True if the items have no type. */
@@ -833,6 +841,8 @@ public:
   /** The number of items. */
   std::uint64_t size () const noexcept { return detail::product (shape_); }
   const std::string &attributes () const noexcept { return attributes_; }
+  /** The names of the members of structs that were found. */
+  const std::vector<std::string> &members () const noexcept { return members_; }
   /** One for each dimension, or none. */
   const std::vector<std::string> &dimension_names () const noexcept { return names_; }
   /** Why the library cannot read the data, for example because it does not have the codec; empty if it can. */
@@ -862,6 +872,7 @@ private:
     for (int i = 0; found.dimension_names != nullptr && i < found.ndims; ++i) {
       names_.push_back (found.dimension_names[i] == nullptr ? "" : found.dimension_names[i]);
     }
+    for (const scda_member_t *one = found.members; one != nullptr && one->name != nullptr; ++one) { members_.push_back (one->name); }
     if (found.unsupported != nullptr) { unsupported_ = found.unsupported; }
     if (found.unit != nullptr) { unit_ = found.unit; }
     d_.unsupported = nullptr;
@@ -900,7 +911,7 @@ private:
   bool has_type_ = false, has_shape_ = false, has_encode_ = false;
   std::string name_, attributes_, fill_, unsupported_, unit_;
   std::vector<std::uint64_t> shape_, chunk_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_, members_;
 };
 
 /** An entry of a file: see `reader::next_entry`. Each object iterates over the entries on its own. */
@@ -1380,7 +1391,10 @@ public:
     w.f_ = scda_fopen_append_or_create (comm, filename.c_str (), user.data (), user.size (), chosen.get (), &is_new, &err);
     w.opened (comm, chosen, err);
     w.is_new_ = is_new != 0;
-    if (w.is_new_) { w.user_.assign (user.data (), *user.size ()); }
+    char found[SCDA_USER_STRING_BYTES + 1];
+    std::size_t len = 0;
+    w.call_alone ([&] (int *e) { return scda_get_user_string (w.f_, found, &len, e); });
+    w.user_.assign (found, len);
     return w;
   }
   /** True if `append_or_create` has created the file. */
@@ -1839,6 +1853,20 @@ public:
   void read (const dataset &d, const items &data, const box &one) { get_boxes (d, data, std::vector<box> (1, one)); }
   /** Reads the whole dataset on this rank. */
   void read (const dataset &d, const items &data) { get_boxes (d, data, std::vector<box> (1, d.whole ())); }
+  /** Reads the whole dataset of this name on this rank, by default the last one: returns true if there is one. `data` must have exactly
+   * its items; a vector is resized to fit. If there is none, `data` stay as they are. */
+  bool read (text name, const items &data, std::int64_t record = SCDA_LAST) {
+    dataset d;
+    if (!find_dataset (d, name, record)) { return false; }
+    read (d, data);
+    return true;
+  }
+  template <typename T> bool read (text name, std::vector<T> &data, std::int64_t record = SCDA_LAST) {
+    dataset d;
+    if (!find_dataset (d, name, record)) { return false; }
+    read (d, data);
+    return true;
+  }
   /** Reads nothing on this rank. */
   void read (const dataset &d, skip_t) { get_boxes (d, items (), std::vector<box> ()); }
   /** Reads a box, or the whole dataset, into a vector, which is resized to fit. */

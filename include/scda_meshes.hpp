@@ -133,13 +133,21 @@ private:
   std::int64_t cell_bytes_, patch_bytes_;
 };
 
-/** A mesh of patches. Can be neither moved nor copied. */
+/** A mesh of patches. Can be moved, but not copied. For another mesh, call `frame`, `own` and `write` again, or `read`. */
 class patches {
 public:
   explicit patches (int dimension) { scda_patches_init (&m_, dimension); }
   ~patches () { scda_patches_free (&m_); }
-  patches (const patches &) = delete;
-  patches &operator= (const patches &) = delete;
+  patches (patches &&other) noexcept : m_ (other.m_), frame_fits_ (other.frame_fits_), own_fits_ (other.own_fits_) { other.moved (); }
+  /** The mesh that this was is released. */
+  patches &operator= (patches &&other) noexcept {
+    if (this != &other) {
+      scda_patches_free (&m_);
+      m_ = other.m_, frame_fits_ = other.frame_fits_, own_fits_ = other.own_fits_;
+      other.moved ();
+    }
+    return *this;
+  }
 
   /** The frame, the same on all ranks. `ratio`: for each level and axis, how many cells side by side fill one cell of the previous level; 1
    * for level 0. `domain`: the first cell on each axis, then the number of cells on each axis, for level 0. `geometry`: the smallest
@@ -201,6 +209,7 @@ public:
   const scda_patches_t &c () const noexcept { return m_; }
 
 private:
+  void moved () noexcept { scda_patches_init (&m_, m_.dimension); }
   bool knows_all () const noexcept { return m_.all_level != nullptr; }
   template <typename F> void with_fields (file &f, const std::vector<patch_field> &fields, F function) {
     std::vector<detail::mesh_dataset> datasets;
@@ -231,13 +240,21 @@ private:
   bool frame_fits_ = true, own_fits_ = true;
 };
 
-/** Particles, with or without cells of a mesh. Can be neither moved nor copied. */
+/** Particles, with or without cells of a mesh. Can be moved, but not copied. May be written and read again and again. */
 class particles {
 public:
   particles () { scda_particles_init (&p_); }
   ~particles () { scda_particles_free (&p_); }
-  particles (const particles &) = delete;
-  particles &operator= (const particles &) = delete;
+  particles (particles &&other) noexcept : p_ (other.p_), fits_ (other.fits_) { scda_particles_init (&other.p_); }
+  /** The particles that these were are released. */
+  particles &operator= (particles &&other) noexcept {
+    if (this != &other) {
+      scda_particles_free (&p_);
+      p_ = other.p_, fits_ = other.fits_;
+      scda_particles_init (&other.p_);
+    }
+    return *this;
+  }
 
   /** For each cell of this rank: the number of its particles; and its own number, if the cells are not in the order of the ranks. `mesh`:
    * the group of the mesh to which these quadrants, patches or cells belong. */

@@ -120,10 +120,13 @@ void restart (const char *path, MPI_Comm comm) {
   const double time = scda::read_time (r, "patches");
   scda::patches mesh (3);
   mesh.read (r);
-  std::vector<patch> patches (mesh.size ());
+  std::vector<std::uint64_t> own; /* not the share that it was given: again dealt in turn */
+  for (std::uint64_t m = static_cast<std::uint64_t> (r.rank ()); m < mesh.c ().patches; m += static_cast<std::uint64_t> (r.size ())) { own.push_back (m); }
+  mesh.choose (own);
+  std::vector<patch> patches (own.size ());
   mesh.read_fields (r, describe (patches));
   scda::particles p;
-  p.read_part (r, mesh.size ()); /* those in the patches of this process */
+  p.read_numbers (r, own); /* those in the patches of this process */
   const std::vector<tracer> tracers = p.read_field<tracer> (r, "tracer");
   r.close ();
 
@@ -139,8 +142,8 @@ void restart (const char *path, MPI_Comm comm) {
         }
       }
     }
-    wrong += p.counts ().data ()[m] != count (mesh.number (m), last);
-    for (std::int64_t i = 0; i < p.counts ().data ()[m]; ++i, ++next) {
+    wrong += p.counts ()[m] != count (mesh.number (m), last);
+    for (std::int64_t i = 0; i < p.counts ()[m]; ++i, ++next) {
       const tracer expected = make_tracer (mesh.number (m), i, last, box, mesh.level (m));
       wrong += tracers[next].id != expected.id || std::memcmp (tracers[next].position, expected.position, sizeof expected.position) != 0
                || tracers[next].mass != expected.mass;

@@ -47,7 +47,7 @@ int main (int argc, char **argv) {
     } else {
       std::fprintf (stderr, "usage: resume_cxx FILE LAST\n");
     }
-  } catch (const std::exception &e) {
+  } catch (const scda::error &e) { /* the same on all processes; any other exception ends the job */
     std::fprintf (stderr, "resume: %s\n", e.what ());
   }
   MPI_Finalize ();
