@@ -219,7 +219,9 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
     if !args.json && !args.quiet {
         for Note { number, words } in &scan.notes {
             let words = visible(words);
-            out.text(format_args!("{name}: note: section {number}: {words}\n"))?;
+            // The file header is no section.
+            let place = if *number == 0 { String::new() } else { format!("section {number}: ") };
+            out.text(format_args!("{name}: note: {place}{words}\n"))?;
         }
     }
     Ok(())

@@ -150,7 +150,11 @@ fn list_hidden(out: &mut Output, input: &Input, view: Superblock, all: bool) -> 
     let hidden = scda_hdf5::not_shown(previous, view.end).unwrap_or_default();
     let shown = if all { hidden.len() } else { hidden.len().min(MOST_HIDDEN) };
     for line in &hidden[..shown] {
-        out.text(format_args!("not shown by HDF5: {}\n", visible(line)))?;
+        let line = visible(line);
+        match line.split_once(": not in VTKHDF: ") {
+            Some((name, why)) => out.text(format_args!("not shown by ParaView: {name}: {why}\n"))?,
+            None => out.text(format_args!("not shown by HDF5: {line}\n"))?,
+        }
     }
     match hidden.len() - shown {
         0 => Ok(()),

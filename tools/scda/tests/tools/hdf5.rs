@@ -58,6 +58,8 @@ fn commands_show_and_write_views() {
     let run = place.scda("check --json a.scda").good().json();
     assert_eq!(run["valid"], true);
     assert!(run["notes"][0]["message"].as_str().unwrap().contains("as of seal 3 of 4"), "{run}");
+    let run = place.scda("check a.scda").good();
+    assert!(run.text().contains("a.scda: note: HDF5: other programs"), "{run:?}");
     place.scda("hdf5 a.scda").good();
     assert!(first("a.scda").ends_with(", sealed: 5 seals, HDF5"), "{}", first("a.scda"));
     place.scda("check --strict a.scda").good();

@@ -1,6 +1,6 @@
 //! `scda check` with meshes of patches (docs/patches.md).
 
-use crate::meshes::{Part, invalid, write, wrong_number};
+use crate::meshes::{Part, invalid, write, write_groups, wrong_number};
 use crate::run::Place;
 use DataType::{Float32, Float64, Int32, Int64};
 use scda::DataType;
@@ -36,6 +36,26 @@ fn a_mesh_of_patches_is_valid() {
         write(&place, "bad.scda", attributes, &patches());
         invalid(&place, "attribute dimension: found");
     }
+}
+
+/// VTK opens one mesh of a file; programs for HDF5 see both.
+#[test]
+fn what_paraview_does_not_show_is_said() {
+    let place = Place::new();
+    let names = ["blocks", "more"]
+        .map(|group| patches().into_iter().map(move |part| (format!("{group}/{}", part.0), part)));
+    let names: Vec<_> = names.into_iter().flatten().collect();
+    let parts = names
+        .iter()
+        .map(|(name, (_, data_type, shape, numbers))| (&**name, *data_type, shape.clone(), numbers.clone()));
+    write_groups(
+        &place,
+        "two.scda",
+        &[("blocks", ATTRIBUTES), ("more", ATTRIBUTES)],
+        &parts.collect::<Vec<_>>(),
+    );
+    let run = place.scda("ls two.scda").good();
+    assert!(run.text().contains("not shown by ParaView: more: VTK opens one mesh of a file\n"), "{run:?}");
 }
 
 #[test]
