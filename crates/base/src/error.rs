@@ -388,9 +388,12 @@ impl<W: fmt::Write> fmt::Write for EscapedText<W> {
     }
 }
 
-/// Bytes of a file as text for a message, escaped, at most 40 of them.
+/// How many bytes of a file a message shows.
+pub const QUOTED_BYTES: usize = 40;
+
+/// Bytes of a file as text for a message, escaped, at most [`QUOTED_BYTES`] of them.
 pub fn quote(bytes: &[u8]) -> String {
-    let shown = &bytes[..bytes.len().min(40)];
+    let shown = &bytes[..bytes.len().min(QUOTED_BYTES)];
     let dots = if shown.len() < bytes.len() { "..." } else { "" };
     format!("\"{}\"{dots}", shown.escape_ascii())
 }

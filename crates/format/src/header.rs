@@ -2,7 +2,7 @@
 
 use super::padding::{LineBreak, MAX_DATA_PADDING, dashes, data_padding, fill, strip_dashes};
 use super::{FILE_HEADER_BYTES, SECTION_HEADER_BYTES, USER_STRING_BYTES, VENDOR_STRING_BYTES};
-use scda_base::error::{Error, ErrorKind, Result, quote};
+use scda_base::error::{Error, ErrorKind, QUOTED_BYTES, Result, quote};
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Deref;
@@ -181,7 +181,14 @@ fn lettered_user(header: &[u8; SECTION_HEADER_BYTES]) -> Result<UserField<'_>> {
 fn user_error(header: &[u8; SECTION_HEADER_BYTES]) -> Error {
     let words = if header[1] == b' ' {
         let found = quote(&header[2..]);
-        format!("user string: found {found}, expected it to be padded by a space, dashes and two bytes")
+        // The last byte that is no padding, if that is not in what is shown.
+        let padding = header[2..SECTION_HEADER_BYTES - 2].iter().rposition(|&byte| byte != b'-');
+        let wrong = padding
+            .filter(|&at| at >= QUOTED_BYTES)
+            .map_or(String::new(), |at| format!(" with {} at its byte {at}", quote(&header[2 + at..3 + at])));
+        format!(
+            "user string: found {found}{wrong}, expected it to be padded by a space, dashes and two bytes"
+        )
     } else {
         format!("section header: found {}, expected a space after the type", quote(&header[..2]))
     };
@@ -249,11 +256,11 @@ pub fn parse_file_header(bytes: &[u8]) -> Result<FileHeader> {
     let (_, rest) = header.split_at(VENDOR_FIELD.end);
     let lettered: &[u8; SECTION_HEADER_BYTES] = rest.first_chunk().unwrap_or(&[0; SECTION_HEADER_BYTES]);
     if lettered[0] != FILE_LETTER {
-        return Err(Error::new(
-            ErrorKind::Format,
-            format!("file header: found {}, expected 'F'", quote(&lettered[..1])),
-        )
-        .at(32));
+        let mut found = quote(&lettered[..1]);
+        if bytes[..VENDOR_FIELD.end + 1].ends_with(b"\r\n") && bytes[..VENDOR_FIELD.end - 1].ends_with(b"-") {
+            found = "line feeds that were replaced by carriage return and line feed".to_owned();
+        }
+        return Err(Error::new(ErrorKind::Format, format!("file header: found {found}, expected 'F'")).at(32));
     }
     Ok(FileHeader {
         user: lettered_user(lettered).map_err(|e| e.at(32))?.copied(),
@@ -323,19 +330,56 @@ pub fn parse_section_header(header: &[u8; SECTION_HEADER_BYTES]) -> Result<(Sect
 /// `Format`.
 #[inline(always)]
 pub fn section_header_fields(header: &[u8; SECTION_HEADER_BYTES]) -> Result<(SectionType, UserField<'_>)> {
-    let section = SectionType::from_letter(header[0]).ok_or_else(|| type_error(header[0]))?;
+    let section = SectionType::from_letter(header[0]).ok_or_else(|| type_error(header))?;
     Ok((section, lettered_user(header)?))
 }
 
 #[cold]
-fn type_error(found: u8) -> Error {
-    let found = quote(&[found]);
+fn type_error(header: &[u8; SECTION_HEADER_BYTES]) -> Error {
+    let mut found = quote(&header[..1]);
+    if header.starts_with(MAGIC) {
+        // As `cat` joins files; `scda join` joins what is in them.
+        found = format!("the header of another scda file, {}", quote(MAGIC));
+    }
     Error::new(ErrorKind::Format, format!("section type: found {found}, expected 'I', 'B', 'A' or 'V'"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_say_what_has_happened() {
+        let mut header = [b'-'; SECTION_HEADER_BYTES];
+        put_section_header(&mut header, SectionType::Array, b"flow/rho", LineBreak::Unix);
+        let words =
+            |header: &[u8; SECTION_HEADER_BYTES]| parse_section_header(header).unwrap_err().to_string();
+        let mut wrong = header;
+        wrong[54] = b',';
+        assert_eq!(
+            words(&wrong),
+            "user string: found \"flow/rho -------------------------------\"... with \",\" at its byte 52, \
+             expected it to be padded by a space, dashes and two bytes"
+        );
+        wrong = header;
+        wrong[12] = b',';
+        assert!(words(&wrong).contains("found \"flow/rho -,-") && !words(&wrong).contains("at its byte"));
+        wrong = header;
+        wrong[0] = b's';
+        assert_eq!(words(&wrong), "section type: found \"s\", expected 'I', 'B', 'A' or 'V'");
+        let file = file_header(b"a", &UserString::new(b"b").unwrap(), LineBreak::Unix);
+        assert_eq!(
+            words(file.first_chunk().unwrap()),
+            "section type: found the header of another scda file, \"scdata0 \", expected 'I', 'B', 'A' or 'V'"
+        );
+        // A transfer as text.
+        let text: Vec<u8> = file
+            .iter()
+            .flat_map(|&byte| if byte == b'\n' { &b"\r\n"[..] } else { std::slice::from_ref(&byte) }.to_vec())
+            .collect();
+        let found = parse_file_header(&text).err().unwrap().to_string();
+        assert!(found.contains("line feeds that were replaced by carriage return and line feed"), "{found}");
+    }
 
     #[test]
     fn the_header_of_the_authors_reference_file() {

@@ -332,7 +332,12 @@ impl Extent {
                 read = length;
             } else if is_to_be_sealed(file, size)? {
                 if let Some(offset) = damaged_end(file, size)? {
-                    let words = "the seal at the end of the file is damaged";
+                    let words = match seal_of_other(file, size)? {
+                        Some(length) => format!(
+                            "the seal at the end of the file is that of a file of {length} bytes, expected {size}"
+                        ),
+                        None => "the seal at the end of the file is damaged".to_owned(),
+                    };
                     return Err(Error::new(ErrorKind::Checksum, words).at(offset));
                 }
                 read = last_seal(file, size)?.unwrap_or(first);
@@ -378,6 +383,17 @@ fn seal_ending(file: &mut dyn ParallelFile, size: u64, end: u64) -> Result<u64> 
     let Some(offset) = end.checked_sub(SEAL_BYTES as u64) else { return Ok(0) };
     let bytes = bytes_at(file, size, offset)?;
     Ok(bytes.and_then(|bytes| Seal::parse(&bytes, offset)).map_or(0, |seal| seal.crc))
+}
+
+/// The length of the file whose seal ends a file of this size, if it is a seal as written, but for another length: bytes
+/// were inserted or lost before it, or another file follows the first one.
+fn seal_of_other(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
+    let Some(offset) = size.checked_sub(SEAL_BYTES as u64) else { return Ok(None) };
+    let bytes = bytes_at(file, size, offset)?;
+    Ok(bytes.and_then(|bytes| {
+        let length = Seal::length_in(&bytes)?;
+        Seal::parse(&bytes, length.checked_sub(SEAL_BYTES as u64)?).map(|seal| seal.length)
+    }))
 }
 
 /// For a file of this size that does not end with a seal: the offset of the damaged seal that did end it, if

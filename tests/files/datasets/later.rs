@@ -241,7 +241,7 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
     let (convention, below) = (&b"scda attributes 00"[..], b"Below: attributes of a dataset.\n");
     let before = "attributes of the dataset \"rho\" at byte 1184: the section before them is not the one that announces";
     for (user, is_inline, text, words) in [
-        (convention, true, "{\"a\": }", "expected value"),
+        (convention, true, "{\"a\": }", "not JSON: found \"}\", expected value"),
         (convention, true, "[1]", "expected an object"),
         (b"another", true, "{}", before),
         (convention, false, "{}", before),

@@ -104,7 +104,17 @@ fn of_serde(text: &str, error: &serde_json::Error) -> Error {
     let before = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
     let words = error.to_string();
     let words = words.rsplit_once(" at line ").map_or(&*words, |(words, _)| words);
-    wrong(words, (before + column.saturating_sub(1)).min(text.len()))
+    let at = (before + column.saturating_sub(1)).min(text.len());
+    // What JSON allows, but metadata do not.
+    if error.is_data() || words == "number out of range" {
+        return wrong(words, at);
+    }
+    match text.get(at..).and_then(|rest| rest.chars().next()) {
+        Some(found) if words.starts_with("expected") => {
+            wrong(format!("not JSON: found {}, {words}", quote(found.to_string().as_bytes())), at)
+        }
+        _ => wrong(format!("not JSON: {words}"), at),
+    }
 }
 
 /// Reads the members of an object, and keeps their values as text.
@@ -322,14 +332,14 @@ mod tests {
         for (text, expected) in [
             (&b"{\"a\": 1, \"a\": 2}"[..], "byte 11: metadata: found the key \"a\" twice"),
             (b"{\"x\": [{\"a\": 1,\n\"a\": 2}]}", "byte 18: metadata: found the key \"a\" twice"),
-            (b"{\"a\": 1} x", "byte 9: metadata: trailing characters"),
-            (b"{\"a\": 1}\0", "byte 8: metadata: trailing characters"),
-            (b"{\"a\": NaN}", "byte 6: metadata: expected value"),
+            (b"{\"a\": 1} x", "byte 9: metadata: not JSON: trailing characters"),
+            (b"{\"a\": 1}\0", "byte 8: metadata: not JSON: trailing characters"),
+            (b"{\"a\": NaN}", "byte 6: metadata: not JSON: found \"N\", expected value"),
             (b"{\"a\": 1e999}", "byte 10: metadata: number out of range"),
             (b"{\"a\": \"\xff\"}", "byte 7: metadata: found \"\\xff\\\"}\", which is not UTF-8"),
-            (b"{\n\"a\": 1,}", "byte 9: metadata: trailing comma"),
-            (b"{\"a\": 1", "byte 6: metadata: EOF while parsing an object"),
-            (b"", "byte 0: metadata: EOF while parsing a value"),
+            (b"{\n\"a\": 1,}", "byte 9: metadata: not JSON: trailing comma"),
+            (b"{\"a\": 1", "byte 6: metadata: not JSON: EOF while parsing an object"),
+            (b"", "byte 0: metadata: not JSON: EOF while parsing a value"),
         ] {
             assert_eq!(error(text), expected);
         }

@@ -257,7 +257,10 @@ impl Field {
         };
         let data_type = data_type.map_err(cannot_be)?;
         data_type.ok_or_else(|| {
-            let found = quote(self.value.to_string().as_bytes());
+            let text = self.value.to_string();
+            // The name alone is in quotes already.
+            let found =
+                self.value.as_str().map_or_else(|| quote(text.as_bytes()), |name| quote(name.as_bytes()));
             let message = format!("metadata: data_type: found {found}, which this library cannot read");
             Error::new(ErrorKind::Unsupported, message).at(self.offset)
         })

@@ -98,7 +98,7 @@ fn what_is_wrong_is_said_with_key_and_byte() {
             "\"float32\"",
             "\"vstring\"",
             ErrorKind::Unsupported,
-            "byte 63: metadata: data_type: found \"\\\"vstring\\\"\", which",
+            "byte 63: metadata: data_type: found \"vstring\", which",
         ),
         ("\"float32\"", "7", ErrorKind::Format, "byte 63: metadata: data_type: found"),
         (
