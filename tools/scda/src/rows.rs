@@ -95,14 +95,19 @@ pub fn seals(reader: &mut Reader) -> Result<Option<Seals>> {
 #[derive(Default)]
 pub struct Faults {
     is_invalid: bool,
+    last: String,
 }
 
 impl Faults {
-    /// Reports an error, if there is one.
+    /// Reports an error, if there is one, and if it is not the last one again: without an index no dataset can be read.
     pub fn add(&mut self, fault: Option<&scda::Error>) {
         let Some(fault) = fault else { return };
         self.is_invalid |= is_invalid(fault);
-        complain(&fault.to_string());
+        let words = fault.to_string();
+        if words != self.last {
+            complain(&words);
+            self.last = words;
+        }
     }
 
     pub fn end(&self) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `scda salvage`: saves the intact parts of a damaged file.
 
-use crate::check::{Finding, Part, Rigour, check_datasets, scan, words};
+use crate::check::{Finding, Part, Rigour, check_datasets, find_names, scan, words};
 use crate::datasets::{
     Addition, AdditionName, MovedData, added_to, announced, begins_streams, content_of, is_first,
 };
@@ -76,6 +76,7 @@ pub fn run(args: &Args) -> Result<()> {
     check_replaceable(&args.to, "is the damaged file itself", input.path().metadata().ok())?;
     let mut scan = scan(&input, "check", Rigour::Lenient)?;
     check_datasets(&input, &mut scan, Rigour::Lenient)?;
+    find_names(&input, &mut scan)?;
     scan.findings.iter().for_each(|finding| complain(&format!("{}: {}", input.name(), words(finding))));
     if scan.first_start == 0 {
         complain(&format!("{}: nothing can be saved", input.name()));
@@ -135,7 +136,10 @@ pub fn run(args: &Args) -> Result<()> {
         offset.is_some_and(|offset| left.attributes.contains(&offset) || left.rows.contains(&offset))
     };
     for finding in kept.iter().filter(|finding| !is_renamed(finding)) {
-        out.text(format_args!("{to}: section {} is saved as it is\n", finding.number))?;
+        out.text(format_args!(
+            "{to}: section {} is saved as it is, although it is not valid\n",
+            finding.number
+        ))?;
     }
     if wants_seal && !kept.is_empty() {
         complain(&format!("{}: is not sealed, because of datasets that are not valid", args.to.display()));
@@ -146,8 +150,8 @@ pub fn run(args: &Args) -> Result<()> {
 /// Sections that are not saved unchanged.
 #[derive(Default)]
 struct Remainder {
-    /// The offsets of metadata that are left out.
-    torn: Vec<u64>,
+    /// The offsets of metadata that are left out, and what they belong to.
+    torn: Vec<(u64, String)>,
     /// The offsets of streams that were not ended.
     unfinished: Vec<(u64, CompletedStreams)>,
     /// The offsets of their other sections.
@@ -263,10 +267,9 @@ impl Remainder {
                 "{to}: streams of {tasks} tasks that were not ended, at byte {offset}: {bytes} bytes, {what}, as \"{NAME}\"\n"
             ))?;
         }
-        for offset in &self.torn {
-            let what = "the metadata of a dataset, group or streams";
+        for (offset, owner) in &self.torn {
             out.text(format_args!(
-                "{to}: left out: {what} at byte {offset}, as what follows them is not whole\n"
+                "{to}: left out: the metadata of {owner} at byte {offset}, as what follows them is not whole\n"
             ))?;
         }
         for (offset, name, saved_as) in &self.orphans {
@@ -423,6 +426,21 @@ impl Salvager<'_> {
         as_it_is(&mut self.reader, self.writer, &section, self.progress)
     }
 
+    /// What such metadata belong to, in words.
+    fn owner(&mut self, metadata: &Section) -> Result<String> {
+        let what = match name_without(&metadata.user) {
+            Some(DATA) => "dataset",
+            Some(ATTRIBUTES) => "group",
+            Some(_) => return Ok("streams".to_owned()),
+            None => return Ok("rows that were added to a dataset".to_owned()),
+        };
+        self.go_to(metadata.offset)?;
+        self.reader.skip()?;
+        // Its header may be damaged.
+        let next = self.reader.next_section(true).ok().flatten();
+        Ok(next.map_or(format!("a {what}"), |next| format!("{what} {}", quote(&next.user))))
+    }
+
     /// Leaves out metadata whose other sections are damaged, because they would apply to another section. Saves streams if they
     /// merely were not ended.
     fn leave_out(&mut self, metadata: &Section) -> Result<()> {
@@ -431,7 +449,10 @@ impl Salvager<'_> {
                 self.left.saved.extend(streams.others());
                 self.left.unfinished.push((metadata.offset, streams.save(self.writer)?));
             }
-            None => self.left.torn.push(metadata.offset),
+            None => {
+                let owner = self.owner(metadata)?;
+                self.left.torn.push((metadata.offset, owner));
+            }
         }
         self.go_to(metadata.offset)?;
         self.reader.skip()?;

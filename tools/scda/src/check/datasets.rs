@@ -2,13 +2,13 @@
 
 use super::additions::{AdditionsCheck, Relation};
 use super::decoding::undecodable;
-use super::finding::{Fault, Finding, Note, Part, Rigour, Scan};
+use super::finding::{Fault, Finding, Note, Part, Rigour, Scan, without_file};
 use super::names::Names;
 use crate::datasets::{Item, Walk, begins_streams, unsupported};
 use crate::fail::{Result, is_invalid};
 use crate::files::Input;
 use crate::incomplete_streams::IncompleteStreams;
-use crate::output::escape;
+use crate::output::{escape, quote};
 use crate::progress::Progress;
 use crate::streams::is_packed_at;
 use scda::{Content, ErrorKind, Reader, Streams};
@@ -148,7 +148,10 @@ fn one(
         && !(item.number..=item.number + others).any(|number| damaged.contains(&number))
     {
         if fault.kind() == ErrorKind::Unsupported {
-            scan.notes.push(Note { number: item.number, words: fault.to_string() });
+            let mut finding = Finding::of_dataset(item.number, &item.section, Fault::Words(String::new()));
+            finding.find_name(beside);
+            let name = finding.name.map_or(String::new(), |name| format!("dataset {}: ", quote(&name)));
+            scan.notes.push(Note { number: item.number, words: name + &without_file(&fault) });
             return Ok(());
         }
         scan.findings.push(Finding::of_dataset(item.number, &item.section, Fault::Invalid(fault)));

@@ -3,8 +3,9 @@
 use crate::fail::{Fail, NO, Result, TROUBLE, is_invalid};
 use crate::output::quote;
 use crate::rows::kind;
-use scda::{Error, ErrorKind, Section, SectionType, UserString};
+use scda::{Error, ErrorKind, Reader, Section, SectionType, UserString};
 use scda_format::dataset::additions::addition;
+use scda_format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION};
 use std::ops::Range;
 
 /// An error.
@@ -17,6 +18,10 @@ pub struct Finding {
     pub section: Option<Section>,
     /// Its user string, if that could be read.
     pub user: Option<UserString>,
+    /// The end of the section, if an index tells it.
+    pub end: Option<u64>,
+    /// If the section is the first of a dataset or group: the name of that.
+    pub name: Option<UserString>,
     /// The element of an array or varray.
     pub element: Option<u64>,
     /// The number of intact elements of an array or varray before that one.
@@ -39,6 +44,8 @@ impl Finding {
             seal: None,
             section: None,
             user: None,
+            end: None,
+            name: None,
             element: None,
             leading: 0,
             of_dataset: false,
@@ -59,10 +66,11 @@ impl Finding {
 
     /// A description of the section.
     fn place(&self) -> String {
-        let Self { number, seal, section, user, .. } = self;
+        let Self { number, seal, section, user, name, .. } = self;
         if let Some(seal) = seal {
             return format!("seal {seal}");
         }
+        let name = name.map_or(String::new(), |name| format!(" of {}", quote(&name)));
         match (section, user) {
             _ if *number == 0 => "header of the file".to_owned(),
             (Some(section), _) => {
@@ -71,10 +79,35 @@ impl Finding {
                     SectionType::Inline | SectionType::Block => String::new(),
                     SectionType::Array | SectionType::Varray => format!(", N {}", section.count),
                 };
-                format!("section {number} ({} {}{added}{n})", kind(section), quote(&section.user))
+                format!("section {number} ({} {}{name}{added}{n})", kind(section), quote(&section.user))
             }
-            (None, Some(user)) => format!("section {number} ({})", quote(user)),
+            (None, Some(user)) => format!("section {number} ({}{name})", quote(user)),
             (None, None) => format!("section {number}"),
+        }
+    }
+
+    /// True if the error is in the metadata of a dataset, or in the section that announces the attributes of a group.
+    pub fn is_of_metadata(&self) -> bool {
+        self.user.is_some_and(|user| *user == *DATASET_CONVENTION || *user == *GROUP_CONVENTION)
+    }
+
+    /// Goes to the end of the section, where for metadata the section begins that they describe. Returns its offset.
+    pub fn go_to_end(&self, reader: &mut Reader) -> Option<u64> {
+        if let Some(end) = self.end {
+            reader.seek(end).ok()?;
+            return Some(end);
+        }
+        reader.seek(self.section?.offset).ok()?;
+        reader.next_section(true).ok()?;
+        reader.skip().ok()?;
+        reader.position()
+    }
+
+    /// Finds the name of the dataset or group to which the section belongs, if it is the first one of it.
+    pub fn find_name(&mut self, reader: &mut Reader) {
+        if self.is_of_metadata() && self.go_to_end(reader).is_some() {
+            let next = reader.next_section(true).ok().flatten();
+            self.name = next.filter(|next| next.section_type != SectionType::Inline).map(|next| next.user);
         }
     }
 
@@ -243,24 +276,33 @@ pub fn words(finding: &Finding) -> String {
         Fault::Invalid(error) => error,
         Fault::Words(words) | Fault::NoMemory(words) => return format!("{place}: {words}"),
     };
-    // The message begins with the name of the file, which has already been printed.
+    format!("{place}: {}", without_file(error))
+}
+
+/// The message of an error without the name of the file at its beginning, which has already been printed.
+pub fn without_file(error: &Error) -> String {
     let message = error.to_string();
     let at = error.offset().and_then(|offset| message.find(&format!("byte {offset}: ")));
-    format!("{place}: {}", at.map_or(message.as_str(), |at| &message[at..]))
+    message[at.unwrap_or(0)..].to_owned()
 }
 
 /// Describes the intact part, to follow an error.
 pub fn whole(scan: &Scan) -> String {
     let more = match scan.whole - scan.first_sections {
         0 => String::new(),
-        more => format!("; {more} after that"),
+        more => format!(", and {} after the damage", sections(more)),
     };
-    match (scan.first_sections, scan.first_end) {
+    let advice = if scan.whole > 0 { "; scda salvage saves what is whole" } else { "" };
+    if scan.whole == scan.sections && scan.whole > 0 {
+        return format!("all {} are whole; scda salvage saves them", sections(scan.whole));
+    }
+    let parts = match (scan.first_sections, scan.first_end) {
         (_, 0) => "nothing is whole".to_owned(),
         (0, end) if more.is_empty() => format!("only the header is whole, up to byte {end}"),
         (0, end) => format!("whole up to the end of the header, byte {end}{more}"),
         (count, end) => format!("whole up to section {count}, byte {end}{more}"),
-    }
+    };
+    format!("{parts}{advice}")
 }
 
 /// A number of sections in words.

@@ -16,7 +16,21 @@ use scda_hdf5::{Previous, Superblock};
 /// # Errors
 /// The errors of reading.
 pub fn check(reader: &mut Reader, input: &Input, scan: &mut Scan, seals: &[SealedPart]) -> Result<()> {
-    let (Some(state), Some(last)) = (reader.inspect().superblock()?, seals.last()) else { return Ok(()) };
+    let Some(state) = reader.inspect().superblock()? else { return Ok(()) };
+    // The superblock is written after the seal up to which programs for HDF5 read.
+    let size = reader.inspect().file_size().unwrap_or(scan.size);
+    if let SuperblockState::View(found) = state
+        && found.end > size
+        && scan.uncommitted().is_some()
+    {
+        let words = format!(
+            "HDF5: by its superblock, the file had at least {} bytes; it has been cut off at byte {size}, and other programs do not open it",
+            found.end
+        );
+        scan.notes.push(Note { number: 0, words });
+        return Ok(());
+    }
+    let Some(last) = seals.last() else { return Ok(()) };
     let expected = reader.inspect().superblock_up_to(last.seal.length)?;
     let wrong = |words: String| {
         let error = Error::new(ErrorKind::Format, format!("superblock of HDF5: {words}"));
@@ -26,7 +40,7 @@ pub fn check(reader: &mut Reader, input: &Input, scan: &mut Scan, seals: &[Seale
         SuperblockState::View(found) => Some(found),
         _ => expected,
     };
-    let again = "the next program that appends to the file writes it again";
+    let again = "scda hdf5 writes it again, as does the next program that appends to the file";
     let note = match state {
         SuperblockState::None if expected.is_some() => {
             format!("HDF5: the view has no superblock yet, so other programs do not find it; {again}")

@@ -128,6 +128,18 @@ pub fn scan(input: &Input, progress_word: &str, rigour: Rigour) -> Result<Scan> 
     Ok(scan)
 }
 
+/// Finds the names of damaged datasets and groups.
+///
+/// # Errors
+/// Errors that say nothing about the file.
+pub fn find_names(input: &Input, scan: &mut Scan) -> Result<()> {
+    if scan.findings.iter().any(Finding::is_of_metadata) {
+        let mut reader = input.open_damaged(false)?;
+        scan.findings.iter_mut().for_each(|finding| finding.find_name(&mut reader));
+    }
+    Ok(())
+}
+
 /// Finds the first thing in the file that is not canonical. Programs may append sections with other line breaks than the file
 /// has.
 fn strict(input: &Input) -> Result<Option<Finding>> {
@@ -174,10 +186,16 @@ fn sealing(scan: &Scan) -> String {
 fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<()> {
     let rigour = if args.strict { Rigour::Thorough } else { Rigour::Strict };
     let mut scan = scan(input, "check", rigour)?;
+    // What readers say. The sections of the seal, which are read as others then, say less.
+    if let Some(error) = input.take_damaged_end().filter(|_| !scan.findings.is_empty()) {
+        let number = scan.sealed.map_or(0, |sealed| sealed.seals) + 1;
+        scan.findings.insert(0, Finding::of_seal(number, Fault::Invalid(error)));
+    }
     if args.strict && scan.findings.is_empty() {
         scan.findings.extend(strict(input)?);
     }
     check_datasets(input, &mut scan, rigour)?;
+    find_names(input, &mut scan)?;
     meshes::check(input, &mut scan)?;
     let uncommitted = scan.uncommitted();
     *code = scan.findings.iter().map(|finding| finding.error.code()).fold(*code, u8::max);
@@ -192,8 +210,10 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
             if bytes == 0 {
                 out.text(format_args!("{name}: {words}: no seal, and nothing after the header\n"))?;
             } else {
+                // Without a seal, nothing would stay.
+                let removes = if scan.sealed.is_some() { "scda rewind removes them, " } else { "" };
                 out.text(format_args!(
-                    "{name}: {words}: {count} sealed, up to byte {end}; {bytes} bytes after that were not committed; scda salvage saves what is whole of them\n"
+                    "{name}: {words}: {count} sealed, up to byte {end}; {bytes} bytes after that were not committed; {removes}scda salvage saves what is whole of them\n"
                 ))?;
             }
         } else if !args.quiet {
@@ -212,7 +232,8 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
                 out.text(format_args!("{name}: whole of section {}: {rest}\n", finding.number))?;
             }
         }
-        if scan.whole < scan.sections || scan.first_end == 0 {
+        let is_outside = |finding: &Finding| finding.seal.is_some() || finding.number == 0;
+        if scan.whole < scan.sections || scan.first_end == 0 || scan.findings.iter().all(is_outside) {
             out.text(format_args!("{name}: {}\n", whole(&scan)))?;
         }
     }

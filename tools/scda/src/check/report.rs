@@ -21,6 +21,9 @@ pub fn as_json(input: &Input, scan: &Scan) -> Value {
         if let Some(seal) = finding.seal {
             object.shift_insert(0, "seal".into(), seal.into());
         }
+        if let Some(name) = finding.name {
+            facts::put_bytes(&mut object, "name", &name);
+        }
         object.insert("element".into(), finding.element.into());
         object.insert("whole_elements".into(), finding.leading.into());
         let error = match &finding.error {

@@ -42,7 +42,14 @@ pub fn check(
         let number = number as u64;
         let mut part = SealPart { reader, input, file: &file, scan, progress, sealed, seals, number };
         if let Some((at, error)) = part.check()? {
-            scan.findings.push(Finding::of_seal(number, Fault::Invalid(error)));
+            // The check of the whole seal may have found the same.
+            let last = scan.findings.last().filter(|last| last.seal == Some(number));
+            let is_said = last.is_some_and(
+                |last| matches!(&last.error, Fault::Invalid(said) if said.to_string() == error.to_string()),
+            );
+            if !is_said {
+                scan.findings.push(Finding::of_seal(number, Fault::Invalid(error)));
+            }
             walk(reader, scan, progress, at.max(FILE_HEADER_BYTES), sealed.start)?;
         }
     }
@@ -130,6 +137,7 @@ pub(super) fn finding(reader: &mut Reader, number: u64, row: &Row, located: Loca
     let offset = error.offset().filter(|_| is_exact);
     let mut finding = Finding::of_section(number, Fault::Invalid(error));
     finding.user = row.section.map(|_| row.user);
+    finding.end = Some(row.end());
     finding.section =
         header_at(reader, row.offset.max(FILE_HEADER_BYTES), true).filter(|section| is_of_row(section, row));
     if let Some(section) = finding.section.filter(|_| has_elements(row)) {

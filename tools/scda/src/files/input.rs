@@ -4,7 +4,7 @@ use super::names::{NEW_FILE_MODE, check_not_left, is_standard, mode_like};
 use super::options::Resources;
 use crate::fail::{Fail, Result};
 use crate::output::complain;
-use scda::{ReadOptions, Reader, SharedFile, Tuning};
+use scda::{ErrorKind, ReadOptions, Reader, SharedFile, Tuning};
 use std::cell::{Cell, OnceCell};
 use std::fs::File;
 use std::io::{self, Seek};
@@ -23,6 +23,8 @@ pub struct Input {
     max_memory: u64,
     /// True if sections after the last seal are read, too.
     unsealed: bool,
+    /// Why the end of the file cannot be read, if its last seal is damaged. Set by [`Self::for_check`].
+    damaged_end: Cell<Option<scda::Error>>,
     /// True if a message has said how many bytes after the last seal are not read.
     has_warned: Cell<bool>,
     /// The open file, which all readers share.
@@ -43,6 +45,7 @@ impl Input {
             threads,
             max_memory,
             unsealed: false,
+            damaged_end: Cell::new(None),
             has_warned: Cell::new(false),
             shared: OnceCell::new(),
             spool,
@@ -80,10 +83,17 @@ impl Input {
     pub fn for_check(self, unsealed: bool) -> Self {
         let mut params = ReadOptions::default();
         params.tuning.max_memory = self.max_memory;
-        let is_damaged = || self.reader(&params).is_err();
-        let unsealed = unsealed || is_damaged();
+        let damaged_end = if unsealed { None } else { self.reader(&params).err() };
+        let unsealed = unsealed || damaged_end.is_some();
         self.has_warned.set(true);
+        // Other errors are found again.
+        self.damaged_end.set(damaged_end.filter(|error| error.kind() == ErrorKind::Checksum));
         self.with_unsealed(unsealed)
+    }
+
+    /// Takes the error of the last seal of the file.
+    pub fn take_damaged_end(&self) -> Option<scda::Error> {
+        self.damaged_end.take()
     }
 
     /// The name in messages.
@@ -124,7 +134,7 @@ impl Input {
         if let Some(bytes) = reader.left_out().filter(|bytes| *bytes > 0 && !self.has_warned.replace(true)) {
             let after = if reader.is_sealed() { "its last seal" } else { "its header" };
             complain(&format!(
-                "{}: not complete: {bytes} bytes after {after} were not committed, and are left out",
+                "{}: not complete: {bytes} bytes after {after} were not committed, and are left out (scda ls --unsealed lists them)",
                 self.name
             ));
         }

@@ -75,7 +75,7 @@ pub struct SealByDefault {
     #[arg(long)]
     no_seal: bool,
     /// Seal OUT, and make it an HDF5 file as well, which h5py and others open [default: like the input if
-    /// that is an scda file, else yes]
+    /// that is an scda file, else whenever OUT is sealed]
     #[arg(long, conflicts_with_all = ["no_hdf5", "no_seal"])]
     hdf5: bool,
     /// Do not make OUT an HDF5 file

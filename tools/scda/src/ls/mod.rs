@@ -106,6 +106,8 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     let name = visible(input.name());
     let superblock = reader.inspect().superblock()?;
     let hdf5 = match superblock {
+        // Programs for HDF5 do not open a file that has been cut off.
+        Some(SuperblockState::View(view)) if view.end > size => String::new(),
         Some(SuperblockState::View(view)) => match &seals {
             Some(seals) if seals.all.last().is_none_or(|last| last.seal.length != view.end) => {
                 let seal = seals.all.iter().take_while(|sealed| sealed.seal.length <= view.end).count();
@@ -116,7 +118,9 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
         _ => String::new(),
     };
     out.text(format_args!("{name}: {user}, {size} bytes, by {vendor}{sealed}{hdf5}\n"))?;
-    if let Some(SuperblockState::View(view)) = superblock {
+    if let Some(SuperblockState::View(view)) = superblock
+        && view.end <= size
+    {
         list_hidden(out, input, view, args.long)?;
     }
     if args.tree {

@@ -140,10 +140,11 @@ fn a_damaged_element_is_named() {
         );
         assert!(run.code == 1 && run.text().contains(&words), "{}\n{words}", run.text());
         let whole = format!(
-            "whole up to section {}, byte {}; {} after that",
+            "whole up to section {}, byte {}, and {} section{} after the damage; scda salvage saves what is whole",
             number - 1,
             section["offset"],
-            10 - number
+            10 - number,
+            if number == 9 { "" } else { "s" }
         );
         assert!(run.text().contains(&whole), "{}\n{whole}", run.text());
 
@@ -310,8 +311,12 @@ fn half_a_compressed_section_is_no_section() {
     let place = Place::new();
     // Without the second half, the section after it.
     for (name, words, saved) in [
-        ("pair-number", "whole up to section 1, byte 224; 1 after that", "2 of 3"),
-        ("pair-type", "whole up to section 1, byte 224", "1 of 2"),
+        (
+            "pair-number",
+            "whole up to section 1, byte 224, and 1 section after the damage; scda salvage saves what is whole",
+            "2 of 3",
+        ),
+        ("pair-type", "whole up to section 1, byte 224; scda salvage saves what is whole", "1 of 2"),
     ] {
         let file = place.bad_data(&format!("{name}.scda"));
         let run = place.scda(&format!("check {file}"));
@@ -349,7 +354,11 @@ fn a_size_beyond_memory_costs_no_other_section() {
     let run = place.shell(&format!("{few} check --threads 1 b.scda")).bad(2, "");
     let words =
         "b.scda: NOT CHECKED: section 2 (block \"b\"): not enough memory: cannot allocate 4000000000 bytes";
-    assert!(run.text().starts_with(words) && run.text().contains("; 1 after that"), "{}", run.text());
+    assert!(
+        run.text().starts_with(words) && run.text().contains(", and 1 section after the damage; "),
+        "{}",
+        run.text()
+    );
     let report = place.shell(&format!("{few} check --json --threads 1 b.scda")).bad(2, "").json();
     assert_eq!(report["valid"], Value::Null);
     let run = place.shell(&format!("{few} salvage --threads 1 b.scda c.scda"));

@@ -280,7 +280,7 @@ fn all_threads_find_the_same() {
         let run = place.scda(&format!("check b.scda --threads {threads}")).bad(1, "");
         let words = "b.scda: INVALID: section 1 (array \"a\", N 3000000), element 2499912: byte 20000000: data: found 0x";
         assert!(run.text().starts_with(words), "{}", run.text());
-        assert!(run.text().ends_with("whole up to the end of the header, byte 576; 2 after that\n"));
+        assert!(run.text().ends_with("whole up to the end of the header, byte 576, and 2 sections after the damage; scda salvage saves what is whole\n"));
     }
 }
 
@@ -300,6 +300,11 @@ fn what_only_looks_like_a_seal_is_told() {
     bad[good.len() - 288 + 96 + 3] ^= 1;
     place.write("b.scda", bad);
     let run = place.scda("check b.scda").bad(1, "");
+    let seal = "b.scda: INVALID: seal 2: byte ";
+    assert!(
+        run.text().starts_with(seal) && run.text().contains("the seal at the end of the file is damaged\n"),
+        "{run:?}"
+    );
     let words = "INVALID: section 22 (block \"scda seal 00\"): byte ";
     assert!(
         run.text().contains(words) && run.text().contains("section 21 (array \"scda index 00\""),

@@ -32,7 +32,7 @@ fn metadata_are_checked_against_their_sections() {
     place.scda("check a.scda").good();
     let nested = format!("{}{}", "[".repeat(200), "]".repeat(200));
     for (metadata, follows, words) in [
-        (good.clone(), array(3, 5), "section 1 (block \"scda dataset 00\"): byte"),
+        (good.clone(), array(3, 5), "section 1 (block \"scda dataset 00\" of \"x\"): byte"),
         (good.clone(), array(3, 5), "found an array of 3 elements of 5 bytes, expected 3 of 4 bytes"),
         (good.clone(), array(2, 4), "found an array of 2 elements of 4 bytes"),
         (good.clone(), String::new(), "found the user string \"scda dataset 00\", expected the name"),
@@ -178,7 +178,7 @@ fn streams_of_chunks_are_checked() {
                 run.err.contains(&format!("scda: {name}: section {number} (varray \"x\", N 4)")),
                 "{run:?}"
             );
-            let saved = format!("c.scda: section {number} is saved as it is\n");
+            let saved = format!("c.scda: section {number} is saved as it is, although it is not valid\n");
             assert!(run.text().contains(&saved), "{}", run.text());
             assert!(place.read("c.scda")[128..] == damaged[128..]);
         }
@@ -201,7 +201,7 @@ fn salvage_leaves_no_metadata_without_their_data() {
     let run = place.scda("salvage cut.scda b.scda");
     assert!(run.code == 0, "{run:?}");
     assert!(
-        run.text().contains("left out: the metadata of a dataset, group or streams at byte"),
+        run.text().contains("left out: the metadata of dataset \"y\" at byte"),
         "{}",
         run.text()
     );
@@ -220,6 +220,7 @@ fn salvage_leaves_no_metadata_without_their_data() {
     let run = place.scda("salvage -f sealed.scda b.scda");
     assert!(run.code == 0, "{run:?}");
     assert!(run.text().contains("data of the dataset \"y\" at byte "), "{}", run.text());
+    assert!(run.err.contains("section 3 (block \"scda dataset 00\" of \"y\"): byte "), "{run:?}");
     assert!(run.text().contains(" are saved as \"salvaged data\"\n"), "{}", run.text());
     let kinds: Vec<_> = objects(&place, "b.scda").iter().map(|object| object["type"].to_string()).collect();
     assert_eq!(kinds, ["\"D\"", "\"A\""]);
@@ -292,6 +293,10 @@ fn a_damaged_index_does_not_make_datasets_invalid() {
         let run = place.scda("check b.scda");
         assert_eq!(run.code, 1, "{run:?}");
         assert!(!run.text().contains("scda dataset 00"), "{}", run.text());
+        let advice = "b.scda: all 8 sections are whole; scda salvage saves them\n";
+        assert!(run.text().ends_with(advice), "{}", run.text());
+        // Said once, although no dataset can be read.
+        assert_eq!(place.scda("ls b.scda").bad(1, "").err.lines().count(), 1);
         let run = place.scda("salvage -f b.scda c.scda");
         assert!(run.code == 0 && !run.text().contains("as it is"), "{run:?}");
         place.scda("check --strict c.scda").good();
