@@ -148,21 +148,18 @@ const CRC_BYTES: usize = 4;
 pub fn can_be_chunk(codecs: &Codecs, bytes: u64, chunk_bytes: u64) -> bool {
     let crc = if codecs.steps.contains(&Step::Crc32c) { CRC_BYTES } else { 0 };
     let Some(without) = bytes.checked_sub(crc as u64) else { return false };
+    // Other writers may compress in blocks of any size, and add a few bytes to data that cannot be compressed.
+    let most = chunk_bytes.saturating_mul(2).saturating_add(1 << 16);
     match codecs.compressor() {
         None | Some(Step::Shuffle(_) | Step::Crc32c) => without == chunk_bytes,
         Some(Step::Zlib { .. }) => {
             can_expand(without, chunk_bytes) && without <= max_encoded_bytes(chunk_bytes)
         }
-        Some(step) => {
-            let can_expand = match step {
-                Step::Gzip { .. } => can_expand(without, chunk_bytes),
-                Step::Zstd { .. } | Step::Blosc { .. } => can_expand_by_zstd(without, chunk_bytes),
-                _ => pcodec::can_expand(without, chunk_bytes),
-            };
-            // Other writers may compress in blocks of any size, and add a few bytes to data that cannot be
-            // compressed.
-            can_expand && without <= chunk_bytes.saturating_mul(2).saturating_add(1 << 16)
+        Some(Step::Gzip { .. }) => can_expand(without, chunk_bytes) && without <= most,
+        Some(Step::Zstd { .. } | Step::Blosc { .. }) => {
+            can_expand_by_zstd(without, chunk_bytes) && without <= most
         }
+        Some(Step::Pcodec { .. }) => pcodec::can_expand(without, chunk_bytes) && without <= most,
     }
 }
 
