@@ -285,6 +285,47 @@ fn all_threads_find_the_same() {
 }
 
 #[test]
+fn files_that_were_joined_or_cut_are_told() {
+    let place = Place::new();
+    let text = br#"{"sealed": true, "sections": [{"type": "D", "user": "x", "data_type": "int8", "shape": [3], "values": [1, 2, 3]}]}"#;
+    place.with_input("make - a.scda", text).good();
+    let good = place.read("a.scda");
+    let (one, two) = (good.len(), 2 * good.len());
+    // As by cat.
+    place.write("b.scda", [&good[..], &good[..]].concat());
+    let words = format!("the seal at the end of the file is that of a file of {one} bytes, expected {two}");
+    place.scda("ls b.scda").bad(1, &words);
+    let run = place.scda("check b.scda").bad(1, "");
+    let header =
+        "section type: found the header of another scda file, \"scdata0 \", expected 'I', 'B', 'A' or 'V'\n";
+    assert!(run.text().contains(&words) && run.text().contains(header), "{run:?}");
+    // As by a copy that ended early, with and without a seal that is left.
+    place.write("c.scda", &good);
+    place.scda("append c.scda a.scda").good();
+    let longer = place.read("c.scda");
+    for (bytes, sealed) in [(&good, 0), (&longer, 2)] {
+        let end = bytes.len() - 100;
+        place.write("cut.scda", &bytes[..end]);
+        let run = place.scda("check cut.scda").bad(1, "");
+        let lines: Vec<_> = run.text().lines().map(str::to_owned).collect();
+        assert!(
+            lines.len() == 2
+                && lines[0].starts_with(&format!("cut.scda: NOT COMPLETE: {sealed} sections sealed")),
+            "{lines:?}"
+        );
+        assert_eq!(lines[0].contains("scda rewind removes them"), sealed > 0);
+        let words = format!("had at least {} bytes; it has been cut off at byte {end}", bytes.len());
+        assert!(lines[1].contains(&words), "{lines:?}");
+        let list = place.scda("ls cut.scda");
+        assert!(list.code == 0 && !list.text().contains("HDF5"), "{list:?}");
+        assert!(list.err.contains("scda ls --unsealed lists them"), "{list:?}");
+    }
+    // Cut at a seal: what other programs are told is wrong, as commits are missing.
+    place.write("cut.scda", &longer[..one]);
+    place.scda("check cut.scda").bad(1, "");
+}
+
+#[test]
 fn what_only_looks_like_a_seal_is_told() {
     let place = Place::new();
     sealed_twice(&place, "a.scda", "unix");
