@@ -171,7 +171,8 @@ impl Dataset {
             return Ok(());
         }
         Err(Error::argument(format!(
-            "{}: items of variable length ({}) are written and read as texts",
+            "{}: items of variable length ({}) are written and read as texts: by texts and read_texts, in C and \
+             Fortran by scda_fwrite_texts and scda_fread_texts_sizes",
             self.title(),
             self.data_type
         )))
