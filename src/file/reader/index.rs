@@ -334,7 +334,7 @@ impl Extent {
                 if let Some(offset) = damaged_end(file, size)? {
                     let words = match seal_of_other(file, size)? {
                         Some(length) => format!(
-                            "the seal at the end of the file is that of a file of {length} bytes, expected {size}"
+                            "the seal at the end of the file is that of a file of {length} bytes; this one has {size}"
                         ),
                         None => "the seal at the end of the file is damaged".to_owned(),
                     };
@@ -390,10 +390,11 @@ fn seal_ending(file: &mut dyn ParallelFile, size: u64, end: u64) -> Result<u64> 
 fn seal_of_other(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
     let Some(offset) = size.checked_sub(SEAL_BYTES as u64) else { return Ok(None) };
     let bytes = bytes_at(file, size, offset)?;
-    Ok(bytes.and_then(|bytes| {
+    let length = bytes.and_then(|bytes| {
         let length = Seal::length_in(&bytes)?;
         Seal::parse(&bytes, length.checked_sub(SEAL_BYTES as u64)?).map(|seal| seal.length)
-    }))
+    });
+    Ok(length.filter(|&length| length != size))
 }
 
 /// For a file of this size that does not end with a seal: the offset of the damaged seal that did end it, if

@@ -65,7 +65,10 @@ impl Inspector<'_> {
     /// Treats the file as one that no seal ends: sections are found by their headers, and what was added to
     /// datasets is not a part of them. For a file whose indexes are damaged; call it before anything is read.
     pub fn ignore_seals(&mut self) -> Result<()> {
-        self.0.session.operate(|state| Ok(state.sections().ignore_seals()))
+        self.0.session.operate(|state| {
+            state.sections().ignore_seals();
+            Ok(())
+        })
     }
 
     /// Checks everything that belongs to the last seal of `seals`, which lists all seals up to it: the
@@ -252,21 +255,25 @@ impl SealInspector<'_> {
         }
     }
 
-    /// The last seal at or after `start` from which a chain of seals leads back to the first one.
+    /// The last seal at or after `start` from which a chain of seals leads back to the first one; if there is
+    /// none, the last seal that is whole.
     pub(super) fn search_last_seal(&mut self, start: u64) -> Result<Option<SealedPart>> {
         let begins_seal = [b"B ", SEAL, b" "].concat();
-        let (mut at, mut bytes, mut last) = (start.next_multiple_of(COUNT_BYTES as u64), Vec::new(), None);
+        let (mut at, mut bytes) = (start.next_multiple_of(COUNT_BYTES as u64), Vec::new());
+        let (mut last, mut alone) = (None, None);
         while at < self.sections.ends().read {
             resize(&mut bytes, (self.sections.ends().read - at).min(SEARCH_BYTES))?;
             self.sections.input().file().read_at(at, &mut bytes)?;
             for (place, line) in bytes.chunks(COUNT_BYTES).enumerate() {
                 if line.starts_with(&begins_seal) {
-                    last = self.whole_chain(at + (place * COUNT_BYTES) as u64)?.or(last);
+                    let offset = at + (place * COUNT_BYTES) as u64;
+                    last = self.whole_chain(offset)?.or(last);
+                    alone = self.sections.input().seal_alone_at(offset)?.or(alone);
                 }
             }
             at += bytes.len() as u64;
         }
-        Ok(last)
+        Ok(last.or(alone))
     }
 
     /// The seal at this offset, if it and all seals before it are there.

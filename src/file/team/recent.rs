@@ -251,18 +251,29 @@ fn excerpts(mine: &[u8], theirs: &[u8]) -> [String; 2] {
     let are_metadata = texts.iter().all(|text| text.starts_with(b"{\n"));
     if are_metadata {
         let line = mine[..same].iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
-        let cut = |text: &mut &[u8]| {
-            let line = text[line..].split(|&b| b == b'\n').next().unwrap_or_default();
-            *text = line.strip_suffix(b",").unwrap_or(line);
-        };
-        texts.iter_mut().for_each(cut);
-        same -= line;
+        let lines = texts.map(|text| {
+            let mut lines =
+                text[line..].split(|&b| b == b'\n').map(|line| line.strip_suffix(b",").unwrap_or(line));
+            [lines.next(), lines.next()].map(Option::unwrap_or_default)
+        });
+        // Only a comma differs if one rank has a key more, which is in the next line.
+        let has_more = lines[0][0] == lines[1][0];
+        texts = lines.map(|[line, next]| match next {
+            _ if !has_more => line,
+            b"}" => b"nothing",
+            next => next,
+        });
+        same = if has_more { 0 } else { same - line };
     }
     let longest = texts.iter().map(|text| text.len()).max();
     let from = if longest <= Some(SHOWN) { 0 } else { same.saturating_sub(SHOWN / 2) };
     texts.map(|text| {
         let shown = &text[from.min(text.len())..text.len().min(from + SHOWN)];
-        let shown = if are_metadata { String::from_utf8_lossy(shown).into() } else { quote(shown) };
+        let shown = match are_metadata {
+            // Without the backslashes before the quotation marks of JSON.
+            true => shown.escape_ascii().to_string().replace("\\\"", "\""),
+            false => quote(shown),
+        };
         let dots = |is_cut| if is_cut { "..." } else { "" };
         format!("{}{shown}{}", dots(from > 0), dots(from + SHOWN < text.len()))
     })

@@ -365,7 +365,7 @@ impl Salvager<'_> {
             return Ok(true);
         }
         let Some(block) = last_of(&mut self.reader, 1, end) else {
-            self.left.torn.push(section.offset);
+            self.left.torn.push((section.offset, "attributes that were set later".to_owned()));
             self.go_to(section.offset)?;
             self.reader.skip()?;
             return Ok(false);

@@ -293,7 +293,8 @@ fn files_that_were_joined_or_cut_are_told() {
     let (one, two) = (good.len(), 2 * good.len());
     // As by cat.
     place.write("b.scda", [&good[..], &good[..]].concat());
-    let words = format!("the seal at the end of the file is that of a file of {one} bytes, expected {two}");
+    let words =
+        format!("the seal at the end of the file is that of a file of {one} bytes; this one has {two}");
     place.scda("ls b.scda").bad(1, &words);
     let run = place.scda("check b.scda").bad(1, "");
     let header =
