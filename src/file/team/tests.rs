@@ -83,6 +83,13 @@ fn a_disagreement_names_the_call_and_two_values() {
     let expected =
         r#"rank 0 passes the metadata of "rho": "shape":[10,4] to SetAttributes, rank 1 "shape":[11,4]"#;
     assert_eq!(metadata, format!("the dataset or group: {expected}"));
+    let one_more = words_of(2, |team| {
+        let more = if team.rank() == 0 { ",\n\"attributes\":{\"a\":1}" } else { "" };
+        let text = format!("{{\n\"shape\":[10,4]{more}\n}}\n");
+        team.note_bytes(Topic::Dataset, &["the metadata"], text.as_bytes());
+    });
+    let expected = r#"rank 0 passes the metadata "attributes":{"a":1} to SetAttributes, rank 1 nothing"#;
+    assert_eq!(one_more, format!("the dataset or group: {expected}"));
     let kinds = words_of(2, |team| match team.rank() {
         0 => team.note_named(Topic::Dataset, &["extends"], &[1]),
         _ => team.note_bytes(Topic::Dataset, &["the name"], b"\x1b"),
