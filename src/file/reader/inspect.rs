@@ -5,9 +5,10 @@ use super::canonical::Canonical;
 use super::chain::{
     compare_anchors, compare_index, compare_tail, compare_view, differs, read_table, seal_rows,
 };
-use super::index::{SealedPart, may_be_of_seal, truncated_to};
-use super::sections::{Sections, describe, exceeds_63_bits};
+use super::index::{SealedPart, TailBuffer, may_be_of_seal, truncated_to};
+use super::sections::{Input, Sections, describe, exceeds_63_bits};
 use super::{Reader, Section};
+use crate::file::open::Ends;
 use crate::file::team::Failure;
 use scda_base::error::{Error, ErrorKind, Result, quote};
 use scda_base::memory::{self, reserve, resize};
@@ -66,7 +67,8 @@ impl Inspector<'_> {
     /// datasets is not a part of them. For a file whose indexes are damaged; call it before anything is read.
     pub fn ignore_seals(&mut self) -> Result<()> {
         self.0.session.operate(|state| {
-            state.sections().ignore_seals();
+            let ends = state.sections().ends();
+            state.sections().input().set_ends(Ends { read: ends.sections, ..ends });
             Ok(())
         })
     }
@@ -229,7 +231,7 @@ impl SealInspector<'_> {
             // One that is whole is used, though the seal before it is damaged.
             next = input
                 .seal_at(previous)?
-                .map_or_else(|| input.seal_alone_at(previous), |found| Ok(Some(found)))?;
+                .map_or_else(|| seal_alone_at(input, previous), |found| Ok(Some(found)))?;
             if next.is_none() {
                 let words = format!("a seal, as the one at byte {namer} says");
                 seals.fault = Some(differs("seal", "none", &words, previous));
@@ -268,7 +270,7 @@ impl SealInspector<'_> {
                 if line.starts_with(&begins_seal) {
                     let offset = at + (place * COUNT_BYTES) as u64;
                     last = self.whole_chain(offset)?.or(last);
-                    alone = self.sections.input().seal_alone_at(offset)?.or(alone);
+                    alone = seal_alone_at(self.sections.input(), offset)?.or(alone);
                 }
             }
             at += bytes.len() as u64;
@@ -500,6 +502,12 @@ impl SealInspector<'_> {
         }
         places.into_iter().try_for_each(|(element, at)| anchor(self, element, at))
     }
+}
+
+/// The seal at this offset, whatever is before it. On this rank alone.
+fn seal_alone_at(input: &mut Input, offset: u64) -> Result<Option<SealedPart>> {
+    let end = input.end();
+    SealedPart::among(input.file(), end, offset, &TailBuffer::default())
 }
 
 /// Walks from one seal to the next, and stores the last one reached.

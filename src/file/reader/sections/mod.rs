@@ -170,13 +170,6 @@ impl Sections {
         self.ends().sections < self.ends().read
     }
 
-    /// See [`Inspector::ignore_seals`](super::Inspector::ignore_seals).
-    pub fn ignore_seals(&mut self) {
-        let ends = self.ends();
-        self.input.set_ends(Ends { read: ends.sections, ..ends });
-        self.chain = Chain::new(ends.sections);
-    }
-
     /// Reads the seals on this rank alone.
     pub fn seals(&mut self) -> SealReader<'_> {
         self.chain.on(self.input.file())

@@ -2,7 +2,7 @@
 
 use super::{CurrentSection, Input, Sections};
 use crate::file::reader::chain::differs;
-use crate::file::reader::index::{SealedPart, TailBuffer, may_be_of_seal};
+use crate::file::reader::index::{SealedPart, may_be_of_seal};
 use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, TABLE_HEADER_BYTES};
@@ -38,12 +38,6 @@ fn find_end_of_seal(
 }
 
 impl Input {
-    /// Like [`Self::seal_at`], whatever is before the seal.
-    pub fn seal_alone_at(&mut self, offset: u64) -> Result<Option<SealedPart>> {
-        let end = self.end();
-        SealedPart::among(self.file(), end, offset, &TailBuffer::default())
-    }
-
     /// The seal at this offset, if there is one. On this rank alone.
     pub fn seal_at(&mut self, offset: u64) -> Result<Option<SealedPart>> {
         let end = self.end();
