@@ -639,7 +639,7 @@ static void refused (const std::string &name) {
     last + "dataset \"d\": type: found float64, which cannot be converted to complex64",
     last + "dataset \"d\": data: found 24 bytes, expected 32, those of all boxes",
     last + "dataset \"d\": box: found 1 and 1 numbers, expected 2, one per dimension",
-    "dataset \"none\": there is none of this name",
+    "dataset \"none\": not found",
     "found a NUL character after \"d\"",
   };
   for (std::size_t i = 0; i < sizeof problems / sizeof problems[0]; ++i) {
@@ -736,9 +736,9 @@ static void refused (const std::string &name) {
       [] (scda::reader &r, const scda::dataset &, bool) { r.read_datasets ({ { scda::dataset ("d", { 2, 2 }), scda::skip } }); } },
     { "shape is missing",
       [] (scda::reader &r, const scda::dataset &, bool) { r.read_datasets ({ { scda::dataset ("d"), numbers, scda::box ({ 0 }, { 4 }) } }); } },
-    { "dataset \"none\": there is none of this name",
+    { "dataset \"none\": not found",
       [] (scda::reader &r, const scda::dataset &c, bool) { r.read_datasets ({ { c, numbers }, { scda::dataset ("none"), numbers } }); } },
-    { "dataset \"d\": there is none of this name and record 1",
+    { "dataset \"d\": record 1 not found",
       [] (scda::reader &r, const scda::dataset &c, bool) { r.read_datasets ({ { c, numbers, 1 } }); } },
   };
   for (const request &one : requests) {

@@ -346,7 +346,7 @@ module scda_implementation
   end interface scda_fread_field
 
   !> A component of a type, for scda_write_structs and scda_read_structs: scda_member(name, variable, component [, type]), such as
-  !> scda_member("x", p, p%x), where p is any variable of the type. component is a scalar or an array: integers, real or complex
+  !> scda_member("x", p, p%x), where p is any scalar of the type. component is a scalar or an array: integers, real or complex
   !> numbers, or logical(c_bool). type: SCDA_TYPE_UINT8, ..., as for scda_write; with SCDA_TYPE_RAW or SCDA_TYPE_BYTES, an array of
   !> integer(int8) is one item.
   !> For other types: scda_member(name, type, c_loc(p), c_loc(p%x) [, count, bytes]). count (1) is larger for an array. bytes is the
@@ -2045,6 +2045,10 @@ contains
     integer, intent(in), optional :: type
     type(scda_member_t) :: member
     member = member_of_address(name, chosen(type, code), variable%address, component%address)
+    if (member%offset < 0 .or. member%offset + component%n * component%each > variable%each) then
+      call fail("scda_member(""" // trim(name) // """): found no component of one variable; of an array p, pass p(1) and p(1)%" // &
+        & trim(name))
+    end if
     if (member%type == SCDA_TYPE_RAW .or. member%type == SCDA_TYPE_BYTES) then
       member%bytes = component%n * component%each
     else
@@ -2166,7 +2170,12 @@ contains
     if (given%d%ndims /= 1) then
       call refuse(f, title_of(d%name) // "found " // decimal(int(given%d%ndims, int64)) // " dimensions, expected 1", fits)
     else if (c_associated(start%address)) then
-      first = integer_in(f, start, "start")
+      first = integer_in(f, start, title_of(d%name) // "start")
+      if (first < 1 .or. first - 1 > given%d%shape(1) .or. count > given%d%shape(1) - (first - 1)) then
+        call refuse(f, title_of(d%name) // "start: found " // decimal(first) // " and room for " // decimal(count) // &
+          & " structs, expected some of 1 to " // decimal(given%d%shape(1)), fits)
+        first = 1
+      end if
     else if (count /= given%d%shape(1)) then
       call refuse(f, title_of(d%name) // "data: found " // decimal(count) // " structs, expected " // &
         & decimal(given%d%shape(1)), fits)
@@ -2414,24 +2423,18 @@ contains
   end subroutine scda_ffind_group
 
   ! Finds a dataset that must exist.
-  ! With `is_there`, a missing dataset is no error.
-  subroutine require_dataset(f, name, record, c, is_there)
+  subroutine require_dataset(f, name, record, c)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
     integer, intent(in), optional :: record
     type(c_dataset_t), intent(out), target :: c
-    logical, intent(out), optional :: is_there
     type(c_box_t) :: no_boxes(0)
     character(:), allocatable :: none
     logical :: found, fits
     call find_dataset(f, name, record, found, c)
-    if (present(is_there)) then
-      is_there = found
-      return
-    end if
     if (found .or. f%err /= SCDA_SUCCESS) return
-    none = "there is none of this name"
-    if (present(record)) none = none // " and record " // decimal(int(record, int64))
+    none = "not found"
+    if (present(record)) none = "record " // decimal(int(record, int64)) // " not found"
     call refuse(f, title_of(name) // none, fits)
     f%handle = c_fread_boxes(f%handle, c_loc(c), 0_c_size_t, no_boxes, f%err)
   end subroutine require_dataset
@@ -2449,10 +2452,10 @@ contains
     logical :: is_there
     origin = SCDA_FIELD_FOUND
     is_there = .false.
-    if (present(old_name) .or. present(found)) call require_dataset(f, name, record, c, is_there)
+    if (present(old_name) .or. present(found)) call find_dataset(f, name, record, is_there, c)
     if (present(old_name) .and. .not. is_there .and. f%err == SCDA_SUCCESS) then
       origin = origin + SCDA_FIELD_RENAMED
-      call require_dataset(f, old_name, record, c, is_there)
+      call find_dataset(f, old_name, record, is_there, c)
     end if
     if (.not. present(found)) then
       if (.not. is_there .and. f%err == SCDA_SUCCESS) call require_dataset(f, name, record, c)

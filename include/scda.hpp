@@ -57,7 +57,7 @@
 
 /** A member of a struct for `scda::members`: determines its name, type and place. */
 #define SCDA_MEMBER(T, name) ::scda::detail::member<decltype (T::name)> (#name, offsetof (T, name))
-/** The same by another name in the file than in memory. */
+/** Like `SCDA_MEMBER`, under another name in the file. */
 #define SCDA_MEMBER_AS(T, name, in_file) ::scda::detail::member<decltype (T::name)> (in_file, offsetof (T, name))
 /** The end of a list of members. */
 #define SCDA_MEMBERS_END ::scda_member_t ()
@@ -569,7 +569,7 @@ public:
   std::size_t item_bytes () const noexcept { return item_bytes_; }
   /** The members of a struct; NULL for other types. */
   const scda_member_t *members () const noexcept { return members_; }
-  /** Chooses other members than `scda::members` does, which other versions of a program have: those of this list, which ends with
+  /** Uses this list of members instead of that of `scda::members`, for example for files of another version of the program. It ends with
    * `SCDA_MEMBERS_END`, and stays valid during the call. Reading leaves the rest of each struct as it is. */
   basic_items &members (const scda_member_t *list) noexcept { return members_ = list, type_ = SCDA_TYPE_STRUCT, *this; }
   /** The shape of the items themselves: the shape of an array, the number of elements of a container, ... */
@@ -1108,8 +1108,7 @@ protected:
   static std::string title_of (const std::string &name) { return "dataset \"" + name + "\": "; }
   static std::string title_of (text name) { return title_of (std::string (name.data (), *name.size ())); }
   static std::string none_found (text name, std::int64_t record) {
-    const std::string none = title_of (name) + "there is none of this name";
-    return record == SCDA_LAST ? none : none + " and record " + std::to_string (record);
+    return title_of (name) + (record == SCDA_LAST ? "" : "record " + std::to_string (record) + " ") + "not found";
   }
   /* Makes all ranks fail with this text, because an argument of this rank is wrong. */
   std::nullptr_t refuse (const std::string &why) const {

@@ -209,7 +209,10 @@ public:
   const scda_patches_t &c () const noexcept { return m_; }
 
 private:
-  void moved () noexcept { scda_patches_init (&m_, m_.dimension); }
+  void moved () noexcept {
+    scda_patches_init (&m_, m_.dimension);
+    frame_fits_ = own_fits_ = true;
+  }
   bool knows_all () const noexcept { return m_.all_level != nullptr; }
   template <typename F> void with_fields (file &f, const std::vector<patch_field> &fields, F function) {
     std::vector<detail::mesh_dataset> datasets;
@@ -240,18 +243,18 @@ private:
   bool frame_fits_ = true, own_fits_ = true;
 };
 
-/** Particles, with or without cells of a mesh. Can be moved, but not copied. May be written and read again and again. */
+/** Particles, with or without cells of a mesh. Can be moved, but not copied. May be written and read any number of times. */
 class particles {
 public:
   particles () { scda_particles_init (&p_); }
   ~particles () { scda_particles_free (&p_); }
-  particles (particles &&other) noexcept : p_ (other.p_), fits_ (other.fits_) { scda_particles_init (&other.p_); }
+  particles (particles &&other) noexcept : p_ (other.p_), fits_ (other.fits_) { other.moved (); }
   /** The particles that these were are released. */
   particles &operator= (particles &&other) noexcept {
     if (this != &other) {
       scda_particles_free (&p_);
       p_ = other.p_, fits_ = other.fits_;
-      scda_particles_init (&other.p_);
+      other.moved ();
     }
     return *this;
   }
@@ -325,6 +328,11 @@ private:
   }
 
   scda_particles_t p_;
+  void moved () noexcept {
+    scda_particles_init (&p_);
+    fits_ = true;
+  }
+
   bool fits_ = true;
 };
 

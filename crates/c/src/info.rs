@@ -80,11 +80,11 @@ pub unsafe extern "C" fn scda_get_info(
 /// Not collective: no message is sent.
 ///
 /// @param [in] f         The file.
-/// @param [out] userstr  The user string.
+/// @param [out] userstr  The user string and a NUL: room for `SCDA_USER_STRING_BYTES` + 1 characters.
 /// @param [out] len      Its length.
 /// @param [out] err      The error code. After an error the file stays open.
 /// @return               0 on success.
-/// Errors: `SCDA_ERR_USAGE` for a file that is closed.
+/// Errors: `SCDA_ERR_ARG` for NULL, `SCDA_ERR_USAGE` for a file that is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_get_user_string(
     f: *mut scda_fcontext_t,

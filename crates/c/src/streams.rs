@@ -94,7 +94,7 @@ pub unsafe extern "C" fn scda_fwrite_streams_end(
     f: *mut scda_fcontext_t,
     err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
-    on_writer(f, err, Writer::end_streams)
+    on_writer(f, err, |writer: &mut Writer| writer.end_streams())
 }
 
 /// Finds a set of streams by its user string. `scda_stream_read` then reads any part of any of its streams,

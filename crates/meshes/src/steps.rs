@@ -81,7 +81,10 @@ pub fn count(file: &mut Reader, group: &str) -> Result<u64> {
 /// [`Reader::dataset_record`] and [`DatasetHandle::read`].
 pub fn read_time(file: &mut Reader, group: &str, step: i64) -> Result<f64> {
     let name = times_of(file, group)?;
-    sections(file, group, step)?;
+    if file.dataset_record(&name, step)?.is_none() {
+        // Says how many there are.
+        sections(file, group, step)?;
+    }
     let time = open(file, &name, step, DataType::Float64, &[])?;
     let mut bytes = [0; 8];
     time.read(file, &[IndexBox::all(&[])], &mut bytes)?;
