@@ -2961,13 +2961,16 @@ int scda_get_info(const scda_fcontext_t *f,
  * Not collective: no message is sent.
  *
  * @param [in] f         The file.
- * @param [out] userstr  The user string.
+ * @param [out] userstr  The user string and a NUL: room for `SCDA_USER_STRING_BYTES` + 1 characters.
  * @param [out] len      Its length.
  * @param [out] err      The error code. After an error the file stays open.
  * @return               0 on success.
- * Errors: `SCDA_ERR_USAGE` for a file that is closed.
+ * Errors: `SCDA_ERR_ARG` for NULL, `SCDA_ERR_USAGE` for a file that is closed.
  */
-int scda_get_user_string(scda_fcontext_t *f, char *userstr, size_t *len, int *err);
+int scda_get_user_string(scda_fcontext_t *f,
+                         char *userstr,
+                         size_t *len,
+                         int *err);
 
 /**
  * Begins before the first entry, in a struct of which the program knows the first `size` bytes;
