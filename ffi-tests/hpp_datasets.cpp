@@ -973,8 +973,8 @@ static void later (const std::string &name) {
   CHECK (r.read_attribute ("/", "title", title) && title == "later" && r.read_attribute ("a/", "n", n) && n == -3);
   CHECK (r.read_attribute ("a/", "x", x) && x == (std::vector<double> { 0.5, 1e300 }) && r.read_attribute ("a/", "n", f) && !(f > -3) && !(f < -3));
   CHECK (r.read_attribute ("a/", "names", names) && names == (std::vector<std::string> { "u", "v w", "" }) && !r.read_attribute ("a/", "x y", none) && none[0] == "default");
-  const std::vector<scda::attribute_name> all = scda::list_attributes ("{\"x\": 1, \"a key\": {}}");
-  CHECK (all.size () == 2 && all[0].key == "x" && all[0].type == SCDA_TYPE_INT64 && all[1].key == "a key" && all[1].type == 0);
+  const std::vector<scda::attribute_name> listed = scda::list_attributes ("{\"x\": 1, \"a key\": {}}");
+  CHECK (listed.size () == 2 && listed[0].key == "x" && listed[0].type == SCDA_TYPE_INT64 && listed[1].key == "a key" && listed[1].type == 0);
   CHECK (scda::list_attributes ("").empty ());
   try { scda::list_attributes ("no"); CHECK (false); } catch (const scda::error &e) { CHECK (e.code () == SCDA_ERR_FORMAT); }
   CHECK (r.find_dataset (d, "t", 0) && scda::get_attribute (d.attributes (), "units", title) && title == "s" && !scda::get_attribute (d.attributes (), "x", x));
