@@ -2045,10 +2045,6 @@ contains
     integer, intent(in), optional :: type
     type(scda_member_t) :: member
     member = member_of_address(name, chosen(type, code), variable%address, component%address)
-    if (member%offset < 0 .or. member%offset + component%n * component%each > variable%each) then
-      call fail("scda_member(""" // trim(name) // """): found no component of one variable; of an array p, pass p(1) and p(1)%" // &
-        & trim(name))
-    end if
     if (member%type == SCDA_TYPE_RAW .or. member%type == SCDA_TYPE_BYTES) then
       member%bytes = component%n * component%each
     else

@@ -279,11 +279,8 @@ pub unsafe extern "C" fn scda_fread_datasets(
 
 /// The error for a dataset that the file does not have.
 fn none_found(dataset: &Dataset, record: i64) -> Error {
-    let none = match record {
-        SCDA_LAST => "of this name".to_owned(),
-        _ => format!("of this name and record {record}"),
-    };
-    Error::argument(format!("dataset \"{}\": there is none {none}", dataset.name))
+    let what = if record == SCDA_LAST { String::new() } else { format!("record {record} ") };
+    Error::argument(format!("dataset \"{}\": {what}not found", dataset.name))
 }
 
 /// Finds the attributes of a group, as they were last written.
