@@ -2430,7 +2430,7 @@ contains
     call find_dataset(f, name, record, found, c)
     if (found .or. f%err /= SCDA_SUCCESS) return
     none = "not found"
-    if (present(record)) none = "record " // decimal(int(record, int64)) // " not found"
+    if (chosen(record, -1) /= -1) none = "record " // decimal(int(record, int64)) // " not found"
     call refuse(f, title_of(name) // none, fits)
     f%handle = c_fread_boxes(f%handle, c_loc(c), 0_c_size_t, no_boxes, f%err)
   end subroutine require_dataset
