@@ -36,6 +36,7 @@ has_header() { echo "#include <$1>" | "${2:-gcc}" -fsyntax-only -x c -; }
 has_mpiexec() { [ -x "$(dirname -- "$(mpicc_of "$1")")/mpiexec" ]; }
 has_p4est() { has_header p4est.h "$(mpicc_of openmpi)"; }
 has_python() { "$(system_python)" -c "import $1"; }
+has_library() { ldconfig -p | grep -q "$1"; }
 has_libclang() { [ -n "${LIBCLANG_PATH-}" ] || ls -d /usr/lib*/libclang.so /usr/lib*/*/libclang.so /usr/lib*/*/lib*/libclang.so 2>/dev/null | grep -q .; }
 
 need gcc "compiles and links C" command -v gcc
@@ -68,6 +69,7 @@ if [ "$wanted" = test ] || [ "$wanted" = python ]; then
   need python3-numpy "what the Python package reads into" has_python numpy
   need python3-mpi4py "MPI for the Python package" has_python mpi4py
   need python3-matplotlib "draws the picture of the tutorial" has_python matplotlib
+  need libegl1 "lets VTK draw without a screen" has_library libEGL.so.1
   need python3-pytest "runs the tests of the Python package" has_python pytest
   need python3-pytest-xdist "runs two of them at a time" has_python xdist
   need pkg-config "tells the tutorial how to compile" command -v pkg-config
