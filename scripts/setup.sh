@@ -36,7 +36,7 @@ has_header() { echo "#include <$1>" | "${2:-gcc}" -fsyntax-only -x c -; }
 has_mpiexec() { [ -x "$(dirname -- "$(mpicc_of "$1")")/mpiexec" ]; }
 has_p4est() { has_header p4est.h "$(mpicc_of openmpi)"; }
 has_python() { "$(system_python)" -c "import $1"; }
-has_library() { ldconfig -p | grep -q "$1"; }
+has_library() { ldconfig -p | grep "$1"; }
 has_libclang() { [ -n "${LIBCLANG_PATH-}" ] || ls -d /usr/lib*/libclang.so /usr/lib*/*/libclang.so /usr/lib*/*/lib*/libclang.so 2>/dev/null | grep -q .; }
 
 need gcc "compiles and links C" command -v gcc
