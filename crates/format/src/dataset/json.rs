@@ -285,8 +285,9 @@ impl DeclaredTypes {
     }
 }
 
-/// The type that holds all values of an attribute: bool, the integers of 64 bits, `float64`, or text. An empty list has `float64`. Unless
-/// `is_text` is set, texts that stand for NaN and infinities are numbers (docs/datasets.md, "Attributes").
+/// The type that holds all values of an attribute: bool, the integers of 64 bits, `float64`, or text. An empty
+/// list has `float64`. Unless `is_text` is set, texts that stand for NaN and infinities are numbers
+/// (docs/datasets.md, "Attributes").
 #[must_use]
 pub fn common_type(values: &[Value], is_text: bool) -> Option<DataType> {
     let all = |is: fn(&Value) -> bool| values.iter().all(is);
