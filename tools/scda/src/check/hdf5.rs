@@ -24,7 +24,7 @@ pub fn check(reader: &mut Reader, input: &Input, scan: &mut Scan, seals: &[Seale
         && scan.uncommitted().is_some()
     {
         let words = format!(
-            "HDF5: by its superblock, the file had at least {} bytes; it has been cut off at byte {size}, and other programs do not open it",
+            "HDF5: by its superblock, the file had at least {} bytes; it was truncated at byte {size}, and other programs do not open it",
             found.end
         );
         scan.notes.push(Note { number: 0, words });

@@ -106,7 +106,7 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     let name = visible(input.name());
     let superblock = reader.inspect().superblock()?;
     let hdf5 = match superblock {
-        // Programs for HDF5 do not open a file that has been cut off.
+        // Programs for HDF5 do not open a file that was truncated.
         Some(SuperblockState::View(view)) if view.end > size => String::new(),
         Some(SuperblockState::View(view)) => match &seals {
             Some(seals) if seals.all.last().is_none_or(|last| last.seal.length != view.end) => {

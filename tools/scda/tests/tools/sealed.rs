@@ -315,7 +315,7 @@ fn files_that_were_joined_or_cut_are_told() {
             "{lines:?}"
         );
         assert_eq!(lines[0].contains("scda rewind removes them"), sealed > 0);
-        let words = format!("had at least {} bytes; it has been cut off at byte {end}", bytes.len());
+        let words = format!("had at least {} bytes; it was truncated at byte {end}", bytes.len());
         assert!(lines[1].contains(&words), "{lines:?}");
         let list = place.scda("ls cut.scda");
         assert!(list.code == 0 && !list.text().contains("HDF5"), "{list:?}");
