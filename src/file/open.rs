@@ -68,7 +68,7 @@ pub fn create(
     let choice = choose(team, path, &mut params.tuning, Some(&mut params.background_bytes))?;
     let mut target = Target::new(choice.real, params, choice.is_coherent);
     if choice.needs_locks {
-        target.write_by_locks();
+        target.write_by_locks(choice.is_nfs());
     }
     let nodes = choice.nodes_on_lustre(team)?;
     target.set_layout(choice.layout(team, nodes, &params.tuning));
@@ -256,7 +256,7 @@ pub(crate) fn append(
     let older = which(team, choice.real)?;
     let mut target = Target::new(choice.real, params, choice.is_coherent);
     if choice.needs_locks {
-        target.write_by_locks();
+        target.write_by_locks(choice.is_nfs());
     }
     if params.atomic {
         let nodes = choice.nodes_on_lustre(team)?;
@@ -389,15 +389,24 @@ fn open_posix(
         Ok(file)
     };
     let mut open = || {
-        let patience = if choice.is_coherent || choice.is_one_node { Duration::ZERO } else { NAME_CACHE };
-        let file = open_when_seen(patience, &mut open).map_err(|error| match error.kind() {
+        let patience = |error: &Error| match error.kind() {
+            _ if choice.is_coherent || choice.is_one_node => Duration::ZERO,
+            ErrorKind::NoSuchFile => NAME_CACHE,
+            ErrorKind::BadFile => FILE_CACHE,
+            _ => Duration::ZERO,
+        };
+        let opened = open_when_seen(patience, || {
+            let file = open()?;
+            choice.check_same(&file.first_status()?, first_inode, owner)?;
+            Ok(file)
+        });
+        let file = opened.map_err(|error| match error.kind() {
             // The job must not conclude that the file is missing, and write it anew.
             ErrorKind::NoSuchFile => {
                 Error::new(ErrorKind::BadFile, "open: this rank does not see the file that rank 0 has opened")
             }
             _ => error,
         })?;
-        choice.check_same(&file.first_status()?, first_inode, owner)?;
         with_cache(file)
     };
     let (file, mine) = split(match first {
@@ -431,12 +440,16 @@ fn lock_group(team: &mut Team, file: &PosixFile) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens a file that another node has opened or created. This node may see its name only after this time.
-fn open_when_seen(patience: Duration, mut open: impl FnMut() -> Result<PosixFile>) -> Result<PosixFile> {
+/// Opens a file that another node has opened or created. After an error, tries again for the time that
+/// `patience` returns: this node may remember that there was no such name, or which file had it.
+fn open_when_seen(
+    patience: impl Fn(&Error) -> Duration,
+    mut open: impl FnMut() -> Result<PosixFile>,
+) -> Result<PosixFile> {
     let (began, mut pause) = (Instant::now(), Duration::from_millis(10));
     loop {
         match open() {
-            Err(error) if error.kind() == ErrorKind::NoSuchFile && began.elapsed() < patience => {
+            Err(error) if began.elapsed() < patience(&error) => {
                 std::thread::sleep(pause);
                 pause = (2 * pause).min(Duration::from_secs(1));
             }
@@ -447,6 +460,10 @@ fn open_when_seen(patience: Duration, mut open: impl FnMut() -> Result<PosixFile
 
 /// How long NFS may remember that a name was not there: `acdirmax`, by default.
 const NAME_CACHE: Duration = Duration::from_secs(60);
+
+/// How long a node may remember the file that had a name before: FUSE, and with it GlusterFS, for a second by
+/// default.
+const FILE_CACHE: Duration = Duration::from_secs(3);
 
 /// The error for an impossible state: no rank reported an error, but this one has no file.
 fn lost() -> Error {

@@ -106,10 +106,12 @@ impl Target {
     }
 
     /// Records that several nodes write the file, each with a lock for reading, so it is opened for reading
-    /// as well.
-    pub fn write_by_locks(&mut self) {
+    /// as well; on NFS, the server is to delegate it to none of them.
+    pub fn write_by_locks(&mut self, is_nfs: bool) {
         self.is_read = true;
-        self.flags = posix::UNDELEGATED;
+        if is_nfs {
+            self.flags = posix::UNDELEGATED;
+        }
     }
 
     /// The name under which the file is written.

@@ -103,6 +103,15 @@ pub fn missing_folder(path: &Path) -> Option<Error> {
 
 /// The name of Lustre in [`FileSystem::name`].
 pub const LUSTRE: &str = "lustre";
+/// That of NFS.
+pub const NFS: &str = "nfs";
+/// That of file systems in user space which are not known by themselves.
+const FUSE: &str = "fuse";
+const GLUSTERFS: &str = "glusterfs";
+
+/// See [`FileSystem::is_exact_by_locks`]. Without locks of open files, there are none.
+const IS_EXACT_BY_LOCKS: &[&str] =
+    if cfg!(all(target_os = "linux", target_pointer_width = "64")) { &[NFS, GLUSTERFS] } else { &[] };
 
 /// The file system of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +124,8 @@ pub struct FileSystem {
     /// on them.
     pub is_coherent: bool,
     /// Whether nodes that hold a lock write exactly their program's bytes, and see what others have brought
-    /// to stable storage when they look again. This is the case on NFS, where POSIX then works on several
-    /// nodes, too.
+    /// to stable storage when they look again. This is the case on NFS and GlusterFS, where POSIX then works
+    /// on several nodes, too.
     pub is_exact_by_locks: bool,
     /// Whether each node has a file system of its own, so that the same name means different files on
     /// different nodes.
@@ -131,7 +140,9 @@ impl FileSystem {
     pub fn of(path: &Path) -> Result<Self> {
         let kind = |path: &Path| retry(|| rustix::fs::statfs(path));
         let found = kind(path).or_else(|_| kind(folder(&target_path(path))));
-        found.map(|found| Self::known(&found)).map_err(|error| Error::io("statfs", error))
+        let known = found.map(|found| Self::known(&found)).map_err(|error| Error::io("statfs", error))?;
+        let name = if known.name == Some(FUSE) { fuse_name(path) } else { known.name };
+        Ok(Self { name, is_exact_by_locks: IS_EXACT_BY_LOCKS.contains(&name.unwrap_or_default()), ..known })
     }
 
     /// The file system of an open file.
@@ -140,7 +151,6 @@ impl FileSystem {
     }
 
     fn known(found: &rustix::fs::StatFs) -> Self {
-        const NFS: u64 = 0x6969;
         // Coherent, and of one node. A squashfs cannot be written, and nodes mount copies of the same image.
         const KNOWN: [(u64, &str, bool, bool); 25] = [
             (0xEF53, "ext4", true, true), // and ext2, ext3
@@ -156,10 +166,10 @@ impl FileSystem {
             (0x0BD0_0BD0, LUSTRE, true, false),
             (0x4750_4653, "gpfs", true, false),
             (0x1983_0326, "beegfs", true, false),
-            (NFS, "nfs", false, false),
+            (0x6969, NFS, false, false),
             (0xFF53_4D42, "cifs", false, false),
             (0xFE53_4D42, "smb2", false, false),
-            (0x6573_5546, "fuse", false, false),
+            (0x6573_5546, FUSE, false, false),
             (0x0102_1997, "9p", false, false),
             (0x00C3_6400, "ceph", true, false),
             (0x5346_414F, "afs", false, false),
@@ -175,10 +185,26 @@ impl FileSystem {
         Self {
             name: known.map(|known| known.1),
             is_coherent: known.is_some_and(|known| known.2),
-            is_exact_by_locks: cfg!(all(target_os = "linux", target_pointer_width = "64")) && kind == NFS,
+            is_exact_by_locks: false,
             is_of_one_node: known.is_some_and(|known| known.3),
         }
     }
+}
+
+/// The name of the file system in user space that a file is on, or its folder.
+fn fuse_name(path: &Path) -> Option<&'static str> {
+    let found = status(path).ok().flatten().or_else(|| status(folder(&target_path(path))).ok().flatten())?;
+    let device = found.identity.device;
+    let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    let mounts = String::from_utf8_lossy(&std::fs::read("/proc/self/mountinfo").ok()?).into_owned();
+    Some(if mount_kind(&mounts, &device) == Some("fuse.glusterfs") { GLUSTERFS } else { FUSE })
+}
+
+/// The kind of file system on a device, in the table that `proc(5)` describes: the third word of a line is
+/// the device; the kind follows a dash after words of variable number.
+fn mount_kind<'a>(mounts: &'a str, device: &str) -> Option<&'a str> {
+    let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some(device))?;
+    line.split_once(" - ")?.1.split(' ').next()
 }
 
 /// Opens the folder of a file, so that a network file system asks its server about the names there. Then a
@@ -350,6 +376,19 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("/dev/shm/not-there-yet", &link).unwrap();
         assert_eq!(FileSystem::of(&link).unwrap().name, Some("tmpfs"));
+    }
+
+    #[test]
+    fn file_systems_in_user_space_are_known_by_their_mount() {
+        let mounts = "22 1 8:1 / / rw shared:1 - ext4 /dev/root rw\n\
+                      35 22 0:44 / /tmp/data rw,relatime shared:3 master:1 - fuse.glusterfs srv:/scda rw\n\
+                      36 22 0:45 / /tmp/a\\040b rw - fuse.sshfs srv:/ rw\n";
+        assert_eq!(mount_kind(mounts, "0:44"), Some("fuse.glusterfs"));
+        assert_eq!(mount_kind(mounts, "0:45"), Some("fuse.sshfs"));
+        assert_eq!(mount_kind(mounts, "8:1"), Some("ext4"));
+        assert_eq!(mount_kind(mounts, "0:4"), None);
+        // A file that is not there is judged by its folder.
+        assert_eq!(fuse_name(Path::new("/dev/shm/not-there-yet")), Some(FUSE));
     }
 
     #[test]

@@ -257,6 +257,11 @@ impl Choice<'_> {
         Ok(nodes.len() as u64)
     }
 
+    /// Whether this rank finds the file on NFS.
+    pub fn is_nfs(&self) -> bool {
+        self.system.is_some_and(|system| system.name == Some(file_system::NFS))
+    }
+
     /// On rank 0: the layout of a new file.
     pub fn layout(&self, team: &Team, nodes: u64, tuning: &Tuning) -> Option<Layout> {
         let count = if tuning.stripe_count == 0 { self.stripe_count } else { tuning.stripe_count };

@@ -101,7 +101,7 @@ pub fn describe(report: &mut Report, folder: &Path) {
     let driver = match said_by_environment().coherent.unwrap_or(kind.is_coherent) {
         true => "POSIX: the file system is coherent between nodes",
         false if kind.is_exact_by_locks => {
-            "POSIX: while a byte is locked on a node, NFS writes exactly what ranks write"
+            "POSIX: while a byte is locked on a node, it writes exactly what its ranks write"
         }
         false => "POSIX for ranks on one node; for several, MPI-IO if the program has MPI",
     };
