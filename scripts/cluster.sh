@@ -14,7 +14,7 @@ declare -A mounts=(
   [nfs4.2]="nfs vers=4.2" [nfs4.1]="nfs vers=4.1" [nfs4.0]="nfs vers=4.0" [nfs3]="nfs vers=3" [nfs3-nolock]="nfs vers=3,nolock"
   [nfs4-soft]="nfs vers=4.2,soft,timeo=50,retrans=2" [nfs4-noac]="nfs vers=4.2,noac" [nfs4-sync]="nfs vers=4.2,sync"
   [nfs4-locallock]="nfs vers=4.0,local_lock=all" [nfs3-locallock]="nfs vers=3,local_lock=flock" [ocfs2]="ocfs2 rw" [sshfs]="sshfs"
-  [glusterfs]="glusterfs" [glusterfs-direct]="glusterfs direct-io-mode=enable,attribute-timeout=0,entry-timeout=0" [moosefs]="moosefs" [cephfs]="cephfs"
+  [glusterfs]="glusterfs" [moosefs]="moosefs" [cephfs]="cephfs"
 )
 
 if [ "${1-}" = init ]; then # the first process of a node
@@ -144,10 +144,8 @@ mount_on() { # NODE FILESYSTEM
   glusterfs)
     on srv "pidof -q glusterd || { mkdir -p /run/gluster /var/log/glusterfs; mount -t tmpfs tmpfs /var/lib/glusterd; glusterd
       for second in \$(seq 30); do ! gluster --mode=script volume create scda srv:/run/export/.bricks force || break; sleep 1; done
-      for cache in ${options:+quick-read io-cache read-ahead write-behind stat-prefetch open-behind readdir-ahead}; do
-        gluster --mode=script volume set scda performance.\$cache off; done
       gluster --mode=script volume start scda; }"
-    on "$1" "mkdir -p /var/log/glusterfs; mount -t glusterfs ${options:+-o $options} srv:/scda $data"
+    on "$1" "mkdir -p /var/log/glusterfs; mount -t glusterfs srv:/scda $data"
     ;;
   moosefs)
     on srv "pidof -q mfsmaster || { mkdir -p /run/mfs /run/export/.master /run/export/.chunks
