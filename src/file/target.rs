@@ -23,6 +23,7 @@ const SECTION_BYTES: u64 = 32;
 const INCOMPLETE: &[u8] = b"incomplete: its writer was stopped\n";
 
 /// The file that is being written.
+#[derive(Default)]
 pub struct Target {
     /// Its absolute path, because the program may change its working folder.
     path: PathBuf,
@@ -35,8 +36,8 @@ pub struct Target {
     sync_part: bool,
     /// Whether what was written is read again.
     is_read: bool,
-    /// Further flags with which the file is opened first.
-    flags: OFlags,
+    /// Whether the file is on NFS, whose server is to delegate it to no node.
+    is_undelegated: bool,
     /// The number of older files with the name that are kept.
     keep: u64,
     /// The permissions of a new file, less the bits of the umask.
@@ -71,32 +72,16 @@ impl Target {
         if params.atomic {
             path = names::target_path(&path);
         }
-        let part = params.atomic.then(|| names::part_path(&path));
-        let (sync, sync_part, locks) = (params.sync, params.sync || !params.later, Vec::new());
-        let (keep, is_read, mode) = (params.keep, params.seal, params.mode);
-        let (is_named, old, status, has_part) = (false, None, None, false);
-        let (is_copy, same_up_to, flags) = (false, None, OFlags::empty());
-        let (lock_file, layout, block_bytes) = (None, None, 0);
         Self {
+            part: params.atomic.then(|| names::part_path(&path)),
             path,
-            part,
-            sync,
-            is_named,
-            sync_part,
-            keep,
-            mode,
-            is_read,
-            flags,
-            old,
-            status,
-            has_part,
-            is_copy,
-            same_up_to,
-            locks,
+            sync: params.sync,
+            sync_part: params.sync || !params.later,
+            keep: params.keep,
+            is_read: params.seal,
+            mode: params.mode,
             is_coherent,
-            lock_file,
-            layout,
-            block_bytes,
+            ..Self::default()
         }
     }
 
@@ -109,9 +94,12 @@ impl Target {
     /// as well; on NFS, the server is to delegate it to none of them.
     pub fn write_by_locks(&mut self, is_nfs: bool) {
         self.is_read = true;
-        if is_nfs {
-            self.flags = posix::UNDELEGATED;
-        }
+        self.is_undelegated = is_nfs;
+    }
+
+    /// Further flags with which the file is opened first.
+    fn flags(&self) -> OFlags {
+        if self.is_undelegated { posix::UNDELEGATED } else { OFlags::empty() }
     }
 
     /// The name under which the file is written.
@@ -140,7 +128,8 @@ impl Target {
             }
         }
         if driver == Driver::Posix && self.old.is_none() && self.layout.is_some() {
-            match PosixFile::create_new(&names::target_path(&self.path), self.flags, self.mode, self.layout) {
+            match PosixFile::create_new(&names::target_path(&self.path), self.flags(), self.mode, self.layout)
+            {
                 Err(error) if error.kind() == ErrorKind::FileExists => {}
                 created => drop(created?),
             }
@@ -148,7 +137,7 @@ impl Target {
         let flags = if driver == Driver::MpiIo { OFlags::empty() } else { OFlags::CREATE };
         let mut file = match self.is_read {
             // Setting attributes later reads those that are sealed.
-            true => PosixFile::open(&self.path, OFlags::RDWR | flags | self.flags)?,
+            true => PosixFile::open(&self.path, OFlags::RDWR | flags | self.flags())?,
             false => PosixFile::open(&self.path, flags | OFlags::WRONLY)?,
         };
         self.opened(&file)?;
@@ -163,7 +152,7 @@ impl Target {
     pub fn prepare_to_append(&mut self, driver: Driver, older: Option<&Path>) -> Result<PosixFile> {
         self.begin(driver)?;
         let mut old = match older {
-            None => self.lock_old(OFlags::RDWR | self.flags)?,
+            None => self.lock_old(OFlags::RDWR | self.flags())?,
             Some(older) => {
                 if self.old.is_some() {
                     let old = self.lock_old(OFlags::WRONLY)?;
@@ -207,7 +196,7 @@ impl Target {
             Driver::MpiIo => {
                 create(part).and_then(|()| PosixFile::open(part, OFlags::RDWR | OFlags::NOFOLLOW))
             }
-            _ => PosixFile::create_new(part, self.flags, self.first_mode(), self.layout),
+            _ => PosixFile::create_new(part, self.flags(), self.first_mode(), self.layout),
         };
         let file = created.map_err(|error| match error.kind() {
             ErrorKind::FileExists => taken(),
