@@ -109,7 +109,8 @@ pub const NFS: &str = "nfs";
 const FUSE: &str = "fuse";
 const GLUSTERFS: &str = "glusterfs";
 
-/// See [`FileSystem::is_exact_by_locks`]. Without locks of open files, there are none.
+/// The file systems for which [`FileSystem::is_exact_by_locks`] holds, where the system has locks that belong
+/// to an open file.
 const IS_EXACT_BY_LOCKS: &[&str] =
     if cfg!(all(target_os = "linux", target_pointer_width = "64")) { &[NFS, GLUSTERFS] } else { &[] };
 
@@ -141,7 +142,7 @@ impl FileSystem {
         let kind = |path: &Path| retry(|| rustix::fs::statfs(path));
         let found = kind(path).or_else(|_| kind(folder(&target_path(path))));
         let known = found.map(|found| Self::known(&found)).map_err(|error| Error::io("statfs", error))?;
-        let name = if known.name == Some(FUSE) { fuse_name(path) } else { known.name };
+        let name = known.name.map(|name| if name == FUSE { fuse_name(path).unwrap_or(FUSE) } else { name });
         Ok(Self { name, is_exact_by_locks: IS_EXACT_BY_LOCKS.contains(&name.unwrap_or_default()), ..known })
     }
 

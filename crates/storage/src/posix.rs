@@ -113,8 +113,9 @@ impl PosixFile {
         Self { is_taken: true, ..Self::of(file) }
     }
 
-    /// Tells that the file is on NFS, whose nodes do not see at once what other nodes write;
-    /// [`ParallelFile::look_again`] then asks the server. Drops what a killed job has left in the cache.
+    /// Tells that the file is on a file system such as NFS, whose nodes do not see at once what other nodes
+    /// write; [`ParallelFile::look_again`] then asks the server. Drops what a killed job has left in the
+    /// cache.
     pub fn cache_apart(&mut self) {
         self.cache = Cache::Apart;
         self.drop_cache();
