@@ -35,8 +35,57 @@ pub fn power_of_two(power: i32) -> f64 {
     }
 }
 
+/// The most bytes that [`put_packed`] writes.
+pub const PACKED_BYTES: usize = 10;
+
+/// Writes a number in groups of seven bits, the lowest first, each with the highest bit of its byte set if
+/// another one follows. Returns the number of bytes.
+#[inline]
+pub fn put_packed(number: u64, out: &mut [u8]) -> usize {
+    let (mut rest, mut bytes) = (number, 0);
+    while rest >= 0x80 {
+        out[bytes] = rest.to_le_bytes()[0] | 0x80;
+        bytes += 1;
+        rest >>= 7;
+    }
+    out[bytes] = rest.to_le_bytes()[0];
+    bytes + 1
+}
+
+/// The number of bytes that [`put_packed`] writes.
+#[inline]
+pub fn packed_bytes(number: u64) -> u64 {
+    u64::from((number | 1).ilog2()) / 7 + 1
+}
+
+/// Removes a number that [`put_packed`] has written from the beginning of `rest`; `None` if there is none.
+pub fn take_packed(rest: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, others) = rest.split_first()?;
+        *rest = others;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn packed_numbers_come_back() {
+        for number in [0, 1, 127, 128, 16_383, 16_384, super::MAX_OFFSET, u64::MAX] {
+            let mut bytes = [0; super::PACKED_BYTES];
+            let length = super::put_packed(number, &mut bytes);
+            assert_eq!(length as u64, super::packed_bytes(number));
+            let mut rest = &bytes[..length];
+            assert_eq!((super::take_packed(&mut rest), rest), (Some(number), &[][..]));
+            assert_eq!(super::take_packed(&mut &bytes[..length - 1]), None);
+        }
+    }
+
     #[test]
     fn powers_of_two_are_exact() {
         let powers = (-1074..=1023).map(super::power_of_two).collect::<Vec<_>>();

@@ -1,12 +1,12 @@
 //! Sends parts of chunks, that is, boxes and their data, to the ranks that own the chunks.
 
-use super::wire::{LENGTHS, Lengths, PackedNumbers, count_part, put_header, relative, take_number, torn};
+use super::wire::{LENGTHS, Lengths, count_part, header, relative, take_number, torn};
 use super::{ChunkPart, Place, Plan, PlannedArray, Round};
 use crate::file::team::{FINE, Failure, Team, split};
 use crate::file::writer::datasets::rows::Rows;
 use scda_base::error::Result;
 use scda_base::memory::{reserve, reserve_count, resize};
-use scda_base::numbers::to_usize;
+use scda_base::numbers::{put_packed, to_usize};
 use scda_format::dataset::{IndexBox, MAX_DIMENSIONS};
 use scda_format::layout::sum;
 use std::ops::Range;
@@ -137,9 +137,7 @@ impl Plan<'_> {
         let mut headers = out.len();
         out.resize(headers + to_usize(header_bytes), 0);
         self.for_each_part_to(rank, round, |chunk, array, part| {
-            let mut header = PackedNumbers { out: &mut out[headers..], bytes: 0 };
-            put_header(&mut header, chunk, &part.region);
-            headers += header.bytes;
+            header(chunk, &part.region).for_each(|number| headers += put_packed(number, &mut out[headers..]));
             if with_data {
                 let count = &part.region.count;
                 for run in part.runs((count, &[0; MAX_DIMENSIONS][..count.len()])) {
