@@ -7,7 +7,7 @@ use scda_format::dataset::codecs::Codecs;
 use scda_format::dataset::metadata;
 use scda_format::dataset::parse::KnownMetadata;
 use scda_format::dataset::stored_dataset::{DataSection, StoredDataset};
-use scda_hdf5::{Data, Entry, Part, Previous, View, check};
+use scda_hdf5::{Data, DatasetView, Part, Previous, View, check};
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
@@ -37,8 +37,8 @@ fn view(stored: &StoredDataset, names: &[String]) -> View {
     let mut view = View::new();
     for (name, n) in names.iter().zip(0..) {
         let part = Part { stored, data: Data::Plain(1024 + DATASET_BYTES * n) };
-        let entry = Entry { name, attributes: &stored.dataset.attributes, parts: &[part] };
-        view.dataset(&entry).expect("a dataset");
+        let shown = DatasetView::new(&stored.dataset.attributes, &[part]).expect("a dataset");
+        view.dataset(name, &shown).expect("a dataset");
     }
     view
 }
@@ -78,7 +78,7 @@ fn main() {
             _ => format!("g{:05}/d{n:07}", n / 100),
         };
         let names: Vec<String> = (0..=count).map(name).collect();
-        let before = view(&stored, &names[..count as usize]);
+        let mut before = view(&stored, &names[..count as usize]);
         let now = view(&stored, &names);
         let list = milliseconds(|| drop(black_box(view(&stored, &names[..count as usize]))));
         let offset = 4096 + DATASET_BYTES * (count + 1);
@@ -89,6 +89,7 @@ fn main() {
             to.copy_from_slice(&written.bytes[(at - offset) as usize..][..to.len()]);
             Ok(())
         };
+        let before = before.take_objects().expect("objects");
         let after = || {
             let mut read = read;
             let previous = Previous { root: written.root, read: &mut read };

@@ -150,9 +150,9 @@ pub fn put(
     value: &Value,
 ) -> Result<()> {
     let (of, shape, data) = value.parts(out, heap)?;
-    let mut message = Bytes::new();
-    attribute(&mut message, name, of.as_slice(), shape.as_deref(), data.as_slice())?;
-    messages.put(kind::ATTRIBUTE, message.as_slice())
+    messages.add(kind::ATTRIBUTE, |message| {
+        attribute(message, name, of.as_slice(), shape.as_deref(), data.as_slice())
+    })
 }
 
 /// The attributes of a JSON object, in order. `items` is the type of a dataset's items.

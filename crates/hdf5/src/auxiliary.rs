@@ -3,7 +3,6 @@
 use crate::attribute::Value;
 use crate::bytes::Bytes;
 use crate::checksum::checksum;
-use crate::parts::Array;
 use scda_base::error::{Error, Result};
 use scda_base::numbers::{product, to_usize};
 use scda_format::dataset::DataType;
@@ -67,13 +66,6 @@ impl AuxiliaryDataset {
     pub fn bytes(&self) -> Result<u64> {
         let bytes = self.shape.iter().try_fold(self.data_type.item_bytes(), |all, &n| product(all, n));
         bytes.ok_or_else(|| Error::range("HDF5: the bytes of an array exceed 63 bits"))
-    }
-}
-
-impl From<Array> for AuxiliaryDataset {
-    fn from(array: Array) -> Self {
-        let Array { data_type, shape, bytes, attributes } = array;
-        Self { data_type, shape, source: Source::Bytes(bytes), attributes }
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::checksum::checksum;
 use crate::chunks::{Entry, FILTERED_TREE, FIXED_ARRAY_HEAD_BYTES, PLAIN_TREE};
 use crate::dense;
-use crate::links::Target;
 use crate::message::{MAX_RANK, PAGE_BITS, kind};
 use crate::outline;
 use crate::parts::Previous;
@@ -191,7 +190,7 @@ impl<'a> Checker<'a> {
         let mut links = HashMap::new();
         for message in messages.iter().filter(|message| message.kind == kind::LINK) {
             match crate::links::link(&message.data) {
-                Some((name, target, [])) => crate::links::add_link(&mut links, name, target)?,
+                Some((name, address, [])) => crate::links::add_link(&mut links, name, address)?,
                 _ => return Err(wrong(address, "found another link than libscda writes")),
             }
         }
@@ -214,11 +213,7 @@ impl<'a> Checker<'a> {
                 return Err(wrong(address, "found other names in the index of a group than in its heap"));
             }
         }
-        let targets = links.values().filter_map(|target| match target {
-            Target::Object(address) => Some(*address),
-            Target::Path(_) => None,
-        });
-        Ok(targets.collect())
+        Ok(links.into_values().collect())
     }
 
     /// Checks that the texts and references of an attribute are in the heap.

@@ -5,7 +5,7 @@ use crate::UNDEFINED;
 use crate::buffer::ViewBuffer;
 use crate::bytes::Bytes;
 use crate::checksum::checksum;
-use crate::links::{Target, add_link, link, put_message};
+use crate::links::{add_link, link, put_message};
 use crate::message::sealed;
 use crate::previous_view::{PreviousView, number, wrong};
 use crate::tree::Tree;
@@ -35,15 +35,15 @@ const HEAD_BYTES: u64 = 146;
 
 /// Writes links, which are sorted; returns the addresses of the heap and of the tree. `None` if there are too
 /// many.
-pub fn put(out: &mut ViewBuffer, links: &[(&str, Target)]) -> Result<Option<(u64, u64)>> {
+pub fn put(out: &mut ViewBuffer, links: &[(&str, u64)]) -> Result<Option<(u64, u64)>> {
     let mut blocks: Vec<Bytes> = Vec::new();
     let mut records = Vec::new();
     reserve(&mut records, links.len())?;
     let heap = out.address();
     let (mut link, mut used) = (Bytes::new(), 0);
-    for (name, target) in links {
+    for (name, address) in links {
         link.clear();
-        put_message(&mut link, name, target)?;
+        put_message(&mut link, name, *address)?;
         used += link.len();
         let begins = blocks.last().is_none_or(|block| block.len() + link.len() > BLOCK_BYTES);
         if begins {
@@ -137,7 +137,7 @@ fn put_heap(out: &mut ViewBuffer, heap: u64, blocks: Vec<Bytes>, links: u64, use
 }
 
 /// Adds the links in a heap, whose blocks contain nothing else.
-pub fn read(old: &mut PreviousView<'_>, heap: u64, links: &mut HashMap<String, Target>) -> Result<()> {
+pub fn read(old: &mut PreviousView<'_>, heap: u64, links: &mut HashMap<String, u64>) -> Result<()> {
     let unknown = |at| wrong(at, "found another heap than libscda writes");
     let head = old.checked(heap, HEAD_BYTES)?;
     let (width, count) = (number(&head[110..112]), number(&head[70..78]));
@@ -157,8 +157,8 @@ pub fn read(old: &mut PreviousView<'_>, heap: u64, links: &mut HashMap<String, T
         }
         let mut rest = &block[BLOCK_HEAD_BYTES..];
         while rest.first() == Some(&1) {
-            let (name, target, after) = link(rest).ok_or_else(|| unknown(address))?;
-            add_link(links, name, target)?;
+            let (name, object, after) = link(rest).ok_or_else(|| unknown(address))?;
+            add_link(links, name, object)?;
             rest = after;
         }
     }

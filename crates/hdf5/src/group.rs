@@ -2,7 +2,7 @@
 
 use crate::buffer::ViewBuffer;
 use crate::bytes::Bytes;
-use crate::links::{SortedLinks, Target, add_link, link, put_message};
+use crate::links::{SortedLinks, add_link, link, put_message};
 use crate::message::{Messages, kind};
 use crate::previous_view::{Message, PreviousView, continued, number, wrong};
 use crate::{UNDEFINED, dense};
@@ -20,7 +20,7 @@ const FEWEST_IN_BLOCK: usize = 64;
 #[derive(Default)]
 pub struct PreviousGroup {
     /// All links.
-    pub links: HashMap<String, Target>,
+    pub links: HashMap<String, u64>,
     /// Blocks of links in which its object header continues, each of which continues in the next.
     pub blocks: Vec<LinkBlock>,
 }
@@ -63,12 +63,12 @@ pub fn read(old: &mut PreviousView<'_>, address: u64) -> Result<PreviousGroup> {
     Ok(group)
 }
 
-fn add_links(address: u64, messages: &[Message], links: &mut HashMap<String, Target>) -> Result<()> {
+fn add_links(address: u64, messages: &[Message], links: &mut HashMap<String, u64>) -> Result<()> {
     for message in messages.iter().filter(|message| message.kind == kind::LINK) {
         let link = link(&message.data).filter(|(_, _, rest)| rest.is_empty());
-        let (name, target, _) =
+        let (name, object, _) =
             link.ok_or_else(|| wrong(address, "found another link than libscda writes"))?;
-        add_link(links, name, target)?;
+        add_link(links, name, object)?;
     }
     Ok(())
 }
@@ -90,13 +90,13 @@ pub fn put_after(
     others: &Messages,
     old: &PreviousGroup,
 ) -> Result<u64> {
-    let is_same = |name: &str| links.get(name).is_some_and(|target| old.links.get(name) == Some(target));
+    let is_same = |name: &str| links.get(name).is_some_and(|address| old.links.get(name) == Some(&address));
     // The last block is the oldest one, and continues in none.
     let stay = old.blocks.iter().rev().take_while(|block| block.names.iter().all(|name| is_same(name)));
     let stay = &old.blocks[old.blocks.len() - stay.count()..];
     let is_there =
         |name: &str| stay.iter().any(|block| block.names.binary_search_by(|own| (**own).cmp(name)).is_ok());
-    let rest: Vec<&(&str, Target)> = links.all().iter().filter(|(name, _)| !is_there(name)).collect();
+    let rest: Vec<&(&str, u64)> = links.all().iter().filter(|(name, _)| !is_there(name)).collect();
     let (same, others_in_header): (Vec<_>, Vec<_>) =
         rest.iter().copied().partition(|(name, _)| is_same(name));
     let base = stay.first().map(|LinkBlock { address, bytes, .. }| (*address, *bytes));
@@ -116,17 +116,17 @@ pub fn put_after(
 
 fn put_header<'a>(
     out: &mut ViewBuffer,
-    links: &mut dyn Iterator<Item = &'a (&'a str, Target)>,
+    links: &mut dyn Iterator<Item = &'a (&'a str, u64)>,
     others: &Messages,
     (heap, tree): (u64, u64),
     continued: Option<(u64, u64)>,
 ) -> Result<u64> {
     let mut messages = Messages::new();
-    let mut info = Bytes::new();
-    info.put(&[0, 0])?;
-    info.long(heap)?;
-    info.long(tree)?;
-    messages.put(kind::LINK_INFO, info.as_slice())?;
+    messages.add(kind::LINK_INFO, |info| {
+        info.put(&[0, 0])?;
+        info.long(heap)?;
+        info.long(tree)
+    })?;
     messages.put(kind::GROUP_INFO, &[0, 0])?;
     put_links(&mut messages, links)?;
     messages.extend(others)?;
@@ -136,14 +136,11 @@ fn put_header<'a>(
     out.put(messages.header()?.as_slice())
 }
 
-fn put_links<'a>(
-    messages: &mut Messages,
-    links: &mut dyn Iterator<Item = &'a (&'a str, Target)>,
-) -> Result<()> {
+fn put_links<'a>(messages: &mut Messages, links: &mut dyn Iterator<Item = &'a (&'a str, u64)>) -> Result<()> {
     let mut link = Bytes::new();
-    for (name, target) in links {
+    for (name, address) in links {
         link.clear();
-        put_message(&mut link, name, target)?;
+        put_message(&mut link, name, *address)?;
         messages.put(kind::LINK, link.as_slice())?;
     }
     Ok(())

@@ -40,17 +40,6 @@ pub struct Part<'a> {
     pub data: Data<'a>,
 }
 
-/// A dataset with everything that was added to it later.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
-    /// Its full name, with slashes.
-    pub name: &'a str,
-    /// Its current attributes, a JSON object.
-    pub attributes: &'a str,
-    /// The dataset itself, followed by rows that were added, in their order.
-    pub parts: &'a [Part<'a>],
-}
-
 /// What HDF5 shows of a dataset.
 #[derive(Clone, Debug)]
 pub struct DatasetView(pub(crate) ViewItems);

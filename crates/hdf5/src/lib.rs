@@ -35,12 +35,11 @@ mod view;
 mod vtk;
 mod writer;
 
-pub use attribute::Value;
 pub use check::{ViewCounts, check, not_shown};
 pub use checksum::checksum;
-pub use item::{Data, DatasetView, Entry, Part};
+pub use item::{Data, DatasetView, Part};
 pub use outline::{Extent, Outline};
-pub use parts::{Array, Previous, ViewBytes};
+pub use parts::{Previous, ViewBytes};
 pub use superblock::{SUPERBLOCK_BYTES, Superblock};
 pub use view::{Objects, View};
 

@@ -77,6 +77,13 @@ impl Messages {
         self.with_flags(kind, flags, data)
     }
 
+    /// Appends a message with the data that a function writes.
+    pub fn add(&mut self, kind: u8, write: impl FnOnce(&mut Bytes) -> Result<()>) -> Result<()> {
+        let mut data = Bytes::new();
+        write(&mut data)?;
+        self.put(kind, data.as_slice())
+    }
+
     fn with_flags(&mut self, kind: u8, flags: u8, data: &[u8]) -> Result<()> {
         if data.len() > MAX_MESSAGE_BYTES {
             return Err(Error::range(format!(
@@ -97,10 +104,10 @@ impl Messages {
 
     /// Appends a message that more messages are at an address, in a continuation block of this size.
     pub fn continued(&mut self, address: u64, bytes: u64) -> Result<()> {
-        let mut data = Bytes::new();
-        data.long(address)?;
-        data.long(bytes)?;
-        self.put(kind::CONTINUATION, data.as_slice())
+        self.add(kind::CONTINUATION, |data| {
+            data.long(address)?;
+            data.long(bytes)
+        })
     }
 
     /// The object header with these messages.
@@ -227,37 +234,6 @@ pub fn chunked(
         }
     }
     out.long(address)
-}
-
-/// A link to the object at an address.
-pub fn hard_link(out: &mut Bytes, name: &str, address: u64) -> Result<()> {
-    link_head(out, name, None)?;
-    out.long(address)
-}
-
-/// A link to whatever is at a path.
-pub fn soft_link(out: &mut Bytes, name: &str, path: &str) -> Result<()> {
-    link_head(out, name, Some(1))?;
-    out.number(path.len() as u64, 2)?;
-    out.put(path.as_bytes())
-}
-
-fn link_head(out: &mut Bytes, name: &str, link_type: Option<u8>) -> Result<()> {
-    let width = width_of(name.len() as u64);
-    let flags = match width {
-        1 => 0x10,
-        _ => 0x11,
-    };
-    let is_ascii = name.is_ascii();
-    // Names are in ASCII unless a flag says that they have another character set.
-    let flags = if is_ascii { flags & !0x10 } else { flags };
-    out.put(&[1, flags | if link_type.is_some() { 0x08 } else { 0 }])?;
-    out.put(link_type.as_slice())?;
-    if !is_ascii {
-        out.put(&[1])?;
-    }
-    out.number(name.len() as u64, width)?;
-    out.put(name.as_bytes())
 }
 
 /// Writes the attribute message of these parts.

@@ -1,21 +1,6 @@
 //! The inputs and results of a view.
 
-use crate::attribute::Value;
 use scda_base::error::Result;
-use scda_format::dataset::DataType;
-
-/// An array whose data are stored in the view.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Array {
-    /// The type of its items.
-    pub data_type: DataType,
-    /// The number of items in each dimension.
-    pub shape: Vec<u64>,
-    /// Their bytes, in little-endian order.
-    pub bytes: Vec<u8>,
-    /// Its attributes.
-    pub attributes: Vec<(String, Value)>,
-}
 
 /// The current view of a file.
 pub struct Previous<'a> {

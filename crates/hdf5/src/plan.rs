@@ -39,8 +39,6 @@ pub struct Plan {
     pub arrays: BTreeMap<String, AuxiliaryDataset>,
     /// Links to datasets, including those that exist only in the view.
     pub links: BTreeMap<String, String>,
-    /// Links to paths.
-    pub soft_links: BTreeMap<String, String>,
     /// What is not shown, and why.
     pub hidden: Vec<(String, String)>,
 }
@@ -48,8 +46,7 @@ pub struct Plan {
 /// Adds all datasets to a plan; records that are alike become one dataset.
 pub fn show(plan: &mut Plan, datasets: &Datasets) -> Result<()> {
     let all = datasets.sorted()?;
-    let made = plan.arrays.keys().chain(plan.links.keys()).chain(plan.soft_links.keys());
-    let others: Vec<String> = list(made.chain(plan.groups.keys()).cloned())?;
+    let others: Vec<String> = list(plan.arrays.keys().chain(plan.groups.keys()).cloned())?;
     let mut group = None;
     for RecordSeries { path, .. } in &all {
         // The datasets of a group are consecutive.

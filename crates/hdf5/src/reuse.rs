@@ -121,11 +121,6 @@ impl<'a> Reuse<'a> {
                 mark(path);
             }
         }
-        for path in plan.soft_links.keys().chain(previous.soft_links.keys()) {
-            if plan.soft_links.get(path) != previous.soft_links.get(path) {
-                mark(path);
-            }
-        }
         for path in plan.groups.keys().chain(previous.groups.keys()) {
             let is_new = plan.groups.contains_key(path) != previous.groups.contains_key(path);
             if is_new || plan.attributes(path) != previous.attributes(path) {

@@ -1,18 +1,16 @@
 //! The contents of a view, as a caller lists them.
 
-use crate::attribute::{self, Value};
-use crate::auxiliary::AuxiliaryDataset;
-use crate::item::{DatasetView, Entry, Item, Part, Reason, ViewItems};
+use crate::attribute;
+use crate::item::{DatasetView, Item, Part, Reason, ViewItems};
 use crate::names::Datasets;
 use crate::outline::{Extent, Outline};
-use crate::parts::{Array, Previous, ViewBytes};
-use crate::plan::{Plan, joined, show};
+use crate::parts::{Previous, ViewBytes};
+use crate::plan::{Attributes, Plan, joined, show};
 use crate::previous_view::PreviousView;
 use crate::vtk::{self, Tables};
 use crate::writer::Writer;
-use scda_base::error::{Error, Result};
+use scda_base::error::Result;
 use scda_base::memory::reserve;
-use scda_base::numbers::product;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -29,10 +27,7 @@ pub struct View {
     /// The parts of datasets whose rows do not continue their chunks, by name.
     joined: BTreeMap<String, Vec<Arc<Item>>>,
     /// Groups with their attributes, by path; that of the root is empty.
-    groups: BTreeMap<String, Vec<(String, Value)>>,
-    arrays: BTreeMap<String, AuxiliaryDataset>,
-    links: BTreeMap<String, String>,
-    soft_links: BTreeMap<String, String>,
+    groups: BTreeMap<String, Attributes>,
     hidden: Vec<(String, String)>,
     /// What the group for VTK needs, if there is to be one.
     tables: Option<Tables>,
@@ -52,20 +47,11 @@ impl View {
         Self::default()
     }
 
-    /// Adds a dataset. If HDF5 cannot show it, an attribute of the root group names it.
-    ///
-    /// # Errors
-    /// `Memory`; `Range` and `Argument` for inconsistent numbers; `Format` for attributes that are not a JSON
-    /// object.
-    pub fn dataset(&mut self, entry: &Entry<'_>) -> Result<()> {
-        self.shown(entry.name, &DatasetView::new(entry.attributes, entry.parts)?)
-    }
-
-    /// Like [`Self::dataset`], with what is shown of it.
+    /// Adds a dataset with this full name. If HDF5 cannot show it, an attribute of the root group names it.
     ///
     /// # Errors
     /// `Memory`.
-    pub fn shown(&mut self, name: &str, DatasetView(items): &DatasetView) -> Result<()> {
+    pub fn dataset(&mut self, name: &str, DatasetView(items): &DatasetView) -> Result<()> {
         self.plan.take();
         if let Some(why) = cannot_be_named(name) {
             return self.hide(name, why);
@@ -124,13 +110,9 @@ impl View {
         })
     }
 
-    /// Whether the view has contents that are neither datasets nor groups of the file, or that are shown in
-    /// parts.
-    pub fn has_others(&self) -> bool {
-        !(self.joined.is_empty()
-            && self.arrays.is_empty()
-            && self.links.is_empty()
-            && self.soft_links.is_empty())
+    /// Whether a dataset is shown in parts.
+    pub fn has_parts(&self) -> bool {
+        !self.joined.is_empty()
     }
 
     /// Changes how a dataset is shown, if it is the last one of its name and was shown as `before`; returns
@@ -151,14 +133,7 @@ impl View {
     /// # Errors
     /// `Memory`; `Format` if the text is not a JSON object.
     pub fn group(&mut self, path: &str, attributes: &str) -> Result<()> {
-        self.group_of_values(path, attribute::of_object(attributes, None)?)
-    }
-
-    /// Like [`Self::group`], with attributes of any kind.
-    ///
-    /// # Errors
-    /// `Memory`.
-    pub fn group_of_values(&mut self, path: &str, attributes: Vec<(String, Value)>) -> Result<()> {
+        let attributes = attribute::of_object(attributes, None)?;
         self.plan.take();
         let path = if path == "/" { "" } else { path };
         if !path.is_empty()
@@ -168,39 +143,6 @@ impl View {
         }
         self.groups.insert(path.to_owned(), attributes);
         Ok(())
-    }
-
-    /// Adds an array that exists only in the view.
-    ///
-    /// # Errors
-    /// `Memory`; `Argument` if the number of bytes does not match shape and type.
-    pub fn array(&mut self, path: &str, array: Array) -> Result<()> {
-        let bytes = array.shape.iter().try_fold(array.data_type.item_bytes(), |all, &n| product(all, n));
-        if bytes != Some(array.bytes.len() as u64) || cannot_be_named(path).is_some() {
-            return Err(Error::argument(format!(
-                "HDF5: the array \"{path}\" of {} bytes cannot be",
-                array.bytes.len()
-            )));
-        }
-        self.plan.take();
-        self.arrays.insert(path.to_owned(), array.into());
-        Ok(())
-    }
-
-    /// Adds a link to a dataset of the view, unless that is not shown.
-    pub fn link(&mut self, path: &str, dataset: &str) {
-        self.plan.take();
-        if cannot_be_named(path).is_none() {
-            self.links.insert(path.to_owned(), dataset.to_owned());
-        }
-    }
-
-    /// Adds a soft link to whatever is at an HDF5 path when it is followed.
-    pub fn soft_link(&mut self, path: &str, target: &str) {
-        self.plan.take();
-        if cannot_be_named(path).is_none() && target.len() <= MAX_NAME_BYTES {
-            self.soft_links.insert(path.to_owned(), target.to_owned());
-        }
     }
 
     /// Adds the group with which VTK and ParaView open a mesh, or otherwise a grid of points, from all
@@ -239,23 +181,13 @@ impl View {
         Writer::new(offset, None)?.write(self.plan()?, &Plan::default(), self.outline.as_ref())
     }
 
-    /// Like [`Self::write`], but refers to unchanged objects of the previous view, whose contents are
-    /// `before`. If nothing is new, there are no bytes to be written.
+    /// Like [`Self::write`], but refers to unchanged objects of the previous view, for which
+    /// [`Self::take_objects`] has returned `before`. If nothing is new, there are no bytes to be written.
     ///
     /// # Errors
     /// Those of [`Self::write`]; `Format` if this library has not written the previous view, or if it does
     /// not have these contents; those of the reading function.
-    pub fn write_after(&self, offset: u64, before: &Self, previous: Previous<'_>) -> Result<ViewBytes> {
-        let old = PreviousView::new(previous, offset)?;
-        Writer::new(offset, Some(old))?.write(self.plan()?, before.plan()?, self.outline.as_ref())
-    }
-
-    /// Like [`Self::write_after`], with the objects that [`Self::take_objects`] has returned for the previous
-    /// view.
-    ///
-    /// # Errors
-    /// The errors of [`Self::write_after`].
-    pub fn write_after_objects(
+    pub fn write_after(
         &self,
         offset: u64,
         Objects(before): &Objects,
@@ -287,15 +219,8 @@ impl View {
     }
 
     fn new_plan(&self) -> Result<Plan> {
-        let Self { datasets, joined: of_parts, groups, arrays, links, soft_links, hidden, tables, .. } = self;
-        let mut plan = Plan {
-            groups: groups.clone(),
-            arrays: arrays.clone(),
-            links: links.clone(),
-            soft_links: soft_links.clone(),
-            hidden: hidden.clone(),
-            ..Plan::default()
-        };
+        let Self { datasets, joined: of_parts, groups, hidden, tables, .. } = self;
+        let mut plan = Plan { groups: groups.clone(), hidden: hidden.clone(), ..Plan::default() };
         let mut all = Cow::Borrowed(datasets);
         for (name, parts) in of_parts {
             if datasets.contains(name) {

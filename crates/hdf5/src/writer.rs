@@ -9,7 +9,7 @@ use crate::chunks::{Chunk, ChunkTree, Chunks, Entry, fixed_array, node_bytes};
 use crate::group::{self, PreviousGroup};
 use crate::heap::Heap;
 use crate::item::{DataLayout, Item, Kind, ViewDataset, number_of};
-use crate::links::{Links, Target};
+use crate::links::Links;
 use crate::message::{
     ChunkIndex, MESSAGE_HEAD_BYTES, Messages, UNLIMITED, chunked, contiguous, dataspace, fill_value, kind,
     virtual_layout,
@@ -173,10 +173,8 @@ impl<'a> Writer<'a> {
     /// The address of an object of the previous view.
     fn old_address(&mut self, path: &str) -> Result<u64> {
         let (group, name) = split(path);
-        match self.old_group(group)?.links.get(name) {
-            Some(Target::Object(address)) => Ok(*address),
-            _ => Err(wrong(0, &format!("found no object {path:?}"))),
-        }
+        let address = self.old_group(group)?.links.get(name).copied();
+        address.ok_or_else(|| wrong(0, &format!("found no object {path:?}")))
     }
 
     /// A group of the previous view. The groups that contain it are read first.
@@ -193,10 +191,8 @@ impl<'a> Writer<'a> {
                 old.root
             } else {
                 let (outer, name) = split(here);
-                match self.old_groups.get(outer).and_then(|group| group.links.get(name)) {
-                    Some(Target::Object(address)) => *address,
-                    _ => return Err(missing()),
-                }
+                let address = self.old_groups.get(outer).and_then(|group| group.links.get(name));
+                *address.ok_or_else(missing)?
             };
             let group = group::read(old, address)?;
             self.old_groups.insert(here.to_owned(), group);
@@ -228,12 +224,11 @@ impl<'a> Writer<'a> {
         };
         let (old_constants, old_layout) = old.map(|old| (old.constants, old.layout)).unzip();
         let mut messages = Messages::new();
-        let mut space = Bytes::new();
-        dataspace(&mut space, &item.shape, &greatest(item))?;
-        messages.put(kind::DATASPACE, space.as_slice())?;
+        messages.add(kind::DATASPACE, |space| dataspace(space, &item.shape, &greatest(item)))?;
+        let space_bytes = messages.len();
         let grown = was.zip(old_layout).filter(|(was, _)| was.item.grows_to(item));
-        let layout = self.layout(item, grown.map(|(was, layout)| (&*was.item, layout)))?;
-        messages.put(kind::LAYOUT, layout.as_slice())?;
+        let grown = grown.map(|(was, layout)| (&*was.item, layout));
+        messages.add(kind::LAYOUT, |layout| self.layout(layout, item, grown))?;
         self.attributes(&mut messages, first)?;
         let known =
             old_constants.flatten().filter(|_| was.is_some_and(|was| was.item.has_same_constants(item)));
@@ -263,8 +258,8 @@ impl<'a> Writer<'a> {
             && first.is_empty()
             && item.bytes()? > 0
         {
-            // The heads of the object header and of two messages, the dataspace, and two bytes of the layout.
-            let at = header.len() - messages.len() - 4 + 2 * MESSAGE_HEAD_BYTES + space.len() + 2;
+            // After the head of the object header, the dataspace, and the head and two bytes of the layout.
+            let at = header.len() - messages.len() - 4 + space_bytes + MESSAGE_HEAD_BYTES + 2;
             self.template = Some(Template { kind: item.kind.clone(), header, at });
         }
         Ok(address)
@@ -288,9 +283,8 @@ impl<'a> Writer<'a> {
     fn constants(&mut self, item: &Item) -> Result<Messages> {
         let mut messages = Messages::new();
         messages.put(kind::DATATYPE, item.data_type.as_slice())?;
-        let mut fill = Bytes::new();
-        fill_value(&mut fill, &item.fill, matches!(item.layout, DataLayout::Chunks(_)))?;
-        messages.put(kind::FILL_VALUE, fill.as_slice())?;
+        let is_chunked = matches!(item.layout, DataLayout::Chunks(_));
+        messages.add(kind::FILL_VALUE, |fill| fill_value(fill, &item.fill, is_chunked))?;
         if !item.filters.is_empty() {
             messages.put(kind::FILTERS, item.filters.as_slice())?;
         }
@@ -311,19 +305,13 @@ impl<'a> Writer<'a> {
 
     /// The message with the places of a dataset's data; writes the index of its chunks. `was` is the dataset
     /// from which this one has grown, and its message.
-    fn layout(&mut self, item: &Item, was: Option<(&Item, Vec<u8>)>) -> Result<Bytes> {
-        let mut layout = Bytes::new();
-        let chunks = match &item.layout {
-            DataLayout::Contiguous(address) => {
-                contiguous(&mut layout, *address, item.bytes()?)?;
-                return Ok(layout);
-            }
-            DataLayout::Chunks(chunks) => chunks,
+    fn layout(&mut self, layout: &mut Bytes, item: &Item, was: Option<(&Item, Vec<u8>)>) -> Result<()> {
+        let (index, address) = match &item.layout {
+            DataLayout::Contiguous(address) => return contiguous(layout, *address, item.bytes()?),
+            DataLayout::Chunks(chunks) if item.may_grow => self.tree(item, chunks, was)?,
+            DataLayout::Chunks(chunks) => self.index(item, chunks)?,
         };
-        let (index, address) =
-            if item.may_grow { self.tree(item, chunks, was)? } else { self.index(item, chunks)? };
-        chunked(&mut layout, &item.chunk, item.item_bytes(), index, address)?;
-        Ok(layout)
+        chunked(layout, &item.chunk, item.item_bytes(), index, address)
     }
 
     fn tree(
@@ -394,27 +382,19 @@ impl<'a> Writer<'a> {
     /// Writes a dimension without coordinates in netCDF-4's form: a dataset without data.
     fn bare_scale(&mut self, scale: &BareScale) -> Result<u64> {
         let mut messages = Messages::new();
-        let mut space = Bytes::new();
-        dataspace(&mut space, &[scale.size], &[if scale.may_grow { UNLIMITED } else { scale.size }])?;
-        messages.put(kind::DATASPACE, space.as_slice())?;
-        let mut of = Bytes::new();
-        datatype::float(&mut of, 4, true)?;
-        messages.put(kind::DATATYPE, of.as_slice())?;
-        let mut fill = Bytes::new();
-        fill_value(&mut fill, &[], scale.may_grow)?;
-        messages.put(kind::FILL_VALUE, fill.as_slice())?;
-        let mut layout = Bytes::new();
-        if scale.may_grow {
-            let index = ChunkIndex::Tree(node_bytes(Entry::Plain, 1));
-            chunked(&mut layout, &[1024], 4, index, UNDEFINED)?;
-        } else {
+        let greatest = if scale.may_grow { UNLIMITED } else { scale.size };
+        messages.add(kind::DATASPACE, |space| dataspace(space, &[scale.size], &[greatest]))?;
+        messages.add(kind::DATATYPE, |of| datatype::float(of, 4, true))?;
+        messages.add(kind::FILL_VALUE, |fill| fill_value(fill, &[], scale.may_grow))?;
+        messages.add(kind::LAYOUT, |layout| {
+            if scale.may_grow {
+                let index = ChunkIndex::Tree(node_bytes(Entry::Plain, 1));
+                return chunked(layout, &[1024], 4, index, UNDEFINED);
+            }
             let bytes =
                 product(scale.size, 4).ok_or_else(|| Error::range("HDF5: a dimension is too long"))?;
-            layout.put(&[3, 1])?;
-            layout.long(UNDEFINED)?;
-            layout.long(bytes)?;
-        }
-        messages.put(kind::LAYOUT, layout.as_slice())?;
+            contiguous(layout, UNDEFINED, bytes)
+        })?;
         let name = format!("This is a netCDF dimension but not a netCDF variable.{:10}", scale.size);
         self.finish(messages, &scale_attributes(name))
     }
@@ -422,29 +402,23 @@ impl<'a> Writer<'a> {
     /// Writes a dataset that exists only in the view, at a path.
     fn array(&mut self, path: &str, made: &AuxiliaryDataset, was: Option<&AuxiliaryDataset>) -> Result<u64> {
         let mut messages = Messages::new();
-        let mut space = Bytes::new();
-        dataspace(&mut space, &made.shape, &made.shape)?;
-        messages.put(kind::DATASPACE, space.as_slice())?;
-        let mut of = Bytes::new();
-        datatype::data_type(&mut of, made.data_type, false)?;
-        messages.put(kind::DATATYPE, of.as_slice())?;
-        let mut fill = Bytes::new();
+        messages.add(kind::DATASPACE, |space| dataspace(space, &made.shape, &made.shape))?;
+        messages.add(kind::DATATYPE, |of| datatype::data_type(of, made.data_type, false))?;
         let item: &[u8] = if let Source::Constant(item) = &made.source { item } else { &[] };
-        fill_value(&mut fill, item, matches!(made.source, Source::Boxes(_)))?;
-        messages.put(kind::FILL_VALUE, fill.as_slice())?;
-        let layout = self.made_layout(path, made, was)?;
-        messages.put(kind::LAYOUT, layout.as_slice())?;
+        let is_of_boxes = matches!(made.source, Source::Boxes(_));
+        messages.add(kind::FILL_VALUE, |fill| fill_value(fill, item, is_of_boxes))?;
+        messages.add(kind::LAYOUT, |layout| self.made_layout(layout, path, made, was))?;
         self.finish(messages, &made.attributes)
     }
 
     /// The message with the places of the items of a dataset that exists only in the view; writes the items.
     fn made_layout(
         &mut self,
+        layout: &mut Bytes,
         path: &str,
         made: &AuxiliaryDataset,
         was: Option<&AuxiliaryDataset>,
-    ) -> Result<Bytes> {
-        let mut layout = Bytes::new();
+    ) -> Result<()> {
         let bytes = made.bytes()?;
         let data = match &made.source {
             Source::Bytes(bytes) => self.out.put(bytes)?,
@@ -453,12 +427,10 @@ impl<'a> Writer<'a> {
             Source::Boxes(boxes) => {
                 let list = mappings(boxes)?;
                 let object = self.heap.put(&mut self.out, list.as_slice())?;
-                virtual_layout(&mut layout, object.collection, object.number)?;
-                return Ok(layout);
+                return virtual_layout(layout, object.collection, object.number);
             }
         };
-        contiguous(&mut layout, data, bytes)?;
-        Ok(layout)
+        contiguous(layout, data, bytes)
     }
 
     /// The address of the numbers of a progression: those of the previous view, if it has enough.
@@ -504,7 +476,7 @@ impl<'a> Writer<'a> {
                 (last, own) = (Some(group), links.get_mut(group));
             }
             if let Some(own) = &mut own {
-                own.push(name, Target::Object(self.dataset_address(plan, n)?))?;
+                own.push(name, self.dataset_address(plan, n)?)?;
             }
         }
         let bare = plan.scales.bare.iter().map(|scale| &scale.path);
@@ -512,7 +484,7 @@ impl<'a> Writer<'a> {
         for path in bare.chain(plan.arrays.keys()).chain(inner) {
             let (group, name) = split(path);
             if let Some(links) = links.get_mut(group) {
-                links.push(name, Target::Object(self.address(path)?))?;
+                links.push(name, self.address(path)?)?;
             }
         }
         for (path, target) in &plan.links {
@@ -526,15 +498,7 @@ impl<'a> Writer<'a> {
                     Some(number) => self.dataset_address(plan, number)?,
                     None => self.address(target)?,
                 };
-                links.push(name, Target::Object(address))?;
-            }
-        }
-        for (path, target) in &plan.soft_links {
-            let (group, name) = split(path);
-            if let Some(links) = links.get_mut(group)
-                && !plan.groups.contains_key(path)
-            {
-                links.push(name, Target::Path(target.clone()))?;
+                links.push(name, address)?;
             }
         }
         let mut by_depth: Vec<&str> = changed.iter().map(String::as_str).collect();
@@ -558,7 +522,7 @@ impl<'a> Writer<'a> {
                 root = address;
             } else {
                 let (outer, name) = split(path);
-                links.entry(outer).or_default().push(name, Target::Object(address))?;
+                links.entry(outer).or_default().push(name, address)?;
             }
         }
         Ok(root)

@@ -12,6 +12,7 @@ mod inspect;
 mod last;
 mod locate;
 mod lookup;
+mod pages;
 mod read_back;
 mod recovery_scan;
 mod rollback;

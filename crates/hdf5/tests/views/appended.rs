@@ -190,6 +190,7 @@ fn a_damaged_view_leads_to_another_or_to_an_error() {
     let begins = |at: &usize| signatures.contains(&&bytes[*at..*at + 4]);
     let objects: Vec<usize> =
         (from..bytes.len() - 4).filter(begins).filter(|at| *at >= first || at % 64 == 0).collect();
+    let before = before.take_objects().unwrap();
     let (mut errors, mut views) = (0, 0);
     let rounds = std::env::var("SCDA_MUTATIONS").map(|number| number.parse().unwrap());
     for _ in 0..rounds.unwrap_or(20_000 / sampled::one_of(100)) {

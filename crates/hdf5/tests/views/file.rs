@@ -8,8 +8,8 @@ use scda_format::header::{SectionType, parse_section_header};
 use scda_format::layout::SectionLayout;
 use scda_format::{COMPRESSION_CONVENTIONS, FILE_HEADER_BYTES};
 use scda_hdf5::{
-    BASE, Data, Entry, Part, Previous, RESERVED_CONVENTION, Superblock, VIEW_CONVENTION, View, ViewBytes,
-    ViewCounts, check, reserved,
+    BASE, Data, DatasetView, Part, Previous, RESERVED_CONVENTION, Superblock, VIEW_CONVENTION, View,
+    ViewBytes, ViewCounts, check, reserved,
 };
 use std::path::{Path, PathBuf};
 
@@ -172,7 +172,7 @@ pub fn view_of(bytes: &[u8]) -> View {
         };
         let parts: Vec<(StoredDataset, Data<'_>)> = stored.iter().map(part).collect();
         let parts: Vec<Part<'_>> = parts.iter().map(|(stored, data)| Part { stored, data: *data }).collect();
-        view.dataset(&Entry { name, attributes, parts: &parts }).unwrap();
+        view.dataset(name, &DatasetView::new(attributes, &parts).unwrap()).unwrap();
     }
     view
 }
@@ -222,7 +222,8 @@ impl TestFile {
             Ok(())
         };
         let previous = Previous { root, read: &mut read };
-        let written = view.write_after(bytes.len() as u64 + 96, before, previous).unwrap();
+        let before = before.clone().take_objects().unwrap();
+        let written = view.write_after(bytes.len() as u64 + 96, &before, previous).unwrap();
         self.put(bytes.clone(), &written);
         written.bytes.len() as u64
     }

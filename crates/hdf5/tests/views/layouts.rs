@@ -1,10 +1,9 @@
 //! Where data lie: chunks of every number and kind, rows that were added, records that differ, and what is not shown.
 
-use crate::file::{TestFile, view_of, write, written};
-use crate::programs::{compare, compare_with, dump, in_h5py, in_python};
+use crate::file::{TestFile, write, written};
+use crate::programs::{compare, compare_with, dump, in_h5py};
 use crate::series::numbers;
 use scda::{Codec, DataType, Dataset, Layout, Solo, WriteOptions, Writer};
-use scda_hdf5::{Array, Value};
 
 fn chunked(name: &str, shape: &[u64], chunk: &[u64], codec: Codec) -> Dataset {
     let mut dataset = Dataset::new(name, DataType::Float64, shape);
@@ -184,63 +183,6 @@ f.close()
 ",
     );
     assert!(std::fs::read(&file.path).unwrap() == before);
-}
-
-/// What a caller adds: a group by which VTK shows an image, of arrays that are in the file.
-#[test]
-fn vtk_shows_a_group_that_a_caller_adds() {
-    let file = written(|writer| {
-        write(writer, &Dataset::new("rho", DataType::Float64, [2, 3, 4]), &numbers(24));
-        Ok(())
-    });
-    let integers = |items: &[i64]| Value::Items {
-        data_type: DataType::Int64,
-        shape: Some(vec![items.len() as u64]),
-        bytes: items.iter().flat_map(|n| n.to_le_bytes()).collect(),
-    };
-    let reals = |items: &[f64]| Value::Items {
-        data_type: DataType::Float64,
-        shape: Some(vec![items.len() as u64]),
-        bytes: items.iter().flat_map(|n| n.to_le_bytes()).collect(),
-    };
-    let mut view = view_of(&std::fs::read(&file.path).unwrap());
-    let attributes = [
-        ("Version", integers(&[2, 0])),
-        ("Type", Value::FixedText("ImageData".into())),
-        ("WholeExtent", integers(&[0, 4, 0, 3, 0, 2])),
-        ("Origin", reals(&[0.0; 3])),
-        ("Spacing", reals(&[1.0; 3])),
-        ("Direction", reals(&[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0])),
-    ];
-    view.group_of_values("VTKHDF", attributes.map(|(name, value)| (name.into(), value)).into()).unwrap();
-    view.link("VTKHDF/CellData/density", "rho");
-    view.soft_link("soft", "/rho");
-    let mass = Array {
-        data_type: DataType::Float64,
-        shape: vec![2, 3, 4],
-        bytes: numbers(24),
-        attributes: vec![("units".into(), Value::Text("kg".into()))],
-    };
-    view.array("VTKHDF/CellData/mass", mass).unwrap();
-    file.add(view);
-    dump(&file);
-    in_h5py(
-        &file,
-        "assert f['soft'] == f['rho'] == f['VTKHDF/CellData/density'] and f['VTKHDF/CellData/mass'].attrs['units'] == 'kg'",
-    );
-    in_python(
-        &file,
-        &["vtkmodules.vtkIOHDF", "vtkmodules.util.numpy_support"],
-        r"
-r = vtkmodules.vtkIOHDF.vtkHDFReader()
-r.SetFileName(path)
-r.Update()
-o = r.GetOutput()
-assert o.GetNumberOfCells() == 24, o.GetNumberOfCells()
-for name in ('density', 'mass'):
-    assert (vtkmodules.util.numpy_support.vtk_to_numpy(o.GetCellData().GetArray(name)) == np.arange(24)).all()
-",
-    );
 }
 
 /// As many objects as a large file has, in one group.

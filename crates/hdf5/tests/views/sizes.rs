@@ -6,7 +6,7 @@ use scda_format::dataset::codecs::Codecs;
 use scda_format::dataset::metadata;
 use scda_format::dataset::parse::KnownMetadata;
 use scda_format::dataset::stored_dataset::{DataSection, StoredDataset};
-use scda_hdf5::{Data, Entry, Part, Previous, View};
+use scda_hdf5::{Data, DatasetView, Objects, Part, Previous, View};
 
 /// A field of 1000 numbers as the file has it.
 fn field(name: &str) -> StoredDataset {
@@ -32,19 +32,15 @@ fn views_of_a_series_are_a_small_part_of_the_file() {
     const FIELD_BYTES: u64 = 8000 + 864;
     let closes = 1000 / sampled::one_of(10);
     let fields: Vec<StoredDataset> = (0..FIELDS).map(|n| field(&format!("flow/field{n}"))).collect();
-    let (mut before, mut now, mut root) = (View::new(), View::new(), 0);
+    let (mut before, mut now, mut root) = (Objects::default(), View::new(), 0);
     // The bytes of views alone, by their offsets.
     let mut views: Vec<(u64, Vec<u8>)> = Vec::new();
     let (mut end, mut taken) = (576_u64, 0);
     for close in 0..closes {
         for stored in &fields {
             let part = Part { stored, data: Data::Plain(end + 800) };
-            now.dataset(&Entry {
-                name: &stored.dataset.name,
-                attributes: &stored.dataset.attributes,
-                parts: &[part],
-            })
-            .unwrap();
+            let shown = DatasetView::new(&stored.dataset.attributes, &[part]).unwrap();
+            now.dataset(&stored.dataset.name, &shown).unwrap();
             end += FIELD_BYTES;
         }
         let mut read = |offset: u64, to: &mut [u8]| {
@@ -62,7 +58,7 @@ fn views_of_a_series_are_a_small_part_of_the_file() {
         // With its header, padding, and row of the index.
         end += bytes + 400;
         taken += bytes + 400;
-        before.clone_from(&now);
+        before = now.take_objects().unwrap();
     }
     let percent = 100.0 * taken as f64 / end as f64;
     eprintln!(

@@ -1,8 +1,9 @@
 //! Collects what HDF5 will show of a file: from the sections that the seals list, and those after them.
 
-use super::texts::{Pages, Texts};
+use super::texts::Texts;
 use crate::file::reader::chain::compare_crc;
 use crate::file::reader::index::SealedPart;
+use crate::file::reader::pages::Pages;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{copy, reserve, resize};
 use scda_format::crc;
@@ -421,7 +422,7 @@ impl Contents {
             }
             let name = found.long_name.as_deref().unwrap_or(&found.user);
             match &found.shown {
-                Some(shown) => self.view.shown(name, shown)?,
+                Some(shown) => self.view.dataset(name, shown)?,
                 None => self.view.hide(name, UNREADABLE)?,
             }
         }

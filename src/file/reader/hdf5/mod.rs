@@ -12,6 +12,7 @@ pub(in crate::file) use superblock::renewed_superblock;
 use super::Inspector;
 use super::chain::differs;
 use super::index::SealedPart;
+use super::pages::Pages;
 use super::read_back::OwnReader;
 use contents::Contents;
 use scda_base::error::{Error, ErrorKind, Result};
@@ -24,7 +25,7 @@ use scda_format::padding::LineBreak;
 use scda_format::seal::SEAL_BYTES;
 use scda_hdf5::{Objects, Outline, Previous, Superblock, ViewBytes};
 use scda_storage::ParallelFile;
-use texts::{Pages, Texts};
+use texts::Texts;
 
 /// A view to be written.
 #[derive(Default)]
@@ -164,7 +165,7 @@ fn try_view(
     let file = &mut **boxed;
     let previous = SuperblockState::of(file)?.view().filter(|superblock| superblock.end <= sealed);
     let place = ViewPlace { end, rows, style, previous };
-    let mut pages = Pages::new(end);
+    let mut pages = texts::pages(end);
     let known = CachedFile::take(file, sealed)?;
     // A remembered file must match the superblock; otherwise the outline, or the whole file, is read.
     let shown_to = |known: &CachedFile| known.shown.as_ref().map(|&(end, _)| end);
@@ -242,7 +243,7 @@ impl CachedFile {
         let offset = end + BLOCK_HEAD_BYTES as u64;
         let mut read = |offset: u64, bytes: &mut [u8]| pages.read(file, offset, bytes);
         let after = previous.zip(before).map(|(Superblock { root, .. }, (_, before))| {
-            view.write_after_objects(offset, &before, Previous { root, read: &mut read })
+            view.write_after(offset, &before, Previous { root, read: &mut read })
         });
         let ViewBytes { bytes, root } = match after {
             Some(Err(error)) if error.kind().is_of_file() => view.write(offset)?,
@@ -283,7 +284,7 @@ impl CachedFile {
                     later.reverse();
                     return Ok(Some((Self { seals, contents, shown, since: 0, count }, later)));
                 }
-                at = part.end_of_previous();
+                at = part.begin();
                 reserve(&mut later, 1)?;
                 later.push(part);
             }
@@ -301,12 +302,12 @@ impl Inspector<'_> {
     /// Compares the outline of a view, if it has one, with the datasets of the file. `seals` lists the file's
     /// seals, at least up to that of the view. Not collective.
     pub fn check_outline(&mut self, root: u64, seals: &[SealedPart]) -> Result<()> {
-        self.0.session.operate(|state| Ok(check_outline(state.sections().input().file(), root, seals)?))
+        self.0.session.operate(|state| Ok(check_outline(state.sections().input.file(), root, seals)?))
     }
 }
 
 fn check_outline(file: &mut dyn ParallelFile, root: u64, seals: &[SealedPart]) -> Result<()> {
-    let mut pages = Pages::new(seals.last().map_or(0, |last| last.seal.length));
+    let mut pages = texts::pages(seals.last().map_or(0, |last| last.seal.length));
     let mut read = |offset: u64, bytes: &mut [u8]| pages.read(file, offset, bytes);
     let end = seals.last().map_or(0, |last| last.seal.length);
     let Some(found) = Outline::read(Previous { root, read: &mut read }, end)? else { return Ok(()) };
@@ -370,7 +371,7 @@ fn seals_between(file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<Op
         let sealed = seal_at(file, end, at.saturating_sub(SEAL_BYTES as u64))?;
         reserve(&mut all, 1)?;
         all.push(sealed);
-        at = sealed.end_of_previous();
+        at = sealed.begin();
     }
     all.reverse();
     Ok((at == start).then_some(all))

@@ -4,7 +4,7 @@
 use super::contents::{Contents, DataLocation, FileDataset, MOST_OUTLINED, Metadata, SectionKey};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{copy, reserve};
-use scda_base::numbers::{product, to_usize};
+use scda_base::numbers::{MAX_OFFSET, PACKED_BYTES, product, put_packed, take_packed, to_usize};
 use scda_format::COUNT_BYTES;
 use scda_format::crc;
 use scda_format::dataset::parse::KnownMetadata;
@@ -29,14 +29,11 @@ const TYPES: [SectionType; 4] =
 struct Out(Vec<u8>);
 
 impl Out {
-    /// Appends a number: seven bits a byte, the lowest first. The highest bit is set if more bytes follow.
-    fn number(&mut self, mut number: u64) -> Result<()> {
-        reserve(&mut self.0, 10)?;
-        while number > 127 {
-            self.0.push(number.to_le_bytes()[0] | 128);
-            number >>= 7;
-        }
-        self.0.push(number.to_le_bytes()[0]);
+    fn number(&mut self, number: u64) -> Result<()> {
+        let mut bytes = [0; PACKED_BYTES];
+        let length = put_packed(number, &mut bytes);
+        reserve(&mut self.0, length)?;
+        self.0.extend_from_slice(&bytes[..length]);
         Ok(())
     }
 
@@ -53,16 +50,7 @@ struct In<'a>(&'a [u8]);
 
 impl<'a> In<'a> {
     fn number(&mut self) -> Result<u64> {
-        let mut number = 0;
-        for shift in (0..63).step_by(7) {
-            let (byte, rest) = self.0.split_first().ok_or_else(wrong)?;
-            self.0 = rest;
-            number |= u64::from(byte & 127) << shift;
-            if *byte < 128 {
-                return Ok(number);
-            }
-        }
-        Err(wrong())
+        take_packed(&mut self.0).filter(|&number| number <= MAX_OFFSET).ok_or_else(wrong)
     }
 
     fn text(&mut self) -> Result<&'a [u8]> {
@@ -105,7 +93,7 @@ fn repeated(order: &[usize]) -> (usize, usize) {
 /// The outline of the view that begins at this offset, after this many seals; `None` if the next writer has
 /// to read the indexes.
 pub(super) fn outline(contents: &mut Contents, begin: u64, seals: u64) -> Result<Option<Outline>> {
-    let has_others = contents.view.has_others() || contents.view.hidden().next().is_some();
+    let has_others = contents.view.has_parts() || contents.view.hidden().next().is_some();
     if contents.last.len() > MOST_OUTLINED || has_others || contents.is_open() {
         return Ok(None);
     }

@@ -1,60 +1,24 @@
 //! Reads the metadata of datasets, and the objects of a view, many at a time.
 
+use crate::file::reader::pages::Pages;
 use scda_base::error::{Error, Result};
 use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_format::COUNT_BYTES;
 use scda_format::entry::parse_count;
 use scda_storage::ParallelFile;
-use std::collections::BTreeMap;
 
 /// The bytes of a single read, and of a read where texts lie close together.
 const FEW_BYTES: u64 = 4 << 10;
 const MANY_BYTES: u64 = 64 << 10;
 
-/// The size of a page, and the most pages that are kept.
+/// The size of a page of the objects of a view, and the most pages that are kept.
 const PAGE_BYTES: u64 = 8 << 10;
 const MOST_PAGES: usize = 64;
 
-/// Caches the objects of a view, which are small and near one another.
-pub struct Pages {
-    /// Where the view ends.
-    end: u64,
-    pages: BTreeMap<u64, Vec<u8>>,
-}
-
-impl Pages {
-    /// For a file of which nothing is read from `end` on.
-    pub fn new(end: u64) -> Self {
-        Self { end, pages: BTreeMap::new() }
-    }
-
-    /// Fills `bytes` from `offset` on.
-    pub fn read(&mut self, file: &mut dyn ParallelFile, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        let end = offset.saturating_add(bytes.len() as u64);
-        if bytes.len() as u64 > PAGE_BYTES || end > self.end {
-            return file.read_at(offset, bytes);
-        }
-        let mut at = offset;
-        while at < end {
-            let start = at - at % PAGE_BYTES;
-            if !self.pages.contains_key(&start) {
-                let mut page = Vec::new();
-                resize(&mut page, PAGE_BYTES.min(self.end - start))?;
-                file.read_at(start, &mut page)?;
-                if self.pages.len() == MOST_PAGES {
-                    self.pages.clear();
-                }
-                self.pages.insert(start, page);
-            }
-            let page = &self.pages[&start];
-            let now = (start + PAGE_BYTES).min(end);
-            let to = to_usize(at - offset)..to_usize(now - offset);
-            bytes[to].copy_from_slice(&page[to_usize(at - start)..to_usize(now - start)]);
-            at = now;
-        }
-        Ok(())
-    }
+/// Caches the objects of a view, in a file of which nothing is read from `end` on.
+pub fn pages(end: u64) -> Pages {
+    Pages::new(PAGE_BYTES, MOST_PAGES, end)
 }
 
 /// A file whose metadata texts are read, several at once where they are near each other.
