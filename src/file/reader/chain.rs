@@ -2,6 +2,7 @@
 //! It checks everything before it relies on it.
 
 use super::index::{NEAR_BYTES, SealedPart, TailBuffer};
+use super::pages::Pages;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{self, copy, reserve, resize};
 use scda_base::numbers::to_usize;
@@ -13,8 +14,7 @@ use scda_format::index::{
 use scda_format::names::{NAME_BYTES, Name, SealRow, Table};
 use scda_format::seal::{SEAL_BYTES, Seal};
 use scda_storage::ParallelFile;
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Bytes that are read and summed at a time, few enough to stay in the processor's cache.
@@ -56,8 +56,8 @@ pub(in crate::file) struct Chain {
     looked_at: TailBuffer,
     /// The rows of names in the table of the last group.
     names: Option<(usize, Vec<u8>)>,
-    /// Pages of indexes, by their offset. They stay valid because sealed bytes never change.
-    pages: HashMap<u64, Vec<u8>>,
+    /// Pages of indexes. They stay valid because sealed bytes never change.
+    pages: Pages,
 }
 
 /// A seal to which another one refers.
@@ -137,13 +137,8 @@ fn next_length(last: u64, distance: u64) -> u64 {
 
 /// The CRC of the bytes of the file from `start` to `end`.
 pub(super) fn crc_of(file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<u64> {
-    extend_crc(file, 0, start, end)
-}
-
-/// Extends a CRC by the bytes of the file from `start` to `end`.
-fn extend_crc(file: &mut dyn ParallelFile, mut sum: u64, start: u64, end: u64) -> Result<u64> {
     let _temporary = memory::temporary();
-    let (mut at, mut bytes) = (start, Vec::new());
+    let (mut sum, mut at, mut bytes) = (0, start, Vec::new());
     while at < end {
         resize(&mut bytes, (end - at).min(SUM_BYTES))?;
         file.read_at(at, &mut bytes)?;
@@ -223,6 +218,11 @@ impl SealGroup {
     pub fn sections(&self) -> Range<u64> {
         self.first..self.sealed.seal.sections
     }
+
+    /// The error if the checksum of its names is wrong.
+    pub fn damaged(&self) -> Error {
+        differs("index", "another checksum", "that of its seal", self.sealed.seal.index)
+    }
 }
 
 impl Chain {
@@ -230,7 +230,7 @@ impl Chain {
     pub fn new(end: u64) -> Self {
         let offset = end.saturating_sub(SEAL_BYTES as u64);
         let next = Some(Next { offset, sections: None, crc: None, namer: end });
-        Self { end, next, ..Self::default() }
+        Self { end, next, pages: Pages::new(PAGE_BYTES, MOST_PAGES, end), ..Self::default() }
     }
 
     /// Like [`Self::new`], but the first read takes `bytes` bytes, for a caller that goes through several
@@ -447,102 +447,92 @@ impl SealReader<'_> {
         Ok(if fits { Some(NameTable { table, seals: rows, names: copy(names)? }) } else { None })
     }
 
-    /// The names of a group. Equal user strings are in the order of the file.
+    /// The names of a group.
     pub fn names(&mut self, number: usize) -> Result<Vec<Name>> {
-        let (mut names, mut bytes) = (Vec::new(), Vec::new());
+        let mut names = Vec::new();
         let Some(group) = self.group(number)? else { return Ok(names) };
-        reserve(&mut names, to_usize(group.sealed.seal.sections - group.first))?;
-        let Some(table) = group.table else {
-            self.read_index(group.from_end, &mut bytes)?;
-            let rows = bytes[TABLE_HEADER_BYTES..].as_chunks().0;
-            let rows = rows[..to_usize(group.sealed.seal.rows())].iter();
-            let rows = rows.skip(to_usize(group.sealed.header_rows()));
-            for (row, number) in rows.zip(group.sealed.first..) {
-                let (section, user) = Row::parse_name(row)?;
-                let section = section.ok_or_else(|| {
-                    differs("index", "the header of the file", "a section", group.sealed.seal.index)
-                })?;
-                names.push(Name { section, user, number });
-            }
-            return Ok(names);
-        };
-        match self.chain.names.take_if(|(of, _)| *of == number) {
-            Some((_, known)) => bytes = known,
-            None => {
-                let SealedPart { names, seal, .. } = group.sealed;
-                compare_tail("names", self.file, names, seal.index)?;
-                resize(&mut bytes, table.names * NAME_BYTES as u64)?;
-                self.file.read_at(table.name_offset(0), &mut bytes)?;
-            }
-        }
-        for (row, name) in bytes.as_chunks().0.iter().zip(0..) {
-            names.push(Name::parse(row, table.name_offset(name))?);
-        }
-        Ok(names)
+        let is_right = self.scan_names(number, |name| {
+            reserve(&mut names, 1)?;
+            names.push(name);
+            Ok(())
+        })?;
+        if is_right { Ok(names) } else { Err(group.damaged()) }
     }
 
-    /// Passes the user string and number of each section of a group to `each`, in any order, with bounded
-    /// memory. Returns whether the checksum is right, which is known only at the end.
-    pub fn scan_names(
-        &mut self,
-        group: &SealGroup,
-        mut each: impl FnMut(&[u8], u64) -> Result<()>,
-    ) -> Result<bool> {
-        let _temporary = memory::temporary();
-        let sealed = &group.sealed;
-        let (start, rows, bytes_of_row, end) = match group.table {
-            Some(table) => (sealed.names, table.name_offset(0), NAME_BYTES, table.name_offset(table.names)),
-            None => {
-                let (first, end) =
-                    (sealed.row_offset(sealed.header_rows()), sealed.row_offset(sealed.seal.rows()));
-                (sealed.seal.index, first, ROW_BYTES, end)
-            }
-        };
-        let (mut sum, mut number) = (crc_of(self.file, start, rows)?, sealed.first);
-        let step = SCAN_BYTES - SCAN_BYTES % bytes_of_row as u64;
-        let (mut at, mut bytes) = (rows, Vec::new());
-        while at < end {
-            resize(&mut bytes, (end - at).min(step))?;
-            self.read(at, &mut bytes)?;
-            sum = crc::extend(sum, &bytes);
-            for (row, place) in bytes.chunks_exact(bytes_of_row).zip((at..).step_by(bytes_of_row)) {
-                if group.table.is_some() {
-                    let row = row.first_chunk().unwrap_or(&[0; NAME_BYTES]);
-                    let name =
-                        Name::parse(row, place).map_err(|error| error.with_kind(ErrorKind::Checksum))?;
-                    if !group.sections().contains(&name.number) {
-                        return Err(differs(
-                            "table of names",
-                            "another N",
-                            "that of one of its sections",
-                            place,
-                        ));
-                    }
-                    each(&name.user, name.number)?;
-                } else {
-                    let (section, user) = Row::parse_name(row.first_chunk().unwrap_or(&[0; ROW_BYTES]))
-                        .map_err(|error| error.at(place).with_kind(ErrorKind::Checksum))?;
-                    if section.is_none() {
-                        return Err(differs("index", "the header of the file", "a section", place));
-                    }
-                    each(&user, number)?;
-                    number += 1;
+    /// Passes the names of a group to `each`, in any order, with bounded memory. Returns whether their checksum
+    /// is right, which is known only at the end.
+    pub fn scan_names(&mut self, number: usize, mut each: impl FnMut(Name) -> Result<()>) -> Result<bool> {
+        let Some(group) = self.group(number)? else { return Ok(true) };
+        let SealGroup { sealed, table, .. } = group;
+        let Some(table) = table else { return self.scan_index(&group, each) };
+        let mut pass = |rows: &[u8], first: u64| {
+            for (row, at) in rows.as_chunks().0.iter().zip((first..).step_by(NAME_BYTES)) {
+                let name = Name::parse(row, at).map_err(|error| error.with_kind(ErrorKind::Checksum))?;
+                if !group.sections().contains(&name.number) {
+                    let expected = "that of one of its sections";
+                    return Err(differs("table of names", "another N", expected, at));
                 }
+                each(name)?;
             }
-            at += bytes.len() as u64;
+            Ok(())
+        };
+        let first = table.name_offset(0);
+        if let Some((_, rows)) = self.chain.names.take_if(|(of, _)| *of == number) {
+            return pass(&rows, first).map(|()| true);
         }
-        if let Some(table) = group.table {
-            let tail = sealed.seal.index - CRC_TAIL_BYTES as u64;
-            return Ok(extend_crc(self.file, sum, end, tail)? == table.end.crc);
-        }
+        let all = sealed.names..sealed.seal.index - CRC_TAIL_BYTES as u64;
+        let sum = self.scan(all, first..table.name_offset(table.names), NAME_BYTES, pass)?;
+        Ok(sum == table.end.crc)
+    }
+
+    /// Like [`Self::scan_names`], for a group whose names are in an index.
+    fn scan_index(&mut self, group: &SealGroup, mut each: impl FnMut(Name) -> Result<()>) -> Result<bool> {
+        let sealed = &group.sealed;
+        let (mut number, seal) = (sealed.first, sealed.seal);
+        let rows = sealed.row_offset(sealed.header_rows())..sealed.row_offset(seal.rows());
+        let sum = self.scan(seal.index..seal.offset(), rows, ROW_BYTES, |rows, first| {
+            for (row, at) in rows.as_chunks().0.iter().zip((first..).step_by(ROW_BYTES)) {
+                let (section, user) =
+                    Row::parse_name(row).map_err(|error| error.at(at).with_kind(ErrorKind::Checksum))?;
+                let section =
+                    section.ok_or_else(|| differs("index", "the header of the file", "a section", at))?;
+                each(Name { section, user, number })?;
+                number += 1;
+            }
+            Ok(())
+        })?;
         let mut bytes = [0; SEAL_BYTES];
-        self.read(sealed.seal.offset(), &mut bytes)?;
-        let is_right =
-            Seal::crc_of(extend_crc(self.file, sum, end, sealed.seal.offset())?, &bytes) == sealed.seal.crc;
+        self.read(seal.offset(), &mut bytes)?;
+        let is_right = Seal::crc_of(sum, &bytes) == seal.crc;
         if is_right {
             self.chain.known.entry(group.from_end).and_modify(|known| known.is_checked = true);
         }
         Ok(is_right)
+    }
+
+    /// Reads a table, and passes its rows, of this size, to `each`, some at a time with the offset of the first.
+    /// Returns the checksum of the table. What precedes the rows is read with the first of them, and what follows
+    /// with the last, so that a short table takes one read.
+    fn scan(
+        &mut self,
+        table: Range<u64>,
+        rows: Range<u64>,
+        row_bytes: usize,
+        mut each: impl FnMut(&[u8], u64) -> Result<()>,
+    ) -> Result<u64> {
+        let _temporary = memory::temporary();
+        let step = SCAN_BYTES - SCAN_BYTES % row_bytes as u64;
+        let (mut sum, mut at, mut bytes) = (0, table.start, Vec::new());
+        while at < table.end {
+            let first = at.max(rows.start);
+            let end = if rows.end - first <= step { table.end } else { first + step };
+            resize(&mut bytes, end - at)?;
+            self.read(at, &mut bytes)?;
+            sum = crc::extend(sum, &bytes);
+            each(&bytes[to_usize(first - at)..to_usize(rows.end.min(end) - at)], first)?;
+            at = end;
+        }
+        Ok(sum)
     }
 
     /// Reads bytes of the indexes by pages, and keeps some of these: each row is compared with its
@@ -554,33 +544,7 @@ impl SealReader<'_> {
         }
         // The number of pages has a limit of its own.
         let _temporary = memory::temporary();
-        let end = self.chain.end;
-        let (mut at, mut left) = (offset, bytes);
-        while !left.is_empty() {
-            let start = at - at % PAGE_BYTES;
-            let page = match self.chain.pages.entry(start) {
-                Entry::Occupied(page) => page.into_mut(),
-                Entry::Vacant(room) => {
-                    let mut page = Vec::new();
-                    resize(&mut page, end.saturating_sub(start).min(PAGE_BYTES))?;
-                    self.file.read_at(start, &mut page)?;
-                    room.insert(page)
-                }
-            };
-            let found = page.get(to_usize(at - start)..).unwrap_or_default();
-            let length = found.len().min(left.len());
-            if length == 0 {
-                return Err(differs("index", "its end", "a row", at));
-            }
-            let (filled, rest) = left.split_at_mut(length);
-            filled.copy_from_slice(&found[..length]);
-            (at, left) = (at + length as u64, rest);
-        }
-        // Dropping all at once saves keeping an order; the pages at which look-ups begin soon return.
-        if self.chain.pages.len() > MOST_PAGES {
-            self.chain.pages.clear();
-        }
-        Ok(())
+        self.chain.pages.read(self.file, offset, bytes)
     }
 
     /// Whether the checksum of this index has been verified.
@@ -612,28 +576,17 @@ impl SealReader<'_> {
     /// The rows of an index, whose checksum is verified.
     pub(super) fn rows(&mut self, from_end: usize) -> Result<Vec<Row>> {
         let (mut bytes, mut rows) = (Vec::new(), Vec::new());
-        self.read_index(from_end, &mut bytes)?;
         let Some(sealed) = self.seal(from_end)? else { return Ok(rows) };
-        let first = sealed.seal.index + TABLE_HEADER_BYTES as u64;
-        let all = bytes[TABLE_HEADER_BYTES..].as_chunks().0;
+        self.check_index(from_end)?;
+        let first = sealed.row_offset(0);
+        resize(&mut bytes, sealed.row_offset(sealed.seal.rows()) - first)?;
+        self.read(first, &mut bytes)?;
+        let all = bytes.as_chunks().0;
         reserve(&mut rows, all.len())?;
-        for (row, at) in all[..to_usize(sealed.seal.rows())].iter().zip((first..).step_by(ROW_BYTES)) {
+        for (row, at) in all.iter().zip((first..).step_by(ROW_BYTES)) {
             rows.push(Row::parse(row, rows.last().map_or(sealed.begin(), Row::end), at)?);
         }
         Ok(rows)
-    }
-
-    /// Reads an index up to the end of its seal, and verifies its checksum.
-    fn read_index(&mut self, from_end: usize, bytes: &mut Vec<u8>) -> Result<()> {
-        let Some(sealed) = self.seal(from_end)? else { return Ok(()) };
-        let Seal { index, length, .. } = sealed.seal;
-        resize(bytes, length - index)?;
-        self.read(index, bytes)?;
-        let (rows, seal) = bytes.split_at(bytes.len() - SEAL_BYTES);
-        let found = Seal::crc_of(crc::of(rows), seal.first_chunk().unwrap_or(&[0; SEAL_BYTES]));
-        compare_sealed_crc(&sealed.seal, found)?;
-        self.chain.known.entry(from_end).and_modify(|known| known.is_checked = true);
-        Ok(())
     }
 }
 

@@ -89,11 +89,6 @@ impl SealedPart {
         if self.seal.previous == 0 { 0 } else { self.seal.previous + SEAL_BYTES as u64 }
     }
 
-    /// Where the previous seal ends; 0 if there is none.
-    pub(super) fn end_of_previous(&self) -> u64 {
-        if self.seal.previous > 0 { self.seal.previous + SEAL_BYTES as u64 } else { 0 }
-    }
-
     /// The seal to which a section of this type and user string belongs, if it is a part of one.
     pub(super) fn around(
         file: &mut dyn ParallelFile,
@@ -273,13 +268,15 @@ fn table_end(offset: u64, count: u64, element: usize) -> Option<u64> {
 }
 
 /// The bytes that are searched for a seal at a time.
-const CHUNK_BYTES: u64 = 1 << 20;
+pub(super) const SEARCH_BYTES: u64 = 1 << 20;
 /// Sections begin at multiples of this number of bytes.
 pub(super) const STEP: usize = 32;
 
-/// Whether a section that begins with these bytes may be a seal.
-pub(super) fn begins_seal(line: &[u8]) -> bool {
-    line.strip_prefix(b"B ").is_some_and(|user| user.starts_with(SEAL))
+/// The offsets at which seals may be among these bytes, which are at offset `start`.
+pub(super) fn seals_among(start: u64, bytes: &[u8]) -> impl DoubleEndedIterator<Item = u64> {
+    let begins_seal = |line: &[u8]| line.strip_prefix(b"B ").is_some_and(|user| user.starts_with(SEAL));
+    let lines = bytes.chunks(STEP).enumerate().filter(move |(_, line)| begins_seal(line));
+    lines.map(move |(number, _)| start + (number * STEP) as u64)
 }
 
 /// How much of a file a reader sees.
@@ -476,15 +473,11 @@ fn last_seal(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
     let step = STEP as u64;
     let (mut end, mut bytes) = (size.next_multiple_of(step), Vec::new());
     while end > 0 {
-        let start = end.saturating_sub(CHUNK_BYTES);
+        let start = end.saturating_sub(SEARCH_BYTES);
         resize(&mut bytes, end.min(size) - start)?;
         file.read_at(start, &mut bytes)?;
-        for (offset, line) in
-            (start..).step_by(STEP).zip(bytes.chunks(STEP)).collect::<Vec<_>>().into_iter().rev()
-        {
-            if begins_seal(line)
-                && let Some(sealed) = SealedPart::at(file, size, offset)?
-            {
+        for offset in seals_among(start, &bytes).rev() {
+            if let Some(sealed) = SealedPart::at(file, size, offset)? {
                 return Ok(Some(sealed.seal.length));
             }
         }

@@ -5,7 +5,7 @@ use super::canonical::Canonical;
 use super::chain::{
     compare_anchors, compare_index, compare_tail, compare_view, differs, read_table, seal_rows,
 };
-use super::index::{SealedPart, TailBuffer, may_be_of_seal, truncated_to};
+use super::index::{SEARCH_BYTES, STEP, SealedPart, TailBuffer, may_be_of_seal, seals_among, truncated_to};
 use super::sections::{Input, Sections, describe, exceeds_63_bits};
 use super::{Reader, Section};
 use crate::file::open::Ends;
@@ -13,7 +13,6 @@ use crate::file::team::Failure;
 use scda_base::error::{Error, ErrorKind, Result, quote};
 use scda_base::memory::{self, reserve, resize};
 use scda_base::numbers::to_usize;
-use scda_format::COUNT_BYTES;
 use scda_format::header::SectionType;
 use scda_format::index::{
     ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES, hash_of_sorted,
@@ -26,8 +25,6 @@ use scda_format::seal::{SEAL, SEAL_BYTES};
 
 /// The number of rows that are read at a time.
 const ROWS: u64 = 1 << 14;
-/// The bytes that are searched for a seal at a time.
-const SEARCH_BYTES: u64 = 1 << 20;
 
 /// The seals of a file.
 pub struct Seals {
@@ -260,18 +257,14 @@ impl SealInspector<'_> {
     /// The last seal at or after `start` from which a chain of seals leads back to the first one; if there is
     /// none, the last seal that is whole.
     pub(super) fn search_last_seal(&mut self, start: u64) -> Result<Option<SealedPart>> {
-        let begins_seal = [b"B ", SEAL, b" "].concat();
-        let (mut at, mut bytes) = (start.next_multiple_of(COUNT_BYTES as u64), Vec::new());
+        let (mut at, mut bytes) = (start.next_multiple_of(STEP as u64), Vec::new());
         let (mut last, mut alone) = (None, None);
         while at < self.sections.ends().read {
             resize(&mut bytes, (self.sections.ends().read - at).min(SEARCH_BYTES))?;
             self.sections.input().file().read_at(at, &mut bytes)?;
-            for (place, line) in bytes.chunks(COUNT_BYTES).enumerate() {
-                if line.starts_with(&begins_seal) {
-                    let offset = at + (place * COUNT_BYTES) as u64;
-                    last = self.whole_chain(offset)?.or(last);
-                    alone = seal_alone_at(self.sections.input(), offset)?.or(alone);
-                }
+            for offset in seals_among(at, &bytes) {
+                last = self.whole_chain(offset)?.or(last);
+                alone = seal_alone_at(self.sections.input(), offset)?.or(alone);
             }
             at += bytes.len() as u64;
         }

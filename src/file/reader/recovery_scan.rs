@@ -2,7 +2,7 @@
 //! record about the existing ones.
 
 use super::chain::{compare_index, differs};
-use super::index::{Announcement, STEP, SealedPart, announced, begins_seal, damaged_end};
+use super::index::{Announcement, SEARCH_BYTES, STEP, announced, damaged_end, seals_among};
 use super::read_back::OwnReader;
 use super::rollback::{AppendPlace, KeptSections, LastSeal, MESH_TIME};
 use super::sections::Sections;
@@ -96,6 +96,17 @@ impl RecoveryScan {
     /// The rows of the sections after the last seal, on rank 0, for the next seal.
     pub fn take_rows(&mut self) -> Vec<Row> {
         std::mem::take(&mut self.rows)
+    }
+
+    /// Whether the file has room for the HDF5 superblock.
+    pub fn has_superblock(&self) -> bool {
+        self.start == LONG_HEADER_BYTES
+    }
+
+    /// Whether the file is to be sealed, and everything committed is a header without room for the HDF5
+    /// superblock.
+    pub fn may_get_superblock(&self) -> bool {
+        self.is_sealed() && !self.gives_up_seals() && self.end == FILE_HEADER_BYTES as u64
     }
 
     /// Whether the new end removes sealed sections.
@@ -382,7 +393,7 @@ impl RecoveryScanner {
         self.sections.skip()?;
         if *section.user == *SEAL {
             let previous = scan.seal.map_or(0, LastSeal::offset);
-            if let Some(seal) = self.seal_at(section.offset, |seal| seal.previous == previous)? {
+            if let Some(seal) = self.seal_at(section.offset, previous)? {
                 scan.seal = Some(seal);
                 scan.ends.clear();
                 scan.rows.clear();
@@ -469,11 +480,10 @@ impl RecoveryScanner {
     fn find_seal(&mut self, from: u64, to: u64) -> Result<Option<u64>> {
         let (mut at, mut bytes) = (from, Vec::new());
         while at < to {
-            // Sections begin at multiples of the step, and chunks do, too.
-            resize(&mut bytes, (to - at).min(CHUNK_BYTES))?;
+            resize(&mut bytes, (to - at).min(SEARCH_BYTES))?;
             self.sections.input().read_own(at, &mut bytes)?;
-            for (offset, line) in (at..).step_by(STEP).zip(bytes.chunks(STEP)) {
-                if begins_seal(line) && self.is_seal(offset)? {
+            for offset in seals_among(at, &bytes) {
+                if self.is_seal(offset)? {
                     return Ok(Some(offset));
                 }
             }
@@ -492,15 +502,17 @@ impl RecoveryScanner {
         Ok(Seal::parse(&bytes, offset).is_some())
     }
 
-    /// The seal at this offset, if there is one and `fits` accepts it. Collective.
-    fn seal_at(
-        &mut self,
-        offset: u64,
-        fits: impl FnOnce(&Seal) -> bool,
-    ) -> Result<Option<LastSeal>, Failure> {
-        self.found_by_first(|sections| {
-            Ok(sections.input().seal_at(offset)?.filter(|sealed| fits(&sealed.seal)))
-        })
+    /// The seal at this offset, if there is one after the seal at `previous`. Rank 0 reads it, because that takes
+    /// a few small reads. Collective.
+    fn seal_at(&mut self, offset: u64, previous: u64) -> Result<Option<LastSeal>, Failure> {
+        let input = self.sections.input();
+        let found = if input.team().rank() == 0 { input.seal_at(offset) } else { Ok(None) };
+        let words = found.map(|sealed| {
+            let sealed = sealed.filter(|sealed| sealed.seal.previous == previous);
+            sealed.map_or([0; 2], |sealed| [sealed.seal.length, sealed.seal.sections])
+        });
+        let [length, sections] = input.team().share(0, words)?;
+        Ok((length > 0).then_some(LastSeal { length, sections }))
     }
 
     /// How the file ends. Collective.
@@ -534,19 +546,6 @@ impl RecoveryScanner {
         Ok(self.last.map_or([0; 4], |seal| [seal.length, seal.sections, 0, 0]))
     }
 
-    /// Finds a seal on rank 0, because that takes a few small reads, and shares the result. Collective.
-    fn found_by_first(
-        &mut self,
-        find: impl FnOnce(&mut Sections) -> Result<Option<SealedPart>>,
-    ) -> Result<Option<LastSeal>, Failure> {
-        let found =
-            if self.sections.input().team().rank() == 0 { find(&mut self.sections) } else { Ok(None) };
-        let words =
-            found.map(|sealed| sealed.map_or([0; 2], |SealedPart { seal, .. }| [seal.length, seal.sections]));
-        let [length, sections] = self.sections.input().team().share(0, words)?;
-        Ok((length > 0).then_some(LastSeal { length, sections }))
-    }
-
     /// Computes the checksums of the sections after the last seal; each rank reads a part of the bytes. Also
     /// finds their anchors, which rank 0 gets: ranks pass the stored element sizes on, section by section.
     /// Collective.
@@ -569,7 +568,7 @@ impl RecoveryScanner {
             while offset < end {
                 resize(&mut bytes, (end - offset).min(CHUNK_BYTES))?;
                 self.sections.input().read_own(offset, &mut bytes)?;
-                if scan.start == LONG_HEADER_BYTES {
+                if scan.has_superblock() {
                     clear_superblock(offset, &mut bytes);
                 }
                 sums.add(offset, &[&bytes]);

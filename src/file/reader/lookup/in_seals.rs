@@ -30,66 +30,29 @@ impl SealSearch<'_> {
     /// See [`Reader::find`](crate::Reader::find). A search from the end of the file ends with the groups of
     /// seals that cover what follows the first `least` bytes.
     pub(super) fn find(&mut self, user: &[u8], record: i64, least: u64) -> Result<Option<u64>> {
-        if record < 0 {
-            return self.find_backward(user, record.unsigned_abs() - 1, least);
-        }
-        let mut left = record.unsigned_abs();
-        for number in self.searched_groups()?.into_iter().rev() {
-            if let Some(found) = self.find_in_group(number, user, false, &mut left)? {
-                return Ok(Some(found));
-            }
-        }
-        self.kept_section(user, false, left)
-    }
-
-    /// See [`Self::find`].
-    fn find_backward(&mut self, user: &[u8], mut left: u64, least: u64) -> Result<Option<u64>> {
-        let mut searched = 0;
-        // First the groups whose names are kept, and the long ones among them.
-        loop {
-            if let Some(&number) = self.names.long().get(searched) {
-                if self.is_covered(number, least)? {
-                    return self.kept_section(user, true, left);
+        let is_backward = record < 0;
+        let mut left = record.unsigned_abs() - u64::from(is_backward);
+        if is_backward {
+            for number in 0.. {
+                if self.is_covered(number, least)? || self.group_of_names(number)?.is_none() {
+                    break;
                 }
                 if let Some(found) = self.find_in_group(number, user, true, &mut left)? {
                     return Ok(Some(found));
                 }
-                searched += 1;
-                continue;
             }
-            if let Some(found) = self.kept_section(user, true, left)? {
-                return Ok(Some(found));
-            }
-            if self.is_covered(self.names.groups(), least)? {
-                return Ok(None);
-            }
-            if !self.names.keep_more(self.sections)? {
-                break;
-            }
+            return Ok(None);
         }
-        for number in self.names.groups().. {
-            if self.is_covered(number, least)? || self.group_of_names(number)?.is_none() {
-                break;
-            }
-            if let Some(found) = self.find_in_group(number, user, true, &mut left)? {
+        for number in (0..self.groups()?).rev() {
+            if let Some(found) = self.find_in_group(number, user, false, &mut left)? {
                 return Ok(Some(found));
             }
         }
         Ok(None)
     }
 
-    /// The section of this user string, among those whose names are kept, with `left` others before it in
-    /// this direction.
-    fn kept_section(&mut self, user: &[u8], is_backward: bool, left: u64) -> Result<Option<u64>> {
-        let sections = self.names.sections_of(user);
-        let last = (sections.len() as u64).checked_sub(1);
-        let place = if is_backward { Some(left) } else { last.and_then(|last| last.checked_sub(left)) };
-        let found = place.and_then(|place| sections.get(to_usize(place)).copied());
-        found.map(|number| self.section_named(number, user)).transpose()
-    }
-
-    /// The section of this user string with `left` others before it in this direction, if it is in this group
-    /// or among the kept names before it. Otherwise subtracts those of the group from `left`.
+    /// The section of this user string with `left` others before it in this direction, if it is in this group.
+    /// Otherwise subtracts those of the group from `left`.
     fn find_in_group(
         &mut self,
         number: usize,
@@ -98,16 +61,8 @@ impl SealSearch<'_> {
         left: &mut u64,
     ) -> Result<Option<u64>> {
         let Some(group) = self.group_of_names(number)? else { return Ok(None) };
-        let sections = self.names.sections_of(user);
-        let after = |first: u64| sections.partition_point(|&section| section >= first);
-        let passed = match is_backward {
-            true => after(group.sealed.seal.sections),
-            false => sections.len() - after(group.first),
-        };
-        let Some(record) = left.checked_sub(passed as u64) else {
-            return self.kept_section(user, is_backward, *left);
-        };
-        if let Some(numbers) = self.scanned(number, &group, user)? {
+        let record = *left;
+        if let Some(numbers) = self.kept(number, &group, user)? {
             let count = numbers.len() as u64;
             let at = if is_backward { count.checked_sub(record + 1) } else { Some(record) };
             if let Some(&(_, found)) = at.and_then(|at| numbers.get(to_usize(at))) {
@@ -137,11 +92,10 @@ impl SealSearch<'_> {
     }
 
     /// The sections of this user string in a group, if all its names are in memory.
-    fn scanned(&mut self, number: usize, group: &SealGroup, user: &[u8]) -> Result<Option<&[(u64, u64)]>> {
+    fn kept(&mut self, number: usize, group: &SealGroup, user: &[u8]) -> Result<Option<&[(u64, u64)]>> {
         let names = match self.listed {
             Some(listed) => Some(listed),
-            None if group.is_long() => self.names.scanned(self.sections, number, group)?,
-            None => None,
+            None => self.names.of(self.sections, number, group)?,
         };
         Ok(names.map(|names| names.sections_of(user, group.sections())))
     }
@@ -158,26 +112,29 @@ impl SealSearch<'_> {
     /// to it last. `None` unless one of the last seals has these rows, and nothing later that concerns a
     /// dataset of this name.
     pub(super) fn last_rows(&mut self, name: &str) -> Result<Option<(u64, u64)>> {
-        loop {
+        for group in 0..MOST_NEAR_GROUPS {
+            let near = self.group_of_names(group)?.filter(|near| near.names_bytes() <= MOST_NEAR_NAMES);
+            if near.is_none() {
+                break;
+            }
+            let names = match self.names.recent(self.sections, group) {
+                Err(error) if error.kind().is_of_file() => break,
+                names => names?,
+            };
             let mut last = None;
-            for (user, number) in self.names.last_sections().filter(|_| self.names.long().is_empty()) {
-                let rows = rows_of(user).filter(|&(data, _)| *rows_user(data, name).as_bytes() == *user);
-                let later = later_of(user).filter(|&(data, _)| *later_user(data, name).as_bytes() == *user);
-                if rows.is_some() || later.is_some() || *user == *name.as_bytes() {
-                    last = last.max(Some((number, rows.map(|(data, _)| data))));
+            for Name { user, number, .. } in names {
+                let rows = rows_of(user).filter(|&(data, _)| *rows_user(data, name).as_bytes() == **user);
+                let later = later_of(user).filter(|&(data, _)| *later_user(data, name).as_bytes() == **user);
+                if rows.is_some() || later.is_some() || **user == *name.as_bytes() {
+                    last = last.max(Some((*number, rows.map(|(data, _)| data))));
                 }
             }
             if let Some((number, data)) = last {
                 let Some(data) = data else { return Ok(None) };
                 return self.section_named(number, rows_user(data, name).as_bytes()).map(|n| Some((data, n)));
             }
-            let next = self.group_of_names(self.names.groups())?;
-            let is_near = self.names.long().is_empty()
-                && next.is_some_and(|next| next.names_bytes() <= MOST_NEAR_NAMES);
-            if !is_near || self.names.groups() >= MOST_NEAR_GROUPS || !self.names.keep_more(self.sections)? {
-                return Ok(None);
-            }
         }
+        Ok(None)
     }
 
     /// Whether the last `groups` groups of seals cover all that follows byte `least`.
@@ -193,20 +150,16 @@ impl SealSearch<'_> {
         self.sections.seals().group(number)
     }
 
-    /// The groups whose names are not kept, after as many as possible are, from the end of the file to its
-    /// beginning.
-    fn searched_groups(&mut self) -> Result<Vec<usize>> {
-        while self.names.keep_more(self.sections)? {}
-        let kept = self.names.groups();
-        let mut end = kept;
-        while self.group_of_names(end)?.is_some() {
-            end += 1;
+    /// The number of groups. Reads their names as well, which are near.
+    fn groups(&mut self) -> Result<usize> {
+        let mut number = 0;
+        while let Some(group) = self.group_of_names(number)? {
+            if self.listed.is_none() && number == self.names.len() {
+                self.names.of(self.sections, number, &group)?;
+            }
+            number += 1;
         }
-        let long = self.names.long();
-        let mut groups = Vec::new();
-        reserve(&mut groups, long.len() + (end - kept))?;
-        groups.extend(long.iter().copied().chain(kept..end));
-        Ok(groups)
+        Ok(number)
     }
 
     /// Verifies the checksum of a short index. That of a short table of names was verified when it was read.
@@ -236,9 +189,9 @@ impl SealSearch<'_> {
     /// verified, a section is compared with its row only when it is read.
     pub(super) fn all(&mut self, user: &[u8]) -> Result<Vec<u64>> {
         let mut numbers = Vec::new();
-        for number in self.searched_groups()? {
+        for number in 0.. {
             let Some(group) = self.group_of_names(number)? else { break };
-            if let Some(found) = self.scanned(number, &group, user)? {
+            if let Some(found) = self.kept(number, &group, user)? {
                 reserve(&mut numbers, found.len())?;
                 numbers.extend(found.iter().map(|&(_, number)| number));
                 continue;
@@ -253,9 +206,6 @@ impl SealSearch<'_> {
                 numbers.push(self.section_at(&group, at, user)?);
             }
         }
-        let sections = self.names.sections_of(user);
-        reserve(&mut numbers, sections.len())?;
-        numbers.extend(sections);
         numbers.sort_unstable();
         Ok(numbers)
     }

@@ -1,13 +1,13 @@
 //! Lists the names of datasets and groups from the indexes of a sealed file, without reading their sections.
 
 use super::Lookup;
-use crate::file::reader::chain::differs;
 use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::team::{Failure, Function};
 use scda_base::error::Result;
 use scda_base::memory::{copy, reserve, resize};
 use scda_format::crc;
 use scda_format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION};
+use scda_format::names::Name;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -78,22 +78,17 @@ impl Lookup<'_> {
         resize(&mut hashes, count)?;
         for number in 0.. {
             let Some(group) = self.sections.seals().group(number)? else { break };
-            let is_right = self.sections.seals().scan_names(&group, |user, number| {
-                let hash = crc::of(user);
+            let is_right = self.sections.seals().scan_names(number, |Name { user, number, .. }| {
+                let hash = crc::of(&user);
                 let place = usize::try_from(number).ok().and_then(|number| hashes.get_mut(number));
                 place.into_iter().for_each(|place| *place = hash);
                 if let Entry::Vacant(room) = users.entry(hash) {
-                    room.insert(copy(user)?);
+                    room.insert(copy(&user)?);
                 }
                 Ok(())
             })?;
             if !is_right {
-                return Err(differs(
-                    "index",
-                    "another checksum",
-                    "that of its seal",
-                    group.sealed.seal.index,
-                ));
+                return Err(group.damaged());
             }
         }
         let (mut names, mut known) = (Vec::new(), HashMap::new());

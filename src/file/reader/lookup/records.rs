@@ -59,8 +59,8 @@ impl Lookup<'_> {
             let Some(group) = self.sections.seals().group(number)? else { break };
             let numbers = group.sections();
             reserve_count(&mut all, numbers.end.saturating_sub(numbers.start))?;
-            is_checked &= self.sections.seals().scan_names(&group, |user, section| {
-                all.push((crc::of(user), section));
+            is_checked &= self.sections.seals().scan_names(number, |name| {
+                all.push((crc::of(&name.user), name.number));
                 Ok(())
             })?;
         }
