@@ -298,9 +298,7 @@ impl Writer {
     /// # Errors
     /// `Argument`, `Usage`, `Memory`, and the errors of the file system.
     pub fn begin_streams(&mut self, user: &[u8], chunk_bytes: u64) -> Result<()> {
-        let (state, call) = self.session.begin()?;
-        let begun = state.begin_streams(user, chunk_bytes);
-        self.session.end(&call, begun)
+        self.session.operate(|state| state.begin_streams(user, chunk_bytes))
     }
 
     /// Appends bytes to this rank's stream. Long data are written directly from `data`, short ones are
@@ -326,9 +324,7 @@ impl Writer {
     /// `Usage` if there are none; those of [`Self::write_stream`] on all ranks; `Range` and the errors of the
     /// file system.
     pub fn end_streams(&mut self) -> Result<()> {
-        let (state, call) = self.session.begin()?;
-        let ended = state.end_streams();
-        self.session.end(&call, ended)
+        self.session.operate(WriterState::end_streams)
     }
 }
 

@@ -23,9 +23,7 @@ impl Writer {
     /// # Errors
     /// Those of all sections since the last flush.
     pub fn flush(&mut self) -> Result<()> {
-        let (state, call) = self.session.begin()?;
-        let flushed = state.flush();
-        self.session.end(&call, flushed)
+        self.session.operate(WriterState::flush)
     }
 
     /// Writes everything, and a seal: a record of all sections with their checksums, by which a reader knows
@@ -36,10 +34,10 @@ impl Writer {
     /// # Errors
     /// `Usage` without [`WriteOptions::seal`]; those of all sections since the last flush.
     pub fn commit(&mut self) -> Result<()> {
-        let (state, call) = self.session.begin()?;
-        state.sections.team_mut().note_call(Function::Commit);
-        let committed = state.commit();
-        self.session.end(&call, committed)
+        self.session.operate(|state| {
+            state.sections.team_mut().note_call(Function::Commit);
+            state.commit()
+        })
     }
 
     /// The first half of [`Self::commit`]: returns once everything written is copied, or, if
@@ -53,9 +51,7 @@ impl Writer {
     /// # Errors
     /// `Usage` for a file without seals; those of all calls so far.
     pub fn commit_begin(&mut self) -> Result<CommitRequest> {
-        let (state, call) = self.session.begin()?;
-        let begun = state.begin_commit();
-        self.session.end(&call, begun)
+        self.session.operate(WriterState::begin_commit)
     }
 
     /// The first half of [`Self::close`]: returns once everything written is copied, or, if
@@ -116,10 +112,10 @@ impl CommitRequest {
             return noted.map_err(|error| file.session.fail(error));
         }
         // `begin` completes what has begun.
-        let (state, call) = file.session.begin()?;
-        state.sections.team_mut().note_call(Function::Wait);
-        let noted = state.commits.note_wait(self);
-        file.session.end(&call, noted.map_err(Failure::Mine))
+        file.session.operate(|state| {
+            state.sections.team_mut().note_call(Function::Wait);
+            Ok(state.commits.note_wait(self)?)
+        })
     }
 }
 

@@ -28,13 +28,13 @@ pub use state::WriterState;
 
 use super::open::{self, ExistingFile};
 use super::options::{Hdf5, WriteOptions};
-use super::reader::{AppendPlace, RecoveryScanner, Rollback, newest_whole, renewed_superblock};
+use super::reader::{AppendPlace, RecoveryScan, RecoveryScanner, Rollback, newest_whole, renewed_superblock};
 use super::session::{OpenFile, Session};
 use super::sums::{SummedFile, Sums};
 use super::target::Target;
 use super::team::{Failure, Function, Team, Topic};
 use output::{Output, Progress};
-use rollback::{complete, roll_back};
+use rollback::{complete, roll_back, sync, truncate};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_format::hdf5::{LONG_HEADER_BYTES, SUPERBLOCK_OFFSET, reserved_section};
 use scda_format::header::{UserString, file_header};
@@ -83,34 +83,6 @@ pub struct Writer {
     user: UserString,
     /// For an existing file, the number of bytes that were removed when it was opened.
     rolled_back: Option<u64>,
-}
-
-/// An existing file to which sections are appended.
-struct AppendedFile {
-    /// The offset of its first section.
-    start: u64,
-    /// What must be done before the rest is known.
-    rollback: Option<Rollback>,
-    /// The offset of the next section.
-    end: u64,
-    user: UserString,
-    /// Whether it has a seal, or was created to get one.
-    is_sealed: bool,
-    /// Whether seals are removed.
-    gives_up_seals: bool,
-    /// Whether it has room for the HDF5 superblock.
-    has_superblock: bool,
-    /// The contents of its next seal, if it gets one.
-    sealer: Option<Sealer>,
-    sums: Option<Sums>,
-}
-
-impl AppendedFile {
-    /// Whether the file is to be sealed, and everything committed is a header without room for the HDF5
-    /// superblock.
-    fn may_get_superblock(&self) -> bool {
-        self.is_sealed && !self.gives_up_seals && self.end == FILE_HEADER_BYTES as u64
-    }
 }
 
 /// A file that was opened to append, or created.
@@ -170,13 +142,7 @@ fn note_truncation(
         0 => file.write_at(truncation::offset(size, length), &[&note]),
         _ => Ok(()),
     };
-    let noted = match team.agree(mine) {
-        Ok(_) => {
-            let synced = file.sync();
-            team.agree(synced).map(drop)
-        }
-        Err(failure) => Err(failure),
-    };
+    let noted = team.agree(mine).map(drop).and_then(|()| sync(team, file));
     if noted.is_err() && !team.is_lost() {
         // Restores the file; if that fails, the next job continues where this one was to.
         let _ = file.truncate(size);
@@ -189,14 +155,10 @@ fn note_truncation(
 fn lengthen_header(team: &mut Team, file: &mut dyn ParallelFile, style: LineBreak) -> Result<u64, Failure> {
     let block = reserved_section(&scda_hdf5::reserved(), style);
     // The rest is truncated first, so that after a power loss, missing parts of the block are zeros.
-    let cut = file.truncate(FILE_HEADER_BYTES as u64);
-    team.agree(cut)?;
-    let synced = file.sync();
-    team.agree(synced)?;
+    truncate(team, file, FILE_HEADER_BYTES as u64)?;
     let mine = if team.rank() == 0 { file.write_at(FILE_HEADER_BYTES as u64, &[&block]) } else { Ok(()) };
     team.agree(mine)?;
-    let synced = file.sync();
-    team.agree(synced)?;
+    sync(team, file)?;
     Ok(LONG_HEADER_BYTES)
 }
 
@@ -212,11 +174,7 @@ fn renew_superblock(team: &mut Team, file: &mut dyn ParallelFile, end: u64) -> R
         None => Ok(0),
     });
     let [is_changed] = team.share(0, mine.map(|is_changed| [is_changed]))?;
-    if is_changed > 0 {
-        let synced = file.sync();
-        team.agree(synced)?;
-    }
-    Ok(())
+    if is_changed > 0 { sync(team, file) } else { Ok(()) }
 }
 
 impl Writer {
@@ -323,11 +281,11 @@ impl Writer {
     /// # Errors
     /// `Usage` if there is more than one rank.
     pub fn tolerate_arguments(&mut self) -> Result<()> {
-        let (state, call) = self.session.begin()?;
-        state.tolerant = state.sections.team().is_alone();
-        let words = "tolerating arguments: only a rank that writes alone can do this";
-        let result = if state.tolerant { Ok(()) } else { Err(Error::usage(words).into()) };
-        self.session.end(&call, result)
+        self.session.operate(|state| {
+            state.tolerant = state.sections.team().is_alone();
+            let words = "tolerating arguments: only a rank that writes alone can do this";
+            if state.tolerant { Ok(()) } else { Err(Error::usage(words).into()) }
+        })
     }
 
     /// Whether the file is open, that is, closed neither by [`Self::close`] nor by an error. Not collective.
@@ -409,28 +367,28 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
     let found = loop {
         let mut reading = RecoveryScanner::new(team, file, size, place.clone(), &params.tuning);
         let limited = reading.limit_memory();
-        let found = continued(&mut reading, &params);
+        let found = scanned(&mut reading, &params);
         drop(limited);
         (team, file) = reading.into_parts();
         // Nothing changes before all ranks know where to continue.
-        let ended = found.and_then(|mut found| {
-            let may_get_superblock = params.hdf5 != Hdf5::Never && found.may_get_superblock();
-            if params.hdf5 == Hdf5::Commits && !found.has_superblock && !may_get_superblock {
+        let ended = found.and_then(|(mut scan, seal)| {
+            let may_get_superblock = params.hdf5 != Hdf5::Never && scan.may_get_superblock();
+            if params.hdf5 == Hdf5::Commits && !scan.has_superblock() && !may_get_superblock {
                 let words = "hdf5: the file has no room for the superblock of HDF5; scda copy --hdf5 writes a copy that has";
                 return Err(Error::argument(words).into());
             }
-            match found.rollback.take() {
-            None if may_get_superblock => Ok((None, lengthen_header(&mut team, &mut *file, params.line_break)?)),
-            None => Ok((Some(found), size)),
-            Some(Rollback::Announced(new_end)) => Ok((None, complete(&mut team, &mut *file, new_end)?)),
-            Some(Rollback::To(kept)) => {
-                place = AppendPlace::End;
-                if found.has_superblock {
-                    renew_superblock(&mut team, &mut *file, kept.stays(found.start))?;
+            let (style, file) = (params.line_break, &mut *file);
+            match scan.rollback.take() {
+                None if may_get_superblock => Ok((None, lengthen_header(&mut team, file, style)?)),
+                None => Ok((Some((scan, seal)), size)),
+                Some(Rollback::Announced(new_end)) => Ok((None, complete(&mut team, file, new_end)?)),
+                Some(Rollback::To(kept)) => {
+                    place = AppendPlace::End;
+                    if scan.has_superblock() {
+                        renew_superblock(&mut team, file, kept.stays(scan.start))?;
+                    }
+                    Ok((None, roll_back(&mut team, file, size, kept, scan.start, style)?))
                 }
-                let style = params.line_break;
-                Ok((None, roll_back(&mut team, &mut *file, size, kept, found.start, style)?))
-            }
             }
         });
         match ended {
@@ -439,44 +397,38 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
             Err(failure) => break Err(failure),
         }
     };
-    let result = found.and_then(|found| {
-        if found.has_superblock && found.is_sealed {
-            renew_superblock(&mut team, &mut *file, found.end)?;
+    let result = found.and_then(|(scan, seal)| {
+        if scan.has_superblock() && scan.is_sealed() {
+            renew_superblock(&mut team, &mut *file, scan.end)?;
         }
-        if found.end < size {
-            if found.gives_up_seals && !params.atomic {
-                note_truncation(&mut team, &mut *file, size, found.end, params.line_break)?;
+        if scan.end < size {
+            if scan.gives_up_seals() && !params.atomic {
+                note_truncation(&mut team, &mut *file, size, scan.end, params.line_break)?;
             }
-            let cut = file.truncate(found.end);
-            team.agree(cut)?;
-            // After a power loss, none of it may reappear among what is written now.
-            let synced = file.sync();
-            team.agree(synced)?;
+            truncate(&mut team, &mut *file, scan.end)?;
         }
-        Ok(found)
+        Ok((scan, seal))
     });
     match result {
-        Ok(found) => {
-            let AppendedFile { end, user, is_sealed, has_superblock, sealer, sums, .. } = found;
+        Ok((scan, seal)) => {
+            let (end, (sealer, sums)) = (scan.end, seal.unzip());
             let file = SummedFile::new(file, sums);
             params.hdf5 = match params.hdf5 {
                 // The creator of the file has decided this.
-                Hdf5::Never if has_superblock => Hdf5::Close,
-                wanted if has_superblock => wanted,
+                Hdf5::Never if scan.has_superblock() => Hdf5::Close,
+                wanted if scan.has_superblock() => wanted,
                 _ => Hdf5::Never,
             };
-            let (is_first_seal, is_copy) = (sealer.is_some() && !is_sealed, params.atomic);
+            let (is_first_seal, is_copy) = (sealer.is_some() && !scan.is_sealed(), params.atomic);
             if end == whole {
                 target.note_same(end);
             }
             let mut session = begin(team, file, target, params, sealer, Progress::of_whole_file(end));
             if is_first_seal {
                 // If it is not committed, what is appended is removed, but not the file's previous contents.
-                let (state, call) = session.begin()?;
-                let sealed = state.sections.seal(!is_copy, false);
-                session.end(&call, sealed)?;
+                session.operate(|state| state.sections.seal(!is_copy, false))?;
             }
-            Ok(Writer { session, user, rolled_back: Some(whole.saturating_sub(end)) })
+            Ok(Writer { session, user: scan.header.user, rolled_back: Some(whole.saturating_sub(end)) })
         }
         Err(failure) => {
             let error = team.settle(failure);
@@ -489,22 +441,20 @@ fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: Existing
     }
 }
 
-/// Examines a file to which sections are to be appended.
-fn continued(reading: &mut RecoveryScanner, params: &WriteOptions) -> Result<AppendedFile, Failure> {
+/// Scans a file to which sections are to be appended, and collects what its next seal must have, if it gets
+/// one.
+fn scanned(
+    reading: &mut RecoveryScanner,
+    params: &WriteOptions,
+) -> Result<(RecoveryScan, Option<(Sealer, Sums)>), Failure> {
     let mut scan = reading.scan()?;
-    let (end, user) = (scan.end, scan.header.user);
-    let (is_sealed, gives_up_seals) = (scan.is_sealed(), scan.gives_up_seals());
-    let (start, has_superblock) = (scan.start, scan.start == LONG_HEADER_BYTES);
-    let (rollback, sealer, sums) = (scan.rollback.take(), None, None);
-    let appended =
-        AppendedFile { start, rollback, end, user, is_sealed, gives_up_seals, has_superblock, sealer, sums };
-    if appended.rollback.is_some() || !params.seal && !is_sealed {
-        return Ok(appended);
+    if scan.rollback.is_some() || !params.seal && !scan.is_sealed() {
+        return Ok((scan, None));
     }
     let mut sealer = Sealer::continued(&scan);
     let sums = reading.sum_up(&scan, |row, part, data, sizes| sealer.note_scanned(row, part, data, sizes))?;
     sealer.take_scanned(&mut scan);
-    Ok(AppendedFile { sealer: Some(sealer), sums: Some(sums), ..appended })
+    Ok((scan, Some((sealer, sums))))
 }
 
 /// Begins to write sections: see [`Sections::new`].

@@ -95,10 +95,7 @@ pub(super) fn roll_back(
     let mut at = at - NEW_END_HEADER_BYTES as u64;
     for part in &parts {
         let mine = if team.rank() == 0 { file.write_at(at, &[part]) } else { Ok(()) };
-        let written = team.agree(mine).map(drop).and_then(|()| {
-            let synced = file.sync();
-            team.agree(synced).map(drop)
-        });
+        let written = team.agree(mine).map(drop).and_then(|()| sync(team, file));
         if let Err(failure) = written {
             if !team.is_lost() {
                 // Restores the file; if that fails, the next job completes this.
@@ -119,14 +116,23 @@ pub(super) fn complete(
 ) -> Result<u64, Failure> {
     let mine = if team.rank() == 0 { copy(file, new_end) } else { Ok(()) };
     team.agree(mine)?;
-    let synced = file.sync();
-    team.agree(synced)?;
-    let cut = file.truncate(new_end.length);
-    team.agree(cut)?;
-    // After a power loss, none of it may reappear among what is written now.
-    let synced = file.sync();
-    team.agree(synced)?;
+    sync(team, file)?;
+    truncate(team, file, new_end.length)?;
     Ok(new_end.length)
+}
+
+/// Brings what was written to stable storage. Collective.
+pub(super) fn sync(team: &mut Team, file: &mut dyn ParallelFile) -> Result<(), Failure> {
+    let synced = file.sync();
+    team.agree(synced).map(drop)
+}
+
+/// Shortens the file for good: after a power loss, nothing of what is removed may reappear among what is written
+/// next. Collective.
+pub(super) fn truncate(team: &mut Team, file: &mut dyn ParallelFile, length: u64) -> Result<(), Failure> {
+    let cut = file.truncate(length);
+    team.agree(cut)?;
+    sync(team, file)
 }
 
 /// Copies the tables and the seal to their place, after verifying the checksum of index and seal.
