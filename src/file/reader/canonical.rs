@@ -41,14 +41,14 @@ pub(super) struct Canonical<'a> {
 impl Canonical<'_> {
     /// See [`Inspector::check_canonical`](super::Inspector::check_canonical).
     pub fn check(&mut self, header: &FileHeader) -> Result<(), Failure> {
-        self.sections.input().team().note_call(Function::CheckCanonical);
+        self.sections.input.team.note_call(Function::CheckCanonical);
         self.sections.check_alone("canonical bytes")?;
-        if self.sections.cursor().expects_header() && self.sections.position() == self.sections.ends().first {
+        if self.sections.cursor.expects_header() && self.sections.position() == self.sections.ends().first {
             let expected = file_header(&header.vendor, &header.user, self.style);
             return Ok(self.compare("file header", 0, &expected)?);
         }
-        let Some(current) = self.sections.cursor().whole_current() else {
-            return Err(self.sections.cursor().out_of_order("the paddings of a section").into());
+        let Some(current) = self.sections.cursor.whole_current() else {
+            return Err(self.sections.cursor.out_of_order("the paddings of a section").into());
         };
         if current.decoded {
             self.check_first_of_pair(&current)?;
@@ -58,7 +58,7 @@ impl Canonical<'_> {
 
     fn compare(&mut self, what: &str, offset: u64, expected: &[u8]) -> Result<()> {
         let mut found = vec![0; expected.len()];
-        self.sections.input().read_own(offset, &mut found)?;
+        self.sections.input.read_own(offset, &mut found)?;
         difference(what, &found, expected, offset)
     }
 
@@ -81,7 +81,7 @@ impl Canonical<'_> {
     fn compare_padding(&mut self, layout: SectionLayout) -> Result<()> {
         let mut last = [0];
         let last = if layout.data_bytes > 0 {
-            self.sections.input().read_own(layout.padding() - 1, &mut last)?;
+            self.sections.input.read_own(layout.padding() - 1, &mut last)?;
             Some(last[0])
         } else {
             None
@@ -110,7 +110,7 @@ impl Canonical<'_> {
         while left > 0 {
             let step = left.min(ENTRIES);
             resize(&mut found, step * COUNT_BYTES as u64)?;
-            self.sections.input().read_own(offset, &mut found)?;
+            self.sections.input.read_own(offset, &mut found)?;
             sizes.clear();
             parse_counts(&found, letter, offset, |_, size| {
                 sizes.push(size);
@@ -136,7 +136,7 @@ impl Canonical<'_> {
             SectionType::Inline | SectionType::Array => ARRAY_CONVENTION,
         };
         let user = UserString::new(convention)?;
-        let Some(entries) = current.first_entries() else {
+        let Some(entries) = current.size_entries else {
             // The data of the inline section are a size entry.
             return self.compare_header(start, SectionType::Inline, &user, &[(b'U', size)]);
         };
@@ -150,7 +150,7 @@ impl Canonical<'_> {
     /// Checks the section itself, or the second section of a compressed pair.
     fn check_section(&mut self, current: &CurrentSection) -> Result<()> {
         let Some(&Section { user, .. }) = self.sections.header() else {
-            return Err(self.sections.cursor().out_of_order("the paddings of a section"));
+            return Err(self.sections.cursor.out_of_order("the paddings of a section"));
         };
         let CurrentSection { layout, decoded, count, size, .. } = *current;
         // An array is compressed to a varray.
@@ -198,7 +198,7 @@ impl Canonical<'_> {
                 self.check_text(at, bytes)?;
             } else {
                 resize(&mut text, bytes)?;
-                self.sections.input().read_own(at, &mut text)?;
+                self.sections.input.read_own(at, &mut text)?;
                 let (mut rest, mut at) = (text.as_slice(), at);
                 for &size in &sizes[elements] {
                     let (element, others) = rest.split_at(to_usize(size));
@@ -220,7 +220,7 @@ impl Canonical<'_> {
         while done < length {
             let step = (length - done).min(TEXT_BYTES);
             resize(&mut text, step)?;
-            self.sections.input().read_own(offset + done, &mut text)?;
+            self.sections.input.read_own(offset + done, &mut text)?;
             compare_breaks(&text, offset + done, self.style)?;
             done += step;
         }

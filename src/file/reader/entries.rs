@@ -259,7 +259,7 @@ impl ReaderState {
                         (record, records)
                     }
                     Err(Failure::Mine(error)) if is_of_content(&error) => {
-                        content = Content::Unknown(error.in_file(self.sections.input().team().file_name()));
+                        content = Content::Unknown(error.in_file(self.sections.input.team.file_name()));
                         self.lookup().record_of(last, &user)?
                     }
                     Err(failure) => return Err(failure),
@@ -292,7 +292,7 @@ impl ReaderState {
         };
         match self.read_whole_content(first) {
             Err(Failure::Mine(error)) if is_of_content(&error) => {
-                let error = error.in_file(self.sections.input().team().file_name());
+                let error = error.in_file(self.sections.input.team.file_name());
                 let second = self.section_after(&first).unwrap_or(None);
                 Ok((Content::Unknown(error), std::iter::once(first).chain(second).collect()))
             }
@@ -331,7 +331,7 @@ impl ReaderState {
         if !self.lookup().next_section(true)? {
             return Ok(None);
         }
-        let Some(described) = self.sections.cursor().current_data() else { return Ok(None) };
+        let Some(described) = self.sections.cursor.current_data() else { return Ok(None) };
         self.sections.advance(described.layout.end);
         let follows = self.lookup().next_section(true)?;
         let second = self.sections.header().copied().filter(|_| follows);
@@ -345,7 +345,7 @@ impl ReaderState {
     fn aside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
         let before = self.sections.leave_section();
         let result = read(self);
-        self.sections.return_to(before);
+        self.sections.cursor = before;
         result
     }
 }

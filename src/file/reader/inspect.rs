@@ -65,7 +65,7 @@ impl Inspector<'_> {
     pub fn ignore_seals(&mut self) -> Result<()> {
         self.0.session.operate(|state| {
             let ends = state.sections().ends();
-            state.sections().input().set_ends(Ends { read: ends.sections, ..ends });
+            state.sections().input.ends = Ends { read: ends.sections, ..ends };
             Ok(())
         })
     }
@@ -82,7 +82,7 @@ impl Inspector<'_> {
 
     /// Verifies the checksum of the index.
     pub fn check_index(&mut self, sealed: &SealedPart) -> Result<()> {
-        self.0.session.operate(|state| Ok(compare_index(state.sections().input().file(), &sealed.seal)?))
+        self.0.session.operate(|state| Ok(compare_index(state.sections().input.file(), &sealed.seal)?))
     }
 
     /// Reads some rows, the first of which must begin at offset `begin`. The checksum of the index must have
@@ -208,11 +208,11 @@ impl SealInspector<'_> {
         let end = if self.sections.is_sealed() {
             Some(end)
         } else {
-            truncated_to(self.sections.input().file(), end)?
+            truncated_to(self.sections.input.file(), end)?
         };
         let mut next = match end {
             Some(end) => match end.checked_sub(SEAL_BYTES as u64) {
-                Some(offset) => self.sections.input().seal_at(offset)?,
+                Some(offset) => self.sections.input.seal_at(offset)?,
                 None => None,
             },
             None => self.find_last_seal()?,
@@ -224,7 +224,7 @@ impl SealInspector<'_> {
             if previous == 0 {
                 break;
             }
-            let input = self.sections.input();
+            let input = &mut self.sections.input;
             // One that is whole is used, though the seal before it is damaged.
             next = input
                 .seal_at(previous)?
@@ -243,7 +243,7 @@ impl SealInspector<'_> {
         self.sections.advance(self.sections.ends().first);
         let mut last = None;
         let walked = self.sections.with_seals(|sections| {
-            walk_seals(sections, &mut last).map_err(|failure| sections.input().team().settle(failure))
+            walk_seals(sections, &mut last).map_err(|failure| sections.input.team.settle(failure))
         });
         match walked {
             Err(error) if error.kind().is_of_file() => {
@@ -261,10 +261,10 @@ impl SealInspector<'_> {
         let (mut last, mut alone) = (None, None);
         while at < self.sections.ends().read {
             resize(&mut bytes, (self.sections.ends().read - at).min(SEARCH_BYTES))?;
-            self.sections.input().file().read_at(at, &mut bytes)?;
+            self.sections.input.file().read_at(at, &mut bytes)?;
             for offset in seals_among(at, &bytes) {
                 last = self.whole_chain(offset)?.or(last);
-                alone = seal_alone_at(self.sections.input(), offset)?.or(alone);
+                alone = seal_alone_at(&mut self.sections.input, offset)?.or(alone);
             }
             at += bytes.len() as u64;
         }
@@ -273,22 +273,22 @@ impl SealInspector<'_> {
 
     /// The seal at this offset, if it and all seals before it are there.
     fn whole_chain(&mut self, offset: u64) -> Result<Option<SealedPart>> {
-        let found = self.sections.input().seal_at(offset)?;
+        let found = self.sections.input.seal_at(offset)?;
         let mut next = found;
         while let Some(sealed) = next {
             match sealed.seal.previous {
                 0 => return Ok(found),
-                previous => next = self.sections.input().seal_at(previous)?,
+                previous => next = self.sections.input.seal_at(previous)?,
             }
         }
         Ok(None)
     }
 
     fn check_tables(&mut self, sealed: &SealedPart) -> Result<()> {
-        compare_index(self.sections.input().file(), &sealed.seal)?;
-        compare_view(self.sections.input().file(), sealed)?;
-        compare_anchors(self.sections.input().file(), sealed)?;
-        compare_tail("names", self.sections.input().file(), sealed.names, sealed.seal.index)?;
+        compare_index(self.sections.input.file(), &sealed.seal)?;
+        compare_view(self.sections.input.file(), sealed)?;
+        compare_anchors(self.sections.input.file(), sealed)?;
+        compare_tail("names", self.sections.input.file(), sealed.names, sealed.seal.index)?;
         let (mut rows, mut number, mut end) = (Vec::new(), 0, sealed.begin());
         let (mut anchors, mut last): (u64, Option<(u64, Row)>) = (0, None);
         while number < sealed.seal.rows() {
@@ -331,7 +331,7 @@ impl SealInspector<'_> {
     /// cannot be compared with it, that is reported separately.
     fn check_names(&mut self, seals: &[SealedPart]) -> Result<()> {
         let Some(sealed) = seals.last().filter(|sealed| sealed.names_bytes() > 0) else { return Ok(()) };
-        let table = read_table(self.sections.input().file(), sealed)?;
+        let table = read_table(self.sections.input.file(), sealed)?;
         let (seal, end) = (seals.len() as u64, sealed.end_of_names());
         if seals[0].seal.previous > 0 {
             return Ok(()); // Not all of them are known.
@@ -352,7 +352,7 @@ impl SealInspector<'_> {
         let _temporary = memory::temporary();
         let mut bytes = Vec::new();
         resize(&mut bytes, table.bytes())?;
-        self.sections.input().file().read_at(table.rows, &mut bytes)?;
+        self.sections.input.file().read_at(table.rows, &mut bytes)?;
         let (rows, names) = bytes.split_at(to_usize(table.end.seals) * NAME_BYTES);
         let rows = seal_rows(rows, table.rows)?.unwrap_or_default();
         if !rows.iter().copied().eq(expected) {
@@ -405,7 +405,7 @@ impl SealInspector<'_> {
         let _temporary = memory::temporary();
         let mut bytes = Vec::new();
         resize(&mut bytes, count * ROW_BYTES as u64)?;
-        self.sections.input().file().read_at(sealed.row_offset(first), &mut bytes)?;
+        self.sections.input.file().read_at(sealed.row_offset(first), &mut bytes)?;
         rows.clear();
         reserve(rows, bytes.len() / ROW_BYTES)?;
         for (number, bytes) in (first..).zip(bytes.as_chunks().0) {
@@ -435,7 +435,7 @@ impl SealInspector<'_> {
         self.compare_sizes(row, row.anchors() > 0, |this, element, offset| {
             let at = first + (element / ANCHOR_ELEMENTS - 1) * ANCHOR_BYTES as u64;
             let mut anchor = None;
-            this.sections.input().read_own_entries(at, 1, b'O', |_, offset| {
+            this.sections.input.read_own_entries(at, 1, b'O', |_, offset| {
                 anchor = Some(offset);
                 Ok(())
             })?;
@@ -468,7 +468,7 @@ impl SealInspector<'_> {
         };
         let mut total = 0;
         if let (Some(SectionType::Varray), Some(first)) = (row.section, row.first_of_pair()) {
-            self.sections.input().read_own_entries(first.data, row.count, b'U', |_, size| {
+            self.sections.input.read_own_entries(first.data, row.count, b'U', |_, size| {
                 total = sum(total, size).ok_or_else(|| exceeds_63_bits(&[total, size]))?;
                 Ok(())
             })?;
@@ -509,7 +509,7 @@ fn walk_seals(sections: &mut Sections, last: &mut Option<SealedPart>) -> Result<
         let Some(&section) = sections.header() else { break };
         sections.skip()?;
         if section.section_type == SectionType::Block && *section.user == *SEAL {
-            let found = sections.input().seal_at(section.offset)?;
+            let found = sections.input.seal_at(section.offset)?;
             let previous = last.map_or(0, |last: SealedPart| last.seal.offset());
             *last = found.filter(|found| found.seal.previous == previous).or(*last);
         }

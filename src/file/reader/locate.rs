@@ -30,7 +30,7 @@ impl SealInspector<'_> {
         {
             let at = row.end() - 1 - after;
             let mut byte = [0];
-            self.sections.input().read_own(at, &mut byte)?;
+            self.sections.input.read_own(at, &mut byte)?;
             let part = self.part_at(row, at);
             let (found, expected) = (format!("0x{:02x}", byte[0]), format!("0x{:02x}", byte[0] ^ change));
             let error = differs(part, &found, &format!("{expected}, by the checksum"), at);
@@ -65,10 +65,10 @@ impl SealInspector<'_> {
         }
         let (start, mut last) = (layout.padding(), [0]);
         if layout.data_bytes > 0 {
-            self.sections.input().read_own(start - 1, &mut last)?;
+            self.sections.input.read_own(start - 1, &mut last)?;
         }
         let mut found = vec![0; scda_base::numbers::to_usize(layout.end - start)];
-        self.sections.input().read_own(start, &mut found)?;
+        self.sections.input.read_own(start, &mut found)?;
         let is_padding = [LineBreak::Unix, LineBreak::Mime].into_iter().any(|style| {
             let last = (layout.data_bytes > 0).then_some(last[0]);
             *data_padding(&mut [0; MAX_DATA_PADDING], layout.data_bytes, last, style) == found[..]
@@ -122,7 +122,7 @@ impl SealInspector<'_> {
         }
         let mut stored = 0_u64;
         self.sections
-            .input()
+            .input
             .read_own_entries(at, count, b'E', |_, size| {
                 stored = stored.saturating_add(size);
                 Ok(())

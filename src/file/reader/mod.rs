@@ -171,7 +171,7 @@ impl Reader {
     /// How this rank has spent its time since the file was opened. `None` after an error. Not collective.
     #[must_use]
     pub fn statistics(&self) -> Option<Statistics> {
-        self.session.state().map(|state| state.sections.statistics())
+        self.session.state().map(|state| state.sections.input.statistics())
     }
 
     /// The number of bytes after the last seal that are not read (see [`ReadOptions::to_seal`]). `None` after
@@ -240,9 +240,9 @@ impl Reader {
             Ok(())
         })?;
         let state = self.session.take()?;
-        let (times, size) = (state.sections.statistics(), state.sections.ends().read);
+        let (times, size) = (state.sections.input.statistics(), state.sections.ends().read);
         let times = Statistics::are_wanted().then(|| times.of_reading());
-        let (mut team, file) = state.sections.into_input().into_parts();
+        let (mut team, file) = state.sections.input.into_parts();
         let closed = file.close();
         match statistics::close(&mut team, closed, &format!("{size} bytes, read"), times) {
             Ok(()) => Ok(()),
@@ -376,11 +376,11 @@ impl ReaderState {
 
 impl SessionState for ReaderState {
     fn team(&mut self) -> &mut Team {
-        self.sections.input().team()
+        &mut self.sections.input.team
     }
 
     fn works_after_fork(&mut self) -> bool {
-        self.sections.input().team().is_alone()
+        self.sections.input.team.is_alone()
     }
 
     fn checks_every_call(&self) -> bool {
@@ -396,19 +396,19 @@ impl SessionState for ReaderState {
     }
 
     fn survives(&mut self, _: &Failure) -> bool {
-        self.sections.input().is_tolerant()
+        self.sections.input.is_tolerant
     }
 
-    fn drop_alone(mut self) {
-        if self.sections.input().team().is_alone() {
-            let _ = self.sections.into_input().into_parts().1.close();
+    fn drop_alone(self) {
+        if self.sections.input.team.is_alone() {
+            let _ = self.sections.input.into_parts().1.close();
             return;
         }
-        self.sections.into_input().leak_shared();
+        self.sections.input.leak_shared();
         self.datasets.leak_shared();
     }
 
     fn abandon(self, _: &Error) {
-        let _ = self.sections.into_input().into_parts().1.close();
+        let _ = self.sections.input.into_parts().1.close();
     }
 }

@@ -97,9 +97,9 @@ impl OwnReader {
     ) -> Result<T> {
         self.all = Ends { first: self.sealed.first, ..Ends::all(end) };
         self.note(rows)?;
-        self.state.sections.input().exchange_file(file);
+        self.state.sections.input.exchange_file(file);
         let result = read(self);
-        self.state.sections.input().exchange_file(file);
+        self.state.sections.input.exchange_file(file);
         result
     }
 
@@ -216,7 +216,7 @@ impl OwnReader {
         ends: Ends,
         read: impl FnOnce(&mut ReaderState) -> Result<T, Failure>,
     ) -> Result<T> {
-        self.state.sections.input().set_ends(ends);
+        self.state.sections.input.ends = ends;
         read(&mut self.state).map_err(|failure| self.state.team().settle(failure))
     }
 

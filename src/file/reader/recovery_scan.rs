@@ -176,13 +176,13 @@ impl RecoveryScanner {
             return Ok(short);
         }
         // It was read with the header.
-        let block = self.sections.input().look(short, LONG_HEADER_BYTES - short)?;
+        let block = self.sections.input.look(short, LONG_HEADER_BYTES - short)?;
         Ok(if block.first_chunk().is_some_and(is_reserved) { LONG_HEADER_BYTES } else { short })
     }
 
     /// Returns the ranks and the file.
     pub fn into_parts(self) -> (Team, Box<dyn ParallelFile>) {
-        self.sections.into_input().into_parts()
+        self.sections.input.into_parts()
     }
 
     /// Walks the file. In a sealed file, everything after the last seal is dropped, complete or not: its
@@ -233,7 +233,7 @@ impl RecoveryScanner {
             match self.scan_section(&mut scan) {
                 Ok(true) => {}
                 Ok(false) => break Ok(()),
-                Err(failure) => match self.sections.input().team().settle(failure) {
+                Err(failure) => match self.sections.input.team.settle(failure) {
                     error if error.kind().is_of_file() => break Err(error),
                     error => return Err(Failure::Agreed(error)),
                 },
@@ -263,9 +263,9 @@ impl RecoveryScanner {
         scan.sealed = scan.seal.map_or(0, |seal| seal.length);
         self.go_back(&mut scan)?;
         if let Some(seal) = scan.seal.filter(|_| scan.rollback.is_none()) {
-            let is_first = self.sections.input().team().rank() == 0;
+            let is_first = self.sections.input.team.rank() == 0;
             let compared = if is_first { self.compare_seal(seal) } else { Ok(()) };
-            self.sections.input().team().agree(compared)?;
+            self.sections.input.team.agree(compared)?;
         }
         Ok(scan)
     }
@@ -276,12 +276,12 @@ impl RecoveryScanner {
             Some(known) => Some(known),
             None => {
                 let mut bytes = [0; SEAL_BYTES];
-                self.sections.input().file().read_at(last.offset(), &mut bytes)?;
+                self.sections.input.file().read_at(last.offset(), &mut bytes)?;
                 Seal::parse(&bytes, last.offset())
             }
         };
         match seal {
-            Some(seal) => compare_index(self.sections.input().file(), &seal),
+            Some(seal) => compare_index(self.sections.input.file(), &seal),
             None => Err(differs("seal", "none", "the one that was just there", last.offset())),
         }
     }
@@ -291,13 +291,13 @@ impl RecoveryScanner {
         if matches!(self.place, AppendPlace::End) {
             return Ok(());
         }
-        let is_first = self.sections.input().team().rank() == 0;
+        let is_first = self.sections.input.team.rank() == 0;
         let found = if is_first { self.find_place(scan.seal) } else { Ok((NO_SEAL, None)) };
         let (found, mine) = split(found.map(Some));
         let (seal, kept) = found.unwrap_or((NO_SEAL, None));
         let end = kept.as_ref().map_or(0, |kept| kept.end);
         let words = mine.map(|()| [seal.length, seal.sections, end]);
-        let [length, sections, end] = self.sections.input().team().share(0, words)?;
+        let [length, sections, end] = self.sections.input.team.share(0, words)?;
         let seal = (length > 0).then_some(LastSeal { length, sections });
         if end == 0 {
             (scan.seal, scan.end) = (seal, length);
@@ -352,9 +352,7 @@ impl RecoveryScanner {
             }
         };
         match last {
-            Some(last) if sections < sealed => {
-                KeptSections::find(self.sections.input().file(), last, sections)
-            }
+            Some(last) if sections < sealed => KeptSections::find(self.sections.input.file(), last, sections),
             last => Ok((last.unwrap_or(NO_SEAL), None)),
         }
     }
@@ -362,13 +360,13 @@ impl RecoveryScanner {
     /// The numbers of the sections with the data of a dataset's records, among those covered by the seals up
     /// to `end`.
     fn find_records(&mut self, name: &str, end: u64) -> Result<Vec<u64>> {
-        let team = self.sections.input().team().alone();
+        let team = self.sections.input.team.alone();
         let tuning = self.sections.params().tuning.clone();
-        let mut own = OwnReader::new(team, self.sections.input().file(), end, &tuning)?;
+        let mut own = OwnReader::new(team, self.sections.input.file(), end, &tuning)?;
         let mut file: Box<dyn ParallelFile> = Box::new(ReadAtFile(std::io::empty()));
-        self.sections.input().exchange_file(&mut file);
+        self.sections.input.exchange_file(&mut file);
         let found = own.read_file(&mut file, end, &[], |own| own.sealed_records(name));
-        self.sections.input().exchange_file(&mut file);
+        self.sections.input.exchange_file(&mut file);
         found
     }
 
@@ -376,7 +374,7 @@ impl RecoveryScanner {
         reserve(&mut scan.ends, 1)?;
         scan.ends.push(row.end());
         scan.anchors += row.anchors();
-        if self.sections.input().team().rank() == 0 {
+        if self.sections.input.team.rank() == 0 {
             reserve(&mut scan.rows, 1)?;
             scan.rows.push(row);
         }
@@ -389,7 +387,7 @@ impl RecoveryScanner {
             return Ok(false);
         }
         let Some(&section) = self.sections.header() else { return Ok(false) };
-        let varray = self.sections.cursor().current_varray();
+        let varray = self.sections.cursor.current_varray();
         self.sections.skip()?;
         if *section.user == *SEAL {
             let previous = scan.seal.map_or(0, LastSeal::offset);
@@ -404,15 +402,14 @@ impl RecoveryScanner {
         }
         let size = match (section.section_type, varray) {
             (SectionType::Inline, _) => INLINE_BYTES as u64,
-            (SectionType::Varray, Some(varray)) if self.sections.input().team().rank() == 0 => {
+            (SectionType::Varray, Some(varray)) if self.sections.input.team.rank() == 0 => {
                 let (entries, letter) = varray.user_sizes();
                 let mut total = 0;
-                let read =
-                    self.sections.input().read_own_entries(entries, varray.count, letter, |_, size| {
-                        total = sum(total, size).ok_or_else(|| sum_of_sizes().at(entries))?;
-                        Ok(())
-                    });
-                self.sections.input().team().defer(read);
+                let read = self.sections.input.read_own_entries(entries, varray.count, letter, |_, size| {
+                    total = sum(total, size).ok_or_else(|| sum_of_sizes().at(entries))?;
+                    Ok(())
+                });
+                self.sections.input.team.defer(read);
                 total
             }
             _ => section.size,
@@ -441,7 +438,7 @@ impl RecoveryScanner {
     /// all there. Collective.
     fn note_damaged_seal(&mut self, scan: &mut RecoveryScan, offset: u64) -> Result<(), Failure> {
         if self.sections.ends().read.saturating_sub(offset) >= SEAL_BYTES as u64 {
-            let bytes = self.sections.input().look(offset, SEAL_BYTES as u64)?;
+            let bytes = self.sections.input.look(offset, SEAL_BYTES as u64)?;
             if bytes.first_chunk().is_some_and(Seal::is_all_there) {
                 scan.damaged_seal.get_or_insert(offset);
             }
@@ -454,18 +451,18 @@ impl RecoveryScanner {
     /// killed job had left them. Each rank searches a part. Collective.
     fn check_not_sealed(&mut self, start: u64, error: &Error) -> Result<(), Failure> {
         let share = (self.sections.ends().read - start)
-            .div_ceil(self.sections.input().team().size() as u64)
+            .div_ceil(self.sections.input.team.size() as u64)
             .next_multiple_of(STEP as u64);
-        let (rank, end) = (self.sections.input().team().rank(), self.sections.ends().read);
+        let (rank, end) = (self.sections.input.team.rank(), self.sections.ends().read);
         let at = |rank: usize| start.saturating_add(share.saturating_mul(rank as u64)).min(end);
         let (from, to) = (at(rank), at(rank + 1));
         let seal = self.find_seal(from, to);
         let (found, mine) = split(seal.and_then(|seal| match seal {
             Some(seal) => Ok(Some(seal)),
-            None => damaged_end(self.sections.input().file(), end),
+            None => damaged_end(self.sections.input.file(), end),
         }));
         let mut first = [found.unwrap_or(FINE)];
-        self.sections.input().team().agree_with(mine, &mut first)?;
+        self.sections.input.team.agree_with(mine, &mut first)?;
         if first[0] == FINE {
             return Ok(());
         }
@@ -481,7 +478,7 @@ impl RecoveryScanner {
         let (mut at, mut bytes) = (from, Vec::new());
         while at < to {
             resize(&mut bytes, (to - at).min(SEARCH_BYTES))?;
-            self.sections.input().read_own(at, &mut bytes)?;
+            self.sections.input.read_own(at, &mut bytes)?;
             for offset in seals_among(at, &bytes) {
                 if self.is_seal(offset)? {
                     return Ok(Some(offset));
@@ -498,30 +495,30 @@ impl RecoveryScanner {
         if self.sections.ends().read - offset < SEAL_BYTES as u64 {
             return Ok(false);
         }
-        self.sections.input().read_own(offset, &mut bytes)?;
+        self.sections.input.read_own(offset, &mut bytes)?;
         Ok(Seal::parse(&bytes, offset).is_some())
     }
 
     /// The seal at this offset, if there is one after the seal at `previous`. Rank 0 reads it, because that takes
     /// a few small reads. Collective.
     fn seal_at(&mut self, offset: u64, previous: u64) -> Result<Option<LastSeal>, Failure> {
-        let input = self.sections.input();
-        let found = if input.team().rank() == 0 { input.seal_at(offset) } else { Ok(None) };
+        let input = &mut self.sections.input;
+        let found = if input.team.rank() == 0 { input.seal_at(offset) } else { Ok(None) };
         let words = found.map(|sealed| {
             let sealed = sealed.filter(|sealed| sealed.seal.previous == previous);
             sealed.map_or([0; 2], |sealed| [sealed.seal.length, sealed.seal.sections])
         });
-        let [length, sections] = input.team().share(0, words)?;
+        let [length, sections] = input.team.share(0, words)?;
         Ok((length > 0).then_some(LastSeal { length, sections }))
     }
 
     /// How the file ends. Collective.
     fn look_at_end(&mut self) -> Result<End, Failure> {
-        let words = match self.sections.input().team().rank() {
+        let words = match self.sections.input.team.rank() {
             0 => self.own_end(),
             _ => Ok([0; 4]),
         };
-        Ok(match self.sections.input().team().share(0, words)? {
+        Ok(match self.sections.input.team.share(0, words)? {
             [0, ..] => End::Open,
             [length, sections, 0, _] => End::Sealed(LastSeal { length, sections }),
             [length, stays, offset, tables] => End::Announced(NewEnd { tables, offset, length, stays }),
@@ -531,7 +528,7 @@ impl RecoveryScanner {
     /// The [`End`] as words, on one rank.
     fn own_end(&mut self) -> Result<[u64; 4]> {
         let size = self.sections.ends().read;
-        let end = match announced(self.sections.input().file(), size)? {
+        let end = match announced(self.sections.input.file(), size)? {
             None => size,
             Some(Announcement::Note(length)) => length,
             Some(Announcement::NewEnd(NewEnd { tables, offset, length, stays })) => {
@@ -539,7 +536,7 @@ impl RecoveryScanner {
             }
         };
         let sealed = match end.checked_sub(SEAL_BYTES as u64) {
-            Some(offset) => self.sections.input().seal_at(offset)?,
+            Some(offset) => self.sections.input.seal_at(offset)?,
             None => None,
         };
         self.last = sealed.map(|sealed| sealed.seal);
@@ -554,20 +551,18 @@ impl RecoveryScanner {
         scan: &RecoveryScan,
         mut anchors: impl FnMut(&Row, Partition, u64, &[u64]) -> Result<()>,
     ) -> Result<Sums, Failure> {
-        let (start, ranks) = (scan.unsealed_start(), self.sections.input().team().size() as u64);
+        let (start, ranks) = (scan.unsealed_start(), self.sections.input.team.size() as u64);
         let mut sums = Sums::new(ranks == 1);
         scan.ends.iter().for_each(|&end| sums.put(end, 0));
         let share = (scan.end - start).div_ceil(ranks);
         let at = |rank: u64| start.saturating_add(share.saturating_mul(rank)).min(scan.end);
-        let (mut offset, end) = (
-            at(self.sections.input().team().rank() as u64),
-            at(self.sections.input().team().rank() as u64 + 1),
-        );
+        let (mut offset, end) =
+            (at(self.sections.input.team.rank() as u64), at(self.sections.input.team.rank() as u64 + 1));
         let read = (|| -> Result<()> {
             let mut bytes = Vec::new();
             while offset < end {
                 resize(&mut bytes, (end - offset).min(CHUNK_BYTES))?;
-                self.sections.input().read_own(offset, &mut bytes)?;
+                self.sections.input.read_own(offset, &mut bytes)?;
                 if scan.has_superblock() {
                     clear_superblock(offset, &mut bytes);
                 }
@@ -580,7 +575,7 @@ impl RecoveryScanner {
                 .try_for_each(|row| self.sections.ranges().hand_out(row, &mut anchors))
         })();
         let (_, mine) = split(read);
-        self.sections.input().team().agree(mine)?;
+        self.sections.input.team.agree(mine)?;
         Ok(sums)
     }
 }

@@ -22,7 +22,7 @@ impl WriterState {
             return Err(Error::usage(words).into());
         }
         self.scheduler().place()?;
-        self.sections.output().flush()?;
+        self.sections.output.flush()?;
         self.sections.let_rank_0_read()?;
         let found = match self.sections.team().rank() {
             0 => self.sections.read_own(|own| changed(own, name, record, changes)),

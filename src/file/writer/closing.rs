@@ -141,7 +141,7 @@ impl WriterState {
         self.sections.team_mut().note_call(Function::Flush);
         self.scheduler().place()?;
         self.streams().flush();
-        self.sections.output().flush()
+        self.sections.output.flush()
     }
 
     /// Ensures that everything written is sealed, and on stable storage under the file's name. Open streams
@@ -165,7 +165,7 @@ impl WriterState {
         self.sections.team_mut().note_call(Function::CommitBegin);
         self.check_sealed()?;
         self.commits.streams = self.streams().end_part()?;
-        self.sections.output().write_all()?;
+        self.sections.output.write_all()?;
         self.sync_ahead();
         Ok(self.commits.begin()?)
     }
@@ -187,7 +187,7 @@ impl WriterState {
     /// Makes the thread, if there is one, bring what was written so far to stable storage. An error is
     /// deferred to the next agreement.
     fn sync_ahead(&mut self) {
-        let ahead = self.sections.output().file_mut().sync_ahead();
+        let ahead = self.sections.output.file.sync_ahead();
         self.sections.team_mut().defer(ahead);
     }
 
@@ -195,7 +195,7 @@ impl WriterState {
     pub(crate) fn begin_close(&mut self) -> Result<(), Failure> {
         self.sections.team_mut().note_call(Function::CloseBegin);
         self.check_no_streams()?;
-        self.sections.output().write_all()?;
+        self.sections.output.write_all()?;
         let &WriteOptions { sync, atomic, later, .. } = self.sections.params();
         if sync || atomic && !later {
             self.sync_ahead();
@@ -223,7 +223,7 @@ impl WriterState {
     fn close(self) -> Result<()> {
         let statistics = Statistics::are_wanted().then(|| self.statistics());
         let Self { sections, mut target, .. } = self;
-        let (mut team, file, params, end) = sections.into_output().into_parts();
+        let (mut team, file, params, end) = sections.output.into_parts();
         let finish = |team: &mut Team, target: &mut Target| -> Result<(), Failure> {
             team.agree_finally(file.close())?;
             let complete = if team.rank() == 0 { target.complete(end, is_kept) } else { Ok(()) };
@@ -240,7 +240,7 @@ impl WriterState {
 
     /// Whether this rank has written everything that was passed: see [`CommitRequest::test`].
     pub(crate) fn is_settled(&self) -> bool {
-        self.sections.is_settled()
+        self.sections.output.file.is_settled()
     }
 
     /// What has begun and not completed.
@@ -261,7 +261,7 @@ impl WriterState {
     /// See [`WriterCalls`](crate::bindings::WriterCalls).
     pub(crate) fn loss(&mut self) -> Option<String> {
         let (is_atomic, is_sealed) = (self.sections.params().atomic, self.sections.is_sealed());
-        let progress = self.sections.output().progress();
+        let progress = &self.sections.output.progress;
         let (kept, end) = (progress.kept(), progress.end());
         let is_flushed = progress.buffered().is_empty() && !progress.has_held();
         let is_whole = match is_sealed {

@@ -299,7 +299,7 @@ impl Writer {
     /// replaced. Not collective.
     pub fn forget(mut self) {
         if let Ok(state) = self.session.take() {
-            state.sections.into_output().leak_shared();
+            state.sections.output.leak_shared();
         }
     }
 }

@@ -69,7 +69,7 @@ impl WriterState {
     /// Lends memory to the thread, if that is wanted; `None` ends it.
     pub(super) fn lend(&mut self, lent: Option<LentMemory>) {
         let lent = lent.filter(|_| self.sections.params().lend);
-        self.sections.output().file_mut().lend(lent);
+        self.sections.output.file.lend(lent);
     }
 
     pub(super) fn begin_streams(&mut self, user: &[u8], chunk_bytes: u64) -> Result<(), Failure> {
@@ -108,7 +108,7 @@ impl WriterState {
     }
 
     pub(super) fn statistics(&self) -> Statistics {
-        let times = self.sections.times();
+        let times = self.sections.output.file.times();
         Statistics {
             agreeing: self.sections.team().agreeing(),
             copied_bytes: times.copied_bytes,
@@ -142,7 +142,7 @@ impl SessionState for WriterState {
         if self.commits.is_pending() {
             self.complete()?;
         }
-        self.sections.output().begin_call();
+        self.sections.output.begin_call();
         Ok(())
     }
 
@@ -151,7 +151,7 @@ impl SessionState for WriterState {
         let survives = self.tolerant
             && matches!(failure, Failure::Mine(error) if is_of_arguments(error))
             && self.stream.is_none()
-            && self.sections.output().is_as_before();
+            && self.sections.output.is_as_before();
         self.cache.forget_failed();
         survives
     }
@@ -170,7 +170,7 @@ impl SessionState for WriterState {
         if self.sections.team().rank() == 0 {
             self.target.discard();
         }
-        self.sections.into_output().leak_shared();
+        self.sections.output.leak_shared();
     }
 
     fn abandon(mut self, error: &Error) {
@@ -180,10 +180,10 @@ impl SessionState for WriterState {
         let Self { mut sections, mut target, .. } = self;
         // An incomplete atomic write is removed.
         if !is_atomic {
-            sections.output().end_after_error(error);
+            sections.output.end_after_error(error);
         }
-        let is_kept = sections.output().progress().kept().is_some();
-        let (mut team, file, params, _) = sections.into_output().into_parts();
+        let is_kept = sections.output.progress.kept().is_some();
+        let (mut team, file, params, _) = sections.output.into_parts();
         let _ = file.close();
         // By now no rank is still truncating the file, so it can be marked.
         if params.mark_incomplete {

@@ -186,7 +186,7 @@ impl StreamWriter<'_> {
         plain.write(block)?;
         self.sections.end_section()?;
         // What precedes the streams is then in the file, however long they take.
-        self.sections.output().flush()?;
+        self.sections.output.flush()?;
         let data = sum(self.sections.end(), HEADER_BYTES).ok_or_else(too_large)?;
         let task = self.sections.team().rank() as u64;
         let sum = self.sections.is_sealed().then_some(RunningSum { end: data, crc: 0 });
@@ -205,7 +205,7 @@ impl StreamWriter<'_> {
         if let Some(error) = &own.failed {
             return Err(error.again());
         }
-        let taken = own.take(&mut unsummed(self.sections.output().file_mut()), data);
+        let taken = own.take(&mut unsummed(&mut self.sections.output.file), data);
         taken.inspect_err(|error| {
             own.failed = Some(error.again());
             self.sections.team_mut().defer(Err(error.again()));
@@ -217,7 +217,7 @@ impl StreamWriter<'_> {
         if let Some(own) = &mut self.own
             && own.failed.is_none()
         {
-            let flushed = own.flush(&mut unsummed(self.sections.output().file_mut()));
+            let flushed = own.flush(&mut unsummed(&mut self.sections.output.file));
             own.failed = flushed.as_ref().err().map(Error::again);
             self.sections.team_mut().defer(flushed);
         }
@@ -247,7 +247,7 @@ impl StreamWriter<'_> {
         let end = if is_last { [rounds, own.filled_by(rounds).into()] } else { [FINE; 2] };
         let mut least = [FINE - rounds, end[0], end[1]];
         self.sections.team_mut().agree_with(Ok(()), &mut least)?;
-        self.sections.output().progress_mut().know();
+        self.sections.output.progress.know();
         let rounds = FINE - least[0];
         let last = if least[1] == rounds { u8::try_from(least[2]).unwrap_or(0) } else { 0 };
         self.end_arrays(std::slice::from_ref(&own), rounds, last)?;
@@ -266,7 +266,7 @@ impl StreamWriter<'_> {
         if rounds > 0 {
             for own in streams {
                 let Some(run) = own.sum.map(|sum| own.sum_up(&sum, rounds)) else { continue };
-                let added = add_run(self.sections.output().file_mut(), run);
+                let added = add_run(&mut self.sections.output.file, run);
                 self.sections.team_mut().defer(added);
             }
         }
@@ -277,7 +277,7 @@ impl StreamWriter<'_> {
         let mut padding = [0; MAX_DATA_PADDING];
         let last = (layout.data_bytes > 0).then_some(last);
         let padding = data_padding(&mut padding, layout.data_bytes, last, style);
-        self.sections.output().end_ahead(layout, head, padding)?;
+        self.sections.output.end_ahead(layout, head, padding)?;
         self.sections.end_section()?;
         let mut each = Vec::new();
         reserve(&mut each, self.sections.team().size())?;
@@ -317,7 +317,7 @@ impl StreamWriter<'_> {
                 if batch.is_empty() {
                     break;
                 }
-                own.write(&mut unsummed(self.sections.output().file_mut()), &batch)?;
+                own.write(&mut unsummed(&mut self.sections.output.file), &batch)?;
             }
             rounds = rounds.max(part.rounds(own.written));
             reserve(&mut streams, 1)?;

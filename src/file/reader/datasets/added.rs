@@ -112,7 +112,7 @@ impl DatasetReader<'_> {
         let header = self.sections.header().filter(|header| {
             header.section_type == SectionType::Inline && *header.user == *ATTRIBUTES_CONVENTION
         });
-        let Some(inline) = header.and_then(|_| self.sections.cursor().current_data()) else {
+        let Some(inline) = header.and_then(|_| self.sections.cursor.current_data()) else {
             let words = format!(
                 "attributes of {}: the section before them is not the one that announces attributes",
                 named(additions::later_of(user.as_bytes()))
@@ -231,7 +231,7 @@ impl DatasetReader<'_> {
         (rows.dataset.attributes, rows.dataset.dimension_names) =
             (additions::rows_attributes(first, None), Vec::new());
         let count = rows.dataset.shape.first().copied().unwrap_or(0);
-        let current = self.sections.cursor().current().filter(|_| sum(first, count).is_some());
+        let current = self.sections.cursor.current().filter(|_| sum(first, count).is_some());
         let current = current.ok_or_else(|| wrong_rows(user, "too many rows", "fewer than 2^63", at))?;
         Ok(RowSection { stored: Box::new(rows), current, metadata: pair, data: start, first })
     }
@@ -243,7 +243,7 @@ impl DatasetReader<'_> {
         let header = self.sections.header().filter(|header| {
             is_there && header.section_type == SectionType::Block && *header.user == *ROWS_CONVENTION
         });
-        let block = header.and_then(|_| self.sections.cursor().current_data());
+        let block = header.and_then(|_| self.sections.cursor.current_data());
         let wrong =
             || wrong_rows(user, "another section before them", "a block \"scda added rows 00\"", pair);
         let block = block.ok_or_else(wrong)?;

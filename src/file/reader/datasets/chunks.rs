@@ -335,7 +335,7 @@ impl BoxReader<'_> {
                 Ok(())
             },
         )?;
-        self.input().ends().check("varray", current.layout.start, end)?;
+        self.input().ends.check("varray", current.layout.start, end)?;
         self.sections.ranges().went_to(chunk + count, end);
         chunks.first = chunk;
         known(chunks).ok_or_else(|| Error::new(ErrorKind::Internal, "a chunk is not where it was found"))

@@ -41,7 +41,7 @@ impl DatasetReader<'_> {
     /// section of a group.
     pub(in crate::file::reader) fn read_group(&mut self) -> Result<Option<Group>, Failure> {
         self.team().note_call(Function::Group);
-        let (Some(header), Some(current)) = (self.sections.header(), self.sections.cursor().current_data())
+        let (Some(header), Some(current)) = (self.sections.header(), self.sections.cursor.current_data())
         else {
             return Ok(None);
         };
@@ -74,7 +74,7 @@ impl DatasetReader<'_> {
         let (at, header) = (self.sections.position(), self.sections.header());
         let said = header.and_then(|header| parse(&header.user));
         let block =
-            self.sections.cursor().current_data().filter(|block| block.section_type == SectionType::Block);
+            self.sections.cursor.current_data().filter(|block| block.section_type == SectionType::Block);
         Ok(said.zip(block).ok_or_else(|| wrong("another section", at))?)
     }
 }

@@ -325,7 +325,7 @@ impl DatasetReader<'_> {
         rows: AllRows,
     ) -> Result<Option<OpenDataset>, Failure> {
         self.team().note_call(Function::Dataset);
-        let (Some(&metadata), Some(block)) = (self.sections.header(), self.sections.cursor().current_data())
+        let (Some(&metadata), Some(block)) = (self.sections.header(), self.sections.cursor.current_data())
         else {
             return Ok(None);
         };
@@ -338,8 +338,7 @@ impl DatasetReader<'_> {
         let stored =
             StoredDataset::new(&mut self.cache.known_metadata, &text, block.layout.data, data.section());
         let mut stored = stored.map_err(|error| error.at(start))?;
-        let current =
-            self.sections.cursor().current().ok_or_else(|| self.no_metadata(&stored.dataset.name))?;
+        let current = self.sections.cursor.current().ok_or_else(|| self.no_metadata(&stored.dataset.name))?;
         let added = match later {
             Some(added) => added,
             None => self.lookup().later(start, &data.user)?,

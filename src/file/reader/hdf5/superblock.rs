@@ -23,7 +23,7 @@ impl Inspector<'_> {
     pub fn superblock(&mut self) -> Result<Option<SuperblockState>> {
         let has_room = self.has_superblock();
         self.0.session.operate(|state| {
-            let file = state.sections().input().file();
+            let file = state.sections().input.file();
             Ok(if has_room { Some(SuperblockState::of(file)?) } else { None })
         })
     }
@@ -31,7 +31,7 @@ impl Inspector<'_> {
     /// The superblock for a file that ends with the seal at `sealed`: that of its last view up to there, or
     /// `None`. Not collective.
     pub fn superblock_up_to(&mut self, sealed: u64) -> Result<Option<Superblock>> {
-        self.0.session.operate(|state| Ok(superblock_up_to(state.sections().input().file(), sealed)?))
+        self.0.session.operate(|state| Ok(superblock_up_to(state.sections().input.file(), sealed)?))
     }
 
     /// The superblock that must replace the current one if the file is to end at `end`. `None` if the current
@@ -39,7 +39,7 @@ impl Inspector<'_> {
     pub fn renewed_superblock(&mut self, end: u64) -> Result<Option<[u8; SUPERBLOCK_BYTES]>> {
         let has_room = self.has_superblock();
         self.0.session.operate(|state| {
-            let file = state.sections().input().file();
+            let file = state.sections().input.file();
             Ok(if has_room { renewed_superblock(file, end)? } else { None })
         })
     }

@@ -111,7 +111,7 @@ impl Verifier<'_> {
 
     /// Verifies the next section, and the seals before it, which are skipped. Collective.
     pub fn verify_next(&mut self) -> Result<(), Failure> {
-        while self.sections.cursor().expects_header()
+        while self.sections.cursor.expects_header()
             && !self.sections.at_end()
             && !self.verified.has(self.sections.position())
         {

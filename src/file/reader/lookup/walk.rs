@@ -87,7 +87,7 @@ impl Walk {
             return Ok(());
         }
         let walked = self.go_on(sections, number);
-        walked.map_err(|failure| sections.input().team().settle(failure))
+        walked.map_err(|failure| sections.input.team.settle(failure))
     }
 
     fn go_on(&mut self, sections: &mut Sections, number: u64) -> Result<(), Failure> {
@@ -120,6 +120,6 @@ impl Walk {
 /// Whether the section at this offset has the user string.
 fn is_named(sections: &mut Sections, offset: u64, user: &[u8]) -> Result<bool> {
     sections.advance(offset);
-    let found = sections.look_at_section(true).map_err(|failure| sections.input().team().settle(failure))?;
+    let found = sections.look_at_section(true).map_err(|failure| sections.input.team.settle(failure))?;
     Ok(found && sections.header().is_some_and(|header| &*header.user == user))
 }

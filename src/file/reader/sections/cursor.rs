@@ -31,10 +31,11 @@ impl OffsetHint {
 pub(crate) struct Cursor {
     /// Offset of the next section, or of the current one while its data are expected.
     position: u64,
-    expect: ExpectedCall,
+    pub(super) expect: ExpectedCall,
     /// The header that was read last.
-    header: Option<Section>,
-    known_offset: Option<OffsetHint>,
+    pub(super) header: Option<Section>,
+    /// The offset of an element that a range has reached.
+    pub(super) known_offset: Option<OffsetHint>,
 }
 
 /// The calls that may come next.
@@ -82,17 +83,6 @@ impl Cursor {
         self.position
     }
 
-    /// The header that was read last.
-    #[inline(always)]
-    pub fn header(&self) -> Option<&Section> {
-        self.header.as_ref()
-    }
-
-    #[inline(always)]
-    pub(super) fn expect(&self) -> &ExpectedCall {
-        &self.expect
-    }
-
     /// Whether a header is expected next.
     #[inline(always)]
     pub fn expects_header(&self) -> bool {
@@ -131,24 +121,10 @@ impl Cursor {
         (current.section_type != SectionType::Array || !current.decoded).then_some(current.layout.end)
     }
 
-    /// The known offset of an element of the varray with these entries.
-    pub(super) fn known_offset(&self) -> Option<OffsetHint> {
-        self.known_offset
-    }
-
-    pub(super) fn know_offset(&mut self, known: OffsetHint) {
-        self.known_offset = Some(known);
-    }
-
     /// Moves to `end`, where a header is expected next.
     #[inline(always)]
     pub fn advance(&mut self, end: u64) {
         self.position = end;
-        self.expect = ExpectedCall::Header;
-    }
-
-    /// Expects a header next, whatever was expected before.
-    pub(super) fn expect_header(&mut self) {
         self.expect = ExpectedCall::Header;
     }
 

@@ -17,19 +17,19 @@ impl Sections {
     /// The current section, if it has this type and its data are expected next.
     #[inline(always)]
     pub fn expect_data(&mut self, function: Function, section_type: SectionType) -> Result<CurrentSection> {
-        self.input.team().note_call(function);
+        self.input.team.note_call(function);
         self.cursor.expect_data(section_type, self.input.end())
     }
 
     /// Checks the number of bytes against the section's header; it must be the same on all ranks.
     pub fn check_size(&mut self, size: u64, expected: u64) -> Result<()> {
-        self.input.team().note_named(Topic::Number, &["the size"], &[size]);
+        self.input.team.note_named(Topic::Number, &["the size"], &[size]);
         if size == expected { Ok(()) } else { Err(unlike_header("size E", size, expected)) }
     }
 
     /// Checks the partition of the section's elements; it must be the same on all ranks.
     pub fn check_counts(&mut self, counts: &[u64], expected: u64) -> Result<Partition> {
-        let elements = self.input.team().note_partition(Topic::Counts, counts)?;
+        let elements = self.input.team.note_partition(Topic::Counts, counts)?;
         if elements.total != expected {
             return Err(unlike_header("the sum of the counts N_q", elements.total, expected));
         }
@@ -37,8 +37,8 @@ impl Sections {
     }
 
     pub fn skip(&mut self) -> Result<(), Failure> {
-        self.input.team().note_call(Function::Skip);
-        let (current, known) = match *self.cursor.expect() {
+        self.input.team.note_call(Function::Skip);
+        let (current, known) = match self.cursor.expect {
             ExpectedCall::Header => return Ok(()),
             ExpectedCall::CutData(current) => return Err(current.cut(self.input.end()).into()),
             ExpectedCall::Data(current) | ExpectedCall::VarraySizes(current) => (current, None),
@@ -49,12 +49,12 @@ impl Sections {
             SectionType::Inline | SectionType::Block => current.layout.end,
             SectionType::Array if !decoded => current.layout.end,
             SectionType::Array | SectionType::Varray => {
-                let in_ranges = self.cursor.known_offset().filter(|_| self.input.team().is_alone());
+                let in_ranges = self.cursor.known_offset.filter(|_| self.input.team.is_alone());
                 let in_ranges = in_ranges.and_then(|known| known.total(&current));
                 let total = match known.filter(|_| !decoded).or(in_ranges) {
                     Some(total) => total,
                     None => {
-                        let team = self.input.team();
+                        let team = &mut self.input.team;
                         let counts = uniform_partition(count, team.size());
                         let part = Partition::new(&counts, team.rank(), team.size())?;
                         let entries = current.layout.entries;
@@ -69,8 +69,8 @@ impl Sections {
     }
 
     pub fn seek(&mut self, offset: u64) -> Result<(), Failure> {
-        self.input.team().note_call(Function::Seek);
-        self.input.team().note_named(Topic::Number, &["the offset"], &[offset]);
+        self.input.team.note_call(Function::Seek);
+        self.input.team.note_named(Topic::Number, &["the offset"], &[offset]);
         if !(FILE_HEADER_BYTES as u64..=self.input.end()).contains(&offset) {
             return Err(Error::argument(format!(
                 "offset of a section: found {offset}, expected {FILE_HEADER_BYTES} to {}",
@@ -91,7 +91,7 @@ pub(crate) struct DataReader<'a> {
 impl DataReader<'_> {
     pub fn read_inline(&mut self, root: usize, data: Option<&mut [u8; INLINE_BYTES]>) -> Result<(), Failure> {
         let current = self.sections.expect_data(Function::ReadInline, SectionType::Inline)?;
-        let is_root = self.sections.input.team().check_root(root)?;
+        let is_root = self.sections.input.team.check_root(root)?;
         let bytes = self.sections.input.look(current.layout.data, INLINE_BYTES as u64)?;
         if let (true, Some(data)) = (is_root, data) {
             data.copy_from_slice(bytes);
@@ -108,7 +108,7 @@ impl DataReader<'_> {
         data: Result<Option<&mut [u8]>>,
     ) -> Result<(), Failure> {
         let current = self.sections.expect_data(Function::ReadBlock, SectionType::Block)?;
-        let is_root = self.sections.input.team().check_root(root)?;
+        let is_root = self.sections.input.team.check_root(root)?;
         self.sections.check_size(size, current.size)?;
         let layout = current.layout;
         let data = data.map(|data| data.filter(|_| is_root));
@@ -126,7 +126,7 @@ impl DataReader<'_> {
             }
             None => Ok(()),
         });
-        self.sections.input.team().defer(mine);
+        self.sections.input.team.defer(mine);
         self.sections.advance(layout.end);
         Ok(())
     }
@@ -141,7 +141,7 @@ impl DataReader<'_> {
         self.sections.input.look_if_small(current.layout)?;
         let read = |data: &mut [u8]| self.sections.input.read_own_block(current, data);
         let mine = data.and_then(|data| data.map_or(Ok(()), read));
-        self.sections.input.team().agree(mine)?;
+        self.sections.input.team.agree(mine)?;
         self.sections.advance(current.layout.end);
         Ok(())
     }
@@ -173,7 +173,7 @@ impl DataReader<'_> {
                 }
                 data => data.and_then(|data| self.sections.input.read_own_elements(offset, sizes, data)),
             };
-            self.sections.input.team().defer(mine);
+            self.sections.input.team.defer(mine);
         }
         self.sections.advance(layout.end);
         Ok(())
@@ -184,8 +184,8 @@ impl DataReader<'_> {
         counts: &[u64],
         sizes: Result<Option<&mut [u64]>>,
     ) -> Result<(), Failure> {
-        self.sections.input.team().note_call(Function::ReadVarraySizes);
-        let current = match *self.sections.cursor.expect() {
+        self.sections.input.team.note_call(Function::ReadVarraySizes);
+        let current = match self.sections.cursor.expect {
             ExpectedCall::VarraySizes(current) => current,
             ExpectedCall::CutData(current) if current.section_type == SectionType::Varray => {
                 return Err(current.cut(self.sections.input.end()).into());
@@ -238,14 +238,14 @@ impl DataReader<'_> {
         proc_sizes: Option<&[u64]>,
         data: Result<(Option<&[u64]>, Sink<'_>)>,
     ) -> Result<(), Failure> {
-        self.sections.input.team().note_call(Function::ReadVarray);
-        let ExpectedCall::VarrayData(current, mut known) = *self.sections.cursor.expect() else {
+        self.sections.input.team.note_call(Function::ReadVarray);
+        let ExpectedCall::VarrayData(current, mut known) = self.sections.cursor.expect else {
             return Err(self.sections.cursor.out_of_order("the data of a section 'V'").into());
         };
         let elements = self.sections.check_counts(counts, current.count)?;
-        self.sections.input.team().note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
+        self.sections.input.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
         let given = proc_sizes
-            .map(|sizes| self.sections.input.team().note_partition(Topic::ProcSizes, sizes))
+            .map(|sizes| self.sections.input.team.note_partition(Topic::ProcSizes, sizes))
             .transpose()?;
         if hash_of_counts(counts) != known.counts_hash {
             known = self.learn_sizes(&current, counts, elements, Ok(None))?;
@@ -281,7 +281,7 @@ impl DataReader<'_> {
         if self.sections.input.look_if_small(layout)? {
             let mine =
                 data.and_then(|data| self.sections.input.read_own_elements(offset, Sizes::Each(sizes), data));
-            self.sections.input.team().agree(mine)?;
+            self.sections.input.team.agree(mine)?;
         } else {
             self.sections.input.read_large(layout, offset, Sizes::Each(sizes), data)?;
         }
@@ -324,7 +324,7 @@ impl DataReader<'_> {
         self.sections.input.look_if_small(layout)?;
         let decoded =
             self.sections.input.decode_own_elements(layout.data + bytes.offset, &encoded_sizes, sizes, data);
-        self.sections.input.team().agree(decoded)?;
+        self.sections.input.team.agree(decoded)?;
         self.sections.advance(layout.end);
         Ok(())
     }

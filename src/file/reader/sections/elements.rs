@@ -124,7 +124,7 @@ impl Input {
             return Ok(());
         }
         let _temporary = memory::temporary();
-        let threads = self.params().tuning.threads;
+        let threads = self.params.tuning.threads;
         let (mut text, mut staged) = (Vec::new(), Vec::new());
         let (mut start, mut decoded_start) = (offset, 0);
         let encoded = Sizes::Each(encoded_sizes);

@@ -49,7 +49,7 @@ impl Sections {
     }
 
     pub fn at_end(&self) -> bool {
-        self.cursor.expects_header() && self.position() >= self.input.ends().sections
+        self.cursor.expects_header() && self.position() >= self.input.ends.sections
     }
 
     /// Reads the next header, so that the data of the section are expected. Returns false at the end of the
@@ -62,8 +62,8 @@ impl Sections {
     /// Ends the current section, if it may end, so that the next header is expected.
     #[inline(always)]
     pub fn end_section(&mut self, decode: bool) -> Result<(), Failure> {
-        self.input.team().note_call(Function::ReadHeader);
-        self.input.team().note(Topic::Encode, u64::from(decode));
+        self.input.team.note_call(Function::ReadHeader);
+        self.input.team.note(Topic::Encode, u64::from(decode));
         // In nearly all cases a header is expected, so this is tested first.
         if !self.cursor.expects_header() && self.cursor.is_read_in_ranges() {
             self.skip()?;
@@ -102,7 +102,7 @@ impl Sections {
         }
         let (mut user, mut current) = self.input.copy_header(self.position())?;
         while let Some(end) = end_of_seal(&mut self.input, &user, &current)? {
-            if end >= self.input.ends().sections {
+            if end >= self.input.ends.sections {
                 self.cursor.advance(end);
                 return Ok(false);
             }
@@ -122,7 +122,7 @@ impl Input {
     /// truncated sections are tolerated.
     #[inline(always)]
     pub(super) fn look_at_header(&mut self, start: u64) -> Result<(UserField<'_>, CurrentSection), Failure> {
-        let (ends, is_tolerant) = (self.ends(), self.is_tolerant());
+        let (ends, is_tolerant) = (self.ends, self.is_tolerant);
         ends.check("section header", start, start.saturating_add(SECTION_HEADER_BYTES as u64))?;
         let bytes = self.look(start, LONGEST_HEADER.min(ends.read - start))?;
         let header = bytes.first_chunk().ok_or_else(missed)?;
@@ -177,7 +177,7 @@ impl Input {
     ) -> Result<Option<(UserString, CurrentSection)>, Failure> {
         let Some(section_type) = compressed_type(first.section_type, user) else { return Ok(None) };
         let start = first.layout.start;
-        self.ends().check("section", start, first.layout.end)?;
+        self.ends.check("section", start, first.layout.end)?;
         if self.is_small(first.layout.bytes()) {
             // The sizes of a varray are needed again after the second header.
             let both = first.layout.bytes() + LONGEST_HEADER;
@@ -245,11 +245,6 @@ pub fn exceeds_63_bits(values: &[u64]) -> Error {
 }
 
 impl CurrentSection {
-    /// Offset of the size entries in the first section of a compressed varray.
-    pub fn first_entries(&self) -> Option<u64> {
-        self.size_entries
-    }
-
     /// Offset of the element sizes as the user sees them, and the letter of these entries.
     pub fn user_sizes(&self) -> (u64, u8) {
         match self.size_entries {

@@ -26,10 +26,11 @@ pub const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
 
 /// The file and the ranks that read it.
 pub(crate) struct Input {
-    pub(super) team: Team,
+    pub team: Team,
     file: Box<TimedFile>,
-    params: ReadOptions,
-    ends: Ends,
+    pub params: ReadOptions,
+    /// Where the file ends, which may be more than its seals say.
+    pub ends: Ends,
     /// A section, or a part of one, of at most this many bytes is read with the headers.
     small_bytes: u64,
     pub(super) read_ahead: ReadAheadBuffer,
@@ -41,8 +42,9 @@ pub(crate) struct Input {
     reads: ReadStatistics,
     decoded_bytes: u64,
     decoding: Duration,
-    /// Whether errors leave the file open, and truncated sections are tolerated.
-    tolerant: bool,
+    /// Whether errors leave the file open, and truncated sections are tolerated: see
+    /// [`Inspector::tolerate_damage`](crate::Inspector::tolerate_damage).
+    pub is_tolerant: bool,
 }
 
 /// While this rank reads alone: the ranks, and their read-ahead buffer. Otherwise: the read-ahead buffer of
@@ -82,7 +84,7 @@ impl Input {
             reads,
             decoded_bytes: 0,
             decoding: Duration::ZERO,
-            tolerant: false,
+            is_tolerant: false,
         }
     }
 
@@ -92,27 +94,10 @@ impl Input {
         self.ends.read
     }
 
-    /// Makes errors leave the file open: see
-    /// [`Inspector::tolerate_damage`](crate::Inspector::tolerate_damage).
-    pub fn tolerate_damage(&mut self) {
-        self.tolerant = true;
-    }
-
-    /// Sets whether the sections of seals are shown; returns the previous setting.
-    pub fn show_seals(&mut self, raw: bool) -> bool {
-        std::mem::replace(&mut self.params.raw, raw)
-    }
-
     /// Whether a part of this size is read with the headers, by all ranks.
     #[inline(always)]
     pub fn is_small(&self, bytes: u64) -> bool {
         bytes <= self.small_bytes
-    }
-
-    /// The ranks.
-    #[inline(always)]
-    pub fn team(&mut self) -> &mut Team {
-        &mut self.team
     }
 
     /// The file, for reading on this rank alone.
@@ -124,27 +109,6 @@ impl Input {
     /// Replaces the file, and returns the previous one.
     pub fn exchange_file(&mut self, file: &mut Box<dyn ParallelFile>) {
         self.file.exchange(file);
-    }
-
-    #[inline]
-    pub fn params(&self) -> &ReadOptions {
-        &self.params
-    }
-
-    /// Sets where the file ends, when more is known than its seals say.
-    pub fn set_ends(&mut self, ends: Ends) {
-        self.ends = ends;
-    }
-
-    /// Where the file ends.
-    #[inline]
-    pub fn ends(&self) -> Ends {
-        self.ends
-    }
-
-    /// Whether errors leave the file open.
-    pub fn is_tolerant(&self) -> bool {
-        self.tolerant
     }
 
     /// Makes this rank read alone: returns what it shares with the other ranks, until [`Self::rejoin`].

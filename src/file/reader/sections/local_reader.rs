@@ -12,13 +12,13 @@ pub(in crate::file::reader) trait ReadsLocally {
     /// The file and its ranks.
     #[inline(always)]
     fn input(&mut self) -> &mut Input {
-        self.sections().input()
+        &mut self.sections().input
     }
 
     /// The ranks.
     #[inline(always)]
     fn team(&mut self) -> &mut Team {
-        self.input().team()
+        &mut self.input().team
     }
 
     /// The file, for reading on this rank alone.
@@ -65,7 +65,7 @@ pub(in crate::file::reader) trait ReadsLocally {
         }
         let before = self.sections().leave_section();
         let found = self.alone(|this| Ok(find(this)?));
-        self.sections().return_to(before);
+        self.sections().cursor = before;
         found.map(Some)
     }
 
@@ -73,7 +73,7 @@ pub(in crate::file::reader) trait ReadsLocally {
     fn aside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
         let before = self.sections().leave_section();
         let result = read(self);
-        self.sections().return_to(before);
+        self.sections().cursor = before;
         result
     }
 }

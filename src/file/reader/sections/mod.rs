@@ -26,7 +26,6 @@ use super::chain::{Chain, SealReader};
 use super::index::{Extent, gone_back};
 use crate::file::open::Ends;
 use crate::file::options::ReadOptions;
-use crate::file::statistics::Statistics;
 use crate::file::team::{Failure, Function, Team, split};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{self, AllowanceGuard};
@@ -38,8 +37,10 @@ use scda_storage::ParallelFile;
 /// The sections of a file, which its ranks read one by one. [`Ranges`] reads the ranges of one rank;
 /// [`SealReader`] and [`IndexReader`] read seals.
 pub(crate) struct Sections {
-    input: Input,
-    cursor: Cursor,
+    /// The file and its ranks.
+    pub(in crate::file::reader) input: Input,
+    /// The position, and what is expected next.
+    pub(in crate::file::reader) cursor: Cursor,
     /// The seals that this rank has read.
     chain: Chain,
 }
@@ -55,8 +56,8 @@ pub(crate) struct CurrentSection {
     /// The layout of the section with the data in the file, which is the second one of a compressed pair. For
     /// a varray, without data until the sizes are known.
     pub layout: SectionLayout,
-    /// Offset of the U entries of a compressed varray.
-    size_entries: Option<u64>,
+    /// Offset of the U entries of a compressed varray, in the first section of the pair.
+    pub size_entries: Option<u64>,
     /// Whether ranges of it were read, after which the next header may follow.
     in_ranges: bool,
 }
@@ -86,36 +87,15 @@ impl Sections {
         Self { input, cursor: Cursor::new(ends.first), chain: Chain::new(ends.read) }
     }
 
-    /// The file and its ranks.
-    #[inline(always)]
-    pub fn input(&mut self) -> &mut Input {
-        &mut self.input
-    }
-
-    /// Returns the file and its ranks. No section is read after this.
-    pub fn into_input(self) -> Input {
-        self.input
-    }
-
     #[inline(always)]
     pub fn params(&self) -> &ReadOptions {
-        self.input.params()
+        &self.input.params
     }
 
     /// Where the file ends.
     #[inline]
     pub fn ends(&self) -> Ends {
-        self.input.ends()
-    }
-
-    pub fn statistics(&self) -> Statistics {
-        self.input.statistics()
-    }
-
-    /// The position, and what is expected next.
-    #[inline(always)]
-    pub fn cursor(&self) -> &Cursor {
-        &self.cursor
+        self.input.ends
     }
 
     /// Offset of the next section, or of the current one while its data are expected.
@@ -127,7 +107,7 @@ impl Sections {
     /// The header that was read last.
     #[inline]
     pub fn header(&self) -> Option<&Section> {
-        self.cursor.header()
+        self.cursor.header.as_ref()
     }
 
     /// Moves to `end`, where a header is expected next.
@@ -136,20 +116,10 @@ impl Sections {
         self.cursor.advance(end);
     }
 
-    /// Allows the next header to be read even if the data of the current section were not.
-    pub fn let_go_on(&mut self) {
-        self.cursor.let_go_on();
-    }
-
-    /// Returns to an earlier position.
-    pub fn return_to(&mut self, cursor: Cursor) {
-        self.cursor = cursor;
-    }
-
-    /// Expects a header next. Returns the position, for [`Self::return_to`].
+    /// Expects a header next. Returns the position, to which the caller returns.
     pub fn leave_section(&mut self) -> Cursor {
         let before = self.cursor;
-        self.cursor.expect_header();
+        self.cursor.expect = ExpectedCall::Header;
         before
     }
 
@@ -184,14 +154,14 @@ impl Sections {
     /// [`Inspector::tolerate_damage`](super::Inspector::tolerate_damage).
     pub fn tolerate_damage(&mut self) -> Result<()> {
         self.check_alone("reading what is left of a file")?;
-        self.input.tolerate_damage();
+        self.input.is_tolerant = true;
         Ok(())
     }
 
     /// Returns an error if there are other ranks, which would have to take part.
     pub fn check_alone(&mut self, what: &str) -> Result<()> {
-        let (size, position) = (self.input.team().size(), self.position());
-        if self.input.team().is_alone() {
+        let (size, position) = (self.input.team.size(), self.position());
+        if self.input.team.is_alone() {
             return Ok(());
         }
         Err(Error::usage(format!(
@@ -202,27 +172,27 @@ impl Sections {
 
     /// Runs `read` with the sections of seals shown.
     pub fn with_seals<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
-        let raw = self.input.show_seals(true);
+        let raw = std::mem::replace(&mut self.input.params.raw, true);
         let result = read(self);
-        self.input.show_seals(raw);
+        self.input.params.raw = raw;
         result
     }
 
     /// See [`Reader::refresh`](super::Reader::refresh).
     pub fn refresh(&mut self) -> Result<bool, Failure> {
-        self.input.team().note_call(Function::Refresh);
+        self.input.team.note_call(Function::Refresh);
         let before = self.ends();
-        let found = match self.input.team().rank() {
+        let found = match self.input.team.rank() {
             0 => self.grown(),
             _ => Ok(before),
         };
         let (found, mine) = split(found);
-        let ends = Ends::of(self.input.team().share(0, mine.map(|()| found.words()))?, found.seal);
+        let ends = Ends::of(self.input.team.share(0, mine.map(|()| found.words()))?, found.seal);
         if ends.read == before.read {
-            self.input.set_ends(Ends { file: ends.file, ..before });
+            self.input.ends = Ends { file: ends.file, ..before };
             return Ok(false);
         }
-        self.input.set_ends(ends);
+        self.input.ends = ends;
         self.input.file().look_again();
         if self.cursor.expects_header() && self.cursor.position() < ends.first {
             // The header may have been incomplete.

@@ -15,10 +15,9 @@ use scda_ranks::Partition;
 impl Ranges<'_> {
     /// Records that the elements from the known one up to this one were read.
     pub fn went_to(&mut self, index: u64, offset: u64) {
-        let known = self.sections.cursor.known_offset();
-        known
-            .into_iter()
-            .for_each(|known| self.sections.cursor.know_offset(OffsetHint { index, offset, ..known }));
+        if let Some(known) = &mut self.sections.cursor.known_offset {
+            (known.index, known.offset) = (index, offset);
+        }
     }
 
     /// The offset in the file of the element with this index.
@@ -27,7 +26,7 @@ impl Ranges<'_> {
         let known = self
             .sections
             .cursor
-            .known_offset()
+            .known_offset
             .filter(|known| known.entries == entries && known.index <= index);
         let mut known =
             known.unwrap_or(OffsetHint { entries, index: 0, offset: current.layout.data, by_anchor: false });
@@ -44,8 +43,8 @@ impl Ranges<'_> {
                 Ok(())
             })
             .map_err(|error| current.conform(error))?;
-        self.input().ends().check("varray", current.layout.start, offset)?;
-        self.sections.cursor.know_offset(OffsetHint { index, offset, ..known });
+        self.input().ends.check("varray", current.layout.start, offset)?;
+        self.sections.cursor.known_offset = Some(OffsetHint { index, offset, ..known });
         Ok(offset)
     }
 
@@ -70,7 +69,7 @@ impl Ranges<'_> {
                 Ok(())
             })
             .map_err(|error| current.conform(error))?;
-        self.input().ends().check("varray", current.layout.start, end)?;
+        self.input().ends.check("varray", current.layout.start, end)?;
         self.input().decode_own_elements(start, &encoded_sizes, sizes, data)?;
         self.went_to(part.offset + part.count, end);
         Ok(())

@@ -36,7 +36,7 @@ impl Ranges<'_> {
         self.team().note_call(function);
         let mine = part.and_then(|(range, memory)| self.alone(|this| Ok(read(this, range, memory)?)));
         self.team().agree(mine)?;
-        self.sections.let_go_on();
+        self.sections.cursor.let_go_on();
         Ok(())
     }
 
@@ -59,7 +59,7 @@ impl Ranges<'_> {
 
     /// The current section, if it has this type and ranges of its data may be read next.
     fn expect_range(&mut self, function: Function, section_type: SectionType) -> Result<CurrentSection> {
-        match *self.sections.cursor().expect() {
+        match self.sections.cursor.expect {
             ExpectedCall::CutData(current) if current.section_type == section_type => {
                 self.team().note_call(function);
                 Ok(current)
@@ -122,10 +122,10 @@ impl Ranges<'_> {
     /// The current varray, if its sizes or data may be read next.
     fn expect_varray(&mut self, function: Function, wanted: &str) -> Result<CurrentSection> {
         self.team().note_call(function);
-        match *self.sections.cursor().expect() {
+        match self.sections.cursor.expect {
             ExpectedCall::VarraySizes(current) | ExpectedCall::VarrayData(current, _) => Ok(current),
             ExpectedCall::CutData(current) if current.section_type == SectionType::Varray => Ok(current),
-            _ => Err(self.sections.cursor().out_of_order(wanted)),
+            _ => Err(self.sections.cursor.out_of_order(wanted)),
         }
     }
 
@@ -174,7 +174,7 @@ impl Ranges<'_> {
         let start = current.layout.start;
         let layout = SectionLayout::varray(start, current.count, total)
             .ok_or_else(|| exceeds_63_bits(&[total]).at(start))?;
-        self.input().ends().check("varray", start, layout.padding())
+        self.input().ends.check("varray", start, layout.padding())
     }
 
     /// `sizes` is ignored if no data are wanted.
@@ -221,7 +221,7 @@ impl Ranges<'_> {
         }
         let start = self.element_offset(current, part.offset)?;
         let end = sum(start, sizes.total()?).ok_or_else(|| exceeds_63_bits(&[start]))?;
-        self.input().ends().check("varray", current.layout.start, end)?;
+        self.input().ends.check("varray", current.layout.start, end)?;
         self.input().read_own_elements(start, sizes, data)?;
         self.went_to(part.offset + part.count, end);
         Ok(())

@@ -15,7 +15,7 @@ pub(super) fn end_of_seal(
     section: &CurrentSection,
 ) -> Result<Option<u64>, Failure> {
     let is_suspect = may_be_of_seal(section.section_type, user, section.size);
-    if !is_suspect || input.params().raw { Ok(None) } else { find_end_of_seal(input, user, section) }
+    if !is_suspect || input.params.raw { Ok(None) } else { find_end_of_seal(input, user, section) }
 }
 
 #[cold]
@@ -25,7 +25,7 @@ fn find_end_of_seal(
     section: &CurrentSection,
 ) -> Result<Option<u64>, Failure> {
     // One rank reads, because only a few bytes at several places are needed.
-    let found = match input.team().rank() {
+    let found = match input.team.rank() {
         0 => {
             let end = input.end();
             SealedPart::around(input.file(), end, (section.section_type, user), section.layout)
@@ -33,7 +33,7 @@ fn find_end_of_seal(
         _ => Ok(None),
     };
     let end = found.map(|sealed| [sealed.map_or(0, |sealed| sealed.seal.length)]);
-    let [end] = input.team().share(0, end)?;
+    let [end] = input.team.share(0, end)?;
     Ok((end > 0).then_some(end))
 }
 

@@ -116,14 +116,14 @@ impl<'a> IndexReader<'a> {
     /// Called before the header at `offset` is read. If the section before it begins nearby, starts the
     /// read-ahead there: a caller that looks for the second section of a pair reads the first one next.
     fn look_around(&mut self, before: u64, offset: u64) -> Result<()> {
-        let input = self.sections.input();
+        let input = &mut self.sections.input;
         let header = LONGEST_HEADER.min(input.end().saturating_sub(offset));
         let is_far = header == 0 || offset.checked_sub(before).is_none_or(|bytes| bytes > MOST_AROUND);
         if is_far || input.read_ahead.get(offset, header).is_some() {
             return Ok(());
         }
         let looked = input.look(before, offset + header - before).map(drop);
-        looked.map_err(|failure| input.team().settle(failure))
+        looked.map_err(|failure| input.team.settle(failure))
     }
 
     /// Compares a row, which is at offset `at`, with its section's header.
@@ -142,7 +142,7 @@ impl<'a> IndexReader<'a> {
         }
         self.sections.advance(row.offset);
         let found = self.sections.look_at_section(true);
-        let found = found.map_err(|failure| self.sections.input().team().settle(failure))?;
+        let found = found.map_err(|failure| self.sections.input.team.settle(failure))?;
         let Some(section) =
             self.sections.header().copied().filter(|section| found && section.offset == row.offset)
         else {
@@ -173,7 +173,7 @@ impl<'a> IndexReader<'a> {
         if row.size != size {
             return wrong("the size", row.size, size);
         }
-        match self.sections.cursor().end_by_header() {
+        match self.sections.cursor.end_by_header() {
             Some(end) if end != row.end() => wrong("the end", row.end(), end),
             _ => Ok(()),
         }

@@ -230,7 +230,7 @@ impl TaskReader<'_> {
 
     /// The section whose header was just read, if it is an uncompressed varray.
     fn packed(&self) -> Option<CurrentSection> {
-        self.sections.cursor().current_varray().filter(|varray| !varray.decoded)
+        self.sections.cursor.current_varray().filter(|varray| !varray.decoded)
     }
 
     /// The set that begins with the section of this number, which is a varray or has the chunks of a first
@@ -298,7 +298,7 @@ impl TaskReader<'_> {
     /// none does.
     fn read_stream_part(&mut self) -> Result<Option<(PartPlace, [Section; 3])>, Failure> {
         self.team().note_call(Function::Streams);
-        let (Some(&header), Some(block)) = (self.sections.header(), self.sections.cursor().current_data())
+        let (Some(&header), Some(block)) = (self.sections.header(), self.sections.cursor.current_data())
         else {
             return Ok(None);
         };
@@ -346,7 +346,7 @@ impl TaskReader<'_> {
         }
         let Some(&header) = self.sections.header() else { return Err(wrong().into()) };
         // The data need not be read or skipped.
-        self.sections.let_go_on();
+        self.sections.cursor.let_go_on();
         let is_plain = header.section_type == SectionType::Array && !header.decoded && header.size == size;
         if !is_plain || user.is_some_and(|user| *user != *header.user) {
             return Err(wrong().into());
@@ -394,7 +394,7 @@ impl TaskReader<'_> {
         self.sections.ranges().read_own_sizes(varray, element, |_, size| bytes = size)?;
         let chunks = self.sections.ranges().element_offset(varray, task)?;
         let end = sum(chunks, bytes).ok_or_else(too_long)?;
-        self.input().ends().check("varray", varray.layout.start, end)?;
+        self.input().ends.check("varray", varray.layout.start, end)?;
         self.sections.ranges().went_to(task + 1, end);
         // A part whose only stream is this one.
         let part = StreamPart { tasks: 1, chunk_bytes: MAX_CHUNK_BYTES, part: 0 };

@@ -105,7 +105,7 @@ impl DatasetWriter<'_> {
     /// Finds the last dataset of this name, to which rows are to be added, rounded or not.
     fn find_to_extend(&mut self, name: &str, are_rounded: bool) -> Result<LastOfName, Failure> {
         self.scheduler().place()?;
-        self.sections.output().flush()?;
+        self.sections.output.flush()?;
         self.sections.let_rank_0_read()?;
         let found = match self.sections.team().rank() {
             0 => self.sections.read_own(|own| own.dataset_to_extend(name, are_rounded)).and_then(|found| {

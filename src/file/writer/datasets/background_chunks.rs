@@ -93,13 +93,13 @@ impl ChunkWriter<'_> {
             let chunks = plan.chunks_of(number);
             pending.push(PendingChunks { dataset, text, chunks, output: Arc::default(), alternative: None });
         }
-        self.sections.output().file_mut().hold();
+        self.sections.output.file.hold();
         let began = Instant::now();
         for (pending, one) in pending.iter_mut().zip(datasets) {
             let Some((choice, plain)) = one.alternative else { continue };
             let copied = plain.copied().map(|copy| pending.alternative = Some((choice, copy)));
             self.sections.team_mut().defer(copied);
-            self.sections.output().file_mut().note_copied(plain.selection.bytes(), began);
+            self.sections.output.file.note_copied(plain.selection.bytes(), began);
         }
         let each: Vec<&Dataset> = datasets.iter().map(|one| one.dataset).collect();
         let mine = self.for_each_batch(&each, plan, |this, round, codecs| {
@@ -108,7 +108,7 @@ impl ChunkWriter<'_> {
             })
         });
         let agreed = mine.and_then(|mine| self.sections.team_mut().agree(mine).map(drop));
-        self.sections.output().file_mut().go_on();
+        self.sections.output.file.go_on();
         agreed.map(|()| pending)
     }
 
@@ -146,11 +146,11 @@ impl ChunkWriter<'_> {
                     BatchPart::CopiedDataset(bytes)
                 }
                 Chunk::Fill => BatchPart::Fill,
-                Chunk::Bytes(from) => match self.sections.output().file_mut().lent(from) {
+                Chunk::Bytes(from) => match self.sections.output.file.lent(from) {
                     Some(lent) => BatchPart::LentMemory(lent),
                     None => {
                         batch.copy(from, left)?;
-                        self.sections.output().file_mut().note_copied(bytes as u64, began);
+                        self.sections.output.file.note_copied(bytes as u64, began);
                         BatchPart::CopiedDataset(bytes)
                     }
                 },
@@ -189,7 +189,7 @@ impl ChunkWriter<'_> {
             lock(&outputs[first]).time += began.elapsed();
             Ok(())
         };
-        self.sections.output().file_mut().work(move || compress().map_err(|error: Error| error.of(&title)))
+        self.sections.output.file.work(move || compress().map_err(|error: Error| error.of(&title)))
     }
 }
 

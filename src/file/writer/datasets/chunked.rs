@@ -142,7 +142,7 @@ impl ChunkWriter<'_> {
         })?;
         let mut bytes: Vec<Partition> =
             encoded.iter().map(|one| Partition { count: one.bytes(), ..Partition::default() }).collect();
-        self.sections.output().must_agree();
+        self.sections.output.must_agree();
         self.sections.team_mut().agree(mine)?.spread_all(&mut bytes)?;
         Ok(encoded.into_iter().zip(bytes).map(|(encoded, bytes)| EncodedChunks { encoded, bytes }).collect())
     }

@@ -240,7 +240,7 @@ impl ContiguousWriter<'_> {
                     break;
                 }
                 let bytes = to_usize(offset(run + 1) - offset(run));
-                match put_run(plan, &batch, (run, bytes), &mut buffer, this.output().file_mut(), out) {
+                match put_run(plan, &batch, (run, bytes), &mut buffer, &mut this.output.file, out) {
                     // Reported after the last round, when the first overlap of all ranks is known.
                     Ok(found) => overlap = found,
                     Err(error) => this.team_mut().defer(Err(error)),

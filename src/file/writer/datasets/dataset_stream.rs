@@ -147,7 +147,7 @@ impl ChunkWriter<'_> {
         } else {
             self.sections.describe(SectionType::Varray, &name, count, 0)?;
         }
-        self.sections.output().write_all()?;
+        self.sections.output.write_all()?;
         let mut tail = Tail::of_varray(self.sections.end(), count, self.sections.params())?;
         let mut done = 0;
         chunks(self, &mut |this, encoded| {
@@ -156,7 +156,7 @@ impl ChunkWriter<'_> {
             tail.put_encoded(this.sections, batch, &encoded)?;
             Ok(true)
         })?;
-        if let Some(sealer) = self.sections.sealer() {
+        if let Some(sealer) = &mut self.sections.sealer {
             sealer.note_plain_size(tail.total());
         }
         Ok(tail.finish(self.sections, &name, count)?)

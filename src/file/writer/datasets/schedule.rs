@@ -95,10 +95,8 @@ impl Scheduler<'_> {
     /// The memory for a copy of this write, if it must be kept and there is enough; `None`: no write is
     /// pending any more, and this one is executed now. The same on all ranks.
     fn memory_to_keep(&mut self, write: Write<'_>) -> Result<Option<u64>, Failure> {
-        let (is_background, most) = (
-            self.sections.output().file_mut().is_background(),
-            self.sections.output().file_mut().most_reserved(),
-        );
+        let (is_background, most) =
+            (self.sections.output.file.is_background(), self.sections.output.file.most_reserved());
         let bytes = match write {
             Write::Chunked(datasets, plan) if is_background => self.bytes_of_chunks(datasets, plan)?,
             _ if self.pending.is_empty() => return Ok(None),
@@ -141,12 +139,8 @@ impl Scheduler<'_> {
     fn keep(&mut self, write: Write<'_>, bytes: u64) -> Result<(), Failure> {
         // All ranks must keep the same writes: steps that can fail on one of them come before an agreement.
         let count = if let Write::Chunked(datasets, _) = write { datasets.len() } else { 1 };
-        let room = self
-            .sections
-            .output()
-            .file_mut()
-            .reserve(bytes)
-            .and_then(|()| reserve(&mut self.pending.writes, count));
+        let room =
+            self.sections.output.file.reserve(bytes).and_then(|()| reserve(&mut self.pending.writes, count));
         self.sections.team_mut().tolerate(room, ())?;
         let kept = match write {
             Write::Chunked(datasets, plan) => {
@@ -161,7 +155,7 @@ impl Scheduler<'_> {
                     false => split(plain.copied()),
                 };
                 self.sections.team_mut().agree(mine)?;
-                self.sections.output().file_mut().note_copied(plain.copied_bytes()?, began);
+                self.sections.output.file.note_copied(plain.copied_bytes()?, began);
                 kept
             }
         };
@@ -178,7 +172,7 @@ impl Scheduler<'_> {
 
     #[cold]
     fn place_all(&mut self) -> Result<(), Failure> {
-        let mine = self.sections.output().file_mut().settle();
+        let mine = self.sections.output.file.settle();
         let bytes = |write: &PendingWrite| match write {
             PendingWrite::Chunked(chunks) => chunks.encoded_bytes(),
             _ => 0,
@@ -186,7 +180,7 @@ impl Scheduler<'_> {
         let parts =
             self.pending.writes.iter().map(|one| Partition { count: bytes(one), ..Partition::default() });
         let mut parts: Vec<Partition> = parts.collect();
-        self.sections.output().must_agree();
+        self.sections.output.must_agree();
         let agreed = self.sections.team_mut().agree(mine)?;
         let writes = std::mem::take(&mut self.pending.writes);
         agreed.spread_all(&mut parts)?;
@@ -207,9 +201,9 @@ impl Scheduler<'_> {
             self.sections.end_call_if_any()?;
         }
         let reserved = std::mem::take(&mut self.pending.reserved);
-        self.sections.output().file_mut().release(reserved);
+        self.sections.output.file.release(reserved);
         // A call that is refused has changed nothing.
-        self.sections.output().begin_call();
+        self.sections.output.begin_call();
         Ok(())
     }
 

@@ -102,7 +102,7 @@ impl DatasetWriter<'_> {
         };
         let bytes = Partition { count: items.bytes().len() as u64, ..Partition::default() };
         let mut parts = [Partition { count, ..Partition::default() }, bytes];
-        self.sections.output().must_agree();
+        self.sections.output.must_agree();
         self.sections.team_mut().agree(mine)?.spread_all(&mut parts)?;
         let [own, bytes] = parts;
         let (written, codecs) =
@@ -185,7 +185,7 @@ impl ChunkWriter<'_> {
             self.encode_own_texts(dataset, codecs, rows, grid, received)
         };
         let (encoded, mine) = split(encoded);
-        self.sections.output().must_agree();
+        self.sections.output.must_agree();
         let bytes = self.sections.team_mut().agree(mine)?.spread(encoded.bytes())?;
         Ok(EncodedChunks { encoded, bytes })
     }

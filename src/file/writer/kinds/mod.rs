@@ -178,7 +178,7 @@ impl SectionWriter<'_> {
             Some(bytes) => bytes,
             None => {
                 let total = Sizes::Each(sizes).total()?;
-                self.sections.output().must_agree();
+                self.sections.output.must_agree();
                 self.sections.team_mut().agree(Ok(()))?.spread(total)?
             }
         };
@@ -215,7 +215,7 @@ impl SectionWriter<'_> {
     fn write_inline(&mut self, section: &Section<'_>, root: usize) -> Result<(), Failure> {
         self.sections.describe(SectionType::Inline, section.user, 0, INLINE_BYTES as u64)?;
         let data = section.data.contiguous().first_chunk().unwrap_or(&[0; INLINE_BYTES]);
-        if let Some(sealer) = self.sections.sealer() {
+        if let Some(sealer) = &mut self.sections.sealer {
             sealer.note_first_half(data)?;
         }
         self.sections.write_inline(section.user, self.sections.team().rank() == root, data)
@@ -269,7 +269,7 @@ impl SectionWriter<'_> {
         self.sections.describe(SectionType::Array, user, elements.total, size)?;
         let plain = SectionLayout::array(self.sections.end(), elements.total, size).ok_or_else(too_large)?;
         if compressed_type(SectionType::Array, user).is_some()
-            && let Some(sealer) = self.sections.sealer()
+            && let Some(sealer) = &mut self.sections.sealer
         {
             data.for_each_run(|batch| sealer.note_first_half(batch))?;
         }
@@ -379,7 +379,7 @@ impl SectionWriter<'_> {
         let (costs, mine) = split(costs);
         // The second number keeps the sums from being all 0: see `Communicator::allreduce_sum`.
         let mut costs = [costs, 1];
-        self.sections.output().must_agree();
+        self.sections.output.must_agree();
         self.sections.team_mut().agree(mine)?.comm().allreduce_sum(&mut costs)?;
         Ok(sample.says_larger(costs[0]))
     }
@@ -404,7 +404,7 @@ impl SectionWriter<'_> {
             self.encode_own(data, sizes)
         };
         let (encoded, mine) = split(encoded);
-        self.sections.output().must_agree();
+        self.sections.output.must_agree();
         let bytes = self.sections.team_mut().agree(mine)?.spread(encoded.bytes())?;
         Ok((encoded, bytes))
     }

@@ -155,7 +155,7 @@ impl SectionWriter<'_> {
         }
         let user = UserString::new(user)?;
         self.sections.describe(SectionType::Block, &user, 0, size)?;
-        self.sections.output().write_all()?;
+        self.sections.output.write_all()?;
         let mut text = [0; LONGEST_HEAD];
         let head =
             head(&mut text, SectionType::Block, &user, &[(b'E', size)], self.sections.params().line_break);
@@ -191,10 +191,10 @@ impl SectionWriter<'_> {
         }
         if encode == Encode::Always {
             self.sections.write_size_note(ARRAY_CONVENTION, true, size)?;
-            self.sections.output().write_all()?;
+            self.sections.output.write_all()?;
             return Ok(self.encode_on(&user, None, count, &mut EqualElements { data, size })?);
         }
-        self.sections.output().write_all()?;
+        self.sections.output.write_all()?;
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Array, &user, &[(b'N', count), (b'E', size)], style);
         Ok(self.pass_on(layout, head, data)?)
@@ -207,14 +207,14 @@ impl SectionWriter<'_> {
         while at < layout.padding() {
             resize(&mut batch, (layout.padding() - at).min(BATCH_BYTES as u64))?;
             read(data, &mut batch)?;
-            if let Some(sealer) = self.sections.sealer() {
+            if let Some(sealer) = &mut self.sections.sealer {
                 sealer.note_first_half(&batch)?;
             }
-            put_with_holes(self.sections.output().file_mut(), at, &batch)?;
+            put_with_holes(&mut self.sections.output.file, at, &batch)?;
             at += batch.len() as u64;
             last = batch.last().copied();
         }
-        self.sections.output().finish(layout, head, last)
+        self.sections.output.finish(layout, head, last)
     }
 
     pub(in crate::file::writer) fn varray_from(
@@ -234,11 +234,11 @@ impl SectionWriter<'_> {
             encode = self.try_stream(elements, &choice)?;
         }
         self.sections.describe(SectionType::Varray, &user, count, 0)?;
-        self.sections.output().write_all()?;
+        self.sections.output.write_all()?;
         if encode == Encode::None {
             return Ok(self.varray_on(&user, count, elements)?);
         }
-        if let Some(sealer) = self.sections.sealer() {
+        if let Some(sealer) = &mut self.sections.sealer {
             sealer.note_compressed();
         }
         let style = self.sections.params().line_break;
@@ -250,7 +250,7 @@ impl SectionWriter<'_> {
         self.encode_on(&user, Some(sizes), count, elements)?;
         // The last byte of the data is that of a size entry.
         let last = (count > 0).then_some(b'\n');
-        Ok(enclose(self.sections.output().file_mut(), sizes, head, last, style)?)
+        Ok(enclose(&mut self.sections.output.file, sizes, head, last, style)?)
     }
 
     /// Writes a varray that is read in parts.
@@ -271,7 +271,7 @@ impl SectionWriter<'_> {
             }
             left -= step;
         }
-        if let Some(sealer) = self.sections.sealer() {
+        if let Some(sealer) = &mut self.sections.sealer {
             sealer.note_plain_size(tail.total());
         }
         tail.finish(self.sections, user, count)
@@ -306,7 +306,7 @@ impl SectionWriter<'_> {
             Ok(true)
         })?;
         if sizes_note.is_some()
-            && let Some(sealer) = self.sections.sealer()
+            && let Some(sealer) = &mut self.sections.sealer
         {
             sealer.note_size(total);
         }

@@ -23,10 +23,11 @@ use scda_storage::queue::Queue;
 /// A rank's part of a section is [buffered](Self::is_small) with other small ones, or written at once. The
 /// section ends with one of the `end_...` functions, in each of which the ranks agree, unless it is buffered.
 pub struct Output {
-    team: Team,
-    params: WriteOptions,
-    file: Queue<SummedFile>,
-    progress: Progress,
+    pub team: Team,
+    pub params: WriteOptions,
+    /// The file, and the thread that writes it, if there is one.
+    pub file: Queue<SummedFile>,
+    pub progress: Progress,
     /// The largest section that is buffered.
     small_bytes: u64,
     /// Whether one rank alone may have failed since the last agreement, so that the call must end with one.
@@ -56,52 +57,6 @@ impl Output {
             params,
             file,
         }
-    }
-
-    /// The ranks.
-    #[inline(always)]
-    pub fn team(&self) -> &Team {
-        &self.team
-    }
-
-    /// The ranks, for an agreement.
-    #[inline(always)]
-    pub fn team_mut(&mut self) -> &mut Team {
-        &mut self.team
-    }
-
-    #[inline(always)]
-    pub fn params(&self) -> &WriteOptions {
-        &self.params
-    }
-
-    /// The file, and the thread that writes it, if there is one.
-    #[inline(always)]
-    pub fn file(&self) -> &Queue<SummedFile> {
-        &self.file
-    }
-
-    /// Like [`Self::file`], for operations that write no sections: memory, and work of the thread.
-    #[inline(always)]
-    pub fn file_mut(&mut self) -> &mut Queue<SummedFile> {
-        &mut self.file
-    }
-
-    /// The ranks, the file and the options, for code that writes with them.
-    pub fn parts(&mut self) -> (&mut Team, &mut Queue<SummedFile>, &WriteOptions) {
-        (&mut self.team, &mut self.file, &self.params)
-    }
-
-    /// The progress of the file.
-    #[inline(always)]
-    pub fn progress(&self) -> &Progress {
-        &self.progress
-    }
-
-    /// Like [`Self::progress`], for changing it.
-    #[inline(always)]
-    pub fn progress_mut(&mut self) -> &mut Progress {
-        &mut self.progress
     }
 
     /// Begins a call.

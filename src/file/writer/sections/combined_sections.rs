@@ -96,7 +96,7 @@ impl Sections {
     /// Records both, before they are written together.
     fn note_together(&mut self, block: &Block<'_>, next: &Elements<'_>) -> Result<(), Failure> {
         self.describe(SectionType::Block, block.user, 0, block.layout.data_bytes)?;
-        self.output.progress_mut().extend(block.layout.end);
+        self.output.progress.extend(block.layout.end);
         self.end_section()?;
         self.describe(next.section, next.user, next.count, next.size)?;
         Ok(())
@@ -110,7 +110,7 @@ impl Sections {
         self.output.write_all()?;
         for (number, Pair { block, array, .. }) in all.iter().enumerate() {
             if number > 0 {
-                self.output.progress_mut().extend(block.layout.start);
+                self.output.progress.extend(block.layout.start);
                 self.end_section()?;
             }
             self.note_together(block, array)?;
@@ -142,7 +142,7 @@ impl Sections {
         let data = Source::Indirect(&encoded.chunks);
         let (entries, offset) =
             (layout.entries + elements.offset * COUNT_BYTES as u64, layout.data + bytes.offset);
-        if let (Some(sealer), false) = (&mut self.sealer, self.output.team().has_deferred()) {
+        if let (Some(sealer), false) = (&mut self.sealer, self.output.team.has_deferred()) {
             let noted = sealer.note_elements(elements, offset, &encoded.sizes);
             self.team_mut().tolerate(noted, ())?;
         }
@@ -157,7 +157,7 @@ impl Sections {
         // A rank that is alone writes them in their order.
         let (deferred, front) = front.split_at(if self.team().is_alone() { 0 } else { head });
         if mine.is_ok() && !self.team().has_deferred() {
-            let mut out = Outlet::Stage(Stage::new(self.output.file_mut()));
+            let mut out = Outlet::Stage(Stage::new(&mut self.output.file));
             let before = entries - front.len() as u64;
             let mut put = || {
                 out.put(before, &[front])?;
@@ -175,7 +175,7 @@ impl Sections {
 /// memory in which their items are interleaved enters the processor's cache once. Returns the header to be
 /// deferred.
 fn put_in_turns(out: &mut Output, all: &[Pair<'_>]) -> Result<Vec<u8>> {
-    let (style, is_in_order) = (out.params().line_break, out.team().is_alone() && all.len() == 1);
+    let (style, is_in_order) = (out.params.line_break, out.team.is_alone() && all.len() == 1);
     let (mut deferred, mut buffer) = (Vec::new(), Vec::new());
     let mut done = vec![0; all.len()];
     while all.iter().zip(&done).any(|(pair, done)| *done < pair.bytes.count) {
@@ -193,8 +193,7 @@ fn put_in_turns(out: &mut Output, all: &[Pair<'_>]) -> Result<Vec<u8>> {
             }
             deferred.extend_from_slice(&front[..head]);
             let front = &front[head..];
-            let most =
-                (out.params().tuning.limits.turn(all.len()) / pair.item_bytes).max(1) * pair.item_bytes;
+            let most = (out.params.tuning.limits.turn(all.len()) / pair.item_bytes).max(1) * pair.item_bytes;
             let batch = source.batch(*done, most, &mut buffer)?;
             let at = layout.data + bytes.offset + *done - front.len() as u64;
             *done += batch.len() as u64;
@@ -203,7 +202,7 @@ fn put_in_turns(out: &mut Output, all: &[Pair<'_>]) -> Result<Vec<u8>> {
                 true => data_padding(&mut padding, layout.data_bytes, batch.last().copied(), style),
                 false => &[],
             };
-            out.file_mut().write_at(at, &[front, batch, padding])?;
+            out.file.write_at(at, &[front, batch, padding])?;
         }
     }
     Ok(deferred)

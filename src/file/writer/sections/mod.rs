@@ -21,16 +21,15 @@ use scda_format::header::SectionType;
 use scda_format::layout::SectionLayout;
 use scda_hdf5::Superblock;
 use scda_storage::ParallelFile;
-use scda_storage::queue::Times;
 
 /// The file and the ranks that write it, section by section.
 ///
 /// A call describes a section ([`Self::describe`]), writes it, and ends with [`Self::end_call`];
 /// [`Self::end_section`] separates the sections of one call.
 pub(super) struct Sections {
-    output: Output,
-    /// The contents of the next seal, if the file is sealed.
-    sealer: Option<Sealer>,
+    pub output: Output,
+    /// The contents of the next seal, if there will be one.
+    pub sealer: Option<Sealer>,
     /// The reader of this rank for [`Self::read_own`].
     own: Option<Box<OwnReader>>,
     /// Whether each rank can read at once what another one has written.
@@ -43,49 +42,27 @@ impl Sections {
         Self { output, sealer, own: None, is_coherent }
     }
 
-    /// The file.
-    #[inline(always)]
-    pub fn output(&mut self) -> &mut Output {
-        &mut self.output
-    }
-
     /// The ranks.
     #[inline(always)]
     pub fn team(&self) -> &Team {
-        self.output.team()
+        &self.output.team
     }
 
     /// The ranks, for an agreement.
     #[inline(always)]
     pub fn team_mut(&mut self) -> &mut Team {
-        self.output.team_mut()
+        &mut self.output.team
     }
 
     #[inline(always)]
     pub fn params(&self) -> &WriteOptions {
-        self.output.params()
-    }
-
-    /// Whether this rank has written everything that was passed.
-    pub fn is_settled(&self) -> bool {
-        self.output.file().is_settled()
-    }
-
-    /// The times of this rank's writes.
-    pub fn times(&self) -> Times {
-        self.output.file().times()
-    }
-
-    /// The contents of the next seal, if there will be one.
-    #[inline(always)]
-    pub fn sealer(&mut self) -> Option<&mut Sealer> {
-        self.sealer.as_mut()
+        &self.output.params
     }
 
     /// Offset of the next section.
     #[inline(always)]
     pub fn end(&self) -> u64 {
-        self.output.progress().end()
+        self.output.progress.end()
     }
 
     /// Whether the file gets a seal.
@@ -97,9 +74,9 @@ impl Sections {
     /// Records a description of the section that is written next, if there will be a seal.
     #[inline(always)]
     pub fn describe(&mut self, section: SectionType, user: &[u8], count: u64, size: u64) -> Result<()> {
-        if self.output.file().is_background() {
+        if self.output.file.is_background() {
             let end = self.end();
-            self.output.file_mut().label(end, user);
+            self.output.file.label(end, user);
         }
         // Not a closure, which would take its arguments by reference, out of registers.
         match &mut self.sealer {
@@ -119,7 +96,7 @@ impl Sections {
             let noted = self.note_row();
             self.team_mut().tolerate(noted, ())?;
         }
-        self.output.progress_mut().end_call();
+        self.output.progress.end_call();
         let end = self.end();
         self.team_mut().mark(end);
         Ok(())
@@ -128,7 +105,7 @@ impl Sections {
     /// Like [`Self::end_call`], if the call has added something.
     #[inline(always)]
     pub fn end_call_if_any(&mut self) -> Result<(), Failure> {
-        if self.output.progress().is_between_calls() { Ok(()) } else { self.end_call() }
+        if self.output.progress.is_between_calls() { Ok(()) } else { self.end_call() }
     }
 
     /// Writes the block with the description of a dataset; the section with its data follows in the same
@@ -147,7 +124,7 @@ impl Sections {
             let noted = self.note_row();
             self.team_mut().tolerate(noted, ())?;
         }
-        self.output.progress_mut().end_section();
+        self.output.progress.end_section();
         Ok(())
     }
 
@@ -160,9 +137,9 @@ impl Sections {
     #[inline(never)]
     fn note_row(&mut self) -> Result<()> {
         let Some(sealer) = &mut self.sealer else { return Ok(()) };
-        let section = self.output.progress().section();
-        sealer.end_section(section.clone(), self.output.team().rank() == 0)?;
-        end_section(self.output.file_mut(), section.end)
+        let section = self.output.progress.section();
+        sealer.end_section(section.clone(), self.output.team.rank() == 0)?;
+        end_section(&mut self.output.file, section.end)
     }
 
     /// Writes everything, and a seal of it if there is none yet, with an HDF5 view if that is wanted. With
@@ -179,7 +156,7 @@ impl Sections {
         }
         let (view, bytes, root) = if with_view { self.view()? } else { Default::default() };
         let (mut seal, start) = (None, self.end());
-        let (team, file, params) = self.output.parts();
+        let Output { team, file, params, .. } = &mut self.output;
         let file = file.now()?;
         if let Some(sealer) = &mut self.sealer
             && (bytes > 0 || file.sums().is_some_and(|sums| sums.count() > 0))
@@ -192,7 +169,7 @@ impl Sections {
             let shown = view.as_ref().map_or(&[][..], |view| &view.section);
             let (file, shown) = (file.unsummed(), (shown, bytes));
             let (end, crc) = sealer.seal(team, file, (start, sums), shown, params.line_break, sync)?;
-            self.output.progress_mut().seal(end);
+            self.output.progress.seal(end);
             seal = Some((end, crc));
         }
         if sync {
@@ -216,7 +193,7 @@ impl Sections {
     fn view(&mut self) -> Result<(Option<NewView>, u64, u64), Failure> {
         let (sealed, rows) = self.sealer.as_ref().map_or((0, &[][..]), Sealer::noted);
         let end = self.end();
-        let (team, file, params) = self.output.parts();
+        let Output { team, file, params, .. } = &mut self.output;
         let found = match team.rank() {
             0 => file.now().and_then(|file| {
                 let reader =
@@ -236,7 +213,7 @@ impl Sections {
     pub fn read_own<T>(&mut self, read: impl FnOnce(&mut OwnReader) -> Result<T>) -> Result<T> {
         let (sealed, rows) = self.sealer.as_ref().map_or((0, &[][..]), Sealer::noted);
         let end = self.end();
-        let (team, file, params) = self.output.parts();
+        let Output { team, file, params, .. } = &mut self.output;
         let file = file.now()?.inner();
         let own = match self.own.take().filter(|own| own.is_of(sealed)) {
             Some(own) => Ok(own),
@@ -259,14 +236,14 @@ impl Sections {
         if self.is_coherent || self.team().is_alone() {
             return Ok(());
         }
-        let (team, file, _) = self.output.parts();
+        let Output { team, file, .. } = &mut self.output;
         // What rank 0 has written itself, it sees in any case.
         let mut is_only_writer = [u64::from(team.rank() == 0 || !file.has_written())];
         team.agree_with(Ok(()), &mut is_only_writer)?;
         if is_only_writer == [0] {
             self.sync()?;
             if self.team().rank() == 0 {
-                self.output.file_mut().look_again();
+                self.output.file.look_again();
             }
         }
         Ok(())
@@ -274,21 +251,16 @@ impl Sections {
 
     /// Brings written data to stable storage.
     pub fn sync(&mut self) -> Result<(), Failure> {
-        let (team, file, _) = self.output.parts();
+        let Output { team, file, .. } = &mut self.output;
         team.agree(file.sync())?;
         Ok(())
-    }
-
-    /// The output, to which no section is written any more.
-    pub fn into_output(self) -> Output {
-        self.output
     }
 }
 
 /// Makes HDF5 find the view of the last seal, by a single write, so that the superblock is either the old or
 /// the new one. Collective.
 fn write_superblock(output: &mut Output, superblock: Superblock) -> Result<(), Failure> {
-    let (team, file, _) = output.parts();
+    let Output { team, file, .. } = output;
     let mine = match team.rank() {
         0 => superblock
             .to_bytes()

@@ -56,7 +56,7 @@ impl Tail {
 
     /// Writes the sizes of elements, whose data follow.
     pub fn put_sizes(&mut self, to: &mut Sections, elements: Partition, sizes: &[u64]) -> Result<()> {
-        if let Some(sealer) = to.sealer() {
+        if let Some(sealer) = &mut to.sealer {
             sealer.note_elements(elements, self.data + self.total, sizes)?;
         }
         self.put_entries(to, sizes)
@@ -67,7 +67,7 @@ impl Tail {
         self.text.clear();
         reserve(&mut self.text, sizes.len() * COUNT_BYTES)?;
         self.format.append(sizes, &mut self.text);
-        to.output().file_mut().write_at(self.entries, &[&self.text])?;
+        to.output.file.write_at(self.entries, &[&self.text])?;
         self.entries += self.text.len() as u64;
         Ok(())
     }
@@ -76,7 +76,7 @@ impl Tail {
         let Some(&last) = data.last() else { return Ok(()) };
         let total = sum(self.total, data.len() as u64).ok_or_else(too_large)?;
         sum(self.data, total).ok_or_else(too_large)?;
-        to.output().file_mut().write_at(self.data + self.total, &[data])?;
+        to.output.file.write_at(self.data + self.total, &[data])?;
         (self.total, self.last) = (total, Some(last));
         Ok(())
     }
@@ -87,6 +87,6 @@ impl Tail {
         let layout = SectionLayout::varray(self.start, count, self.total).ok_or_else(too_large)?;
         let (mut text, style) = ([0; LONGEST_HEAD], to.params().line_break);
         let head = head(&mut text, SectionType::Varray, user, &[(b'N', count)], style);
-        to.output().finish(layout, head, self.last)
+        to.output.finish(layout, head, self.last)
     }
 }

@@ -175,7 +175,7 @@ impl Sections {
         };
         let offset = layout.data + local.bytes.offset;
         if let (Some(sizes), Some(sealer), false) =
-            (local.entries, &mut self.sealer, self.output.team().has_deferred())
+            (local.entries, &mut self.sealer, self.output.team.has_deferred())
         {
             let noted = sealer.note_elements(local.elements, offset, sizes);
             self.team_mut().tolerate(noted, ())?;
@@ -263,13 +263,13 @@ impl Sections {
         }
         let mut mine = Ok(());
         if !self.team().has_deferred() {
-            mine = parts.flush(self.output.file_mut()).and_then(|last| {
+            mine = parts.flush(&mut self.output.file).and_then(|last| {
                 if !is_last {
                     return Ok(());
                 }
                 let mut padding = [0; MAX_DATA_PADDING];
                 let padding = data_padding(&mut padding, layout.data_bytes, last, style);
-                self.output.file_mut().write_at(layout.padding(), &[padding])
+                self.output.file.write_at(layout.padding(), &[padding])
             });
         }
         self.output.end_in_parts(layout, mine, head)
