@@ -36,6 +36,9 @@ pub(crate) struct Cursor {
     pub(super) header: Option<Section>,
     /// The offset of an element that a range has reached.
     pub(super) known_offset: Option<OffsetHint>,
+    /// Whether the next header may be read even if the data of the current section were not, because ranges
+    /// of them were.
+    pub may_go_on: bool,
 }
 
 /// The calls that may come next.
@@ -49,32 +52,16 @@ pub(super) enum ExpectedCall {
     CutData(CurrentSection),
 }
 
-impl ExpectedCall {
-    fn current(&self) -> Option<&CurrentSection> {
-        match self {
-            Self::Header => None,
-            Self::Data(current)
-            | Self::VarraySizes(current)
-            | Self::VarrayData(current, _)
-            | Self::CutData(current) => Some(current),
-        }
-    }
-
-    fn current_mut(&mut self) -> Option<&mut CurrentSection> {
-        match self {
-            Self::Header => None,
-            Self::Data(current)
-            | Self::VarraySizes(current)
-            | Self::VarrayData(current, _)
-            | Self::CutData(current) => Some(current),
-        }
-    }
-}
-
 impl Cursor {
     /// A position before the first section, which begins at `first`.
     pub(super) fn new(first: u64) -> Self {
-        Self { position: first, expect: ExpectedCall::Header, header: None, known_offset: None }
+        Self {
+            position: first,
+            expect: ExpectedCall::Header,
+            header: None,
+            known_offset: None,
+            may_go_on: false,
+        }
     }
 
     /// Offset of the next section, or of the current one while its data are expected.
@@ -91,7 +78,13 @@ impl Cursor {
 
     /// The section whose data or sizes are expected next.
     pub fn current(&self) -> Option<CurrentSection> {
-        self.expect.current().copied()
+        match self.expect {
+            ExpectedCall::Header => None,
+            ExpectedCall::Data(current)
+            | ExpectedCall::VarraySizes(current)
+            | ExpectedCall::VarrayData(current, _)
+            | ExpectedCall::CutData(current) => Some(current),
+        }
     }
 
     /// Like [`Self::current`], but `None` if the file does not have all of it.
@@ -137,6 +130,7 @@ impl Cursor {
         end: u64,
     ) {
         let CurrentSection { section_type, count, size, decoded, layout, .. } = current;
+        self.may_go_on = false;
         self.expect = match section_type {
             _ if layout.end > end => ExpectedCall::CutData(current),
             SectionType::Varray => ExpectedCall::VarraySizes(current),
@@ -150,18 +144,6 @@ impl Cursor {
     /// Records the sizes of the current varray, whose data are expected next.
     pub(super) fn know_sizes(&mut self, current: CurrentSection, known: KnownVarraySizes) {
         self.expect = ExpectedCall::VarrayData(current, known);
-    }
-
-    /// Allows the next header to be read even if the data of the current section were not.
-    pub fn let_go_on(&mut self) {
-        if let Some(current) = self.expect.current_mut() {
-            current.in_ranges = true;
-        }
-    }
-
-    /// Whether ranges of the current section were read, so that it may end here.
-    pub(super) fn is_read_in_ranges(&self) -> bool {
-        self.expect.current().is_some_and(|current| current.in_ranges)
     }
 
     /// The current section, if it has this type and its data are expected next. The readable part of the file

@@ -65,7 +65,7 @@ impl Sections {
         self.input.team.note_call(Function::ReadHeader);
         self.input.team.note(Topic::Encode, u64::from(decode));
         // In nearly all cases a header is expected, so this is tested first.
-        if !self.cursor.expects_header() && self.cursor.is_read_in_ranges() {
+        if !self.cursor.expects_header() && self.cursor.may_go_on {
             self.skip()?;
         }
         Ok(())
@@ -148,18 +148,7 @@ impl Input {
         if !is_tolerant || section_type == SectionType::Inline {
             ends.check("section", start, layout.end)?;
         }
-        Ok((
-            user,
-            CurrentSection {
-                section_type,
-                count,
-                size,
-                decoded: false,
-                layout,
-                size_entries: None,
-                in_ranges: false,
-            },
-        ))
+        Ok((user, CurrentSection { section_type, count, size, decoded: false, layout, size_entries: None }))
     }
 
     /// Like [`Self::look_at_header`], with a copy of the user string.

@@ -58,8 +58,6 @@ pub(crate) struct CurrentSection {
     pub layout: SectionLayout,
     /// Offset of the U entries of a compressed varray, in the first section of the pair.
     pub size_entries: Option<u64>,
-    /// Whether ranges of it were read, after which the next header may follow.
-    in_ranges: bool,
 }
 
 /// What is known once the sizes of a varray have been read.

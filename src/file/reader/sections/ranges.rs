@@ -36,7 +36,7 @@ impl Ranges<'_> {
         self.team().note_call(function);
         let mine = part.and_then(|(range, memory)| self.alone(|this| Ok(read(this, range, memory)?)));
         self.team().agree(mine)?;
-        self.sections.cursor.let_go_on();
+        self.sections.cursor.may_go_on = true;
         Ok(())
     }
 

@@ -346,7 +346,7 @@ impl TaskReader<'_> {
         }
         let Some(&header) = self.sections.header() else { return Err(wrong().into()) };
         // The data need not be read or skipped.
-        self.sections.cursor.let_go_on();
+        self.sections.cursor.may_go_on = true;
         let is_plain = header.section_type == SectionType::Array && !header.decoded && header.size == size;
         if !is_plain || user.is_some_and(|user| *user != *header.user) {
             return Err(wrong().into());
