@@ -64,7 +64,7 @@ pub trait WriterCalls: OpenFile<State = WriterState> {
 
     /// Which operations on this file have begun and not completed. Not collective.
     fn pending(&mut self) -> PendingRequest {
-        self.session().state().map_or(PendingRequest::Nothing, WriterState::pending)
+        self.session().state().map_or(PendingRequest::Nothing, |state| state.commits.pending)
     }
 
     /// Whether this rank has written everything that was passed: see
@@ -76,12 +76,12 @@ pub trait WriterCalls: OpenFile<State = WriterState> {
     /// The numbers of the commits that have begun and were not waited for, which closing completes. Not
     /// collective.
     fn not_waited_for(&mut self) -> Vec<u64> {
-        self.session().state_mut().map(WriterState::take_not_waited_for).unwrap_or_default()
+        self.session().state_mut().map(|state| state.commits.take_not_waited_for()).unwrap_or_default()
     }
 
     /// Records that nobody will wait for the commit that has begun last. Not collective.
     fn forgo_wait(&mut self) {
-        self.session().state_mut().into_iter().for_each(WriterState::forgo_wait);
+        self.session().state_mut().into_iter().for_each(|state| state.commits.forgo_wait());
     }
 
     /// What is lost if the file is never closed, in words; `None` if nothing is, and on all ranks but the

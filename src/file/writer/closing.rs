@@ -243,21 +243,6 @@ impl WriterState {
         self.sections.output.file.is_settled()
     }
 
-    /// What has begun and not completed.
-    pub(crate) fn pending(&self) -> PendingRequest {
-        self.commits.pending
-    }
-
-    /// See [`WriterCalls`](crate::bindings::WriterCalls).
-    pub(crate) fn take_not_waited_for(&mut self) -> Vec<u64> {
-        self.commits.take_not_waited_for()
-    }
-
-    /// See [`WriterCalls`](crate::bindings::WriterCalls).
-    pub(crate) fn forgo_wait(&mut self) {
-        self.commits.forgo_wait();
-    }
-
     /// See [`WriterCalls`](crate::bindings::WriterCalls).
     pub(crate) fn loss(&mut self) -> Option<String> {
         let (is_atomic, is_sealed) = (self.sections.params().atomic, self.sections.is_sealed());

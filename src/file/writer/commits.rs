@@ -24,13 +24,13 @@ pub enum PendingRequest {
 
 /// The commits of a file that are done in two halves.
 #[derive(Default)]
-pub(super) struct Commits {
+pub(crate) struct Commits {
     pub begun: u64,
     pub pending: PendingRequest,
     /// The numbers of those that were not waited for; each is waited for once.
     not_waited_for: Vec<u64>,
     /// The part of a set of streams that a pending commit has ended.
-    pub streams: Option<OwnStream>,
+    pub(super) streams: Option<OwnStream>,
 }
 
 impl Commits {
@@ -38,9 +38,7 @@ impl Commits {
     pub fn stream_bytes(&self) -> Option<u64> {
         self.streams.as_ref().map(OwnStream::all_bytes)
     }
-}
 
-impl Commits {
     /// Whether a commit or the close has begun and not completed.
     #[inline]
     pub fn is_pending(&self) -> bool {

@@ -24,7 +24,7 @@ pub struct WriterState {
     /// The stream of this rank, while a set of streams is open.
     pub(super) stream: Option<OwnStream>,
     pub(super) target: Target,
-    pub(super) commits: Commits,
+    pub(crate) commits: Commits,
     /// Whether arguments that are refused before anything is written leave the file open.
     pub(super) tolerant: bool,
 }

@@ -146,19 +146,21 @@ impl Selection<'_> {
             return Ok(());
         }
         let decoded = decoder.decode(present.bytes, codecs, self.stored.dataset.data_type, out);
-        decoded.map_err(|error| match error.kind() {
-            ErrorKind::Decode => self.damaged(present.chunk, present.at, &error.to_string()),
-            _ => error,
-        })
+        decoded.map_err(|error| self.of_chunk(present, error))
     }
 
     /// Decompresses a chunk of items of variable length that was read.
     pub(super) fn decode_texts(&self, present: StoredChunk, decoder: &mut ChunkDecoder) -> Result<Vec<u8>> {
         let decoded = decoder.decode_any(present.bytes, &self.stored.codecs);
-        decoded.map_err(|error| match error.kind() {
+        decoded.map_err(|error| self.of_chunk(present, error))
+    }
+
+    /// The error of decoding this chunk.
+    fn of_chunk(&self, present: StoredChunk, error: Error) -> Error {
+        match error.kind() {
             ErrorKind::Decode => self.damaged(present.chunk, present.at, &error.to_string()),
             _ => error,
-        })
+        }
     }
 
     #[cold]

@@ -155,11 +155,7 @@ impl SectionWriter<'_> {
         }
         let user = UserString::new(user)?;
         self.sections.describe(SectionType::Block, &user, 0, size)?;
-        self.sections.output.write_all()?;
-        let mut text = [0; LONGEST_HEAD];
-        let head =
-            head(&mut text, SectionType::Block, &user, &[(b'E', size)], self.sections.params().line_break);
-        Ok(self.pass_on(layout, head, data)?)
+        self.pass_on(SectionType::Block, &user, &[(b'E', size)], layout, data)
     }
 
     pub(in crate::file::writer) fn array_from(
@@ -172,7 +168,6 @@ impl SectionWriter<'_> {
     ) -> Result<(), Failure> {
         check_alone(self.sections.team())?;
         self.check_free(SectionType::Array, user)?;
-        let style = self.sections.params().line_break;
         let layout = SectionLayout::array(self.sections.end(), count, size).ok_or_else(too_large)?;
         if layout.data_bytes <= BATCH_BYTES as u64
             && (encode == Encode::None || count <= BATCH_ELEMENTS as u64)
@@ -194,14 +189,19 @@ impl SectionWriter<'_> {
             self.sections.output.write_all()?;
             return Ok(self.encode_on(&user, None, count, &mut EqualElements { data, size })?);
         }
-        self.sections.output.write_all()?;
-        let mut text = [0; LONGEST_HEAD];
-        let head = head(&mut text, SectionType::Array, &user, &[(b'N', count), (b'E', size)], style);
-        Ok(self.pass_on(layout, head, data)?)
+        self.pass_on(SectionType::Array, &user, &[(b'N', count), (b'E', size)], layout, data)
     }
 
     /// Writes a section of known layout, with data that are read in parts.
-    fn pass_on(&mut self, layout: SectionLayout, head: &[u8], data: &mut dyn Read) -> Result<()> {
+    fn pass_on(
+        &mut self,
+        section: SectionType,
+        user: &UserString,
+        counts: &[(u8, u64)],
+        layout: SectionLayout,
+        data: &mut dyn Read,
+    ) -> Result<(), Failure> {
+        self.sections.output.write_all()?;
         let mut batch = Vec::new();
         let (mut at, mut last) = (layout.data, None);
         while at < layout.padding() {
@@ -214,7 +214,8 @@ impl SectionWriter<'_> {
             at += batch.len() as u64;
             last = batch.last().copied();
         }
-        self.sections.output.finish(layout, head, last)
+        let (mut text, style) = ([0; LONGEST_HEAD], self.sections.params().line_break);
+        Ok(self.sections.output.finish(layout, head(&mut text, section, user, counts, style), last)?)
     }
 
     pub(in crate::file::writer) fn varray_from(
