@@ -16,9 +16,18 @@ use scda_base::error::{Error, Result};
 use scda_base::floats::in_default;
 use scda_base::numbers::to_usize;
 use scda_codec::chunk::swap_items;
-use scda_format::dataset::DataType;
+use scda_format::dataset::{DataType, IndexBox};
 use std::marker::PhantomData;
 use std::slice;
+
+/// Returns an error unless there is memory for each box.
+pub(crate) fn check_memories(found: usize, regions: &[IndexBox]) -> Result<()> {
+    let expected = regions.len();
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::argument(format!("data: found memory for {found} boxes, expected {expected}")))
+}
 
 /// Where the items of a box that is written are in memory: in C order, or with a stride for each dimension.
 /// They have the machine's byte order, and the type of the dataset or [another one](Self::of_type).

@@ -28,9 +28,10 @@ pub use type_json::{of_metadata as type_of_json, to_json as type_to_json, type_o
 
 use super::crc;
 use super::header::UserString;
-use super::layout::product;
+use super::layout::{product, sum};
 use super::{COMPRESSION_CONVENTIONS, INLINE_BYTES, MAX_LEVEL, USER_STRING_BYTES};
 use scda_base::error::{Error, Result};
+use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
 use std::borrow::Cow;
 
@@ -160,6 +161,24 @@ impl Dataset {
     /// The errors of [`IndexBox::check`].
     pub fn check_region(&self, number: usize, region: &IndexBox) -> Result<()> {
         region.check(&self.shape, || format!("{}: box {number}", self.title()))
+    }
+
+    /// Where each box begins, in bytes, if they follow one another, and where the last one ends.
+    ///
+    /// # Errors
+    /// `Argument` for boxes outside the array; `Range`; `Memory`.
+    pub fn starts_of(&self, regions: &[IndexBox]) -> Result<Vec<u64>> {
+        let (mut starts, mut end) = (Vec::new(), 0);
+        reserve(&mut starts, regions.len() + 1)?;
+        starts.push(end);
+        for (number, region) in regions.iter().enumerate() {
+            self.check_region(number, region)?;
+            let bytes = product(region.items()?, self.data_type.item_bytes());
+            let bytes = bytes.and_then(|bytes| sum(end, bytes));
+            end = bytes.ok_or_else(|| Error::range("boxes: the number of bytes exceeds 63 bits"))?;
+            starts.push(end);
+        }
+        Ok(starts)
     }
 
     /// Returns an error if each item has a length of its own.

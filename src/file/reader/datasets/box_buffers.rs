@@ -1,7 +1,7 @@
 //! The user's memory into which boxes of a dataset are read.
 
 use crate::file::limits::Limits;
-use crate::items::{DataMut, ItemsMut};
+use crate::items::{DataMut, ItemsMut, check_memories};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{self, reserve, resize};
 use scda_base::numbers::to_usize;
@@ -30,8 +30,8 @@ pub(super) struct SeparateBuffers<'a> {
 }
 
 impl<'a> BoxBuffers<'a> {
-    /// Memory for boxes of items of this type in the file. The bytes of box i begin at `starts[i]`; there are
-    /// `bytes` in all.
+    /// Memory for boxes of items of this type in the file. The bytes of box i begin at `starts[i]`; the last
+    /// number in `starts` is where all end.
     ///
     /// # Errors
     /// `Argument` for memory that does not fit them; `Range`; `Memory`.
@@ -39,10 +39,10 @@ impl<'a> BoxBuffers<'a> {
         data: DataMut<'a>,
         regions: &[IndexBox],
         starts: &[u64],
-        bytes: u64,
         (data_type, is_swapped): (DataType, bool),
         limits: &Limits,
     ) -> Result<Self> {
+        let bytes = starts[regions.len()];
         let memories = match data {
             DataMut::Packed(data) if data.len() as u64 == bytes => return Ok(Self::Packed(data)),
             DataMut::Packed(data) => {
@@ -50,11 +50,7 @@ impl<'a> BoxBuffers<'a> {
             }
             DataMut::Boxes(memories) => memories,
         };
-        if memories.len() != regions.len() {
-            let words =
-                format!("data: found memory for {} boxes, expected {}", memories.len(), regions.len());
-            return Err(Error::argument(words));
-        }
+        check_memories(memories.len(), regions)?;
         let mut boxes = Vec::new();
         reserve(&mut boxes, regions.len())?;
         for ((region, memory), &start) in regions.iter().zip(memories).zip(starts) {

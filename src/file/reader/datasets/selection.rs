@@ -5,7 +5,7 @@ use super::box_buffers::BoxBuffers;
 use super::chunk_offsets::ChunkOffsets;
 use crate::file::limits::Limits;
 use crate::file::reader::Section;
-use crate::file::reader::sections::{CurrentSection, exceeds_63_bits};
+use crate::file::reader::sections::CurrentSection;
 use crate::items::DataMut;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{reserve, reserve_count};
@@ -13,7 +13,6 @@ use scda_codec::chunk::swap_items;
 use scda_format::dataset::bools::{find_other_item, has_bools};
 use scda_format::dataset::stored_dataset::{ElementKind, StoredDataset};
 use scda_format::dataset::{ChunkGrid, CommonRun, Dataset, IndexBox, Runs, does_not_fit};
-use scda_format::layout::sum;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -76,35 +75,12 @@ impl OpenDataset {
     }
 }
 
-/// Where each box of a dataset begins in memory, each in C order.
-pub(super) struct BoxPlaces {
-    starts: Vec<u64>,
-    /// The size of all boxes.
-    pub bytes: u64,
-}
-
-impl BoxPlaces {
-    /// # Errors
-    /// `Unsupported`; `Argument` for boxes outside the array; `Range`; `Memory`.
-    fn new(dataset: &Dataset, regions: &[IndexBox]) -> Result<Self> {
-        let item_bytes = dataset.data_type.item_bytes();
-        let (mut starts, mut bytes) = (Vec::new(), 0);
-        reserve(&mut starts, regions.len())?;
-        for (number, region) in regions.iter().enumerate() {
-            dataset.check_region(number, region)?;
-            starts.push(bytes);
-            // The size of one box is bounded by that of the dataset.
-            bytes = sum(bytes, region.items()? * item_bytes).ok_or_else(|| exceeds_63_bits(&[bytes]))?;
-        }
-        Ok(Self { starts, bytes })
-    }
-}
-
 /// The boxes that a rank reads of a dataset, and the memory for them.
 pub(super) struct Destination<'a, 'b> {
     open: &'a OpenDataset,
     regions: &'a [IndexBox],
-    places: BoxPlaces,
+    /// Where each box begins in memory, each in C order.
+    starts: Vec<u64>,
     pub room: BoxBuffers<'b>,
 }
 
@@ -121,18 +97,18 @@ impl<'a, 'b> Destination<'a, 'b> {
         (regions, memory): (&'a [IndexBox], DataMut<'b>),
         limits: &Limits,
     ) -> Result<(Self, Vec<Selection<'a>>)> {
-        let (selections, places) = Selection::of_sections(number, open, regions)?;
+        let (selections, starts) = Selection::of_sections(number, open, regions)?;
         let StoredDataset { dataset, codecs, .. } = &open.stored;
         dataset.require_fixed()?;
         let as_stored = (dataset.data_type, codecs.big_endian != cfg!(target_endian = "big"));
-        let room = BoxBuffers::new(memory, regions, &places.starts, places.bytes, as_stored, limits)
+        let room = BoxBuffers::new(memory, regions, &starts, as_stored, limits)
             .map_err(|error| error.of(&format!("dataset \"{}\"", dataset.name)))?;
-        Ok((Self { open, regions, places, room }, selections))
+        Ok((Self { open, regions, starts, room }, selections))
     }
 
     /// Converts the data to numbers of this machine.
     pub fn finish(self) -> Result<()> {
-        let Self { open, regions, places, mut room } = self;
+        let Self { open, regions, starts, mut room } = self;
         let (StoredDataset { dataset, codecs, .. }, start) = (&open.stored, open.start());
         if let Some((region, item)) = room.misfit() {
             let index = regions[region].index_of(item);
@@ -151,7 +127,7 @@ impl<'a, 'b> Destination<'a, 'b> {
             // A bool with another value would be undefined behaviour in C++.
             if is_bool && let Some((place, byte)) = find_other_item(dataset.data_type, data) {
                 let place = before + place as u64 * dataset.data_type.item_bytes();
-                return Err(no_bool(dataset, regions, &places.starts, place, byte).at(start));
+                return Err(no_bool(dataset, regions, &starts, place, byte).at(start));
             }
             Ok(())
         })
@@ -173,6 +149,7 @@ pub(super) struct Selection<'a> {
 
 impl<'a> Selection<'a> {
     /// The selection of each section of a dataset, which has this number among those that are read together.
+    /// Also returns where each box begins in memory, and where all end.
     ///
     /// # Errors
     /// `Unsupported`; `Argument` for boxes outside the array; `Range`; `Memory`.
@@ -180,22 +157,22 @@ impl<'a> Selection<'a> {
         number: usize,
         open: &'a OpenDataset,
         regions: &'a [IndexBox],
-    ) -> Result<(Vec<Self>, BoxPlaces)> {
+    ) -> Result<(Vec<Self>, Vec<u64>)> {
         let OpenDataset { stored, current, added, .. } = open;
         require_supported(&stored.dataset, open.start())?;
-        let places = BoxPlaces::new(&stored.dataset, regions)?;
+        let starts = stored.dataset.starts_of(regions)?;
         let mut all = Vec::new();
         reserve(&mut all, 1 + added.len())?;
         let Some(first) = added.first().map(|section| section.first) else {
-            all.push(Self::new(number, (current, stored), regions.into(), places.starts.clone()));
-            return Ok((all, places));
+            all.push(Self::new(number, (current, stored), regions.into(), starts.clone()));
+            return Ok((all, starts));
         };
         let item_bytes = stored.dataset.data_type.item_bytes();
-        let rows_of = |rows: Range<u64>| rows_of(regions, &places.starts, item_bytes, rows);
-        let (own, starts) = rows_of(0..first)?;
-        all.push(Self::new(number, (current, stored), own.into(), starts));
+        let rows_of = |rows: Range<u64>| rows_of(regions, &starts, item_bytes, rows);
+        let (own, places) = rows_of(0..first)?;
+        all.push(Self::new(number, (current, stored), own.into(), places));
         for section in &**added {
-            let (own, starts) = rows_of(section.first..section.end())?;
+            let (own, places) = rows_of(section.first..section.end())?;
             // Sections of chunks stay, because all ranks number the chunks of all sections alike.
             if own.is_empty() && section.stored.elements == ElementKind::Rows {
                 continue;
@@ -203,9 +180,9 @@ impl<'a> Selection<'a> {
             if !own.is_empty() {
                 require_supported(&section.stored.dataset, section.data)?;
             }
-            all.push(Self::new(number, (&section.current, &section.stored), own.into(), starts));
+            all.push(Self::new(number, (&section.current, &section.stored), own.into(), places));
         }
-        Ok((all, places))
+        Ok((all, starts))
     }
 
     fn new(

@@ -36,7 +36,7 @@ impl DatasetReader<'_> {
 impl BoxReader<'_> {
     /// Reads the items of this rank's boxes.
     fn texts(&mut self, open: &OpenDataset, regions: &[IndexBox]) -> Result<Texts> {
-        let (parts, all) = Selection::of_sections(0, open, regions)?;
+        let (parts, starts) = Selection::of_sections(0, open, regions)?;
         let dataset = &open.stored.dataset;
         let data_type = dataset.data_type;
         if !data_type.is_variable() {
@@ -48,7 +48,7 @@ impl BoxReader<'_> {
         // For each item, which of the chunks that were read has it, and where there. Number 0 is the fill
         // value.
         let mut places: Vec<(usize, Range<usize>)> = Vec::new();
-        resize(&mut places, all.bytes / DataType::LENGTH_BYTES)?;
+        resize(&mut places, starts[regions.len()] / DataType::LENGTH_BYTES)?;
         let mut chunks: Vec<Vec<u8>> = vec![dataset.fill_value.clone()];
         let fill = (0, 0..chunks[0].len());
         places.fill(fill);

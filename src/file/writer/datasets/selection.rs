@@ -3,14 +3,14 @@
 use super::Boxes;
 use crate::file::limits::Limits;
 use crate::file::writer::sections::{Gather, too_large};
-use crate::items::{Data, Items};
+use crate::items::{Data, Items, check_memories};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{copy, reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_codec::chunk::swap_items;
 use scda_format::dataset::bools::{find_other_item, has_bools};
 use scda_format::dataset::{Dataset, IndexBox, does_not_fit};
-use scda_format::layout::{product, sum};
+use scda_format::layout::sum;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -62,19 +62,8 @@ impl<'a> Selection<'a> {
     }
 
     fn with_buffer(dataset: &Dataset, regions: &'a [IndexBox], buffer: Buffer<'a>) -> Result<Self> {
-        let item_bytes = dataset.data_type.item_bytes();
-        let mut starts = Vec::new();
-        reserve(&mut starts, regions.len() + 1)?;
-        let mut end = 0;
-        starts.push(end);
-        for (number, region) in regions.iter().enumerate() {
-            dataset.check_region(number, region)?;
-            let bytes = product(region.items()?, item_bytes);
-            end = bytes
-                .and_then(|bytes| sum(end, bytes))
-                .ok_or_else(|| Error::range("boxes: the number of bytes exceeds 63 bits"))?;
-            starts.push(end);
-        }
+        let starts = dataset.starts_of(regions)?;
+        let end = starts[regions.len()];
         if let Buffer::Packed(data) = &buffer
             && end != data.len() as u64
         {
@@ -202,11 +191,7 @@ impl<'a> Buffer<'a> {
             Data::Packed(data) => return Ok(Self::Packed(little_endian(dataset, data)?)),
             Data::Boxes(memories) => memories,
         };
-        if memories.len() != regions.len() {
-            let words =
-                format!("data: found memory for {} boxes, expected {}", memories.len(), regions.len());
-            return Err(Error::argument(words));
-        }
+        check_memories(memories.len(), regions)?;
         let (mut boxes, mut bytes) = (Vec::new(), 0);
         reserve(&mut boxes, regions.len())?;
         for (number, (region, memory)) in regions.iter().zip(memories).enumerate() {
