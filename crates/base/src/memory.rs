@@ -159,6 +159,17 @@ fn ask_for_large_pages<T>(items: &Vec<T>) {
     }
 }
 
+/// Appends an item.
+///
+/// # Errors
+/// `Memory`.
+#[inline]
+pub fn push<T>(items: &mut Vec<T>, item: T) -> Result<()> {
+    reserve(items, 1)?;
+    items.push(item);
+    Ok(())
+}
+
 /// Like [`reserve`], for a count from a file or from the user.
 ///
 /// # Errors
@@ -253,14 +264,14 @@ pub fn zeros<const N: usize>() -> Result<Box<[u32; N]>> {
     array.map_err(|_| Error::new(ErrorKind::Internal, "an array of another length was made"))
 }
 
-/// Copies bytes into new memory.
+/// Copies items into new memory.
 ///
 /// # Errors
 /// `Memory`.
-pub fn copy(bytes: &[u8]) -> Result<Vec<u8>> {
+pub fn copy<T: Clone>(items: &[T]) -> Result<Vec<T>> {
     let mut copy = Vec::new();
-    reserve(&mut copy, bytes.len())?;
-    copy.extend_from_slice(bytes);
+    reserve(&mut copy, items.len())?;
+    copy.extend_from_slice(items);
     Ok(copy)
 }
 

@@ -7,7 +7,7 @@ use crate::message::{PAGE_BITS, sealed};
 use crate::previous_view::{PreviousView, number};
 use crate::tree::{self, Tree};
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::memory::reserve;
+use scda_base::memory::push;
 use scda_base::numbers::to_usize;
 use std::sync::Arc;
 
@@ -76,13 +76,11 @@ impl Chunks {
     /// Appends a chunk.
     pub fn push(&mut self, chunk: Chunk) -> Result<()> {
         if self.blocks.last().is_none_or(|last| last.len() == Self::BLOCK) {
-            reserve(&mut self.blocks, 1)?;
-            self.blocks.push(Arc::default());
+            push(&mut self.blocks, Arc::default())?;
         }
         if let Some(last) = self.blocks.last_mut() {
             let last = Arc::make_mut(last);
-            reserve(last, 1)?;
-            last.push(chunk);
+            push(last, chunk)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Collections whose size grows with the number of datasets in a file. Failed allocations are errors.
 
 use scda_base::error::{Error, Result};
-use scda_base::memory::reserve;
+use scda_base::memory::{push, reserve};
 use std::collections::HashSet;
 use std::hash::Hash;
 
@@ -10,8 +10,7 @@ pub fn list<T>(items: impl Iterator<Item = T>) -> Result<Vec<T>> {
     let mut all = Vec::new();
     reserve(&mut all, items.size_hint().0)?;
     for item in items {
-        reserve(&mut all, 1)?;
-        all.push(item);
+        push(&mut all, item)?;
     }
     Ok(all)
 }

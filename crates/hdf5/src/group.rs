@@ -7,7 +7,7 @@ use crate::message::{Messages, kind};
 use crate::previous_view::{Message, PreviousView, continued, number, wrong};
 use crate::{UNDEFINED, dense};
 use scda_base::error::Result;
-use scda_base::memory::reserve;
+use scda_base::memory::push;
 use std::collections::HashMap;
 
 /// To find a link in an object header, HDF5 reads all of them. Groups with more links than this use a tree.
@@ -55,8 +55,7 @@ pub fn read(old: &mut PreviousView<'_>, address: u64) -> Result<PreviousGroup> {
         add_links(at, &block, &mut links)?;
         let mut names: Vec<String> = links.keys().cloned().collect();
         names.sort_unstable();
-        reserve(&mut group.blocks, 1)?;
-        group.blocks.push(LinkBlock { address: at, bytes, names });
+        push(&mut group.blocks, LinkBlock { address: at, bytes, names })?;
         group.links.extend(links);
         (next, limit) = (continued(&block)?, at);
     }

@@ -3,7 +3,7 @@
 use crate::bytes::{Bytes, width_of};
 use crate::previous_view::number;
 use scda_base::error::{Error, Result};
-use scda_base::memory::reserve;
+use scda_base::memory::push;
 use std::collections::HashMap;
 
 /// Flags of a link's message: the length of the name has two bytes; the name is in UTF-8, not in ASCII.
@@ -17,9 +17,7 @@ pub struct Links<'a>(Vec<(&'a str, u64)>);
 impl<'a> Links<'a> {
     /// Adds a link.
     pub fn push(&mut self, name: &'a str, address: u64) -> Result<()> {
-        reserve(&mut self.0, 1)?;
-        self.0.push((name, address));
-        Ok(())
+        push(&mut self.0, (name, address))
     }
 
     /// The links sorted by name. If a name was added more than once, the first link counts.

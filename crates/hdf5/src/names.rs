@@ -2,7 +2,7 @@
 
 use crate::item::Item;
 use scda_base::error::Result;
-use scda_base::memory::reserve;
+use scda_base::memory::{push, reserve};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -87,8 +87,7 @@ impl Datasets {
         let (number, path) = (self.named.len(), Arc::<str>::from(name));
         reserve(&mut self.named, 1)?;
         if self.is_next(name) {
-            reserve(&mut self.rising, 1)?;
-            self.rising.push(number);
+            push(&mut self.rising, number)?;
         } else {
             self.others.insert(path.clone(), number);
         }

@@ -6,7 +6,7 @@ use crate::checksum::checksum;
 use crate::message::kind;
 use crate::parts::Previous;
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::memory::{reserve, resize};
+use scda_base::memory::{push, resize};
 
 /// The largest object header, or block of one: a group takes about 20 bytes for each link.
 const MAX_BYTES: u64 = 1 << 30;
@@ -115,8 +115,7 @@ fn messages(address: u64, mut bytes: &[u8]) -> Result<Vec<Message>> {
     while let [kind, low, high, _, rest @ ..] = bytes {
         let length = usize::from(u16::from_le_bytes([*low, *high]));
         let Some((data, after)) = rest.split_at_checked(length) else { break };
-        reserve(&mut found, 1)?;
-        found.push(Message { kind: *kind, data: data.to_vec() });
+        push(&mut found, Message { kind: *kind, data: data.to_vec() })?;
         bytes = after;
     }
     if bytes.is_empty() { Ok(found) } else { Err(wrong(address, "found a message that is cut")) }

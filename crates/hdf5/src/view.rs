@@ -10,7 +10,7 @@ use crate::previous_view::PreviousView;
 use crate::vtk::{self, Tables};
 use crate::writer::Writer;
 use scda_base::error::Result;
-use scda_base::memory::reserve;
+use scda_base::memory::push;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -163,9 +163,7 @@ impl View {
     /// `Memory`.
     pub fn hide(&mut self, name: &str, why: &str) -> Result<()> {
         self.plan.take();
-        reserve(&mut self.hidden, 1)?;
-        self.hidden.push((name.to_owned(), why.to_owned()));
-        Ok(())
+        push(&mut self.hidden, (name.to_owned(), why.to_owned()))
     }
 
     /// The names that are not shown so far, with the reasons.

@@ -4,7 +4,7 @@
 use super::index::{NEAR_BYTES, SealedPart, TailBuffer};
 use super::pages::Pages;
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::memory::{self, copy, reserve, resize};
+use scda_base::memory::{self, copy, push, reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_format::crc;
 use scda_format::hdf5::SUPERBLOCK_OFFSET;
@@ -451,11 +451,7 @@ impl SealReader<'_> {
     pub fn names(&mut self, number: usize) -> Result<Vec<Name>> {
         let mut names = Vec::new();
         let Some(group) = self.group(number)? else { return Ok(names) };
-        let is_right = self.scan_names(number, |name| {
-            reserve(&mut names, 1)?;
-            names.push(name);
-            Ok(())
-        })?;
+        let is_right = self.scan_names(number, |name| push(&mut names, name))?;
         if is_right { Ok(names) } else { Err(group.damaged()) }
     }
 

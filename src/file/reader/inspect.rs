@@ -11,7 +11,7 @@ use super::{Reader, Section};
 use crate::file::open::Ends;
 use crate::file::team::Failure;
 use scda_base::error::{Error, ErrorKind, Result, quote};
-use scda_base::memory::{self, reserve, resize};
+use scda_base::memory::{self, push, reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_format::header::SectionType;
 use scda_format::index::{
@@ -218,8 +218,7 @@ impl SealInspector<'_> {
             None => self.find_last_seal()?,
         };
         while let Some(sealed) = next {
-            reserve(&mut seals.all, 1)?;
-            seals.all.push(sealed);
+            push(&mut seals.all, sealed)?;
             let (previous, namer) = (sealed.seal.previous, sealed.seal.offset());
             if previous == 0 {
                 break;
@@ -479,8 +478,7 @@ impl SealInspector<'_> {
         let (mut stored, mut places) = (0, Vec::new());
         let handed_out = self.sections.ranges().hand_out(row, &mut |_, part, at, sizes| {
             if part.offset > 0 && has_anchors {
-                reserve(&mut places, 1)?;
-                places.push((part.offset, at));
+                push(&mut places, (part.offset, at))?;
             }
             stored += crate::file::source::Sizes::Each(sizes).total()?;
             Ok(())

@@ -9,7 +9,7 @@ use crate::file::options::{ReadOptions, Tuning};
 use crate::file::session::SessionState;
 use crate::file::team::{Failure, Team};
 use scda_base::error::Result;
-use scda_base::memory::{copy, reserve};
+use scda_base::memory::{copy, push, reserve};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::additions::{later_user, rows_user};
 use scda_format::dataset::parse::Metadata;
@@ -111,11 +111,8 @@ impl OwnReader {
         for row in new {
             if row.section.is_some() {
                 let places = &mut self.named.entry(copy(&row.user)?).or_default().places;
-                reserve(places, 1)?;
-                places.push(UnsealedSection {
-                    offset: row.offset,
-                    before: Some(self.last).filter(|&last| last > 0),
-                });
+                let before = Some(self.last).filter(|&last| last > 0);
+                push(places, UnsealedSection { offset: row.offset, before })?;
             }
             self.last = row.offset;
             self.rows += 1;

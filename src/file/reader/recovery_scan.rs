@@ -11,7 +11,7 @@ use crate::file::options::{ReadOptions, Tuning};
 use crate::file::sums::Sums;
 use crate::file::team::{FINE, Failure, Team, split, sum_of_sizes};
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::memory::{AllowanceGuard, reserve, resize};
+use scda_base::memory::{AllowanceGuard, push, resize};
 use scda_base::numbers::to_usize;
 use scda_format::hdf5::{LONG_HEADER_BYTES, clear_superblock, is_reserved};
 use scda_format::header::{FileHeader, SectionType};
@@ -371,12 +371,10 @@ impl RecoveryScanner {
     }
 
     fn add(&mut self, scan: &mut RecoveryScan, row: Row) -> Result<()> {
-        reserve(&mut scan.ends, 1)?;
-        scan.ends.push(row.end());
+        push(&mut scan.ends, row.end())?;
         scan.anchors += row.anchors();
         if self.sections.input.team.rank() == 0 {
-            reserve(&mut scan.rows, 1)?;
-            scan.rows.push(row);
+            push(&mut scan.rows, row)?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::file::reader::Chain;
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::memory::reserve;
+use scda_base::memory::{push, reserve};
 use scda_base::numbers::to_usize;
 use scda_format::index::Row;
 use scda_format::names::{MOST_NAMES, Name, SealRow, has_table, span, table};
@@ -89,8 +89,7 @@ impl Names {
 
     /// Records a seal that was written.
     pub(super) fn note(&mut self, seal: SealRow) -> Result<()> {
-        reserve(&mut self.seals, 1)?;
-        self.seals.push(seal);
+        push(&mut self.seals, seal)?;
         self.count = self.count.map(|count| count + 1);
         // No table has more names. Not done each time, because it moves all remaining ones.
         if self.names.len() as u64 > 2 * MOST_NAMES {

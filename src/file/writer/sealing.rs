@@ -10,7 +10,7 @@ use crate::file::source::Sizes;
 use crate::file::sums::Sums;
 use crate::file::team::{FINE, Failure, Team, split};
 use scda_base::error::{Error, Result};
-use scda_base::memory::{grow, reserve};
+use scda_base::memory::{grow, push, reserve};
 use scda_base::numbers::to_usize;
 use scda_codec::{compressed_type, second_type};
 use scda_format::COUNT_BYTES;
@@ -235,8 +235,7 @@ impl Sealer {
         let row = &mut self.current;
         (row.offset, row.bytes) = (section.start, section.end - section.start);
         if is_zero {
-            reserve(&mut self.rows, 1)?;
-            self.rows.push(*row);
+            push(&mut self.rows, *row)?;
         }
         self.anchors.total += row.anchors();
         self.sections += 1;
@@ -302,11 +301,7 @@ impl Sealer {
             Some(layout) => mine.and_then(|()| write_anchors(team, file, layout, &anchors, style)),
             None => mine.map(|()| 0),
         };
-        let mine = written.and_then(|crc| {
-            reserve(&mut sums, 1)?;
-            sums.push(crc);
-            Ok(())
-        });
+        let mine = written.and_then(|crc| push(&mut sums, crc));
         // Only rank 0 knows the size of its table.
         let mut length = [if team.rank() == 0 { names.len() as u64 } else { FINE }];
         let agreed = team.agree_with(mine, &mut length)?;
@@ -359,16 +354,13 @@ impl Sealer {
     }
 
     fn push_anchor(&mut self, offset: u64) -> Result<()> {
-        reserve(&mut self.anchors.offsets, 1)?;
-        self.anchors.offsets.push(offset);
-        Ok(())
+        push(&mut self.anchors.offsets, offset)
     }
 
     /// Ends a run of anchors: the last `count` ones, which are anchors of the section from number `first` on.
     fn end_run(&mut self, first: u64, count: u64) -> Result<()> {
         if let (Ok(count), true) = (usize::try_from(count), count > 0) {
-            reserve(&mut self.anchors.runs, 1)?;
-            self.anchors.runs.push((self.anchors.total + first, count));
+            push(&mut self.anchors.runs, (self.anchors.total + first, count))?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::file::stripes;
 use crate::file::sums::{RunningSum, add_run, unsummed};
 use crate::file::team::{FINE, Failure, Function, Topic};
 use scda_base::error::{Error, Result, quote};
-use scda_base::memory::reserve;
+use scda_base::memory::{push, reserve};
 use scda_base::numbers::to_usize;
 use scda_format::COUNT_BYTES;
 use scda_format::crc;
@@ -320,8 +320,7 @@ impl StreamWriter<'_> {
                 own.write(&mut unsummed(&mut self.sections.output.file), &batch)?;
             }
             rounds = rounds.max(part.rounds(own.written));
-            reserve(&mut streams, 1)?;
-            streams.push(own);
+            push(&mut streams, own)?;
         }
         let last = streams.last().map_or(0, |last| last.filled_by(rounds));
         self.end_arrays(&streams, rounds, last)

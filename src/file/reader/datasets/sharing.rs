@@ -16,7 +16,7 @@ use crate::file::options::Tuning;
 use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::team::{Agreed, FINE, Failure, Team, split};
 use scda_base::error::Result;
-use scda_base::memory::{reserve_count, resize};
+use scda_base::memory::{push, resize};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::stored_dataset::{ElementKind, StoredDataset};
 use scda_format::layout::sum;
@@ -140,8 +140,10 @@ impl ChunkNumbers {
                 && one.first + chunk < numbers.end
                 && let Some(want) = one.wants.next()
             {
-                reserve_count(&mut taken, 1)?;
-                taken.push(SharedChunk { number: one.first + chunk, part: one.part, want, is_read: false });
+                push(
+                    &mut taken,
+                    SharedChunk { number: one.first + chunk, part: one.part, want, is_read: false },
+                )?;
             }
         }
         Ok(taken)
@@ -225,8 +227,7 @@ fn schedule(
         if load.filled > 0 && load.filled + bytes > most {
             (load.round, load.filled) = (load.round + 1, 0);
         }
-        reserve_count(&mut places, 1)?;
-        places.push(ReadTurn { round: load.round, number, rank, start: load.filled, bytes });
+        push(&mut places, ReadTurn { round: load.round, number, rank, start: load.filled, bytes })?;
         load.filled += bytes;
         load.bytes += bytes;
     }

@@ -5,7 +5,7 @@ use crate::file::reader::chain::compare_crc;
 use crate::file::reader::index::SealedPart;
 use crate::file::reader::pages::Pages;
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::memory::{copy, reserve, resize};
+use scda_base::memory::{copy, push, reserve, resize};
 use scda_format::crc;
 use scda_format::dataset::additions::{
     ATTRIBUTES_CONVENTION, NAME, ROWS_CONVENTION, attributes, first_row, is_followed, later_of, later_user,
@@ -182,9 +182,7 @@ impl Contents {
     }
 
     fn hide(&mut self, name: String, why: &'static str) -> Result<()> {
-        reserve(&mut self.hidden, 1)?;
-        self.hidden.push((name, why));
-        Ok(())
+        push(&mut self.hidden, (name, why))
     }
 
     /// Adds what these two sections form together, if anything.
@@ -339,8 +337,7 @@ impl Contents {
                 let part = Part { stored: &stored, data: place.data() };
                 now = shown.with_rows(before.elements == ElementKind::Rows, &part).ok().flatten();
             }
-            reserve(&mut found.added, 1)?;
-            found.added.push((stored, place));
+            push(&mut found.added, (stored, place))?;
             found.rows = rows;
             Ok(true)
         })();

@@ -17,7 +17,7 @@ use super::read_back::OwnReader;
 use contents::Contents;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::fork::Global;
-use scda_base::memory::reserve;
+use scda_base::memory::{push, reserve};
 use scda_format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION};
 use scda_format::hdf5::{BLOCK_HEAD_BYTES, view_section};
 use scda_format::index::Row;
@@ -285,8 +285,7 @@ impl CachedFile {
                     return Ok(Some((Self { seals, contents, shown, since: 0, count }, later)));
                 }
                 at = part.begin();
-                reserve(&mut later, 1)?;
-                later.push(part);
+                push(&mut later, part)?;
             }
             Ok(None)
         });
@@ -369,8 +368,7 @@ fn seals_between(file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<Op
     let mut at = end;
     while at > start {
         let sealed = seal_at(file, end, at.saturating_sub(SEAL_BYTES as u64))?;
-        reserve(&mut all, 1)?;
-        all.push(sealed);
+        push(&mut all, sealed)?;
         at = sealed.begin();
     }
     all.reverse();

@@ -4,7 +4,7 @@ use super::Lookup;
 use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::team::Failure;
 use scda_base::error::Result;
-use scda_base::memory::reserve_count;
+use scda_base::memory::push;
 use scda_format::dataset::additions::Addition;
 
 /// What is known about the additions to a dataset.
@@ -151,8 +151,7 @@ impl Lookup<'_> {
             let mut pairs = Vec::new();
             for number in this.seals().all(user)? {
                 if this.offset_of(number)? > data {
-                    reserve_count(&mut pairs, 1)?;
-                    pairs.push(this.offset_of(number.saturating_sub(1))?);
+                    push(&mut pairs, this.offset_of(number.saturating_sub(1))?)?;
                 }
             }
             Ok(pairs)

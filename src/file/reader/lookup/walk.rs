@@ -3,7 +3,7 @@
 use super::Sections;
 use crate::file::team::Failure;
 use scda_base::error::Result;
-use scda_base::memory::reserve;
+use scda_base::memory::push;
 use scda_base::numbers::to_usize;
 use scda_format::crc;
 
@@ -39,8 +39,7 @@ impl Walk {
         for number in 0..self.places.len() {
             let (offset, found) = self.places[number];
             if found == hash && is_named(sections, offset, user)? {
-                reserve(&mut numbers, 1)?;
-                numbers.push(number as u64);
+                push(&mut numbers, number as u64)?;
             }
         }
         Ok(numbers)
@@ -106,8 +105,7 @@ impl Walk {
                 return Ok(());
             }
             let Some(&header) = sections.header() else { return Ok(()) };
-            reserve(&mut self.places, 1)?;
-            self.places.push((header.offset, crc::of(&header.user)));
+            push(&mut self.places, (header.offset, crc::of(&header.user)))?;
             self.next = None;
             if self.len() > number {
                 return Ok(());

@@ -16,7 +16,7 @@ use super::{Inspector, Section};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
 use scda_base::error::{Error, ErrorKind, Result, quote};
-use scda_base::memory::{reserve, reserve_count};
+use scda_base::memory::{push, reserve, reserve_count};
 use scda_base::numbers::to_usize;
 use scda_format::COUNT_BYTES;
 use scda_format::dataset::stored_dataset::is_metadata;
@@ -183,8 +183,7 @@ impl TaskReader<'_> {
             if sets + u64::from(record <= 0) >= wanted {
                 match section {
                     StreamSection::Part(part) => {
-                        reserve(&mut parts, 1)?;
-                        parts.push(part);
+                        push(&mut parts, part)?;
                     }
                     StreamSection::PackedStreams(found) => packed = Some(found),
                 }
@@ -254,8 +253,7 @@ impl TaskReader<'_> {
         for part in parts {
             match self.stream_section(part, name)? {
                 StreamSection::Part(part) => {
-                    reserve(&mut streams.parts, 1)?;
-                    streams.parts.push(part);
+                    push(&mut streams.parts, part)?;
                 }
                 StreamSection::PackedStreams(varray) => streams.packed = Some(varray),
             }
@@ -275,11 +273,9 @@ impl TaskReader<'_> {
                 Err(Failure::Mine(error)) if error.kind() == ErrorKind::Format => continue,
                 Err(failure) => return Err(failure),
             };
-            reserve(&mut sets.sections, 1)?;
-            sets.sections.push(number);
+            push(&mut sets.sections, number)?;
             if begins {
-                reserve(&mut sets.begins, 1)?;
-                sets.begins.push(number);
+                push(&mut sets.begins, number)?;
             }
         }
         Ok(sets)
@@ -401,8 +397,7 @@ impl TaskReader<'_> {
         let entry = varray.layout.entries + task * COUNT_BYTES as u64;
         let part = PartPlace { part, chunks, rounds: part.rounds(bytes), bytes: entry };
         let mut parts = Vec::new();
-        reserve(&mut parts, 1)?;
-        parts.push((part, bytes));
+        push(&mut parts, (part, bytes))?;
         Ok(Stream { task: 0, parts, bytes })
     }
 

@@ -8,7 +8,7 @@ use super::layouts::LayoutChoice;
 use crate::file::encoding::{CHUNK_BYTES, EncodedElements, on_threads};
 use crate::file::team::Failure;
 use scda_base::error::{Error, Result};
-use scda_base::memory::reserve;
+use scda_base::memory::{push, reserve};
 use scda_base::numbers::to_usize;
 use scda_codec::chunk::{ChunkCodec, ChunkEncoder};
 use scda_format::dataset::Dataset;
@@ -133,8 +133,7 @@ impl ChunkWriter<'_> {
                 if batches.len() == self.sections.params().tuning.threads {
                     self.give(std::mem::take(&mut batches), codec, work)?;
                 }
-                reserve(&mut batches, 1)?;
-                batches.push(ChunkBatch::default());
+                push(&mut batches, ChunkBatch::default())?;
             }
             let Some(batch) = batches.last_mut() else { continue };
             let part = match plan.assemble(round, chunk, &mut buffer)? {
@@ -155,8 +154,7 @@ impl ChunkWriter<'_> {
                     }
                 },
             };
-            reserve(&mut batch.parts, 1)?;
-            batch.parts.push((number, part));
+            push(&mut batch.parts, (number, part))?;
             batch.bytes += bytes;
         }
         self.give(batches, codec, work)?;

@@ -10,7 +10,7 @@ use crate::file::team::Failure;
 use crate::file::writer::kinds::Compression;
 use crate::file::writer::sections::{Block, Elements, Sections, too_large};
 use scda_base::error::Result;
-use scda_base::memory::{grow, reserve, reserve_count};
+use scda_base::memory::{grow, push, reserve, reserve_count};
 use scda_base::numbers::to_usize;
 use scda_codec::ARRAY_CONVENTION;
 use scda_codec::chunk::{ChunkCodec, ChunkEncoder};
@@ -307,8 +307,7 @@ impl ChunkBatches {
         self.left = left;
         if self.all.last().is_none_or(|(last, _)| *last != number) {
             reserve(&mut self.all, 1)?;
-            reserve(&mut self.starts, 1)?;
-            self.starts.push((self.all.len(), self.out.len()));
+            push(&mut self.starts, (self.all.len(), self.out.len()))?;
             self.all.push((number, EncodedElements::default()));
         }
         Ok(())
@@ -325,8 +324,7 @@ impl ChunkBatches {
             size = encoder.encode(chunk, &mut self.out)?;
         }
         if let Some((_, encoded)) = self.all.last_mut() {
-            reserve(&mut encoded.sizes, 1)?;
-            encoded.sizes.push(size as u64);
+            push(&mut encoded.sizes, size as u64)?;
         }
         Ok(())
     }
@@ -342,8 +340,7 @@ impl ChunkBatches {
         let mut end = memory.len();
         for &(place, start) in self.starts.iter().rev() {
             let (chunks, range) = (&mut self.all[place].1.chunks, start..end);
-            reserve(chunks, 1)?;
-            chunks.push(EncodedBytes { memory: Arc::clone(&memory), range });
+            push(chunks, EncodedBytes { memory: Arc::clone(&memory), range })?;
             end = start;
         }
         self.starts.clear();

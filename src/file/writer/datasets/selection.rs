@@ -80,7 +80,7 @@ impl<'a> Selection<'a> {
     /// # Errors
     /// `Memory`.
     pub fn copied(&self) -> Result<Selection<'static>> {
-        let (mut items, mut regions, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut items = Vec::new();
         match self.packed() {
             Some(packed) => items = copy(packed)?,
             None => {
@@ -88,10 +88,7 @@ impl<'a> Selection<'a> {
                 self.gather(0, &mut items);
             }
         }
-        reserve(&mut regions, self.regions.len())?;
-        regions.extend_from_slice(&self.regions);
-        reserve(&mut starts, self.starts.len())?;
-        starts.extend_from_slice(&self.starts);
+        let (regions, starts) = (copy(&self.regions)?, copy(&self.starts)?);
         Ok(Selection { regions: Cow::Owned(regions), starts, buffer: Buffer::Packed(Cow::Owned(items)) })
     }
 

@@ -4,7 +4,7 @@ use crate::file::options::Encode;
 use crate::file::source::Source;
 use crate::file::writer::sections::too_large;
 use scda_base::error::Result;
-use scda_base::memory::{copy, reserve, reserve_count};
+use scda_base::memory::{copy, reserve_count};
 use scda_format::layout::sum;
 use scda_ranks::Partition;
 
@@ -58,9 +58,7 @@ impl Section<'_> {
     /// # Errors
     /// `Memory`.
     pub fn copied(&self) -> Result<SectionCopy> {
-        let (mut sizes, mut data) = (Vec::new(), Vec::new());
-        reserve(&mut sizes, self.sizes.len())?;
-        sizes.extend_from_slice(self.sizes);
+        let (sizes, mut data) = (copy(self.sizes)?, Vec::new());
         reserve_count(&mut data, self.copied_bytes()?)?;
         self.data.for_each_run(|batch| {
             data.extend_from_slice(batch);

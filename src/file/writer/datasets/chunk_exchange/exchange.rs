@@ -5,7 +5,7 @@ use super::{ChunkPart, Place, Plan, PlannedArray, Round};
 use crate::file::team::{FINE, Failure, Team, split};
 use crate::file::writer::datasets::rows::Rows;
 use scda_base::error::Result;
-use scda_base::memory::{reserve, reserve_count, resize};
+use scda_base::memory::{push, reserve, reserve_count, resize};
 use scda_base::numbers::{put_packed, to_usize};
 use scda_format::dataset::{IndexBox, MAX_DIMENSIONS};
 use scda_format::layout::sum;
@@ -186,8 +186,7 @@ impl Plan<'_> {
                 let mut rest = &batch.received[header..end];
                 let (chunk, region) = self.header(&mut rest, &batch.chunks)?;
                 let item_bytes = self.arrays[self.array_of(chunk)].item_bytes;
-                reserve(&mut batch.places, 1)?;
-                batch.places.push((chunk, Place::Received { header, data }));
+                push(&mut batch.places, (chunk, Place::Received { header, data }))?;
                 if batch.has_data {
                     data += to_usize(region.items()?) * item_bytes;
                 }
