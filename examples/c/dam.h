@@ -1,4 +1,4 @@
-/* dam.h: the dam break that p4est_dam.c and t8code_dam.cxx compute, but for the mesh. For C99 and C++.
+/* dam.h: the dam break that p4est_dam.c computes, but for the mesh.
  *
  * A basin of 200 m by 200 m has 10 m of water on the left of a dam, and 5 m on its right. At time 0 a part of the dam, 75 m
  * wide, is gone (after R. J. Fennema and M. H. Chaudhry, Explicit methods for 2-D transient free-surface flows, J. Hydraul. Eng.
@@ -7,7 +7,7 @@
  *
  * Finite volumes of first order, with the fluxes of Harten, Lax and van Leer. The mesh is fine where the depth or the velocity
  * of neighbours differ; neighbours differ by at most one level. Each cell adds the fluxes through its faces in the same order, so
- * the values depend neither on the number of ranks nor on the library that has the mesh.
+ * the values do not depend on the number of ranks.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef DAM_H
