@@ -475,8 +475,8 @@ def datasets(folder: Path) -> None:
             for name in ("datasets.scda", "together.scda"):
                 assert (folder / "alone.scda").read_bytes() == (folder / name).read_bytes()
         comm.Barrier()
-        # Steps are read piece by piece: on some ranks many, on others few.
-        _selection.PIECE_BYTES = 100 if seal else 1 << 24
+        # Steps are read in batches: on some ranks many, on others few.
+        _selection.BATCH_BYTES = 100 if seal else 1 << 24
         with scda.open(folder / "datasets.scda", comm=comm) as f:
             assert f.attrs == {"ranks": "any"} and names(f["g"]) == [name[2:] for name in arrays]
             for name, (array, *_) in arrays.items():

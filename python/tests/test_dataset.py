@@ -38,8 +38,8 @@ def test_any_array_any_boxes_and_any_index(
     seal: bool, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generator = np.random.default_rng(seed)
-    # Steps are read piece by piece: many small ones.
-    monkeypatch.setattr(_selection, "PIECE_BYTES", int(generator.choice([16, 1000, 1 << 24])))
+    # Steps are read in batches: many small ones.
+    monkeypatch.setattr(_selection, "BATCH_BYTES", int(generator.choice([16, 1000, 1 << 24])))
     monkeypatch.setattr(_selection, "_FAR_BYTES", int(generator.choice([16, 1 << 16])))
     arrays = {}
     with scda.create(tmp_path / "f", seal=seal) as w:
@@ -81,12 +81,12 @@ def test_any_array_any_boxes_and_any_index(
 
 
 def test_steps_are_read_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No call of the core reads much more than a piece, and none reads what lies far between two indices."""
+    """No call of the core reads much more than a batch, and none reads what lies far between two indices."""
     array = np.arange(1 << 20, dtype="<i4").reshape(64, 1 << 14)
     with scda.create(tmp_path / "f") as w:
         w.dataset("plain", array)
         w.dataset("chunks", array, chunks=(16, 1 << 10))
-    monkeypatch.setattr(_selection, "PIECE_BYTES", 1 << 17)
+    monkeypatch.setattr(_selection, "BATCH_BYTES", 1 << 17)
     cases: list[tuple[str, Any, int]] = [
         ("plain", np.s_[::2, ::2], 1 << 22),
         ("plain", np.s_[::2], 1 << 21),
@@ -486,7 +486,7 @@ def test_several_datasets_are_read_as_one_after_the_other(
     seal: bool, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generator = np.random.default_rng([seed, seal])
-    monkeypatch.setattr(_selection, "PIECE_BYTES", int(generator.choice([16, 1000, 1 << 24])))
+    monkeypatch.setattr(_selection, "BATCH_BYTES", int(generator.choice([16, 1000, 1 << 24])))
     with scda.create(tmp_path / "f", seal=seal) as w:
         for number, dtype in enumerate([*TYPES, *TYPES[::5]]):
             shape = random_shape(generator)

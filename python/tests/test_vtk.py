@@ -266,13 +266,13 @@ def test_beyond_four_gibibytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert arrays(output.GetCellData())["u"].tolist() == list(range(len(mesh)))
 
 
-def test_more_steps_than_pieces(
+def test_more_steps_than_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """HDF5 takes a limited number of pieces in place: what is beyond is copied."""
+    """HDF5 takes a limited number of runs in place: what is beyond is copied."""
     monkeypatch.chdir(tmp_path)
     brick, mesh = forests.Brick(2, 1), forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=1))
-    for steps, place in ((_vtk._MOST_PIECES, "read from f.scda: u, level"), (_vtk._MOST_PIECES + 1, "copied: u")):
+    for steps, place in ((_vtk._MOST_RUNS, "read from f.scda: u, level"), (_vtk._MOST_RUNS + 1, "copied: u")):
         with scda.create("f.scda") as w:
             forests.begin(w, 2)
             brick.write(w)
@@ -326,7 +326,7 @@ def test_values_at_corners(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_vtk, "_PIECE_BYTES", 5000)
+    monkeypatch.setattr(_vtk, "_BATCH_BYTES", 5000)
     brick, meshes, fields = forest_with_corners(tmp_path / "f.scda", dimension, **layout)
     assert run("f.scda", "--relative") == 0
     said = capsys.readouterr().out

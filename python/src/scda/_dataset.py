@@ -12,7 +12,7 @@ from . import _core
 from ._common import VARIABLE_TYPES, bytes_of, dtype_of, memory_of, offsets_of, type_name
 from ._description import TYPE_NAMES, Description, are_converted, attributes_of, integers, native, without_name
 from ._h5py import no_attribute, not_assigned
-from ._selection import PIECE_BYTES, Box, Selection, calls, only_piece, select
+from ._selection import BATCH_BYTES, Box, Selection, calls, only_box, select
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -219,7 +219,7 @@ class Dataset:
 
     def __iter__(self) -> Iterator[Any]:
         """Iterates over the first dimension, in bounded memory. Collective: every rank reads all of it."""
-        step = max(1, PIECE_BYTES * max(len(self), 1) // max(self.nbytes, 1))
+        step = max(1, BATCH_BYTES * max(len(self), 1) // max(self.nbytes, 1))
         if self.chunks:
             step = -(-step // self.chunks[0]) * self.chunks[0]
         for start in range(0, len(self), step):
@@ -323,10 +323,10 @@ class Dataset:
             return own
 
     def _read(self, core: _core.Reader, selection: Selection, dtype: Optional[np.dtype[Any]] = None) -> Any:
-        if self._file._ranks is None and (piece := only_piece(selection, self._description)) is not None:
-            items = _memory(self._file, self._description, tuple(piece.box[1]), dtype)
-            self._read_part(core, [piece.box], items)
-            return selection.result(piece.of(items).copy() if piece.wanted else items)
+        if self._file._ranks is None and (only := only_box(selection, self._description)) is not None:
+            items = _memory(self._file, self._description, tuple(only.box[1]), dtype)
+            self._read_part(core, [only.box], items)
+            return selection.result(only.of(items).copy() if only.wanted else items)
         wanted = [(self._description, selection)]
         (found,) = read_selections(self._file, core, wanted, lambda parts: self._read_part(core, *parts[0]), dtype)
         return found
@@ -425,15 +425,15 @@ def read_selections(
         others = max(core.proc_counts(own)) - own
     for call in calls(wanted):
         parts: list[Part] = []
-        for array, (_, selection), pieces in zip(arrays, wanted, call):
-            whole = bool(pieces) and not selection.has_steps
-            items = array if whole else file._allocate(sum(piece.items for piece in pieces), array.dtype)
-            parts.append(([piece.box for piece in pieces], items))
+        for array, (_, selection), selected in zip(arrays, wanted, call):
+            whole = bool(selected) and not selection.has_steps
+            items = array if whole else file._allocate(sum(each.items for each in selected), array.dtype)
+            parts.append(([each.box for each in selected], items))
         read(parts)
-        for array, (_, selection), pieces, (boxes, items) in zip(arrays, wanted, call, parts):
+        for array, (_, selection), selected, (boxes, items) in zip(arrays, wanted, call, parts):
             if selection.has_steps:
-                for piece, box in zip(pieces, _split(items, boxes)):
-                    array[piece.place] = piece.of(box)
+                for each, found in zip(selected, _split(items, boxes)):
+                    array[each.place] = each.of(found)
     for _ in range(others):
         read([([], np.empty(0, array.dtype)) for array in arrays])
     return [selection.result(array) for array, (_, selection) in zip(arrays, wanted)]

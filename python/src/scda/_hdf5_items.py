@@ -14,7 +14,7 @@ from h5py import h5s, h5t
 from ._attributes import _number
 from ._common import packed
 from ._description import TYPE_NAMES
-from ._selection import pieces
+from ._selection import boxes_of
 
 BOOL_NAMES = {"FALSE": 0, "TRUE": 1}
 # Limits for texts of one length: their bytes in all, or as a multiple of the bytes that the texts have.
@@ -107,7 +107,7 @@ class Items:
         shape = self._dataset.shape if self._dataset.shape is not None else (0,)
         if self.shape != shape and int(self._dataset.fillvalue) not in (0, 1):
             return False
-        keys = pieces(shape, self._dataset.chunks, 1)
+        keys = boxes_of(shape, self._dataset.chunks, 1)
         return all(np.isin(np.asarray(self._dataset[key]).view(np.int8), (0, 1)).all() for key in keys)
 
     def keep_integers(self) -> None:
@@ -127,7 +127,7 @@ class Items:
             fills = np.asarray(self._dataset.fillvalue, object)
         found, total = [_type_of_texts(texts) for texts in self._texts(fills, self._of)] if fills.size else [], 0
         shape = self._dataset.shape
-        for key in pieces(shape, self._dataset.chunks, 64) if shape is not None else ():
+        for key in boxes_of(shape, self._dataset.chunks, 64) if shape is not None else ():
             members = list(self._texts(self._read(key), self._of))
             total += sum(len(text) for texts in members for text in texts)
             types = [_type_of_texts(texts) for texts in members]

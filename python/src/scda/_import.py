@@ -14,7 +14,7 @@ from ._description import native
 from ._errors import ArgumentError, FormatError
 from ._importer import Importer, Tell, as_bool, expect_name, open_file
 from ._progress import Progress
-from ._selection import pieces
+from ._selection import boxes_of
 from ._temporary import TemporaryData
 from ._variables import DIMENSIONS, MAX_SHAPE, STATIC, TIME
 from ._writer import create_from
@@ -190,7 +190,7 @@ class _NetCDF(Importer):
     def _variable(self, variable: ClassicVariable) -> None:
         item = native(variable.dtype)
         attrs = self._attributes_of(variable.name, described(variable.attrs, item, netcdf=True))
-        item = as_bool(item, attrs, lambda: all(np.isin(variable.items[key], (0, 1)).all() for key in pieces(variable.shape, None, 1)))
+        item = as_bool(item, attrs, lambda: all(np.isin(variable.items[key], (0, 1)).all() for key in boxes_of(variable.shape, None, 1)))
         if variable.name == TIME and not variable.shape:
             attrs[STATIC] = True
         if variable.has_records:
@@ -198,7 +198,7 @@ class _NetCDF(Importer):
         fill = as_item(attrs.get("_FillValue"), item)
         with TemporaryData(self._folder) as temporary:
             items = temporary.room(variable.shape, item)
-            for key in pieces(variable.shape, None, item.itemsize):
+            for key in boxes_of(variable.shape, None, item.itemsize):
                 items[key] = variable.items[key]
                 self._progress.add(items[key].nbytes)
             fill_value = fill if np.ndim(fill) == 0 else None

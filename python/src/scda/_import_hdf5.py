@@ -14,7 +14,7 @@ from ._hdf5 import ENUMERATION, LINKS, NO_VARIABLE, TYPE, Filters, dimension_nam
 from ._hdf5_items import Items, other_type
 from ._hdf5_links import expect_own, link_of
 from ._importer import Importer, as_bool, expect_name
-from ._selection import pieces
+from ._selection import boxes_of
 from ._temporary import TemporaryData
 from ._variables import DIMENSIONS, MAX_SHAPE, STATIC, TIME
 
@@ -241,7 +241,7 @@ class Hdf5(Importer):
         def write() -> None:
             with TemporaryData(self._folder) as temporary:
                 room = temporary.room(shape, dtype)
-                for key in pieces(shape, chunks, dtype.itemsize):
+                for key in boxes_of(shape, chunks, dtype.itemsize):
                     key = key[: len(shape) - len(items.inner)] + tuple(map(slice, items.inner))
                     found = _read(dataset, items, key)
                     if np.shape(found) == np.shape(room[key]):

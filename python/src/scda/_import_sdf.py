@@ -18,7 +18,7 @@ import numpy as np
 
 from ._errors import FormatError
 from ._importer import Importer, expect_name, open_file
-from ._selection import pieces
+from ._selection import boxes_of
 from ._temporary import TemporaryData
 
 _MAGIC = b"SDF format\0"
@@ -117,7 +117,7 @@ class Sdf(Importer):
             items = temporary.room(dims, dtype.newbyteorder("="))
             if items.size:
                 there = np.memmap(file, dtype, "r", array.offset, dims, "C")
-                for key in pieces(dims, None, dtype.itemsize):
+                for key in boxes_of(dims, None, dtype.itemsize):
                     items[key] = there[key]
                     self._progress.add(items[key].nbytes)
             self._w.dataset(name, items, attrs=attrs or None)

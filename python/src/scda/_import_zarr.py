@@ -14,7 +14,7 @@ import zarr
 from ._description import attributes_text, native
 from ._errors import FormatError
 from ._importer import Importer, expect_name
-from ._selection import pieces
+from ._selection import boxes_of
 from ._temporary import TemporaryData
 from ._variables import STATIC, TIME
 
@@ -105,7 +105,7 @@ class Zarr(Importer):
             options["codec"] = next((_CODECS[each] for each in names if each in _CODECS), "zstd")
         with TemporaryData(self._folder) as temporary:
             room = temporary.room(tuple(array.shape), dtype)
-            for key in pieces(tuple(array.shape), chunks or None, max(1, dtype.itemsize)):
+            for key in boxes_of(tuple(array.shape), chunks or None, max(1, dtype.itemsize)):
                 try:
                     room[key] = array[key]
                 except (OSError, MemoryError):

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from ._description import Description
 
-# With steps, limits for boxes that are read at once: their bytes and their number.
-PIECE_BYTES = 16 << 20
+# With steps, limits for a batch of boxes, which are read at once: their bytes and their number.
+BATCH_BYTES = 16 << 20
 _MOST_BOXES = 1 << 12
 # Gaps between two indices are skipped if they have at least this many bytes.
 _FAR_BYTES = 1 << 16
@@ -155,11 +155,11 @@ def _number(key: Any) -> int:
     )
 
 
-class Piece(NamedTuple):
-    """Indices that are read as one box, from which some are taken."""
+class SelectedBox(NamedTuple):
+    """A box that is read, and the indices in it that are selected."""
 
     box: Box
-    # The indices in the box that are taken.
+    # The indices in the box that are selected.
     wanted: tuple[Union[slice, NDArray[np.int64]], ...]
     # Their place in the result.
     place: tuple[slice, ...]
@@ -172,14 +172,14 @@ class Piece(NamedTuple):
         return items
 
     def of(self, box: NDArray[Any]) -> NDArray[Any]:
-        """The items that are taken from those of the box."""
+        """The selected items, given those of the box."""
         for d, wanted in enumerate(self.wanted):
             box = box[(slice(None),) * d + (wanted,)]
         return box
 
 
-def only_piece(selection: Selection, found: Description) -> Optional[Piece]:
-    """A selection as one piece, if it has no steps, or if the gaps between its indices are read, too."""
+def only_box(selection: Selection, found: Description) -> Optional[SelectedBox]:
+    """A selection as one box, if it has no steps, or if the gaps between its indices are read, too."""
     start, count = [], []
     wanted: list[Union[slice, NDArray[np.int64]]] = []
     has_steps = False
@@ -193,12 +193,12 @@ def only_piece(selection: Selection, found: Description) -> Optional[Piece]:
         else:
             wanted.append(indices - first)
             has_steps = True
-    piece = Piece((start, count), tuple(wanted) if has_steps else (), ())
+    only = SelectedBox((start, count), tuple(wanted) if has_steps else (), ())
     if has_steps:
         item_bytes = found.dtype.itemsize
-        if piece.items * item_bytes > PIECE_BYTES or any(_single(selection, found.shape, found.chunks, item_bytes)):
+        if only.items * item_bytes > BATCH_BYTES or any(_single(selection, found.shape, found.chunks, item_bytes)):
             return None
-    return piece
+    return only
 
 
 def _single(
@@ -218,14 +218,14 @@ def _single(
 
 def batches(
     selection: Selection, shape: Sequence[int], chunks: Optional[Sequence[int]], item_bytes: int
-) -> Iterator[list[Piece]]:
-    """The pieces of a selection with steps, in batches of bounded memory: boxes of consecutive chunks or rows; single
+) -> Iterator[list[SelectedBox]]:
+    """The boxes of a selection with steps, in batches of bounded memory: of consecutive chunks or rows; single
     indices where the step skips chunks, or large parts of the file."""
     unit = list(chunks) if chunks is not None else [1] * len(shape)
     single = _single(selection, shape, chunks, item_bytes)
     # Extends the box over the last dimensions as far as there is room.
     length = [1 if alone else n for alone, n in zip(single, unit)]
-    room = PIECE_BYTES // item_bytes
+    room = BATCH_BYTES // item_bytes
     for n in length:
         room //= n
     for d in reversed(range(len(shape))):
@@ -234,54 +234,54 @@ def batches(
             length[d] *= times
             room //= times
     parts = [list(_parts(indices, n)) for indices, n in zip(selection.indices, length)]
-    batch: list[Piece] = []
+    batch: list[SelectedBox] = []
     items = 0
     for combined in itertools.product(*parts):
         box = [part[0] for part in combined], [part[1] for part in combined]
-        piece = Piece(box, tuple(part[2] for part in combined), tuple(part[3] for part in combined))
-        if batch and (len(batch) == _MOST_BOXES or (items + piece.items) * item_bytes > PIECE_BYTES):
+        selected = SelectedBox(box, tuple(part[2] for part in combined), tuple(part[3] for part in combined))
+        if batch and (len(batch) == _MOST_BOXES or (items + selected.items) * item_bytes > BATCH_BYTES):
             yield batch
             batch, items = [], 0
-        batch.append(piece)
-        items += piece.items
+        batch.append(selected)
+        items += selected.items
     if batch:
         yield batch
 
 
-def calls(wanted: Sequence[tuple[Description, Selection]]) -> Iterator[list[list[Piece]]]:
-    """The pieces of selections of several datasets, for each call of the core: a list per dataset. Selections with
-    steps are combined into calls of bounded memory. A selection without steps is one piece, which the first call
+def calls(wanted: Sequence[tuple[Description, Selection]]) -> Iterator[list[list[SelectedBox]]]:
+    """The boxes of selections of several datasets, for each call of the core: a list per dataset. Selections with
+    steps are combined into calls of bounded memory. A selection without steps is one box, which the first call
     reads."""
-    call: list[list[Piece]] = []
+    call: list[list[SelectedBox]] = []
     for _, selection in wanted:
         call.append([])
         if not selection.has_steps:
             start = [indices[0] if len(indices) else 0 for indices in selection.indices]
-            call[-1].append(Piece((start, list(selection.shape)), (), ()))
-    room = PIECE_BYTES
+            call[-1].append(SelectedBox((start, list(selection.shape)), (), ()))
+    room = BATCH_BYTES
     for number, (found, selection) in enumerate(wanted):
         if not selection.has_steps:
             continue
         item_bytes = found.dtype.itemsize
         for batch in batches(selection, found.shape, found.chunks, item_bytes):
-            size = item_bytes * sum(piece.items for piece in batch)
+            size = item_bytes * sum(selected.items for selected in batch)
             # Begins a new call for a dataset that already has a batch in this one, or if there is no room beside the
             # others.
-            if call[number] or room < min(size, PIECE_BYTES):
+            if call[number] or room < min(size, BATCH_BYTES):
                 yield call
-                call, room = [[] for _ in wanted], PIECE_BYTES
+                call, room = [[] for _ in wanted], BATCH_BYTES
             call[number] = batch
             room -= size
     yield call
 
 
-def pieces(shape: tuple[int, ...], chunks: Optional[tuple[int, ...]], item_bytes: int) -> Iterator[tuple[slice, ...]]:
+def boxes_of(shape: tuple[int, ...], chunks: Optional[tuple[int, ...]], item_bytes: int) -> Iterator[tuple[slice, ...]]:
     """Divides an array into boxes of whole chunks, or of rows."""
     if 0 in shape:
         return
     for batch in batches(select((), shape), shape, chunks, item_bytes):
-        for piece in batch:
-            yield piece.place
+        for selected in batch:
+            yield selected.place
 
 
 def _parts(indices: Indices, length: int) -> Iterator[tuple[int, int, Union[slice, NDArray[np.int64]], slice]]:

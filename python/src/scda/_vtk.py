@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _VERSION = (2, 0)
-# HDF5 keeps the places of all pieces of a dataset in one message of at most 64 KiB, 24 bytes for each.
-_MOST_PIECES = 2048
-_PIECE_BYTES = 1 << 24
+# HDF5 keeps the places of all runs of a dataset in one message of at most 64 KiB, 24 bytes for each.
+_MOST_RUNS = 2048
+_BATCH_BYTES = 1 << 24
 _CHUNK_ROWS = 1 << 16
 # Up to this size, everything is copied, so that the VTKHDF file can be used without the scda file.
 _SMALL_BYTES = 1 << 26
@@ -210,7 +210,7 @@ class Sidecar:
         dataset = self._create(group, name, column, (corners * sum(map(len, column.entries)), *inner), item)
         start = 0
         for entry in column.entries if dataset is not None else ():
-            for rows, values in _pieces(entry, item, inner):
+            for rows, values in _batches(entry, item, inner):
                 dataset[corners * (start + rows.start) : corners * (start + rows.stop)] = values
             start += len(entry)
 
@@ -227,7 +227,7 @@ class Sidecar:
 
     def _places(self, column: Column, item: np.dtype[Any]) -> Optional[list[tuple[str, int, int]]]:
         """The file, the first byte and the size of each entry; None if HDF5 cannot read the entries in place."""
-        if self._external is None or len(column.entries) > _MOST_PIECES:
+        if self._external is None or len(column.entries) > _MOST_RUNS:
             return None
         places = []
         for entry in column.entries:
@@ -297,9 +297,9 @@ def _values(values: NDArray[Any], item: np.dtype[Any]) -> NDArray[Any]:
     return values.astype(item, copy=False)
 
 
-def _pieces(entry: Entry, item: np.dtype[Any], inner: tuple[int, ...]) -> Iterator[tuple[slice, NDArray[Any]]]:
+def _batches(entry: Entry, item: np.dtype[Any], inner: tuple[int, ...]) -> Iterator[tuple[slice, NDArray[Any]]]:
     """The rows of an entry in batches, each with this shape."""
-    count = max(1, _PIECE_BYTES // (item.itemsize * int(np.prod(inner, dtype=np.int64))))
+    count = max(1, _BATCH_BYTES // (item.itemsize * int(np.prod(inner, dtype=np.int64))))
     for start in range(0, len(entry), count):
         rows = slice(start, min(start + count, len(entry)))
         yield rows, _values(entry[rows], item).reshape(-1, *inner)
