@@ -49,16 +49,16 @@ pub struct StorageOptions {
     codec: Option<Codec>,
     /// Store datasets in chunks of this shape, such as 64,64, or auto to let the library choose. With NAME, a
     /// pattern, applies to datasets of such names, otherwise to datasets with this number of dimensions
-    #[arg(long, value_name = "[NAME=]SHAPE", conflicts_with = "decode")]
-    chunk: Vec<Chunking>,
+    #[arg(long, value_name = "[NAME=]SHAPE", value_parser = parse_chunks, conflicts_with = "decode")]
+    chunk: Vec<Targeted<Chunks>>,
     /// Round floating-point numbers so that they compress better: each changes at most by this fraction of
     /// its value, such as 1e-3. Contiguous datasets get chunks. With NAME, a pattern, applies only to
     /// datasets of such names
-    #[arg(long, value_name = "[NAME=]ERROR", conflicts_with = "decode")]
-    max_relative_error: Vec<RoundingBound>,
+    #[arg(long, value_name = "[NAME=]ERROR", value_parser = parse_error, conflicts_with = "decode")]
+    max_relative_error: Vec<Targeted<f64>>,
     /// Round as with --max-relative-error, but each number changes at most by this number
-    #[arg(long, value_name = "[NAME=]ERROR", conflicts_with = "decode")]
-    max_absolute_error: Vec<RoundingBound>,
+    #[arg(long, value_name = "[NAME=]ERROR", value_parser = parse_error, conflicts_with = "decode")]
+    max_absolute_error: Vec<Targeted<f64>>,
     /// Decompress all sections, and store datasets contiguously
     #[arg(long)]
     pub decode: bool,
@@ -130,33 +130,36 @@ impl StorageOptions {
 
     /// Fails if the pattern of an option has matched no dataset.
     pub fn check_names(&self) -> Result<()> {
-        let of_bounds =
-            |bounds: &'_ [RoundingBound]| bounds.iter().map(|bound| bound.meant().clone()).collect();
-        let options: [(&str, Vec<OptionTargets>); 3] = [
-            ("--chunk", self.chunk.iter().map(|chunking| chunking.meant().clone()).collect()),
-            ("--max-relative-error", of_bounds(&self.max_relative_error)),
-            ("--max-absolute-error", of_bounds(&self.max_absolute_error)),
-        ];
-        for (option, all) in options {
-            if let Some(place) = all.iter().position(OptionTargets::is_unused) {
-                let count = place + 1;
-                return Err(Fail::Trouble(format!(
-                    "{option}: the pattern {count} names no dataset that is copied"
-                )));
-            }
-        }
-        Ok(())
+        check_used("--chunk", &self.chunk)?;
+        check_used("--max-relative-error", &self.max_relative_error)?;
+        check_used("--max-absolute-error", &self.max_absolute_error)
     }
 
     /// Sets the bounds of rounding for a dataset; returns true if it may be rounded at all.
     fn bound(&self, dataset: &mut Dataset) -> bool {
-        let of = |bounds: &[RoundingBound]| {
-            bounds.iter().map(|bound| bound.of(dataset)).find(|&error| error > 0.0)
+        let of = |bounds: &[Targeted<f64>]| {
+            bounds.iter().find_map(|bound| bound.of(dataset, |_| dataset.data_type.has_floats())).copied()
         };
         let (relative, absolute) = (of(&self.max_relative_error), of(&self.max_absolute_error));
         dataset.max_relative_error = relative.unwrap_or(0.0);
         dataset.max_absolute_error = absolute.unwrap_or(0.0);
         relative.is_some() || absolute.is_some()
+    }
+
+    /// The chunks that are asked for, for a dataset.
+    fn chunks_of(&self, dataset: &Dataset) -> Result<Option<&Chunks>> {
+        let has_as_many = |chunks: &Chunks| chunks.as_ref().is_none_or(|n| n.len() == dataset.shape.len());
+        // Each pattern notes whether it matches a dataset.
+        let all: Vec<_> = self.chunk.iter().filter_map(|chunks| chunks.of(dataset, has_as_many)).collect();
+        match all.first() {
+            Some(Some(chunk)) if chunk.len() != dataset.shape.len() => Err(Fail::Trouble(format!(
+                "--chunk: found {} numbers, expected {} for the dataset \"{}\"",
+                chunk.len(),
+                dataset.shape.len(),
+                dataset.name
+            ))),
+            first => Ok(first.copied()),
+        }
     }
 
     /// The dataset as it is to be stored; `None` if it stays unchanged.
@@ -167,9 +170,7 @@ impl StorageOptions {
             dataset.layout = Layout::Contiguous;
             return Ok((!is_plain).then_some(dataset));
         }
-        // Each pattern notes whether it matches a dataset.
-        let chosen: Vec<_> = self.chunk.iter().filter(|chunking| chunking.is_for(&dataset)).collect();
-        let chosen = chosen.first();
+        let chosen = self.chunks_of(&dataset)?;
         let is_recoded =
             self.codec.is_some() && matches!(dataset.layout, Layout::Chunked { text: false, .. });
         let is_rounded = self.bound(&mut dataset);
@@ -188,7 +189,7 @@ impl StorageOptions {
                 (None, false)
             }
         };
-        let shape = chosen.map_or(Ok(old), |chunking| chunking.shape(&dataset))?;
+        let shape = chosen.cloned().unwrap_or(old);
         dataset.level = self.new_level().or(dataset.level);
         dataset.layout = match self.encode {
             Some(Compress::Auto) if !text => Layout::Auto { shape },
@@ -223,113 +224,62 @@ impl StorageOptions {
 /// The bytes before the first section.
 const FILE_HEADER_BYTES: u64 = 128;
 
-/// The shape of chunks that was asked for.
-#[derive(Clone)]
-pub struct Chunking {
-    /// Without a pattern: all datasets with this number of dimensions.
-    meant: OptionTargets,
-    /// `None`: the library chooses.
-    shape: Option<Vec<u64>>,
+/// The shape of chunks; `None`: the library chooses.
+type Chunks = Option<Vec<u64>>;
+
+fn parse_chunks(text: &str) -> Result<Targeted<Chunks>, String> {
+    let number = |text: &str| text.parse().ok().filter(|&n| n > 0);
+    Targeted::parse(text, |shape| match shape {
+        "auto" => Ok(None),
+        _ => match shape.split([',', 'x']).map(number).collect() {
+            Some(numbers) => Ok(Some(numbers)),
+            None => Err("expected auto, or numbers from 1 on such as 64,64".to_owned()),
+        },
+    })
 }
 
-impl FromStr for Chunking {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (meant, shape) = OptionTargets::split(text);
-        let number = |text: &str| text.parse().ok().filter(|&n| n > 0);
-        let numbers = || shape.split([',', 'x']).map(number).collect::<Option<Vec<u64>>>();
-        let shape = match shape {
-            "auto" => None,
-            _ => Some(numbers().ok_or("expected auto, or numbers from 1 on such as 64,64")?),
-        };
-        Ok(Self { meant, shape })
-    }
-}
-
-impl Chunking {
-    /// True if the shape applies to this dataset.
-    pub fn is_for(&self, dataset: &Dataset) -> bool {
-        let has_its_dimensions =
-            || self.shape.as_ref().is_none_or(|shape| shape.len() == dataset.shape.len());
-        self.meant.by_name(dataset).unwrap_or_else(has_its_dimensions)
-    }
-
-    /// The datasets to which it applies.
-    pub fn meant(&self) -> &OptionTargets {
-        &self.meant
-    }
-
-    /// The shape for this dataset; `None` if the library chooses it. Fails if the number of dimensions differs.
-    pub fn shape(&self, dataset: &Dataset) -> Result<Option<Vec<u64>>> {
-        let (found, expected) = (self.shape.as_ref().map(Vec::len), dataset.shape.len());
-        if found.is_some_and(|found| found != expected) {
-            let found = found.unwrap_or(0);
-            return Err(Fail::Trouble(format!(
-                "--chunk: found {found} numbers, expected {expected} for the dataset \"{}\"",
-                dataset.name
-            )));
-        }
-        Ok(self.shape.clone())
-    }
-}
-
-/// How far the numbers of datasets may be from those that are copied, as the command line says.
-#[derive(Clone)]
-pub struct RoundingBound {
-    /// Without a pattern: all datasets of floating-point and complex numbers.
-    meant: OptionTargets,
-    error: f64,
-}
-
-impl FromStr for RoundingBound {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (meant, error) = OptionTargets::split(text);
+/// How far numbers may be from those that are copied.
+fn parse_error(text: &str) -> Result<Targeted<f64>, String> {
+    Targeted::parse(text, |error| {
         let error = error.parse().ok().filter(|&error: &f64| error > 0.0 && error.is_finite());
-        Ok(Self { meant, error: error.ok_or("expected a number above 0, such as 1e-3")? })
-    }
+        error.ok_or_else(|| "expected a number above 0, such as 1e-3".to_owned())
+    })
 }
 
-impl RoundingBound {
-    /// The bound for a dataset; 0 if it does not apply.
-    pub fn of(&self, dataset: &Dataset) -> f64 {
-        if self.meant.by_name(dataset).unwrap_or(dataset.data_type.has_floats()) { self.error } else { 0.0 }
-    }
-
-    /// The datasets to which it applies.
-    pub fn meant(&self) -> &OptionTargets {
-        &self.meant
-    }
-}
-
-/// The datasets to which an option applies.
+/// The value of an option, and the datasets to which it applies.
 #[derive(Clone)]
-pub struct OptionTargets {
+pub struct Targeted<T> {
     /// A pattern for their names, if there is one.
     name: Option<Selection>,
     /// True if a dataset with such a name was found.
     used: Arc<AtomicBool>,
+    value: T,
 }
 
-impl OptionTargets {
-    /// Splits text with or without `NAME=` into the datasets and the rest.
-    fn split(text: &str) -> (Self, &str) {
+impl<T> Targeted<T> {
+    /// Splits text with or without `NAME=` into the datasets and the value.
+    fn parse(text: &str, value: impl FnOnce(&str) -> Result<T, String>) -> Result<Self, String> {
         let (name, rest) = text.rsplit_once('=').map_or((None, text), |(name, rest)| (Some(name), rest));
         let name = name.map(|name| Selection::Pattern(name.chars().collect()));
-        (Self { name, used: Arc::default() }, rest)
+        Ok(Self { name, used: Arc::default(), value: value(rest)? })
     }
 
-    /// Whether the name of a dataset matches; `None` without a pattern.
-    fn by_name(&self, dataset: &Dataset) -> Option<bool> {
-        let is_meant = self.name.as_ref()?.has_name(&dataset.name);
+    /// The value for a dataset, if it applies to it; without a pattern, `is_default` decides.
+    fn of(&self, dataset: &Dataset, is_default: impl FnOnce(&T) -> bool) -> Option<&T> {
+        let is_meant = match &self.name {
+            Some(name) => name.has_name(&dataset.name),
+            None => is_default(&self.value),
+        };
         self.used.fetch_or(is_meant, Relaxed);
-        Some(is_meant)
+        is_meant.then_some(&self.value)
     }
+}
 
-    /// True if there is a pattern, but it has matched no dataset.
-    pub fn is_unused(&self) -> bool {
-        self.name.is_some() && !self.used.load(Relaxed)
-    }
+/// Fails if a pattern of this option has matched no dataset.
+fn check_used<T>(option: &str, all: &[Targeted<T>]) -> Result<()> {
+    let is_unused = |one: &Targeted<T>| one.name.is_some() && !one.used.load(Relaxed);
+    all.iter().position(is_unused).map_or(Ok(()), |place| {
+        let words = format!("{option}: the pattern {} names no dataset that is copied", place + 1);
+        Err(Fail::Trouble(words))
+    })
 }
