@@ -67,7 +67,7 @@ same "what the static library exports" "$(cat "$symbols")" \
 
 # The command, which is the same for all variants, with its pages and completions.
 same "version of the command" "scda $version" "$("$prefix/bin/scda" --version)"
-"$prefix/bin/scda" make "$here/../../tests/vectors/mixed.json" "$work/mixed.scda"
+"$prefix/bin/scda" copy --decode "$here/../../tests/vectors/mixed.wild.scda" "$work/mixed.scda"
 "$prefix/bin/scda" diff "$work/mixed.scda" "$here/../../tests/vectors/mixed.wild.scda" || fail "the command makes another file"
 same "libraries needed by the command" "" "$(readelf -d "$prefix/bin/scda" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
   grep -Ev '^(libc|libm|libgcc_s|libpthread|libdl|librt|ld-linux.*|libz)\.so' || true)"

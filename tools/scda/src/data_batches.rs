@@ -110,21 +110,14 @@ impl DataBatches {
         &self.data
     }
 
-    /// The elements of this batch, each with its index; a batch of a block counts as one element.
-    pub fn elements(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        let (mut rest, now) = (self.data.as_slice(), self.now.clone());
-        let is_block = matches!(self.section.section_type, SectionType::Inline | SectionType::Block);
-        let until = if is_block { (now.start + 1).min(now.end) } else { now.end };
-        let mut sizes = self.batch_sizes().iter();
-        (now.start..until).map(move |index| {
-            let size = match self.section.section_type {
-                SectionType::Inline | SectionType::Block => rest.len(),
-                SectionType::Array => to_usize(self.section.size),
-                SectionType::Varray => sizes.next().map_or(0, |&size| to_usize(size)),
-            };
-            let (element, others) = rest.split_at(size);
+    /// The elements of this batch of an array or varray.
+    pub fn elements(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = self.data.as_slice();
+        let sizes = self.batch_sizes().iter().chain(std::iter::repeat(&self.section.size));
+        self.now.clone().zip(sizes).map(move |(_, &size)| {
+            let (element, others) = rest.split_at(to_usize(size));
             rest = others;
-            (index, element)
+            element
         })
     }
 

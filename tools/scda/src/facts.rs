@@ -77,7 +77,7 @@ pub fn group_facts(number: u64, group: &Group) -> Map<String, Value> {
     object
 }
 
-/// The facts of a section that `scda make` does not need.
+/// Further facts of a section, which were measured.
 pub fn more_facts(object: &mut Map<String, Value>, row: &Row) {
     object.insert("encoded".into(), row.section.decoded.into());
     if let Some((least, most)) = row.extremes {

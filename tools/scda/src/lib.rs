@@ -8,7 +8,6 @@ mod check;
 mod copy;
 mod data_batches;
 mod datasets;
-mod description_data;
 mod diff;
 mod doctor;
 mod facts;
@@ -20,8 +19,6 @@ mod hdf5;
 mod incomplete_streams;
 mod join_streams;
 mod ls;
-mod make;
-mod make_dataset;
 mod manifest;
 mod output;
 mod progress;
@@ -57,8 +54,8 @@ A section is selected by the number that scda ls shows, from 1, or by its user s
 character; 2-5,7- selects several sections. Patterns do not match the sections that datasets, groups and streams consist of, such \
 as scda dataset 00, except with --raw. A name of more than 58 bytes selects its dataset.
 
-The file name - means standard input, for one file (not for vtk, nor for import of HDF5, NetCDF and .npz), or, as OUT of copy, \
-join and make, standard output. Input from a pipe is first copied to the folder that TMPDIR names.
+The file name - means standard input, for one file (not for vtk, nor for import of HDF5, NetCDF and .npz), or, as OUT of copy \
+and join, standard output. Input from a pipe is first copied to the folder that TMPDIR names.
 
 Memory use does not grow with the file, but one element, compressed block or chunk must fit into memory. Temporary files for \
 large chunks are created beside OUT, or else in the folder that TMPDIR names. NO_COLOR turns colours off. Control characters are \
@@ -88,7 +85,6 @@ enum Command {
     Seal(seal::Args),
     Hdf5(hdf5::Args),
     Rewind(rewind::Args),
-    Make(make::Args),
     Import(python::ImportArgs),
     Vtk(python::VtkArgs),
     Doctor(doctor::Args),
@@ -129,7 +125,6 @@ fn act(arguments: &[OsString]) -> fail::Result<()> {
         Command::Seal(args) => seal::run(&args),
         Command::Hdf5(args) => hdf5::run(&args),
         Command::Rewind(args) => rewind::run(&args),
-        Command::Make(args) => make::run(&args),
         Command::Import(args) => python::run_import(&args, arguments),
         Command::Vtk(_) => python::run(arguments),
         Command::Doctor(args) => doctor::run(&args),

@@ -1,37 +1,18 @@
-//! A file described in JSON, as `scda ls --json` writes and `scda make` reads it.
+//! A file described in JSON: `scda ls --json`.
 
-use crate::check::VerifyingReader;
-use crate::data_batches::{DataBatches, for_each_sizes};
-use crate::datasets::ordered_items::OrderedItems;
-use crate::datasets::{Item, Walk, unsupported};
+use crate::datasets::{Item, Walk};
 use crate::facts::{dataset_facts, error, facts, failure, group_facts, more_facts, put_bytes};
 use crate::fail::{Fail, Result, and_known};
-use crate::files::{Input, temporary_file};
+use crate::files::Input;
 use crate::output::Output;
 use crate::rows::{Faults, measure, measure_item, seals};
 use crate::select::{self, Selection};
-use scda::{Content, DatasetHandle, Layout, Reader, Section, SectionType};
+use scda::{Content, Layout, Reader, Section};
 use serde_json::{Map, Value, json};
 
-/// The most bytes of data that are written as text, provided that they are text.
-const TEXT_BYTES: u64 = 1 << 16;
-
-/// The bytes that are converted to base64 at a time.
-const BASE64_BYTES: usize = 1 << 16;
-
-/// What a description contains.
-pub struct Contents<'a> {
-    /// Only these sections, unless empty.
-    pub select: &'a [Selection],
-    /// Describes datasets, groups and streams as sections.
-    pub raw: bool,
-    /// Includes the data, so that the file can be made again.
-    pub data: bool,
-}
-
-/// Writes the description of a file, a line for each section.
-pub fn write(out: &mut Output, input: &Input, contents: &Contents<'_>) -> Result<()> {
-    let &Contents { select: selections, raw, data } = contents;
+/// Writes the description of a file, a line for each section, or only for those that are selected. With `raw`, datasets, groups
+/// and streams are described as sections.
+pub fn write(out: &mut Output, input: &Input, selections: &[Selection], raw: bool) -> Result<()> {
     let mut head = Map::new();
     head.insert("file".into(), input.name().into());
     let mut reader = match input.open_damaged(false) {
@@ -46,8 +27,7 @@ pub fn write(out: &mut Output, input: &Input, contents: &Contents<'_>) -> Result
     put_bytes(&mut head, "vendor", &reader.header().vendor);
     put_bytes(&mut head, "user", &reader.header().user);
     let seals = seals(&mut reader)?;
-    let is_sealed = seals.is_some();
-    head.insert("sealed".into(), is_sealed.into());
+    head.insert("sealed".into(), seals.is_some().into());
     head.insert("seals".into(), seals.map_or(0, |seals| seals.all.len()).into());
     out.text(format_args!("{{\n"))?;
     for (name, value) in &head {
@@ -55,43 +35,14 @@ pub fn write(out: &mut Output, input: &Input, contents: &Contents<'_>) -> Result
     }
     out.text(format_args!("\"sections\": ["))?;
     let mut walk = if raw { Walk::new(input, true) } else { Walk::with_streams(input) };
-    let mut objects = Objects { raw, data, comma: "", selected: 0, faults: Faults::default() };
-    // If damage were described, a file made from the description would get a seal, and the damage would look valid.
-    let verified = (data && is_sealed).then(|| verified(input, raw)).transpose();
-    let result = verified.and_then(|mut verified| {
-        loop {
-            if select::none_from(selections, walk.number + 1) {
-                break Ok(());
-            }
-            let position = reader.position();
-            let item = match (walk.next(&mut reader), &mut verified) {
-                (Ok(Some(item)), _) => item,
-                (Ok(None), _) => break Ok(()),
-                (Err(error), Some(verified)) => break verified.explain(position, error),
-                (Err(error), None) => break Err(error.into()),
-            };
-            let mut compare = || match &mut verified {
-                Some(verified) if !raw => verified.compare(&item),
-                _ => Ok(()),
-            };
-            let passed = match select::any_of(selections, &item, walk.finder(&mut reader))? {
-                true => compare().and_then(|()| objects.item(out, &mut reader, &item)),
-                false => item.skip(&mut reader).map_err(Fail::from),
-            };
-            if passed.is_err() {
-                break passed;
-            }
-        }
-    });
-    let Objects { selected, faults, .. } = objects;
-    let number = walk.number;
-    let result = result.and_then(|()| {
-        select::check(selections, input.name(), number)?;
-        select::check_some(selections, input.name(), selected)
+    let mut objects = Objects { comma: "", selected: 0, faults: Faults::default() };
+    let result = objects.all(out, &mut reader, &mut walk, selections).and_then(|()| {
+        select::check(selections, input.name(), walk.number)?;
+        select::check_some(selections, input.name(), objects.selected)
     });
     let ended = end(out, &result);
     // Sections that look like a dataset but are none are described as sections.
-    and_known(result.and(ended), || faults.end())
+    and_known(result.and(ended), || objects.faults.end())
 }
 
 /// Writes the end of the description.
@@ -103,26 +54,33 @@ fn end(out: &mut Output, result: &Result<()>) -> Result<()> {
     out.text(format_args!("\n}}\n"))
 }
 
-/// Compares a sealed file with its checksums: with `raw`, where sections are not those of the index, all of it; otherwise its
-/// header.
-fn verified(input: &Input, raw: bool) -> Result<VerifyingReader> {
-    let mut verified = VerifyingReader::new(input)?;
-    if raw {
-        verified.compare_all()?;
-    }
-    Ok(verified)
-}
-
 /// Writes the objects of the list.
 struct Objects {
-    raw: bool,
-    data: bool,
     comma: &'static str,
     selected: u64,
     faults: Faults,
 }
 
 impl Objects {
+    /// Writes the objects for the selected items.
+    fn all(
+        &mut self,
+        out: &mut Output,
+        reader: &mut Reader,
+        walk: &mut Walk<'_>,
+        selections: &[Selection],
+    ) -> Result<()> {
+        while !select::none_from(selections, walk.number + 1) {
+            let Some(item) = walk.next(reader)? else { break };
+            if select::any_of(selections, &item, walk.finder(reader))? {
+                self.item(out, reader, &item)?;
+            } else {
+                item.skip(reader)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the object for a section, dataset or group, and skips the item.
     fn item(&mut self, out: &mut Output, reader: &mut Reader, item: &Item) -> Result<()> {
         self.selected += 1;
@@ -134,20 +92,6 @@ impl Objects {
                 self.section(out, reader, number, section)?;
             }
             return Ok(());
-        }
-        if let (Some(dataset), true) = (item.dataset(), self.data)
-            && let Some(why) = unsupported(dataset)
-        {
-            if dataset.added_rows().next().is_some() {
-                let name = &dataset.name;
-                let words =
-                    format!("dataset \"{name}\": it cannot be read: {why}, and rows were added to it");
-                return Err(Fail::Trouble(words));
-            }
-            // Only as sections can it be made again.
-            self.section(out, reader, item.number, item.section)?;
-            let Some(section) = reader.next_section(true)? else { return Ok(()) };
-            return self.section(out, reader, item.last(), section);
         }
         let row = measure_item(reader, item)?;
         let (mut object, attributes) = match &item.content {
@@ -166,21 +110,19 @@ impl Objects {
         }
         object.insert("offset".into(), item.section.offset.into());
         object.insert("data_offset".into(), row.section.data_offset.into());
-        self.begin(out, object)?;
         // In their original text, so that numbers keep their digits.
-        out.text(format_args!(",\"attributes\":{attributes}"))?;
-        let result = match item.dataset() {
-            Some(dataset) if self.data => write_items(out, reader, dataset),
-            _ => Ok(()),
-        };
-        out.text(format_args!("}}"))?;
-        result
+        self.write(out, object, format_args!(",\"attributes\":{attributes}"))
     }
 
-    /// Writes an object without its end.
-    fn begin(&mut self, out: &mut Output, object: Map<String, Value>) -> Result<()> {
+    /// Writes an object and more of its members.
+    fn write(
+        &mut self,
+        out: &mut Output,
+        object: Map<String, Value>,
+        more: std::fmt::Arguments<'_>,
+    ) -> Result<()> {
         let text = Value::Object(object).to_string();
-        out.text(format_args!("{}\n{}", self.comma, text.trim_end_matches('}')))?;
+        out.text(format_args!("{}\n{}{more}}}", self.comma, text.trim_end_matches('}')))?;
         self.comma = ",";
         Ok(())
     }
@@ -195,109 +137,6 @@ impl Objects {
         let row = measure(reader, number, section)?;
         let mut object = facts(number, &section);
         more_facts(&mut object, &row);
-        self.begin(out, object)?;
-        // The JSON is completed also after an error.
-        let result = if self.data { again(out, reader, &section, self.raw, row.bytes) } else { Ok(()) };
-        out.text(format_args!("}}"))?;
-        result
+        self.write(out, object, format_args!(""))
     }
-}
-
-/// Writes the items of a dataset.
-fn write_items(out: &mut Output, reader: &mut Reader, dataset: &DatasetHandle) -> Result<()> {
-    let (mut base64, mut data) = (Base64::default(), Vec::new());
-    out.text(format_args!(",\"data_base64\":\""))?;
-    let mut order = OrderedItems::new(dataset, temporary_file);
-    let result = loop {
-        let written = match order.next(reader, dataset, &mut data) {
-            Ok(true) => base64.write(out, &data),
-            Ok(false) => break Ok(()),
-            Err(fail) => Err(fail),
-        };
-        if written.is_err() {
-            break written;
-        }
-    };
-    base64.finish(out)?;
-    out.text(format_args!("\""))?;
-    result
-}
-
-/// Goes back to a section, writes its data, and goes to its end again.
-fn again(out: &mut Output, reader: &mut Reader, section: &Section, raw: bool, bytes: u64) -> Result<()> {
-    let end = reader.position();
-    reader.seek(section.offset)?;
-    reader.next_section(!raw)?;
-    write_data(out, reader, section, bytes)?;
-    Ok(reader.seek(end.unwrap_or(0))?)
-}
-
-fn write_sizes(out: &mut Output, reader: &mut Reader, count: u64) -> Result<()> {
-    let mut comma = "";
-    for_each_sizes(reader, count, |sizes| {
-        for size in sizes {
-            out.text(format_args!("{comma}{size}"))?;
-            comma = ",";
-        }
-        Ok(())
-    })
-}
-
-/// Converts bytes to base64 batch by batch.
-#[derive(Default)]
-struct Base64 {
-    /// Fewer than three bytes, which wait for the next ones.
-    rest: Vec<u8>,
-}
-
-impl Base64 {
-    fn write(&mut self, out: &mut Output, bytes: &[u8]) -> Result<()> {
-        bytes.chunks(BASE64_BYTES).try_for_each(|chunk| {
-            self.rest.extend_from_slice(chunk);
-            let whole = self.rest.len() / 3 * 3;
-            out.text(format_args!("{}", base64_simd::STANDARD.encode_to_string(&self.rest[..whole])))?;
-            self.rest.drain(..whole);
-            Ok(())
-        })
-    }
-
-    fn finish(self, out: &mut Output) -> Result<()> {
-        out.text(format_args!("{}", base64_simd::STANDARD.encode_to_string(&self.rest)))
-    }
-}
-
-fn write_base64(out: &mut Output, reader: &mut Reader, mut batches: DataBatches) -> Result<()> {
-    let mut base64 = Base64::default();
-    while batches.next(reader)? {
-        base64.write(out, batches.data())?;
-    }
-    base64.finish(out)
-}
-
-/// Writes the data of the reader's current section without holding them in memory. If there is an error, what was read
-/// before is still complete JSON.
-fn write_data(out: &mut Output, reader: &mut Reader, section: &Section, bytes: u64) -> Result<()> {
-    let mut batches = DataBatches::all(section);
-    if section.section_type == SectionType::Varray {
-        out.text(format_args!(",\"sizes\":["))?;
-        let result = write_sizes(out, reader, section.count);
-        out.text(format_args!("]"))?;
-        result?;
-    }
-    let is_block = matches!(section.section_type, SectionType::Inline | SectionType::Block);
-    if is_block && bytes <= TEXT_BYTES {
-        let mut all = Vec::new();
-        while batches.next(reader)? {
-            all.extend_from_slice(batches.data());
-        }
-        if let Ok(text) = std::str::from_utf8(&all) {
-            return out.text(format_args!(",\"data_text\":{}", json!(text)));
-        }
-        return out
-            .text(format_args!(",\"data_base64\":\"{}\"", base64_simd::STANDARD.encode_to_string(all)));
-    }
-    out.text(format_args!(",\"data_base64\":\""))?;
-    let result = write_base64(out, reader, batches);
-    out.text(format_args!("\""))?;
-    result
 }

@@ -284,10 +284,13 @@ pub fn print(
     let stream = streams.stream(reader, task)?;
     let range = range(stream.bytes())?;
     let mut out = output::Output::new()?;
-    let (start, mut show) = (range.start, None);
+    let mut show = None;
     let result = each_batch(reader, &stream, range, |data| {
-        let format = DataFormat::usual(data, out.is_terminal());
-        show.get_or_insert_with(|| DataPrinter::of_bytes(format, start)).bytes(&mut out, data)
+        let show = match &mut show {
+            Some(show) => show,
+            none => none.insert(DataPrinter::of_bytes(DataFormat::usual(&out, streams.name(), data)?)),
+        };
+        show.bytes(&mut out, data)
     });
     show.map_or(Ok(()), |show| show.finish(&mut out))?;
     out.finish()?;

@@ -171,15 +171,12 @@ impl TransferOptions<'_> {
     }
 }
 
-/// Writes a dataset of items of variable length. In `data`, each item is preceded by its length.
-pub fn write_texts(writer: &mut Writer, dataset: &Dataset, data: &mut dyn Read) -> Result<()> {
-    let trouble = |words: String| Fail::Trouble(format!("dataset \"{}\": {words}", dataset.name));
+/// Writes a dataset of items of variable length.
+fn write_texts(writer: &mut Writer, dataset: &Dataset, items: &mut Source<'_>) -> Result<()> {
     let mut bytes = Vec::new();
-    data.read_to_end(&mut bytes).map_err(|error| trouble(error.to_string()))?;
+    let read = items.read_to_end(&mut bytes);
+    read.map_err(|error| Fail::Trouble(format!("dataset \"{}\": {error}", dataset.name)))?;
     let items: Texts = box_parts::each_item(dataset.data_type, &bytes).collect();
-    if items.bytes().len() + 4 * items.len() != bytes.len() {
-        return Err(trouble("data: an item does not end".to_owned()));
-    }
     let rows = dataset.shape.first().copied().unwrap_or(1);
     Ok(writer.texts(dataset, rows, &items)?)
 }

@@ -6,7 +6,7 @@ mod values;
 use crate::data_batches::{DataBatches, first_unreadable, units};
 use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, Resources};
-use crate::formats::{DataFormat, DataPrinter};
+use crate::formats::{DataFormat, DataPrinter, check_terminal};
 use crate::output::{Output, escape};
 use crate::progress::Progress;
 use crate::ranges::{Bounds, Ends, Records, parse_range, part};
@@ -20,10 +20,9 @@ use values::Series;
 
 /// Print the data of a section or dataset
 ///
-/// Writes the exact bytes of a section, decompressed, to a pipe or file; on a terminal, prints text, or
-/// hexadecimal digits if the data are not text. Prints the values of a dataset, or with --as bytes writes the
-/// exact bytes of its items, little-endian; complex numbers are printed as (1.0,-2.0), raw items as
-/// hexadecimal digits.
+/// Writes the exact bytes of a section, decompressed, to a pipe or file; on a terminal, prints text. Prints
+/// the values of a dataset, or with --as bytes writes the exact bytes of its items, little-endian; complex
+/// numbers are printed as (1.0,-2.0), raw items as hexadecimal digits.
 ///
 /// Of damaged data, prints what precedes the damage; --range reads elements after it. If damage may hide
 /// parts of streams, --stream prints what is there, with exit code 1.
@@ -36,7 +35,7 @@ Examples:
   scda cat state.scda 3 > field.bin           the exact bytes
   scda cat state.scda parameters              the section with this user string
   scda cat state.scda 'field*' | od -An -v -t f8 -w24   as numbers, three in a line
-  scda cat state.scda 4 --range -1: --as hex  the last element
+  scda cat state.scda 4 --range -1: | hexdump -C        the last element
   scda cat state.scda rho                     the values of a dataset, one line for each row
   scda cat state.scda rho --box 0:4,2:8       some of them
   scda cat state.scda rho --record -1         the last one of several of this name
@@ -63,7 +62,7 @@ pub struct Args {
     /// first to the last]; negative numbers count from the end
     #[arg(long, value_name = "A:B", allow_hyphen_values = true, value_parser = parse_range)]
     range: Option<Ends>,
-    /// How to print bytes [default: unchanged; on a terminal as text, or in hexadecimal if they are not text]
+    /// How to print bytes [default: unchanged; on a terminal as text]
     #[arg(long = "as", value_name = "FORMAT")]
     format: Option<DataFormat>,
     /// Print the data as stored: of a compressed section, one of its two sections, by the number in scda ls
@@ -75,15 +74,6 @@ pub struct Args {
     unsealed: bool,
     #[command(flatten)]
     resources: Resources,
-}
-
-/// Fails if raw bytes would be written to a terminal.
-fn check_terminal(out: &Output, as_bytes: bool, name: &[u8], instead: &str) -> Result<()> {
-    if as_bytes && out.is_terminal() {
-        let name = escape(name);
-        return Err(Fail::Trouble(format!("the bytes of \"{name}\" are not for a terminal: {instead}")));
-    }
-    Ok(())
 }
 
 /// The units of a section with this name that --range selects, out of `all`.
@@ -145,16 +135,18 @@ fn section(
     // A line of progress would appear in the middle of the data.
     let mut progress = (!out.is_terminal()).then(|| Progress::new(input.name(), 0));
     let mut show: Option<DataPrinter> = None;
-    check_terminal(out, args.format == Some(DataFormat::Bytes), &section.user, "--as hex shows them")?;
+    check_terminal(out, args.format == Some(DataFormat::Bytes), &section.user, "--as text shows them")?;
     let mut each = |batches: &DataBatches| {
         if let Some(progress) = &mut progress {
             progress.add(batches.data().len() as u64);
         }
-        let usual = || DataFormat::usual(batches.data(), out.is_terminal());
-        let format = || args.format.unwrap_or_else(usual);
-        let show = match &mut show {
-            Some(show) => show,
-            None => show.insert(DataPrinter::new(format(), section, range.start)),
+        let show = match (&mut show, args.format) {
+            (Some(show), _) => show,
+            (none, Some(format)) => none.insert(DataPrinter::new(format, section)),
+            (none, None) => {
+                let format = DataFormat::usual(out, &section.user, batches.data())?;
+                none.insert(DataPrinter::new(format, section))
+            }
         };
         show.batch(out, batches)
     };

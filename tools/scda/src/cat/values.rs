@@ -1,11 +1,11 @@
 //! Prints the values of datasets.
 
-use super::{Args, check_terminal};
+use super::Args;
 use crate::datasets::box_parts::{self, BoxParts, each_item};
 use crate::datasets::{dataset_at, to_little, values};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
-use crate::formats::DataFormat;
+use crate::formats::{DataFormat, check_terminal};
 use crate::output::{Output, visible};
 use crate::ranges::Bounds;
 use scda::{Dataset, DatasetHandle, IndexBox, Reader, Section};

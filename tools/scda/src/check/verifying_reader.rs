@@ -218,7 +218,7 @@ impl VerifyingReader {
     ///
     /// # Errors
     /// `error`, or the difference between the section and its checksum.
-    pub fn explain<T>(&mut self, offset: Option<u64>, error: Error) -> Result<T> {
+    fn explain<T>(&mut self, offset: Option<u64>, error: Error) -> Result<T> {
         if let Some(offset) = offset.filter(|_| is_invalid(&error)) {
             self.at(offset)?;
         }

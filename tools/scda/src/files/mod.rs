@@ -10,5 +10,5 @@ pub use names::{
     Identity, LockedInput, State, check_free, check_not_left, check_replaceable, is_standard, lock,
     mode_like, status,
 };
-pub use options::{EncoderName, Resources, Seal, SealByDefault, Style, Threads};
+pub use options::{EncoderName, Resources, Seal, SealByDefault, Style};
 pub use output::OutputFile;

@@ -2,26 +2,12 @@
 
 use scda::{Encoder, Hdf5, LineBreak, Tuning, WriteOptions};
 
-/// How many threads compress and decompress.
-#[derive(clap::Args, Default)]
-pub struct Threads {
-    /// The number of threads that compress and decompress [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
-}
-
-impl Threads {
-    pub fn count(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get().min(1024));
-        self.threads.map_or_else(cores, usize::from)
-    }
-}
-
 /// What reading a file may use.
 #[derive(clap::Args, Default)]
 pub struct Resources {
-    #[command(flatten)]
-    threads: Threads,
+    /// The number of threads that compress and decompress [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
     /// The most memory, in bytes, that the contents of a file may demand; for files of unknown origin
     /// [default: no limit]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
@@ -31,7 +17,8 @@ pub struct Resources {
 impl Resources {
     /// Sets them for a file that is opened.
     pub fn set(&self, tuning: &mut Tuning) {
-        tuning.threads = self.threads.count();
+        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get().min(1024));
+        tuning.threads = self.threads.map_or_else(cores, usize::from);
         tuning.max_memory = self.max_memory.unwrap_or(0);
     }
 }

@@ -7,7 +7,7 @@ use crate::datasets::{Item, StreamBytes, Walk, attribute_lines, chunk_word, shap
 use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, Resources};
 use crate::incomplete_streams::IncompleteStreams;
-use crate::manifest::{self, Contents};
+use crate::manifest;
 use crate::output::{Output, complain, quote, visible};
 use crate::read_ahead::ReadAhead;
 use crate::rows::{Faults, Row, as_f64, head, item_line, kind, line, measure_item, seals};
@@ -42,8 +42,7 @@ Examples:
   scda ls -l state.scda                       all details of each section
   scda ls --tree state.scda                   datasets in their groups, with attributes
   scda ls --raw state.scda                    sections as stored
-  scda ls --json state.scda | jq '.sections[] | select(.type == \"A\") | .user'
-  scda ls --json --data state.scda > all.json; scda make all.json again.scda")]
+  scda ls --json state.scda | jq '.sections[] | select(.type == \"A\") | .user'")]
 pub struct Args {
     /// The files to list; - is standard input
     #[arg(required = true, value_name = "FILE")]
@@ -60,12 +59,9 @@ pub struct Args {
     /// Select only these sections: numbers, ranges, or a pattern for user strings
     #[arg(short, long, value_name = "SECTIONS")]
     select: Vec<Selection>,
-    /// Print JSON, which scda make accepts
+    /// Print JSON
     #[arg(long, conflicts_with = "long")]
     json: bool,
-    /// With --json: also print the data
-    #[arg(long, requires = "json")]
-    data: bool,
     /// Include the sections after the last seal: a killed job left them, or another program is writing them
     #[arg(long)]
     unsealed: bool,
@@ -79,14 +75,13 @@ const MOST_HIDDEN: usize = 5;
 pub fn run(args: &Args) -> Result<()> {
     let mut out = Output::of_json(args.json)?;
     let mut code = 0;
-    let contents = Contents { select: &args.select, raw: args.raw, data: args.data };
     for (index, path) in args.files.iter().enumerate() {
         if index > 0 && !args.json {
             out.bytes(b"\n")?;
         }
         let input = Input::new(path, &args.resources).map(|input| input.with_unsealed(args.unsealed));
         let result = input.and_then(|input| match args.json {
-            true => manifest::write(&mut out, &input, &contents),
+            true => manifest::write(&mut out, &input, &args.select, args.raw),
             false => list(&mut out, &input, args),
         });
         out.end_file(result, &mut code)?;

@@ -193,9 +193,9 @@ fn attributes_of_many_meshes_need_little_memory() {
         )
     };
     let all: Vec<_> = ["a", "b", "c", "d"].map(|name| group(name, r#""scda_cells":2,"#)).into();
-    place.with_input("make - a.scda", format!(r#"{{"sections": [{}]}}"#, all.join(",")).as_bytes()).good();
+    place.make("a.scda", format!(r#"{{"sections": [{}]}}"#, all.join(",")));
     place.shell("ulimit -v 180000; exec scda check a.scda --threads 1").good();
     let long = group("mesh", &format!(r#""scda_cells":["{}"],"#, "\u{e4}".repeat(1000)));
-    place.with_input("make -f - bad.scda", format!(r#"{{"sections": [{long}]}}"#).as_bytes()).good();
+    place.make("bad.scda", format!(r#"{{"sections": [{long}]}}"#));
     invalid(&place, &format!("attribute scda_cells: found [\"{}..., expected 1", "\u{e4}".repeat(58)));
 }

@@ -3,10 +3,10 @@
 use crate::run::Place;
 use scda::{Communicator, LineBreak, WriteOptions, Writer, run_on_threads};
 
-/// Makes a file of these sections, as `scda make` takes them.
+/// Makes a file of these sections.
 fn make(place: &Place, name: &str, sections: &[&str]) {
     let text = format!("{{\"user\": \"u\", \"sections\": [{}]}}", sections.join(", "));
-    place.with_input(&format!("make -f - {name}"), text.as_bytes()).good();
+    place.make(name, &text);
 }
 
 fn dataset(name: &str, values: &str) -> String {

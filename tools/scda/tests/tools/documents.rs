@@ -2,13 +2,32 @@
 //!
 //! In a block that begins with ```` ```console ````, lines that begin with `$ ` are run by `sh`, with those that follow
 //! and begin with `> `; the others are what this prints, on standard output or standard error. In it, a line `...`
-//! stands for any lines, and `...` in a line for any text. A block with ```` ```json file=NAME ```` (or another
-//! language) is put into a file of that name. The blocks of a page are run in order, in an empty folder.
+//! stands for any lines, and `...` in a line for any text. The blocks of a page are run in order, in a folder that has
+//! the files of its examples.
 
 use crate::run::Place;
 
 /// The pages, and whether they must have commands.
 const PAGES: [&str; 1] = ["docs/tools.md"];
+
+/// A section of each type.
+const STATE: &str = r#"{"user": "a simulation", "sections": [
+  {"type": "I", "user": "step", "data_text": "step 42 of 1000, time 0.25      "},
+  {"type": "B", "user": "parameters", "data_text": "dt = 0.1\ncells = 2000\n"},
+  {"type": "A", "user": "field: density", "N": 2000, "E": 8, "generate": "counter"},
+  {"type": "V", "user": "coefficients", "N": 200, "generate_size_min": 800, "generate_size_max": 6400, "encoded": true,
+   "generate": "counter"}
+]}"#;
+
+/// Datasets.
+const RUN: &str = r#"{"user": "a run", "sections": [
+  {"type": "G", "user": "/", "attributes": {"title": "a run", "time": 0.25}},
+  {"type": "D", "user": "step", "data_type": "int32", "shape": [], "values": [42]},
+  {"type": "G", "user": "flow", "attributes": {"scheme": "hydro"}},
+  {"type": "D", "user": "flow/density", "data_type": "float64", "shape": [4, 3], "attributes": {"units": "kg m-3"},
+   "dimension_names": ["y", "x"], "values": [[1, 2, 3], [1.5, 2.5, 3.5], [1, 2, 3], ["NaN", 0, 0]]},
+  {"type": "D", "user": "flow/cells", "data_type": "uint64", "shape": [4000], "chunk": [1000], "generate": "counter"}
+]}"#;
 
 /// A block of a page: where it begins, the words after the fence, its lines.
 struct Block<'a> {
@@ -88,11 +107,13 @@ fn commands_print_what_the_pages_show() {
     for page in PAGES {
         let text = std::fs::read_to_string(format!("{}/../../{page}", env!("CARGO_MANIFEST_DIR"))).unwrap();
         let place = Place::new();
+        place.make("state.scda", STATE);
+        place.make("run.scda", RUN);
+        let other = RUN.replace("2.5, 3.5", "2.75, 3.5").replace("\"NaN\"", "4").replace("m-3", "cm-3");
+        place.make("other.scda", other);
         let mut commands = 0;
         for block in blocks(&text) {
-            if let Some((_, name)) = block.info.split_once("file=") {
-                place.write(name, block.lines.join("\n") + "\n");
-            } else if block.info == "console" {
+            if block.info == "console" {
                 commands += run(&place, page, &block);
             }
         }

@@ -21,7 +21,7 @@ struct Sparse {
 
 impl Sparse {
     fn new(place: &Place, name: &str) -> Self {
-        place.with_input(&format!("make - {name}"), br#"{"user": "sparse", "sections": []}"#).good();
+        place.make(name, r#"{"user": "sparse", "sections": []}"#);
         let file = File::options().write(true).open(place.path(name)).unwrap();
         Self { file, end: 128 }
     }
@@ -70,8 +70,8 @@ fn a_list_of_20_gigabytes_is_there_at_once() {
     assert!(run.text().contains("  2147483648                  8    17179869184 "), "{}", run.text());
     assert!(run.text().contains(" 0/99500.0/199000 "), "{}", run.text());
     // The end of it is near, too.
-    let run = quick(&place, 1, "cat large.scda end --range -4: --as hex");
-    assert_eq!(run.good().text(), "7ffffffc  00 00 00 00  |....|\n");
+    let run = quick(&place, 1, "cat large.scda end --range -4:");
+    assert_eq!(run.good().out, [0; 4]);
     let run = quick(&place, 1, "cat large.scda field --range -2:");
     assert_eq!(run.good().out, [0; 16]);
 }
@@ -156,12 +156,10 @@ fn one_large_element_is_held_once() {
     let text = r#"{"sections": [
       {"type": "A", "user": "a", "N": 1, "E": 30000000, "encoded": true, "generate": "zeros"},
       {"type": "B", "user": "b", "E": 30000000, "encoded": true, "generate": "zeros"}]}"#;
-    place.with_input("make - a.scda --level 1", text.as_bytes()).good();
+    place.make_with("--level 1", "a.scda", &text);
     for command in [
-        "ls --json --data a.scda",
         "cat a.scda 1 --as text",
         "cat a.scda 2 --as text",
-        "cat a.scda 2 --as hex",
         "diff a.scda a.scda",
     ] {
         // One copy; of two files two.
@@ -174,11 +172,11 @@ fn one_large_element_is_held_once() {
 fn differences_of_many_sections_need_little_memory() {
     let place = Place::on_disk();
     let sections = vec![r#"{"type":"B","user":"a user string of some length","E":0}"#; 200_000].join(",");
-    place.with_input("make - a.scda", format!(r#"{{"sections":[{sections}]}}"#).as_bytes()).good();
+    place.make("a.scda", format!(r#"{{"sections":[{sections}]}}"#));
     // Things that have a counterpart are not kept.
     bounded(&place, 40, "diff a.scda a.scda --threads 1").good();
     // Nor are differences.
-    place.with_input("make - b.scda", br#"{"sections":[]}"#).good();
+    place.make("b.scda", r#"{"sections":[]}"#);
     bounded(&place, 60, "diff a.scda b.scda --threads 1 >/dev/null").bad(1, "");
 }
 
@@ -233,8 +231,8 @@ fn thick_chunks_of_large_planes_are_put_in_order() {
             r#"{{"sections": [{{"type": "D", "user": "d", "data_type": "uint64", "shape": [3, 4500000], {layout}"generate": "counter"}}]}}"#
         )
     };
-    place.with_input("make --level 1 - thick.scda", text(r#""chunk": [2, 500000], "#).as_bytes()).good();
-    place.with_input("make - plain.scda", text("").as_bytes()).good();
+    place.make_with("--level 1", "thick.scda", text(r#""chunk": [2, 500000], "#));
+    place.make("plain.scda", text(""));
     place.scda("copy --decode thick.scda out.scda").good();
     assert!(place.read("out.scda") == place.read("plain.scda"));
     assert_eq!(place.names(), ["out.scda", "plain.scda", "thick.scda"]);
@@ -263,7 +261,6 @@ fn a_chunk_that_no_file_has_needs_no_memory() {
         for command in [
             "check NAME",
             "check --strict NAME",
-            "ls --json --data NAME | head -c 100 #",
             "copy --codec zstd --chunk 2147483647 a.scda out.scda --force",
             "copy --codec lz4 NAME out.scda --force",
             "diff NAME NAME",
@@ -344,7 +341,7 @@ fn a_frame_that_lies_needs_no_memory() {
         let last = frame.last().copied();
         file.extend(data_padding(&mut [0; MAX_DATA_PADDING], bytes as u64, last, UNIX));
         place.write("bad.scda", file);
-        for command in ["check", "ls --json --data", "copy --codec zlib --force"] {
+        for command in ["check", "copy --codec zlib --force"] {
             let out = if command.contains("copy") { "out.scda" } else { "" };
             let run = quick(&place, 10, &format!("{command} bad.scda {out}"));
             let all = run.text().to_owned() + &run.err;

@@ -4,6 +4,7 @@ mod arguments;
 mod cells;
 mod damage;
 mod datasets;
+mod description;
 mod diff;
 mod doctor;
 mod documents;

@@ -22,7 +22,7 @@ fn write(place: &Place, name: &str, seal: &str) {
     );
     sections.push(r#"{"type":"D","user":"cube","data_type":"int8","shape":[1,1,1],"values":[[[1]]]}"#.into());
     let text = format!(r#"{{"sections":[{}]}}"#, sections.join(","));
-    place.with_input(&format!("make {seal} - {name}"), text.as_bytes()).good();
+    place.make_with(seal, name, text);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Running the command.
 
 use crate::skipped::skipped;
+use scda::{ReadOptions, Reader, Solo};
 use std::fmt::Debug;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -103,6 +104,30 @@ impl Place {
         command
     }
 
+    /// Makes the file of a [description](crate::description).
+    pub fn make(&self, name: &str, text: impl AsRef<str>) {
+        self.make_with("", name, text);
+    }
+
+    /// The same with options.
+    pub fn make_with(&self, options: &str, name: &str, text: impl AsRef<str>) {
+        crate::description::make(&self.path(name), options, text.as_ref());
+    }
+
+    /// The sizes of the elements of the varray whose data are at this offset, as they are in the file.
+    pub fn sizes(&self, name: &str, data_offset: u64) -> Vec<usize> {
+        let mut reader = Reader::open(Solo, &self.path(name), &ReadOptions::default()).unwrap();
+        while let Some(section) = reader.next_section(false).unwrap() {
+            if section.data_offset == data_offset {
+                let mut sizes = vec![0; usize::try_from(section.count).unwrap()];
+                reader.read_varray_sizes(&[section.count], Some(&mut sizes)).unwrap();
+                return sizes.into_iter().map(|size| usize::try_from(size).unwrap()).collect();
+            }
+            reader.skip().unwrap();
+        }
+        panic!("{name}: no varray has its data at byte {data_offset}");
+    }
+
     /// `scda` with these arguments, separated by spaces.
     pub fn scda(&self, arguments: &str) -> Run {
         self.with_input(arguments, b"")
@@ -189,10 +214,10 @@ pub fn with_few_elements(place: &Place, name: &str) {
     let few = ["1000", "300", "200"]
         .into_iter()
         .fold(SECTIONS.to_owned(), |text, n| text.replace(&format!("\"N\": {n}"), "\"N\": 10"));
-    place.with_input(&format!("make - {name}"), few.as_bytes()).good();
+    place.make(name, &few);
 }
 
 /// A file of [`SECTIONS`].
 pub fn with_sections(place: &Place, name: &str) {
-    place.with_input(&format!("make - {name}"), SECTIONS.as_bytes()).good();
+    place.make(name, SECTIONS);
 }

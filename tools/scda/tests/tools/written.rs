@@ -2,65 +2,6 @@
 
 use crate::run::{Place, vector, vectors, with_sections};
 use crate::sampled::one_of;
-use serde_json::Value;
-
-const VECTORS: [&str; 4] = ["header-only", "raw", "encoded", "mixed"];
-
-#[test]
-fn vectors_are_made_from_their_descriptions() {
-    let place = Place::new();
-    for name in VECTORS {
-        for style in ["unix", "mime"] {
-            let zlib = "--encoder zlib --level 9";
-            place
-                .scda(&format!(
-                    "make -f --style {style} {zlib} {} made.scda",
-                    vector(&format!("{name}.json"))
-                ))
-                .good();
-            assert_eq!(place.scda("check --strict -q made.scda").good().text(), "");
-            for other in ["unix", "mime", "wild"] {
-                let theirs = vector(&format!("{name}.{other}.scda"));
-                assert_eq!(place.scda(&format!("diff made.scda {theirs}")).good().text(), "");
-            }
-            // Plain files are the same but for the name of the writer.
-            if name == "raw" {
-                let theirs = std::fs::read(vector(&format!("{name}.{style}.scda"))).unwrap();
-                assert!(place.read("made.scda")[32..] == theirs[32..]);
-            }
-        }
-    }
-}
-
-#[test]
-fn a_list_with_data_makes_the_file_again() {
-    let place = Place::new();
-    with_sections(&place, "kinds.scda");
-    let mut files = vectors("");
-    files.push("kinds.scda".to_owned());
-    for file in files {
-        for raw in ["", "--raw"] {
-            let list = place.scda(&format!("ls --json --data {raw} {file}")).good();
-            assert!(list.json()["sections"].is_array());
-            place.with_input("make -f - again.scda", &list.out).good();
-            assert_eq!(place.scda(&format!("diff {raw} again.scda {file}")).good().text(), "");
-            let facts = |value: Value| -> Vec<Value> {
-                let sections = value["sections"].as_array().unwrap().iter().cloned();
-                sections
-                    .map(|mut section| {
-                        // These depend on how it is written.
-                        for name in ["offset", "data_offset", "stored_bytes"] {
-                            section[name] = Value::Null;
-                        }
-                        section
-                    })
-                    .collect()
-            };
-            let again = place.scda(&format!("ls --json --data {raw} again.scda")).good();
-            assert_eq!(facts(again.json()), facts(list.json()), "{file}");
-        }
-    }
-}
 
 #[test]
 fn copies_have_the_same_data_and_say_so() {
@@ -128,7 +69,7 @@ fn differences_are_found_and_named() {
     let place = Place::new();
     let make = |name: &str, sections: &str| {
         let text = format!("{{\"user\": \"u\", \"sections\": [{sections}]}}");
-        place.with_input(&format!("make -f - {name}"), text.as_bytes()).good();
+        place.make(name, &text);
     };
     let array =
         |data: &str| format!(r#"{{"type": "A", "user": "a", "N": 4, "E": 2, "data_text": "{data}"}}"#);
@@ -189,11 +130,13 @@ fn sections_are_joined_and_appended() {
     place.scda("check --strict all.scda").good();
     let sections = |files: &[&str]| -> Vec<String> {
         let of_file = |file: &&str| {
-            let list = place.scda(&format!("ls --json --data {file}")).good().json();
+            let list = place.scda(&format!("ls --json {file}")).good().json();
             let mut all = list["sections"].as_array().unwrap().clone();
             for section in &mut all {
+                let number = section["number"].clone();
                 let is_place = |key: &str| ["number", "offset", "data_offset", "stored_bytes"].contains(&key);
                 section.as_object_mut().unwrap().retain(|key, _| !is_place(key));
+                section["data"] = place.scda(&format!("cat {file} {number}")).good().out.into();
             }
             all.into_iter().map(|section| section.to_string())
         };
@@ -239,14 +182,11 @@ fn a_file_that_exists_is_not_replaced_unless_told_so() {
     let place = Place::new();
     with_sections(&place, "a.scda");
     place.write("old", "something precious");
-    place.write("m.json", r#"{"sections": []}"#);
-    for command in ["copy a.scda old", "join a.scda -o old", "salvage a.scda old", "make m.json old"] {
+    for command in ["copy a.scda old", "join a.scda -o old", "salvage a.scda old"] {
         place.scda(command).bad(2, "scda: old: the file exists; --force replaces it");
         assert_eq!(place.read("old"), b"something precious");
     }
-    for command in
-        ["copy -f a.scda old", "join -f a.scda -o old", "salvage -f a.scda old", "make -f m.json old"]
-    {
+    for command in ["copy -f a.scda old", "join -f a.scda -o old", "salvage -f a.scda old"] {
         place.write("old", "something precious");
         place.scda(command);
         assert_eq!(place.read("old")[..8], *b"scdata0 ", "{command}");
@@ -254,7 +194,7 @@ fn a_file_that_exists_is_not_replaced_unless_told_so() {
     // Onto itself.
     place.scda("copy -f --decode a.scda a.scda").good();
     place.scda("check a.scda").good();
-    assert_eq!(place.names(), ["a.scda", "m.json", "old"]);
+    assert_eq!(place.names(), ["a.scda", "old"]);
 }
 
 #[test]
@@ -356,50 +296,6 @@ fn salvage_replaces_files_only_and_not_the_damaged_one() {
 }
 
 #[test]
-fn a_description_with_mistakes_says_which() {
-    let place = Place::new();
-    place.write("five", "12345");
-    for (section, words) in [
-        (r#"{"type": "X", "data_text": ""}"#, "found \"X\", expected I, B, A, V, D or G"),
-        (r#"{"type": "I", "data_text": "short"}"#, "bytes of inline data: found 5, expected 32"),
-        (r#"{"type": "B"}"#, "data are missing"),
-        (r#"{"type": "B", "data_text": "", "data_hex": ""}"#, "only one of data_text"),
-        (r#"{"type": "B", "data_hex": "0g"}"#, "pairs of hexadecimal digits"),
-        (r#"{"type": "B", "data_base64": "?"}"#, "expected base64"),
-        (r#"{"type": "B", "E": 4, "data_text": "12345"}"#, "bytes: found 5, expected 4"),
-        (r#"{"type": "B", "generate": "zeros"}"#, "expected E"),
-        (r#"{"type": "B", "E": 1, "generate": "ones"}"#, "expected zeros, counter or random"),
-        (r#"{"type": "B", "E": 1, "generate": "zeros", "seed": 1}"#, "seed: "),
-        (r#"{"type": "B", "data_text": "", "colour": 1}"#, "unknown name \"colour\""),
-        (r#"{"type": "B", "data_file": "missing"}"#, "missing: No such file"),
-        (r#"{"type": "A", "N": 2, "E": 2, "data_file": "five"}"#, "bytes: found 5, expected 4"),
-        (r#"{"type": "A", "elements_text": ["a", "bc"]}"#, "bytes of element 1: found 2, expected 1"),
-        (r#"{"type": "A", "N": -1, "E": 1, "generate": "zeros"}"#, "N: found -1, expected a whole number"),
-        (r#"{"type": "A", "N": 1, "E": 1, "data_text": "x", "sizes": [1]}"#, "sizes"),
-        (r#"{"type": "V", "sizes": [1, 2], "data_text": "1234"}"#, "bytes: found 4, expected 3"),
-        (r#"{"type": "V", "data_text": "1234"}"#, "expected sizes"),
-        (r#"{"type": "V", "N": 3, "elements_hex": []}"#, "elements: found 0, expected 3"),
-    ] {
-        place.write("m.json", format!(r#"{{"sections": [{{"type": "B", "E": 0}}, {section}]}}"#));
-        let run = place.scda("make m.json new.scda").bad(2, words);
-        assert!(run.err.starts_with("scda: m.json: section 2: "), "{}", run.err);
-        assert_eq!(place.names(), ["five", "m.json"]);
-    }
-    for (text, words) in
-        [("{", "line 1"), ("{}", "sections"), ("[]", "object"), (r#"{"sections": 1}"#, "a list")]
-    {
-        place.with_input("make - new.scda", text.as_bytes()).bad(2, words);
-    }
-    let long = format!(r#"{{"user": "{}", "sections": []}}"#, "x".repeat(59));
-    place.with_input("make - new.scda", long.as_bytes()).bad(2, "found 59 bytes, expected at most 58");
-    let large = r#"{"sections": [{"type": "B", "E": 9223372036854775807, "generate": "zeros"}]}"#;
-    place.with_input("make - new.scda", large.as_bytes()).bad(2, "new.scda: ");
-    place.write("m.json", r#"{"sections": [{"type": "A", "E": 5, "data_file": "five"}]}"#);
-    place.scda("make m.json new.scda").good();
-    assert_eq!(place.scda("cat new.scda 1").good().out, b"12345");
-}
-
-#[test]
 fn auto_compresses_what_gets_smaller_and_growing_is_said() {
     let place = Place::new();
     // Longer than what is read at once, so that the file is read again to find out.
@@ -409,7 +305,7 @@ fn auto_compresses_what_gets_smaller_and_growing_is_said() {
       {"type": "A", "user": "large noise", "N": 5, "E": 1000000, "generate": "random"},
       {"type": "V", "user": "large zeros", "N": 40, "generate_size_min": 100000, "generate_size_max": 200000, "generate": "zeros"},
       {"type": "V", "user": "more noise", "N": 40, "generate_size_min": 100000, "generate_size_max": 200000, "generate": "random"}]}"#;
-    place.with_input("make - a.scda", text.as_bytes()).good();
+    place.make("a.scda", &text);
     let encoded = |name: &str| -> Vec<bool> {
         let list = place.scda(&format!("ls --json {name}")).good().json();
         list["sections"].as_array().unwrap().iter().map(|section| section["encoded"] == true).collect()
@@ -435,24 +331,21 @@ fn auto_compresses_what_gets_smaller_and_growing_is_said() {
 fn files_made_from_private_ones_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
-    let text = br#"{"sections": [{"type": "D", "user": "d", "data_type": "uint8", "shape": [4], "chunk": [2], "generate": "counter"}]}"#;
-    place.write("a.json", text);
+    let text = r#"{"sections": [{"type": "D", "user": "d", "data_type": "uint8", "shape": [4], "chunk": [2], "generate": "counter"}]}"#;
     place.write("data", b"x");
-    place.scda("make a.json a.scda").good();
-    place.scda("make a.json b.scda").good();
+    place.make("a.scda", text);
+    place.make("b.scda", text);
     let set = |name: &str, mode| {
         std::fs::set_permissions(place.path(name), PermissionsExt::from_mode(mode)).unwrap();
     };
     let mode = |name: &str| place.path(name).metadata().unwrap().permissions().mode() & 0o777;
     for own in [0o600, 0o640, 0o644] {
-        ["a.scda", "a.json", "data"].iter().for_each(|name| set(name, own));
+        ["a.scda", "data"].iter().for_each(|name| set(name, own));
         for command in [
             "copy a.scda out.scda",
             "copy --codec lz4 - out.scda <a.scda",
             "salvage a.scda out.scda",
             "join b.scda a.scda -o out.scda",
-            "make a.json out.scda",
-            "make - out.scda <a.json",
             "join-streams data -o out.scda --name s",
         ] {
             let out = "out.scda";
@@ -479,24 +372,16 @@ fn json_shows_nothing_that_a_terminal_would_obey() {
          "attributes": {name: [name, 1.50]}},
         {"type": "B", "user": name, "data_text": name},
     ]});
-    place.with_input("make - a.scda", text.to_string().as_bytes()).good();
-    place.with_input("make - b.scda", br#"{"sections": []}"#).good();
+    place.make("a.scda", text.to_string());
+    place.make("b.scda", r#"{"sections": []}"#);
     for command in
-        ["ls --json --data a.scda", "ls --json b.scda a.scda", "check --json a.scda", "attr --json a.scda d"]
+        ["ls --json a.scda", "ls --json b.scda a.scda", "check --json a.scda", "attr --json a.scda d"]
     {
         let run = place.scda(command);
         let shown = run.text().to_owned() + &run.err;
         assert!(shown.chars().all(|c| c == '\n' || !scda_base::error::is_unseen(c)), "{command}: {shown:?}");
     }
-    let json = place.scda("ls --json --data a.scda").good();
+    let json = place.scda("ls --json a.scda").good();
     assert!(json.text().contains("a\\u009b31m\\u202eb\\u007f"), "{json:?}");
     assert_eq!(json.json()["sections"][1]["user"], name);
-    // What was described is made again. Attributes are texts, in which an escape stands for the same character.
-    place.with_input("make - c.scda", json.text().as_bytes()).good();
-    let again = place.scda("ls --json --data c.scda").good().json();
-    for member in ["attributes", "dimension_names", "user", "data_base64", "data_text"] {
-        for section in 0..2 {
-            assert_eq!(again["sections"][section][member], json.json()["sections"][section][member]);
-        }
-    }
 }

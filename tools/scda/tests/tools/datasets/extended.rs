@@ -392,8 +392,7 @@ fn rows_that_no_seal_covers_stay_those_of_their_dataset() {
     let last_seal = chunked(&place, "sealed.scda");
     place.scda("salvage --no-seal sealed.scda rows.scda").good();
     place.write("tail.scda", &place.read("sealed.scda")[..last_seal]);
-    place.write("first.json", br#"{"sections": [{"type": "B", "user": "first", "data_text": "1"}]}"#);
-    place.scda("make first.json plain.scda").good();
+    place.make("plain.scda", r#"{"sections": [{"type": "B", "user": "first", "data_text": "1"}]}"#);
     place.scda("append plain.scda rows.scda").good();
     for command in ["copy --delete first plain.scda out.scda", "copy -f --unsealed tail.scda out.scda"] {
         place.scda(command).good();

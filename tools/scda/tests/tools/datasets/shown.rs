@@ -108,10 +108,8 @@ fn values_are_printed_by_their_type() {
         // The section as it is stored: four streams and more, none of them the values.
         let raw = place.scda(&format!("cat {name} flow/density --raw --range 0:1")).good().out;
         assert_eq!(raw[0], 0x78);
-        assert_eq!(
-            cat("flow/velocity --raw --as hex --range 0:1"),
-            "[0] 00000000  00 00 00 00 00 00 00 3f 00 00 c0 bf  |.......?....|\n"
-        );
+        let raw = place.scda(&format!("cat {name} flow/velocity --raw --range 0:1")).good().out;
+        assert_eq!(raw, [0, 0, 0, 0, 0, 0, 0, 0x3f, 0, 0, 0xc0, 0xbf]);
     }
     for (arguments, words) in [
         ("rh*", "found 2 such sections: choose one by its number in this list, or by --record 0 to 1:"),
@@ -127,7 +125,7 @@ fn values_are_printed_by_their_type() {
         ),
         ("flow/density --box a", "expected A:B or an index"),
         ("flow/density --range 0:1", "scda: plain.scda: dataset \"flow/density\": --range is for sections"),
-        ("flow/density --as hex", "scda: plain.scda: a dataset is shown by its type"),
+        ("flow/density --as text", "scda: plain.scda: a dataset is shown by its type"),
         ("note --box 0", "scda: plain.scda: \"note\": --box is for datasets"),
     ] {
         place.scda(&format!("cat plain.scda {arguments}")).bad(2, words);
@@ -140,13 +138,7 @@ fn values_before_damage_are_printed() {
     with_datasets(&place, "a.scda", false);
     let list = place.scda("ls --raw --json --select 7 a.scda").good().json();
     let data = usize::try_from(list["sections"][0]["data_offset"].as_u64().unwrap()).unwrap();
-    let sizes = place.scda("ls --raw --json --data --select 7 a.scda").good().json();
-    let sizes: Vec<usize> = sizes["sections"][0]["sizes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|n| usize::try_from(n.as_u64().unwrap()).unwrap())
-        .collect();
+    let sizes = place.sizes("a.scda", data as u64);
     let mut bytes = place.read("a.scda");
     // Chunk 1 has columns 2 and 3 of the first four rows.
     bytes[data + sizes[0] + 1] ^= 0xff;
@@ -300,7 +292,7 @@ fn attributes_of_single_precision_are_short() {
         "_FillValue": 1.0000000200408773e+20, "ours": 1.0000000200408773e+20, "list": [0.10000000149011612, 0.2], "n": 0.1,
         "missing_value": 0.1, "scda_types": {"ours": "float32", "list": ">float32", "n": "float64"}}},
       {"type": "D", "user": "w", "data_type": "float64", "shape": [1], "values": [1], "attributes": {"_FillValue": 1.0000000200408773e+20}}]}"#;
-    place.with_input("make - t.scda", file.as_bytes()).good();
+    place.make("t.scda", &file);
     let tree = place.scda("ls --tree t.scda").good();
     let attributes = place.scda("attr t.scda u").good();
     for text in [tree.text(), attributes.text()] {
@@ -328,7 +320,7 @@ fn attributes_have_many_numbers() {
     let file = format!(
         r#"{{"sections": [{{"type": "D", "user": "u", "data_type": "int8", "shape": [1], "values": [1], "attributes": {{"a": [{list}]}}}}]}}"#
     );
-    place.with_input("make - t.scda", file.as_bytes()).good();
+    place.make("t.scda", &file);
     place.scda("check --strict t.scda").good();
     assert_eq!(place.scda("attr t.scda u").good().text(), format!("a = [{list}]\n"));
 }
