@@ -15,8 +15,6 @@ pub struct Row {
     pub bytes: u64,
     /// The size of the whole section in the file in bytes.
     pub stored: u64,
-    /// How many of these bytes are elsewhere in the file: rows that were added later.
-    pub added: u64,
     /// The least and the largest size of an element, for a varray with elements.
     pub extremes: Option<(u64, u64)>,
 }
@@ -53,7 +51,7 @@ pub fn measure(reader: &mut Reader, number: u64, section: Section) -> scda::Resu
     }
     reader.skip()?;
     let end = reader.position().unwrap_or(section.offset);
-    Ok(Row { number, section, bytes, stored: end - section.offset, added: 0, extremes })
+    Ok(Row { number, section, bytes, stored: end - section.offset, extremes })
 }
 
 /// Like [`measure`], for a section or the last one of an item, including rows that were added later.
@@ -72,7 +70,6 @@ pub fn measure_item(reader: &mut Reader, item: &Item) -> Result<Row> {
             let more = measure(reader, row.number, section)?;
             row.bytes = row.bytes.saturating_add(more.bytes);
             row.stored += more.stored;
-            row.added += more.stored;
         }
         reader.seek(end)?;
     }
@@ -152,7 +149,7 @@ fn streams_line(streams: &Streams, item: &Item) -> String {
         kind: 'S',
         n: streams.tasks().to_string(),
         e: &streams.chunk_bytes().to_string(),
-        bytes: item.stream_bytes.all,
+        bytes: item.stream_bytes,
         offset: item.section.offset,
         stored: None,
         user: streams.name(),

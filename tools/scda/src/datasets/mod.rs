@@ -9,7 +9,7 @@ pub mod values;
 mod walk;
 
 pub use scda_format::dataset::additions::{Addition, AdditionName, added_to, announced};
-pub use walk::{Item, MovedData, StreamBytes, Walk};
+pub use walk::{Item, MovedData, Walk};
 
 use crate::fail::is_invalid;
 use crate::output::visible;

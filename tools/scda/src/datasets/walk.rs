@@ -34,29 +34,14 @@ pub struct Item {
     pub others: Vec<Section>,
     /// Streams only in a [`Walk::with_streams`].
     pub content: Content,
-    /// The sizes of streams.
-    pub stream_bytes: StreamBytes,
+    /// The size of all streams in bytes.
+    pub stream_bytes: u64,
 }
 
-/// The sizes of the streams of a part, in bytes: of all together, of the shortest, and of the longest.
-#[derive(Clone, Copy, Default)]
-pub struct StreamBytes {
-    pub all: u64,
-    pub least: u64,
-    pub most: u64,
-}
-
-impl StreamBytes {
-    fn of(reader: &mut Reader, streams: &Streams) -> scda::Result<Self> {
-        let (mut all, mut least, mut most) = (0, u64::MAX, 0);
-        for task in 0..streams.tasks() {
-            let bytes = streams.stream(reader, task)?.bytes();
-            // Bounded by the array of the chunks.
-            all += bytes;
-            (least, most) = (bytes.min(least), bytes.max(most));
-        }
-        Ok(Self { all, least, most })
-    }
+/// The size of all streams of a part in bytes.
+fn stream_bytes(reader: &mut Reader, streams: &Streams) -> scda::Result<u64> {
+    // Bounded by the array of the chunks.
+    (0..streams.tasks()).try_fold(0, |all, task| Ok(all + streams.stream(reader, task)?.bytes()))
 }
 
 impl Item {
@@ -68,7 +53,7 @@ impl Item {
         let (content, others) = content_of(reader, &section)?;
         let mut item = Self { others, content, ..Self::of_section(number, section) };
         if let Content::Streams(streams) = &item.content {
-            match tolerated(StreamBytes::of(reader, streams).map(Some))? {
+            match tolerated(stream_bytes(reader, streams).map(Some))? {
                 (Some(bytes), _) => item.stream_bytes = bytes,
                 (None, Some(error)) => {
                     item = Self { content: Content::Unknown(error), ..Self::of_section(number, section) }
@@ -81,13 +66,7 @@ impl Item {
 
     /// This section alone.
     fn of_section(number: u64, section: Section) -> Self {
-        Self {
-            number,
-            section,
-            others: Vec::new(),
-            content: Content::Section,
-            stream_bytes: StreamBytes::default(),
-        }
+        Self { number, section, others: Vec::new(), content: Content::Section, stream_bytes: 0 }
     }
 
     /// Its sections.

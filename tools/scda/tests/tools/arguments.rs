@@ -143,7 +143,7 @@ fn an_ambiguous_section_lists_the_candidates() {
     // A user string that is just what was asked for is meant, whatever it is as a pattern.
     let text = r#"{"sections": [{"type": "B", "user": "a", "data_text": "1"}, {"type": "B", "user": "*", "data_text": "2"},
       {"type": "B", "user": "?x", "data_text": "3"}, {"type": "B", "user": "bx", "data_text": "4"}]}"#;
-    place.make("b.scda", &text);
+    place.make("b.scda", text);
     assert_eq!(place.scda("cat b.scda *").good().text(), "2");
     assert_eq!(place.scda("cat b.scda ?x").good().text(), "3");
     place.scda("cat b.scda ?*").bad(2, "found 4 such sections");
@@ -192,8 +192,6 @@ fn lists_are_of_the_sections_that_are_wanted() {
     assert_eq!(numbers("-s 2-3 -s 9-"), ["2", "3", "9", "10"]);
     assert_eq!(numbers("-s 1,4 -s *compressed"), ["1", "4", "5", "7"]);
     assert_eq!(numbers("--raw").len(), 14);
-    let long = place.scda("ls -l a.scda").good();
-    assert!(long.text().contains("section 3: block \"\\x00\\xff\\\\\\\"\"\n"), "{}", long.text());
     let line = place.scda("ls a.scda -s 6").good();
     let words: Vec<_> = line.text().lines().last().unwrap().split_whitespace().collect();
     assert_eq!(words[..5], ["6", "V", "3", "0/3.0/6", "9"]);
@@ -231,7 +229,7 @@ fn standard_output_gets_a_whole_file_or_nothing() {
     let sections = r#"{"sections": [
       {"type": "D", "user": "x", "data_type": "float64", "shape": [300], "chunk": [100], "generate": "counter"},
       {"type": "B", "user": "b", "data_text": "block"}]}"#;
-    place.make("b.scda", &sections);
+    place.make("b.scda", sections);
     for arguments in
         ["copy b.scda", "copy --seal b.scda", "copy --encode 6 --codec zlib b.scda", "copy a.scda"]
     {
@@ -265,7 +263,7 @@ fn standard_output_gets_a_whole_file_or_nothing() {
 fn a_reader_that_goes_away_is_no_trouble() {
     let place = Place::new();
     let large = r#"{"sections": [{"type": "A", "N": 1000000, "E": 8, "generate": "counter"}]}"#;
-    place.make("a.scda", &large);
+    place.make("a.scda", large);
     for command in ["cat a.scda 1", "cat a.scda 1 --as text"] {
         let run = place.shell(&format!("{{ scda {command}; echo $? >&2; }} | head -c 5 >/dev/null"));
         assert_eq!((run.code, run.err.as_str()), (0, "0\n"), "{command}");
@@ -322,13 +320,7 @@ fn faults_are_not_forgotten_if_nobody_reads_on() {
     );
     place.make("plain.scda", &text);
     place.scda("copy --seal plain.scda sealed.scda").good();
-    for command in [
-        "ls plain.scda",
-        "ls sealed.scda",
-        "ls -l plain.scda",
-        "ls --tree plain.scda",
-        "ls --json plain.scda",
-    ] {
+    for command in ["ls plain.scda", "ls sealed.scda", "ls --tree plain.scda", "ls --json plain.scda"] {
         let run = place.shell(&format!("{{ scda {command}; echo $? >&2; }} | head -c 5 >/dev/null"));
         assert!(run.err.ends_with("\n1\n") && run.err.contains("found"), "{command}: {run:?}");
     }
@@ -357,8 +349,8 @@ fn a_terminal_gets_colours_and_no_binary() {
     assert!(place.terminal("cat a.scda 3 --as bytes", "").contains("not for a terminal"));
     // What a file says cannot command the terminal.
     let evil = r#"{"user": "\u001b[2J", "sections": [{"type": "B", "user": "\u001b]0;x\u0007", "data_text": "\u001b[2J"}]}"#;
-    place.make("b.scda", &evil);
-    for command in ["ls b.scda", "ls -l b.scda", "cat b.scda 1", "cat b.scda 1 --as text"] {
+    place.make("b.scda", evil);
+    for command in ["ls b.scda", "cat b.scda 1", "cat b.scda 1 --as text"] {
         let shown = place.terminal(command, "NO_COLOR=1");
         assert!(!shown.contains('\u{1b}') && !shown.is_empty(), "{shown:?}");
     }
@@ -409,7 +401,7 @@ fn names_cannot_command_the_terminal() {
 fn elements_without_bytes_are_not_shown() {
     let place = Place::new();
     let text = r#"{"sections": [{"type": "A", "user": "none", "N": 9223372036854775807, "E": 0}]}"#;
-    place.make("a.scda", &text);
+    place.make("a.scda", text);
     for format in ["text", "bytes"] {
         assert_eq!(place.scda(&format!("cat a.scda 1 --as {format}")).good().text(), "");
     }

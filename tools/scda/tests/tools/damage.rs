@@ -34,7 +34,7 @@ fn strict_looks_at_each_padding_and_line_break() {
     let text = r#"{"sections": [
       {"type": "V", "user": "v", "encoded": true, "elements_text": ["abc"]},
       {"type": "A", "user": "a", "N": 1, "E": 3, "data_text": "abc"}]}"#;
-    place.make("a.scda", &text);
+    place.make("a.scda", text);
     let good = place.read("a.scda");
     // What no reader looks at: each byte of it is changed in turn. Compressed data are not bound to one form.
     let raw = place.scda("ls --json --raw a.scda").good().json();
@@ -247,7 +247,7 @@ fn any_damage_is_an_answer_and_never_a_crash() {
             // `Run` sees to it that each ends with 0, 1 or 2.
             let check = place.scda("check b.scda");
             for command in [
-                "ls -l b.scda",
+                "ls b.scda",
                 "ls --json b.scda",
                 "check --strict b.scda",
                 "copy -f --encode 1 b.scda c.scda",
@@ -338,7 +338,7 @@ fn a_size_beyond_memory_costs_no_other_section() {
       {"type": "I", "user": "i", "data_text": "thirty-two bytes of inline data\n"},
       {"type": "B", "user": "b", "encoded": true, "E": 4000000, "generate": "random"},
       {"type": "A", "user": "a", "N": 1, "E": 3, "data_text": "abc"}]}"#;
-    place.make("a.scda", &text);
+    place.make("a.scda", text);
     let mut bytes = place.read("a.scda");
     let at = bytes.windows(10).position(|part| part == b"U 4000000 ").unwrap();
     bytes[at..at + 13].copy_from_slice(b"U 4000000000 ");
@@ -441,7 +441,7 @@ fn one_bad_size_hides_no_other_element() {
     let place = Place::new();
     let text = r#"{"sections": [{"type": "V", "user": "field", "N": 50, "encoded": true, "generate": "random",
       "generate_size_min": 100, "generate_size_max": 100}, {"type": "B", "E": 0}]}"#;
-    place.make("a.scda", &text);
+    place.make("a.scda", text);
     let list = place.scda("ls --json --raw a.scda").good().json();
     let first = usize::try_from(list["sections"][0]["data_offset"].as_u64().unwrap()).unwrap();
     let second = usize::try_from(list["sections"][1]["offset"].as_u64().unwrap()).unwrap() + 64 + 32;
@@ -464,7 +464,7 @@ fn one_bad_size_hides_no_other_element() {
     }
     // Where even the kind is not known, the user string is.
     let text = r#"{"sections": [{"type": "A", "user": "field", "N": 5, "E": 8, "encoded": true, "generate": "zeros"}]}"#;
-    place.make("a.scda", &text);
+    place.make("a.scda", text);
     let mut bytes = place.read("a.scda");
     let at = bytes.windows(4).position(|part| part == b"U 8 ").unwrap();
     bytes[at + 2] = b'?';
@@ -478,7 +478,7 @@ fn one_bad_size_hides_no_other_element() {
 fn an_empty_compressed_block_is_decoded() {
     let place = Place::new();
     let text = r#"{"sections": [{"type": "B", "user": "b", "encoded": true, "data_text": "nine byte"}]}"#;
-    place.make("a.scda", &text);
+    place.make("a.scda", text);
     let empty = text.replace("nine byte", "");
     place.make("empty.scda", &empty);
     place.scda("check empty.scda").good();

@@ -6,8 +6,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use scda::{
-    Codec, DataStream, DataType, Dataset, ElementStream, Encode, Encoder, Hdf5, Layout, LineBreak, Solo, Texts,
-    WriteOptions, Writer,
+    Codec, DataStream, DataType, Dataset, ElementStream, Encode, Encoder, Hdf5, Layout, LineBreak, Solo,
+    Texts, WriteOptions, Writer,
 };
 use scda_format::dataset::codecs::Codecs;
 use scda_format::dataset::{DATASET_CONVENTION, fill, metadata, type_of_json};
@@ -30,7 +30,9 @@ impl<'a> Members<'a> {
     }
 
     fn value(&self, name: &str) -> Option<Value> {
-        self.raw(name).map(|text| serde_json::from_str(text).unwrap()).filter(|value: &Value| !value.is_null())
+        self.raw(name)
+            .map(|text| serde_json::from_str(text).unwrap())
+            .filter(|value: &Value| !value.is_null())
     }
 
     fn text(&self, name: &str) -> Option<String> {
@@ -122,7 +124,12 @@ impl Elements {
             }
             None => {
                 let bytes = bytes.unwrap_or_default();
-                return Self { bytes: Some(bytes.len() as u64), data: Box::new(Cursor::new(bytes)), sizes, next: 0 };
+                return Self {
+                    bytes: Some(bytes.len() as u64),
+                    data: Box::new(Cursor::new(bytes)),
+                    sizes,
+                    next: 0,
+                };
             }
         };
         Self { data: Box::new(Generated { word, next: 0 }), bytes: None, sizes, next: 0 }
@@ -260,7 +267,8 @@ pub fn make(path: &Path, options: &str, text: &str) {
     let mut file = Writer::create(Solo, path, &user, &params).unwrap();
     let sections: Vec<&RawValue> = serde_json::from_str(description.raw("sections").unwrap()).unwrap();
     for one in sections {
-        section(&mut file, &Members::new(one.get()), level).unwrap_or_else(|error| panic!("{error}: {}", one.get()));
+        section(&mut file, &Members::new(one.get()), level)
+            .unwrap_or_else(|error| panic!("{error}: {}", one.get()));
     }
     file.close().unwrap();
 }

@@ -156,12 +156,8 @@ fn one_large_element_is_held_once() {
     let text = r#"{"sections": [
       {"type": "A", "user": "a", "N": 1, "E": 30000000, "encoded": true, "generate": "zeros"},
       {"type": "B", "user": "b", "E": 30000000, "encoded": true, "generate": "zeros"}]}"#;
-    place.make_with("--level 1", "a.scda", &text);
-    for command in [
-        "cat a.scda 1 --as text",
-        "cat a.scda 2 --as text",
-        "diff a.scda a.scda",
-    ] {
+    place.make_with("--level 1", "a.scda", text);
+    for command in ["cat a.scda 1 --as text", "cat a.scda 2 --as text", "diff a.scda a.scda"] {
         // One copy; of two files two.
         let mib = if command.starts_with("diff") { 120 } else { 90 };
         bounded(&place, mib, &format!("{command} --threads 1 >/dev/null")).good();

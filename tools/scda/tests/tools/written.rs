@@ -305,7 +305,7 @@ fn auto_compresses_what_gets_smaller_and_growing_is_said() {
       {"type": "A", "user": "large noise", "N": 5, "E": 1000000, "generate": "random"},
       {"type": "V", "user": "large zeros", "N": 40, "generate_size_min": 100000, "generate_size_max": 200000, "generate": "zeros"},
       {"type": "V", "user": "more noise", "N": 40, "generate_size_min": 100000, "generate_size_max": 200000, "generate": "random"}]}"#;
-    place.make("a.scda", &text);
+    place.make("a.scda", text);
     let encoded = |name: &str| -> Vec<bool> {
         let list = place.scda(&format!("ls --json {name}")).good().json();
         list["sections"].as_array().unwrap().iter().map(|section| section["encoded"] == true).collect()

@@ -85,7 +85,7 @@ fn metadata_are_checked_against_their_sections() {
     let run = place.scda("check a.scda").bad(1, "");
     assert!(run.text().contains("the file ends after its metadata, without its data"), "{}", run.text());
     let text = r#"{"sections": [{"type": "I", "user": "scda group 00", "data_text": "Below: attributes of this group\n"}]}"#;
-    place.make("a.scda", &text);
+    place.make("a.scda", text);
     let run = place.scda("check a.scda").bad(1, "");
     assert!(run.text().contains("section 1 (inline \"scda group 00\")"), "{}", run.text());
 }

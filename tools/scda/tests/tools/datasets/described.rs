@@ -28,7 +28,10 @@ fn types_are_described_as_in_the_metadata() {
     let text = of("fixed_length_utf32", json!({"length_bytes": 8}));
     let pair = of("structured", json!({"fields": [["x", "float32"], ["t", text.clone()]]}));
     for expected in [
-        of("structured", json!({"fields": [["i", "int16"], ["when", moment.clone()], ["pair", pair.clone()]]})),
+        of(
+            "structured",
+            json!({"fields": [["i", "int16"], ["when", moment.clone()], ["pair", pair.clone()]]}),
+        ),
         moment,
         of("numpy.timedelta64", json!({"unit": "us", "scale_factor": 10})),
         text,
@@ -47,7 +50,8 @@ fn types_are_described_as_in_the_metadata() {
             Some("bool") => r#""values": [true, false]"#,
             _ => r#""generate": "counter""#,
         };
-        let section = format!(r#"{{"type": "D", "user": "d", "data_type": {expected}, "shape": [2], {values}}}"#);
+        let section =
+            format!(r#"{{"type": "D", "user": "d", "data_type": {expected}, "shape": [2], {values}}}"#);
         place.make("a.scda", format!(r#"{{"sections": [{section}]}}"#));
         place.scda("check --strict a.scda").good();
         assert_eq!(objects(&place, "a.scda")[0]["data_type"], expected);

@@ -33,7 +33,7 @@ fn datasets_are_deleted_and_replaced_as_one() {
 
         // A dataset of another file in place of one's own.
         let new = r#"{"sections": [{"type": "D", "user": "rho", "data_type": "int8", "shape": [], "values": [9]}]}"#;
-        place.make("new.scda", &new);
+        place.make("new.scda", new);
         place.scda("copy -f --delete rho a.scda b.scda").good();
         place.scda("append --select rho b.scda new.scda").good();
         assert_eq!(place.scda("cat b.scda rho").good().text(), "9\n");
