@@ -266,17 +266,8 @@ pub fn as_it_is(
     if !section.decoded {
         return one(reader, writer, section, Encode::None, progress);
     }
-    reader.seek(section.offset)?;
-    for number in 0..2 {
-        if let Some(mut part) = reader.next_section(false)? {
-            // The caller may have changed its name.
-            if number == 1 {
-                part.user = section.user;
-            }
-            one(reader, writer, &part, Encode::None, progress)?;
-        }
-    }
-    Ok(())
+    leading(reader, writer, section, u64::MAX, progress)?;
+    Ok(reader.skip()?)
 }
 
 /// Writes the first elements of a damaged array or varray as a section, like [`as_it_is`], under the name of `section`.
@@ -292,6 +283,7 @@ pub fn leading(
     for number in 0..=last {
         let Some(mut part) = reader.next_section(false)? else { break };
         part.count = part.count.min(count);
+        // The caller may have changed its name.
         if number == last {
             part.user = section.user;
         }
