@@ -1,10 +1,38 @@
-//! A file that counts and times reads.
+//! Counts and times accesses.
 
 use super::ParallelFile;
 use scda_base::error::Result;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+
+/// An access of at most this size is short: looking at the clock twice takes a good part of its time.
+const SHORT_BYTES: u64 = 4 << 10;
+/// Of short accesses, one in this number is timed, and stands for all.
+const SHORT_ONES: u32 = 16;
+
+/// Measures how long accesses take.
+#[derive(Default)]
+pub struct Stopwatch {
+    short: u32,
+}
+
+impl Stopwatch {
+    /// The result of an access of this many bytes, and the time to count for it.
+    pub fn time<T>(&mut self, bytes: u64, access: impl FnOnce() -> T) -> (T, Duration) {
+        let mut stands_for = 1;
+        if bytes <= SHORT_BYTES {
+            self.short = (self.short + 1) % SHORT_ONES;
+            if self.short > 0 {
+                return (access(), Duration::ZERO);
+            }
+            stands_for = SHORT_ONES;
+        }
+        let began = Instant::now();
+        let result = access();
+        (result, began.elapsed() * stands_for)
+    }
+}
 
 /// The bytes read from a file, and the time this took.
 #[derive(Clone, Default)]
@@ -27,12 +55,13 @@ impl ReadStatistics {
 pub struct TimedFile {
     file: Box<dyn ParallelFile>,
     reads: ReadStatistics,
+    watch: Stopwatch,
 }
 
 impl TimedFile {
     /// Counts the reads of `file` in `reads`.
     pub fn new(file: Box<dyn ParallelFile>, reads: ReadStatistics) -> Self {
-        Self { file, reads }
+        Self { file, reads, watch: Stopwatch::default() }
     }
 
     /// Counts the reads of another file from now on, and returns the previous one.
@@ -52,11 +81,13 @@ impl ParallelFile for TimedFile {
     }
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        let began = Instant::now();
-        let read = self.file.read_at(offset, buffer);
-        let time = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.reads.0.nanoseconds.fetch_add(time, Relaxed);
-        self.reads.0.bytes.fetch_add(buffer.len() as u64, Relaxed);
+        let bytes = buffer.len() as u64;
+        let (read, time) = self.watch.time(bytes, || self.file.read_at(offset, buffer));
+        if !time.is_zero() {
+            let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            self.reads.0.nanoseconds.fetch_add(time, Relaxed);
+        }
+        self.reads.0.bytes.fetch_add(bytes, Relaxed);
         read
     }
 

@@ -12,6 +12,7 @@ mod tests;
 use self::thread::{Background, Job};
 use super::ParallelFile;
 use super::lent_memory::LentMemory;
+use super::timed::Stopwatch;
 use scda_base::error::{Error, Result};
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,7 @@ pub struct Queue<F: ParallelFile + 'static> {
     lent: Option<LentMemory>,
     changes: u64,
     times: Times,
+    watch: Stopwatch,
 }
 
 impl<F: ParallelFile + 'static> Queue<F> {
@@ -57,7 +59,14 @@ impl<F: ParallelFile + 'static> Queue<F> {
     /// be started, the first write returns the error.
     pub fn new(file: F, background_bytes: u64, title: Title) -> Self {
         let thread = (background_bytes > 0).then(|| Background::start(background_bytes, title));
-        Self { here: Some(file), thread, lent: None, changes: 0, times: Times::default() }
+        Self {
+            here: Some(file),
+            thread,
+            lent: None,
+            changes: 0,
+            times: Times::default(),
+            watch: Stopwatch::default(),
+        }
     }
 
     /// Whether a thread writes.
@@ -226,13 +235,14 @@ impl<F: ParallelFile + 'static> Queue<F> {
     pub fn write_by(&mut self, offset: u64, runs: &[&[u8]], write: Write<F>) -> Result<()> {
         self.changes += 1;
         let bytes = runs.iter().map(|run| run.len()).sum::<usize>() as u64;
-        let began = Instant::now();
         let Some(thread) = &mut self.thread else {
-            let written = write(self.here.as_mut().ok_or_else(gone)?, offset, runs);
-            self.times.writing += began.elapsed();
+            let file = self.here.as_mut().ok_or_else(gone)?;
+            let (written, time) = self.watch.time(bytes, || write(file, offset, runs));
+            self.times.writing += time;
             self.times.written_bytes += bytes;
             return written;
         };
+        let began = Instant::now();
         thread.check()?;
         let (mut at, mut rest, mut waited) = (offset, runs, Duration::ZERO);
         let mut copied = bytes;

@@ -170,8 +170,11 @@ fn are_zeros(bytes: &[u8]) -> bool {
     blocks.iter().all(|block| *block == [0; ZERO_BYTES]) && rest.iter().all(|&byte| byte == 0)
 }
 
-/// Writes a run of a section past the end of the file. What is 0 there becomes a hole: the rest of the section follows.
+/// Writes a run of a section past the end of the file. What is 0 there becomes a hole, unless it is short: the rest of the section follows.
 pub fn put_with_holes(file: &mut Queue<SummedFile>, mut at: u64, mut run: &[u8]) -> Result<()> {
+    if (run.len() as u64) < HOLE_BYTES {
+        return file.write_at(at, &[run]);
+    }
     while !run.is_empty() {
         let mut blocks = run.chunks(BLOCK_BYTES);
         let is_hole = blocks.next().is_some_and(are_zeros);

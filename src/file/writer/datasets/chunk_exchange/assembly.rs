@@ -12,6 +12,8 @@ use scda_format::dataset::{CommonRun, IndexBox};
 
 /// A sparse chunk has at most one run per this number of bytes, which bounds the memory for its runs.
 const BYTES_OF_RUN: u64 = 4 << 10;
+/// Copying runs of this size takes longer than the system call that writes each.
+const LONG_RUN_BYTES: u64 = 64 << 10;
 
 /// A run of consecutive items of a part, and where the part is in memory.
 type PartRun<'a> = (CommonRun, Origin<'a>);
@@ -68,12 +70,13 @@ impl<'a> ChunkParts<'a> {
     }
 
     /// The runs of all parts, in C order, if at least half of the first `bytes` bytes of the chunk are gaps of
-    /// [`HOLE_BYTES`] or more.
+    /// [`HOLE_BYTES`] or more, or if the runs are long.
     pub fn sparse_runs(&self, bytes: u64) -> Result<Option<Vec<PartRun<'a>>>> {
         let shape = self.array.grid.chunk_shape();
         let of_parts = || self.parts.iter().map(|part| (part.runs((shape, &part.region.start)), part.from));
         let count: usize = of_parts().map(|(runs, _)| runs.size_hint().0).sum();
-        if self.bytes() > bytes / 2 || count as u64 > bytes / BYTES_OF_RUN {
+        let are_long = count as u64 <= self.bytes() / LONG_RUN_BYTES;
+        if !are_long && (self.bytes() > bytes / 2 || count as u64 > bytes / BYTES_OF_RUN) {
             return Ok(None);
         }
         let mut all = Vec::new();
@@ -88,7 +91,7 @@ impl<'a> ChunkParts<'a> {
             gaps += Some(start.saturating_sub(at)).filter(|&gap| gap >= HOLE_BYTES).unwrap_or(0);
             at = at.max(start + length);
         }
-        Ok(Some(all).filter(|_| gaps >= bytes / 2))
+        Ok(Some(all).filter(|_| are_long || gaps >= bytes / 2))
     }
 
     /// The index in the dataset of an item of the chunk.
