@@ -54,8 +54,8 @@ static void write_good (const char *path) {
   strcpy (mass.name, "mass");
   mass.type = SCDA_TYPE_FLOAT64;
   for (step = 0; step < 2; ++step) {
-    f = scda_forest_write_time (f, SCDA_PATCHES_GROUP, step, "s", &err);
-    f = scda_forest_write_time (f, SCDA_PARTICLES_GROUP, step, "s", &err);
+    f = scda_forest_write_time (f, SCDA_PATCHES_GROUP, step, "s", NULL, &err);
+    f = scda_forest_write_time (f, SCDA_PARTICLES_GROUP, step, "s", NULL, &err);
     f = scda_patches_write_mesh (f, NULL, &mesh, &err);
     f = scda_patches_write_fields (f, NULL, &mesh, 1, &rho, &err);
     f = scda_particles_write (f, NULL, &p, &err);

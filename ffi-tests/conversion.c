@@ -117,7 +117,7 @@ static void misfits (group_t g, const char *path, uint64_t *rng) {
   scda_dataset_t d = dataset (SCDA_TYPE_INT8, layout);
   scda_fcontext_t *f = scda_fopen_write (g.comm, path, "misfits", NULL, &params, &err);
   f = scda_fwrite_datasets (f, 1, &d, &nboxes, &box, &err);
-  CHECK (f == NULL && err == SCDA_ERR_RANGE && strstr (scda_last_error_message (), "dataset \"values\" of int8: item [2, 3]") != NULL);
+  CHECK (f == NULL && err == SCDA_ERR_RANGE && strstr (scda_last_error_message (), "dataset \"values\" of int8: item [2, 3]: found 128, which does not fit int8") != NULL);
 
   d = dataset (SCDA_TYPE_INT32, layout);
   box.type = 0;
@@ -131,7 +131,7 @@ static void misfits (group_t g, const char *path, uint64_t *rng) {
     box.type = is_bool ? SCDA_TYPE_BOOL : SCDA_TYPE_INT8;
     f = scda_fread_boxes (f, &d, nboxes, &box, &err);
     CHECK (f == NULL && err == (is_bool ? SCDA_ERR_ARG : SCDA_ERR_RANGE));
-    CHECK (strstr (scda_last_error_message (), is_bool ? "found int32, which cannot be converted to bool" : "item [2, 3]") != NULL);
+    CHECK (strstr (scda_last_error_message (), is_bool ? "found int32, which cannot be converted to bool" : "item [2, 3]: found 128, which does not fit int8") != NULL);
   }
 }
 

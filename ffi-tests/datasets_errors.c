@@ -442,11 +442,11 @@ static void write_three (int seal) {
 
 static const struct { const char *what; int want; const char *message; } together[] = {
   {"no mistake", 0, ""},
-  {"name", SCDA_ERR_ARG, "dataset \"z\": record 0 not found"},
-  {"record", SCDA_ERR_ARG, "dataset \"r\": record 1 not found"},
-  {"record from the end", SCDA_ERR_ARG, "dataset \"r\": record -2 not found"},
+  {"name", SCDA_ERR_NOT_FOUND, "dataset \"z\": record 0 not found"},
+  {"record", SCDA_ERR_NOT_FOUND, "dataset \"r\": record 1 not found"},
+  {"record from the end", SCDA_ERR_NOT_FOUND, "dataset \"r\": record -2 not found"},
   {"no dataset", SCDA_ERR_FORMAT, "section \"plain\" is not a dataset: no metadata precede it"},
-  {"not UTF-8", SCDA_ERR_ARG, "not UTF-8"}, {"no name", SCDA_ERR_ARG, "dataset \"\": record 0 not found"},
+  {"not UTF-8", SCDA_ERR_ARG, "not UTF-8"}, {"no name", SCDA_ERR_NOT_FOUND, "dataset \"\": record 0 not found"},
   {"n", SCDA_ERR_ARG, ""}, {"n 0", SCDA_ERR_ARG, ""}, {"order", SCDA_ERR_ARG, ""},
   /* each of one rank, too */
   {"type", SCDA_ERR_ARG, "dataset \"x\": found float64 of the shape [3, 4], expected int64 of the shape [3, 4]"},

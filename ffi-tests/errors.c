@@ -127,9 +127,9 @@ static void strings_and_classes (void) {
   static const int codes[] = {
     SCDA_SUCCESS,         SCDA_ERR_FORMAT,   SCDA_ERR_USAGE,    SCDA_ERR_DECODE,      SCDA_ERR_ARG,      SCDA_ERR_COUNT,
     SCDA_ERR_VERSION,     SCDA_ERR_EOF,      SCDA_ERR_RANGE,    SCDA_ERR_MEMORY,      SCDA_ERR_INTERNAL, SCDA_ERR_MPI,
-    SCDA_ERR_CHECKSUM,    SCDA_ERR_NO_SUCH_FILE, SCDA_ERR_ACCESS,  SCDA_ERR_NO_SPACE, SCDA_ERR_QUOTA,       SCDA_ERR_READ_ONLY, SCDA_ERR_FILE_EXISTS,
+    SCDA_ERR_CHECKSUM,    SCDA_ERR_NOT_FOUND, SCDA_ERR_NO_SUCH_FILE, SCDA_ERR_ACCESS,  SCDA_ERR_NO_SPACE, SCDA_ERR_QUOTA,       SCDA_ERR_READ_ONLY, SCDA_ERR_FILE_EXISTS,
     SCDA_ERR_BAD_FILE,    SCDA_ERR_FILE_IN_USE, SCDA_ERR_UNSUPPORTED, SCDA_ERR_IO};
-  static const int unknown[] = {-1, 1, 14999, 15012, 15019, 15030, 2147483647, -2147483647 - 1};
+  static const int unknown[] = {-1, 1, 14999, 15013, 15019, 15030, 2147483647, -2147483647 - 1};
   enum { num_codes = sizeof codes / sizeof codes[0], num_unknown = sizeof unknown / sizeof unknown[0] };
   char all[num_codes][200];
   for (int i = 0; i < num_codes; ++i) {

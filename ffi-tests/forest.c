@@ -328,7 +328,7 @@ static void steps (MPI_Comm comm, const char *folder) {
   f = scda_forest_write_group (f, "two/parts", dimension, " { \"title\": \"three steps, {}\" }", &err);
   for (int step = 0; step < 3; ++step) {
     REQUIRE (f != NULL);
-    f = scda_forest_write_time (f, "two/parts", .5 * step, "s", &err);
+    f = scda_forest_write_time (f, "two/parts", .5 * step, "s", NULL, &err);
     if (step == 0) { f = scda_p4est_write_forest (f, "two/parts", p, 1, &err); }
     if (step == 2) {
       deepest = 3;

@@ -96,7 +96,7 @@ static void forgotten (const char *path) {
       const p4est_gloidx_t was = p->global_num_quadrants;
       scda_fcontext_t *f = create (path);
       if (kind > 0) { f = scda_p4est_write_forest (f, NULL, p, 1, &err); }
-      f = scda_forest_write_time (f, NULL, 1., NULL, &err);
+      f = scda_forest_write_time (f, NULL, 1., NULL, NULL, &err);
       if (kind > 0) { f = write_some (f, p, way, &err); } /* it is known now */
       REQUIRE (f != NULL);
       if (kind == 1) { /* more quadrants */
@@ -187,7 +187,7 @@ static void one_mesh (const char *path, const char *other) {
   refused (f, err, SCDA_ERR_FORMAT, "read that of the same step");
   f = scda_fopen_read (MPI_COMM_WORLD, path, NULL, NULL, NULL, &err);
   f = scda_p4est_find_field (f, NULL, 5, "value", &found, &field, &err);
-  refused (f, err, SCDA_ERR_ARG, "has no step 5: it has 2, counted from 0");
+  refused (f, err, SCDA_ERR_NOT_FOUND, "has no step 5: it has 2, counted from 0");
   free (values);
   destroy (r);
   p4est_destroy (p);
@@ -241,7 +241,7 @@ static void series (const char *path, int turn) {
           p4est_t *q = p4est_copy (p, 0);
           which = step;
           p4est_refine (q, 0, refine_one, NULL);
-          f = scda_forest_write_time (f, NULL, .1 * step, "s", &err);
+          f = scda_forest_write_time (f, NULL, .1 * step, "s", NULL, &err);
           f = write_value (f, q, step, &err);
           REQUIRE (f == NULL && err == SCDA_ERR_USAGE && strstr (scda_last_error_message (), "_write_mesh when the mesh has changed") != NULL);
           p4est_destroy (q);
@@ -252,7 +252,7 @@ static void series (const char *path, int turn) {
         p4est_partition (p, 0, NULL);
       }
       if (step == 1) { /* the mesh of the job before, without writing it */
-        f = scda_forest_write_time (f, NULL, .1 * step, "s", &err);
+        f = scda_forest_write_time (f, NULL, .1 * step, "s", NULL, &err);
       }
       else { f = scda_p4est_write_step (f, NULL, p, .1 * step, "s", &err); }
       f = write_value (f, p, step, &err);

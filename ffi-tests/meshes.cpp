@@ -117,7 +117,7 @@ void steps_of_meshes (const std::string &path) {
         boxes.insert (boxes.end (), { 0, m, 2, 1 }), counts.push_back (1), atoms.push_back ({ m }), rho.insert (rho.end (), 2, static_cast<double> (m));
       }
       const std::vector<std::int32_t> level (counts.size (), 0);
-      scda::write_time (w, "patches", static_cast<double> (n), "s");
+      scda::write_time (w, "patches", static_cast<double> (n), "s", scda::attributes ("step", n));
       mesh.frame (ratio, domain, geometry).own (level, boxes).write (w);
       scda::patches moved (std::move (mesh));
       CHECK (mesh.size () == 0 && mesh.c ().kept == nullptr && moved.size () == level.size ());
@@ -127,6 +127,7 @@ void steps_of_meshes (const std::string &path) {
       scda::particles other (std::move (p));
       p = std::move (other);
       p.write_field (w, scda::dataset ("atoms"), scda::const_items (atoms).members (of_old));
+      p.write_field (w, scda::dataset ("charges"), std::vector<std::vector<float>> (atoms.size (), { 0.5f }));
     }
     w.close ();
   }
@@ -141,6 +142,12 @@ void steps_of_meshes (const std::string &path) {
   p.read_part (r, mesh.size ());
   std::vector<atom> atoms (p.size (), { -1, 2.5f });
   p.read_field (r, scda::dataset ("atoms"), scda::items (atoms).members (of_new));
+  std::vector<std::vector<old_atom>> cells (7);
+  p.read_field (r, scda::dataset ("atoms"), cells);
+  CHECK (cells.size () == p.counts ().size ());
+  for (std::size_t c = 0; c < cells.size (); ++c) { CHECK (cells[c].size () == 1 && cells[c][0].id == static_cast<std::int64_t> (p.c ().first + c)); }
+  std::int64_t step = 0;
+  CHECK (r.read_attribute ("/patches/time", "step", step) && step == 3);
   std::int64_t at = static_cast<std::int64_t> (p.c ().first), sum = 0;
   for (const atom &one : atoms) { CHECK (one.id == at++ && one.charge > 2 && one.charge < 3); }
   for (const std::int64_t n : p.counts ()) { sum += n; }
@@ -157,14 +164,14 @@ void steps_of_meshes (const std::string &path) {
     first.read (f, 0);
     first.read_field<atom> (f, "atoms");
   });
-  with (__LINE__, SCDA_ERR_FORMAT, "there is no dataset patches/fields/p in the last step", [] (scda::reader &f) {
+  with (__LINE__, SCDA_ERR_NOT_FOUND, "there is no dataset patches/fields/p in the last step", [] (scda::reader &f) {
     scda::patches last (2);
     last.read (f);
     std::vector<double> room (2 * last.size ());
     last.read_fields (f, { scda::patch_field (scda::dataset ("p"), room.data (), 2 * sizeof (double)) });
   });
-  with (__LINE__, SCDA_ERR_ARG, "patches has no step 2: it has 2, counted from 0", [] (scda::reader &f) { scda::read_time (f, "patches", 2); });
-  with (__LINE__, SCDA_ERR_FORMAT, "others/time: there is no such dataset", [] (scda::reader &f) { scda::read_time (f, "others"); });
+  with (__LINE__, SCDA_ERR_NOT_FOUND, "patches has no step 2: it has 2, counted from 0", [] (scda::reader &f) { scda::read_time (f, "patches", 2); });
+  with (__LINE__, SCDA_ERR_NOT_FOUND, "others/time: there is no such dataset", [] (scda::reader &f) { scda::read_time (f, "others"); });
 }
 
 /* Any rank reads the particles of any cells, in any order: here all from those that it wrote on, the last one first. */

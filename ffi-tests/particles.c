@@ -95,7 +95,7 @@ static void write_file (const char *path, int how) {
     }
     scda_particles_init (&p);
     p.cells = how == without ? 0 : own, p.counts = how == without ? NULL : counts, p.number = how == by_number ? number : NULL, p.n = n;
-    f = scda_forest_write_time (f, SCDA_PARTICLES_GROUP, step, NULL, &err);
+    f = scda_forest_write_time (f, SCDA_PARTICLES_GROUP, step, NULL, NULL, &err);
     f = scda_particles_write (f, NULL, &p, &err);
     CHECK_OK (f, err);
     CHECK (p.n == n && p.all_cells == (how == without ? 1 : cells));
@@ -179,7 +179,7 @@ static void one_step (const char *path) {
   d.type = SCDA_TYPE_FLOAT64;
   f = scda_fopen_write (comm, path, "particles", NULL, &params, &err);
   for (step = 0; step < 3; ++step) {
-    f = scda_forest_write_time (f, SCDA_PATCHES_GROUP, 10. * (double) step, "s", &err);
+    f = scda_forest_write_time (f, SCDA_PATCHES_GROUP, 10. * (double) step, "s", NULL, &err);
     if (step == 0) { f = scda_patches_write_mesh (f, NULL, &mesh, &err); }
     f = scda_patches_write_fields (f, NULL, &mesh, 1, &field, &err);
     if (step == 1) { continue; }

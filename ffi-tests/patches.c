@@ -179,12 +179,12 @@ static scda_fcontext_t *write_step (scda_fcontext_t *f, const whole_t *w, int la
   pair.components = 2;
   pair.data = vector;
   pair.dataset.encode = SCDA_ENCODE_ALWAYS;
-  f = scda_forest_write_time (f, "blocks", 0.5 * w->step, "s", err);
+  f = scda_forest_write_time (f, "blocks", 0.5 * w->step, "s", NULL, err);
   f = scda_patches_write_mesh (f, "blocks", &m, err);
   f = scda_patches_write_fields (f, "blocks", &m, variables, fields, err);
   f = scda_patches_write_fields (f, "blocks", &m, 1, &pair, err);
   if (again) { /* a step without a mesh of its own */
-    f = scda_forest_write_time (f, "blocks", 0.5 * w->step + 0.25, "s", err);
+    f = scda_forest_write_time (f, "blocks", 0.5 * w->step + 0.25, "s", NULL, err);
     f = scda_patches_write_fields (f, "blocks", &m, variables, fields, err);
   }
   scda_patches_free (&m);

@@ -45,7 +45,7 @@ static void attributes (void) {
   } while (0)
   READ ("rho", SCDA_LAST, "box", SCDA_TYPE_FLOAT64, numbers, 4, 3);
   CHECK (memcmp (numbers, box, sizeof box) == 0 && numbers[3] == 7);
-  READ ("rho", 1, "box", SCDA_TYPE_FLOAT64, NULL, 0, 3);
+  READ ("/rho", 1, "box", SCDA_TYPE_FLOAT64, NULL, 0, 3); /* as in HDF5 */
   READ ("rho", SCDA_LAST, "steps", SCDA_TYPE_INT64, longs, 2, 2);
   CHECK (longs[0] == INT64_MIN && longs[1] == INT64_MAX);
   READ ("rho", SCDA_LAST, "time", SCDA_TYPE_FLOAT64, numbers, 1, 1);
@@ -59,7 +59,7 @@ static void attributes (void) {
   CHECK (memcmp (text, words, sizeof words) == 0);
   READ ("flow", SCDA_LAST, "done", SCDA_TYPE_BOOL, NULL, 0, 1); /* no dataset has this name */
   READ ("/", SCDA_LAST, "none", SCDA_TYPE_FLOAT64, numbers, 4, 0);
-  READ ("flow/", SCDA_LAST, "done", SCDA_TYPE_BOOL, &truth, 1, 1);
+  READ ("/flow/", SCDA_LAST, "done", SCDA_TYPE_BOOL, &truth, 1, 1);
   CHECK (truth == 1);
   READ ("/", SCDA_LAST, "step", SCDA_TYPE_FLOAT64, numbers, 1, 1);
   CHECK (numbers[0] == 41);
@@ -93,7 +93,11 @@ static void attributes (void) {
   }
   RIGHT (scda_fopen_append (g.comm, name, NULL, NULL, NULL, &err));
   f = scda_fset_attribute (f, "rho", 5, "time", SCDA_TYPE_FLOAT64, &x, 1, &err);
-  CHECK (f == NULL && err == SCDA_ERR_ARG);
+  CHECK (f == NULL && err == SCDA_ERR_NOT_FOUND);
+  RIGHT (scda_fopen_append (g.comm, name, NULL, NULL, NULL, &err));
+  count = 1;
+  f = scda_fread_attribute (f, "rho", 0, "time", SCDA_TYPE_FLOAT64, &again, &count, &err);
+  CHECK (f == NULL && err == SCDA_ERR_USAGE && strstr (scda_last_error_message (), "also open it by scda_fopen_read") != NULL);
 }
 
 /* The same in a text, by each rank alone. */

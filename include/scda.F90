@@ -182,7 +182,7 @@ module scda_implementation
   public :: c_patches_write_mesh, c_patches_write_fields, c_patches_read_mesh, c_patches_read_fields
   public :: c_particles_init_size, c_particles_free, c_particles_write, c_particles_write_field, c_particles_read
   public :: c_particles_read_field
-  public :: c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset
+  public :: c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset, object_of
 
   !> Opens a file for writing ("w"), reading ("r") or appending ("a"): call scda_fopen(f, comm, filename, mode, userstr [, ierr,
   !> len])
@@ -346,7 +346,7 @@ module scda_implementation
   end interface scda_fread_field
 
   !> A component of a type, for scda_write_structs and scda_read_structs: scda_member(name, variable, component [, type]), such as
-  !> scda_member("x", p, p%x), where p is any scalar of the type. component is a scalar or an array: integers, real or complex
+  !> scda_member("x", p, p%x), where p is one variable of the type, not an array. component is a scalar or an array: integers, real or complex
   !> numbers, or logical(c_bool). type: SCDA_TYPE_UINT8, ..., as for scda_write; with SCDA_TYPE_RAW or SCDA_TYPE_BYTES, an array of
   !> integer(int8) is one item.
   !> For other types: scda_member(name, type, c_loc(p), c_loc(p%x) [, count, bytes]). count (1) is larger for an array. bytes is the
@@ -2041,10 +2041,11 @@ contains
   function member_of(name, code, item_bytes, variable, component, type) result(member)
     character(*), intent(in) :: name
     integer, intent(in) :: code, item_bytes
-    type(memory_t), intent(in), target :: variable, component
+    type(c_ptr), intent(in) :: variable
+    type(memory_t), intent(in), target :: component
     integer, intent(in), optional :: type
     type(scda_member_t) :: member
-    member = member_of_address(name, chosen(type, code), variable%address, component%address)
+    member = member_of_address(name, chosen(type, code), variable, component%address)
     if (member%type == SCDA_TYPE_RAW .or. member%type == SCDA_TYPE_BYTES) then
       member%bytes = component%n * component%each
     else
@@ -2424,15 +2425,13 @@ contains
     character(*), intent(in) :: name
     integer, intent(in), optional :: record
     type(c_dataset_t), intent(out), target :: c
-    type(c_box_t) :: no_boxes(0)
     character(:), allocatable :: none
-    logical :: found, fits
+    logical :: found
     call find_dataset(f, name, record, found, c)
     if (found .or. f%err /= SCDA_SUCCESS) return
     none = "not found"
     if (chosen(record, -1) /= -1) none = "record " // decimal(int(record, int64)) // " not found"
-    call refuse(f, title_of(name) // none, fits)
-    f%handle = c_fread_boxes(f%handle, c_loc(c), 0_c_size_t, no_boxes, f%err)
+    f%handle = c_fagree(f%handle, SCDA_ERR_NOT_FOUND, title_of(name) // none // c_null_char, f%err)
   end subroutine require_dataset
 
   ! Finds a dataset by a new or an old name. found is as for scda_fread_field, for items of the type `code`.
@@ -3508,14 +3507,29 @@ contains
     if (present(ierr)) then
       ierr = int(f%err)
     else if (f%err == SCDA_ERR_EOF) then
-      call fail(scda_ferror_string(int(f%err))) ! C does not count this as an error, and has no message
+      call fail(scda_ferror_string(int(f%err)), f%rank) ! C does not count this as an error, and has no message
     else if (f%err /= SCDA_SUCCESS) then
-      call fail(scda_last_error_message())
+      call fail(scda_last_error_message(), f%rank)
     end if
   end subroutine finish
 
-  subroutine fail(message)
+  ! Stops the program. Other ranks wait for rank 0, which has the same error: when it stops, mpiexec ends them, so that it alone prints.
+  subroutine fail(message, rank)
     character(*), intent(in) :: message
+    integer(c_int), intent(in), optional :: rank
+    integer(c_int) :: seconds
+    interface
+      function c_sleep(seconds) bind(C, name="sleep") result(left)
+        import :: c_int
+        integer(c_int), value :: seconds
+        integer(c_int) :: left
+      end function c_sleep
+    end interface
+    seconds = 0
+    if (present(rank)) seconds = merge(3_c_int, 0_c_int, rank > 0)
+    do while (seconds > 0)
+      seconds = c_sleep(seconds)
+    end do
     error stop "scda: " // message
   end subroutine fail
 
@@ -3567,7 +3581,7 @@ module scda
   private :: c_patches_write_mesh, c_patches_write_fields, c_patches_read_mesh, c_patches_read_fields
   private :: c_particles_init_size, c_particles_free, c_particles_write, c_particles_write_field, c_particles_read
   private :: c_particles_read_field
-  private :: c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset
+  private :: c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset, object_of
   public :: scda_fwrite_inline, scda_fwrite_block, scda_fwrite_array, scda_fwrite_varray
   public :: scda_fread_inline_data, scda_fread_block_data, scda_fread_array_data, scda_fread_varray_data
   public :: scda_fread_block_range, scda_fread_array_range, scda_fread_varray_range

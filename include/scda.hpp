@@ -441,6 +441,7 @@ template <> struct number<std::float16_t> {
 /* A member of this type. Raw bytes and structs have a size, arrays a number of items. */
 template <typename T> scda_member_t member (const char *name, std::size_t offset) {
   typedef typename std::remove_all_extents<T>::type item;
+  static_assert (is_plain<item>::value, "a member must be copied as its bytes: write what a std::vector or a pointer refers to as another dataset");
   scda_member_t m = scda_member_t ();
   m.name = name, m.type = number<item>::type, m.count = static_cast<int> (sizeof (T) / sizeof (item)), m.offset = offset;
   m.item_bytes = sizeof (item), m.members = members_of<item> ();
@@ -1918,18 +1919,21 @@ public:
   template <typename C> void read_texts (const dataset &d, std::vector<C> &texts, const box &one) { read_texts (d, texts, std::vector<box> (1, one)); }
   /** Reads the whole dataset on this rank. */
   template <typename C> void read_texts (const dataset &d, std::vector<C> &texts) { read_texts (d, texts, d.whole ()); }
-  /** The whole dataset with this name on this rank, by default the last one. If there is none, throws `SCDA_ERR_ARG`. */
+  /** The whole dataset with this name on this rank, by default the last one. If there is none, throws `SCDA_ERR_NOT_FOUND`. */
   template <typename T> std::vector<T> read (text name, std::int64_t record = SCDA_LAST) {
     std::vector<T> data;
     dataset d;
-    if (!find_dataset (d, name, record)) { refuse (none_found (name, record)); }
+    if (!find_dataset (d, name, record)) {
+      const std::string why = none_found (name, record);
+      call ([&] (int *err) { return scda_fagree (f_, SCDA_ERR_NOT_FOUND, why.c_str (), err); });
+    }
     read (d, data);
     return data;
   }
 
   /** Finds several datasets by their names and reads boxes of each, like `find_dataset` and `read` for one after another. Each rank may
    * read any boxes. All ranks must name the same datasets, with the type and shape that they have in the file. If the file does not have
-   * one of them, throws `SCDA_ERR_ARG`. */
+   * one of them, throws `SCDA_ERR_NOT_FOUND`. */
   void read_datasets (const std::vector<dataset_request> &all) {
     prepared_list<void> p;
     prepare_all (p, all);

@@ -19,7 +19,7 @@ module scda_meshes
     & c_patches_write_mesh, c_patches_write_fields, c_patches_read_mesh, c_patches_read_fields, c_particles_init_size, &
     & c_particles_free, &
     & c_particles_write, c_particles_write_field, c_particles_read, c_particles_read_field, &
-    & c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset
+    & c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset, object_of
   implicit none
   private
 
@@ -88,18 +88,20 @@ contains
 
   ! ---- Time steps --------------------------------------------------------------------------------------------------------
 
-  !> Begins a time step of a group: call scda_forest_write_time(f, group, time [, units, ierr])
-  subroutine scda_forest_write_time(f, group, time, units, ierr)
+  !> Begins a time step of a group: call scda_forest_write_time(f, group, time [, units, ierr, attributes]). attributes: made by
+  !> scda_json, such as scda_json("step", step)
+  subroutine scda_forest_write_time(f, group, time, units, ierr, attributes)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: group
     real(real64), intent(in) :: time
-    character(*), intent(in), optional :: units
+    character(*), intent(in), optional :: units, attributes
     integer, intent(out), optional :: ierr
     type(c_ptr) :: handle
     integer(c_int) :: err
     call refuse_held(f)
     call file_of(f, handle, err)
-    handle = c_forest_write_time(handle, trim(group) // c_null_char, time, text_or(units, ""), err)
+    handle = c_forest_write_time(handle, trim(group) // c_null_char, time, text_or(units, ""), &
+      & object_of(attributes) // c_null_char, err)
     call store(f, handle, err)
     call finish(f, ierr)
   end subroutine scda_forest_write_time

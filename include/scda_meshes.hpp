@@ -71,9 +71,10 @@ struct mesh_dataset {
 
 } // namespace detail
 
-/** Begins a time step of a group. `units`, such as `"s"`; NULL: none. */
-inline void write_time (writer &w, const char *group, double time, const char *units = nullptr) {
-  detail::call_mesh (w, [&] (scda_fcontext_t *f, int *err) { return scda_forest_write_time (f, group, time, units, err); });
+/** Begins a time step of a group. `units`, such as `"s"`; NULL: none. More attributes: `scda::attributes ("step", step)`. */
+inline void write_time (writer &w, const char *group, double time, const char *units = nullptr, const attributes &more = attributes ()) {
+  const std::string all (more.data (), more.size ());
+  detail::call_mesh (w, [&] (scda_fcontext_t *f, int *err) { return scda_forest_write_time (f, group, time, units, all.c_str (), err); });
 }
 
 /** The time of a step of a group. */
@@ -280,6 +281,13 @@ public:
       return scda_particles_write_field (f, group, &p_, &d, data.data (), err);
     });
   }
+  /** The same, of particles in a container for each cell. */
+  template <typename T>
+  void write_field (writer &w, const dataset &what, const std::vector<std::vector<T>> &cells, const char *group = SCDA_PARTICLES_GROUP) {
+    std::vector<T> all;
+    for (const std::vector<T> &cell : cells) { all.insert (all.end (), cell.begin (), cell.end ()); }
+    write_field (w, what, const_items (all), group);
+  }
   /** Reads the number of particles of each cell. The cells are distributed so that each rank gets about as many particles. */
   void read (reader &r, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
     read_cells (r, step, -1, nullptr, group);
@@ -297,6 +305,18 @@ public:
     with_field (r, what, data, [&] (scda_fcontext_t *f, const scda_dataset_t &d, int *err) {
       return scda_particles_read_field (f, group, step, &p_, &d, data.data (), err);
     });
+  }
+  /** The same, into a container for each cell of this rank. */
+  template <typename T>
+  void read_field (reader &r, const dataset &what, std::vector<std::vector<T>> &cells, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
+    std::vector<T> all (size ());
+    read_field (r, what, items (all), step, group);
+    cells.clear ();
+    auto next = all.begin ();
+    for (const std::int64_t count : counts ()) {
+      cells.emplace_back (next, next + count);
+      next += count;
+    }
   }
   /** The same, into new memory. */
   template <typename T> std::vector<T> read_field (reader &r, text name, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {

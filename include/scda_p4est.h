@@ -319,7 +319,7 @@ static inline scda_fcontext_t *scda_p4est_write_ragged (scda_fcontext_t *f, cons
  * @return                     `f`, or NULL on error.
  * Errors: `SCDA_ERR_FORMAT` for data that are no forest according to docs/forest.md, or for another dimension; `SCDA_ERR_UNSUPPORTED`
  * for levels that this p4est does not have, for a later version of the convention, and for user data in the other byte order;
- * `SCDA_ERR_ARG` for a step that does not exist and for a partition that does not fit; `SCDA_ERR_RANGE` for more trees than p4est
+ * `SCDA_ERR_NOT_FOUND` for a forest or step that does not exist; `SCDA_ERR_ARG` for a partition that does not fit; `SCDA_ERR_RANGE` for more trees than p4est
  * supports, or more quadrants than it supports on a rank; `SCDA_ERR_MEMORY`; those of `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_read_forest (scda_fcontext_t *f, const char *group, int64_t step, MPI_Comm comm,
@@ -356,7 +356,7 @@ static inline scda_fcontext_t *scda_p4est_find_field (scda_fcontext_t *f, const 
  * @param [out] data       Room for the items of the local quadrants. May be NULL if there are none.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another shape, or a type that cannot be converted; `SCDA_ERR_RANGE`
+ * Errors: `SCDA_ERR_NOT_FOUND` if there is no such field; `SCDA_ERR_FORMAT` if it has another shape, or a type that cannot be converted; `SCDA_ERR_RANGE`
  * for a number that does not fit; `SCDA_ERR_ARG`; those of `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_read_field (scda_fcontext_t *f, const char *group, int64_t step, const p4est_t *p4est,

@@ -183,7 +183,7 @@ inline scda_fcontext_t *scda_t8code_write_ragged (scda_fcontext_t *f, const char
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
  * Errors: `SCDA_ERR_FORMAT` for data that are no such forest according to docs/t8code.md; `SCDA_ERR_ARG` for a cmesh or a scheme that does
- * not fit, and for a step that does not exist; `SCDA_ERR_UNSUPPORTED` for a later version of the convention, and for levels that the
+ * not fit; `SCDA_ERR_NOT_FOUND` for a forest or step that does not exist; `SCDA_ERR_UNSUPPORTED` for a later version of the convention, and for levels that the
  * scheme does not have; `SCDA_ERR_RANGE` for more elements on a rank than t8code supports; `SCDA_ERR_MEMORY`; those of
  * `scda_ffind_dataset` and `scda_fread_dataset`.
  */
@@ -219,7 +219,7 @@ inline scda_fcontext_t *scda_t8code_find_field (scda_fcontext_t *f, const char *
  * @param [out] data       Room for the items of the local elements. May be NULL if there are none.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another shape or mesh, or a type that cannot be converted;
+ * Errors: `SCDA_ERR_NOT_FOUND` if there is no such field; `SCDA_ERR_FORMAT` if it has another shape or mesh, or a type that cannot be converted;
  * `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_ARG`; those of `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 inline scda_fcontext_t *scda_t8code_read_field (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,

@@ -8,7 +8,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 
 typedef amrex::ParticleContainer<1, 0> tracers_t; /* of each its mass */
@@ -51,22 +50,20 @@ int main (int argc, char **argv) {
   amrex::Initialize (argc, argv, false);
   if (argc == 3) {
     const MPI_Comm comm = amrex::ParallelDescriptor::Communicator ();
-    int is_restart = std::filesystem::exists (argv[1]);
-    amrex::ParallelDescriptor::Bcast (&is_restart, 1, 0); /* rank 0 may create it before others look */
-    std::unique_ptr<scda::amrex_mesh> mesh (is_restart ? new scda::amrex_mesh : new_mesh ());
-    std::unique_ptr<scda::reader> r (is_restart ? new scda::reader (comm, argv[1]) : nullptr);
-    if (r) { mesh->read (*r); }
+    scda::writer w = scda::writer::append_or_create (comm, argv[1], "AMReX");
+    std::unique_ptr<scda::reader> r (w.is_new () ? nullptr : new scda::reader (comm, argv[1]));
+    /* A job that was killed before its first commit has left no step. */
+    int step = r ? static_cast<int> (scda::steps (*r, "patches")) : 0;
+    std::unique_ptr<scda::amrex_mesh> mesh (step > 0 ? new scda::amrex_mesh : new_mesh ());
+    if (step > 0) { mesh->read (*r); }
     amrex::Vector<amrex::MultiFab> rho;
     for (std::size_t level = 0; level < mesh->levels (); ++level) { rho.emplace_back (mesh->boxes[level], mesh->maps[level], 1, 2); }
     tracers_t tracers (mesh->geometry, mesh->maps, mesh->boxes, mesh->ratio);
-    int step = 0;
-    if (r) {
+    if (step > 0) {
       mesh->read_fields (*r, { "rho" }, { &rho[0], &rho[1] });
       mesh->read_particles (*r, tracers, { "mass" });
-      step = static_cast<int> (scda::steps (*r, "patches"));
-      r.reset ();
     }
-    scda::writer w = is_restart ? scda::writer::append (comm, argv[1]) : scda::writer (comm, argv[1], "AMReX");
+    r.reset ();
     for (const int end = step + std::atoi (argv[2]); step < end; ++step) {
       advance (*mesh, rho, step);
       if (step == 0) { tracers.InitOnePerCell (0.5, 0.5, 0.5, { { { 1.5 } }, {}, {}, {} }); }

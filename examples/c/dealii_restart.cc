@@ -49,7 +49,7 @@ public:
     transfer.prepare_for_serialization (solution);
     int err;
     scda_fcontext_t *f = scda_fopen_write (comm (), name, "dealii_restart", NULL, NULL, &err);
-    f = scda_forest_write_time (f, NULL, time, "s", &err);
+    f = scda_forest_write_time (f, NULL, time, "s", nullptr, &err);
     f = scda_dealii_write (f, NULL, triangulation, &err);
     scda_fclose (f, &err);
     return err;

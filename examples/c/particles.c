@@ -95,7 +95,7 @@ static int write_particles (const char *path, int rank, int size) {
     scda_particles_t p;
     scda_particles_init (&p);
     p.cells = (uint64_t) n, p.counts = counts;
-    f = scda_forest_write_time (f, SCDA_PARTICLES_GROUP, 0.5 * step, "s", &err);
+    f = scda_forest_write_time (f, SCDA_PARTICLES_GROUP, 0.5 * step, "s", NULL, &err);
     f = scda_particles_write (f, NULL, &p, &err);
     f = scda_particles_write_field (f, NULL, &p, &d, mine, &err);
     scda_particles_free (&p);

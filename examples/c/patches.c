@@ -106,7 +106,7 @@ static int write_series (const char *path, MPI_Comm comm) {
     mesh.boxes = boxes;
     mesh.number = number;
     describe (fields, data, patches);
-    f = scda_forest_write_time (f, SCDA_PATCHES_GROUP, time, "s", &err);
+    f = scda_forest_write_time (f, SCDA_PATCHES_GROUP, time, "s", NULL, &err);
     f = scda_patches_write_mesh (f, NULL, &mesh, &err);
     f = scda_patches_write_fields (f, NULL, &mesh, 2, fields, &err);
     scda_patches_free (&mesh);

@@ -58,7 +58,11 @@ def test_numbers_that_do_not_fit(tmp_path):
     with scda.create(tmp_path / "f") as w:
         w.dataset("n", np.arange(400).reshape(20, 20))
         w.dataset("x", np.array([1.5, np.nan]))
-    for key, dtype, item in (("n", "i1", "[6, 8]"), ("n", "u1", "[12, 16]"), ("x", "i4", "[1]")):
+    for key, dtype, item in (
+        ("n", "i1", "item [6, 8]: found 128, which does not fit int8"),
+        ("n", "u1", "item [12, 16]: found 256, which does not fit uint8"),
+        ("x", "i4", 'item [1]: found "NaN", which does not fit int32'),
+    ):
         with scda.open(tmp_path / "f") as f:
             with pytest.raises(scda.RangeError, match="does not fit") as raised:
                 f[key].astype(dtype)[...]

@@ -893,7 +893,7 @@ def test_rows_are_added_later(tmp_path: Path) -> None:
         ):
             with pytest.raises(scda.ArgumentError, match=words_of):
                 w.dataset("rho", extends=True, **wrong)
-        with pytest.raises(scda.ArgumentError, match="there is no dataset of this name"):
+        with pytest.raises(scda.NotFoundError, match="there is no dataset of this name"):
             w.dataset("none", [1], extends=True)
         for option in ({"attrs": {"a": 1}}, {"dims": ["t", "x"]}):
             with pytest.raises(ValueError, match="with extends=True"):
@@ -931,10 +931,12 @@ def test_attributes_are_set_later(tmp_path: Path) -> None:
         w["/"].attrs["title"] = "later"
         with pytest.raises(TypeError, match="del removes"):
             w["rho"].attrs["c"] = None
-        with pytest.raises(scda.ArgumentError, match="there is no record 2"):
+        with pytest.raises(scda.NotFoundError, match="there is no record 2"):
             w.set_attrs("rho", {}, record=2)
-        with pytest.raises(scda.ArgumentError):
+        with pytest.raises(KeyError):
             w["none"].attrs["c"] = 1
+        with pytest.raises(TypeError, match="open for writing"):
+            w["rho"][0]
     assert without_superblock(path.read_bytes()).startswith(without_superblock(before))
     with scda.open(path) as f:
         assert [dict(record.attrs) for record in f.records("rho")] == [{"units": "K"}, {"units": "kg m-3", "b": [1, 2]}]

@@ -46,6 +46,7 @@ pub fn if_valid<O: Options, T>(
         team.note_call(function);
         team.note_bytes(Topic::FileName, &[], path.as_os_str().as_encoded_bytes());
         team.note_named(Topic::Parameters, O::NAMES, &options.words());
+        team.note_named(Topic::Parameters, &Tuning::NAMES, &options.tuning().words());
         let _limited = memory::limited(options.tuning().max_memory, 0);
         let opened = open(team, path, &mut options)?;
         Ok((options, opened))

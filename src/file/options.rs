@@ -168,8 +168,8 @@ pub struct WriteOptions {
     /// program writes first in each step, such as its time, and by a record of it, as for
     /// [`Reader::dataset_record`]. Everything before the next record of this dataset is kept, and the rest is
     /// removed, as with [`Self::append_after`]. The path of a mesh's group, with a slash at its end, stands
-    /// for the mesh's time steps. `Argument` if there is no such record, or if [`Self::append_after`] is set
-    /// as well.
+    /// for the mesh's time steps. `NotFound` if there is no such record; `Argument` if [`Self::append_after`]
+    /// is set as well.
     ///
     /// [`Reader::dataset_record`]: crate::Reader::dataset_record
     pub append_record: Option<(String, i64)>,
@@ -311,7 +311,7 @@ pub(super) trait Options {
     /// The names of [`Self::words`] for messages.
     const NAMES: &'static [&'static str];
 
-    /// The values to be compared between the ranks.
+    /// The values to be compared between the ranks, in addition to those of [`Tuning`].
     fn words(&self) -> Vec<u64>;
 }
 
@@ -344,15 +344,6 @@ impl Options for WriteOptions {
         "raw",
         "background_bytes",
         "lend",
-        "aggregation_bytes",
-        "writers_per_node",
-        "stripe_bytes",
-        "stripe_count",
-        "driver",
-        "max_memory",
-        "check",
-        "#limits",
-        "faults",
     ];
 
     fn tuning(&self) -> &Tuning {
@@ -383,6 +374,9 @@ impl Options for WriteOptions {
         if self.append_after > 0 && self.append_record.is_some() {
             return Err(Error::argument("append_after, append_record: found both"));
         }
+        if matches!(&self.append_record, Some((name, _)) if name.is_empty()) {
+            return Err(Error::argument("the name of the dataset to append after: found an empty one"));
+        }
         if self.background_bytes > 0 && self.background_bytes < LEAST_BACKGROUND_BYTES {
             let (found, least) = (self.background_bytes, LEAST_BACKGROUND_BYTES);
             let words = format!("background_bytes: found {found}, expected 0 or at least {least}");
@@ -392,7 +386,7 @@ impl Options for WriteOptions {
     }
 
     fn words(&self) -> Vec<u64> {
-        let own = [
+        vec![
             u64::from(self.line_break == LineBreak::Mime),
             u64::from(self.encoder == Encoder::Zlib),
             u64::from(self.level),
@@ -409,29 +403,12 @@ impl Options for WriteOptions {
             u64::from(self.raw),
             self.background_bytes,
             u64::from(self.lend),
-        ];
-        [&own[..], &self.tuning.words()].concat()
+        ]
     }
 }
 
 impl Options for ReadOptions {
-    const NAMES: &'static [&'static str] = &[
-        "to_seal",
-        "verify",
-        "keep",
-        "raw",
-        "strict",
-        "cache_bytes",
-        "aggregation_bytes",
-        "writers_per_node",
-        "stripe_bytes",
-        "stripe_count",
-        "driver",
-        "max_memory",
-        "check",
-        "#limits",
-        "faults",
-    ];
+    const NAMES: &'static [&'static str] = &["to_seal", "verify", "keep", "raw", "strict", "cache_bytes"];
 
     fn tuning(&self) -> &Tuning {
         &self.tuning
@@ -450,15 +427,14 @@ impl Options for ReadOptions {
     }
 
     fn words(&self) -> Vec<u64> {
-        let own = [
+        vec![
             u64::from(self.to_seal),
             u64::from(self.verify),
             self.keep,
             u64::from(self.raw),
             u64::from(self.strict),
             self.cache_bytes,
-        ];
-        [&own[..], &self.tuning.words()].concat()
+        ]
     }
 }
 
@@ -520,7 +496,21 @@ impl Tuning {
         Ok(())
     }
 
-    fn words(&self) -> [u64; 9] {
+    /// The names of [`Self::words`] for messages.
+    pub(super) const NAMES: [&'static str; 9] = [
+        "aggregation_bytes",
+        "writers_per_node",
+        "stripe_bytes",
+        "stripe_count",
+        "driver",
+        "max_memory",
+        "check",
+        "#limits",
+        "faults",
+    ];
+
+    /// The values to be compared between the ranks.
+    pub(super) fn words(&self) -> [u64; 9] {
         [
             self.aggregation_bytes as u64,
             self.writers_per_node,

@@ -16,7 +16,7 @@ use scda_base::error::{Error, Result};
 use scda_base::floats::in_default;
 use scda_base::numbers::to_usize;
 use scda_codec::chunk::swap_items;
-use scda_format::dataset::{DataType, IndexBox};
+use scda_format::dataset::{DataType, Dataset, IndexBox, fill};
 use std::marker::PhantomData;
 use std::slice;
 
@@ -99,6 +99,9 @@ impl<'a, T: AsMut<[u8]> + ?Sized> From<&'a mut T> for DataMut<'a> {
 /// The number of bytes that are swapped at a time before conversion.
 const SWAPPED_BYTES: usize = 4096;
 
+/// The bytes of the largest number, which is complex.
+const MOST_NUMBER_BYTES: usize = 16;
+
 /// Which memory the items may use.
 #[derive(Clone, Copy, Debug)]
 enum MemoryBounds {
@@ -122,8 +125,26 @@ pub(crate) struct Items<'a> {
 pub(crate) struct ItemsMut<'a> {
     items: Items<'a>,
     /// The first item scattered so far whose value does not fit the type in memory.
-    misfit: Option<u64>,
+    misfit: Option<Misfit>,
     alone: PhantomData<&'a mut [u8]>,
+}
+
+/// An item whose value the type on the other side, memory or file, cannot represent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Misfit {
+    /// Its number in the box.
+    pub item: u64,
+    /// The value, and the other type.
+    words: String,
+}
+
+impl Misfit {
+    /// The error for the item, which has this index in the dataset.
+    #[cold]
+    pub fn error(&self, dataset: &Dataset, index: &[u64]) -> Error {
+        let (title, data_type, words) = (dataset.title(), dataset.data_type, &self.words);
+        Error::range(format!("{title} of {data_type}: item {index:?}: {words}"))
+    }
 }
 
 /// The items of a box as stored in the file.
@@ -131,6 +152,7 @@ pub(crate) struct ItemsMut<'a> {
 struct InFile {
     item_bytes: usize,
     data_type: DataType,
+    in_memory: DataType,
     /// The conversion between the types in memory and in the file, if they differ.
     conversion: Option<Conversion>,
 }
@@ -229,7 +251,7 @@ impl<'a> Memory<'a> {
         let data_type = self.data_type.unwrap_or(in_file);
         let places = Places::new(in_memory(self.shape, count)?, self.strides, data_type.item_bytes())?;
         self.room.check(&places, self.first as usize, self.strides.is_some())?;
-        let in_file = InFile::new(in_file, conversion(data_type, in_file)?);
+        let in_file = InFile::new(in_file, data_type, conversion(data_type, in_file)?);
         Ok(Items { first: self.first, places, in_file, memory: PhantomData })
     }
 }
@@ -292,8 +314,32 @@ impl<'a> MemoryMut<'a> {
 }
 
 impl InFile {
-    fn new(data_type: DataType, conversion: Option<Conversion>) -> Self {
-        Self { item_bytes: to_usize(data_type.item_bytes()), data_type, conversion }
+    fn new(data_type: DataType, in_memory: DataType, conversion: Option<Conversion>) -> Self {
+        Self { item_bytes: to_usize(data_type.item_bytes()), data_type, in_memory, conversion }
+    }
+
+    /// The misfit for this item of a box, of type `from`.
+    ///
+    /// # Safety
+    /// The item may be read at this place.
+    #[cold]
+    #[allow(unsafe_code)]
+    unsafe fn misfit(item: u64, place: *const u8, from: DataType, to: DataType) -> Misfit {
+        let mut bytes = [0; MOST_NUMBER_BYTES];
+        let Some(bytes) =
+            bytes.get_mut(..to_usize(from.item_bytes())).filter(|_| !matches!(from, DataType::Struct(_)))
+        else {
+            return Misfit {
+                item,
+                words: "a member does not fit the type that it is converted to".to_owned(),
+            };
+        };
+        // SAFETY: as the caller promises.
+        unsafe { place.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) };
+        if cfg!(target_endian = "big") {
+            swap_items(bytes, from);
+        }
+        Misfit { item, words: format!("found {}, which does not fit {to}", fill::to_json(from, bytes)) }
     }
 
     /// Whether the items have the same bytes in memory as in the file.
@@ -343,13 +389,13 @@ impl<'a> Items<'a> {
     }
 
     /// Like [`Self::gather`], beginning at a byte of the file.
-    pub fn gather_bytes(&self, start: u64, out: &mut [u8]) -> Option<u64> {
+    pub fn gather_bytes(&self, start: u64, out: &mut [u8]) -> Option<Misfit> {
         self.gather(start / self.in_file.item_bytes as u64, out)
     }
 
     /// Copies items in C order from item `number` on, as many as fit `out`, in the type of the file. The box
     /// must have them. Returns the first one that does not fit this type.
-    pub fn gather(&self, number: u64, out: &mut [u8]) -> Option<u64> {
+    pub fn gather(&self, number: u64, out: &mut [u8]) -> Option<Misfit> {
         match &self.in_file.conversion {
             Some(conversion) if conversion.has_floats() => in_default(|| self.gather_rows(number, out)),
             _ => self.gather_rows(number, out),
@@ -357,7 +403,7 @@ impl<'a> Items<'a> {
     }
 
     #[allow(unsafe_code)]
-    fn gather_rows(&self, number: u64, out: &mut [u8]) -> Option<u64> {
+    fn gather_rows(&self, number: u64, out: &mut [u8]) -> Option<Misfit> {
         let item = self.in_file.item_bytes;
         let items = out.len() / item;
         debug_assert!(number + items as u64 <= self.places.items());
@@ -370,7 +416,12 @@ impl<'a> Items<'a> {
                 None => unsafe { copy_row(from, to, row.items, item) },
                 // SAFETY: as above.
                 Some(conversion) => unsafe { conversion.row(from, to, row.items) }.map_or((), |place| {
-                    misfit.get_or_insert(number + (before + place) as u64);
+                    let (item, types) = (number + (before + place) as u64, &self.in_file);
+                    let place = from.0.wrapping_offset(place.cast_signed() * from.1);
+                    // SAFETY: as above.
+                    misfit.get_or_insert_with(|| unsafe {
+                        InFile::misfit(item, place, types.in_memory, types.data_type)
+                    });
                 }),
             }
         });
@@ -396,8 +447,8 @@ impl ItemsMut<'_> {
     }
 
     /// The first item scattered so far whose value does not fit the type in memory.
-    pub fn misfit(&self) -> Option<u64> {
-        self.misfit
+    pub fn misfit(&self) -> Option<&Misfit> {
+        self.misfit.as_ref()
     }
 
     /// Whether they have the same bytes in memory as in the file.
@@ -444,7 +495,7 @@ impl ItemsMut<'_> {
         debug_assert!(number + items as u64 <= self.items.places.items());
         let (first, step, conversion) =
             (self.items.first.cast_mut(), self.items.places.step(), &self.items.in_file.conversion);
-        let mut misfit = self.misfit;
+        let (types, mut misfit) = (&self.items.in_file, self.misfit.take());
         self.items.places.rows(number, items, |row, before| {
             let from = (data[before * item..(before + row.items) * item].as_ptr(), item.cast_signed());
             let to = (first.wrapping_offset(row.place), step);
@@ -453,8 +504,13 @@ impl ItemsMut<'_> {
                 None => unsafe { copy_row(from, to, row.items, item) },
                 // SAFETY: as above.
                 Some(conversion) => unsafe { conversion.row(from, to, row.items) }.map_or((), |place| {
-                    let place = number + (before + place) as u64;
-                    misfit = Some(misfit.map_or(place, |least| least.min(place)));
+                    let item = number + (before + place) as u64;
+                    if misfit.as_ref().is_none_or(|least: &Misfit| item < least.item) {
+                        let place = from.0.wrapping_offset(place.cast_signed() * from.1);
+                        // SAFETY: as above.
+                        misfit =
+                            Some(unsafe { InFile::misfit(item, place, types.data_type, types.in_memory) });
+                    }
                 }),
             }
         });

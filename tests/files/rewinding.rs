@@ -150,17 +150,20 @@ fn a_place_that_is_none_is_refused_and_nothing_changes() {
         ((13, None), "section 13 belongs to the one before it"),
         ((14, None), "section 14 belongs to the one before it"),
         ((16, None), "16 sections are more than the 15 that the seals of the file cover"),
-        (of("time", 3), "append_record: 3: the seals of the file cover 3 records of \"time\""),
-        (of("time", -4), "append_record: -4: the seals of the file cover 3 records"),
-        (of("none", -1), "append_name: no seal of the file covers a dataset \"none\""),
+        (of("time", 3), "record 3: the seals of the file cover 3 records of \"time\""),
+        (of("time", -4), "record -4: the seals of the file cover 3 records"),
+        (of("none", -1), "no seal of the file covers a dataset \"none\""),
+        (of("", 0), "the name of the dataset to append after: found an empty one"),
         ((3, Some(("time".to_owned(), 0))), "append_after, append_record: found both"),
     ] {
+        let is_missing = words.contains("the seals of the file cover 3") || words.starts_with("no seal");
+        let kind = if is_missing { ErrorKind::NotFound } else { ErrorKind::Argument };
         for (ranks, atomic) in [(1, false), (1, true), (3, false)] {
             let mut params = params();
             (params.append_after, params.append_record, params.atomic) = (after.0, after.1.clone(), atomic);
             run_on_threads(ranks, |comm: ThreadComm| {
                 let error = Writer::append(comm, &path, &params).err().unwrap();
-                assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
+                assert_eq!(error.kind(), kind, "{error}");
                 assert!(error.to_string().contains(words), "{error}");
             });
             assert!(std::fs::read(&path).unwrap() == before, "{words}");

@@ -34,6 +34,8 @@ pub enum ErrorKind {
     Mpi,
     /// The bytes of a sealed file differ from its checksums. The file is damaged.
     Checksum,
+    /// The file has no such dataset, record, group, field or time step. It may be of another version of the program.
+    NotFound,
     /// The file or a folder of its path does not exist.
     NoSuchFile,
     /// Permission denied.
@@ -58,7 +60,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind with its code and its one-line text, in the order of the codes.
-    pub const ALL: [(ErrorKind, i32, &'static str); 22] = [
+    pub const ALL: [(ErrorKind, i32, &'static str); 23] = [
         (Self::Format, 15000, "not a valid scda file"),
         (Self::Usage, 15001, "function called out of order"),
         (Self::Decode, 15002, "compressed section breaks the compression convention"),
@@ -71,6 +73,7 @@ impl ErrorKind {
         (Self::Internal, 15009, "internal error of libscda"),
         (Self::Mpi, 15010, "MPI call failed"),
         (Self::Checksum, 15011, "checksum of the data differs from the seal's"),
+        (Self::NotFound, 15012, "not found in the file"),
         (Self::NoSuchFile, 15020, "no such file"),
         (Self::Access, 15021, "permission denied"),
         (Self::NoSpace, 15022, "no space left on device"),
@@ -118,7 +121,8 @@ impl ErrorKind {
             | Self::EndOfFile
             | Self::Range
             | Self::Memory
-            | Self::Checksum => false,
+            | Self::Checksum
+            | Self::NotFound => false,
             Self::Internal
             | Self::Mpi
             | Self::NoSuchFile
@@ -208,6 +212,11 @@ impl Error {
     /// An invalid argument.
     pub fn argument(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Argument, message)
+    }
+
+    /// Something that the file does not have.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound, message)
     }
 
     /// A call out of order.

@@ -150,7 +150,8 @@ pub unsafe extern "C" fn scda_get_attribute(
 /// Not collective.
 ///
 /// @param [in] attributes  The JSON object, a C string. NULL or "": an empty one.
-/// @param [out] keys       Receives the names in the order of the text, each followed by a NUL. May be NULL.
+/// @param [out] keys       Receives the names in the order of the text, each followed by a NUL. A NUL in a name becomes
+///                         "\u0000". May be NULL.
 /// @param [in,out] bytes   In: the number of characters that fit in `keys`. Out: that of all names with their
 ///                         NULs. Must not be NULL.
 /// @param [out] types      Receives for each attribute the type by which `scda_get_attribute` reads it:
@@ -181,9 +182,10 @@ pub unsafe extern "C" fn scda_list_attributes(
         reserve(&mut codes, all.len())?;
         let declared = DeclaredTypes::of(&all);
         for member in &all {
-            reserve(&mut names, member.key.len() + 1)?;
-            // A NUL would end the name: no attribute can be found by what precedes it.
-            names.extend(member.key.bytes().map(|byte| if byte == 0 { b'?' } else { byte }));
+            // A NUL would end the name.
+            let name = member.key.replace('\0', "\\u0000");
+            reserve(&mut names, name.len() + 1)?;
+            names.extend(name.bytes());
             names.push(0);
             let is_text = declared.get(&member.key).is_some_and(|name| name.starts_with("string"));
             codes.push(common_type(&values_of(member.text), is_text).map_or(0, DataType::code));
@@ -262,7 +264,7 @@ fn type_of_values(code: c_int) -> Result<DataType> {
 }
 
 /// The text of a JSON object. NULL and "" are an empty one.
-fn object<'a>(attributes: &'a Text<'_>) -> Result<&'a str> {
+pub(super) fn object<'a>(attributes: &'a Text<'_>) -> Result<&'a str> {
     match attributes.optional() {
         None => Ok("{}"),
         Some(_) => attributes.utf8("attributes").map(|text| if text.is_empty() { "{}" } else { text }),

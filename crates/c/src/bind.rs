@@ -30,8 +30,8 @@ use std::ptr::null_mut;
 /// @param [in,out] userstr   The user string of the file: input for "w" and "c", output for "r" and "a".
 /// @param [in,out] len       Its length: input for "w" and "c", output for "r" and "a".
 /// @param [in] params        The parameters. NULL: the defaults.
-/// @param [out] rank         This rank in `comm`. May be NULL.
-/// @param [out] size         The number of ranks of `comm`. May be NULL.
+/// @param [out] rank         This rank in `comm`, also after an error of opening the file. May be NULL.
+/// @param [out] size         The number of ranks of `comm`, likewise. May be NULL.
 /// @param [out] is_new       1 if the file was created, otherwise 0. May be NULL.
 /// @param [out] err          The error code.
 /// @return                   The file, to be closed by `scda_fclose`, or NULL on error.
@@ -58,10 +58,9 @@ pub unsafe extern "C" fn scda_fopen_f(
         }
         // SAFETY: C passes a valid communicator of Fortran.
         let comm = unsafe { comm_of_fortran(comm) }.duplicate()?;
-        let mut context = open_in_mode(comm, filename, mode, userstr, len, chosen)?;
-        let ranks = context.ranks();
-        put(rank, c_int::try_from(ranks.rank).unwrap_or(c_int::MAX));
-        put(size, c_int::try_from(ranks.size).unwrap_or(c_int::MAX));
+        put(rank, c_int::try_from(comm.rank()).unwrap_or(c_int::MAX));
+        put(size, c_int::try_from(comm.size()).unwrap_or(c_int::MAX));
+        let context = open_in_mode(comm, filename, mode, userstr, len, chosen)?;
         let created = matches!(&context, Context::Writing(writer) if writer.is_new());
         put(is_new, c_int::from(created));
         hand_out(context)

@@ -360,6 +360,9 @@ pub fn run_close(f: *mut scda_fcontext_t) -> Result<(c_int, Outcome)> {
     Ok((0, Outcome::Success))
 }
 
+/// The error of a function that reads.
+pub const FOR_WRITING: &str = "this function reads; the file is open for writing: to read what is committed, also open it by scda_fopen_read";
+
 impl Context {
     /// For a file that was opened for reading.
     pub fn reading(reader: Reader) -> Self {
@@ -383,7 +386,7 @@ impl Context {
     pub fn reader_locally(&mut self) -> Result<(&mut Reader, &mut ReturnedValues)> {
         match self {
             Self::Reading(reader, given) => reader.check_not_closing().map(|()| (reader, given)),
-            Self::Writing(_) => Err(Error::usage("this function reads; the file is open for writing")),
+            Self::Writing(_) => Err(Error::usage(FOR_WRITING)),
         }
     }
 
@@ -417,7 +420,7 @@ impl Context {
         match self {
             Self::Writing(writer) => Ok(writer),
             Self::Reading(reader, _) => {
-                Err(reader.fail(Error::usage("this function writes; the file is open for reading")))
+                Err(reader.fail(Error::usage("this function writes; the file is open for reading: to add to it, open it by scda_fopen_append")))
             }
         }
     }
@@ -433,9 +436,7 @@ impl Context {
     pub fn reader_and_given(&mut self) -> Result<(&mut Reader, &mut ReturnedValues)> {
         match self {
             Self::Reading(reader, given) => Ok((reader, given)),
-            Self::Writing(writer) => {
-                Err(writer.fail(Error::usage("this function reads; the file is open for writing")))
-            }
+            Self::Writing(writer) => Err(writer.fail(Error::usage(FOR_WRITING))),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::dataset::{InMemory, of_c, scda_dataset_t};
 use super::memory::{Out, Room, Values, put};
 use super::pointers::Text;
 use super::read_datasets::find_in;
-use super::steps::{FOREST, group_name, units_of};
+use super::steps::{FOREST, attributes_of_time, group_name};
 use super::types::bytes_of_type;
 use super::versioned::{StructIn, StructInOut, StructOut, versioned, zeros};
 use super::write::lent;
@@ -516,7 +516,7 @@ pub unsafe extern "C" fn scda_forest_write_step(
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let (group, forest, c) = given_forest(writer, group, m, |c| Ok(*c))?;
         let arrays = c.arrays(SCDA_FOREST_CONNECTIVITY, writer.rank(), writer.size());
-        let time = (time, units_of(units));
+        let time = (time, attributes_of_time(units, Text::NULL));
         put(lacks, c_int::from(write::write_step(writer, notes, group, &forest, time, arrays)?));
         Ok(())
     };
@@ -630,10 +630,10 @@ pub unsafe extern "C" fn scda_forest_write_ragged(
 ///                     also after an error.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` if the file has no such forest, or an invalid one; `SCDA_ERR_UNSUPPORTED` for a
+/// Errors: `SCDA_ERR_NOT_FOUND` if the file has no such forest or step; `SCDA_ERR_FORMAT` for an invalid forest; `SCDA_ERR_UNSUPPORTED` for a
 /// later version of the convention, levels beyond `finest`, and data of a machine with the other byte order;
-/// `SCDA_ERR_RANGE` for more trees, or quadrants on a rank, than 32 bits can count; `SCDA_ERR_ARG` if there
-/// is no such step, and for a partition that does not fit; `SCDA_ERR_MEMORY`; and those of
+/// `SCDA_ERR_RANGE` for more trees, or quadrants on a rank, than 32 bits can count; `SCDA_ERR_ARG` for a
+/// partition that does not fit; `SCDA_ERR_MEMORY`; and those of
 /// `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_read(
@@ -680,8 +680,7 @@ pub unsafe extern "C" fn scda_forest_read(
 /// @param [in,out] m   The forest, filled by `scda_forest_init`.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` if the file has no such forest; `SCDA_ERR_UNSUPPORTED` for another version of the convention; `SCDA_ERR_ARG` if there is no
-/// such step; those of `scda_ffind_dataset`.
+/// Errors: `SCDA_ERR_NOT_FOUND` if the file has no such forest or step; `SCDA_ERR_UNSUPPORTED` for another version of the convention; those of `scda_ffind_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_find_shapes(
     f: *mut scda_fcontext_t,
@@ -890,7 +889,7 @@ fn read_rows(
 /// @param [out] data       Room for the items of the quadrants of this rank. May be NULL if there are none.
 /// @param [out] err        The error code.
 /// @return                 `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` if there is no such field, or it has another shape or mesh, or a type that
+/// Errors: `SCDA_ERR_NOT_FOUND` if there is no such field; `SCDA_ERR_FORMAT` if it has another shape or mesh, or a type that
 /// cannot be converted; `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_ARG`; those of
 /// `scda_ffind_dataset` and `scda_fread_dataset`.
 #[unsafe(no_mangle)]

@@ -137,8 +137,8 @@ pub struct scda_params<'a> {
     /// together with `append_after`. The string must remain valid until the file is opened.
     pub append_name: Text<'a>,
     /// With `append_name`: the step after which the program continues: 0 is the first record, -1 (default)
-    /// the last. `SCDA_ERR_ARG`, without changing the file, if there is no such record, and for any other
-    /// number than -1 without `append_name`.
+    /// the last. `SCDA_ERR_NOT_FOUND`, without changing the file, if there is no such record; `SCDA_ERR_ARG`
+    /// for any other number than -1 without `append_name`.
     pub append_record: i64,
     /// The most bytes of memory on each rank for writing in the background, at least 1 MiB: calls copy their
     /// data, which a thread of the file writes without calling MPI. See `scda_fcommit_begin`. An argument

@@ -207,8 +207,8 @@ fn bytes(dataset: &scda::Dataset, n: u64, item_bytes: u64) -> Result<u64> {
 /// @param [in,out] p   The particles, filled by `scda_particles_init`. Release them by `scda_particles_free`, also after an error.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` if the file has no such particles, or inconsistent offsets; `SCDA_ERR_ARG` if
-/// there is no such step, or if the file has another number of cells; `SCDA_ERR_MEMORY`; and those of
+/// Errors: `SCDA_ERR_NOT_FOUND` if the file has no such particles or step; `SCDA_ERR_FORMAT` for inconsistent
+/// offsets; `SCDA_ERR_ARG` if the file has another number of cells; `SCDA_ERR_MEMORY`; and those of
 /// `scda_fread_datasets`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_particles_read(
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn scda_particles_read(
 /// @param [out] data  Room for the values of `p->n` particles. May be NULL if there are none.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` if the step has no such field, or one of another shape; `SCDA_ERR_USAGE` if the particles were not read;
+/// Errors: `SCDA_ERR_NOT_FOUND` if the step has no such field; `SCDA_ERR_FORMAT` for one of another shape; `SCDA_ERR_USAGE` if the particles were not read;
 /// `SCDA_ERR_ARG` for values that cannot be converted; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_particles_read_field(

@@ -450,8 +450,8 @@ pub unsafe extern "C" fn scda_patches_write_fields(
 /// @param [in,out] m  The mesh, filled by `scda_patches_init`, with any dimension. Release it by `scda_patches_free`, also after an error.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` if the file has no such mesh, or an invalid one; `SCDA_ERR_ARG` if there is no
-/// such step; `SCDA_ERR_MEMORY`; and those of `scda_fread_dataset`.
+/// Errors: `SCDA_ERR_NOT_FOUND` if the file has no such mesh or step; `SCDA_ERR_FORMAT` for an invalid mesh;
+/// `SCDA_ERR_ARG`; `SCDA_ERR_MEMORY`; and those of `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_patches_read_mesh(
     f: *mut scda_fcontext_t,
@@ -503,8 +503,8 @@ pub unsafe extern "C" fn scda_patches_read_mesh(
 ///                      used.
 /// @param [out] err     The error code.
 /// @return              `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` if the step has no such field, or one of another shape or mesh; `SCDA_ERR_USAGE` if
-/// the mesh was not read; `SCDA_ERR_ARG`, also for a type that cannot be converted; `SCDA_ERR_RANGE` for a number
+/// Errors: `SCDA_ERR_NOT_FOUND` if the step has no such field; `SCDA_ERR_FORMAT` for one of another shape or mesh;
+/// `SCDA_ERR_USAGE` if the mesh was not read; `SCDA_ERR_ARG`, also for a type that cannot be converted; `SCDA_ERR_RANGE` for a number
 /// that does not fit; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_patches_read_fields(

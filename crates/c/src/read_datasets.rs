@@ -233,8 +233,8 @@ pub unsafe extern "C" fn scda_fread_boxes(
 ///                     overlap in memory. May be NULL if there are none.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG` for a dataset that the file does not have, or that has another type or shape in the
-/// file; those of `scda_ffind_dataset` and of `scda_fread_dataset`.
+/// Errors: `SCDA_ERR_NOT_FOUND` for a dataset that the file does not have; `SCDA_ERR_ARG` for one that has another
+/// type or shape in the file; those of `scda_ffind_dataset` and of `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_datasets(
     f: *mut scda_fcontext_t,
@@ -280,7 +280,7 @@ pub unsafe extern "C" fn scda_fread_datasets(
 /// The error for a dataset that the file does not have.
 fn none_found(dataset: &Dataset, record: i64) -> Error {
     let what = if record == SCDA_LAST { String::new() } else { format!("record {record} ") };
-    Error::argument(format!("dataset \"{}\": {what}not found", dataset.name))
+    Error::not_found(format!("dataset \"{}\": {what}not found", dataset.name))
 }
 
 /// Finds the attributes of a group, as they were last written.

@@ -1,11 +1,14 @@
 //! The time steps of meshes and particles.
 
+use super::attributes::object;
 use super::context::{on_meshes, on_reader, scda_fcontext_t};
 use super::memory::{Out, put};
 use super::pointers::Text;
 use scda::{Collective, Reader, Writer};
 use scda_base::error::Result;
+use scda_format::dataset::additions;
 use scda_meshes::{MeshNotes, steps};
+use serde_json::json;
 use std::ffi::c_int;
 
 /// The name of a group, which has a default for NULL.
@@ -21,10 +24,13 @@ pub(super) fn group_name<'a>(
 /// The group of a forest if no name is given.
 pub(super) const FOREST: &str = scda_meshes::forest::GROUP;
 
-/// The unit of a time, if there is one.
-pub(super) fn units_of<'a>(units: Text<'a>) -> Result<Option<&'a str>> {
-    let units = if units.is_null() { Ok("") } else { units.utf8("units") };
-    units.map(|units| Some(units).filter(|units| !units.is_empty()))
+/// The attributes of a time, with its unit if there is one.
+pub(super) fn attributes_of_time(units: Text<'_>, attributes: Text<'_>) -> Result<String> {
+    let attributes = object(&attributes)?;
+    match if units.is_null() { "" } else { units.utf8("units")? } {
+        "" => Ok(attributes.to_owned()),
+        units => additions::changed(attributes, &json!({ "units": units }).to_string()),
+    }
 }
 
 /// Begins a time step of a forest, of patches or of particles, to which everything belongs that is written to
@@ -33,12 +39,14 @@ pub(super) fn units_of<'a>(units: Text<'a>) -> Result<Option<&'a str>> {
 ///
 /// Collective; `time` may differ between the ranks.
 ///
-/// @param [in] f      The file, open for writing.
-/// @param [in] group  The name of the group. NULL: `SCDA_FOREST_GROUP`.
-/// @param [in] time   The time. That of rank 0 is written.
-/// @param [in] units  Its unit, such as `s`. NULL, or an empty C string: none.
-/// @param [out] err   The error code.
-/// @return            `f`, or NULL on error.
+/// @param [in] f           The file, open for writing.
+/// @param [in] group       The name of the group. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] time        The time. That of rank 0 is written.
+/// @param [in] units       Its unit, such as `s`. NULL, or an empty C string: none.
+/// @param [in] attributes  Other attributes, a JSON object as of a dataset, such as the number of the step (`scda_set_attribute`).
+///                         NULL: none. `scda_fread_attribute` reads one by the name of the time, such as "patches/time".
+/// @param [out] err        The error code.
+/// @return                 `f`, or NULL on error.
 /// Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_write_time(
@@ -46,11 +54,12 @@ pub unsafe extern "C" fn scda_forest_write_time(
     group: Text<'_>,
     time: f64,
     units: Text<'_>,
+    attributes: Text<'_>,
     err: Out<'_, c_int>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let group = group_name(writer, group, FOREST)?;
-        steps::write_time(writer, notes, group, time, units_of(units))
+        steps::write_time(writer, notes, group, time, attributes_of_time(units, attributes))
     };
     on_meshes(f, err, body)
 }
@@ -92,8 +101,8 @@ pub unsafe extern "C" fn scda_forest_steps(
 /// @param [out] time  The time. May be NULL.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG` if there is no such step; `SCDA_ERR_FORMAT` if the group has no times, or an invalid
-/// one; and those of `scda_ffind_dataset` and `scda_fread_dataset`.
+/// Errors: `SCDA_ERR_NOT_FOUND` if there is no such step, or if the group has no times; `SCDA_ERR_FORMAT` for an invalid
+/// time; and those of `scda_ffind_dataset` and `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_read_time(
     f: *mut scda_fcontext_t,

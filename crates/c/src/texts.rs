@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::boxes::PackedBoxes;
-use super::context::{Context, locally, on_writer, scda_fcontext_t, with};
+use super::context::{Context, FOR_WRITING, locally, on_writer, scda_fcontext_t, with};
 use super::dataset::{InMemory, read_dataset, scda_dataset_t};
 use super::memory::{Out, Room, Values, slice};
 use super::pointers::Text;
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn scda_texts_data(
 ) -> c_int {
     let body = |context: &mut Context| {
         let Context::Reading(_, given) = context else {
-            return Err(Error::usage("this function reads; the file is open for writing"));
+            return Err(Error::usage(FOR_WRITING));
         };
         let texts =
             given.texts.as_ref().ok_or_else(|| Error::usage("texts: call scda_fread_texts_sizes first"))?;

@@ -42,7 +42,7 @@ use std::ffi::{c_int, c_void};
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
 /// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for an impossible dataset, for boxes outside the array, and for
-/// an index in two boxes, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the file system.
+/// an index in two boxes, `SCDA_ERR_NOT_FOUND` for a dataset to extend, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the file system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_dataset(
     f: *mut scda_fcontext_t,
@@ -277,8 +277,8 @@ pub unsafe extern "C" fn scda_fwrite_group(
 ///                      `null` removes it.
 /// @param [out] err     The error code.
 /// @return              `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` for a file without seals, `SCDA_ERR_ARG` for a dataset that the file does not
-/// have and for impossible attributes, `SCDA_ERR_FORMAT` for a damaged dataset or group, and those of
+/// Errors: `SCDA_ERR_USAGE` for a file without seals, `SCDA_ERR_NOT_FOUND` for a dataset that the file does
+/// not have, `SCDA_ERR_ARG` for impossible attributes, `SCDA_ERR_FORMAT` for a damaged dataset or group, and those of
 /// `scda_fflush`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fset_attributes(

@@ -42,7 +42,7 @@ impl sc_scda_ferror {
             | ErrorKind::ShortFile => code,
             ErrorKind::UnsupportedVersion | ErrorKind::Checksum => ErrorKind::Format.code(),
             ErrorKind::EndOfFile => ErrorKind::ShortFile.code(),
-            ErrorKind::Range => ErrorKind::Argument.code(),
+            ErrorKind::Range | ErrorKind::NotFound => ErrorKind::Argument.code(),
             _ => MPI,
         };
         Self { mpiret: if scdaret == MPI { system::code(kind) } else { 0 }, scdaret }

@@ -2,6 +2,7 @@
 //! docs/patches.md and docs/particles.md define them.
 
 use scda::{Error, Result, USER_STRING_BYTES};
+use scda_format::dataset::without_root;
 
 /// The attribute that marks a group as a forest.
 pub const FOREST: &str = "scda_forest";
@@ -55,7 +56,7 @@ pub const DIMENSION: &str = "dimension";
 /// # Errors
 /// `Argument` if it is longer than a name can be.
 pub fn part_name(group: &str, part: &str) -> Result<String> {
-    let name = format!("{group}/{part}");
+    let name = format!("{}/{part}", without_root(group));
     if name.len() > USER_STRING_BYTES {
         return Err(Error::argument(format!("the name {name} is longer than {USER_STRING_BYTES} bytes")));
     }

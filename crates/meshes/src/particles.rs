@@ -3,7 +3,7 @@
 use crate::names::{FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES, part_name};
 use crate::notes::{MeshNotes, notes_of, read_notes};
 use crate::read::{Numbers, Source, open as open_part};
-use crate::steps::{group as attributes_of, need, open, read_rows, sections};
+use crate::steps::{existing, group as attributes_of, need, open, read_rows, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
 use crate::{Items, ItemsMut, MeshError, attributes};
 use scda::{
@@ -347,8 +347,8 @@ fn lengths(bytes: usize, regions: &[IndexBox], data_type: DataType) -> Result<Ve
 /// of them. `step`: 0 is the first one, -1 the last one.
 ///
 /// # Errors
-/// `Format` if the file has no such particles, or inconsistent offsets; `Argument` if there is no such step,
-/// or if the file has another number of cells; `Memory`; and those of [`scda::DatasetHandle::read`].
+/// `NotFound` if the file has no such particles or step; `Format` for inconsistent offsets; `Argument` if the
+/// file has another number of cells; `Memory`; and those of [`scda::DatasetHandle::read`].
 pub fn read(
     file: &mut Reader,
     group: &str,
@@ -526,7 +526,7 @@ fn own_part(
 /// number of indices. Items are converted to their type in memory.
 ///
 /// # Errors
-/// `Format` if the step has no such field, or one of another shape; `Argument` for values that cannot be
+/// `NotFound` if the step has no such field; `Format` for one of another shape; `Argument` for values that cannot be
 /// converted; `Memory`; and those of [`scda::DatasetHandle::read`].
 pub fn read_field(
     file: &mut Reader,
@@ -540,10 +540,7 @@ pub fn read_field(
     let expected = file.agree_on(own)?;
     let sections = sections(file, group, step)?;
     let record = need(file, &expected.name, &sections, step)?;
-    let Some(found) = file.dataset_record(&expected.name, record)? else {
-        let words = format!("there is no dataset {}", expected.name);
-        return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
-    };
+    let found = existing(file, &expected.name, record)?;
     let checked = match (&*found.name, &*found.shape, &*expected.shape) {
         (_, shape, own) if shape == own => particles.regions(shape).and_then(|regions| Ok((regions, data?))),
         (name, shape, own) => {

@@ -4,7 +4,7 @@ use crate::checksum::{Checksum, of_all, term};
 use crate::names::{DIMENSION, PATCH_PARTS, PATCHES, part_name};
 use crate::notes::{MeshNotes, notes_of, read_notes};
 use crate::read::{Numbers, RankSource, RecordChoice, Source, numbers, open as open_part};
-use crate::steps::{group as attributes_of, need, sections};
+use crate::steps::{existing, group as attributes_of, need, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
 use crate::{MeshError, attributes};
 use scda::{
@@ -626,7 +626,7 @@ pub fn read_each<S: Source>(
 /// one.
 ///
 /// # Errors
-/// `Format` if the file has no such mesh, or an invalid one; `Argument` if there is no such step; `Memory`;
+/// `NotFound` if the file has no such mesh or step; `Format` for an invalid one; `Memory`;
 /// and those of [`scda::DatasetHandle::read`].
 pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     let name = part_name(group, "geometry").and_then(|_| part_name(group, PATCH_PARTS[0]));
@@ -674,35 +674,31 @@ fn open_field(file: &mut Reader, expected: &Dataset, record: i64) -> Result<Data
     let name = &expected.name;
     let components = |shape: &[u64]| shape.iter().skip(1).try_fold(1, |all, &n| product(all, n)).unwrap_or(0);
     let cells = |shape: &[u64]| shape.first().copied().unwrap_or(0);
-    let found = file.dataset_record(name, record)?.ok_or_else(|| "there is no such dataset".to_owned());
-    let checked = found.and_then(|found| {
-        let (shape, own) = (&*found.shape, &*expected.shape);
-        match () {
-            () if cells(shape) != cells(own) => Err(format!(
-                "found {} cells, expected {} as in the mesh that was read: read that of the same step",
-                cells(shape),
-                cells(own)
-            )),
-            () if components(shape) != components(own) => Err(format!(
-                "found {} components of each cell, expected {}",
-                components(shape),
-                components(own)
-            )),
-            () if shape != own => Err(format!("found the shape {shape:?}, expected {own:?}")),
-            () => Ok(found),
-        }
-    });
-    // The check has the same result on all ranks.
-    checked.or_else(|words| {
-        file.agree_on(Err(Error::new(ErrorKind::Format, format!("dataset {name}: {words}"))))
-    })
+    let found = existing(file, name, record)?;
+    let (shape, own) = (&*found.shape, &*expected.shape);
+    if shape == own {
+        return Ok(found);
+    }
+    let words = if cells(shape) != cells(own) {
+        format!(
+            "found {} cells, expected {} as in the mesh that was read: read that of the same step",
+            cells(shape),
+            cells(own)
+        )
+    } else if components(shape) != components(own) {
+        format!("found {} components of each cell, expected {}", components(shape), components(own))
+    } else {
+        format!("found the shape {shape:?}, expected {own:?}")
+    };
+    // The same on all ranks.
+    file.agree_on(Err(Error::new(ErrorKind::Format, format!("dataset {name}: {words}"))))
 }
 
 /// Reads fields of the patches with these numbers, which may be any, into their memory, and converts them to
 /// their type there. Ghost cells, and bytes between the values of a field, are not changed.
 ///
 /// # Errors
-/// `Format` if the step has no such field, or one of another shape or mesh; `Argument` for a type that cannot
+/// `NotFound` if the step has no such field; `Format` for one of another shape or mesh; `Argument` for a type that cannot
 /// be converted; `Range` for a number that does not fit; `Memory`; and those of [`Reader::read_datasets`].
 pub fn read_fields(
     file: &mut Reader,

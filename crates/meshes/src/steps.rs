@@ -10,10 +10,11 @@ use scda::{
     Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result, Writer,
 };
 use scda_base::memory::{reserve, resize};
+use scda_format::dataset::without_root;
 use std::ops::Range;
 
 /// Begins a time step, to which everything belongs that is written until the next call. Writes the time of
-/// rank 0, with its unit if there is one.
+/// rank 0, with these attributes, a JSON object.
 ///
 /// # Errors
 /// `Argument`, and those of [`Writer::dataset`].
@@ -22,14 +23,12 @@ pub fn write_time(
     notes: &mut MeshNotes,
     group: &str,
     time: f64,
-    units: Result<Option<&str>>,
+    attributes: Result<String>,
 ) -> Result<()> {
-    let name = part_name(group, TIME).and_then(|name| Ok((name, units?)));
-    let (name, units) = file.agree_on(name)?;
+    let name = part_name(group, TIME).and_then(|name| Ok((name, attributes?)));
+    let (name, attributes) = file.agree_on(name)?;
     let mut dataset = Dataset::new(name, DataType::Float64, []);
-    if let Some(units) = units {
-        dataset.attributes = format!("{{\"units\":{}}}", serde_json::Value::from(units));
-    }
+    dataset.attributes = attributes;
     let all = [IndexBox::all(&[])];
     let mine = if file.rank() == 0 { &all[..] } else { &[] };
     let bytes = time.to_ne_bytes();
@@ -67,7 +66,7 @@ pub fn count(file: &mut Reader, group: &str) -> Result<u64> {
         return Ok(times);
     }
     for first_part in [FOREST_PARTS[0], CELL_PARTS[0], PATCH_PARTS[0], OFFSETS] {
-        if file.find(format!("{group}/{first_part}").as_bytes(), 0)?.is_some() {
+        if file.find(format!("{}/{first_part}", without_root(group)).as_bytes(), 0)?.is_some() {
             return Ok(1);
         }
     }
@@ -77,15 +76,19 @@ pub fn count(file: &mut Reader, group: &str) -> Result<u64> {
 /// The time of a step: 0 is the first one, -1 the last one.
 ///
 /// # Errors
-/// `Argument` if there is no such step; `Format` if the file has no time of it, or an invalid one; those of
+/// `NotFound` if there is no such step, or no time of it; `Format` for an invalid time; those of
 /// [`Reader::dataset_record`] and [`DatasetHandle::read`].
 pub fn read_time(file: &mut Reader, group: &str, step: i64) -> Result<f64> {
     let name = times_of(file, group)?;
-    if file.dataset_record(&name, step)?.is_none() {
-        // Says how many there are.
-        sections(file, group, step)?;
-    }
-    let time = open(file, &name, step, DataType::Float64, &[])?;
+    let time = match file.dataset_record(&name, step)? {
+        Some(time) => time,
+        None => {
+            // Says how many there are.
+            sections(file, group, step)?;
+            existing(file, &name, step)?
+        }
+    };
+    let time = of_shape(file, time, DataType::Float64, &[])?;
     let mut bytes = [0; 8];
     time.read(file, &[IndexBox::all(&[])], &mut bytes)?;
     Ok(f64::from_ne_bytes(bytes))
@@ -95,7 +98,7 @@ pub fn read_time(file: &mut Reader, group: &str, step: i64) -> Result<f64> {
 /// single step.
 ///
 /// # Errors
-/// `Argument` if there is no such step; those of [`Reader::find`].
+/// `NotFound` if there is no such step; those of [`Reader::find`].
 pub fn sections(file: &mut Reader, group: &str, step: i64) -> Result<Range<u64>> {
     let name = times_of(file, group)?;
     if let Some(begin) = file.find(name.as_bytes(), step)? {
@@ -107,7 +110,7 @@ pub fn sections(file: &mut Reader, group: &str, step: i64) -> Result<Range<u64>>
         return Ok(0..u64::MAX);
     }
     let words = format!("{group} has no step {step}: it has {}, counted from 0", self::count(file, group)?);
-    file.agree_on(Err(Error::argument(words)))
+    file.agree_on(Err(Error::not_found(words)))
 }
 
 /// The number of records of this name before a section.
@@ -164,13 +167,13 @@ pub(crate) fn need(file: &mut Reader, name: &str, sections: &Range<u64>, step: i
     }
     let place = if sections.start == 0 { "up to the end of" } else { "in" };
     let words = format!("there is no dataset {name} {place} {}", called(step));
-    file.agree_on(Err(Error::new(ErrorKind::Format, words)))
+    file.agree_on(Err(Error::not_found(words)))
 }
 
 /// The name of the dataset of a field of a step, and its record; `None` if the step has no such field.
 ///
 /// # Errors
-/// `Argument` if there is no such step; those of [`Reader::find`].
+/// `NotFound` if there is no such step; those of [`Reader::find`].
 pub fn field(file: &mut Reader, group: &str, step: i64, name: Result<&str>) -> Result<Option<(String, i64)>> {
     let name = name.and_then(|name| part_name(group, &format!("fields/{name}")));
     let name = file.agree_on(name)?;
@@ -187,14 +190,34 @@ pub(crate) fn open(
     data_type: DataType,
     shape: &[Option<u64>],
 ) -> Result<DatasetHandle> {
-    let found = file.dataset_record(name, record)?.ok_or_else(|| "there is no such dataset".to_owned());
-    let is_type = |found| found == data_type;
-    let checked =
-        found.and_then(|found| fits(&found, is_type, &data_type.to_string(), shape).map(|()| found));
-    // The check has the same result on all ranks.
-    checked.or_else(|words| {
-        file.agree_on(Err(Error::new(ErrorKind::Format, format!("dataset {name}: {words}"))))
-    })
+    let found = existing(file, name, record)?;
+    of_shape(file, found, data_type, shape)
+}
+
+/// Finds a record of a dataset, which must exist.
+pub(crate) fn existing(file: &mut Reader, name: &str, record: i64) -> Result<DatasetHandle> {
+    match file.dataset_record(name, record)? {
+        Some(found) => Ok(found),
+        // The same on all ranks.
+        None => file.agree_on(Err(Error::not_found(format!("dataset {name}: there is no such dataset")))),
+    }
+}
+
+/// The dataset, which must have this type and shape.
+fn of_shape(
+    file: &mut Reader,
+    found: DatasetHandle,
+    data_type: DataType,
+    shape: &[Option<u64>],
+) -> Result<DatasetHandle> {
+    match fits(&found, |found| found == data_type, &data_type.to_string(), shape) {
+        Ok(()) => Ok(found),
+        // The same on all ranks.
+        Err(words) => {
+            let words = format!("dataset {}: {words}", found.name);
+            file.agree_on(Err(Error::new(ErrorKind::Format, words)))
+        }
+    }
 }
 
 /// Requires that a dataset has a type for which `is_type` holds, and this shape; `None`: any extent.
@@ -235,14 +258,13 @@ pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) ->
                 Error::new(ErrorKind::Unsupported, words)
             }
             None => {
-                let words = format!("there is no {what} \"{group}\": the group has no attribute {kind}");
-                Error::new(ErrorKind::Format, words)
+                Error::not_found(format!("there is no {what} \"{group}\": the group has no attribute {kind}"))
             }
         },
         None => {
             let words =
                 format!("there is no {what} \"{group}\": no group of this name has an attribute {kind}");
-            Error::new(ErrorKind::Format, words)
+            Error::not_found(words)
         }
     };
     file.agree_on(Err(error))

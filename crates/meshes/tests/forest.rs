@@ -47,9 +47,9 @@ fn write(comm: ThreadComm, path: &Path, finer: u8) -> Result<()> {
     let arrays =
         Arrays { coordinates, level, tree_offsets, data_bytes, data, connectivity, ..Arrays::default() };
     let mut notes = MeshNotes::new();
-    assert!(write::write_step(&mut file, &mut notes, GROUP, &forest, (0.5, Ok(None)), Ok(arrays))?);
+    assert!(write::write_step(&mut file, &mut notes, GROUP, &forest, (0.5, Ok("{}".into())), Ok(arrays))?);
     write::write(&mut file, &mut notes, GROUP, &forest, write::MESH_PARTS | write::DATA, Ok(arrays))?;
-    assert!(!write::write_step(&mut file, &mut notes, GROUP, &forest, (1.5, Ok(None)), Ok(arrays))?);
+    assert!(!write::write_step(&mut file, &mut notes, GROUP, &forest, (1.5, Ok("{}".into())), Ok(arrays))?);
     let what = Dataset::new("level", DataType::Uint8, []);
     let (dataset, regions) = write::field(&mut file, &mut notes, GROUP, &forest, Ok(&what))?;
     file.dataset(&dataset, &regions, level)?;

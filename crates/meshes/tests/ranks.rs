@@ -41,7 +41,7 @@ fn write(comm: ThreadComm, path: &Path, dealt: bool) -> scda::Result<()> {
     let of = |number: &u64| PATCHES[*number as usize];
     let level: Vec<i32> = numbers.iter().map(|number| of(number).0).collect();
     let boxes: Vec<i64> = numbers.iter().flat_map(|number| [of(number).1, of(number).2]).collect();
-    steps::write_time(&mut file, &mut notes, "patches", 0.5, Ok(Some("s")))?;
+    steps::write_time(&mut file, &mut notes, "patches", 0.5, Ok("{\"units\":\"s\"}".into()))?;
     let mine = OwnPatches { level: &level, boxes: &boxes, number: dealt.then_some(&numbers) };
     let mesh = patches::write(&mut file, &mut notes, "patches", frame(), Ok(mine))?;
     assert_eq!((mesh.patches, mesh.cells), (4, 13));

@@ -24,6 +24,7 @@ __all__ = [
     "MpiError",
     "NoSpaceError",
     "NoSuchFileError",
+    "NotFoundError",
     "OutOfMemoryError",
     "QuotaError",
     "RangeError",
@@ -145,6 +146,12 @@ class ChecksumError(Error, ValueError):
     """The bytes of a sealed file differ from its checksums. The file is damaged."""
 
     code, name = 15011, "SCDA_ERR_CHECKSUM"
+
+
+class NotFoundError(Error, KeyError):
+    """The file has no such dataset, record, group, field or time step."""
+
+    code, name = 15012, "SCDA_ERR_NOT_FOUND"
 
 
 class NoSuchFileError(Error, FileNotFoundError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping, NoReturn
 
 if TYPE_CHECKING:
     from ._writer import Writer
@@ -16,6 +16,9 @@ class WriterItem:
 
     def __repr__(self) -> str:
         return f"<scda written {self._name!r}>"
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        raise TypeError(f"{self._name!r}: found a file open for writing; scda.open(path)[{self._name!r}] reads what is committed")
 
     @property
     def attrs(self) -> WriterAttributes:

@@ -338,13 +338,13 @@ impl RecoveryScanner {
                                 0 => String::new(),
                                 _ => format!("; \"{name}/\" has steps"),
                             };
-                            format!("append_name: no seal of the file covers a dataset \"{name}\"{hint}")
+                            format!("no seal of the file covers a dataset \"{name}\"{hint}")
                         }
                         _ => format!(
-                            "append_record: {record}: the seals of the file cover {count} records of \"{name}\""
+                            "record {record}: the seals of the file cover {count} records of \"{name}\""
                         ),
                     };
-                    return Err(Error::argument(words));
+                    return Err(Error::not_found(words));
                 }
                 // The metadata of the next record precede its data.
                 let next = place.and_then(|place| all.get(to_usize(place + 1)));

@@ -6,6 +6,7 @@ use crate::file::options::WriteOptions;
 use scda_base::error::{Error, Result};
 use scda_base::memory::{reserve, resize};
 use scda_format::dataset::additions::is_followed;
+use scda_format::dataset::without_root;
 use scda_format::entry::parse_count;
 use scda_format::header::UserString;
 use scda_format::index::{ANCHOR_BYTES, Row, TABLE_HEADER_BYTES};
@@ -50,7 +51,7 @@ impl AppendPlace {
             Some((name, record)) => {
                 // A step of a mesh begins with its time.
                 let part = if name.ends_with('/') { MESH_TIME } else { "" };
-                Self::Record { name: [name, part].concat(), record: *record }
+                Self::Record { name: [without_root(name), part].concat(), record: *record }
             }
             None if options.append_after > 0 => Self::Sections(options.append_after),
             None => Self::End,

@@ -563,7 +563,7 @@ fn disagreement(team: &Team, topic: Topic) -> Error {
 
 /// The message for a long wait for the others.
 fn words_of_wait(team: &Team) -> String {
-    let function = || team.called.map_or("Open".into(), |function| format!("{function:?}"));
+    let function = || team.called.map_or("open".into(), |function| function.to_string());
     let call = calls::called().map_or_else(function, str::to_owned);
     format!(
         "libscda: {}: rank {} of {} has waited {} s for the others in the call {call}: have all called it, and used their files in the \

@@ -173,7 +173,7 @@ impl Note {
     /// The name of the function that was called.
     fn call(&self) -> String {
         let place = self.place.and_then(calls::name_of).map(str::to_owned);
-        place.or_else(|| Some(format!("{:?}", self.function?))).unwrap_or_default()
+        place.or_else(|| Some(self.function?.to_string())).unwrap_or_default()
     }
 
     /// Both values, in words; `name` is that of the dataset.

@@ -119,7 +119,7 @@ fn a_call_of_one_rank_alone_is_named() {
         }
         team.note_call(Function::Close);
     });
-    assert_eq!(function, "the function that is called: rank 0 calls WriteGroup, rank 2 Close");
+    assert_eq!(function, "the function that is called: rank 0 calls write_group, rank 2 close");
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn many_counts_are_compared_and_added_up_in_every_call() {
         error(team.agree(Ok(()))).to_string()
     });
     let expected = "f.scda: the ranks disagree on the counts of elements N_q: rank 0 passes other values to \
-                    WriteArray than rank 13";
+                    write_array than rank 13";
     assert!(texts.iter().all(|text| text == expected), "{texts:?}");
 }
 

@@ -1,5 +1,7 @@
 //! Names of the arguments that must be the same on all ranks.
 
+use std::fmt;
+
 /// Arguments that must be the same on all ranks. If several differ, the first in this order is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
@@ -99,4 +101,15 @@ pub enum Function {
     CheckCanonical,
     Refresh,
     Close,
+}
+
+/// The name in messages, such as `write_array`.
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, c) in format!("{self:?}").char_indices() {
+            let joint = if at > 0 && c.is_uppercase() { "_" } else { "" };
+            write!(f, "{joint}{}", c.to_ascii_lowercase())?;
+        }
+        Ok(())
+    }
 }

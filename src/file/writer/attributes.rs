@@ -6,12 +6,13 @@ use crate::file::team::{Failure, Function, Topic};
 use scda_base::error::{Error, Result};
 use scda_format::dataset::additions::{self, ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA, later_user};
 use scda_format::dataset::{
-    GROUP_CONVENTION, GROUP_DATA, group_user, metadata, named_group, stored_name, stored_path,
+    GROUP_CONVENTION, GROUP_DATA, group_user, metadata, named_group, stored_name, stored_path, without_root,
 };
 use serde_json::json;
 
 impl WriterState {
     pub(super) fn set_attributes(&mut self, name: &str, record: i64, changes: &str) -> Result<(), Failure> {
+        let name = without_root(name);
         let team = self.sections.team_mut();
         team.note_call(Function::SetAttributes);
         team.note_bytes(Topic::Dataset, &["the name"], name.as_bytes());
@@ -71,7 +72,7 @@ fn changed(own: &mut OwnReader, name: &str, record: i64, changes: &str) -> Resul
         return Ok((None, metadata::of_group(&attributes)?));
     }
     let Some(DatasetPlace { data, dataset, .. }) = dataset else {
-        return Err(Error::argument(match own.dataset(name, -1)? {
+        return Err(Error::not_found(match own.dataset(name, -1)? {
             Some(_) => format!("dataset \"{name}\": there is no record {record} of it"),
             None => format!(
                 "there is no dataset or group \"{name}\"; to begin the attributes of a group: \"{name}/\""

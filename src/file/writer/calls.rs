@@ -112,8 +112,8 @@ impl Writer {
     ///
     /// # Errors
     /// `Argument` for an impossible dataset, for boxes outside the array, for an index in two boxes of any
-    /// ranks, and for a bool that is neither 0 nor 1; `Range`, `Usage`, `Memory`, and the errors of the file
-    /// system.
+    /// ranks, and for a bool that is neither 0 nor 1; `NotFound` for a dataset to extend; `Range`, `Usage`,
+    /// `Memory`, and the errors of the file system.
     pub fn dataset<'a>(
         &mut self,
         dataset: &Dataset,
@@ -249,7 +249,7 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// `Usage` for a file without seals; `Argument` for a dataset that the file does not have, and for
+    /// `Usage` for a file without seals; `NotFound` for a dataset that the file does not have; `Argument` for
     /// changes that are not a JSON object or set `scda_name`; `Format` for a damaged dataset or group; those
     /// of [`Self::flush`].
     pub fn set_attributes(&mut self, name: &str, record: i64, changes: &str) -> Result<()> {

@@ -275,7 +275,7 @@ impl Writer {
     }
 
     /// For a process that writes alone: from now on, a call that is refused because of its arguments
-    /// (`Argument` or `Range`), before anything of it is written, leaves the file open and unchanged;
+    /// (`Argument`, `Range` or `NotFound`), before anything of it is written, leaves the file open and unchanged;
     /// [`Self::is_open`] tells.
     ///
     /// # Errors

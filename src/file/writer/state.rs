@@ -147,7 +147,9 @@ impl SessionState for WriterState {
     }
 
     fn survives(&mut self, failure: &Failure) -> bool {
-        let is_of_arguments = |error: &Error| matches!(error.kind(), ErrorKind::Argument | ErrorKind::Range);
+        let is_of_arguments = |error: &Error| {
+            matches!(error.kind(), ErrorKind::Argument | ErrorKind::Range | ErrorKind::NotFound)
+        };
         let survives = self.tolerant
             && matches!(failure, Failure::Mine(error) if is_of_arguments(error))
             && self.stream.is_none()

@@ -10,8 +10,10 @@ use crate::storage_options::StorageOptions;
 use scda::{Content, DataType, Section};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::json::{MAX_DEPTH, checked, compact};
+use scda_format::dataset::without_root;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::convert::Infallible;
 use std::path::PathBuf;
 
 /// Print or set attributes of a dataset, a group or the file
@@ -33,6 +35,7 @@ pub struct Args {
     /// The file to read or change
     file: PathBuf,
     /// The name of a dataset; the path of a group, with a slash at its end if a dataset has the same name; or / for the file
+    #[arg(value_parser = |name: &str| Ok::<_, Infallible>(without_root(name).to_owned()))]
     name: String,
     /// Attributes to set
     #[arg(value_name = "KEY=VALUE")]

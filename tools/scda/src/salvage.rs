@@ -317,12 +317,7 @@ impl Salvager<'_> {
             Part::Sections(number, range) if *number == finding.number + 1 => Some(range.start),
             _ => None,
         });
-        let after = |reader: &mut Reader| {
-            reader.seek(finding.section?.offset).ok()?;
-            reader.next_section(true).and_then(|_| reader.skip()).ok()?;
-            reader.position()
-        };
-        let next = next.or_else(|| after(&mut self.reader));
+        let next = next.or_else(|| finding.go_to_end(&mut self.reader));
         self.left.begun.extend(next.map(|offset| (offset, name)));
     }
 

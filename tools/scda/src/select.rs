@@ -5,6 +5,7 @@ use crate::fail::{Fail, Result};
 use crate::output::escape;
 use scda::{Reader, Section, UserString};
 use scda_format::dataset::additions::is_internal;
+use scda_format::dataset::{stored_name, without_root};
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
@@ -30,7 +31,8 @@ impl FromStr for Selection {
         };
         let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
         let is_pattern = text.contains(['*', '?']);
-        let user = if is_pattern { text.into() } else { scda_format::dataset::stored_name(text) };
+        let is_long = !is_pattern && text.len() > scda::USER_STRING_BYTES;
+        let user = if is_long { stored_name(without_root(text)) } else { text.into() };
         Ok(ranges.map_or_else(|| Self::Pattern(user.chars().collect()), Self::Numbers))
     }
 }
@@ -57,7 +59,7 @@ impl Selection {
         match self {
             Self::Numbers(_) => self.has_number(number),
             Self::Pattern(_) if !raw && is_internal(user) => self.is_name(user),
-            Self::Pattern(pattern) => matches(pattern, &escape(user).chars().collect::<Vec<_>>()),
+            Self::Pattern(pattern) => fits(pattern, &escape(user).chars().collect::<Vec<_>>()),
         }
     }
 
@@ -68,7 +70,7 @@ impl Selection {
 
     /// True if a name matches.
     pub fn has_name(&self, name: &str) -> bool {
-        matches!(self, Self::Pattern(pattern) if matches(pattern, &escape(name.as_bytes()).chars().collect::<Vec<_>>()))
+        matches!(self, Self::Pattern(pattern) if fits(pattern, &escape(name.as_bytes()).chars().collect::<Vec<_>>()))
     }
 
     /// True if the selection is the user string of this section, character by character.
@@ -78,7 +80,9 @@ impl Selection {
 
     /// True if the selection is this user string, character by character.
     pub fn is_name(&self, user: &UserString) -> bool {
-        matches!(self, Self::Pattern(pattern) if escape(user).chars().eq(pattern.iter().copied()))
+        let Self::Pattern(pattern) = self else { return false };
+        let (text, user) = (pattern.iter().collect::<String>(), escape(user));
+        text == user || without_root(&text) == user
     }
 
     /// The number in the selection, if there is only one.
@@ -96,7 +100,7 @@ impl Selection {
     pub fn user_string(&self) -> Option<String> {
         let Self::Pattern(pattern) = self else { return None };
         let text: String = pattern.iter().collect();
-        (escape(text.as_bytes()) == text).then_some(text)
+        (escape(text.as_bytes()) == text).then(|| without_root(&text).to_owned())
     }
 
     /// True if the selection contains a number larger than that of the last section.
@@ -169,6 +173,11 @@ pub fn check_some(selections: &[Selection], name: &str, selected: u64) -> Result
         return Err(Fail::file(name, "--select matches none of its sections"));
     }
     Ok(())
+}
+
+/// Like [`matches`]; the pattern may begin with the slash with which paths begin in other formats.
+fn fits(pattern: &[char], text: &[char]) -> bool {
+    matches(pattern, text) || matches!(pattern, ['/', rest @ ..] if !rest.is_empty() && matches(rest, text))
 }
 
 /// `*` stands for any text and `?` for any character.

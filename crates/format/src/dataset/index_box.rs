@@ -1,6 +1,5 @@
 //! Boxes of an array, and how they lie in memory and in the file.
 
-use super::Dataset;
 use crate::layout::{product, sum};
 use scda_base::error::{Error, Result};
 
@@ -99,16 +98,6 @@ impl IndexBox {
 /// The number of items of a box, if it fits 63 bits: 0 if any count is 0, whatever the others are.
 pub fn items(count: &[u64]) -> Option<u64> {
     if count.contains(&0) { Some(0) } else { count.iter().try_fold(1, |all, &n| product(all, n)) }
-}
-
-/// The error for an item that the type on the other side, memory or file, cannot represent.
-#[cold]
-pub fn does_not_fit(dataset: &Dataset, index: &[u64]) -> Error {
-    Error::range(format!(
-        "{} of {}: item {index:?}: the number does not fit the type that it is converted to",
-        dataset.title(),
-        dataset.data_type
-    ))
 }
 
 /// The error for more items than 63 bits can count. `what` has these numbers of indices.

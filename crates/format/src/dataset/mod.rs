@@ -20,7 +20,7 @@ mod type_json;
 pub use codecs::Codec;
 pub use data_type::{DataType, Kind};
 pub use grid::{ChunkGrid, Visits, default_chunk_shape};
-pub use index_box::{CommonRun, IndexBox, Runs, does_not_fit, items, too_many};
+pub use index_box::{CommonRun, IndexBox, Runs, items, too_many};
 pub use json::MAX_METADATA_BYTES;
 pub use structs::{Member, Struct};
 pub use time::TimeUnit;
@@ -327,6 +327,13 @@ fn check_chunk_bytes(grid: &ChunkGrid) -> Result<()> {
 
 /// The bytes of `~` and the CRC, which replace the end of a long name.
 const SHORTENED_BYTES: usize = 17;
+
+/// A name or path without the slash with which paths begin in other formats: no name of a dataset or group
+/// begins with one.
+#[must_use]
+pub fn without_root(name: &str) -> &str {
+    name.strip_prefix('/').filter(|rest| !rest.is_empty() && !rest.starts_with('/')).unwrap_or(name)
+}
 
 /// The user string of a dataset with this name: the name itself or, if it is too long, its beginning, `~`,
 /// and its CRC-64.

@@ -8,6 +8,9 @@ use scda_meshes::particles::{self, OwnCells};
 use scda_meshes::patches::{self, Field, FieldMemory, Frame, OwnPatches};
 use scda_meshes::{Items, MeshNotes, steps};
 
+/// The attributes of a time.
+const SECONDS: &str = r#"{"units":"s"}"#;
+
 /// What the programs below begin with: the reader, what it finds at a time, and a field as numpy has it.
 const READER: &str = r"
 from vtkmodules.util.numpy_support import vtk_to_numpy
@@ -233,7 +236,7 @@ fn patches_with_and_without_steps() {
             let mesh = patch_mesh(writer, &mut notes);
             for step in 0..count {
                 if count > 1 {
-                    steps::write_time(writer, &mut notes, "patches", step as f64, Ok(Some("s")))?;
+                    steps::write_time(writer, &mut notes, "patches", step as f64, Ok(SECONDS.into()))?;
                 }
                 patch_fields(writer, &mut notes, &mesh, step);
             }
@@ -292,7 +295,7 @@ fn particles_with_and_without_steps() {
             let mut notes = MeshNotes::new();
             for step in 0..times {
                 if times > 1 {
-                    steps::write_time(writer, &mut notes, "particles", step as f64, Ok(Some("s")))?;
+                    steps::write_time(writer, &mut notes, "particles", step as f64, Ok(SECONDS.into()))?;
                 }
                 let cells = OwnCells { counts: &[], number: None, without_cells: count };
                 let found = particles::write(writer, &mut notes, "particles", None, Ok(cells))?;

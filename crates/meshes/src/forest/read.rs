@@ -12,7 +12,7 @@ use crate::read::{
     RankSource, RecordChoice, Source, numbers, numbers_if, open as open_part, open_after, open_any, open_if,
     values,
 };
-use crate::steps::{field as field_of_step, group as attributes_of, last, need, open, sections};
+use crate::steps::{existing, field as field_of_step, group as attributes_of, last, need, open, sections};
 use crate::{MeshError, attributes};
 use scda::{Collective, DataType, DatasetHandle, Error, ErrorKind, IndexBox, Partition, Reader, Result};
 use scda_base::memory::{reserve, resize};
@@ -109,9 +109,9 @@ pub struct StoredForest {
 /// Reads the mesh of a step, its connectivity, and the bytes of quadrants. `step`: 0 is the first one, -1 the last one.
 ///
 /// # Errors
-/// `Format` if the file has no such forest, or one that violates docs/forest.md; `Unsupported` for a later
+/// `NotFound` if the file has no such forest or step; `Format` for one that violates docs/forest.md; `Unsupported` for a later
 /// version, finer levels, and data of a machine with another byte order; `Range` for more trees or quadrants
-/// than 32 bits can count; `Argument` if there is no such step, or for a partition that does not fit;
+/// than 32 bits can count; `Argument` for a partition that does not fit;
 /// `Memory`; those of [`DatasetHandle::read`].
 pub fn read(file: &mut Reader, group: &str, step: i64, wanted: &ReadRequest<'_>) -> Result<StoredForest> {
     file.agree_on(part_name(group, "corner_to_corner").map(drop))?;
@@ -523,10 +523,7 @@ fn find(
     let name = file.agree_on(name)?;
     let of_step = sections(file, group, step)?;
     let record = need(file, &name, &of_step, step)?;
-    let Some(dataset) = file.dataset_record(&name, record)? else {
-        let words = format!("{name} is no dataset");
-        return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
-    };
+    let dataset = existing(file, &name, record)?;
     let found = dataset.data_type;
     let columns: u64 = dataset.shape.iter().skip(1).product(); // less than 2^63: the library has compared it
     let each = if wanted.in_bytes && !found.is_variable() {
@@ -551,7 +548,7 @@ fn find(
 /// Finds a field of a step, for the quadrants of this rank. Returns the dataset and this rank's rows.
 ///
 /// # Errors
-/// `Format` if there is no such field, or it has another type, shape or mesh; `Argument`; those of
+/// `NotFound` if there is no such field; `Format` if it has another type, shape or mesh; `Argument`; those of
 /// [`Reader::dataset_record`].
 pub fn field(
     file: &mut Reader,

@@ -246,7 +246,7 @@ impl Shapes {
     /// Finds the forest of a step.
     ///
     /// # Errors
-    /// `Format` if there is none; `Unsupported` for another version; `Argument` if there is no such step;
+    /// `NotFound` if there is no such forest or step; `Unsupported` for another version;
     /// those of [`Reader::find`].
     pub fn find(file: &mut Reader, group: &str, step: i64) -> Result<Self> {
         file.agree_on(part_name(group, "tree_vertices").map(drop))?;

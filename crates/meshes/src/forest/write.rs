@@ -410,11 +410,11 @@ pub fn write_step(
     notes: &mut MeshNotes,
     group: &str,
     forest: &Forest<'_>,
-    (time, units): (f64, Result<Option<&str>>),
+    (time, attributes): (f64, Result<String>),
     arrays: Result<Arrays<'_>>,
 ) -> Result<bool> {
     begin(file, notes, group, forest)?;
-    write_time(file, notes, group, time, units)?;
+    write_time(file, notes, group, time, attributes)?;
     let (hash, _) = summary(file, forest, &arrays)?;
     let has = notes_of(notes, group).connectivity == Some(hash);
     let mut ranks = [Partition { count: u64::from(has), ..Partition::default() }];

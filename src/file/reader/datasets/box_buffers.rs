@@ -1,7 +1,7 @@
 //! The user's memory into which boxes of a dataset are read.
 
 use crate::file::limits::Limits;
-use crate::items::{DataMut, ItemsMut, check_memories};
+use crate::items::{DataMut, ItemsMut, Misfit, check_memories};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{self, reserve, resize};
 use scda_base::numbers::to_usize;
@@ -125,8 +125,8 @@ impl<'a> BoxBuffers<'a> {
         Ok(())
     }
 
-    /// The first item whose value does not fit the type in memory: its box, and its number there.
-    pub fn misfit(&self) -> Option<(usize, u64)> {
+    /// The first item whose value does not fit the type in memory, and its box.
+    pub fn misfit(&self) -> Option<(usize, &Misfit)> {
         let Self::Boxes(SeparateBuffers { boxes, .. }) = self else { return None };
         boxes.iter().enumerate().find_map(|(region, (_, items))| Some((region, items.misfit()?)))
     }

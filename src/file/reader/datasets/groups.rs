@@ -6,12 +6,15 @@ use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::reader::sections::CurrentSection;
 use crate::file::team::{Failure, Function};
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_format::dataset::{GROUP_CONVENTION, Group, group_of, group_user, named_group, parse, stored_path};
+use scda_format::dataset::{
+    GROUP_CONVENTION, Group, group_of, group_user, named_group, parse, stored_path, without_root,
+};
 use scda_format::header::SectionType;
 
 impl Reader {
     /// The group at this path (see [`Group::path`]) with its attributes, a JSON object: those that were
-    /// written last. `None` if the file has no such group. The position in the file does not change.
+    /// written last. `None` if the file has no such group. A slash may precede the path. The position in the file
+    /// does not change.
     ///
     /// # Errors
     /// `Argument` for a path that no group can have, `Format` if the section of this user string is no group; those of
@@ -24,6 +27,7 @@ impl Reader {
 impl DatasetReader<'_> {
     /// See [`Reader::group`].
     pub(in crate::file::reader) fn find_group(&mut self, path: &str) -> Result<Option<Group>, Failure> {
+        let path = without_root(path);
         let user = group_user(&stored_path(named_group(path).unwrap_or(path)))?;
         self.aside(|this| {
             if this.lookup().find_pair(user.as_bytes(), -1, false)?.is_none() {

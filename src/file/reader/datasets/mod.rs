@@ -32,7 +32,7 @@ use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{self, AllowanceGuard, reserve, resize};
 use scda_format::dataset::parse::KnownMetadata;
 use scda_format::dataset::stored_dataset::{ElementKind, StoredDataset, is_metadata};
-use scda_format::dataset::{Dataset, IndexBox, MAX_METADATA_BYTES, stored_name};
+use scda_format::dataset::{Dataset, IndexBox, MAX_METADATA_BYTES, stored_name, without_root};
 
 impl Reader {
     /// The last dataset of this name; `None` if there is none. The position in the file does not change.
@@ -65,7 +65,8 @@ impl Reader {
 
     /// The dataset of this name and record: 0 is the first of the name in the file, −1 the last, as in
     /// [`Self::find`]. `None` if there is no such record. The name may have more than 58 bytes, as those that
-    /// `scda import` and Python write (docs/datasets.md). The position in the file does not change.
+    /// `scda import` and Python write (docs/datasets.md). A slash may precede it. The position in the file does
+    /// not change.
     ///
     /// # Errors
     /// `Format` if the section of this user string is not a dataset; `Format` and `Range` for metadata that
@@ -236,7 +237,7 @@ impl DatasetReader<'_> {
         rows: AllRows,
     ) -> Result<Option<OpenDataset>, Failure> {
         self.aside(|this| {
-            let user = stored_name(name);
+            let user = stored_name(without_root(name));
             let Some(later) = this.lookup().find_pair(user.as_bytes(), record, true)? else {
                 return Ok(None);
             };

@@ -12,7 +12,7 @@ use scda_base::memory::{reserve, reserve_count};
 use scda_codec::chunk::swap_items;
 use scda_format::dataset::bools::{find_other_item, has_bools};
 use scda_format::dataset::stored_dataset::{ElementKind, StoredDataset};
-use scda_format::dataset::{ChunkGrid, CommonRun, Dataset, IndexBox, Runs, does_not_fit};
+use scda_format::dataset::{ChunkGrid, CommonRun, Dataset, IndexBox, Runs};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -110,9 +110,9 @@ impl<'a, 'b> Destination<'a, 'b> {
     pub fn finish(self) -> Result<()> {
         let Self { open, regions, starts, mut room } = self;
         let (StoredDataset { dataset, codecs, .. }, start) = (&open.stored, open.start());
-        if let Some((region, item)) = room.misfit() {
-            let index = regions[region].index_of(item);
-            return Err(does_not_fit(dataset, &index).at(start));
+        if let Some((region, misfit)) = room.misfit() {
+            let index = regions[region].index_of(misfit.item);
+            return Err(misfit.error(dataset, &index).at(start));
         }
         let is_swapped =
             dataset.data_type.has_byte_order() && codecs.big_endian != cfg!(target_endian = "big");

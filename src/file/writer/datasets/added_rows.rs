@@ -109,11 +109,12 @@ impl DatasetWriter<'_> {
         self.sections.let_rank_0_read()?;
         let found = match self.sections.team().rank() {
             0 => self.sections.read_own(|own| own.dataset_to_extend(name, are_rounded)).and_then(|found| {
-                let wrong =
-                    |what| Error::argument(format!("rows that are added to the dataset \"{name}\": {what}"));
+                let wrong = |what| format!("rows that are added to the dataset \"{name}\": {what}");
                 match found {
-                    None => Err(wrong("there is no dataset of this name")),
-                    Some(found) if found.big_endian => Err(wrong("its numbers are big-endian")),
+                    None => Err(Error::not_found(wrong("there is no dataset of this name"))),
+                    Some(found) if found.big_endian => {
+                        Err(Error::argument(wrong("its numbers are big-endian")))
+                    }
                     found => Ok(found),
                 }
             }),

@@ -3,13 +3,13 @@
 use super::Boxes;
 use crate::file::limits::Limits;
 use crate::file::writer::sections::{Gather, too_large};
-use crate::items::{Data, Items, check_memories};
+use crate::items::{Data, Items, Misfit, check_memories};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{copy, reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_codec::chunk::swap_items;
 use scda_format::dataset::bools::{find_other_item, has_bools};
-use scda_format::dataset::{Dataset, IndexBox, does_not_fit};
+use scda_format::dataset::{Dataset, IndexBox};
 use scda_format::layout::sum;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -236,8 +236,8 @@ impl<'a> Buffer<'a> {
 }
 
 /// Returns an error if an item of a box does not fit the type in the file.
-fn check_fit(dataset: &Dataset, region: &IndexBox, misfit: Option<u64>) -> Result<()> {
-    misfit.map_or(Ok(()), |item| Err(does_not_fit(dataset, &region.index_of(item))))
+fn check_fit(dataset: &Dataset, region: &IndexBox, misfit: Option<Misfit>) -> Result<()> {
+    misfit.map_or(Ok(()), |misfit| Err(misfit.error(dataset, &region.index_of(misfit.item))))
 }
 
 /// The bytes of items in little-endian order. Bools that are neither 0 nor 1 are an error.

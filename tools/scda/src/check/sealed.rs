@@ -45,7 +45,7 @@ pub fn check(
             // The check of the whole seal may have found the same.
             let last = scan.findings.last().filter(|last| last.seal == Some(number));
             let is_said = last.is_some_and(
-                |last| matches!(&last.error, Fault::Invalid(said) if said.to_string() == error.to_string()),
+                |last| matches!(&last.error, Fault::Invalid(said) if (said.kind(), said.offset()) == (error.kind(), error.offset())),
             );
             if !is_said {
                 scan.findings.push(Finding::of_seal(number, Fault::Invalid(error)));

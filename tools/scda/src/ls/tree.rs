@@ -6,7 +6,7 @@ use crate::files::Input;
 use crate::output::{Output, visible};
 use crate::rows::{Faults, as_f64, measure_item};
 use scda::{Content, DatasetHandle, Layout, Reader};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A group or dataset.
 #[derive(Default)]
@@ -15,6 +15,8 @@ struct Node {
     /// The description of the last dataset with this name, and the number of datasets.
     summary: Option<String>,
     records: u64,
+    /// The shapes of all of them.
+    shapes: HashSet<Vec<u64>>,
     /// The attributes of the group, and of the last dataset.
     group_attributes: Vec<String>,
     attributes: Vec<String>,
@@ -46,8 +48,11 @@ impl Node {
         let indent = "  ".repeat(depth);
         let name = visible(&self.name);
         if let Some(summary) = &self.summary {
-            let records =
-                if self.records > 1 { format!(", {} records", self.records) } else { String::new() };
+            let records = match (self.records, self.shapes.len()) {
+                (1, _) => String::new(),
+                (records, 1) => format!(", {records} records"),
+                (records, shapes) => format!(", the last of {records} records of {shapes} shapes"),
+            };
             out.text(format_args!("{indent}{}  {summary}{records}\n", out.colour(1, &name)))?;
             self.attributes.iter().try_for_each(|line| out.text(format_args!("{indent}    {line}\n")))?;
         }
@@ -86,6 +91,7 @@ pub fn show(out: &mut Output, reader: &mut Reader, input: &Input) -> Result<()> 
                 let node = root.at(&dataset.name);
                 node.summary = Some(summary(dataset, stored));
                 node.records += 1;
+                node.shapes.insert(dataset.shape.clone());
                 node.attributes = attribute_lines(&dataset.attributes, Some(dataset.data_type));
                 continue;
             }

@@ -217,6 +217,15 @@ fn salvage_leaves_no_metadata_without_their_data() {
     assert!(run.text().contains(" are saved as \"salvaged data\"\n"), "{}", run.text());
     let kinds: Vec<_> = objects(&place, "b.scda").iter().map(|object| object["type"].to_string()).collect();
     assert_eq!(kinds, ["\"D\"", "\"A\""]);
+    // Of data that are damaged as well, the elements before the damage.
+    sealed[header] ^= 1;
+    let data = sealed.windows(3).position(|bytes| bytes == b"A y").unwrap() + 128 + 800;
+    sealed[data] ^= 1;
+    sealed[data + 1] ^= 1;
+    place.write("sealed.scda", &sealed);
+    place.scda("salvage -f sealed.scda b.scda").bad(0, "");
+    let saved = objects(&place, "b.scda");
+    assert_eq!((&saved[1]["user"], &saved[1]["count"]), (&"salvaged data".into(), &50.into()), "{saved:?}");
 }
 
 /// What is left of a damaged record, or group, does not hide the whole ones before it.

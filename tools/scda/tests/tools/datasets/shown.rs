@@ -62,6 +62,23 @@ fn a_list_shows_what_datasets_are() {
 }
 
 #[test]
+fn the_tree_tells_that_records_have_several_shapes() {
+    let place = Place::new();
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
+    for rows in [3, 4, 3] {
+        let dataset = Dataset::new("flow/x", DataType::Uint8, [rows]);
+        file.dataset(&dataset, &[IndexBox::all(&[rows])], &vec![0; rows as usize]).unwrap();
+    }
+    file.close().unwrap();
+    let tree = place.scda("ls --tree a.scda").good();
+    assert!(tree.text().contains("x  3, uint8, the last of 3 records of 2 shapes\n"), "{}", tree.text());
+    // A slash in front, as in HDF5, makes no difference.
+    assert_eq!(place.scda("cat a.scda /flow/x --record 1").good().text(), "0\n0\n0\n0\n");
+    assert_eq!(place.scda("ls --select /flow/x a.scda").good().text().matches("flow/x").count(), 3);
+    place.scda("attr a.scda /flow/x").good();
+}
+
+#[test]
 fn values_are_printed_by_their_type() {
     let place = Place::new();
     for (name, seal) in [("plain.scda", false), ("sealed.scda", true)] {
