@@ -245,6 +245,11 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ERR_CHECKSUM 15011
 
 /**
+ * The file has no such dataset, record, group, field or time step, perhaps because another version of the program wrote it.
+ */
+#define SCDA_ERR_NOT_FOUND 15012
+
+/**
  * The file, or a folder of its path, does not exist.
  */
 #define SCDA_ERR_NO_SUCH_FILE 15020
@@ -742,8 +747,8 @@ struct scda_params {
   const char *append_name;
   /**
    * With `append_name`: the step after which the program continues: 0 is the first record, -1 (default)
-   * the last. `SCDA_ERR_ARG`, without changing the file, if there is no such record, and for any other
-   * number than -1 without `append_name`.
+   * the last. `SCDA_ERR_NOT_FOUND`, without changing the file, if there is no such record; `SCDA_ERR_ARG`
+   * for any other number than -1 without `append_name`.
    */
   int64_t append_record;
   /**
@@ -1581,8 +1586,8 @@ scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, i
  * @return               The file, to be closed by `scda_fclose`, or NULL on error, in which case the file
  *                       has not changed.
  * Errors: `SCDA_ERR_FORMAT`, `SCDA_ERR_VERSION`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`,
- * `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_NO_SUCH_FILE`, `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI
- * is not running, and those of the file system.
+ * `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_NO_SUCH_FILE`, `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_NOT_FOUND` for
+ * `params.append_record`, `SCDA_ERR_USAGE` if MPI is not running, and those of the file system.
  */
 scda_fcontext_t *scda_fopen_append(MPI_Comm comm,
                                    const char *filename,
@@ -2241,7 +2246,7 @@ int scda_box_init_size(scda_box_t *b,
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
  * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for an impossible dataset, for boxes outside the array, and for
- * an index in two boxes, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the file system.
+ * an index in two boxes, `SCDA_ERR_NOT_FOUND` for a dataset to extend, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the file system.
  */
 scda_fcontext_t *scda_fwrite_dataset(scda_fcontext_t *f,
                                      const scda_dataset_t *d,
@@ -2381,8 +2386,8 @@ scda_fcontext_t *scda_fwrite_group(scda_fcontext_t *f,
  *                      `null` removes it.
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` for a file without seals, `SCDA_ERR_ARG` for a dataset that the file does not
- * have and for impossible attributes, `SCDA_ERR_FORMAT` for a damaged dataset or group, and those of
+ * Errors: `SCDA_ERR_USAGE` for a file without seals, `SCDA_ERR_NOT_FOUND` for a dataset that the file does
+ * not have, `SCDA_ERR_ARG` for impossible attributes, `SCDA_ERR_FORMAT` for a damaged dataset or group, and those of
  * `scda_fflush`.
  */
 scda_fcontext_t *scda_fset_attributes(scda_fcontext_t *f,
@@ -2497,8 +2502,8 @@ scda_fcontext_t *scda_fread_boxes(scda_fcontext_t *f,
  *                     overlap in memory. May be NULL if there are none.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG` for a dataset that the file does not have, or that has another type or shape in the
- * file; those of `scda_ffind_dataset` and of `scda_fread_dataset`.
+ * Errors: `SCDA_ERR_NOT_FOUND` for a dataset that the file does not have; `SCDA_ERR_ARG` for one that has another
+ * type or shape in the file; those of `scda_ffind_dataset` and of `scda_fread_dataset`.
  */
 scda_fcontext_t *scda_fread_datasets(scda_fcontext_t *f,
                                      size_t n,
@@ -2626,7 +2631,8 @@ int scda_get_attribute(const char *attributes,
  * Not collective.
  *
  * @param [in] attributes  The JSON object, a C string. NULL or "": an empty one.
- * @param [out] keys       Receives the names in the order of the text, each followed by a NUL. May be NULL.
+ * @param [out] keys       Receives the names in the order of the text, each followed by a NUL. A NUL in a name becomes
+ *                         "\u0000". May be NULL.
  * @param [in,out] bytes   In: the number of characters that fit in `keys`. Out: that of all names with their
  *                         NULs. Must not be NULL.
  * @param [out] types      Receives for each attribute the type by which `scda_get_attribute` reads it:

@@ -106,8 +106,8 @@ extern "C" {
  * @param [in,out] userstr   The user string of the file: input for "w" and "c", output for "r" and "a".
  * @param [in,out] len       Its length: input for "w" and "c", output for "r" and "a".
  * @param [in] params        The parameters. NULL: the defaults.
- * @param [out] rank         This rank in `comm`. May be NULL.
- * @param [out] size         The number of ranks of `comm`. May be NULL.
+ * @param [out] rank         This rank in `comm`, also after an error of opening the file. May be NULL.
+ * @param [out] size         The number of ranks of `comm`, likewise. May be NULL.
  * @param [out] is_new       1 if the file was created, otherwise 0. May be NULL.
  * @param [out] err          The error code.
  * @return                   The file, to be closed by `scda_fclose`, or NULL on error.
