@@ -127,7 +127,9 @@ void steps_of_meshes (const std::string &path) {
       scda::particles other (std::move (p));
       p = std::move (other);
       p.write_field (w, scda::dataset ("atoms"), scda::const_items (atoms).members (of_old));
-      p.write_field (w, scda::dataset ("charges"), std::vector<std::vector<float>> (atoms.size (), { 0.5f }));
+      std::vector<std::vector<float>> charges; /* a vector for each cell */
+      for (const old_atom &one : atoms) { charges.push_back ({ static_cast<float> (one.id) }); }
+      p.write_field (w, scda::dataset ("charges"), charges);
     }
     w.close ();
   }
@@ -142,10 +144,12 @@ void steps_of_meshes (const std::string &path) {
   p.read_part (r, mesh.size ());
   std::vector<atom> atoms (p.size (), { -1, 2.5f });
   p.read_field (r, scda::dataset ("atoms"), scda::items (atoms).members (of_new));
-  std::vector<std::vector<old_atom>> cells (7);
-  p.read_field (r, scda::dataset ("atoms"), cells);
+  std::vector<std::vector<double>> cells (7);
+  p.read_field (r, scda::dataset ("charges"), cells);
   CHECK (cells.size () == p.counts ().size ());
-  for (std::size_t c = 0; c < cells.size (); ++c) { CHECK (cells[c].size () == 1 && cells[c][0].id == static_cast<std::int64_t> (p.c ().first + c)); }
+  for (std::size_t c = 0; c < cells.size (); ++c) {
+    CHECK (cells[c].size () == 1 && static_cast<std::uint64_t> (cells[c][0]) == p.c ().first + c);
+  }
   std::int64_t step = 0;
   CHECK (r.read_attribute ("/patches/time", "step", step) && step == 3);
   std::int64_t at = static_cast<std::int64_t> (p.c ().first), sum = 0;

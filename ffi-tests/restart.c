@@ -96,7 +96,7 @@ static void attributes (void) {
   CHECK (f == NULL && err == SCDA_ERR_NOT_FOUND);
   RIGHT (scda_fopen_append (g.comm, name, NULL, NULL, NULL, &err));
   count = 1;
-  f = scda_fread_attribute (f, "rho", 0, "time", SCDA_TYPE_FLOAT64, &again, &count, &err);
+  f = scda_fread_attribute (f, "rho", 0, "time", SCDA_TYPE_FLOAT64, numbers, &count, &err);
   CHECK (f == NULL && err == SCDA_ERR_USAGE && strstr (scda_last_error_message (), "also open it by scda_fopen_read") != NULL);
 }
 
@@ -219,7 +219,7 @@ static void series (void) {
   CHECK ((int) last_step (5, 0) == 104);
   params.append_record = 5;
   scda_fcontext_t *f = scda_fopen_append (g.comm, name, NULL, NULL, &params, &err);
-  CHECK (f == NULL && err == SCDA_ERR_ARG);
+  CHECK (f == NULL && err == SCDA_ERR_NOT_FOUND);
   f = scda_fopen_write (g.comm, name, "", NULL, &params, &err);
   CHECK (f == NULL && err == SCDA_ERR_ARG);
   params.append_name = "\xff";

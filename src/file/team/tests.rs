@@ -51,7 +51,7 @@ fn a_disagreement_names_the_call_and_two_values() {
         let other = of_rank(1, team.rank());
         team.note_bytes(Topic::UserString, &[], if other { b"abc" } else { b"abd" });
     });
-    assert_eq!(user, "the user string or name: rank 0 passes \"abd\" to SetAttributes, rank 1 \"abc\"");
+    assert_eq!(user, "the user string or name: rank 0 passes \"abd\" to set_attributes, rank 1 \"abc\"");
     let number = words_of(4, |team| {
         let _call = calls::begin("scda_c::open::scda_fwrite_field::{{closure}}");
         let record = if of_rank(3, team.rank()) { u64::MAX } else { 7 };
@@ -64,14 +64,14 @@ fn a_disagreement_names_the_call_and_two_values() {
         let rank = team.rank() as u64;
         team.note_named(Topic::Parameters, &["a", "b", "c"], &[1, 2 + rank, 3 + rank]);
     });
-    assert_eq!(text, "a parameter of opening: rank 0 passes b 2 to SetAttributes, rank 1 3");
+    assert_eq!(text, "a parameter of opening: rank 0 passes b 2 to set_attributes, rank 1 3");
     let text = words_of(2, |team| {
         let text = format!("{}shape: [{}]{}", "x".repeat(100), team.rank(), "y".repeat(100));
         team.note_bytes(Topic::Dataset, &["the metadata"], text.as_bytes());
         team.note_bytes(Topic::Dataset, &["the metadata"], team.rank().to_string().as_bytes());
     });
     let shown = |rank| format!("...\"{}shape: [{rank}]{}\"...", "x".repeat(12), "y".repeat(18));
-    let expected = format!("rank 0 passes the metadata {} to SetAttributes, rank 1 {}", shown(0), shown(1));
+    let expected = format!("rank 0 passes the metadata {} to set_attributes, rank 1 {}", shown(0), shown(1));
     assert_eq!(text, format!("the dataset or group: {expected}"));
     // Metadata have a key on each line; they are those of the dataset whose name was noted before.
     let metadata = words_of(2, |team| {
@@ -81,33 +81,33 @@ fn a_disagreement_names_the_call_and_two_values() {
         team.note_bytes(Topic::Dataset, &["the metadata"], text.as_bytes());
     });
     let expected =
-        r#"rank 0 passes the metadata of "rho": "shape":[10,4] to SetAttributes, rank 1 "shape":[11,4]"#;
+        r#"rank 0 passes the metadata of "rho": "shape":[10,4] to set_attributes, rank 1 "shape":[11,4]"#;
     assert_eq!(metadata, format!("the dataset or group: {expected}"));
     let one_more = words_of(2, |team| {
         let more = if team.rank() == 0 { ",\n\"attributes\":{\"a\":1}" } else { "" };
         let text = format!("{{\n\"shape\":[10,4]{more}\n}}\n");
         team.note_bytes(Topic::Dataset, &["the metadata"], text.as_bytes());
     });
-    let expected = r#"rank 0 passes the metadata "attributes":{"a":1} to SetAttributes, rank 1 nothing"#;
+    let expected = r#"rank 0 passes the metadata "attributes":{"a":1} to set_attributes, rank 1 nothing"#;
     assert_eq!(one_more, format!("the dataset or group: {expected}"));
     let kinds = words_of(2, |team| match team.rank() {
         0 => team.note_named(Topic::Dataset, &["extends"], &[1]),
         _ => team.note_bytes(Topic::Dataset, &["the name"], b"\x1b"),
     });
-    assert_eq!(kinds, "the dataset or group: rank 0 passes other values to SetAttributes than rank 1");
+    assert_eq!(kinds, "the dataset or group: rank 0 passes other values to set_attributes than rank 1");
     let control = words_of(2, |team| {
         let text: &[u8] = if team.rank() == 0 { b"a\n" } else { b"\x1b[1m" };
         team.note_bytes(Topic::UserString, &[], text);
     });
-    assert_eq!(control, r#"the user string or name: rank 0 passes "a\n" to SetAttributes, rank 1 "\x1b[1m""#);
+    assert_eq!(control, r#"the user string or name: rank 0 passes "a\n" to set_attributes, rank 1 "\x1b[1m""#);
     let hash = words_of(2, |team| {
         team.note_named(Topic::Parameters, &["a", "#b"], &[1, team.rank() as u64]);
     });
-    assert_eq!(hash, "a parameter of opening: rank 0 passes another b to SetAttributes than rank 1");
+    assert_eq!(hash, "a parameter of opening: rank 0 passes another b to set_attributes than rank 1");
     let counts = words_of(2, |team| {
         team.note_partition(Topic::Counts, &[4, 5 + team.rank() as u64]).unwrap();
     });
-    assert_eq!(counts, "the counts of elements N_q: rank 0 passes 4, 5 to SetAttributes, rank 1 4, 6");
+    assert_eq!(counts, "the counts of elements N_q: rank 0 passes 4, 5 to set_attributes, rank 1 4, 6");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn what_is_no_longer_remembered_is_not_compared() {
             (0..count).for_each(|number| team.note_named(Topic::Number, &[], &[number]));
         });
         let topic = Topic::NAMES[Topic::Number as usize];
-        let values = if count == 10 { ": rank 0 passes 0 to SetAttributes, rank 1 1" } else { "" };
+        let values = if count == 10 { ": rank 0 passes 0 to set_attributes, rank 1 1" } else { "" };
         assert_eq!(words, format!("{topic}{values}"), "{count}");
     }
     // Ranks that have forgotten at different times do not compare what does not belong together.

@@ -154,7 +154,7 @@ fn wrong_arguments_are_the_errors_of_all_ranks() {
             let counts = [[2, 2], [3, 1]][rank];
             file.field(&field, &counts, &bytes[..24 * counts[rank] as usize])
         });
-        let expected = "the ranks disagree on the counts of elements N_q: rank 0 passes 2, 2 to WriteDataset, rank 1 3, 1";
+        let expected = "the ranks disagree on the counts of elements N_q: rank 0 passes 2, 2 to write_dataset, rank 1 3, 1";
         assert_eq!(differ, expected);
         let short = run(&|rank, file| file.field(&field, &[1, 3], &bytes[..if rank == 1 { 71 } else { 24 }]));
         assert_eq!(short, "rank 1: data: found 71 bytes, expected the 72 of the boxes");

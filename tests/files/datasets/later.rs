@@ -192,7 +192,7 @@ fn a_name_without_a_slash_is_that_of_a_group_if_no_dataset_has_it() {
         for name in ["both", "/both"] {
             assert_eq!(file.dataset(name).unwrap().unwrap().attributes, r#"{"dataset":1}"#);
         }
-        assert!(file.dataset("//both").unwrap().is_none() && file.dataset("both/").unwrap().is_none());
+        assert!(file.dataset("//both").unwrap().is_none());
     }
 }
 
@@ -225,7 +225,7 @@ fn what_cannot_be_set_is_refused() {
         let mut file = Writer::append(comm, &path, &sealed()).unwrap();
         file.set_attributes("rho", 0, changes).and_then(|()| file.close()).unwrap_err().to_string()
     });
-    let expected = r#"the ranks disagree on the dataset or group: rank 0 passes the attributes of "rho": "{\"a\":1}" to SetAttributes, rank 1 "{\"a\":2}""#;
+    let expected = r#"the ranks disagree on the dataset or group: rank 0 passes the attributes of "rho": "{\"a\":1}" to set_attributes, rank 1 "{\"a\":2}""#;
     assert!(errors.iter().all(|e| e.ends_with(expected)), "{errors:?}");
     let errors = run_on_threads(2, |comm| {
         let record = i64::try_from(comm.rank()).unwrap();
@@ -233,7 +233,7 @@ fn what_cannot_be_set_is_refused() {
         file.set_attributes("rho", record, "{}").and_then(|()| file.close()).unwrap_err().to_string()
     });
     let expected = "the ranks disagree on a size, an offset, or the number of a section or record: rank 0 passes the record 0 to \
-                    SetAttributes, rank 1 1";
+                    set_attributes, rank 1 1";
     assert!(errors.iter().all(|e| e.ends_with(expected)), "{errors:?}");
     let plain = folder.path().join("plain");
     let mut file = Writer::create(Solo, &plain, b"", &options()).unwrap();
