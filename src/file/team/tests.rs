@@ -99,7 +99,10 @@ fn a_disagreement_names_the_call_and_two_values() {
         let text: &[u8] = if team.rank() == 0 { b"a\n" } else { b"\x1b[1m" };
         team.note_bytes(Topic::UserString, &[], text);
     });
-    assert_eq!(control, r#"the user string or name: rank 0 passes "a\n" to set_attributes, rank 1 "\x1b[1m""#);
+    assert_eq!(
+        control,
+        r#"the user string or name: rank 0 passes "a\n" to set_attributes, rank 1 "\x1b[1m""#
+    );
     let hash = words_of(2, |team| {
         team.note_named(Topic::Parameters, &["a", "#b"], &[1, team.rank() as u64]);
     });

@@ -153,8 +153,8 @@ pub fn put_entries(out: &mut Outlet<'_>, mut offset: u64, format: &CountFormat, 
     Ok(())
 }
 
-/// Holes consist of whole pages of this size. A client of a parallel file system might have to read a page before
-/// it could write a part of it.
+/// On a parallel file system, holes consist of whole pages of this size: a client might have to read a page before
+/// it could write a part of it. Elsewhere, only what somebody wrote is written.
 const PAGE_BYTES: u64 = 4 << 10;
 /// At least this many zeros leave a hole. Writing fewer takes no longer than the system call that skipping them
 /// costs.
@@ -172,7 +172,7 @@ fn are_zeros(bytes: &[u8]) -> bool {
 
 /// Writes a run of a section past the end of the file. What is 0 there becomes a hole, unless it is short: the rest of the section follows.
 pub fn put_with_holes(file: &mut Queue<SummedFile>, mut at: u64, mut run: &[u8]) -> Result<()> {
-    if (run.len() as u64) < HOLE_BYTES {
+    if (1..HOLE_BYTES).contains(&(run.len() as u64)) {
         return file.write_at(at, &[run]);
     }
     while !run.is_empty() {
@@ -203,6 +203,8 @@ fn put_hole(file: &mut Queue<SummedFile>, at: u64, bytes: u64) -> Result<()> {
 pub struct Parts {
     /// Where in the file they go, past its end; `None`: they stay in memory, because the section is small.
     at: Option<u64>,
+    /// Holes begin and end at multiples of this.
+    page_bytes: u64,
     /// Short runs that are still to be written.
     bytes: Vec<u8>,
     last: Option<u8>,
@@ -212,8 +214,10 @@ impl Parts {
     /// Shorter runs are written together: a system call costs as much as copying them.
     const SHORT_BYTES: usize = 64 << 10;
 
-    pub fn new(at: Option<u64>) -> Self {
-        Self { at, bytes: Vec::new(), last: None }
+    /// `stripe_bytes` is not 0 on a parallel file system.
+    pub fn new(at: Option<u64>, stripe_bytes: u64) -> Self {
+        let page_bytes = if stripe_bytes > 0 { PAGE_BYTES } else { 1 };
+        Self { at, page_bytes, bytes: Vec::new(), last: None }
     }
 
     /// Appends bytes.
@@ -238,7 +242,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Appends zeros. The whole pages among [`HOLE_BYTES`] or more of them become a hole.
+    /// Appends zeros. [`HOLE_BYTES`] or more of them, or the whole pages among these, become a hole.
     ///
     /// # Errors
     /// The errors of [`Self::put`].
@@ -250,7 +254,8 @@ impl Parts {
         let mut length = self.bytes.len() as u64 + count;
         if let Some(at) = self.at.filter(|_| count >= HOLE_BYTES) {
             let end = at + length;
-            let hole = (end - count).next_multiple_of(PAGE_BYTES)..end / PAGE_BYTES * PAGE_BYTES;
+            let page = self.page_bytes;
+            let hole = (end - count).next_multiple_of(page)..end / page * page;
             resize(&mut self.bytes, hole.start - at)?;
             self.flush(file)?;
             put_hole(file, hole.start, hole.end - hole.start)?;

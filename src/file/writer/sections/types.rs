@@ -233,7 +233,7 @@ impl Sections {
         mut next: impl FnMut(&mut Self, u64, &mut Parts) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         if self.output.is_small(layout) {
-            let mut parts = Parts::new(None);
+            let mut parts = Parts::new(None, 0);
             for round in 0..rounds {
                 next(self, round, &mut parts)?;
             }
@@ -257,7 +257,7 @@ impl Sections {
         let is_first = if bytes.total > 0 { bytes.is_first() } else { is_zero };
         let is_last = if bytes.total > 0 { bytes.is_last() } else { is_zero };
         let head = if is_first { head } else { &[] };
-        let mut parts = Parts::new(Some(layout.data + bytes.offset));
+        let mut parts = Parts::new(Some(layout.data + bytes.offset), self.params().tuning.stripe_bytes);
         for round in 0..rounds {
             next(self, round, &mut parts)?;
         }
