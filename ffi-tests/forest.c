@@ -356,17 +356,17 @@ static void steps (MPI_Comm comm, const char *folder) {
     destroy (q);
   }
   f = scda_p4est_read_forest (f, "two/parts", 3, comm, 0, 0, NULL, NULL, NULL, &c, &q, &err);
-  REQUIRE (f == NULL && err == SCDA_ERR_ARG && strstr (scda_last_error_message (), "no step 3") != NULL);
+  REQUIRE (f == NULL && err == SCDA_ERR_NOT_FOUND && strstr (scda_last_error_message (), "no step 3") != NULL);
   f = scda_fopen_read (comm, expected, NULL, NULL, NULL, &err);
   f = scda_p4est_read_forest (f, NULL, 0, comm, 0, 0, NULL, NULL, NULL, &c, &q, &err);
-  REQUIRE (f == NULL && err == SCDA_ERR_FORMAT && strstr (scda_last_error_message (), "no forest \"forest\"") != NULL);
+  REQUIRE (f == NULL && err == SCDA_ERR_NOT_FOUND && strstr (scda_last_error_message (), "no forest \"forest\"") != NULL);
   /* A field that is not there, of a type that is not converted, with other components. */
   for (int wrong = 0; wrong < 3; ++wrong) {
     double *none = malloc (sizeof (double) * 3 * (size_t) p->local_num_quadrants + 1);
     f = scda_fopen_read (comm, expected, NULL, NULL, NULL, &err);
     f = scda_p4est_read_field (f, "two/parts", 2, p, wrong == 0 ? "speed" : "velocity", wrong == 1 ? SCDA_TYPE_COMPLEX128 : SCDA_TYPE_FLOAT64,
                            wrong == 2 ? 2 : 3, none, &err);
-    REQUIRE (f == NULL && err == SCDA_ERR_FORMAT);
+    REQUIRE (f == NULL && err == (wrong == 0 ? SCDA_ERR_NOT_FOUND : SCDA_ERR_FORMAT));
     free (none);
   }
   destroy (p);

@@ -217,7 +217,7 @@ static void one_step (const char *path) {
   scda_particles_init (&p);
   f = scda_particles_read (f, NULL, 1, (int64_t) mesh.n, NULL, &p, &err);
   f = scda_particles_read_field (f, NULL, 1, &p, &d, data, &err);
-  CHECK (f == NULL && err == SCDA_ERR_FORMAT);
+  CHECK (f == NULL && err == SCDA_ERR_NOT_FOUND);
   scda_particles_free (&p);
   scda_patches_free (&mesh);
   free (rho);

@@ -258,7 +258,9 @@ pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) ->
                 Error::new(ErrorKind::Unsupported, words)
             }
             None => {
-                Error::not_found(format!("there is no {what} \"{group}\": the group has no attribute {kind}"))
+                let is_there = attributes::value(&attributes, kind).is_some();
+                let words = format!("there is no {what} \"{group}\": the group has no attribute {kind}");
+                Error::new(if is_there { ErrorKind::Format } else { ErrorKind::NotFound }, words)
             }
         },
         None => {
