@@ -221,7 +221,6 @@ fn salvage_leaves_no_metadata_without_their_data() {
     sealed[header] ^= 1;
     let data = sealed.windows(3).position(|bytes| bytes == b"A y").unwrap() + 128 + 800;
     sealed[data] ^= 1;
-    sealed[data + 1] ^= 1;
     place.write("sealed.scda", &sealed);
     place.scda("salvage -f sealed.scda b.scda").bad(0, "");
     let saved = objects(&place, "b.scda");
