@@ -259,6 +259,14 @@ void refusals (const std::string &path) {
     own o;
     o.mesh.write_fields (w, o.fields ());
   });
+  with (__LINE__, SCDA_ERR_ARG, "containers of other sizes", [] (scda::writer &w, bool wrong) {
+    const std::vector<std::int64_t> counts { 1, 2 };
+    std::vector<std::vector<double>> cells { { 1 }, { 2, 3 } };
+    if (wrong) { std::swap (cells[0], cells[1]); }
+    scda::particles p;
+    p.in_cells (counts).write (w);
+    p.write_field (w, scda::dataset ("u"), cells);
+  });
   with (__LINE__, SCDA_ERR_ARG, "not as many as there are counts", [] (scda::writer &w, bool wrong) {
     const std::vector<std::int64_t> counts { 2, 3 };
     const std::vector<std::uint64_t> number { static_cast<std::uint64_t> (2 * rank), static_cast<std::uint64_t> (2 * rank + 1) };

@@ -282,7 +282,7 @@ module scda_implementation
   !> on all processes.
   !> For files that another version of the program may have written: old_name is looked up if there is no dataset of the name. With
   !> found, an integer, a missing dataset is no error: found is 0, and data keeps its values. Otherwise, found is SCDA_FIELD_FOUND,
-  !> plus SCDA_FIELD_RENAMED, SCDA_FIELD_CONVERTED. Without found, a missing dataset is SCDA_ERR_ARG.
+  !> plus SCDA_FIELD_RENAMED, SCDA_FIELD_CONVERTED. Without found, a missing dataset is SCDA_ERR_NOT_FOUND.
   interface scda_read
     module procedure read_integer8, named_integer8
     module procedure read_integer16, named_integer16

@@ -15,6 +15,8 @@
 #include <scda_bind.h>
 #include <scda_meshes.h>
 
+#include <algorithm>
+
 namespace scda {
 
 namespace detail {
@@ -284,6 +286,9 @@ public:
   /** The same, of particles in a container for each cell. */
   template <typename T>
   void write_field (writer &w, const dataset &what, const std::vector<std::vector<T>> &cells, const char *group = SCDA_PARTICLES_GROUP) {
+    const auto fits = [] (const std::vector<T> &cell, std::int64_t count) { return static_cast<std::int64_t> (cell.size ()) == count; };
+    const bool same = cells.size () == counts ().size () && std::equal (cells.begin (), cells.end (), counts ().begin (), fits);
+    detail::refuse (w, same ? "" : "particles: found containers of other sizes than the cells have particles");
     std::vector<T> all;
     for (const std::vector<T> &cell : cells) { all.insert (all.end (), cell.begin (), cell.end ()); }
     write_field (w, what, const_items (all), group);

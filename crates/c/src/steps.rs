@@ -6,7 +6,7 @@ use super::memory::{Out, put};
 use super::pointers::Text;
 use scda::{Collective, Reader, Writer};
 use scda_base::error::Result;
-use scda_format::dataset::additions;
+use scda_format::dataset::{additions, metadata};
 use scda_meshes::{MeshNotes, steps};
 use serde_json::json;
 use std::ffi::c_int;
@@ -29,7 +29,9 @@ pub(super) fn attributes_of_time(units: Text<'_>, attributes: Text<'_>) -> Resul
     let attributes = object(&attributes)?;
     match if units.is_null() { "" } else { units.utf8("units")? } {
         "" => Ok(attributes.to_owned()),
-        units => additions::changed(attributes, &json!({ "units": units }).to_string()),
+        units => {
+            additions::changed(&metadata::attributes(attributes)?, &json!({ "units": units }).to_string())
+        }
     }
 }
 
@@ -42,7 +44,7 @@ pub(super) fn attributes_of_time(units: Text<'_>, attributes: Text<'_>) -> Resul
 /// @param [in] f           The file, open for writing.
 /// @param [in] group       The name of the group. NULL: `SCDA_FOREST_GROUP`.
 /// @param [in] time        The time. That of rank 0 is written.
-/// @param [in] units       Its unit, such as `s`. NULL, or an empty C string: none.
+/// @param [in] units       Its unit, such as `s`, instead of `units` in the attributes. NULL, or an empty C string: none.
 /// @param [in] attributes  Other attributes, a JSON object as of a dataset, such as the number of the step (`scda_set_attribute`).
 ///                         NULL: none. `scda_fread_attribute` reads one by the name of the time, such as "patches/time".
 /// @param [out] err        The error code.

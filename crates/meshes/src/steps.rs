@@ -257,11 +257,17 @@ pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) ->
                 let words = format!("the group {group} has version {found} of {kind}; expected {version}");
                 Error::new(ErrorKind::Unsupported, words)
             }
-            None => {
-                let is_there = attributes::value(&attributes, kind).is_some();
-                let words = format!("there is no {what} \"{group}\": the group has no attribute {kind}");
-                Error::new(if is_there { ErrorKind::Format } else { ErrorKind::NotFound }, words)
-            }
+            None => match attributes::value(&attributes, kind) {
+                Some(value) => {
+                    let words = format!(
+                        "the group {group}: attribute {kind}: found {value}, expected a whole number"
+                    );
+                    Error::new(ErrorKind::Format, words)
+                }
+                None => Error::not_found(format!(
+                    "there is no {what} \"{group}\": the group has no attribute {kind}"
+                )),
+            },
         },
         None => {
             let words =

@@ -6,31 +6,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// An access of at most this size is short: looking at the clock twice takes a good part of its time.
+/// An access of at most this size is short: looking at the clock twice may take a good part of its time.
 const SHORT_BYTES: u64 = 4 << 10;
-/// Of short accesses, one in this number is timed, and stands for all.
-const SHORT_ONES: u32 = 16;
+/// After a short access that took less than this, so many others are taken for equal.
+const FAST: Duration = Duration::from_micros(5);
+const FAST_ONES: u32 = 15;
 
 /// Measures how long accesses take.
 #[derive(Default)]
 pub struct Stopwatch {
-    short: u32,
+    /// How many short accesses are to be taken for equal to the last one that was timed.
+    equal: u32,
+    last: Duration,
 }
 
 impl Stopwatch {
     /// The result of an access of this many bytes, and the time to count for it.
     pub fn time<T>(&mut self, bytes: u64, access: impl FnOnce() -> T) -> (T, Duration) {
-        let mut stands_for = 1;
-        if bytes <= SHORT_BYTES {
-            self.short = (self.short + 1) % SHORT_ONES;
-            if self.short > 0 {
-                return (access(), Duration::ZERO);
-            }
-            stands_for = SHORT_ONES;
+        let is_short = bytes <= SHORT_BYTES;
+        if is_short && self.equal > 0 {
+            self.equal -= 1;
+            return (access(), self.last);
         }
         let began = Instant::now();
         let result = access();
-        (result, began.elapsed() * stands_for)
+        let time = began.elapsed();
+        if is_short && time < FAST {
+            (self.equal, self.last) = (FAST_ONES, time);
+        }
+        (result, time)
     }
 }
 
@@ -83,10 +87,8 @@ impl ParallelFile for TimedFile {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         let bytes = buffer.len() as u64;
         let (read, time) = self.watch.time(bytes, || self.file.read_at(offset, buffer));
-        if !time.is_zero() {
-            let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-            self.reads.0.nanoseconds.fetch_add(time, Relaxed);
-        }
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.reads.0.nanoseconds.fetch_add(time, Relaxed);
         self.reads.0.bytes.fetch_add(bytes, Relaxed);
         read
     }
@@ -109,5 +111,21 @@ impl ParallelFile for TimedFile {
 
     fn close(self: Box<Self>) -> Result<()> {
         self.file.close()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_accesses_are_all_timed_and_fast_ones_are_not() {
+        let mut watch = Stopwatch::default();
+        for _ in 0..3 {
+            let (result, time) = watch.time(8, || std::thread::sleep(Duration::from_millis(2)));
+            assert!(result == () && time >= Duration::from_millis(2));
+        }
+        let fast: Vec<_> = (0..10_000).map(|_| watch.time(8, || ()).1).collect();
+        assert!(fast.windows(16).any(|sixteen| sixteen.iter().all(|time| *time == sixteen[0])));
     }
 }

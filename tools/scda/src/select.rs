@@ -3,7 +3,7 @@
 use crate::datasets::{Item, numbers_added};
 use crate::fail::{Fail, Result};
 use crate::output::escape;
-use scda::{Reader, Section, UserString};
+use scda::{Reader, UserString};
 use scda_format::dataset::additions::is_internal;
 use scda_format::dataset::{stored_name, without_root};
 use std::convert::Infallible;
@@ -35,6 +35,17 @@ impl FromStr for Selection {
         let user = if is_long { stored_name(without_root(text)) } else { text.into() };
         Ok(ranges.map_or_else(|| Self::Pattern(user.chars().collect()), Self::Numbers))
     }
+}
+
+/// How closely a selection matches a section. What is closer takes precedence.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Closeness {
+    /// By its number, or by a pattern.
+    Pattern,
+    /// By its user string, with slashes in front of it.
+    WithoutRoot,
+    /// By its user string.
+    Exact,
 }
 
 /// The form in messages.
@@ -73,12 +84,20 @@ impl Selection {
         matches!(self, Self::Pattern(pattern) if fits(pattern, &escape(name.as_bytes()).chars().collect::<Vec<_>>()))
     }
 
-    /// True if the selection is the user string of this section, character by character.
-    pub fn is_user_string(&self, section: &Section) -> bool {
-        self.is_name(&section.user)
+    /// How closely the selection matches a section; `None` if it does not.
+    pub fn closeness(&self, number: u64, user: &UserString, raw: bool) -> Option<Closeness> {
+        match () {
+            () if self.is_text(user) => Some(Closeness::Exact),
+            () if self.is_name(user) => Some(Closeness::WithoutRoot),
+            () => self.has(number, user, raw).then_some(Closeness::Pattern),
+        }
     }
 
-    /// True if the selection is this user string, character by character.
+    fn is_text(&self, user: &UserString) -> bool {
+        matches!(self, Self::Pattern(pattern) if escape(user).chars().eq(pattern.iter().copied()))
+    }
+
+    /// True if the selection is this user string, character by character, perhaps with slashes in front.
     pub fn is_name(&self, user: &UserString) -> bool {
         let Self::Pattern(pattern) = self else { return false };
         let (text, user) = (pattern.iter().collect::<String>(), escape(user));
@@ -100,7 +119,7 @@ impl Selection {
     pub fn user_string(&self) -> Option<String> {
         let Self::Pattern(pattern) = self else { return None };
         let text: String = pattern.iter().collect();
-        (escape(text.as_bytes()) == text).then(|| without_root(&text).to_owned())
+        (escape(text.as_bytes()) == text).then_some(text)
     }
 
     /// True if the selection contains a number larger than that of the last section.

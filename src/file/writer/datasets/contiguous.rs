@@ -268,7 +268,7 @@ fn put_run(
     let array = &plan.arrays()[0];
     let batch = plan.parts_of_chunk(batch, run)?;
     if array.is_filled_with_zeros()
-        && let Some(runs) = batch.sparse_runs(bytes as u64)?
+        && let Some(runs) = batch.sparse_runs(bytes as u64, out.has_cheap_accesses())?
     {
         let mut at = 0;
         let overlap = batch.for_each_run(&runs, buffer, |start, bytes| {

@@ -153,8 +153,8 @@ pub fn put_entries(out: &mut Outlet<'_>, mut offset: u64, format: &CountFormat, 
     Ok(())
 }
 
-/// On a parallel file system, holes consist of whole pages of this size: a client might have to read a page before
-/// it could write a part of it. Elsewhere, only what somebody wrote is written.
+/// On a parallel file system, holes consist of whole pages of this size: a client might have to read a page
+/// before it could write a part of it. Elsewhere, only what somebody wrote is written.
 const PAGE_BYTES: u64 = 4 << 10;
 /// At least this many zeros leave a hole. Writing fewer takes no longer than the system call that skipping them
 /// costs.
@@ -170,7 +170,8 @@ fn are_zeros(bytes: &[u8]) -> bool {
     blocks.iter().all(|block| *block == [0; ZERO_BYTES]) && rest.iter().all(|&byte| byte == 0)
 }
 
-/// Writes a run of a section past the end of the file. What is 0 there becomes a hole, unless it is short: the rest of the section follows.
+/// Writes a run of a section past the end of the file. Zeros become holes, but for short runs. A hole at the
+/// end does not make the file longer; what follows in the section does.
 pub fn put_with_holes(file: &mut Queue<SummedFile>, mut at: u64, mut run: &[u8]) -> Result<()> {
     if (1..HOLE_BYTES).contains(&(run.len() as u64)) {
         return file.write_at(at, &[run]);
@@ -218,6 +219,11 @@ impl Parts {
     pub fn new(at: Option<u64>, stripe_bytes: u64) -> Self {
         let page_bytes = if stripe_bytes > 0 { PAGE_BYTES } else { 1 };
         Self { at, page_bytes, bytes: Vec::new(), last: None }
+    }
+
+    /// Whether a system call goes to the page cache of this machine, rather than to a server.
+    pub fn has_cheap_accesses(&self) -> bool {
+        self.page_bytes == 1
     }
 
     /// Appends bytes.

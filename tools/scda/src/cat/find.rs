@@ -7,8 +7,10 @@ use crate::files::Input;
 use crate::output::{complain, visible};
 use crate::ranges::Records;
 use crate::rows::{head, item_line, line, measure};
+use crate::select::Closeness;
 use scda::{Reader, Section, SectionType};
 use scda_base::numbers::to_usize;
+use scda_format::dataset::without_root;
 
 /// The section to print, and the block of metadata if there is one before it.
 #[derive(Clone, Copy)]
@@ -23,13 +25,20 @@ fn find_by_index(reader: &mut Reader, args: &Args) -> scda::Result<Option<Vec<Ch
     let indices = match (args.section.number(), args.section.user_string(), args.record) {
         (Some(number), _, None) => number.checked_sub(1).map(|index| vec![index]),
         (None, Some(user), Some(records @ Records::Some(..))) => {
-            let all = reader.find_all(user.as_bytes())?;
+            let mut all = reader.find_all(user.as_bytes())?;
+            if all.is_empty() {
+                all = reader.find_all(without_root(&user).as_bytes())?;
+            }
             let chosen = records.of(all.len() as u64).filter(|_| !all.is_empty());
             chosen.map(|chosen| chosen.map(|record| all[to_usize(record)]).collect())
         }
         (None, Some(user), record) => {
             let record = record.and_then(Records::only).unwrap_or(LAST_RECORD);
-            reader.find(user.as_bytes(), record)?.map(|index| vec![index])
+            let found = match reader.find(user.as_bytes(), record)? {
+                None => reader.find(without_root(&user).as_bytes(), record)?,
+                found => found,
+            };
+            found.map(|index| vec![index])
         }
         _ => None,
     };
@@ -66,21 +75,22 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
     }
     reader.seek(start)?;
     let mut found: Vec<Choice> = Vec::new();
-    let (mut number, mut passed, mut is_exact) = (0, 0, false);
+    let (mut number, mut passed, mut closest) = (0, 0, Closeness::Pattern);
     let mut before = None;
-    let mut group = Group::new(args.section.user_string());
+    let mut group = Group::new(args.section.user_string().map(|user| without_root(&user).to_owned()));
     let mut search = || -> scda::Result<()> {
         while let Some(section) = reader.next_section(!args.raw)? {
             number += 1;
             let block = std::mem::replace(&mut before, Some(section).filter(is_metadata));
-            // A user string that equals the argument takes precedence over one that matches the pattern.
-            let is_this = args.section.is_user_string(&section);
-            if is_this && !is_exact {
-                found.clear();
-                is_exact = true;
-            }
             group.note(&section);
-            if is_this || !is_exact && args.section.has(number, &section.user, args.raw) {
+            // A user string that equals the argument takes precedence over one that matches the pattern.
+            if let Some(how) =
+                args.section.closeness(number, &section.user, args.raw).filter(|how| *how >= closest)
+            {
+                if how > closest {
+                    found.clear();
+                }
+                closest = how;
                 found.push(Choice { number, section, block });
             }
             if !found.is_empty() && args.section.ends_before(number + 1) {
@@ -119,7 +129,7 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
         }
         (&[one], None) => Ok(vec![one]),
         // Of several records with one name, the last one.
-        (&[.., last], None) if is_exact => Ok(vec![last]),
+        (&[.., last], None) if closest > Closeness::Pattern => Ok(vec![last]),
         (_, None) => {
             let (name, count, last) = (input.name(), found.len(), found.len() - 1);
             let words = "choose one by its number in this list, or by --record";

@@ -70,12 +70,12 @@ impl<'a> ChunkParts<'a> {
     }
 
     /// The runs of all parts, in C order, if at least half of the first `bytes` bytes of the chunk are gaps of
-    /// [`HOLE_BYTES`] or more, or if the runs are long.
-    pub fn sparse_runs(&self, bytes: u64) -> Result<Option<Vec<PartRun<'a>>>> {
+    /// [`HOLE_BYTES`] or more, or if accesses are cheap and the runs long.
+    pub fn sparse_runs(&self, bytes: u64, are_cheap: bool) -> Result<Option<Vec<PartRun<'a>>>> {
         let shape = self.array.grid.chunk_shape();
         let of_parts = || self.parts.iter().map(|part| (part.runs((shape, &part.region.start)), part.from));
         let count: usize = of_parts().map(|(runs, _)| runs.size_hint().0).sum();
-        let are_long = count as u64 <= self.bytes() / LONG_RUN_BYTES;
+        let are_long = are_cheap && count as u64 <= self.bytes() / LONG_RUN_BYTES;
         if !are_long && (self.bytes() > bytes / 2 || count as u64 > bytes / BYTES_OF_RUN) {
             return Ok(None);
         }

@@ -79,6 +79,27 @@ fn the_tree_tells_that_records_have_several_shapes() {
 }
 
 #[test]
+fn a_user_string_that_begins_with_a_slash_takes_precedence() {
+    let place = Place::new();
+    for seal in [false, true] {
+        let mut params = WriteOptions::default();
+        params.seal = seal;
+        let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+        for (user, text) in [(&b"x"[..], b"1"), (b"/x", b"2"), (b"x", b"3"), (b"y", b"4")] {
+            file.block(user, 0, text.len() as u64, Some(text), scda::Encode::None).unwrap();
+        }
+        file.close().unwrap();
+        for (name, expected) in [("/x", "2"), ("x", "3"), ("/y", "4")] {
+            assert_eq!(
+                place.scda(&format!("cat a.scda {name}")).good().text(),
+                expected,
+                "{name}, sealed: {seal}"
+            );
+        }
+    }
+}
+
+#[test]
 fn values_are_printed_by_their_type() {
     let place = Place::new();
     for (name, seal) in [("plain.scda", false), ("sealed.scda", true)] {
