@@ -97,11 +97,6 @@ impl Target {
         self.is_undelegated = is_nfs;
     }
 
-    /// Further flags with which the file is opened first.
-    fn flags(&self) -> OFlags {
-        if self.is_undelegated { posix::UNDELEGATED } else { OFlags::empty() }
-    }
-
     /// The name under which the file is written.
     pub fn goal(&self) -> &Path {
         self.part.as_deref().unwrap_or(&self.path)
@@ -128,8 +123,12 @@ impl Target {
             }
         }
         if driver == Driver::Posix && self.old.is_none() && self.layout.is_some() {
-            match PosixFile::create_new(&names::target_path(&self.path), self.flags(), self.mode, self.layout)
-            {
+            match PosixFile::create_new(
+                &names::target_path(&self.path),
+                first_flags(self.is_undelegated),
+                self.mode,
+                self.layout,
+            ) {
                 Err(error) if error.kind() == ErrorKind::FileExists => {}
                 created => drop(created?),
             }
@@ -137,7 +136,7 @@ impl Target {
         let flags = if driver == Driver::MpiIo { OFlags::empty() } else { OFlags::CREATE };
         let mut file = match self.is_read {
             // Setting attributes later reads those that are sealed.
-            true => PosixFile::open(&self.path, OFlags::RDWR | flags | self.flags())?,
+            true => PosixFile::open(&self.path, OFlags::RDWR | flags | first_flags(self.is_undelegated))?,
             false => PosixFile::open(&self.path, flags | OFlags::WRONLY)?,
         };
         self.opened(&file)?;
@@ -152,7 +151,7 @@ impl Target {
     pub fn prepare_to_append(&mut self, driver: Driver, older: Option<&Path>) -> Result<PosixFile> {
         self.begin(driver)?;
         let mut old = match older {
-            None => self.lock_old(OFlags::RDWR | self.flags())?,
+            None => self.lock_old(OFlags::RDWR | first_flags(self.is_undelegated))?,
             Some(older) => {
                 if self.old.is_some() {
                     let old = self.lock_old(OFlags::WRONLY)?;
@@ -196,7 +195,9 @@ impl Target {
             Driver::MpiIo => {
                 create(part).and_then(|()| PosixFile::open(part, OFlags::RDWR | OFlags::NOFOLLOW))
             }
-            _ => PosixFile::create_new(part, self.flags(), self.first_mode(), self.layout),
+            _ => {
+                PosixFile::create_new(part, first_flags(self.is_undelegated), self.first_mode(), self.layout)
+            }
         };
         let file = created.map_err(|error| match error.kind() {
             ErrorKind::FileExists => taken(),
@@ -523,6 +524,11 @@ impl Target {
             let _ = file_system::remove_stale(part);
         }
     }
+}
+
+/// Further flags with which the file is opened first.
+fn first_flags(is_undelegated: bool) -> OFlags {
+    if is_undelegated { posix::UNDELEGATED } else { OFlags::empty() }
 }
 
 /// Whether the file that was copied keeps its name: it must still have it, and begin like the copy, in which

@@ -122,8 +122,8 @@ mod tests {
     fn slow_accesses_are_all_timed_and_fast_ones_are_not() {
         let mut watch = Stopwatch::default();
         for _ in 0..3 {
-            let (result, time) = watch.time(8, || std::thread::sleep(Duration::from_millis(2)));
-            assert!(result == () && time >= Duration::from_millis(2));
+            let ((), time) = watch.time(8, || std::thread::sleep(Duration::from_millis(2)));
+            assert!(time >= Duration::from_millis(2));
         }
         let fast: Vec<_> = (0..10_000).map(|_| watch.time(8, || ()).1).collect();
         assert!(fast.windows(16).any(|sixteen| sixteen.iter().all(|time| *time == sixteen[0])));

@@ -67,7 +67,7 @@ fn the_tree_tells_that_records_have_several_shapes() {
     let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
     for rows in [3, 4, 3] {
         let dataset = Dataset::new("flow/x", DataType::Uint8, [rows]);
-        file.dataset(&dataset, &[IndexBox::all(&[rows])], &vec![0; rows as usize]).unwrap();
+        file.dataset(&dataset, &[IndexBox::all(&[rows])], &vec![0; usize::try_from(rows).unwrap()]).unwrap();
     }
     file.close().unwrap();
     let tree = place.scda("ls --tree a.scda").good();
