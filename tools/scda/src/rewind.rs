@@ -123,7 +123,7 @@ fn keep_up_to(args: &Args, file: &str, name: &str, record: &str) -> Result<()> {
     }
     let mut options = WriteOptions::default();
     options.append_record = Some((name.to_owned(), number));
-    let writer = Writer::append(Solo, &args.file, &options).map_err(|error| Fail::file(file, error))?;
+    let writer = Writer::append(Solo, &args.file, &options)?;
     let bytes = writer.bytes_rolled_back();
     // Opening the file has removed it.
     writer.forget();
