@@ -320,7 +320,12 @@ impl Target {
         }
         self.old = old?;
         match self.old {
-            Some(old) if old.is_folder || old.is_stream || self.part.is_some() && !old.is_regular => {
+            Some(old)
+                if old.is_folder
+                    || old.is_stream
+                    || old.is_disk
+                    || self.part.is_some() && !old.is_regular =>
+            {
                 return Err(Error::new(ErrorKind::BadFile, "a folder, pipe or device, not a file"));
             }
             Some(_) => {

@@ -162,7 +162,6 @@ fn the_cpp_header_has_every_function() {
             "scda_set_attribute",
             "scda_fset_attribute",
             "scda_note",
-            "scda_fagree",
             "scda_fwrite_dataset",
             "scda_fread_dataset",
         ]

@@ -63,6 +63,9 @@ pub fn take_packed(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
         let (&byte, others) = rest.split_first()?;
+        if shift == 63 && byte > 1 {
+            return None;
+        }
         *rest = others;
         number |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
@@ -84,6 +87,10 @@ mod tests {
             assert_eq!((super::take_packed(&mut rest), rest), (Some(number), &[][..]));
             assert_eq!(super::take_packed(&mut &bytes[..length - 1]), None);
         }
+        // More than 64 bits.
+        let mut bytes = [0xff; super::PACKED_BYTES];
+        bytes[super::PACKED_BYTES - 1] = 2;
+        assert_eq!(super::take_packed(&mut &bytes[..]), None);
     }
 
     #[test]

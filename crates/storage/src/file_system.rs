@@ -22,6 +22,8 @@ pub struct Status {
     pub is_folder: bool,
     /// A pipe or socket, which cannot be written at offsets.
     pub is_stream: bool,
+    /// A block device, which is never empty: what nobody writes keeps its bytes.
+    pub is_disk: bool,
     /// Identifies the file, whatever its name.
     pub identity: Identity,
     /// Permission bits.
@@ -49,6 +51,7 @@ impl Status {
             is_regular: kind == FileType::RegularFile,
             is_folder: kind == FileType::Directory,
             is_stream: matches!(kind, FileType::Fifo | FileType::Socket),
+            is_disk: kind == FileType::BlockDevice,
             identity: Identity { device: stat.st_dev as u64, inode: stat.st_ino as u64 },
             mode: (stat.st_mode as u32) & 0o777,
             owner: (stat.st_uid, stat.st_gid),
@@ -377,6 +380,18 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("/dev/shm/not-there-yet", &link).unwrap();
         assert_eq!(FileSystem::of(&link).unwrap().name, Some("tmpfs"));
+    }
+
+    #[test]
+    fn block_devices_are_known() {
+        let disks: Vec<_> = std::fs::read_dir("/sys/class/block").into_iter().flatten().flatten().collect();
+        let found =
+            disks.iter().find_map(|disk| status(&Path::new("/dev").join(disk.file_name())).ok().flatten());
+        match found {
+            Some(found) => assert!(found.is_disk && !found.is_regular),
+            None => println!("skipped: no block device"),
+        }
+        assert!(!status(Path::new("/dev/null")).unwrap().unwrap().is_disk);
     }
 
     #[test]
