@@ -224,7 +224,7 @@ fn salvage_leaves_no_metadata_without_their_data() {
     place.write("sealed.scda", &sealed);
     place.scda("salvage -f sealed.scda b.scda").bad(0, "");
     let saved = objects(&place, "b.scda");
-    assert_eq!((&saved[1]["user"], &saved[1]["count"]), (&"salvaged data".into(), &50.into()), "{saved:?}");
+    assert_eq!((&saved[1]["user"], &saved[1]["N"]), (&"salvaged data".into(), &50.into()), "{saved:?}");
 }
 
 /// What is left of a damaged record, or group, does not hide the whole ones before it.
