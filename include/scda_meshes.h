@@ -452,7 +452,7 @@ extern "C" {
  * @param [in] f           The file, open for writing.
  * @param [in] group       The name of the group. NULL: `SCDA_FOREST_GROUP`.
  * @param [in] time        The time. That of rank 0 is written.
- * @param [in] units       Its unit, such as `s`. NULL, or an empty C string: none.
+ * @param [in] units       Its unit, such as `s`, instead of `units` in the attributes. NULL, or an empty C string: none.
  * @param [in] attributes  Other attributes, a JSON object as of a dataset, such as the number of the step (`scda_set_attribute`).
  *                         NULL: none. `scda_fread_attribute` reads one by the name of the time, such as "patches/time".
  * @param [out] err        The error code.
