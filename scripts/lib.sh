@@ -287,13 +287,13 @@ show_checkpoint() {
   mpiexec=$(in_pc mpiexec "$folder")
 
   rm -f "$file"
-  heading "4 processes write a checkpoint: p4est_restart 3 $file"
-  timeout --kill-after=10 60 "$mpiexec" -n 4 "$folder/examples/c/p4est_restart" 3 "$file" </dev/null
-  heading "3 processes go on from it: p4est_restart 3 $folder/end.scda $file"
-  timeout --kill-after=10 60 "$mpiexec" -n 3 "$folder/examples/c/p4est_restart" 3 "$folder/end.scda" "$file" </dev/null
+  heading "4 processes write a checkpoint: p4est_checkpoint write $file"
+  timeout --kill-after=10 60 "$mpiexec" -n 4 "$folder/examples/c/p4est_checkpoint" write "$file" </dev/null
+  heading "3 processes restart from it: p4est_checkpoint restart $file"
+  timeout --kill-after=10 60 "$mpiexec" -n 3 "$folder/examples/c/p4est_checkpoint" restart "$file" </dev/null
 
   local second
-  second=$(timeout --kill-after=10 60 "$folder/prefix/bin/scda" ls "$file" </dev/null | awk '$1 == 2 { print $6 }')
+  second=$(timeout --kill-after=10 60 "$folder/prefix/bin/scda" ls "$file" </dev/null | awk '$1 == 3 { print $6 }') # the first has two rows
   heading "The file begins so: head -c $second $file"
   head -c "$second" "$file"
   heading "What is in it: scda ls $file"
