@@ -102,7 +102,7 @@ static scda_fcontext_t *write_step (scda_fcontext_t *f, const simulation_t *s, i
   p8est_t *forest = s->forest;
   double *values = P4EST_ALLOC (double, state_doubles * (size_t) forest->local_num_quadrants);
   scda_dataset_t field;
-  f = scda_forest_write_time (f, NULL, *s->time, "s", err);
+  f = scda_forest_write_time (f, NULL, *s->time, "s", NULL, err);
   if (mesh_is_new) { f = scda_p8est_write_mesh (f, NULL, forest, err); }
   for (int i = 0; f != NULL && i < num_fields; ++i) {
     scda_dataset_init (&field);

@@ -417,7 +417,7 @@ def test_a_series_goes_on_after_a_step_that_was_not_committed_by_itself(tmp_path
     with scda.open(path) as f:
         assert f.user_text == "a series" and f["time", -1][()] == 4 and list(f["rho", -1][:]) == [4] * 7
     for wrong in (("time", 5), ("time", -6), ("none", -1)):
-        with pytest.raises(scda.ArgumentError, match="append_(record|name): "):
+        with pytest.raises(scda.NotFoundError, match=f'"{wrong[0]}"'):
             scda.append(path, append_after=wrong)
     with pytest.raises(FileNotFoundError):
         scda.append(tmp_path / "none", append_after=("time", 1), create="")
