@@ -905,7 +905,8 @@ struct scda_statistics {
    */
   uint64_t written_bytes;
   /**
-   * Time to write and compute checksums, by calls or by the background thread.
+   * Time to write and compute checksums, by calls or by the background thread. After an access of up to 4 KiB
+   * that took less than 5 us, 15 more are taken for equal, as in `read_seconds`.
    */
   double write_seconds;
   /**

@@ -149,11 +149,13 @@ impl FileSystem {
         Ok(Self { name, is_exact_by_locks: IS_EXACT_BY_LOCKS.contains(&name.unwrap_or_default()), ..known })
     }
 
-    /// The file system of an open file.
-    pub(super) fn of_open(file: impl AsFd) -> rustix::io::Result<Self> {
-        retry(|| rustix::fs::fstatfs(file.as_fd())).map(|found| Self::known(&found))
+    /// Whether an open file is on Lustre.
+    pub(super) fn is_lustre(file: impl AsFd) -> bool {
+        retry(|| rustix::fs::fstatfs(file.as_fd()))
+            .is_ok_and(|found| Self::known(&found).name == Some(LUSTRE))
     }
 
+    /// By the kind of file system alone, which does not tell those in user space apart.
     fn known(found: &rustix::fs::StatFs) -> Self {
         // Coherent, and of one node. A squashfs cannot be written, and nodes mount copies of the same image.
         const KNOWN: [(u64, &str, bool, bool); 25] = [

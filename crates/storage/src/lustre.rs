@@ -212,8 +212,7 @@ fn layout_of(file: impl AsFd) -> Result<Option<StoredLayout>> {
 
 /// The stripe size of an open file; `None` on other file systems, or if it is unknown.
 pub(super) fn stripe_bytes(file: &OwnedFd) -> Option<u64> {
-    let is_lustre = FileSystem::of_open(file).is_ok_and(|system| system.name == Some(LUSTRE));
-    let found = if is_lustre { layout_of(file).ok().flatten() } else { None };
+    let found = if FileSystem::is_lustre(file) { layout_of(file).ok().flatten() } else { None };
     found.map(|found| found.bytes).filter(|bytes| *bytes > 0)
 }
 
