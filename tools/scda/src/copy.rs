@@ -4,7 +4,7 @@ use crate::check::VerifyingReader;
 use crate::datasets::Walk;
 use crate::fail::{Fail, Result};
 use crate::files::{Input, LockedInput, OutputFile, Resources};
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::section_choice::{CopyTotals, SectionChoice};
 use crate::select::{self, Selection};
 use crate::storage_options::StorageOptions;
@@ -71,7 +71,7 @@ pub fn sections(
     style: LineBreak,
 ) -> Result<CopyTotals> {
     let total = from.reader.inspect().file_size().unwrap_or(0);
-    let mut progress = Progress::new(&format!("copy {}", input.name()), total);
+    let _progress = Progress::new(&format!("copy {}", input.name()), total);
     let mut walk = Walk::with_streams(input);
     let mut copied = CopyTotals::default();
     while let Some(item) = from.next(&mut walk)? {
@@ -85,12 +85,12 @@ pub fn sections(
             from.skip(&item)?;
             continue;
         }
-        from.check(input, &item, output.is_sealed(), &mut progress)?;
-        TransferOptions { how, style }.item(&mut from.reader, &mut walk, &item, output, &mut progress)?;
+        from.check(input, &item, output.is_sealed())?;
+        TransferOptions { how, style }.item(&mut from.reader, &mut walk, &item, output)?;
         let end = from.reader.position().unwrap_or(0);
         let sections = item.last() + 1 - item.number;
         copied += CopyTotals { sections, bytes: end - item.section.offset };
-        progress.set(end);
+        progress::set(end);
     }
     select::check(pick.select, input.name(), walk.number)?;
     pick.check(input.name())?;

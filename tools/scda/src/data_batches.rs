@@ -2,7 +2,7 @@
 
 use crate::datasets::box_parts;
 use crate::fail::{Fail, Result};
-use crate::progress::Progress;
+use crate::progress;
 use scda::bindings::ReaderCalls;
 use scda::{DataStream, ElementStream, Reader, Section, SectionType, Sink};
 use scda_base::numbers::to_usize;
@@ -243,7 +243,6 @@ fn resize(reader: &mut Reader, buffer: &mut Vec<u8>, length: u64) -> Result<()> 
 /// The data of the reader's current section for a writer.
 pub struct Stream<'a> {
     reader: &'a mut Reader,
-    progress: &'a mut Progress,
     batches: DataBatches,
     /// The number of bytes of the batch, and of sizes, that have been returned.
     used: usize,
@@ -251,8 +250,8 @@ pub struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    pub fn new(reader: &'a mut Reader, section: &Section, progress: &'a mut Progress) -> Self {
-        Self { reader, progress, batches: DataBatches::all(section), used: 0, next_size: 0 }
+    pub fn new(reader: &'a mut Reader, section: &Section) -> Self {
+        Self { reader, batches: DataBatches::all(section), used: 0, next_size: 0 }
     }
 }
 
@@ -267,7 +266,7 @@ impl Stream<'_> {
 impl Read for Stream<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.used == self.batches.data().len() {
-            self.progress.add(self.batches.data().len() as u64);
+            progress::add(self.batches.data().len() as u64);
             self.used = 0;
             if !self.batches.next(self.reader).map_err(Fail::into_io)? {
                 self.batches.data.clear();

@@ -57,9 +57,8 @@ as scda dataset 00, except with --raw. A name of more than 58 bytes selects its 
 The file name - means standard input, for one file (not for vtk, nor for import of HDF5, NetCDF and .npz), or, as OUT of copy \
 and join, standard output. Input from a pipe is first copied to the folder that TMPDIR names.
 
-Memory use does not grow with the file, but one element, compressed block or chunk must fit into memory. Temporary files for \
-large chunks are created beside OUT, or else in the folder that TMPDIR names. NO_COLOR turns colours off. Control characters are \
-shown as \\x1b.
+Memory use does not grow with the file, but one element, compressed block or chunk must fit into memory. NO_COLOR turns colours \
+off. Control characters are shown as \\x1b.
 
 Exit codes: 0 success; 1 the answer is no: a file is not valid, or files differ; 2 another error, which for diff includes a file \
 that is not valid; 3 success, but import or vtk left something out."

@@ -1,5 +1,6 @@
 //! Shows the progress of a long task on a terminal.
 
+use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 use terminal_size::terminal_size_of;
@@ -8,45 +9,69 @@ use terminal_size::terminal_size_of;
 const PATIENCE: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// A line on standard error that is overwritten, and removed at the end.
-pub struct Progress {
+thread_local! {
+    /// The task that this thread shows.
+    static TASK: RefCell<Option<Task>> = const { RefCell::new(None) };
+}
+
+/// A line on standard error that is overwritten.
+struct Task {
     what: String,
     total: u64,
     done: u64,
     began: Instant,
-    /// The time of the next update; `None` if standard error is no terminal.
-    next: Option<Instant>,
+    /// The time of the next update.
+    next: Instant,
     shown: bool,
 }
+
+/// As long as it exists, [`add`] and [`set`] show the progress of a task.
+pub struct Progress(());
 
 impl Progress {
     /// `total` is the number of bytes to process, 0 if unknown.
     pub fn new(what: &str, total: u64) -> Self {
-        let began = Instant::now();
-        let next = std::io::stderr().is_terminal().then(|| began + PATIENCE);
-        Self { what: crate::output::escape(what.as_bytes()), total, done: 0, began, next, shown: false }
+        let (what, began) = (crate::output::escape(what.as_bytes()), Instant::now());
+        let task = Task { what, total, done: 0, began, next: began + PATIENCE, shown: false };
+        TASK.set(std::io::stderr().is_terminal().then_some(task));
+        Self(())
     }
+}
 
-    /// Adds bytes that have been processed.
-    pub fn add(&mut self, bytes: u64) {
-        self.done += bytes;
-        self.show();
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if TASK.take().is_some_and(|task| task.shown) {
+            let _ = write!(std::io::stderr(), "\r\u{1b}[K");
+        }
     }
+}
 
-    /// Sets the number of bytes that have been processed.
-    pub fn set(&mut self, done: u64) {
-        self.done = self.done.max(done);
-        self.show();
-    }
+/// Adds bytes that have been processed.
+pub fn add(bytes: u64) {
+    change(|done| done + bytes);
+}
 
+/// Sets the number of bytes that have been processed, unless it is less than the last one.
+pub fn set(done: u64) {
+    change(|before| before.max(done));
+}
+
+fn change(done: impl FnOnce(u64) -> u64) {
+    TASK.with_borrow_mut(|task| {
+        if let Some(task) = task {
+            task.done = done(task.done);
+            task.show();
+        }
+    });
+}
+
+impl Task {
     fn show(&mut self) {
-        let Some(next) = self.next else { return };
         let now = Instant::now();
-        if now < next {
+        if now < self.next {
             return;
         }
-        self.next = Some(now + INTERVAL);
-        self.shown = true;
+        (self.next, self.shown) = (now + INTERVAL, true);
         // Compressed data count by their decompressed size.
         let percent = if self.total > 0 { 100 * u128::from(self.done) / u128::from(self.total) } else { 100 };
         let percent = if percent < 100 { format!("{percent:3} %  ") } else { String::new() };
@@ -67,14 +92,6 @@ fn cut(line: &str, columns: usize) -> &str {
         |c: &char| left.checked_sub(if c.is_ascii() { 1 } else { 2 }).map(|less| left = less).is_some();
     let bytes: usize = line.chars().rev().take_while(fits).map(char::len_utf8).sum();
     &line[line.len() - bytes..]
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if self.shown {
-            let _ = write!(std::io::stderr(), "\r\u{1b}[K");
-        }
-    }
 }
 
 #[cfg(test)]

@@ -98,14 +98,8 @@ pub fn run(args: &Args) -> Result<()> {
     params.hdf5 = args.seal.wants_hdf5(hdf5_as(&mut reader));
     let mut file = OutputFile::create(&args.to, args.force, &user, params, std::slice::from_ref(&input))?;
     let bytes = scan.first_start + scan.parts.iter().map(Part::bytes).sum::<u64>();
-    let mut progress = Progress::new("salvage", bytes);
-    let mut salvager = Salvager {
-        input: &input,
-        reader,
-        writer: file.writer()?,
-        progress: &mut progress,
-        left: Remainder::default(),
-    };
+    let progress = Progress::new("salvage", bytes);
+    let mut salvager = Salvager { input: &input, reader, writer: file.writer()?, left: Remainder::default() };
     for finding in &scan.findings {
         salvager.note_begun(finding, &scan.parts);
     }
@@ -302,7 +296,6 @@ struct Salvager<'a> {
     input: &'a Input,
     reader: Reader,
     writer: &'a mut Writer,
-    progress: &'a mut Progress,
     left: Remainder,
 }
 
@@ -327,7 +320,7 @@ impl Salvager<'_> {
             Part::Leading(section, _) if self.left.saved.contains(&section.offset) => Ok(()),
             Part::Leading(section, count) => {
                 let section = self.left.named(*section, self.writer.position().unwrap_or(0))?;
-                leading(&mut self.reader, self.writer, &section, *count, self.progress)
+                leading(&mut self.reader, self.writer, &section, *count)
             }
             Part::Sections(_, range) => self.save_sections(range),
         }
@@ -384,7 +377,7 @@ impl Salvager<'_> {
         if !is_saved {
             left.attributes.push(block.offset);
             block.user = UserString::new(ATTRIBUTES)?;
-            as_it_is(reader, self.writer, &block, self.progress)?;
+            as_it_is(reader, self.writer, &block)?;
         } else if left.joined.contains(&data) {
             reader.skip()?;
         } else {
@@ -418,7 +411,7 @@ impl Salvager<'_> {
         if !is_metadata {
             section = self.left.named(section, self.writer.position().unwrap_or(0))?;
         }
-        as_it_is(&mut self.reader, self.writer, &section, self.progress)
+        as_it_is(&mut self.reader, self.writer, &section)
     }
 
     /// What such metadata belong to, in words.

@@ -4,7 +4,7 @@ use crate::data_batches::DataBatches;
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, check_free, check_replaceable};
 use crate::output::escape;
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::select::Selection;
 use crate::signals;
 use crate::streams::{StreamTarget, each_batch, find};
@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> Result<()> {
         let made = std::fs::create_dir_all(&args.to);
         made.map_err(|error| Fail::file(&args.to.display().to_string(), error))
     };
-    let mut progress = Progress::new(&format!("split {}", input.name()), 0);
+    let _progress = Progress::new(&format!("split {}", input.name()), 0);
     let section = match meant {
         StreamTarget::Streams(found) => {
             made()?;
@@ -105,7 +105,7 @@ pub fn run(args: &Args) -> Result<()> {
                 let path = path_of(&args.to, streams.name(), task, streams.tasks());
                 let mut file = TaskFile::new(&path, args.force, &input)?;
                 each_batch(&mut reader, &stream, 0..stream.bytes(), |data| {
-                    progress.add(data.len() as u64);
+                    progress::add(data.len() as u64);
                     file.put(data)
                 })?;
                 file.finish()?;
@@ -127,7 +127,7 @@ pub fn run(args: &Args) -> Result<()> {
         let mut file = TaskFile::new(&path, args.force, &input)?;
         let mut batches = DataBatches::new(&section, element..element + 1);
         while batches.next(&mut reader)? {
-            progress.add(batches.data().len() as u64);
+            progress::add(batches.data().len() as u64);
             file.put(batches.data())?;
         }
         file.finish()?;

@@ -7,7 +7,6 @@ use crate::datasets::{Addition, AdditionName, Item, MovedData, Walk, added_to, u
 use crate::fail::{Fail, Result};
 use crate::files::OutputFile;
 use crate::output::complain;
-use crate::progress::Progress;
 use crate::storage_options::StorageOptions;
 use scda::{
     Content, Dataset, DatasetHandle, Encode, Layout, LineBreak, Reader, Section, SectionType, Texts,
@@ -40,17 +39,16 @@ impl TransferOptions<'_> {
         walk: &mut Walk<'_>,
         item: &Item,
         output: &mut OutputFile,
-        progress: &mut Progress,
     ) -> Result<()> {
         let section = &item.section;
         let dataset = match &item.content {
             Content::Dataset(dataset) => dataset,
             // Streams are not compressed.
             Content::Group(_) | Content::Streams(_) => {
-                self.keep(reader, output, section, progress)?;
+                self.keep(reader, output, section)?;
                 for other in &item.others {
                     reader.next_section(true)?;
-                    self.keep(reader, output, other, progress)?;
+                    self.keep(reader, output, other)?;
                 }
                 return Ok(());
             }
@@ -58,8 +56,8 @@ impl TransferOptions<'_> {
                 let section = &moved(walk, item, output)?;
                 let as_they_are = self.how.encode.is_none() && !self.how.decode && self.keeps_style(reader);
                 return match as_they_are {
-                    true => as_it_is(reader, output.writer()?, section, progress),
-                    false => one(reader, output.writer()?, section, self.how.encode(section), progress),
+                    true => as_it_is(reader, output.writer()?, section),
+                    false => one(reader, output.writer()?, section, self.how.encode(section)),
                 };
             }
         };
@@ -81,14 +79,12 @@ impl TransferOptions<'_> {
                 let codecs = Codecs::of(&stored, WriteOptions::DEFAULT_LEVEL);
                 let text = metadata::of_dataset(&stored, &codecs)
                     .map_err(|error| Fail::Trouble(format!("dataset \"{}\": {error}", stored.name)))?;
-                let path = output.path().to_owned();
                 item.skip(reader)?;
                 let range = item.section.offset..reader.position().unwrap_or(item.section.offset);
                 // To find out whether chunks make them smaller, large data are compressed twice.
                 let passes = if matches!(stored.layout, Layout::Auto { .. }) { 2 } else { 1 };
-                let share =
-                    Share { progress, range, all: stored.data_bytes()?.saturating_mul(passes), read: 0 };
-                let mut items = Source::new(reader, dataset, &path, share);
+                let share = Share { range, all: stored.data_bytes()?.saturating_mul(passes), read: 0 };
+                let mut items = Source::new(reader, dataset, share);
                 if stored.data_type.is_variable() {
                     return write_texts(output.writer()?, &stored, &mut items);
                 }
@@ -123,13 +119,13 @@ impl TransferOptions<'_> {
                 output.metadata(text, if is_plain { dataset.data_bytes()? } else { 0 })?;
                 reader.skip()?;
             }
-            None => self.keep(reader, output, section, progress)?,
+            None => self.keep(reader, output, section)?,
         }
         reader.next_section(true)?;
         let moved = MovedData { position: output.position()?, user: data.user };
         walk.goes_to(data.offset, Some(moved.position));
-        self.keep(reader, output, data, progress)?;
-        self.rows(reader, output, dataset, moved, progress)
+        self.keep(reader, output, data)?;
+        self.rows(reader, output, dataset, moved)
     }
 
     /// Writes the sections with added rows unchanged, after the copy of their dataset.
@@ -139,7 +135,6 @@ impl TransferOptions<'_> {
         output: &mut OutputFile,
         dataset: &DatasetHandle,
         moved: MovedData,
-        progress: &mut Progress,
     ) -> Result<()> {
         let before = reader.position().unwrap_or(0);
         for rows in dataset.added_rows() {
@@ -149,24 +144,18 @@ impl TransferOptions<'_> {
                 if offset == rows.data {
                     section.user = moved.user_of(Addition::Rows)?.unwrap_or(section.user);
                 }
-                self.keep(reader, output, &section, progress)?;
+                self.keep(reader, output, &section)?;
             }
         }
         Ok(reader.seek(before)?)
     }
 
     /// Writes a section without changing its compression.
-    fn keep(
-        self,
-        reader: &mut Reader,
-        output: &mut OutputFile,
-        section: &Section,
-        progress: &mut Progress,
-    ) -> Result<()> {
+    fn keep(self, reader: &mut Reader, output: &mut OutputFile, section: &Section) -> Result<()> {
         let encode = if section.decoded { Encode::Always } else { Encode::None };
         match self.keeps_style(reader) {
-            true => as_it_is(reader, output.writer()?, section, progress),
-            false => one(reader, output.writer()?, section, encode, progress),
+            true => as_it_is(reader, output.writer()?, section),
+            false => one(reader, output.writer()?, section, encode),
         }
     }
 }
@@ -257,27 +246,16 @@ pub fn read_metadata(reader: &mut Reader, block: &Section) -> Result<String> {
 
 /// Writes the reader's current section with its bytes in the file; if it is compressed, both sections
 /// of the pair.
-pub fn as_it_is(
-    reader: &mut Reader,
-    writer: &mut Writer,
-    section: &Section,
-    progress: &mut Progress,
-) -> Result<()> {
+pub fn as_it_is(reader: &mut Reader, writer: &mut Writer, section: &Section) -> Result<()> {
     if !section.decoded {
-        return one(reader, writer, section, Encode::None, progress);
+        return one(reader, writer, section, Encode::None);
     }
-    leading(reader, writer, section, u64::MAX, progress)?;
+    leading(reader, writer, section, u64::MAX)?;
     Ok(reader.skip()?)
 }
 
 /// Writes the first elements of a damaged array or varray as a section, like [`as_it_is`], under the name of `section`.
-pub fn leading(
-    reader: &mut Reader,
-    writer: &mut Writer,
-    section: &Section,
-    count: u64,
-    progress: &mut Progress,
-) -> Result<()> {
+pub fn leading(reader: &mut Reader, writer: &mut Writer, section: &Section, count: u64) -> Result<()> {
     reader.seek(section.offset)?;
     let last = u64::from(section.decoded);
     for number in 0..=last {
@@ -287,7 +265,7 @@ pub fn leading(
         if number == last {
             part.user = section.user;
         }
-        write(reader, writer, &part, Encode::None, progress)?;
+        write(reader, writer, &part, Encode::None)?;
         if part.second_of_pair().is_some() {
             reader.skip()?;
         }
@@ -296,32 +274,20 @@ pub fn leading(
 }
 
 /// Writes the reader's current section, and ends it.
-fn one(
-    reader: &mut Reader,
-    writer: &mut Writer,
-    section: &Section,
-    encode: Encode,
-    progress: &mut Progress,
-) -> Result<()> {
-    write(reader, writer, section, encode, progress)?;
+fn one(reader: &mut Reader, writer: &mut Writer, section: &Section, encode: Encode) -> Result<()> {
+    write(reader, writer, section, encode)?;
     Ok(reader.skip()?)
 }
 
 /// Writes the reader's current section, which `section` describes.
-fn write(
-    reader: &mut Reader,
-    writer: &mut Writer,
-    section: &Section,
-    encode: Encode,
-    progress: &mut Progress,
-) -> Result<()> {
+fn write(reader: &mut Reader, writer: &mut Writer, section: &Section, encode: Encode) -> Result<()> {
     let user = &section.user;
     if section.section_type == SectionType::Inline {
         let mut data = [0; scda::INLINE_BYTES];
         reader.read_inline(0, Some(&mut data))?;
         return Ok(writer.inline(user, 0, Some(&data))?);
     }
-    let mut stream = Stream::new(reader, section, progress);
+    let mut stream = Stream::new(reader, section);
     match section.section_type {
         SectionType::Inline | SectionType::Block => {
             writer.incremental().block(user, section.size, &mut stream, encode)?;

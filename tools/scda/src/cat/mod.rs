@@ -8,7 +8,7 @@ use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, Resources};
 use crate::formats::{DataFormat, DataPrinter, check_terminal};
 use crate::output::{Output, escape};
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::ranges::{Bounds, Ends, Records, parse_range, part};
 use crate::select::Selection;
 use crate::streams::{self, StreamTarget};
@@ -133,13 +133,11 @@ fn section(
     let range = range(input, args, &section.user, all)?;
     let mut batches = DataBatches::new(section, range.clone());
     // A line of progress would appear in the middle of the data.
-    let mut progress = (!out.is_terminal()).then(|| Progress::new(input.name(), 0));
+    let _progress = (!out.is_terminal()).then(|| Progress::new(input.name(), 0));
     let mut show: Option<DataPrinter> = None;
     check_terminal(out, args.format == Some(DataFormat::Bytes), &section.user, "--as text shows them")?;
     let mut each = |batches: &DataBatches| {
-        if let Some(progress) = &mut progress {
-            progress.add(batches.data().len() as u64);
-        }
+        progress::add(batches.data().len() as u64);
         let show = match (&mut show, args.format) {
             (Some(show), _) => show,
             (none, Some(format)) => none.insert(DataPrinter::new(format, section)),

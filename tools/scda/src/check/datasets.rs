@@ -9,7 +9,7 @@ use crate::fail::{Result, is_invalid};
 use crate::files::Input;
 use crate::incomplete_streams::IncompleteStreams;
 use crate::output::{escape, quote};
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::streams::is_packed_at;
 use scda::{Content, ErrorKind, Reader, Streams};
 use std::collections::{BTreeMap, HashSet};
@@ -32,7 +32,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
         reader.inspect().ignore_seals()?;
         beside.inspect().ignore_seals()?;
     }
-    let mut progress = Progress::new(&format!("check datasets of {}", input.name()), scan.size);
+    let _progress = Progress::new(&format!("check datasets of {}", input.name()), scan.size);
     let mut walk = Walk::of_all(input);
     let sealed = scan.sealed.filter(|_| rigour != Rigour::Thorough).map_or(0, |sealed| sealed.sections);
     // Damage hides none after this part.
@@ -55,7 +55,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
                 Err(error) if is_invalid(&error) => break,
                 Err(error) => return Err(error.into()),
             };
-            progress.set(item.section.offset);
+            progress::set(item.section.offset);
             if let Content::Streams(streams) = &item.content {
                 let name = streams.name().to_vec();
                 let numbers: &mut Vec<u64> = chunks.entry(name.clone()).or_default();

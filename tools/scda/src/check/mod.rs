@@ -107,22 +107,22 @@ pub fn scan(input: &Input, progress_word: &str, rigour: Rigour) -> Result<Scan> 
     };
     scan.left_out = reader.left_out().unwrap_or(0);
     scan.size = reader.inspect().file_size().unwrap_or(scan.size) - scan.left_out;
-    let mut progress = Progress::new(&format!("{progress_word} {}", input.name()), scan.size);
+    let _progress = Progress::new(&format!("{progress_word} {}", input.name()), scan.size);
     let start = reader.position().unwrap_or(0);
     (scan.first_start, scan.first_end) = (start, start);
     scan.is_to_be_sealed = reader.header().has_seal_mark() && !input.reads_unsealed();
     let seals = reader.inspect().seals()?;
     let all = seals.all.clone();
-    sealed::check(&mut reader, input, &mut scan, &mut progress, seals)?;
+    sealed::check(&mut reader, input, &mut scan, seals)?;
     hdf5::check(&mut reader, input, &mut scan, &all)?;
     let end = scan.sealed.map_or(start, |sealed| sealed.bytes);
     let size = scan.size;
-    walk(&mut reader, &mut scan, &mut progress, end, size)?;
+    walk(&mut reader, &mut scan, end, size)?;
     if rigour == Rigour::Thorough && scan.sealed.is_some() && scan.findings.is_empty() {
         let Scan { sealed, is_to_be_sealed, left_out, size, notes, .. } = scan;
         let mut read = Scan { sealed, is_to_be_sealed, left_out, notes, ..Scan::new(size) };
         (read.first_start, read.first_end) = (start, start);
-        walk(&mut reader, &mut read, &mut progress, start, size)?;
+        walk(&mut reader, &mut read, start, size)?;
         return Ok(read);
     }
     Ok(scan)

@@ -6,7 +6,6 @@ use super::walk::{header_at, walk};
 use crate::data_batches::{first_unreadable, for_each_sizes};
 use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
-use crate::progress::Progress;
 use scda::{Error, Reader, Section, SectionType};
 use scda::{LocatedError, SealedPart, Seals};
 use scda_format::index::Row;
@@ -20,13 +19,7 @@ const FILE_HEADER_BYTES: u64 = 128;
 ///
 /// # Errors
 /// Errors that say nothing about the file.
-pub fn check(
-    reader: &mut Reader,
-    input: &Input,
-    scan: &mut Scan,
-    progress: &mut Progress,
-    seals: Seals,
-) -> Result<()> {
+pub fn check(reader: &mut Reader, input: &Input, scan: &mut Scan, seals: Seals) -> Result<()> {
     let Seals { all, fault } = seals;
     let (Some(first), Some(last)) = (all.first(), all.last()) else { return Ok(()) };
     let (count, sections, bytes) = (all.len() as u64, last.seal.sections, last.seal.length);
@@ -34,13 +27,13 @@ pub fn check(
     let file = input.file().map_err(|error| Fail::file(input.name(), error))?;
     if let Some(fault) = fault {
         scan.findings.push(Finding::of_seal(1, Fault::Invalid(fault)));
-        walk(reader, scan, progress, FILE_HEADER_BYTES, first.begin())?;
+        walk(reader, scan, FILE_HEADER_BYTES, first.begin())?;
     }
     for (number, sealed) in (1..).zip(&all) {
         scan.sections = sealed.first;
         let seals = &all[..number];
         let number = number as u64;
-        let mut part = SealPart { reader, input, file: &file, scan, progress, sealed, seals, number };
+        let mut part = SealPart { reader, input, file: &file, scan, sealed, seals, number };
         if let Some((at, error)) = part.check()? {
             // The check of the whole seal may have found the same.
             let last = scan.findings.last().filter(|last| last.seal == Some(number));
@@ -50,7 +43,7 @@ pub fn check(
             if !is_said {
                 scan.findings.push(Finding::of_seal(number, Fault::Invalid(error)));
             }
-            walk(reader, scan, progress, at.max(FILE_HEADER_BYTES), sealed.start)?;
+            walk(reader, scan, at.max(FILE_HEADER_BYTES), sealed.start)?;
         }
     }
     Ok(())
@@ -62,7 +55,6 @@ struct SealPart<'a> {
     input: &'a Input,
     file: &'a File,
     scan: &'a mut Scan,
-    progress: &'a mut Progress,
     sealed: &'a SealedPart,
     /// All seals up to this one.
     seals: &'a [SealedPart],
@@ -88,8 +80,7 @@ impl SealPart<'_> {
             if let Some(error) = invalid(read)? {
                 return Ok(Some((end, error)));
             }
-            let progress = |done| self.progress.set(done);
-            let found = sums(self.file, &rows, self.input.threads(), progress);
+            let found = sums(self.file, &rows, self.input.threads());
             let found = found.map_err(|error| Fail::file(self.input.name(), error))?;
             for (row, found) in rows.iter().zip(found) {
                 self.section(number, row, found, anchors)?;

@@ -1,5 +1,6 @@
 //! Computes the checksums of sections with several threads.
 
+use crate::progress;
 use scda_base::numbers::to_usize;
 use scda_format::crc;
 use scda_format::hdf5::SUPERBLOCK_OFFSET;
@@ -66,16 +67,11 @@ impl Sums<'_> {
     }
 }
 
-/// The checksums of consecutive sections. `progress` is called with the offset up to which they are known.
+/// The checksums of consecutive sections.
 ///
 /// # Errors
 /// The errors of reading.
-pub fn sums(
-    file: &File,
-    rows: &[Row],
-    threads: usize,
-    mut progress: impl FnMut(u64),
-) -> io::Result<Vec<u64>> {
+pub fn sums(file: &File, rows: &[Row], threads: usize) -> io::Result<Vec<u64>> {
     let begin = rows.first().map_or(0, |row| row.offset);
     let end = rows.last().map_or(0, Row::end);
     let new = || AtomicU64::new(0);
@@ -101,10 +97,10 @@ pub fn sums(
                 Err(RecvTimeoutError::Disconnected) => return result,
             }
             let done = sums.next.load(Relaxed).saturating_sub(threads as u64);
-            progress(begin + done.saturating_mul(BATCH_BYTES).min(end - begin));
+            progress::set(begin + done.saturating_mul(BATCH_BYTES).min(end - begin));
         }
     });
-    progress(end);
+    progress::set(end);
     result?;
     let found = rows.iter().zip(sums.sums).map(|(row, sum)| {
         row.crc_of(sum.into_inner(), |superblock| file.read_exact_at(superblock, SUPERBLOCK_OFFSET))

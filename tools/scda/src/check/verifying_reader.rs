@@ -9,7 +9,6 @@ use super::walk::walk;
 use crate::datasets::{Item, Walk, dataset_at};
 use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
-use crate::progress::Progress;
 use scda::{Error, Reader, Section};
 use scda::{SealedPart, Seals};
 use scda_format::index::Row;
@@ -110,15 +109,9 @@ impl VerifyingReader {
     ///
     /// # Errors
     /// The first error, and the errors of the file system.
-    pub fn check(
-        &mut self,
-        input: &Input,
-        item: &Item,
-        gets_seal: bool,
-        progress: &mut Progress,
-    ) -> Result<()> {
+    pub fn check(&mut self, input: &Input, item: &Item, gets_seal: bool) -> Result<()> {
         self.compare(item)?;
-        if gets_seal && let Some(finding) = self.undecodable(input, item, progress)? {
+        if gets_seal && let Some(finding) = self.undecodable(input, item)? {
             return Err(self.differs(&finding));
         }
         Ok(())
@@ -126,12 +119,7 @@ impl VerifyingReader {
 
     /// Decodes those sections of an item that no seal covers, and returns an error in them, which the seal of a copy would make
     /// look valid.
-    fn undecodable(
-        &mut self,
-        input: &Input,
-        item: &Item,
-        progress: &mut Progress,
-    ) -> Result<Option<Finding>> {
+    fn undecodable(&mut self, input: &Input, item: &Item) -> Result<Option<Finding>> {
         let rows = match self.later.look(item, false, &mut self.beside) {
             Relation::Rows(rows) if item.others.is_empty() => Some(rows),
             _ => None,
@@ -152,7 +140,7 @@ impl VerifyingReader {
         // A section that is not compressed has nothing to decode.
         for (number, section) in unsealed.iter().filter(|(_, section)| section.decoded) {
             let mut scan = Scan { sections: number - 1, ..Scan::new(0) };
-            walk(reader, &mut scan, progress, section.offset, section.offset + 1)?;
+            walk(reader, &mut scan, section.offset, section.offset + 1)?;
             if let Some(finding) = scan.findings.pop() {
                 return Ok(Some(finding));
             }
@@ -226,7 +214,7 @@ impl VerifyingReader {
     }
 
     fn compare_row(&mut self, sealed: &SealedPart, number: u64, row: &Row) -> Result<()> {
-        let found = sums(&self.file, std::slice::from_ref(row), self.threads, |_| ());
+        let found = sums(&self.file, std::slice::from_ref(row), self.threads);
         let found = found.map_err(|error| Fail::file(&self.name, error))?[0];
         if found == row.crc {
             return Ok(());

@@ -3,16 +3,16 @@
 use super::finding::{Fault, Finding, Scan};
 use crate::data_batches::{DataBatches, first_unreadable};
 use crate::fail::Result;
-use crate::progress::Progress;
+use crate::progress;
 use scda::{Reader, Section, SectionType};
 
 /// Reads a section to its end.
-fn read(reader: &mut Reader, batches: &mut DataBatches, progress: &mut Progress, base: u64) -> Result<()> {
+fn read(reader: &mut Reader, batches: &mut DataBatches, base: u64) -> Result<()> {
     let mut bytes = 0;
     while batches.next(reader)? {
         bytes += batches.data().len() as u64;
         // The position in the file is known only for uncompressed data.
-        progress.set(if batches.is_decoded() { 0 } else { base + bytes });
+        progress::set(if batches.is_decoded() { 0 } else { base + bytes });
     }
     Ok(reader.skip()?)
 }
@@ -74,13 +74,7 @@ fn step_over(reader: &mut Reader, position: u64) -> Option<()> {
 ///
 /// # Errors
 /// Errors that say nothing about the file.
-pub fn walk(
-    reader: &mut Reader,
-    scan: &mut Scan,
-    progress: &mut Progress,
-    start: u64,
-    until: u64,
-) -> Result<()> {
+pub fn walk(reader: &mut Reader, scan: &mut Scan, start: u64, until: u64) -> Result<()> {
     reader.seek(start)?;
     loop {
         let position = reader.position().unwrap_or(until);
@@ -94,7 +88,7 @@ pub fn walk(
             Ok(Some(header)) => {
                 section = Some(header);
                 let batches = batches.insert(DataBatches::all(&header));
-                read(reader, batches, progress, header.data_offset)
+                read(reader, batches, header.data_offset)
             }
             Err(error) => Err(error.into()),
         };
@@ -122,6 +116,6 @@ pub fn walk(
                 }
             }
         }
-        progress.set(reader.position().unwrap_or(0));
+        progress::set(reader.position().unwrap_or(0));
     }
 }

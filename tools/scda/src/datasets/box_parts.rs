@@ -39,15 +39,6 @@ impl BoxParts {
         Self::cut(IndexBox::all(counts), chunk_bytes, &vec![1; counts.len()], most)
     }
 
-    /// The thinnest parts that end at the ends of chunks.
-    pub fn layers(region: IndexBox, chunk: &[u64]) -> Self {
-        let last = region.count.len().saturating_sub(1);
-        let cut = chunk.iter().position(|&n| n > 1).unwrap_or(last);
-        let chunk = chunk.get(cut).copied().unwrap_or(1);
-        let next = (!region.count.contains(&0)).then(|| region.start.clone());
-        Self { region, cut, step: chunk, chunk, next }
-    }
-
     /// Parts of at most this many bytes, which end at the ends of chunks if these are thin enough.
     pub fn cut(region: IndexBox, item_bytes: u64, chunk: &[u64], most: u64) -> Self {
         let dimensions = region.count.len();
@@ -128,24 +119,6 @@ pub fn of_slab(slab: &IndexBox, chunk: &[u64], part: &IndexBox) -> IndexBox {
         region.count.push((slab.count[dimension] * chunk).min(part.count[dimension] - start));
     }
     region
-}
-
-/// The runs of items of a box that are contiguous in the box around it, in C order: the place of the first item there, and
-/// the number of items.
-pub fn runs(region: &IndexBox, around: &IndexBox) -> impl Iterator<Item = (u64, u64)> {
-    let mut run = 1;
-    for (&count, &n) in region.count.iter().zip(&around.count).rev() {
-        run *= count;
-        if count != n {
-            break;
-        }
-    }
-    let count = items(region) / run.max(1);
-    (0..count).map(move |number| {
-        let index = index_of(region, number * run);
-        let places = index.iter().zip(&around.start).zip(&around.count);
-        (places.fold(0, |place, ((&index, &start), &n)| place * n + index - start), run)
-    })
 }
 
 /// The size of an item in bytes; for variable length, an estimate.

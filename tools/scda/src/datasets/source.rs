@@ -2,33 +2,25 @@
 
 use super::ordered_items::OrderedItems;
 use super::to_little;
-use crate::fail::{Fail, Result};
-use crate::progress::Progress;
-use scda::{BoxStream, DataStream, DatasetHandle, IndexBox, Reader, target_path};
-use std::fs::File;
+use crate::fail::Fail;
+use crate::progress;
+use scda::{BoxStream, DataStream, DatasetHandle, IndexBox, Reader};
 use std::io::{self, Read};
 use std::ops::Range;
-use std::path::Path;
-
-/// Makes a temporary file.
-type Spool<'a> = Box<dyn FnMut() -> Result<File> + 'a>;
 
 /// The items of a dataset, in C order or by boxes.
 pub struct Source<'a> {
     reader: &'a mut Reader,
     found: &'a DatasetHandle,
-    /// The path of the file to write; temporary files are made in its folder.
-    path: &'a Path,
-    order: OrderedItems<Spool<'a>>,
+    order: OrderedItems,
     /// Items that were read in C order, and how many of their bytes were returned.
     data: Vec<u8>,
     used: usize,
-    share: Share<'a>,
+    share: Share,
 }
 
 /// The share of a dataset in a larger task.
-pub struct Share<'a> {
-    pub progress: &'a mut Progress,
+pub struct Share {
     /// The progress before and after the dataset.
     pub range: Range<u64>,
     /// The number of bytes to read, and of those that were read.
@@ -36,32 +28,19 @@ pub struct Share<'a> {
     pub read: u64,
 }
 
-impl Share<'_> {
+impl Share {
     fn add(&mut self, bytes: usize) {
         self.read += bytes as u64;
         let part = u128::from(self.read.min(self.all)) * u128::from(self.range.end - self.range.start);
         let part = u64::try_from(part / u128::from(self.all.max(1))).unwrap_or(0);
-        self.progress.set(self.range.start + part);
+        progress::set(self.range.start + part);
     }
 }
 
 impl<'a> Source<'a> {
-    /// Items for the file with this path.
-    pub fn new(reader: &'a mut Reader, found: &'a DatasetHandle, path: &'a Path, share: Share<'a>) -> Self {
-        let order = in_order(found, path);
-        Self { reader, found, path, order, data: Vec::new(), used: 0, share }
+    pub fn new(reader: &'a mut Reader, found: &'a DatasetHandle, share: Share) -> Self {
+        Self { reader, found, order: OrderedItems::new(found), data: Vec::new(), used: 0, share }
     }
-}
-
-fn in_order<'a>(found: &DatasetHandle, path: &'a Path) -> OrderedItems<Spool<'a>> {
-    OrderedItems::new(found, Box::new(move || spool(path)))
-}
-
-/// A temporary file without a name, in the folder of the file to write.
-fn spool(path: &Path) -> Result<File> {
-    let path = target_path(path);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    tempfile::tempfile_in(folder).map_err(|e| Fail::file(&folder.display().to_string(), e))
 }
 
 impl Read for Source<'_> {
@@ -84,7 +63,7 @@ impl Read for Source<'_> {
 
 impl DataStream for Source<'_> {
     fn rewind(&mut self) -> io::Result<()> {
-        self.order = in_order(self.found, self.path);
+        self.order = OrderedItems::new(self.found);
         self.data.clear();
         self.used = 0;
         Ok(())

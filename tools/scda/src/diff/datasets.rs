@@ -6,7 +6,7 @@ use crate::datasets::compare::{Deviation, Tolerance, are_numbers, for_each_unlik
 use crate::datasets::{attributes_of, shape_word, values};
 use crate::fail::Result;
 use crate::output::visible;
-use crate::progress::Progress;
+use crate::progress;
 use scda::{Dataset, DatasetHandle, IndexBox, Reader};
 use scda_format::dataset::fill;
 use scda_format::dataset::json::compact;
@@ -126,7 +126,6 @@ pub fn of_values(
     (in_a, in_b): (&mut Reader, &mut Reader),
     tolerance: Option<Tolerance>,
     quiet: bool,
-    progress: &mut Progress,
 ) -> Result<Option<String>> {
     let (mut x, mut y, mut found) = (Vec::new(), Vec::new(), Summary::default());
     let have_same_fill = a.fill_item() == b.fill_item();
@@ -137,7 +136,7 @@ pub fn of_values(
         }
         box_parts::read(in_a, a, &slab, &mut x)?;
         box_parts::read(in_b, b, &slab, &mut y)?;
-        progress.add(x.len() as u64);
+        progress::add(x.len() as u64);
         for_each_unlike(a.data_type, (&x, &y), tolerance, |place, apart| {
             let show = |data: &[u8]| {
                 let mut text = String::new();

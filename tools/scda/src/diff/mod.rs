@@ -12,7 +12,7 @@ use crate::datasets::compare::Tolerance;
 use crate::fail::{Fail, NO, Result, TROUBLE};
 use crate::files::{Input, Resources};
 use crate::output::{Output, quote};
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::transfer::read_metadata;
 use report::{Location, of_headers, of_items, only};
 use scda::{Content, DatasetHandle, Reader, Section};
@@ -108,7 +108,6 @@ struct ComparedPair<'a, 'b, 'c> {
     a: &'a mut Side<'b>,
     b: &'a mut Side<'c>,
     args: &'a Args,
-    progress: &'a mut Progress,
 }
 
 impl ComparedPair<'_, '_, '_> {
@@ -209,7 +208,7 @@ impl ComparedPair<'_, '_, '_> {
             && units(x) == units(y);
         let readers = (&mut self.a.reader, &mut self.b.reader);
         let difference = match is_same {
-            true => sections::of_data(at, (x, y), readers, self.progress)?,
+            true => sections::of_data(at, (x, y), readers)?,
             false => Some(of_headers(at, x, y)),
         };
         end(&mut self.a.reader, x, self.args, difference.is_some())?;
@@ -231,14 +230,7 @@ impl ComparedPair<'_, '_, '_> {
             if differences.is_empty() || !quiet {
                 let tolerance = (rtol.is_some() || atol.is_some())
                     .then(|| Tolerance { relative: rtol.unwrap_or(0.0), absolute: atol.unwrap_or(0.0) });
-                differences.extend(datasets::of_values(
-                    at,
-                    (found, other),
-                    readers,
-                    tolerance,
-                    quiet,
-                    self.progress,
-                )?);
+                differences.extend(datasets::of_values(at, (found, other), readers, tolerance, quiet)?);
             }
         } else if !quiet {
             datasets::read_all(readers.0, found)?;
@@ -255,15 +247,15 @@ fn compare(
     mut each: impl FnMut(String) -> Result<bool>,
 ) -> Result<Option<Location>> {
     let mut both = PairedWalk::new(Side::new(a, args.raw)?, Side::new(b, args.raw)?);
-    let mut progress = Progress::new("diff", both.a.reader.inspect().file_size().unwrap_or(0));
+    let _progress = Progress::new("diff", both.a.reader.inspect().file_size().unwrap_or(0));
     let (x, y) = (&both.a.reader.header().user, &both.b.reader.header().user);
     if x != y && !each(format!("user string of the file: {} | {}", quote(x), quote(y)))? {
         return Ok(None);
     }
     let mut has_enough = false;
     let mut of_things = |a: &mut Side<'_>, b: &mut Side<'_>, x: &Item, y: &Item, at: &Location| {
-        let differences = ComparedPair { a, b, args, progress: &mut progress }.compare(at, x, y)?;
-        progress.set(a.reader.position().unwrap_or(0));
+        let differences = ComparedPair { a, b, args }.compare(at, x, y)?;
+        progress::set(a.reader.position().unwrap_or(0));
         for difference in differences {
             if !each(difference)? {
                 has_enough = true;
@@ -280,7 +272,7 @@ fn compare(
         let (x, y) = (both.a.set(sets.places.0), both.b.set(sets.places.1));
         let (Some(x), Some(y)) = (x.cloned(), y.cloned()) else { continue };
         let readers = (&mut both.a.reader, &mut both.b.reader);
-        let found = streams::of_sets(&sets.at, (&x, &y), readers, args.quiet, &mut progress)?;
+        let found = streams::of_sets(&sets.at, (&x, &y), readers, args.quiet)?;
         if let Some(difference) = found
             && !each(difference)?
         {

@@ -3,7 +3,7 @@
 use super::report::Location;
 use crate::data_batches::DataBatches;
 use crate::fail::Result;
-use crate::progress::Progress;
+use crate::progress;
 use crate::rows::kind;
 use scda::{Reader, Section, SectionType};
 use scda_base::numbers::to_usize;
@@ -13,7 +13,6 @@ pub fn of_data(
     at: &Location,
     (section, other): (&Section, &Section),
     (a, b): (&mut Reader, &mut Reader),
-    progress: &mut Progress,
 ) -> Result<Option<String>> {
     let (mut in_a, mut in_b) = (DataBatches::all(section), DataBatches::all(other));
     if section.section_type == SectionType::Varray
@@ -26,7 +25,7 @@ pub fn of_data(
     loop {
         if used_a == in_a.data().len() && in_a.next(a)? {
             used_a = 0;
-            progress.add(in_a.data().len() as u64);
+            progress::add(in_a.data().len() as u64);
         }
         if used_b == in_b.data().len() && in_b.next(b)? {
             used_b = 0;

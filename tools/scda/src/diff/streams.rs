@@ -2,7 +2,7 @@
 
 use super::report::Location;
 use crate::fail::Result;
-use crate::progress::Progress;
+use crate::progress;
 use crate::streams::each_batch;
 use scda::{Reader, Stream, Streams};
 use scda_base::numbers::to_usize;
@@ -17,7 +17,6 @@ pub fn of_sets(
     (a, b): (&Streams, &Streams),
     (in_a, in_b): (&mut Reader, &mut Reader),
     quiet: bool,
-    progress: &mut Progress,
 ) -> Result<Option<String>> {
     let name = at.words("streams", a.name());
     let (x, y) = (a.tasks(), b.tasks());
@@ -31,7 +30,7 @@ pub fn of_sets(
     let (mut count, mut first) = (0_u64, None);
     for task in 0..x {
         let (x, y) = (a.stream(in_a, task)?, b.stream(in_b, task)?);
-        let found = of_streams((&x, &y), (in_a, in_b), progress)?;
+        let found = of_streams((&x, &y), (in_a, in_b))?;
         count += u64::from(found.is_some());
         if first.is_none() {
             first = found.map(|found| (task, found));
@@ -48,7 +47,6 @@ pub fn of_sets(
 fn of_streams(
     (x, y): (&Stream, &Stream),
     (in_a, in_b): (&mut Reader, &mut Reader),
-    progress: &mut Progress,
 ) -> Result<Option<String>> {
     let both = x.bytes().min(y.bytes());
     let (mut data, mut other, mut from, mut found) = (Vec::new(), Vec::new(), 0, None);
@@ -57,7 +55,7 @@ fn of_streams(
         other.resize(data.len(), 0);
         x.read(in_a, from, &mut data)?;
         y.read(in_b, from, &mut other)?;
-        progress.add(data.len() as u64);
+        progress::add(data.len() as u64);
         if found.is_none() && data != other {
             let place = data.iter().zip(&other).position(|(a, b)| a != b).unwrap_or(0);
             let (byte, a, b) = (from + place as u64, data[place], other[place]);

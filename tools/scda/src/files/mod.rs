@@ -5,7 +5,7 @@ mod names;
 mod options;
 mod output;
 
-pub use input::{Input, temporary_file};
+pub use input::Input;
 pub use names::{
     Identity, LockedInput, State, check_free, check_not_left, check_replaceable, is_standard, lock,
     mode_like, status,

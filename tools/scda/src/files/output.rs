@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 /// A file to write: it appears under its name when it is complete, or it is appended to in place.
 pub struct OutputFile {
-    /// Its folder also holds temporary files.
     path: PathBuf,
     force: bool,
     params: WriteOptions,
@@ -56,8 +55,7 @@ impl OutputFile {
         params.raw = true;
         let writer =
             Writer::create(Solo, Path::new(&format!("/dev/fd/{}", spool.as_raw_fd())), user, &params)?;
-        let path = std::env::temp_dir().join("-");
-        Ok(Self { path, force: true, params, spool: Some(spool), writer: Some(writer) })
+        Ok(Self { path: "-".into(), force: true, params, spool: Some(spool), writer: Some(writer) })
     }
 
     /// Appends to a file that exists: in place, or with [`WriteOptions::atomic`] to a copy that replaces it.
@@ -98,10 +96,6 @@ impl OutputFile {
             writer.flush()?;
         }
         Ok(writer.position().unwrap_or(0))
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// True if the finished file ends with a seal.

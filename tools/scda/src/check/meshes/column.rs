@@ -4,12 +4,10 @@ use super::{MeshResult, Stop, wrong};
 use crate::datasets::ordered_items::OrderedItems;
 use crate::datasets::{to_little, tolerated, unsupported};
 use crate::fail::Result;
-use crate::files::temporary_file;
 use scda::{DataType, Dataset, DatasetHandle, Reader, Section};
 use scda_meshes::attributes;
 use scda_meshes::steps::fits;
 use scda_meshes::{MeshError, Source};
-use std::fs::File;
 use std::ops::Deref;
 
 /// The most bytes into which a byte of a dataset may expand: a chunk of 1 MiB with one value takes at least 32 bytes.
@@ -26,7 +24,7 @@ pub struct Datasets {
 pub struct Column {
     number: u64,
     found: DatasetHandle,
-    order: OrderedItems<fn() -> Result<File>>,
+    order: OrderedItems,
 }
 
 impl Datasets {
@@ -40,7 +38,7 @@ impl Datasets {
     pub fn open(&mut self, number: u64) -> Result<Option<Column>> {
         let (found, _) = tolerated(self.reader.inspect().dataset_in(number))?;
         Ok(found.filter(|found| unsupported(found).is_none()).map(|found| {
-            let order = OrderedItems::new(&found, temporary_file as fn() -> Result<File>);
+            let order = OrderedItems::new(&found);
             Column { number, found, order }
         }))
     }
