@@ -157,7 +157,7 @@ void steps_of_meshes (const std::string &path) {
   for (const std::int64_t n : p.counts ()) { sum += n; }
   CHECK (sum == static_cast<std::int64_t> (p.size ()));
   r.close ();
-  with (__LINE__, SCDA_ERR_FORMAT, "rho: found 6 cells, expected 4 as in the mesh that was read", [] (scda::reader &f) {
+  with (__LINE__, SCDA_ERR_FORMAT, "rho: found the shape [6], expected [4], a row for each cell that was read: read those of the same step", [] (scda::reader &f) {
     scda::patches first (2);
     first.read (f, 0);
     std::vector<double> rho (2 * first.size ());

@@ -379,7 +379,7 @@ int main (int argc, char **argv) {
     refuse (path, &w, 6, SCDA_ERR_ARG, "-1 ghost layers");
     refuse (path, &w, 7, SCDA_ERR_ARG, "found extends = 1, expected 0");
     refuse (path, &w, 8, SCDA_ERR_ARG, "found 1001 levels, expected at most 1000");
-    refuse (path, &w, 9, SCDA_ERR_FORMAT, "rho: found 1 components of each cell, expected 3");
+    refuse (path, &w, 9, SCDA_ERR_FORMAT, ", 3], a row for each cell");
   }
   return finish ();
 }

@@ -1,7 +1,7 @@
 //! Boxes of datasets, in C's representation.
 
 use super::guard;
-use super::memory::{Values, slice, slice_mut};
+use super::memory::{Room, Values, slice, slice_mut};
 use super::pointers::Text;
 use super::types::{CType, scda_member_t};
 use super::versioned::{StructOut, Structs, versioned, zeros};
@@ -171,6 +171,32 @@ impl PackedBoxes {
             data = if data.is_null() { data } else { data.wrapping_add(to_usize(bytes)) };
         }
         Ok((self.regions, CItems::Boxes(memories)))
+    }
+}
+
+impl PackedBoxes {
+    /// The boxes with room for their items, which have this type in memory.
+    pub fn room<'a>(
+        self,
+        data: Room<'a, c_void>,
+        dataset: &Dataset,
+        data_type: DataType,
+    ) -> Result<(Vec<IndexBox>, DataMut<'a>)> {
+        if data_type == dataset.data_type {
+            return Ok((self.regions, DataMut::Packed(data.bytes(self.bytes)?)));
+        }
+        let bytes_of =
+            |region: &IndexBox| product(region.items()?, data_type.item_bytes()).ok_or_else(exceeds);
+        let all =
+            self.regions.iter().try_fold(0, |all, region| sum(all, bytes_of(region)?).ok_or_else(exceeds))?;
+        let (mut memories, mut rest) = (Vec::new(), data.bytes(all)?);
+        reserve(&mut memories, self.regions.len())?;
+        for region in &self.regions {
+            let (own, more) = rest.split_at_mut(to_usize(bytes_of(region)?));
+            memories.push(MemoryMut::packed(own).of_type(data_type));
+            rest = more;
+        }
+        Ok((self.regions, DataMut::Boxes(memories)))
     }
 }
 

@@ -3,17 +3,14 @@
 use super::context::{Context, on_meshes, on_reader, on_writer, scda_fcontext_t, with};
 use super::dataset::{InMemory, of_c, scda_dataset_t};
 use super::memory::{Out, Room, Values, put};
+use super::mesh_fields::{read_rows, write_rows};
 use super::pointers::Text;
 use super::read_datasets::find_in;
 use super::steps::{FOREST, attributes_of_time, group_name};
 use super::types::bytes_of_type;
 use super::versioned::{StructIn, StructInOut, StructOut, versioned, zeros};
-use super::write::lent;
 use super::{Outcome, guard};
-use scda::bindings::{Operation, ReaderCalls, WriterCalls};
-use scda::{
-    Collective, Data, DataMut, DataType, Dataset, DatasetHandle, IndexBox, Kind, MemoryMut, Reader, Writer,
-};
+use scda::{Collective, DataType, Kind, Reader, Writer};
 use scda_base::error::{Error, Result};
 use scda_base::numbers::product;
 use scda_meshes::MeshNotes;
@@ -523,24 +520,6 @@ pub unsafe extern "C" fn scda_forest_write_step(
     on_meshes(f, err, body)
 }
 
-/// Writes consecutive items in memory.
-fn write_rows(
-    writer: &mut Writer,
-    (dataset, regions): &(Dataset, Vec<IndexBox>),
-    data_type: DataType,
-    data: Values<'_, c_void>,
-    lend: bool,
-) -> Result<()> {
-    let items = super::boxes::PackedBoxes::of(dataset, regions.clone())
-        .and_then(|boxes| boxes.items(data, dataset, data_type));
-    let boxes = items.as_ref().map(|(regions, items)| (&**regions, items.borrowed()));
-    let memory = match &boxes {
-        Ok((_, Data::Packed(items))) if lend => lent(&Ok::<_, ()>(*items)),
-        _ => None,
-    };
-    writer.write(memory, Operation::Dataset { dataset, boxes })
-}
-
 /// Writes a field with the same number of items for each quadrant. The mesh of the forest must be the last
 /// one in the file; the field refers to it.
 ///
@@ -573,7 +552,7 @@ pub unsafe extern "C" fn scda_forest_write_field(
         let (group, forest, field) = given_forest(writer, group, m, |_| of_c(&field.read()?))?;
         let InMemory { dataset, data_type } = field;
         let rows = write::field(writer, notes, group, &forest, Ok(&dataset))?;
-        write_rows(writer, &rows, data_type, data, lend != 0)
+        write_rows(writer, rows, data_type, data, lend != 0)
     };
     on_meshes(f, err, body)
 }
@@ -611,8 +590,8 @@ pub unsafe extern "C" fn scda_forest_write_ragged(
         let [of_counts, rows] = write::ragged(writer, notes, group, &forest, Ok(&dataset), own)?;
         // SAFETY: the same numbers as bytes.
         let counts = unsafe { Values::at(counts.pointer().cast()) };
-        write_rows(writer, &of_counts, DataType::Int64, counts, true)?;
-        write_rows(writer, &rows, data_type, data, true)
+        write_rows(writer, of_counts, DataType::Int64, counts, true)?;
+        write_rows(writer, rows, data_type, data, true)
     };
     on_meshes(f, err, body)
 }
@@ -847,29 +826,6 @@ fn is_complex(data_type: DataType) -> Option<bool> {
     }
 }
 
-/// Reads consecutive items into memory.
-fn read_rows(
-    reader: &mut Reader,
-    (dataset, regions): &(DatasetHandle, Vec<IndexBox>),
-    of: Type,
-    data: Room<'_, c_void>,
-) -> Result<()> {
-    let boxes = || {
-        let boxes = super::boxes::PackedBoxes::of(dataset, regions.clone())?;
-        let Some(number) = of.number.filter(|number| *number != dataset.data_type) else {
-            return Ok((boxes.regions, DataMut::Packed(data.bytes(boxes.bytes)?)));
-        };
-        let items = boxes.bytes / dataset.data_type.item_bytes();
-        let bytes =
-            product(items, number.item_bytes()).ok_or_else(|| Error::range("data: too many bytes"))?;
-        let memory = MemoryMut::packed(data.bytes(bytes)?).of_type(number);
-        // There is one box, or none.
-        let memory = boxes.regions.first().map(|_| memory).into_iter().collect();
-        Ok((boxes.regions, DataMut::Boxes(memory)))
-    };
-    reader.read_dataset_if_valid(dataset, boxes())
-}
-
 /// Reads a field of known number of items, for the quadrants of this rank. Numbers of another type in the file
 /// are converted (see `scda_box_t`).
 ///
@@ -909,7 +865,8 @@ pub unsafe extern "C" fn scda_forest_read_field(
         let name = name.utf8("name of a field");
         let rows =
             of.wanted(components, |wanted| read::field(reader, (group, step), &forest, name, wanted))?;
-        read_rows(reader, &rows, of, data)
+        let data_type = of.number.unwrap_or(rows.0.data_type);
+        read_rows(reader, rows, data_type, data)
     };
     on_reader(f, err, body)
 }
@@ -986,7 +943,8 @@ pub unsafe extern "C" fn scda_forest_read_ragged(
         let rows = of.wanted(components, |wanted| {
             read::ragged(reader, (group, step), &forest, name, wanted, counts)
         })?;
-        read_rows(reader, &rows, of, data)
+        let data_type = of.number.unwrap_or(rows.0.data_type);
+        read_rows(reader, rows, data_type, data)
     };
     on_reader(f, err, body)
 }

@@ -33,6 +33,7 @@ mod forests;
 mod info;
 mod lengths;
 pub mod memory;
+mod mesh_fields;
 pub mod mpi_types;
 mod notes;
 mod open;

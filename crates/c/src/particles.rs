@@ -3,15 +3,15 @@
 use super::context::{on_meshes, on_reader, scda_fcontext_t};
 use super::dataset::{InMemory, array, of_c, scda_dataset_t};
 use super::memory::{Out, Room, Values};
+use super::mesh_fields::{read_rows, write_rows};
 use super::pointers::Text;
 use super::steps::group_name;
 use super::versioned::{StructIn, StructInOut, StructOut, versioned, zeros};
 use super::{Outcome, guard};
 use scda::{Collective, Reader, Writer};
 use scda_base::error::{Error, Result};
-use scda_base::numbers::product;
+use scda_meshes::MeshNotes;
 use scda_meshes::particles::{self, GROUP, OwnCells, Particles};
-use scda_meshes::{Items, ItemsMut, MeshNotes};
 use std::ffi::{c_int, c_void};
 
 /// The distribution of particles over the ranks. Fill it by `scda_particles_init`; then set what
@@ -177,18 +177,10 @@ pub unsafe extern "C" fn scda_particles_write_field(
         let found = kept(p, "a field of particles that were not written: call scda_particles_write before");
         let what = found.and_then(|found| Ok((found, of_c(&field.read()?)?)));
         let (found, InMemory { dataset, data_type }) = writer.agree_on(what)?;
-        let data = bytes(&dataset, found.n, data_type.item_bytes()).and_then(|bytes| data.bytes(bytes));
-        let data = data.map(|bytes| Items { bytes, data_type });
-        particles::write_field(writer, notes, group, found, &dataset, data)
+        let rows = particles::field(writer, notes, group, found, &dataset)?;
+        write_rows(writer, rows, data_type, data, false)
     };
     on_meshes(f, err, body)
-}
-
-/// The size of this rank's values.
-fn bytes(dataset: &scda::Dataset, n: u64, item_bytes: u64) -> Result<u64> {
-    let items = dataset.shape.iter().skip(1).try_fold(n, |all, &n| product(all, n));
-    let bytes = items.and_then(|items| product(items, item_bytes));
-    bytes.ok_or_else(|| Error::range(format!("field {}: the number of bytes exceeds 63 bits", dataset.name)))
 }
 
 /// Reads the number of particles of each cell, and distributes the particles: this rank gets `p->n`. If the
@@ -267,9 +259,8 @@ pub unsafe extern "C" fn scda_particles_read_field(
         let found = kept(p, "a field of particles that were not read: call scda_particles_read before");
         let what = found.and_then(|found| Ok((found, array(&field.read()?)?)));
         let (found, InMemory { dataset, data_type }) = reader.agree_on(what)?;
-        let data = bytes(&dataset, found.n, data_type.item_bytes()).and_then(|bytes| data.bytes(bytes));
-        let data = data.map(|bytes| ItemsMut { bytes, data_type });
-        particles::read_field(reader, group, step, found, &dataset, data)
+        let rows = particles::find_field(reader, group, step, found, &dataset)?;
+        read_rows(reader, rows, data_type, data)
     };
     on_reader(f, err, body)
 }

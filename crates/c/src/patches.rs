@@ -8,7 +8,7 @@ use super::steps::group_name;
 use super::types::{SCDA_TYPE_BOOL, SCDA_TYPE_COMPLEX128};
 use super::versioned::{StructIn, StructInOut, StructOut, Structs, versioned, zeros};
 use super::{Outcome, guard};
-use scda::{Collective, Dataset, Memory, MemoryMut, Reader, Writer};
+use scda::{Collective, Data, DataMut, Memory, MemoryMut, Reader, Request, Writer};
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
@@ -310,13 +310,6 @@ pub unsafe extern "C" fn scda_patches_write_mesh(
     on_meshes(f, err, body)
 }
 
-/// A field, and its layout in the memory of each patch.
-struct CType {
-    dataset: Dataset,
-    components: u64,
-    places: Vec<CellMemory>,
-}
-
 /// The memory of a patch's cells.
 struct CellMemory(*mut u8, PatchMemory);
 
@@ -332,15 +325,15 @@ impl CellMemory {
     }
 }
 
-/// The fields, with memory for this rank's patches, which have these numbers.
+/// The fields, and of each the memory of this rank's patches, which have these numbers.
 fn describe(
     mesh: &Patches,
     numbers: &[u64],
     n: usize,
     fields: Structs<'_, scda_patch_field_t<'_>>,
-) -> Result<Vec<CType>> {
-    let mut all = Vec::new();
-    reserve(&mut all, n)?;
+) -> Result<(Vec<Field>, Vec<Vec<CellMemory>>)> {
+    let (mut all, mut memory) = (Vec::new(), Vec::new());
+    reserve(&mut all, n).and(reserve(&mut memory, n))?;
     for field in &*fields.read(n as u64, "fields")? {
         let InMemory { dataset, data_type } = of_c(&field.dataset)?;
         let is_number = (SCDA_TYPE_BOOL..=SCDA_TYPE_COMPLEX128).contains(&field.dataset.r#type);
@@ -363,29 +356,17 @@ fn describe(
         let addresses = if patch_bytes == 0 { numbers.len() } else { numbers.len().min(1) };
         let data = field.data.get(addresses as u64, "data")?;
         for (at, &number) in numbers.iter().enumerate() {
-            let memory = mesh.memory(number, FieldMemory { data_type, components, ghost, cell_bytes })?;
+            let place = mesh.memory(number, FieldMemory { data_type, components, ghost, cell_bytes })?;
             let (address, before) =
                 if patch_bytes == 0 { (data[at], 0) } else { (data[0], at * patch_bytes) };
             let address = address.cast::<u8>();
-            let first = if address.is_null() { address } else { address.wrapping_add(before + memory.first) };
-            places.push(CellMemory(first, memory));
+            let first = if address.is_null() { address } else { address.wrapping_add(before + place.first) };
+            places.push(CellMemory(first, place));
         }
-        all.push(CType { dataset, components, places });
+        all.push((dataset, components));
+        memory.push(places);
     }
-    Ok(all)
-}
-
-/// These fields, each with the memory of its patches.
-fn fields_of<'a, M>(
-    described: &'a Result<Vec<CType>>,
-    memory: fn(&'a CellMemory) -> M,
-) -> Result<Vec<Field<'a, M>>> {
-    let all = described.as_ref().map_err(Error::again)?.iter();
-    let field = |one: &'a CType| {
-        let memory = one.places.iter().map(memory).collect();
-        Field { dataset: &one.dataset, components: one.components, memory }
-    };
-    Ok(all.map(field).collect())
+    Ok((all, memory))
 }
 
 /// The mesh of the fields, and the numbers of this rank's patches.
@@ -431,8 +412,15 @@ pub unsafe extern "C" fn scda_patches_write_fields(
         let of = of_fields(m, words);
         let (mesh, numbers) = writer.agree_on(of)?;
         let described = describe(mesh, &numbers, nfields, fields);
-        let all = fields_of(&described, CellMemory::memory);
-        patches::write_fields(writer, notes, group, mesh, &numbers, all)
+        let fields = described.as_ref().map(|(fields, _)| &**fields).map_err(Error::again);
+        let rows = patches::fields(writer, notes, group, mesh, &numbers, fields)?;
+        // The ranks have agreed that there is no error.
+        let memory = described.map_or_else(|_| Vec::new(), |(_, memory)| memory);
+        let memory: Vec<Vec<_>> =
+            memory.iter().map(|of| of.iter().map(CellMemory::memory).collect()).collect();
+        let all = rows.iter().zip(&memory);
+        let all = all.map(|((dataset, regions), memory)| (dataset, &**regions, Data::Boxes(memory)));
+        writer.datasets(&all.collect::<Vec<_>>())
     };
     on_meshes(f, err, body)
 }
@@ -522,8 +510,16 @@ pub unsafe extern "C" fn scda_patches_read_fields(
             of_fields(m, "fields of a mesh of patches that was not read: call scda_patches_read_mesh before");
         let (mesh, numbers) = reader.agree_on(of)?;
         let described = describe(mesh, &numbers, nfields, fields);
-        let all = fields_of(&described, CellMemory::room);
-        patches::read_fields(reader, group, step, mesh, &numbers, all)
+        let fields = described.as_ref().map(|(fields, _)| &**fields).map_err(Error::again);
+        let rows = patches::find_fields(reader, group, step, mesh, &numbers, fields)?;
+        // The ranks have agreed that there is no error.
+        let (fields, memory) = described.unwrap_or_default();
+        let all = rows.iter().zip(fields.iter().zip(&memory));
+        let requests = all.map(|((dataset, regions), ((field, _), memory))| {
+            let memory = memory.iter().map(|of| of.room().of_type(field.data_type)).collect();
+            Request { dataset, regions, data: DataMut::Boxes(memory) }
+        });
+        reader.read_datasets(requests.collect())
     };
     on_reader(f, err, body)
 }

@@ -1,6 +1,7 @@
 //! The checksum of a mesh, with which fields and particles refer to the mesh that they belong to.
 
-use scda::{Collective, Partition, Result};
+use crate::write::spread;
+use scda::{Collective, Result};
 use std::fmt;
 
 /// The attribute with the checksum, of a mesh and of what belongs to it.
@@ -57,10 +58,8 @@ pub(crate) const fn mixed(v: u64) -> u64 {
 /// # Errors
 /// The errors of [`Collective::spread`].
 pub(crate) fn of_all(file: &mut impl Collective, own: Checksum) -> Result<Checksum> {
-    let halves = [own.0 >> 32, own.0 & u64::from(u32::MAX)];
-    let mut parts = halves.map(|count| Partition { count, ..Partition::default() });
-    file.spread(Ok(&mut parts))?;
-    Ok(Checksum((parts[0].total << 32).wrapping_add(parts[1].total)))
+    let [high, low] = spread(file, [own.0 >> 32, own.0 & u64::from(u32::MAX)])?;
+    Ok(Checksum((high.total << 32).wrapping_add(low.total)))
 }
 
 #[cfg(test)]

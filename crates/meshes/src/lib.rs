@@ -20,7 +20,6 @@ mod write;
 
 pub use notes::{GroupNotes, MeshNotes};
 pub use read::{Numbers, Source};
-pub use write::{Items, ItemsMut};
 
 use scda::{Error, ErrorKind};
 

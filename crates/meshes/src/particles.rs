@@ -3,12 +3,13 @@
 use crate::names::{FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES, part_name};
 use crate::notes::{MeshNotes, notes_of, read_notes};
 use crate::read::{Numbers, Source, open as open_part};
-use crate::steps::{existing, group as attributes_of, need, open, read_rows, sections};
-use crate::write::{Part, Rows, field, write_group, write_parts};
-use crate::{Items, ItemsMut, MeshError, attributes};
+use crate::steps::{
+    find_field as find_field_of_step, group as attributes_of, need, open, read_rows, sections,
+};
+use crate::write::{Part, Rows, are_numbered, field as field_in_group, spread, write_group, write_parts};
+use crate::{MeshError, attributes};
 use scda::{
-    Collective, Data, DataMut, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Memory,
-    MemoryMut, Partition, Reader, Result, Writer,
+    Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result, Writer,
 };
 use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
@@ -124,21 +125,14 @@ pub fn write(
         part_name(group, OFFSETS).and(mesh.map_or(Ok(String::new()), |of| part_name(of, "boxes"))).and(cells);
     let cells = cells.and_then(|cells| Ok((cells, sum(cells.counts)?)));
     let (cells, own) = file.agree_on(cells)?;
-    let count = |count: u64| Partition { count, ..Partition::default() };
-    let has_numbers = u64::from(cells.number.is_some());
-    let lacks_numbers = u64::from(cells.number.is_none() && !cells.counts.is_empty());
-    let counts = [cells.counts.len() as u64, own, cells.without_cells, has_numbers, lacks_numbers];
-    let mut parts = counts.map(count);
-    file.spread(Ok(&mut parts))?;
-    let [of_cells, of_particles, without, numbered, unnumbered] = parts;
+    let [of_cells, of_particles, without] =
+        spread(file, [cells.counts.len() as u64, own, cells.without_cells])?;
     let all = if of_cells.total > 0 { of_particles } else { without };
     if all.total > MOST {
         let words = format!("{} particles on all ranks: more than 2^60", all.total);
         return file.agree_on(Err(Error::range(words)));
     }
-    if numbered.total > 0 && unnumbered.total > 0 {
-        return file.agree_on(Err(Error::argument("cells of a rank have no numbers, those of another have")));
-    }
+    let is_numbered = are_numbered(file, cells.number.is_some(), cells.counts.len(), "cells")?;
     let all_cells = of_cells.total.max(1);
     check_mesh(file, notes, mesh, all_cells)?;
     let mut particles = Particles {
@@ -150,7 +144,7 @@ pub fn write(
         counts: Vec::new(),
         begins: None,
     };
-    let (first, offsets) = if numbered.total > 0 {
+    let (first, offsets) = if is_numbered {
         let numbers = cells.number.unwrap_or_default();
         let own = pairs(numbers, cells.counts);
         let gathered = file.gather_all(own.as_deref().map_err(Error::again))?;
@@ -278,64 +272,29 @@ fn offsets_of(particles: &Particles, counts: &[i64], without_cells: bool, is_las
     Ok(offsets)
 }
 
-/// Writes a field of the particles that were written last: a column, or structs. `dataset` has the field's
-/// name within the group; the first number of indices in its shape is ignored.
+/// Prepares writing a field of the particles that were written last: its dataset, and the boxes of this rank's
+/// particles. `what` has the field's name within the group; the first number of indices in its shape is ignored.
 ///
 /// # Errors
-/// `Usage` if the particles are not those written last; `Argument`; `Memory`; and those of
-/// [`Writer::dataset`].
-pub fn write_field(
+/// `Usage` if the particles are not those written last; `Argument`; `Memory`.
+pub fn field(
     file: &mut Writer,
     notes: &mut MeshNotes,
     group: &str,
     particles: &Particles,
     what: &Dataset,
-    data: Result<Items<'_>>,
-) -> Result<()> {
-    if notes_of(notes, group).written != Some((particles.particles, particles.all_cells)) {
+) -> Result<(Dataset, Vec<IndexBox>)> {
+    let own = if notes_of(notes, group).written == Some((particles.particles, particles.all_cells)) {
+        field_in_group(group, what, particles.particles, Some("particle"))
+            .and_then(|dataset| particles.regions(&dataset.shape).map(|regions| (dataset, regions)))
+    } else {
         let name = &what.name;
         let words = format!(
             "field {name} of {group}: its particles were not written last: call scda_particles_write before"
         );
-        return file.agree_on(Err(Error::usage(words)));
-    }
-    let own = field(group, what, particles.particles, Some("particle")).and_then(|dataset| {
-        let regions = particles.regions(&dataset.shape)?;
-        let data = data?;
-        let parts = split(data.bytes, &regions, data.data_type)?;
-        let memory: Vec<_> = parts.iter().map(|part| Memory::packed(part).of_type(data.data_type)).collect();
-        Ok((dataset, regions, memory, data))
-    });
-    let (dataset, regions, memory, data) = file.agree_on(own)?;
-    let is_stored = data.data_type == dataset.data_type;
-    file.dataset(&dataset, &regions, if is_stored { Data::Packed(data.bytes) } else { Data::Boxes(&memory) })
-}
-
-/// The bytes of each box, whose items have this type in memory.
-fn split<'a>(mut bytes: &'a [u8], regions: &[IndexBox], data_type: DataType) -> Result<Vec<&'a [u8]>> {
-    let mut parts = Vec::new();
-    for length in lengths(bytes.len(), regions, data_type)? {
-        let (part, rest) = bytes.split_at(length);
-        parts.push(part);
-        bytes = rest;
-    }
-    Ok(parts)
-}
-
-/// The size of each box in bytes. Returns an error unless they add up to `bytes`.
-fn lengths(bytes: usize, regions: &[IndexBox], data_type: DataType) -> Result<Vec<usize>> {
-    let mut lengths = Vec::new();
-    reserve(&mut lengths, regions.len())?;
-    let mut all = 0_u64;
-    for region in regions {
-        let length = region.items()?.saturating_mul(data_type.item_bytes());
-        all = all.saturating_add(length);
-        lengths.push(to_usize(length));
-    }
-    if all != bytes as u64 {
-        return Err(Error::argument(format!("data: found {bytes} bytes, expected {all}")));
-    }
-    Ok(lengths)
+        Err(Error::usage(words))
+    };
+    file.agree_on(own)
 }
 
 /// Reads how many particles each cell has, and distributes them.
@@ -358,24 +317,14 @@ pub fn read(
 ) -> Result<Particles> {
     let number = part_name(group, OFFSETS).and_then(|name| Ok((name, number?)));
     let (name, number) = file.agree_on(number)?;
-    let given = |is: bool| Partition { count: u64::from(is), ..Partition::default() };
     let own_cells = cells.unwrap_or(0);
-    let mut parts = [
-        given(cells.is_none()),
-        given(number.is_some()),
-        given(number.is_none() && own_cells > 0),
-        Partition { count: own_cells, ..Partition::default() },
-    ];
-    file.spread(Ok(&mut parts))?;
-    let [without, numbered, unnumbered, of_cells] = parts;
+    let [without, of_cells] = spread(file, [u64::from(cells.is_none()), own_cells])?;
+    let is_numbered = are_numbered(file, number.is_some(), to_usize(own_cells), "cells")?;
     let ranks = file.size() as u64;
-    if without.total > 0 && (without.total < ranks || numbered.total > 0) {
+    if without.total > 0 && (without.total < ranks || is_numbered) {
         let words =
             "cells: found a number of cells on some ranks alone, expected it on all ranks, or on none";
         return file.agree_on(Err(Error::argument(words)));
-    }
-    if numbered.total > 0 && unnumbered.total > 0 {
-        return file.agree_on(Err(Error::argument("cells of a rank have no numbers, those of another have")));
     }
     attributes_of(file, group, PARTICLES, 1)?;
     let up_to = 0..sections(file, group, step)?.end;
@@ -405,7 +354,7 @@ pub fn read(
                 }
             })
             .collect(),
-        None if numbered.total > 0 => Ok(Vec::new()),
+        None if is_numbered => Ok(Vec::new()),
         None if of_cells.total != found.all_cells => Err(Error::argument(format!(
             "{name} has {} cells, all ranks together {}: read the mesh of the same step",
             found.all_cells, of_cells.total
@@ -413,7 +362,7 @@ pub fn read(
         None => Ok(vec![(of_cells.offset, own_cells)]),
     };
     let own = file.agree_on(own)?;
-    own_part(file, (group, &dataset), found, &own, numbered.total > 0)
+    own_part(file, (group, &dataset), found, &own, is_numbered)
 }
 
 /// The particles and cells of all ranks, from the last two offsets.
@@ -522,47 +471,25 @@ fn own_part(
     Ok(found)
 }
 
-/// Reads a field of the particles of this rank. Of `dataset`, name and shape count, except for the first
-/// number of indices. Items are converted to their type in memory.
+/// Finds a field of a step: its dataset, and the boxes of this rank's particles. Of `what`, name and shape count,
+/// except for the first number of indices.
 ///
 /// # Errors
-/// `NotFound` if the step has no such field; `Format` for one of another shape; `Argument` for values that cannot be
-/// converted; `Memory`; and those of [`scda::DatasetHandle::read`].
-pub fn read_field(
+/// `NotFound` if the step has no such field; `Format` for one of another shape; `Argument`; `Memory`; and those of
+/// [`Reader::dataset_record`].
+pub fn find_field(
     file: &mut Reader,
     group: &str,
     step: i64,
     particles: &Particles,
     what: &Dataset,
-    data: Result<ItemsMut<'_>>,
-) -> Result<()> {
-    let own = field(group, what, particles.particles, None);
+) -> Result<(DatasetHandle, Vec<IndexBox>)> {
+    let own = field_in_group(group, what, particles.particles, None);
     let expected = file.agree_on(own)?;
     let sections = sections(file, group, step)?;
-    let record = need(file, &expected.name, &sections, step)?;
-    let found = existing(file, &expected.name, record)?;
-    let checked = match (&*found.name, &*found.shape, &*expected.shape) {
-        (_, shape, own) if shape == own => particles.regions(shape).and_then(|regions| Ok((regions, data?))),
-        (name, shape, own) => {
-            let more =
-                if shape.first() == own.first() { "" } else { " that was read: read those of the same step" };
-            let words =
-                format!("{name}: found the shape {shape:?}, expected {own:?}, a row for each particle{more}");
-            Err(Error::new(ErrorKind::Format, words))
-        }
-    };
-    let checked = checked.and_then(|(regions, data)| {
-        let lengths = lengths(data.bytes.len(), &regions, data.data_type)?;
-        let (mut memory, mut rest) = (Vec::new(), data.bytes);
-        for length in lengths {
-            let (part, more) = rest.split_at_mut(length);
-            memory.push(MemoryMut::packed(part).of_type(data.data_type));
-            rest = more;
-        }
-        Ok((regions, memory))
-    });
-    let (regions, memory) = file.agree_on(checked)?;
-    found.read(file, &regions, DataMut::Boxes(memory))
+    let found = find_field_of_step(file, &expected, (&sections, step), "particle", None)?;
+    let regions = file.agree_on(particles.regions(&found.shape))?;
+    Ok((found, regions))
 }
 
 impl Particles {

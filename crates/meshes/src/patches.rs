@@ -4,15 +4,14 @@ use crate::checksum::{Checksum, of_all, term};
 use crate::names::{DIMENSION, PATCH_PARTS, PATCHES, part_name};
 use crate::notes::{MeshNotes, notes_of, read_notes};
 use crate::read::{Numbers, RankSource, RecordChoice, Source, numbers, open as open_part};
-use crate::steps::{existing, group as attributes_of, need, sections};
-use crate::write::{Part, Rows, field, write_group, write_parts};
+use crate::steps::{find_field, group as attributes_of, need, sections};
+use crate::write::{Part, Rows, are_numbered, field, spread, write_group, write_parts};
 use crate::{MeshError, attributes};
 use scda::{
-    Collective, Data, DataMut, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Memory,
-    MemoryMut, Partition, Reader, Request, Result, Writer,
+    Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result, Writer,
 };
 use scda_base::memory::{reserve, resize};
-use scda_base::numbers::{product, to_usize};
+use scda_base::numbers::to_usize;
 
 /// The group of patches if no name is given.
 pub const GROUP: &str = "patches";
@@ -296,20 +295,14 @@ pub fn write(
     });
     let own = file.agree_on(own)?;
     let n = own.level.len() as u64;
-    let count = |count: u64| Partition { count, ..Partition::default() };
-    let mut parts = [n, u64::from(own.number.is_some()), u64::from(own.number.is_none() && n > 0)].map(count);
-    file.spread(Ok(&mut parts))?;
-    let [of_patches, numbered, unnumbered] = parts;
+    let [of_patches] = spread(file, [n])?;
     if of_patches.total == 0 {
         return file.agree_on(Err(Error::argument(format!("{group}: no rank has a patch"))));
     }
-    if numbered.total > 0 && unnumbered.total > 0 {
-        return file
-            .agree_on(Err(Error::argument("patches of a rank have no numbers, those of another have")));
-    }
+    let is_numbered = are_numbered(file, own.number.is_some(), own.level.len(), "patches")?;
     let mut mesh =
         Patches { frame, patches: of_patches.total, first: of_patches.offset, n, ..Patches::default() };
-    if numbered.total > 0 {
+    if is_numbered {
         mesh.knows_all = true;
         let words = words_of(&mesh.frame, &own);
         let gathered = file.gather_all(words.as_deref().map_err(Error::again))?;
@@ -357,9 +350,7 @@ fn own_part(file: &mut Writer, group: &str, mesh: &mut Patches, own: OwnPatches<
     });
     file.agree_on(ordered.map_err(argument))?;
     mesh.checksum = of_all(file, mesh.checksum)?;
-    let mut parts = [Partition { count: mesh.cells, ..Partition::default() }];
-    file.spread(Ok(&mut parts))?;
-    let [cells] = parts;
+    let [cells] = spread(file, [mesh.cells])?;
     mesh.offset.iter_mut().for_each(|offset| *offset += cells.offset);
     mesh.cells = cells.total;
     if cells.total >= MOST {
@@ -511,38 +502,42 @@ impl Patches {
         Ok(regions)
     }
 
-    /// The dataset of a field in a group. A scalar has one dimension; several components add another one.
-    fn field(&self, group: &str, what: &Dataset, components: u64) -> Result<Dataset> {
-        let shape = if components == 1 { vec![0] } else { vec![0, components] };
-        let mut what = what.clone();
-        what.shape = shape;
-        field(group, &what, self.cells, None)
+    /// The datasets of fields in a group, and in each the boxes of patches. A scalar has one dimension; several
+    /// components add another one.
+    fn own_fields(
+        &self,
+        group: &str,
+        numbers: &[u64],
+        fields: Result<&[Field]>,
+    ) -> Result<Vec<(Dataset, Vec<IndexBox>)>> {
+        let own = fields?.iter().map(|(what, components)| {
+            let mut dataset = what.clone();
+            dataset.shape = if *components == 1 { vec![0] } else { vec![0, *components] };
+            let dataset = field(group, &dataset, self.cells, None)?;
+            let regions = self.regions(numbers, &dataset.shape)?;
+            Ok((dataset, regions))
+        });
+        own.collect()
     }
 }
 
-/// A field of patches: its dataset, its number of components, and the memory of each patch of this rank.
-pub struct Field<'a, M> {
-    /// Its name within the group, its type and layout; its shape is ignored.
-    pub dataset: &'a Dataset,
-    /// The number of numbers in a cell; 1: a scalar.
-    pub components: u64,
-    /// The memory of each patch.
-    pub memory: Vec<M>,
-}
+/// A field of patches: its name within the group, its type and layout, but not its shape; and its number of
+/// components.
+pub type Field = (Dataset, u64);
 
-/// Writes fields of the patches with these numbers, in one call. The mesh is the last one in the group:
-/// written by this program or, in a file that is appended to, by an earlier one.
+/// Prepares writing fields of the patches with these numbers: their datasets, and in each the boxes of these patches.
+/// The mesh is the last one in the group: written by this program or, in a file that is appended to, by an earlier one.
 ///
 /// # Errors
-/// `Usage` if the mesh is not the last one written; `Argument`; `Memory`; and those of [`Writer::datasets`].
-pub fn write_fields(
+/// `Usage` if the mesh is not the last one written; `Argument`; `Memory`.
+pub fn fields(
     file: &mut Writer,
     notes: &mut MeshNotes,
     group: &str,
     mesh: &Patches,
     numbers: &[u64],
-    fields: Result<Vec<Field<'_, Memory<'_>>>>,
-) -> Result<()> {
+    fields: Result<&[Field]>,
+) -> Result<Vec<(Dataset, Vec<IndexBox>)>> {
     let state = notes_of(notes, group);
     read_notes(file, state, group, PATCHES, PATCH_PARTS[0])?;
     if state.mesh != Some((mesh.patches, mesh.checksum)) {
@@ -551,21 +546,13 @@ pub fn write_fields(
         );
         return file.agree_on(Err(Error::usage(words)));
     }
-    let own = fields.and_then(|fields| {
-        let own = fields.iter().map(|one| {
-            let mut dataset = mesh.field(group, one.dataset, one.components)?;
+    let own = mesh.own_fields(group, numbers, fields).map(|mut own| {
+        for (dataset, _) in &mut own {
             dataset.attributes = attributes::with_mesh(&dataset.attributes, mesh.checksum);
-            let regions = mesh.regions(numbers, &dataset.shape)?;
-            Ok((dataset, regions))
-        });
-        Ok((own.collect::<Result<Vec<_>>>()?, fields))
+        }
+        own
     });
-    let (own, fields) = file.agree_on(own)?;
-    let all = own
-        .iter()
-        .zip(&fields)
-        .map(|((dataset, regions), one)| (dataset, &**regions, Data::Boxes(&one.memory)));
-    file.datasets(&all.collect::<Vec<_>>())
+    file.agree_on(own)
 }
 
 /// Requires that a mesh has no more levels than [`MOST_LEVELS`].
@@ -669,81 +656,25 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     Ok(mesh)
 }
 
-/// Opens the field of this record, which must have the shape that is expected.
-fn open_field(file: &mut Reader, expected: &Dataset, record: i64) -> Result<DatasetHandle> {
-    let name = &expected.name;
-    let components = |shape: &[u64]| shape.iter().skip(1).try_fold(1, |all, &n| product(all, n)).unwrap_or(0);
-    let cells = |shape: &[u64]| shape.first().copied().unwrap_or(0);
-    let found = existing(file, name, record)?;
-    let (shape, own) = (&*found.shape, &*expected.shape);
-    if shape == own {
-        return Ok(found);
-    }
-    let words = if cells(shape) != cells(own) {
-        format!(
-            "found {} cells, expected {} as in the mesh that was read: read that of the same step",
-            cells(shape),
-            cells(own)
-        )
-    } else if components(shape) != components(own) {
-        format!("found {} components of each cell, expected {}", components(shape), components(own))
-    } else {
-        format!("found the shape {shape:?}, expected {own:?}")
-    };
-    // The same on all ranks.
-    file.agree_on(Err(Error::new(ErrorKind::Format, format!("dataset {name}: {words}"))))
-}
-
-/// Reads fields of the patches with these numbers, which may be any, into their memory, and converts them to
-/// their type there. Ghost cells, and bytes between the values of a field, are not changed.
+/// Finds fields of a step for the patches with these numbers, which may be any: their datasets, and in each the boxes of
+/// these patches.
 ///
 /// # Errors
-/// `NotFound` if the step has no such field; `Format` for one of another shape or mesh; `Argument` for a type that cannot
-/// be converted; `Range` for a number that does not fit; `Memory`; and those of [`Reader::read_datasets`].
-pub fn read_fields(
+/// `NotFound` if the step has no such field; `Format` for one of another shape or mesh; `Argument`; `Memory`; and those
+/// of [`Reader::dataset_record`].
+pub fn find_fields(
     file: &mut Reader,
     group: &str,
     step: i64,
     mesh: &Patches,
     numbers: &[u64],
-    fields: Result<Vec<Field<'_, MemoryMut<'_>>>>,
-) -> Result<()> {
+    fields: Result<&[Field]>,
+) -> Result<Vec<(DatasetHandle, Vec<IndexBox>)>> {
     let sections = sections(file, group, step)?;
-    let own = fields.and_then(|fields| {
-        let own = fields.into_iter().map(|one| {
-            let dataset = mesh.field(group, one.dataset, one.components)?;
-            let regions = mesh.regions(numbers, &dataset.shape)?;
-            Ok((dataset, regions, one.memory))
-        });
-        own.collect::<Result<Vec<_>>>()
-    });
-    let own = file.agree_on(own)?;
-    let mut datasets = Vec::new();
-    for (expected, ..) in &own {
-        let record = need(file, &expected.name, &sections, step)?;
-        let dataset = open_field(file, expected, record)?;
-        if let Some(found) =
-            attributes::mesh(&dataset.attributes).filter(|found| *found != mesh.checksum.to_string())
-        {
-            let (name, checksum) = (&dataset.name, mesh.checksum);
-            let words = format!(
-                "{name} belongs to the mesh {found}, and that which was read is {checksum}: read that of the same step"
-            );
-            return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
-        }
-        datasets.push(dataset);
-    }
-    let (regions, memory): (Vec<_>, Vec<_>) = own
-        .into_iter()
-        .map(|(what, regions, memory)| {
-            (regions, memory.into_iter().map(|patch| patch.of_type(what.data_type)).collect())
-        })
-        .unzip();
-    let requests = datasets.iter().zip(&regions).zip(memory);
-    let requests = requests.map(|((dataset, regions), memory)| Request {
-        dataset,
-        regions,
-        data: DataMut::Boxes(memory),
-    });
-    file.read_datasets(requests.collect())
+    let own = file.agree_on(mesh.own_fields(group, numbers, fields))?;
+    let find = |(expected, regions): (Dataset, _)| {
+        let found = find_field(file, &expected, (&sections, step), "cell", Some(mesh.checksum))?;
+        Ok((found, regions))
+    };
+    own.into_iter().map(find).collect()
 }

@@ -1,6 +1,8 @@
 //! The time steps of a group, and the datasets in them.
 
+use crate::MeshError;
 use crate::attributes;
+use crate::checksum::Checksum;
 use crate::names::{
     CELL_PARTS, CELLS, FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES, TIME,
     part_name,
@@ -179,6 +181,48 @@ pub fn field(file: &mut Reader, group: &str, step: i64, name: Result<&str>) -> R
     let name = file.agree_on(name)?;
     let of_step = sections(file, group, step)?;
     Ok(last(file, &name, &of_step)?.map(|record| (name, record)))
+}
+
+/// Finds the last record of a field within some sections, which must exist. Its shape must be that of `expected`, with
+/// a row for each of `what`; if it refers to a mesh, that must have this checksum.
+pub(crate) fn find_field(
+    file: &mut Reader,
+    expected: &Dataset,
+    (sections, step): (&Range<u64>, i64),
+    what: &str,
+    mesh: Option<Checksum>,
+) -> Result<DatasetHandle> {
+    let record = need(file, &expected.name, sections, step)?;
+    let found = existing(file, &expected.name, record)?;
+    let (shape, own) = (&*found.shape, &*expected.shape);
+    if shape == own {
+        if let Some(checksum) = mesh {
+            expect_mesh(file, &found, checksum, "that was read: read that of the same step")?;
+        }
+        return Ok(found);
+    }
+    let other = if shape.first() == own.first() { "" } else { " that was read: read those of the same step" };
+    let words = format!(
+        "{}: found the shape {shape:?}, expected {own:?}, a row for each {what}{other}",
+        expected.name
+    );
+    // The same on all ranks.
+    file.agree_on(Err(Error::new(ErrorKind::Format, words)))
+}
+
+/// Requires that a dataset that refers to a mesh refers to the one with this checksum. `whose` describes it in
+/// messages.
+pub(crate) fn expect_mesh(
+    file: &mut Reader,
+    dataset: &Dataset,
+    checksum: Checksum,
+    whose: &str,
+) -> Result<()> {
+    let checked = attributes::expect_mesh(&dataset.attributes, "", checksum, whose);
+    checked.or_else(|MeshError { words, .. }| {
+        let words = format!("dataset {}: {words}", dataset.name);
+        file.agree_on(Err(Error::new(ErrorKind::Format, words)))
+    })
 }
 
 /// Opens a record of a dataset, which must exist and have this type and shape; a number of indices of `None`

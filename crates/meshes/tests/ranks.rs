@@ -2,12 +2,12 @@
 //! Patches and particles on several ranks: the same bytes by any number of them, read by any other.
 
 use scda::{
-    Collective, DataType, Dataset, Memory, MemoryMut, ReadOptions, Reader, ThreadComm, WriteOptions, Writer,
-    run_on_threads,
+    Collective, Data, DataMut, DataType, Dataset, Memory, MemoryMut, ReadOptions, Reader, ThreadComm,
+    WriteOptions, Writer, run_on_threads,
 };
 use scda_meshes::particles::{self, OwnCells};
-use scda_meshes::patches::{self, Field, FieldMemory, Frame, OwnPatches};
-use scda_meshes::{Items, ItemsMut, MeshNotes, steps};
+use scda_meshes::patches::{self, FieldMemory, Frame, OwnPatches};
+use scda_meshes::{MeshNotes, steps};
 use std::path::Path;
 
 /// Of each patch its level, its first cell, and its number of cells: two on level 0, the first of which is refined twice.
@@ -49,9 +49,12 @@ fn write(comm: ThreadComm, path: &Path, dealt: bool) -> scda::Result<()> {
     let data: Vec<_> = numbers.iter().map(|&number| values(number)).collect();
     let places: Vec<_> = numbers.iter().map(|&number| mesh.memory(number, MEMORY).unwrap()).collect();
     let memory = data.iter().zip(&places);
-    let memory = memory.map(|(data, at)| Memory::strided(data, at.first, &at.strides).shaped(&at.shape));
-    let field = Field { dataset: &rho, components: 1, memory: memory.collect() };
-    patches::write_fields(&mut file, &mut notes, "patches", &mesh, &numbers, Ok(vec![field]))?;
+    let memory: Vec<_> =
+        memory.map(|(data, at)| Memory::strided(data, at.first, &at.strides).shaped(&at.shape)).collect();
+    let fields = [(rho, 1)];
+    for (dataset, boxes) in patches::fields(&mut file, &mut notes, "patches", &mesh, &numbers, Ok(&fields))? {
+        file.dataset(&dataset, &boxes, Data::Boxes(&memory))?;
+    }
 
     let counts: Vec<i64> = numbers.iter().map(|&number| number.cast_signed() % 3).collect();
     let cells = OwnCells { counts: &counts, number: dealt.then_some(&numbers), without_cells: 0 };
@@ -60,9 +63,9 @@ fn write(comm: ThreadComm, path: &Path, dealt: bool) -> scda::Result<()> {
         .iter()
         .flat_map(|&number| vec![u8::try_from(number).unwrap(); (number % 3) as usize])
         .collect();
-    let items = Items { bytes: &ids, data_type: DataType::Uint8 };
     let id = Dataset::new("id", DataType::Uint8, []);
-    particles::write_field(&mut file, &mut notes, "particles", &found, &id, Ok(items))?;
+    let (id, boxes) = particles::field(&mut file, &mut notes, "particles", &found, &id)?;
+    file.dataset(&id, &boxes, &ids)?;
     file.close()
 }
 
@@ -72,14 +75,7 @@ fn read(comm: ThreadComm, path: &Path) -> scda::Result<()> {
     assert_eq!(steps::count(&mut file, "others")?, 0);
     let mesh = patches::read(&mut file, "patches", 0)?;
     let numbers = own(file.rank(), file.size());
-    let mut data: Vec<_> = numbers.iter().map(|&number| vec![0; values(number).len()]).collect();
-    let places: Vec<_> = numbers.iter().map(|&number| mesh.memory(number, MEMORY).unwrap()).collect();
-    let memory = data.iter_mut().zip(&places);
-    let memory =
-        memory.map(|(data, at)| MemoryMut::strided(data, at.first, &at.strides).shaped(&at.shape)).collect();
-    let rho = Dataset::new("rho", DataType::Float64, []);
-    let field = Field { dataset: &rho, components: 1, memory };
-    patches::read_fields(&mut file, "patches", 0, &mesh, &numbers, Ok(vec![field]))?;
+    let data = read_as(&mut file, &mesh, &numbers, DataType::Float64)?;
     assert!(numbers.iter().zip(&data).all(|(&number, data)| *data == values(number)));
     let converted = read_as(&mut file, &mesh, &numbers, DataType::Float32)?;
     for (&number, found) in numbers.iter().zip(&converted) {
@@ -91,8 +87,8 @@ fn read(comm: ThreadComm, path: &Path) -> scda::Result<()> {
     let found = particles::read(&mut file, "particles", -1, Some(numbers.len() as u64), Ok(Some(&numbers)))?;
     let mut ids = vec![9; found.n as usize];
     let id = Dataset::new("id", DataType::Uint8, []);
-    let items = ItemsMut { bytes: &mut ids, data_type: DataType::Uint8 };
-    particles::read_field(&mut file, "particles", -1, &found, &id, Ok(items))?;
+    let (dataset, boxes) = particles::find_field(&mut file, "particles", -1, &found, &id)?;
+    dataset.read(&mut file, &boxes, &mut ids)?;
     let expected: Vec<u8> =
         numbers.iter().flat_map(|&number| vec![number as u8; (number % 3) as usize]).collect();
     assert_eq!(ids, expected);
@@ -111,13 +107,17 @@ fn read_as(
     data_type: DataType,
 ) -> scda::Result<Vec<Vec<u8>>> {
     let layout = FieldMemory { data_type, ..MEMORY };
+    let bytes = data_type.item_bytes() as usize;
     let places: Vec<_> = numbers.iter().map(|&number| mesh.memory(number, layout).unwrap()).collect();
-    let mut data: Vec<_> = numbers.iter().map(|&number| vec![0; values(number).len() / 2]).collect();
+    let mut data: Vec<_> = numbers.iter().map(|&number| vec![0; values(number).len() / 8 * bytes]).collect();
     let memory = data.iter_mut().zip(&places);
-    let memory =
-        memory.map(|(data, at)| MemoryMut::strided(data, at.first, &at.strides).shaped(&at.shape)).collect();
-    let field = Field { dataset: &Dataset::new("rho", data_type, []), components: 1, memory };
-    patches::read_fields(file, "patches", 0, mesh, numbers, Ok(vec![field]))?;
+    let memory = memory.map(|(data, at)| {
+        MemoryMut::strided(data, at.first, &at.strides).shaped(&at.shape).of_type(data_type)
+    });
+    let memory = memory.collect();
+    let fields = [(Dataset::new("rho", data_type, []), 1)];
+    let found = patches::find_fields(file, "patches", 0, mesh, numbers, Ok(&fields))?;
+    found[0].0.read(file, &found[0].1, DataMut::Boxes(memory))?;
     Ok(data)
 }
 

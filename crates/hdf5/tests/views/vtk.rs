@@ -3,10 +3,10 @@
 use crate::file::{TestFile, with_view, with_views, write};
 use crate::programs::{dump, in_h5py, in_python};
 use crate::series::numbers;
-use scda::{Codec, DataType, Dataset, Layout, Memory, Solo, Struct, Writer};
+use scda::{Codec, Data, DataType, Dataset, Layout, Memory, Solo, Struct, Writer};
 use scda_meshes::particles::{self, OwnCells};
-use scda_meshes::patches::{self, Field, FieldMemory, Frame, OwnPatches};
-use scda_meshes::{Items, MeshNotes, steps};
+use scda_meshes::patches::{self, FieldMemory, Frame, OwnPatches};
+use scda_meshes::{MeshNotes, steps};
 
 /// The attributes of a time.
 const SECONDS: &str = r#"{"units":"s"}"#;
@@ -210,8 +210,10 @@ fn patch_fields(writer: &mut Writer, notes: &mut MeshNotes, mesh: &patches::Patc
         let places: Vec<_> = (0..4).map(|number| mesh.memory(number, memory).unwrap()).collect();
         let memory = { data.iter().zip(&places) }
             .map(|(data, at)| Memory::strided(data, at.first, &at.strides).shaped(&at.shape));
-        let field = Field { dataset: &dataset, components: 2, memory: memory.collect() };
-        patches::write_fields(writer, notes, "patches", mesh, &[0, 1, 2, 3], Ok(vec![field])).unwrap();
+        let memory: Vec<_> = memory.collect();
+        let fields = [(dataset, 2)];
+        let rows = patches::fields(writer, notes, "patches", mesh, &[0, 1, 2, 3], Ok(&fields)).unwrap();
+        writer.dataset(&rows[0].0, &rows[0].1, Data::Boxes(&memory)).unwrap();
     }
 }
 
@@ -243,15 +245,9 @@ fn patches_with_and_without_steps() {
             // Another mesh is named as not shown.
             let cells = OwnCells { counts: &[1, 0, 0, 2], number: None, without_cells: 0 };
             let found = particles::write(writer, &mut notes, "particles", Some("patches"), Ok(cells))?;
-            let items = Items { bytes: &[1, 2, 3], data_type: DataType::Uint8 };
-            particles::write_field(
-                writer,
-                &mut notes,
-                "particles",
-                &found,
-                &Dataset::new("id", DataType::Uint8, []),
-                Ok(items),
-            )
+            let id = Dataset::new("id", DataType::Uint8, []);
+            let (id, rows) = particles::field(writer, &mut notes, "particles", &found, &id)?;
+            writer.dataset(&id, &rows, &[1, 2, 3])
         });
         let times = if count == 1 { "[]" } else { "[0, 1, 2]" };
         in_vtk(
@@ -301,15 +297,12 @@ fn particles_with_and_without_steps() {
                 let found = particles::write(writer, &mut notes, "particles", None, Ok(cells))?;
                 let all = numbers(2 * columns * count);
                 let position = Dataset::new("position", DataType::Float64, [0, columns]);
-                let items =
-                    Items { bytes: &all[..8 * (columns * count) as usize], data_type: DataType::Float64 };
-                particles::write_field(writer, &mut notes, "particles", &found, &position, Ok(items))?;
                 let mass = Dataset::new("mass", DataType::Float64, [0]);
-                let items = Items {
-                    bytes: &all[8 * step as usize..][..8 * count as usize],
-                    data_type: DataType::Float64,
-                };
-                particles::write_field(writer, &mut notes, "particles", &found, &mass, Ok(items))?;
+                let of_mass = &all[8 * step as usize..][..8 * count as usize];
+                for (what, data) in [(position, &all[..8 * (columns * count) as usize]), (mass, of_mass)] {
+                    let (field, rows) = particles::field(writer, &mut notes, "particles", &found, &what)?;
+                    writer.dataset(&field, &rows, data)?;
+                }
             }
             Ok(())
         });

@@ -9,10 +9,9 @@ pub mod shapes;
 pub mod write;
 
 use crate::MeshError;
-use crate::attributes::expect_mesh;
 use crate::checksum::Checksum;
 use crate::names::part_name;
-use scda::{Collective, Dataset, Error, ErrorKind, IndexBox, Reader, Result};
+use scda::{Error, ErrorKind, IndexBox, Result};
 
 /// The group of a forest if no name is given.
 pub const GROUP: &str = "forest";
@@ -72,15 +71,6 @@ impl Forest<'_> {
     /// The rows of this rank in a dataset with a row for each quadrant.
     fn rows(&self, shape: &[u64]) -> Vec<IndexBox> {
         rows(shape, self.first, self.n)
-    }
-
-    /// Requires that a dataset that refers to a mesh refers to this one. `whose` describes it in messages.
-    fn expect(&self, file: &mut Reader, dataset: &Dataset, whose: &str) -> Result<()> {
-        let checked = expect_mesh(&dataset.attributes, "", self.checksum, whose);
-        let name = &dataset.name;
-        checked.or_else(|MeshError { words, .. }| {
-            file.agree_on(Err(Error::new(ErrorKind::Format, format!("dataset {name}: {words}"))))
-        })
     }
 }
 

@@ -12,7 +12,10 @@ use crate::read::{
     RankSource, RecordChoice, Source, numbers, numbers_if, open as open_part, open_after, open_any, open_if,
     values,
 };
-use crate::steps::{existing, field as field_of_step, group as attributes_of, last, need, open, sections};
+use crate::steps::{
+    existing, expect_mesh, field as field_of_step, group as attributes_of, last, need, open, sections,
+};
+use crate::write::spread as sum_over_ranks;
 use crate::{MeshError, attributes};
 use scda::{Collective, DataType, DatasetHandle, Error, ErrorKind, IndexBox, Partition, Reader, Result};
 use scda_base::memory::{reserve, resize};
@@ -175,8 +178,7 @@ fn read_mesh<const D: usize>(
         StoredForest { trees, quadrants, first_quadrant, tree_offsets, ..StoredForest::default() };
     let handles = (&coordinates.dataset, &levels.dataset);
     read_quadrants::<D>(file, group, handles, &mut found, wanted)?;
-    let own = Forest { checksum: found.checksum, ..Forest::default() };
-    own.expect(file, &coordinates, "that it begins")?;
+    expect_mesh(file, &coordinates, found.checksum, "that it begins")?;
     Ok(found)
 }
 
@@ -363,8 +365,7 @@ fn read_data(
     let name = part_name(group, DATA)?;
     let record = need(file, &name, of_step, step)?;
     let dataset = open(file, &name, record, DataType::Raw(wanted.data_bytes), &[Some(found.quadrants)])?;
-    let own = Forest { checksum: found.checksum, ..Forest::default() };
-    own.expect(file, &dataset, "of the step")?;
+    expect_mesh(file, &dataset, found.checksum, "of the step")?;
     let bounds = &found.first_quadrant[file.rank()..];
     let (first, n) = (bounds[0].unsigned_abs(), (bounds[1] - bounds[0]).unsigned_abs());
     let order = attributes::value(&dataset.attributes, "byte_order");
@@ -539,7 +540,7 @@ fn find(
         let what = if wanted.in_bytes { "bytes" } else { "items" };
         format!("{each} {what} in each row; expected {}", wanted.components)
     } else {
-        forest.expect(file, &dataset, "given: read that of the same step")?;
+        expect_mesh(file, &dataset, forest.checksum, "given: read that of the same step")?;
         return Ok(dataset);
     };
     file.agree_on(Err(Error::new(ErrorKind::Format, format!("dataset {name} has {words}"))))
@@ -572,9 +573,9 @@ fn spread(
 ) -> Result<Partition> {
     let own =
         counts.and_then(|counts| sum(forest, counts).map_err(|error| Error::new(kind, error.to_string())));
-    let mut parts = [Partition { count: file.agree_on(own)?, ..Partition::default() }];
-    file.spread(Ok(&mut parts))?;
-    Ok(parts[0])
+    let own = file.agree_on(own)?;
+    let [values] = sum_over_ranks(file, [own])?;
+    Ok(values)
 }
 
 /// Reads the number of values of each quadrant of this rank, as bytes in memory. The sum over all ranks must

@@ -7,8 +7,8 @@ use crate::checksum::{MESH, mixed};
 use crate::names::{DIMENSION, FOREST, PARTITION as PARTITION_NAME, part_name};
 use crate::notes::{GroupNotes, MeshNotes, notes_of, read_notes};
 use crate::steps::write_time;
-use crate::write::field as field_in_group;
-use scda::{Collective, DataType, Dataset, Encode, Error, IndexBox, Layout, Partition, Result, Writer};
+use crate::write::{field as field_in_group, spread};
+use scda::{Collective, DataType, Dataset, Encode, Error, IndexBox, Layout, Result, Writer};
 use scda_base::numbers::to_usize;
 use serde_json::Value;
 
@@ -315,12 +315,10 @@ fn summary(file: &mut Writer, forest: &Forest<'_>, arrays: &Result<Arrays<'_>>) 
     }
     let parts = own.map(|c| {
         let (hash, lacks) = (c.hash_of_trees(forest), forest.own_trees > 0 && c.vertices.is_empty());
-        let counts = [forest.own_trees, u64::from(lacks), hash >> 32, hash & u64::from(u32::MAX)];
-        counts.map(|count| Partition { count, ..Partition::default() })
+        [forest.own_trees, u64::from(lacks), hash >> 32, hash & u64::from(u32::MAX)]
     });
-    let mut parts = file.agree_on(parts)?;
-    file.spread(Ok(&mut parts))?;
-    let [found, lack, high, low] = parts.map(|part| part.total);
+    let parts = file.agree_on(parts)?;
+    let [found, lack, high, low] = spread(file, parts)?.map(|part| part.total);
     if found != forest.trees {
         let words = format!("{found} of {} trees have elements; expected some in each tree", forest.trees);
         return file.agree_on(Err(Error::argument(words)));
@@ -417,9 +415,8 @@ pub fn write_step(
     write_time(file, notes, group, time, attributes)?;
     let (hash, _) = summary(file, forest, &arrays)?;
     let has = notes_of(notes, group).connectivity == Some(hash);
-    let mut ranks = [Partition { count: u64::from(has), ..Partition::default() }];
-    file.spread(Ok(&mut ranks))?;
-    if ranks[0].total < file.size() as u64 {
+    let [ranks] = spread(file, [u64::from(has)])?;
+    if ranks.total < file.size() as u64 {
         write(file, notes, group, forest, CONNECTIVITY, arrays)?;
     }
     Ok(notes_of(notes, group).mesh != Some((forest.quadrants, forest.checksum)))
@@ -494,15 +491,15 @@ pub fn ragged(
     let what = file.agree_on(what)?;
     let name = field_name(group, &format!("{}:count", what.name));
     let sum = counts.and_then(|counts| sum(forest, counts));
-    let own = name.and_then(|name| Ok((name, [Partition { count: sum?, ..Partition::default() }])));
-    let (name, mut values) = file.agree_on(own)?;
-    file.spread(Ok(&mut values))?;
+    let own = name.and_then(|name| Ok((name, sum?)));
+    let (name, own) = file.agree_on(own)?;
+    let [values] = spread(file, [own])?;
     belong(file, notes_of(notes, group), group, forest, &what.name)?;
     let sample = format!("{}:sample", what.name);
-    let dataset = field_in_group(group, what, values[0].total, Some(&sample));
+    let dataset = field_in_group(group, what, values.total, Some(&sample));
     let mut dataset = file.agree_on(dataset)?;
     dataset.attributes = with_mesh(&dataset.attributes, forest.checksum);
-    let regions = rows(&dataset.shape, values[0].offset, values[0].count);
+    let regions = rows(&dataset.shape, values.offset, values.count);
     let mut counts = Dataset::new(name, DataType::Int64, [forest.quadrants]);
     counts.attributes = format!(
         "{{\"{MESH}\":\"{}\",\"long_name\":\"number of values of each {}\",\"sample_dimension\":{}}}",
