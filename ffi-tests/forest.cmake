@@ -63,21 +63,12 @@ foreach(d 2 3)
 endforeach()
 
 # The examples.
-foreach(program p4est_steps p4est_restart p8est_restart)
+foreach(program p4est_restart p8est_restart)
   add_executable(${program} ../examples/c/${program}.c)
   target_include_directories(${program} SYSTEM PRIVATE "${P4EST_INCLUDE_DIR}")
   target_link_libraries(${program} PRIVATE scda::scda ${P4EST_LIBRARY} ${SC_LIBRARY} MPI::MPI_C m)
   target_compile_options(${program} PRIVATE -Wall -Wextra -Werror)
 endforeach()
-foreach(ranks 1 4)
-  scda_test(p4est_steps-write-${ranks} ${ranks} p4est_steps write "${out}/forest/steps-${ranks}.scda")
-  says("step 2, time 0.2 s: 364 cells" p4est_steps-write-${ranks})
-  after(p4est_steps-write-${ranks} prepare)
-endforeach()
-same(p4est_steps-same "${out}/forest/steps-1.scda" "${out}/forest/steps-4.scda" p4est_steps-write-1 p4est_steps-write-4)
-scda_test(p4est_steps-restart 3 p4est_steps restart "${out}/forest/steps-4.scda")
-says("3 steps; the last one, time 0.2 s, has 364 cells on 3 ranks: every height as computed anew" p4est_steps-restart)
-after(p4est_steps-restart p4est_steps-same)
 
 # A program for both dimensions, as a whole and interrupted, on different numbers of ranks.
 foreach(program p4est_restart p8est_restart)
