@@ -50,8 +50,9 @@ use std::ptr::null_mut;
 /// @return               The file, to be closed by `scda_fclose`, or NULL on error, in which case the file
 ///                       has not changed.
 /// Errors: `SCDA_ERR_FORMAT`, `SCDA_ERR_VERSION`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`,
-/// `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_NO_SUCH_FILE`, `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_NOT_FOUND` for
-/// `params.append_record`, `SCDA_ERR_USAGE` if MPI is not running, and those of the file system.
+/// `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_NO_SUCH_FILE`, `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`,
+/// `SCDA_ERR_NOT_FOUND` for `params.append_record`, `SCDA_ERR_USAGE` if MPI is not running, and those of the file
+/// system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen_append(
     comm: Comm<'_>,

@@ -107,8 +107,8 @@ pub unsafe extern "C" fn scda_fset_attribute(
     on_writer(f, err, body)
 }
 
-/// Reads one attribute from a JSON object, such as the `attributes` of a dataset that `scda_ffind_dataset` has found: a number, a text, a bool,
-/// or a list of these.
+/// Reads one attribute from a JSON object, such as the `attributes` of a dataset that `scda_ffind_dataset` has found: a
+/// number, a text, a bool, or a list of these.
 ///
 /// Not collective.
 ///

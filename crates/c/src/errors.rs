@@ -31,7 +31,8 @@ pub const SCDA_ERR_INTERNAL: c_int = 15009;
 pub const SCDA_ERR_MPI: c_int = 15010;
 /// The bytes of a sealed file differ from its checksums: the file is damaged.
 pub const SCDA_ERR_CHECKSUM: c_int = 15011;
-/// The file has no such dataset, record, group, field or time step, perhaps because another version of the program wrote it.
+/// The file has no such dataset, record, group, field or time step, perhaps because another version of the program
+/// wrote it.
 pub const SCDA_ERR_NOT_FOUND: c_int = 15012;
 /// The file, or a folder of its path, does not exist.
 pub const SCDA_ERR_NO_SUCH_FILE: c_int = 15020;

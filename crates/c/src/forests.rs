@@ -536,8 +536,8 @@ pub unsafe extern "C" fn scda_forest_write_step(
 ///                    the call copies it.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` if the mesh of the forest is not the last one in the file, `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of
-/// `scda_fwrite_dataset`.
+/// Errors: `SCDA_ERR_USAGE` if the mesh of the forest is not the last one in the file, `SCDA_ERR_ARG`,
+/// `SCDA_ERR_MEMORY`, and those of `scda_fwrite_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_write_field(
     f: *mut scda_fcontext_t,
@@ -609,11 +609,10 @@ pub unsafe extern "C" fn scda_forest_write_ragged(
 ///                     also after an error.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_NOT_FOUND` if the file has no such forest or step; `SCDA_ERR_FORMAT` for an invalid forest; `SCDA_ERR_UNSUPPORTED` for a
-/// later version of the convention, levels beyond `finest`, and data of a machine with the other byte order;
-/// `SCDA_ERR_RANGE` for more trees, or quadrants on a rank, than 32 bits can count; `SCDA_ERR_ARG` for a
-/// partition that does not fit; `SCDA_ERR_MEMORY`; and those of
-/// `scda_fread_dataset`.
+/// Errors: `SCDA_ERR_NOT_FOUND` if the file has no such forest or step; `SCDA_ERR_FORMAT` for an invalid forest;
+/// `SCDA_ERR_UNSUPPORTED` for a later version of the convention, levels beyond `finest`, and data of a machine with the
+/// other byte order; `SCDA_ERR_RANGE` for more trees, or quadrants on a rank, than 32 bits can count; `SCDA_ERR_ARG`
+/// for a partition that does not fit; `SCDA_ERR_MEMORY`; and those of `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_read(
     f: *mut scda_fcontext_t,
@@ -659,7 +658,8 @@ pub unsafe extern "C" fn scda_forest_read(
 /// @param [in,out] m   The forest, filled by `scda_forest_init`.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_NOT_FOUND` if the file has no such forest or step; `SCDA_ERR_UNSUPPORTED` for another version of the convention; those of `scda_ffind_dataset`.
+/// Errors: `SCDA_ERR_NOT_FOUND` if the file has no such forest or step; `SCDA_ERR_UNSUPPORTED` for another version of
+/// the convention; those of `scda_ffind_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_find_shapes(
     f: *mut scda_fcontext_t,
@@ -845,8 +845,8 @@ fn is_complex(data_type: DataType) -> Option<bool> {
 /// @param [out] data       Room for the items of the quadrants of this rank. May be NULL if there are none.
 /// @param [out] err        The error code.
 /// @return                 `f`, or NULL on error.
-/// Errors: `SCDA_ERR_NOT_FOUND` if there is no such field; `SCDA_ERR_FORMAT` if it has another shape or mesh, or a type that
-/// cannot be converted; `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_ARG`; those of
+/// Errors: `SCDA_ERR_NOT_FOUND` if there is no such field; `SCDA_ERR_FORMAT` if it has another shape or mesh, or a type
+/// that cannot be converted; `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_ARG`; those of
 /// `scda_ffind_dataset` and `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_read_field(

@@ -122,8 +122,8 @@ fn give(p: StructInOut<'_, scda_particles_t<'_>>, found: Particles, is_read: boo
 /// @param [in,out] p  The particles. The numbers of all particles and cells are set.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG` for wrong counts or numbers; `SCDA_ERR_USAGE` if the last mesh in the group `p->mesh` has another number of cells;
-/// `SCDA_ERR_RANGE`; `SCDA_ERR_MEMORY`; and those of `scda_fwrite_dataset`.
+/// Errors: `SCDA_ERR_ARG` for wrong counts or numbers; `SCDA_ERR_USAGE` if the last mesh in the group `p->mesh` has
+/// another number of cells; `SCDA_ERR_RANGE`; `SCDA_ERR_MEMORY`; and those of `scda_fwrite_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_particles_write(
     f: *mut scda_fcontext_t,
@@ -196,7 +196,8 @@ pub unsafe extern "C" fn scda_particles_write_field(
 ///                     ranks: each rank gets consecutive cells with about the same number of particles.
 /// @param [in] number  The numbers of these cells, which may be any, including those of other ranks. NULL:
 ///                     they are consecutive, in the order of the ranks, and all cells.
-/// @param [in,out] p   The particles, filled by `scda_particles_init`. Release them by `scda_particles_free`, also after an error.
+/// @param [in,out] p   The particles, filled by `scda_particles_init`. Release them by `scda_particles_free`, also
+///                     after an error.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
 /// Errors: `SCDA_ERR_NOT_FOUND` if the file has no such particles or step; `SCDA_ERR_FORMAT` for inconsistent
@@ -242,8 +243,9 @@ pub unsafe extern "C" fn scda_particles_read(
 /// @param [out] data  Room for the values of `p->n` particles. May be NULL if there are none.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
-/// Errors: `SCDA_ERR_NOT_FOUND` if the step has no such field; `SCDA_ERR_FORMAT` for one of another shape; `SCDA_ERR_USAGE` if the particles were not read;
-/// `SCDA_ERR_ARG` for values that cannot be converted; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
+/// Errors: `SCDA_ERR_NOT_FOUND` if the step has no such field; `SCDA_ERR_FORMAT` for one of another shape;
+/// `SCDA_ERR_USAGE` if the particles were not read; `SCDA_ERR_ARG` for values that cannot be converted;
+/// `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_particles_read_field(
     f: *mut scda_fcontext_t,

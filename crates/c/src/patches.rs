@@ -435,7 +435,8 @@ pub unsafe extern "C" fn scda_patches_write_fields(
 /// @param [in] f      The file, open for reading.
 /// @param [in] group  The name of the group. NULL: `SCDA_PATCHES_GROUP`.
 /// @param [in] step   The time step: 0 is the first one, -1 the last one. See `scda_forest_steps`.
-/// @param [in,out] m  The mesh, filled by `scda_patches_init`, with any dimension. Release it by `scda_patches_free`, also after an error.
+/// @param [in,out] m  The mesh, filled by `scda_patches_init`, with any dimension. Release it by `scda_patches_free`,
+///                    also after an error.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
 /// Errors: `SCDA_ERR_NOT_FOUND` if the file has no such mesh or step; `SCDA_ERR_FORMAT` for an invalid mesh;
@@ -492,8 +493,8 @@ pub unsafe extern "C" fn scda_patches_read_mesh(
 /// @param [out] err     The error code.
 /// @return              `f`, or NULL on error.
 /// Errors: `SCDA_ERR_NOT_FOUND` if the step has no such field; `SCDA_ERR_FORMAT` for one of another shape or mesh;
-/// `SCDA_ERR_USAGE` if the mesh was not read; `SCDA_ERR_ARG`, also for a type that cannot be converted; `SCDA_ERR_RANGE` for a number
-/// that does not fit; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
+/// `SCDA_ERR_USAGE` if the mesh was not read; `SCDA_ERR_ARG`, also for a type that cannot be converted;
+/// `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_patches_read_fields(
     f: *mut scda_fcontext_t,

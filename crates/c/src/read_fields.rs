@@ -32,7 +32,8 @@ pub const SCDA_FIELD_COMPONENTS: c_int = 8;
 /// @param [in] name        The name of the dataset, a C string.
 /// @param [in] old_name    The name to look for if there is no dataset with the other name. NULL: none.
 /// @param [in] record      The record, as for `scda_ffind_dataset`; `SCDA_LAST` is the last.
-/// @param [in] type        The type of the items in memory: a number or `SCDA_TYPE_BOOL`. Numbers of another type in the file are converted.
+/// @param [in] type        The type of the items in memory: a number or `SCDA_TYPE_BOOL`. Numbers of another type in
+///                         the file are converted.
 /// @param [in,out] data    `components` items for each element of this rank. May be NULL if there are none.
 /// @param [in] count       The number of elements on this rank.
 /// @param [in] components  The number of items of each element in memory, at least 1. For a dataset of more

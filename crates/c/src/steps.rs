@@ -44,9 +44,11 @@ pub(super) fn attributes_of_time(units: Text<'_>, attributes: Text<'_>) -> Resul
 /// @param [in] f           The file, open for writing.
 /// @param [in] group       The name of the group. NULL: `SCDA_FOREST_GROUP`.
 /// @param [in] time        The time. That of rank 0 is written.
-/// @param [in] units       Its unit, such as `s`, instead of `units` in the attributes. NULL, or an empty C string: none.
-/// @param [in] attributes  Other attributes, a JSON object as of a dataset, such as the number of the step (`scda_set_attribute`).
-///                         NULL: none. `scda_fread_attribute` reads one by the name of the time, such as "patches/time".
+/// @param [in] units       Its unit, such as `s`, instead of `units` in the attributes. NULL, or an empty C string:
+///                         none.
+/// @param [in] attributes  Other attributes, a JSON object as of a dataset, such as the number of the step
+///                         (`scda_set_attribute`). NULL: none. `scda_fread_attribute` reads one by the name of the
+///                         time, such as "patches/time".
 /// @param [out] err        The error code.
 /// @return                 `f`, or NULL on error.
 /// Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_dataset`.
@@ -103,8 +105,8 @@ pub unsafe extern "C" fn scda_forest_steps(
 /// @param [out] time  The time. May be NULL.
 /// @param [out] err   The error code.
 /// @return            `f`, or NULL on error.
-/// Errors: `SCDA_ERR_NOT_FOUND` if there is no such step, or if the group has no times; `SCDA_ERR_FORMAT` for an invalid
-/// time; and those of `scda_ffind_dataset` and `scda_fread_dataset`.
+/// Errors: `SCDA_ERR_NOT_FOUND` if there is no such step, or if the group has no times; `SCDA_ERR_FORMAT` for an
+/// invalid time; and those of `scda_ffind_dataset` and `scda_fread_dataset`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_forest_read_time(
     f: *mut scda_fcontext_t,

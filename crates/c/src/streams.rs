@@ -27,8 +27,8 @@ use std::ffi::{c_int, c_void};
 ///                          the file system, at least 1 MiB and at most 64 MiB.
 /// @param [out] err         The error code.
 /// @return                  `f`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if streams were begun and not ended, `SCDA_ERR_MEMORY`, and those of the file
-/// system.
+/// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if streams were begun and not ended, `SCDA_ERR_MEMORY`, and those of the
+/// file system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_streams_begin(
     f: *mut scda_fcontext_t,
@@ -56,8 +56,8 @@ pub unsafe extern "C" fn scda_fwrite_streams_begin(
 /// @param [in] bytes  The number of bytes.
 /// @param [out] err   The error code.
 /// @return            0, or -1 on error.
-/// Errors: `SCDA_ERR_USAGE` if there are no streams, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
-/// file system.
+/// Errors: `SCDA_ERR_USAGE` if there are no streams, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of
+/// the file system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_stream_write(
     f: *mut scda_fcontext_t,
@@ -109,7 +109,8 @@ pub unsafe extern "C" fn scda_fwrite_streams_end(
 /// @param [in] len           Its length, or NULL.
 /// @param [in] record        Which of the sets with this user string: `SCDA_LAST` is the last, -2 the one
 ///                           before it; 0 is the first in the file, 1 the next.
-/// @param [out] streams      The number of the set, for the functions that read it; 0 if there is no such set. May be NULL.
+/// @param [out] streams      The number of the set, for the functions that read it; 0 if there is no such set. May be
+///                           NULL.
 /// @param [out] tasks        The number of streams, which is that of the ranks that wrote them. Not written
 ///                           if there is no such set. May be NULL.
 /// @param [out] chunk_bytes  The size of a chunk in bytes; 0 if the streams are the elements of a varray. Not

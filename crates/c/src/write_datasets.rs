@@ -42,7 +42,8 @@ use std::ffi::{c_int, c_void};
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
 /// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for an impossible dataset, for boxes outside the array, and for
-/// an index in two boxes, `SCDA_ERR_NOT_FOUND` for a dataset to extend, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the file system.
+/// an index in two boxes, `SCDA_ERR_NOT_FOUND` for a dataset to extend, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those
+/// of the file system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_dataset(
     f: *mut scda_fcontext_t,

@@ -656,8 +656,8 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     Ok(mesh)
 }
 
-/// Finds fields of a step for the patches with these numbers, which may be any: their datasets, and in each the boxes of
-/// these patches.
+/// Finds fields of a step for the patches with these numbers, which may be any: their datasets, and in each the boxes
+/// of these patches.
 ///
 /// # Errors
 /// `NotFound` if the step has no such field; `Format` for one of another shape or mesh; `Argument`; `Memory`; and those

@@ -10,7 +10,8 @@ use scda_meshes::patches::{self, FieldMemory, Frame, OwnPatches};
 use scda_meshes::{MeshNotes, steps};
 use std::path::Path;
 
-/// Of each patch its level, its first cell, and its number of cells: two on level 0, the first of which is refined twice.
+/// Of each patch its level, its first cell, and its number of cells: two on level 0, the first of which is refined
+/// twice.
 const PATCHES: [(i32, i64, i64); 4] = [(0, -2, 4), (0, 2, 3), (1, -4, 2), (1, 0, 4)];
 
 fn frame() -> Frame {

@@ -34,7 +34,8 @@ Examples:
 pub struct Args {
     /// The file to read or change
     file: PathBuf,
-    /// The name of a dataset; the path of a group, with a slash at its end if a dataset has the same name; or / for the file
+    /// The name of a dataset; the path of a group, with a slash at its end if a dataset has the same name; or / for the
+    /// file
     #[arg(value_parser = |name: &str| Ok::<_, Infallible>(without_root(name).to_owned()))]
     name: String,
     /// Attributes to set
@@ -77,8 +78,8 @@ impl Args {
         Some(Owner { block: *block, attributes: attributes.clone(), data_type })
     }
 
-    /// Finds the object; `None` for a group without attributes. With `compared`, sections that look like a dataset or group,
-    /// but are none, are compared with their checksums.
+    /// Finds the object; `None` for a group without attributes. With `compared`, sections that look like a dataset or
+    /// group, but are none, are compared with their checksums.
     fn find(&self, input: &Input, mut compared: Option<&mut VerifyingReader>) -> Result<Option<Owner>> {
         let mut reader = input.open_damaged(false)?;
         let start = reader.position().unwrap_or(0);

@@ -90,7 +90,8 @@ impl DataPrinter {
     }
 }
 
-/// Prints text, with escapes for invisible characters other than tabs and line breaks, and for bytes that are not UTF-8.
+/// Prints text, with escapes for invisible characters other than tabs and line breaks, and for bytes that are not
+/// UTF-8.
 fn text(out: &mut Output, bytes: &[u8]) -> Result<()> {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {

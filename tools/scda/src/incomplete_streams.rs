@@ -50,9 +50,9 @@ pub struct CompletedStreams {
 }
 
 impl IncompleteStreams {
-    /// The streams that begin with a section, if they were not ended: at the place for the header of their chunks, there is
-    /// nothing, or the beginning of a header, and nothing known follows; or the chunks are complete, but the array after them is
-    /// not. Changes the reader's position.
+    /// The streams that begin with a section, if they were not ended: at the place for the header of their chunks,
+    /// there is nothing, or the beginning of a header, and nothing known follows; or the chunks are complete, but the
+    /// array after them is not. Changes the reader's position.
     pub fn find(reader: &mut Reader, input: &Input, section: &Section) -> Result<Option<Self>> {
         if !begins_streams(section.section_type, &section.user) || section.decoded {
             return Ok(None);
@@ -114,8 +114,9 @@ impl IncompleteStreams {
         self.data - STREAMS_HEADER_BYTES
     }
 
-    /// True if the file has nothing, or only a part, of the array with the lengths from this byte on. While several ranks write
-    /// it, the beginning of its header is zero, and is written last; if one rank writes it alone, the end is missing.
+    /// True if the file has nothing, or only a part, of the array with the lengths from this byte on. While several
+    /// ranks write it, the beginning of its header is zero, and is written last; if one rank writes it alone, the end
+    /// is missing.
     fn lengths_are_torn(&self, start: u64) -> io::Result<bool> {
         let mut head = [0; 32];
         let there = to_usize((self.end - start).min(head.len() as u64));
@@ -129,8 +130,8 @@ impl IncompleteStreams {
         Ok(is_cut && head.starts_with(&expected))
     }
 
-    /// If the file ends with the padding after some number of chunks of each task, or with its beginning, removes that from the
-    /// data.
+    /// If the file ends with the padding after some number of chunks of each task, or with its beginning, removes that
+    /// from the data.
     fn cut_padding(&mut self) -> io::Result<()> {
         let all = self.end.saturating_sub(self.data);
         let round_bytes = self.part.tasks * self.part.chunk_bytes;
@@ -191,7 +192,8 @@ impl IncompleteStreams {
         self.lengths.into_iter().flat_map(move |lengths| [header, lengths])
     }
 
-    /// The size of a stream in bytes, and true if the job wrote it. Otherwise, it extends to the last byte that is not 0.
+    /// The size of a stream in bytes, and true if the job wrote it. Otherwise, it extends to the last byte that is not
+    /// 0.
     fn bytes(&self, task: u64) -> io::Result<(u64, bool)> {
         let least = self.least_bytes(task)?;
         let Some(start) = self.lengths else { return Ok((least, false)) };

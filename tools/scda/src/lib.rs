@@ -1,5 +1,5 @@
-//! The command `scda`: looks into a file, checks it, changes it. See docs/tools.md. The binary `scda` and the entry point of the Python
-//! package call [`run`].
+//! The command `scda`: looks into a file, checks it, changes it. See docs/tools.md. The binary `scda` and the entry
+//! point of the Python package call [`run`].
 
 mod append;
 mod attr;

@@ -10,8 +10,8 @@ use crate::select::{self, Selection};
 use scda::{Content, Layout, Reader, Section};
 use serde_json::{Map, Value, json};
 
-/// Writes the description of a file, a line for each section, or only for those that are selected. With `raw`, datasets, groups
-/// and streams are described as sections.
+/// Writes the description of a file, a line for each section, or only for those that are selected. With `raw`,
+/// datasets, groups and streams are described as sections.
 pub fn write(out: &mut Output, input: &Input, selections: &[Selection], raw: bool) -> Result<()> {
     let mut head = Map::new();
     head.insert("file".into(), input.name().into());

@@ -21,8 +21,8 @@ pub struct Output {
     is_json: bool,
 }
 
-/// True if standard output was closed when the command began. Writes would then be lost without an error, because Rust opens
-/// `/dev/null` in its place before `main`.
+/// True if standard output was closed when the command began. Writes would then be lost without an error, because Rust
+/// opens `/dev/null` in its place before `main`.
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Runs before `main`.
@@ -92,8 +92,8 @@ impl Output {
         }
     }
 
-    /// Reports the result for one of several files, and writes what is buffered. `code` becomes the exit code for all files so
-    /// far, with which the command ends if nobody reads the output any more.
+    /// Reports the result for one of several files, and writes what is buffered. `code` becomes the exit code for all
+    /// files so far, with which the command ends if nobody reads the output any more.
     pub fn end_file(&mut self, result: Result<()>, code: &mut u8) -> Result<()> {
         let written = self.finish();
         let is_unread = matches!((&result, &written), (Err(Fail::Quiet), _) | (_, Err(Fail::Quiet)));
@@ -118,8 +118,8 @@ impl Output {
     }
 }
 
-/// Changes files, one after another. Messages about a file are written, and its failure is reported, before the next one is
-/// changed.
+/// Changes files, one after another. Messages about a file are written, and its failure is reported, before the next
+/// one is changed.
 pub fn for_each_file(
     files: &[PathBuf],
     mut change: impl FnMut(&mut Output, &Path) -> Result<()>,

@@ -11,7 +11,8 @@ use std::process::Command;
 /// The variable with the name of the interpreter.
 const VARIABLE: &str = "SCDA_PYTHON";
 
-/// Runs the package. A folder that is named `scda` is not the package, and modules beside the user's data are not those that it imports.
+/// Runs the package. A folder that is named `scda` is not the package, and modules beside the user's data are not those
+/// that it imports.
 const PROGRAM: &str = "\
 import sys
 if sys.path and sys.path[0] == '': del sys.path[0]

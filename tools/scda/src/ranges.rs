@@ -53,8 +53,8 @@ impl Bounds {
     }
 }
 
-/// A range from one element up to, but without, another one. Missing ends are the first and the last element; negative numbers
-/// count from the end.
+/// A range from one element up to, but without, another one. Missing ends are the first and the last element; negative
+/// numbers count from the end.
 pub type Ends = (Option<i64>, Option<i64>);
 
 /// A range in the form of the argument.

@@ -161,7 +161,8 @@ fn streams_line(streams: &Streams, item: &Item) -> String {
     format!("{}  streams{part}", line.text())
 }
 
-/// One line for an item of several sections, of which the last one has `stored` bytes in the file. `None` for any other.
+/// One line for an item of several sections, of which the last one has `stored` bytes in the file. `None` for any
+/// other.
 pub fn item_line(item: &Item, stored: u64) -> Option<String> {
     let (number, offset) = (item.last(), item.section.offset);
     Some(match &item.content {

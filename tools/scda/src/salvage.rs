@@ -20,15 +20,16 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// The name of data of a dataset that are saved without its metadata. Under their own, they would be a record of the dataset
-/// that cannot be read.
+/// The name of data of a dataset that are saved without its metadata. Under their own, they would be a record of the
+/// dataset that cannot be read.
 const DATA: &[u8] = b"salvaged data";
 /// The name of chunks whose metadata, which say to which streams they belong, are lost.
 const CHUNKS: &[u8] = b"salvaged chunks";
-/// The name of rows that were added to a dataset, and of their metadata, if these rows, or rows before them, are damaged.
+/// The name of rows that were added to a dataset, and of their metadata, if these rows, or rows before them, are
+/// damaged.
 const ROWS: &[u8] = b"salvaged rows";
-/// The name of attributes of a group without the section before them, and of those that were set later, if their dataset is
-/// not saved with its metadata.
+/// The name of attributes of a group without the section before them, and of those that were set later, if their
+/// dataset is not saved with its metadata.
 const ATTRIBUTES: &[u8] = b"salvaged attributes";
 
 /// Save what is whole in a damaged file
@@ -180,8 +181,9 @@ struct SavedDataset {
 }
 
 impl Remainder {
-    /// Examines a section whose header was read, and which `next` follows: returns true if it is the metadata of a dataset, or of
-    /// rows that were added to one. These are saved under another name unless all rows before them are saved.
+    /// Examines a section whose header was read, and which `next` follows: returns true if it is the metadata of a
+    /// dataset, or of rows that were added to one. These are saved under another name unless all rows before them are
+    /// saved.
     fn look(&mut self, reader: &mut Reader, section: &mut Section, next: Option<Section>) -> Result<bool> {
         let is_of_rows = announced(section.section_type, &section.user) == Some(Addition::Rows);
         let is_metadata = section.section_type == SectionType::Block && *section.user == *DATASET_CONVENTION;
@@ -346,8 +348,8 @@ impl Salvager<'_> {
         Ok(())
     }
 
-    /// True if a section whose header was read is saved. A section that announces later attributes is not if these are damaged, or
-    /// if a seal makes them valid: they become a part of the metadata of their dataset.
+    /// True if a section whose header was read is saved. A section that announces later attributes is not if these are
+    /// damaged, or if a seal makes them valid: they become a part of the metadata of their dataset.
     fn stays(&mut self, section: &Section, end: u64) -> Result<bool> {
         if announced(section.section_type, &section.user) != Some(Addition::Attributes) {
             return Ok(true);
@@ -366,8 +368,8 @@ impl Salvager<'_> {
         Ok(stays)
     }
 
-    /// Saves attributes that were set later; `block` has them and follows the reader's current section. Does not save them if
-    /// they are in the metadata of their dataset. Returns true if they continue to belong to it.
+    /// Saves attributes that were set later; `block` has them and follows the reader's current section. Does not save
+    /// them if they are in the metadata of their dataset. Returns true if they continue to belong to it.
     fn save_attributes(&mut self, mut block: Section) -> Result<bool> {
         let Self { left, reader, .. } = self;
         let data = added_to(block.section_type, &block.user).map_or(0, |added| added.data);
@@ -429,8 +431,8 @@ impl Salvager<'_> {
         Ok(next.map_or(format!("a {what}"), |next| format!("{what} {}", quote(&next.user))))
     }
 
-    /// Leaves out metadata whose other sections are damaged, because they would apply to another section. Saves streams if they
-    /// merely were not ended.
+    /// Leaves out metadata whose other sections are damaged, because they would apply to another section. Saves streams
+    /// if they merely were not ended.
     fn leave_out(&mut self, metadata: &Section) -> Result<()> {
         match IncompleteStreams::find(&mut self.reader, self.input, metadata)? {
             Some(streams) => {

@@ -29,8 +29,8 @@ pub struct Args {
     resources: Resources,
 }
 
-/// The offset of a seal that was not completed, because a program was killed while it wrote it: the only errors of the file
-/// are then in its tables, at the end.
+/// The offset of a seal that was not completed, because a program was killed while it wrote it: the only errors of the
+/// file are then in its tables, at the end.
 fn unfinished(scan: &Scan) -> Option<u64> {
     let is_table = |finding: &crate::check::Finding| {
         let section = finding.section.filter(|section| section.section_type == SectionType::Array);
@@ -43,8 +43,8 @@ fn unfinished(scan: &Scan) -> Option<u64> {
     are_last.then(|| tables[0].offset)
 }
 
-/// The failure for `bytes` bytes after the last seal. The library removes them when it appends: they may be left by a killed
-/// program, but may also be whole sections.
+/// The failure for `bytes` bytes after the last seal. The library removes them when it appends: they may be left by a
+/// killed program, but may also be whole sections.
 fn unsealed(input: &Input, bytes: u64) -> Fail {
     Fail::file(
         input.name(),

@@ -64,8 +64,8 @@ impl fmt::Display for Selection {
 }
 
 impl Selection {
-    /// True if the section with this number matches. If each section counts by itself, as with --raw, patterns also match the
-    /// sections that belong to datasets, groups and streams; otherwise only their own user string does.
+    /// True if the section with this number matches. If each section counts by itself, as with --raw, patterns also
+    /// match the sections that belong to datasets, groups and streams; otherwise only their own user string does.
     pub fn has(&self, number: u64, user: &UserString, raw: bool) -> bool {
         match self {
             Self::Numbers(_) => self.has_number(number),
@@ -148,8 +148,8 @@ pub fn any(selections: &[Selection], number: u64, user: &UserString, raw: bool) 
     selections.is_empty() || selections.iter().any(|selection| selection.has(number, user, raw))
 }
 
-/// Like [`any`], for an item: it matches if one of its sections does. Later additions to a dataset belong to it: the reader
-/// finds their numbers, and returns to the header of the item. Without a reader, each section counts by itself.
+/// Like [`any`], for an item: it matches if one of its sections does. Later additions to a dataset belong to it: the
+/// reader finds their numbers, and returns to the header of the item. Without a reader, each section counts by itself.
 ///
 /// # Errors
 /// The errors of looking up these numbers.

@@ -208,8 +208,8 @@ impl StorageOptions {
         }
     }
 
-    /// Reports if compression has made sections larger. The sections of the new file end at `end`; the originals had `bytes`
-    /// bytes.
+    /// Reports if compression has made sections larger. The sections of the new file end at `end`; the originals had
+    /// `bytes` bytes.
     pub fn tell_growth(&self, to: &Path, end: u64, bytes: u64) {
         let before = bytes + FILE_HEADER_BYTES;
         if matches!(self.encode, Some(Compress::Level(_))) && end > before && !is_standard(to) {

@@ -215,8 +215,8 @@ fn collect(
     Ok(())
 }
 
-/// True if a section, which follows `before`, is a set of streams whose elements are the streams. The chunks of a dataset are
-/// not, even if its metadata are damaged.
+/// True if a section, which follows `before`, is a set of streams whose elements are the streams. The chunks of a
+/// dataset are not, even if its metadata are damaged.
 fn is_packed(before: Option<&Section>, section: &Section) -> bool {
     let is_of_dataset = before.is_some_and(|before| {
         *before.user == *DATASET_CONVENTION && before.section_type == SectionType::Block

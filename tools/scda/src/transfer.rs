@@ -170,8 +170,8 @@ fn write_texts(writer: &mut Writer, dataset: &Dataset, items: &mut Source<'_>) -
     Ok(writer.texts(dataset, rows, &items)?)
 }
 
-/// The metadata of a dataset without the white space at their end, if the data are aligned now, and would not be aligned in the
-/// copy.
+/// The metadata of a dataset without the white space at their end, if the data are aligned now, and would not be
+/// aligned in the copy.
 fn shifted(reader: &mut Reader, output: &mut OutputFile, dataset: &DatasetHandle) -> Result<Option<String>> {
     let (block, data) = (dataset.metadata_section(), dataset.data_section());
     let is_aligned =
@@ -183,8 +183,9 @@ fn shifted(reader: &mut Reader, output: &mut OutputFile, dataset: &DatasetHandle
     Ok(Some(read_metadata(reader, block)?.trim_end().to_owned() + "\n"))
 }
 
-/// A section as it is copied: an addition to a dataset refers to it by the offset of its data, which in the copy is another one.
-/// (Additions that a seal covers are no sections here, but a part of their dataset, if this library knows that.)
+/// A section as it is copied: an addition to a dataset refers to it by the offset of its data, which in the copy is
+/// another one. (Additions that a seal covers are no sections here, but a part of their dataset, if this library knows
+/// that.)
 fn moved(walk: &mut Walk<'_>, item: &Item, output: &mut OutputFile) -> Result<Section> {
     let mut section = item.section;
     if walk.is_of_unknown(item) {

@@ -112,10 +112,9 @@ pub struct StoredForest {
 /// Reads the mesh of a step, its connectivity, and the bytes of quadrants. `step`: 0 is the first one, -1 the last one.
 ///
 /// # Errors
-/// `NotFound` if the file has no such forest or step; `Format` for one that violates docs/forest.md; `Unsupported` for a later
-/// version, finer levels, and data of a machine with another byte order; `Range` for more trees or quadrants
-/// than 32 bits can count; `Argument` for a partition that does not fit;
-/// `Memory`; those of [`DatasetHandle::read`].
+/// `NotFound` if the file has no such forest or step; `Format` for one that violates docs/forest.md; `Unsupported` for
+/// a later version, finer levels, and data of a machine with another byte order; `Range` for more trees or quadrants
+/// than 32 bits can count; `Argument` for a partition that does not fit; `Memory`; those of [`DatasetHandle::read`].
 pub fn read(file: &mut Reader, group: &str, step: i64, wanted: &ReadRequest<'_>) -> Result<StoredForest> {
     file.agree_on(part_name(group, "corner_to_corner").map(drop))?;
     let attributes = attributes_of(file, group, FOREST, 1)?;

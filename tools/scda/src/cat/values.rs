@@ -73,8 +73,8 @@ pub struct Series {
     bytes: u64,
 }
 
-/// The bytes of items that are printed from any file, and the multiple of its size that is printed from a larger one; with
-/// --box, there is no limit.
+/// The bytes of items that are printed from any file, and the multiple of its size that is printed from a larger one;
+/// with --box, there is no limit.
 const MOST_BYTES: u64 = 16 << 20;
 const MOST_TIMES: u64 = 1000;
 
@@ -131,8 +131,8 @@ impl Series {
         result
     }
 
-    /// Fails if the items have far more bytes than the file: chunks of the fill value are not stored, so printing the items of a
-    /// file of 2 KB could take a day.
+    /// Fails if the items have far more bytes than the file: chunks of the fill value are not stored, so printing the
+    /// items of a file of 2 KB could take a day.
     fn check_size(&mut self, dataset: &Dataset, input: &Input, file_bytes: u64) -> Result<()> {
         let data_type = dataset.data_type;
         let text_bytes = if data_type.is_variable() { dataset.fill_value.len() as u64 } else { 0 };

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 /// What has been seen of the file.
 #[derive(Default)]
 pub struct AdditionsCheck {
-    /// For all datasets, also those of types that this library does not have: the offset of the data, and that of the metadata if
-    /// known. There may be very many, so their names stay in the file.
+    /// For all datasets, also those of types that this library does not have: the offset of the data, and that of the
+    /// metadata if known. There may be very many, so their names stay in the file.
     datasets: BTreeMap<u64, Option<u64>>,
     /// What the last section announces.
     announced: Option<Announcement>,
@@ -47,8 +47,8 @@ pub struct Rows {
 }
 
 impl AdditionsCheck {
-    /// Examines the next item of the walk; `reader` is another reader of the file. `is_of_unknown` tells that the item has
-    /// the data of a dataset whose type this library does not have.
+    /// Examines the next item of the walk; `reader` is another reader of the file. `is_of_unknown` tells that the item
+    /// has the data of a dataset whose type this library does not have.
     pub fn look(&mut self, item: &Item, is_of_unknown: bool, reader: &mut Reader) -> Relation {
         if item.dataset().is_some() {
             self.datasets.insert(item.last_offset(), Some(item.section.offset));
@@ -88,8 +88,9 @@ impl AdditionsCheck {
         }
     }
 
-    /// Checks rows, in this item, that are not valid yet as if they were, and returns the error. `of_dataset` and `reader` are
-    /// two readers of the file. `is_whole` tells that damage cannot hide rows before them; their items are decoded if `decodes`.
+    /// Checks rows, in this item, that are not valid yet as if they were, and returns the error. `of_dataset` and
+    /// `reader` are two readers of the file. `is_whole` tells that damage cannot hide rows before them; their items are
+    /// decoded if `decodes`.
     ///
     /// # Errors
     /// Errors that say nothing about the file.

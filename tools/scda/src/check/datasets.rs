@@ -14,8 +14,8 @@ use crate::streams::is_packed_at;
 use scda::{Content, ErrorKind, Reader, Streams};
 use std::collections::{BTreeMap, HashSet};
 
-/// Adds errors in datasets, groups and streams. If they are not sealed, or if everything is read, zlib streams of chunks are
-/// decompressed, and bools are read.
+/// Adds errors in datasets, groups and streams. If they are not sealed, or if everything is read, zlib streams of
+/// chunks are decompressed, and bools are read.
 ///
 /// # Errors
 /// Errors that say nothing about the file.
@@ -111,8 +111,8 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
     Ok(())
 }
 
-/// Adds notes about sections that have the name of streams but are none: a search for the streams takes such a section for a
-/// damaged part. The numbers of their chunks, from 0, are in `chunks`.
+/// Adds notes about sections that have the name of streams but are none: a search for the streams takes such a section
+/// for a damaged part. The numbers of their chunks, from 0, are in `chunks`.
 fn note_other_sections(
     scan: &mut Scan,
     reader: &mut Reader,

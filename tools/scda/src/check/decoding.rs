@@ -9,8 +9,8 @@ use scda_base::numbers::to_usize;
 /// The most chunks that are decompressed together.
 const MOST_CHUNKS: u64 = 4096;
 
-/// Finds an error in the items of a dataset whose last section has this number. `of_dataset` reads it; `reader` is another
-/// reader of the file.
+/// Finds an error in the items of a dataset whose last section has this number. `of_dataset` reads it; `reader` is
+/// another reader of the file.
 pub(super) fn undecodable(
     of_dataset: &mut Reader,
     reader: &mut Reader,
@@ -89,8 +89,8 @@ fn decode(
     }
 }
 
-/// Decompresses chunks that are streams, in their order, so that each is decompressed once. Chunks without bytes have the fill
-/// value, in which nothing can be wrong, and may claim any number of items: they are skipped.
+/// Decompresses chunks that are streams, in their order, so that each is decompressed once. Chunks without bytes have
+/// the fill value, in which nothing can be wrong, and may claim any number of items: they are skipped.
 fn decode_chunks(
     (reader, dataset): (&mut Reader, &DatasetHandle),
     beside: &mut Reader,

@@ -10,8 +10,8 @@ use scda_format::hdf5::{BLOCK_HEAD_BYTES, SUPERBLOCK_OFFSET, VIEW_TAIL_BYTES};
 use scda_format::index::Row;
 use scda_hdf5::{Previous, Superblock};
 
-/// Compares the superblock with the seals, and checks the view, if there are no other errors. A view that is out of date
-/// is only reported as such.
+/// Compares the superblock with the seals, and checks the view, if there are no other errors. A view that is out of
+/// date is only reported as such.
 ///
 /// # Errors
 /// The errors of reading.

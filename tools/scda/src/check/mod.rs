@@ -140,8 +140,8 @@ pub fn find_names(input: &Input, scan: &mut Scan) -> Result<()> {
     Ok(())
 }
 
-/// Finds the first thing in the file that is not canonical. Programs may append sections with other line breaks than the file
-/// has.
+/// Finds the first thing in the file that is not canonical. Programs may append sections with other line breaks than
+/// the file has.
 fn strict(input: &Input) -> Result<Option<Finding>> {
     let mut reader = input.open()?;
     reader.inspect().tolerate_damage()?;

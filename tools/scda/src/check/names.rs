@@ -1,4 +1,5 @@
-//! Finds sections that have the name of a dataset: a reader that looks for a record of the dataset would get them, and fail.
+//! Finds sections that have the name of a dataset: a reader that looks for a record of the dataset would get them, and
+//! fail.
 
 use super::finding::{Fault, Finding, Rigour};
 use crate::datasets::{Item, Walk};
@@ -17,8 +18,8 @@ pub struct Names {
     others: HashSet<u64>,
 }
 
-/// The name of an item, and whether it belongs to a dataset. `None` for attributes of groups, whose blocks have other names, and
-/// for streams, which have their own note.
+/// The name of an item, and whether it belongs to a dataset. `None` for attributes of groups, whose blocks have other
+/// names, and for streams, which have their own note.
 fn name(item: &Item, is_of_unknown: bool) -> Option<(&UserString, bool)> {
     match &item.content {
         Content::Group(_) | Content::Streams(_) => None,
@@ -28,8 +29,8 @@ fn name(item: &Item, is_of_unknown: bool) -> Option<(&UserString, bool)> {
 }
 
 impl Names {
-    /// Adds the name of the next item. `is_of_unknown` tells that it has the data of a dataset whose type this library does not
-    /// have.
+    /// Adds the name of the next item. `is_of_unknown` tells that it has the data of a dataset whose type this library
+    /// does not have.
     pub fn see(&mut self, item: &Item, is_of_unknown: bool) {
         if let Some((name, is_dataset)) = name(item, is_of_unknown) {
             let names = if is_dataset { &mut self.datasets } else { &mut self.others };

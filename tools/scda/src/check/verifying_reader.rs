@@ -1,4 +1,5 @@
-//! Reads a file whose sections go into another file. Sealed sections are compared with their checksums first, others are decoded.
+//! Reads a file whose sections go into another file. Sealed sections are compared with their checksums first, others
+//! are decoded.
 
 use super::additions::{AdditionsCheck, Relation};
 use super::decoding::undecodable;
@@ -53,8 +54,8 @@ impl VerifyingReader {
         }
     }
 
-    /// Reads the next header, and compares it with the index. Sections that look like a dataset or group, but are none, are
-    /// compared as a whole.
+    /// Reads the next header, and compares it with the index. Sections that look like a dataset or group, but are none,
+    /// are compared as a whole.
     ///
     /// # Errors
     /// The first difference, and the errors of the reader.
@@ -117,8 +118,8 @@ impl VerifyingReader {
         Ok(())
     }
 
-    /// Decodes those sections of an item that no seal covers, and returns an error in them, which the seal of a copy would make
-    /// look valid.
+    /// Decodes those sections of an item that no seal covers, and returns an error in them, which the seal of a copy
+    /// would make look valid.
     fn undecodable(&mut self, input: &Input, item: &Item) -> Result<Option<Finding>> {
         let rows = match self.later.look(item, false, &mut self.beside) {
             Relation::Rows(rows) if item.others.is_empty() => Some(rows),

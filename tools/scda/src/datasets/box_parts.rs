@@ -6,16 +6,16 @@ use scda::{DataType, Dataset, DatasetHandle, IndexBox, Reader};
 use scda_base::numbers::to_usize;
 use scda_codec::texts;
 
-/// The most bytes of a part. Chunks that are thicker than a part are decompressed for several parts, so it is not small;
-/// [`OrderedItems`](super::ordered_items::OrderedItems) decompresses each chunk once.
+/// The most bytes of a part. Chunks that are thicker than a part are decompressed for several parts, so it is not
+/// small; [`OrderedItems`](super::ordered_items::OrderedItems) decompresses each chunk once.
 pub const MOST_BYTES: u64 = 64 << 20;
 
 /// The parts of a box, which are boxes themselves, in C order.
 #[derive(Clone)]
 pub struct BoxParts {
     region: IndexBox,
-    /// The dimension that is divided: a part has one index of the dimensions before it, and all indices of the dimensions
-    /// after it.
+    /// The dimension that is divided: a part has one index of the dimensions before it, and all indices of the
+    /// dimensions after it.
     cut: usize,
     /// The most indices of that dimension in a part, and those in a chunk.
     step: u64,
@@ -172,8 +172,8 @@ pub fn resize(data: &mut Vec<u8>, bytes: usize, purpose: &str) -> Result<()> {
                 "not enough memory: cannot allocate {bytes} bytes for {purpose}"
             )));
         }
-        // Frees the buffer and allocates zeros, which the system provides when they are touched: so a damaged size takes
-        // no memory.
+        // Frees the buffer and allocates zeros, which the system provides when they are touched: so a damaged size
+        // takes no memory.
         *data = Vec::new();
         *data = vec![0; bytes];
     }
@@ -208,8 +208,8 @@ pub fn read_all(
     let bytes = items.saturating_mul(dataset.data_type.item_bytes());
     reader.check_memory(bytes)?;
     if bytes > MOST_BYTES {
-        // If a chunk is larger than a part, the file may have too few bytes for it: that must be an error before memory is
-        // allocated for it.
+        // If a chunk is larger than a part, the file may have too few bytes for it: that must be an error before memory
+        // is allocated for it.
         regions.iter().try_for_each(|region| dataset.is_fill(reader, region).map(drop))?;
     }
     resize(data, to_usize(bytes), PART)?;

@@ -74,8 +74,8 @@ fn begins_several(section: &Section) -> bool {
     is_first(section.section_type, &section.user) || begins_streams(section.section_type, &section.user)
 }
 
-/// What begins with this section, whose header was read, and the other sections of it. Keeps the reader's position. Errors that
-/// concern only this content, so that reading can continue, are a [`Content::Unknown`].
+/// What begins with this section, whose header was read, and the other sections of it. Keeps the reader's position.
+/// Errors that concern only this content, so that reading can continue, are a [`Content::Unknown`].
 ///
 /// # Errors
 /// Errors that say nothing about the file.

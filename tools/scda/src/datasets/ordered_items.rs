@@ -1,4 +1,5 @@
-//! Reads all items of a dataset in C order, part by part. Items without a chunk in the file take neither memory nor time.
+//! Reads all items of a dataset in C order, part by part. Items without a chunk in the file take neither memory nor
+//! time.
 
 use super::box_parts::{self, BoxParts, items};
 use super::to_little;
@@ -11,7 +12,8 @@ const MOST_LAYER_BYTES: u64 = 256 << 20;
 /// The most bytes of fill values that [`OrderedItems::next`] returns at once.
 const FILL_BYTES: u64 = 1 << 20;
 
-/// Reads the items. Parts end with chunks, so that each chunk is decompressed once, unless a part would then be too large.
+/// Reads the items. Parts end with chunks, so that each chunk is decompressed once, unless a part would then be too
+/// large.
 pub struct OrderedItems {
     parts: BoxParts,
     /// An item with the fill value, and how many of these [`Self::next`] still has to return.

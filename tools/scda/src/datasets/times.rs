@@ -33,7 +33,8 @@ const BEFORE_1970: i128 = 719_468;
 fn date(day: i128) -> (i128, i128, i128) {
     let march = |year: i128| 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     let day = day + BEFORE_1970;
-    // The mean over 400 years, which is off by a year or two at most. Years begin in March, so that the leap day is the last day.
+    // The mean over 400 years, which is off by a year or two at most. Years begin in March, so that the leap day is the
+    // last day.
     let mut year = (400 * day).div_euclid(march(400)) + 1;
     while march(year) > day {
         year -= 1;

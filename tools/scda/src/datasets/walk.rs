@@ -148,8 +148,8 @@ pub struct Walk<'a> {
     attributes: HashSet<String>,
     /// The number of the last section with metadata that this library does not know.
     unknown: u64,
-    /// The data of such datasets, of those with added rows, and, if no seal ends the file, of all datasets, by offset: the
-    /// original, or the copy that [`Self::goes_to`] sets. `None`: there is no copy.
+    /// The data of such datasets, of those with added rows, and, if no seal ends the file, of all datasets, by offset:
+    /// the original, or the copy that [`Self::goes_to`] sets. `None`: there is no copy.
     moved: HashMap<u64, Option<MovedData>>,
     /// The number of sections so far.
     pub number: u64,
@@ -235,8 +235,8 @@ impl<'a> Walk<'a> {
         self.moved.get(&data)?.as_ref().map(|moved| &moved.user)
     }
 
-    /// From here on, additions to the dataset whose data are at this offset belong to its copy, with data at this position;
-    /// without a position, there is no copy.
+    /// From here on, additions to the dataset whose data are at this offset belong to its copy, with data at this
+    /// position; without a position, there is no copy.
     pub fn goes_to(&mut self, data: u64, position: Option<u64>) {
         if let Some(moved) = self.moved.get_mut(&data) {
             *moved = moved.zip(position).map(|(moved, position)| MovedData { position, ..moved });
@@ -254,8 +254,8 @@ impl<'a> Walk<'a> {
         is_data && self.unknown > 0 && item.number == self.unknown + 1
     }
 
-    /// Skips the sections of a later addition, if the section whose header was just read is the first of them. Additions to
-    /// no dataset are not skipped, because nothing else contains them.
+    /// Skips the sections of a later addition, if the section whose header was just read is the first of them.
+    /// Additions to no dataset are not skipped, because nothing else contains them.
     fn passes_later(&self, reader: &mut Reader, section: &Section) -> scda::Result<bool> {
         let Some(announced) = announced(section.section_type, &section.user) else { return Ok(false) };
         if announced == Addition::Rows && !self.rows.contains(&section.offset) {

@@ -146,7 +146,8 @@ impl ComparedPair<'_, '_, '_> {
         Ok(differences)
     }
 
-    /// Compares the metadata of datasets that cannot be read. Their layout, and the place of their attributes, do not matter.
+    /// Compares the metadata of datasets that cannot be read. Their layout, and the place of their attributes, do not
+    /// matter.
     fn metadata(
         &mut self,
         at: &Location,

@@ -10,8 +10,8 @@ use scda_base::numbers::to_usize;
 /// The bytes that are read at once.
 const BATCH_BYTES: u64 = 1 << 20;
 
-/// Compares two sets: the number of streams that differ, and the first difference. With `quiet`, reads nothing after the first
-/// difference.
+/// Compares two sets: the number of streams that differ, and the first difference. With `quiet`, reads nothing after
+/// the first difference.
 pub fn of_sets(
     at: &Location,
     (a, b): (&Streams, &Streams),

@@ -64,8 +64,8 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// The addition in a section to a dataset before, and the user string of that dataset. The section's own user string also has
-    /// the dataset's offset, which does not matter.
+    /// The addition in a section to a dataset before, and the user string of that dataset. The section's own user
+    /// string also has the dataset's offset, which does not matter.
     pub fn addition(&self, section: &Section) -> Option<(Addition, Vec<u8>)> {
         let AdditionName { addition, data } = added_to(section.section_type, &section.user)?;
         Some((addition, self.walk.passed(data)?.to_vec()))
@@ -167,7 +167,8 @@ impl<'a> PairedWalk<'a> {
         Self { a, b, met: HashMap::new(), sets: Vec::new(), largest: (0, 0), out_of_order: None }
     }
 
-    /// Advances by an item in each file, and passes pairs to `compare`. Returns false at the end, and if `compare` stops.
+    /// Advances by an item in each file, and passes pairs to `compare`. Returns false at the end, and if `compare`
+    /// stops.
     pub fn step(
         &mut self,
         compare: &mut impl FnMut(&mut Side<'a>, &mut Side<'a>, &Item, &Item, &Location) -> Result<bool>,

@@ -80,8 +80,8 @@ impl Report {
     }
 }
 
-/// Reports what is known of the folder without writing to it. Failures are reported and not returned, because a rank that
-/// alone has one must continue to the next collective call.
+/// Reports what is known of the folder without writing to it. Failures are reported and not returned, because a rank
+/// that alone has one must continue to the next collective call.
 pub fn describe(report: &mut Report, folder: &Path) {
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     report.say("folder", absolute.display().to_string());
@@ -379,8 +379,8 @@ impl<C: Communicator + 'static> Trial<'_, C> {
 /// The bytes of each rank in [`speed`].
 const SPEED_BYTES: usize = 8 << 20;
 
-/// Measures how fast all ranks bring a sealed file to stable storage, compared with a file for each process, with the library's
-/// defaults. Collective.
+/// Measures how fast all ranks bring a sealed file to stable storage, compared with a file for each process, with the
+/// library's defaults. Collective.
 pub fn speed<C: Communicator + 'static>(
     report: &mut Report,
     comm: &dyn Fn() -> Result<C>,

@@ -29,7 +29,8 @@ pub struct Input {
     has_warned: Cell<bool>,
     /// The open file, which all readers share.
     shared: OnceCell<SharedFile>,
-    /// A copy of standard input, if that is a pipe: random access needs a file. It has no name, so nothing remains of it.
+    /// A copy of standard input, if that is a pipe: random access needs a file. It has no name, so nothing remains of
+    /// it.
     spool: Option<File>,
 }
 
@@ -79,7 +80,8 @@ impl Input {
         self.unsealed
     }
 
-    /// For `scda check`: reads the whole file if its last seal is damaged, and prints no message about bytes that it skips.
+    /// For `scda check`: reads the whole file if its last seal is damaged, and prints no message about bytes that it
+    /// skips.
     pub fn for_check(self, unsealed: bool) -> Self {
         let mut params = ReadOptions::default();
         params.tuning.max_memory = self.max_memory;

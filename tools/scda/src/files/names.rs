@@ -8,8 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Takes the lock that writers of a file take, and holds it as long as `file` is open. Fails if another program holds it. (On a
-/// file system without locks there is no protection.)
+/// Takes the lock that writers of a file take, and holds it as long as `file` is open. Fails if another program holds
+/// it. (On a file system without locks there is no protection.)
 pub fn lock(file: &File, name: &str) -> Result<()> {
     match lock::lock(file, Share::All, false) {
         Err(_) => Err(Fail::file(name, "another program is writing the file")),
@@ -50,8 +50,8 @@ pub fn status(path: &Path) -> Result<Metadata> {
     path.metadata().map_err(|e| Fail::file(&path.display().to_string(), e))
 }
 
-/// The permissions, before the umask, for a new file with data of a file or folder: those who cannot read the old one must not be able
-/// to read the new one. A pipe has no permissions of its own.
+/// The permissions, before the umask, for a new file with data of a file or folder: those who cannot read the old one
+/// must not be able to read the new one. A pipe has no permissions of its own.
 pub fn mode_like(from: &Metadata) -> u32 {
     if from.is_file() || from.is_dir() { from.mode() & NEW_FILE_MODE | 0o600 } else { NEW_FILE_MODE }
 }
@@ -59,7 +59,8 @@ pub fn mode_like(from: &Metadata) -> u32 {
 /// The permissions for a new file, before the umask.
 pub const NEW_FILE_MODE: u32 = 0o666;
 
-/// A file that is read and then replaced. Its lock keeps other writers out; its state shows whether one has changed it before.
+/// A file that is read and then replaced. Its lock keeps other writers out; its state shows whether one has changed it
+/// before.
 pub struct LockedInput {
     path: PathBuf,
     before: Metadata,
@@ -109,8 +110,8 @@ impl LockedInput {
     }
 }
 
-/// Fails if `from` is the temporary file that an interrupted write of `to` has left, which the next write removes. Messages call
-/// `from` by `name`.
+/// Fails if `from` is the temporary file that an interrupted write of `to` has left, which the next write removes.
+/// Messages call `from` by `name`.
 pub fn check_not_left(to: &Path, from: &Path, name: &str) -> Result<()> {
     let from = std::fs::metadata(from).map(|status| Identity::of(&status));
     let left = std::fs::symlink_metadata(part_path(to)).map(|status| Identity::of(&status));

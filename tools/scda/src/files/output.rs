@@ -24,7 +24,8 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// `inputs` are files that are read for it; those that are read otherwise have limited [`WriteOptions::mode`]. The path `-` is standard output.
+    /// `inputs` are files that are read for it; those that are read otherwise have limited [`WriteOptions::mode`]. The
+    /// path `-` is standard output.
     pub fn create(
         path: &Path,
         force: bool,

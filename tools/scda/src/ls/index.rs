@@ -108,7 +108,8 @@ impl Lines<'_> {
         self.write(reader, &item, row)
     }
 
-    /// True if a section announces or contains a later addition to a dataset. Added rows without a dataset are ordinary sections.
+    /// True if a section announces or contains a later addition to a dataset. Added rows without a dataset are ordinary
+    /// sections.
     fn is_of_dataset(&self, section_type: SectionType, row: &Row) -> bool {
         let addition = added_to(section_type, &row.user).map(|added| added.addition);
         match announced(section_type, &row.user).or(addition) {

@@ -34,7 +34,8 @@ impl Datasets {
         Ok(self.reader.next_section(true)?)
     }
 
-    /// The dataset whose data are the section with this number, from 0. `None` if there is none, or if it cannot be read.
+    /// The dataset whose data are the section with this number, from 0. `None` if there is none, or if it cannot be
+    /// read.
     pub fn open(&mut self, number: u64) -> Result<Option<Column>> {
         let (found, _) = tolerated(self.reader.inspect().dataset_in(number))?;
         Ok(found.filter(|found| unsupported(found).is_none()).map(|found| {

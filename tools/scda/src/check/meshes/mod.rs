@@ -1,5 +1,5 @@
-//! Checks meshes: forests of trees (docs/forest.md), cells of any shapes (docs/cells.md), patches (docs/patches.md), and
-//! particles in their cells (docs/particles.md). Their datasets must form a mesh, and fit each other.
+//! Checks meshes: forests of trees (docs/forest.md), cells of any shapes (docs/cells.md), patches (docs/patches.md),
+//! and particles in their cells (docs/particles.md). Their datasets must form a mesh, and fit each other.
 
 mod cells;
 mod column;

@@ -34,8 +34,8 @@ impl MeshSteps {
         self.begins.partition_point(|&begin| begin <= number).checked_sub(1)
     }
 
-    /// Calls `check` with each field whose name begins with this prefix, and with the `rows` of the mesh of its step. If a step
-    /// has several fields with one name, only with the last one.
+    /// Calls `check` with each field whose name begins with this prefix, and with the `rows` of the mesh of its step.
+    /// If a step has several fields with one name, only with the last one.
     pub fn fields(
         &self,
         mesh: &MeshGroup,
