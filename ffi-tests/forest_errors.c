@@ -320,19 +320,6 @@ static void edge_that_meets_itself (const char *path) {
   REQUIRE (q != NULL && p4est_is_valid (q) && p8est_connectivity_is_equal (c, read) && checksum_of (q) == checksum_of (p));
   destroy (p);
   destroy (q);
-  /* Once in each direction, not twice in one. */
-  file_t all = datasets_of (path, 1);
-  part_t *to_edge = part_of (&all, "edge_to_edge");
-  int changed = 0;
-  for (uint64_t i = 0; i < to_edge->rows && !changed; ++i) {
-    for (uint64_t k = 0; k < i && !changed; ++k) {
-      if ((to_edge->data[i] + 12) % 24 == to_edge->data[k]) { to_edge->data[i] = to_edge->data[k], changed = 1; }
-    }
-  }
-  REQUIRE (changed);
-  damaged_file (path, &all, -1, -1, 0, -1);
-  REQUIRE (error_of (path, 0) == SCDA_ERR_FORMAT && strstr (scda_last_error_message (), "edge") != NULL);
-  free_datasets (&all);
 }
 #endif
 

@@ -21,7 +21,6 @@ program fortran_meshes
   call get_command_argument(1, folder)
   path = trim(folder) // "/fortran-" // achar(iachar("0") + ranks) // ".scda"
   call round_trip()
-  call continued()
   call copied()
   call structs()
   call refusals()
@@ -141,40 +140,6 @@ contains
     call scda_particles_free(p)
   end subroutine round_trip
 
-  ! A job that appends knows the mesh and the group of the job before.
-  subroutine continued()
-    type(scda_fcontext_t) :: f
-    type(scda_patches_t) :: mesh
-    type(scda_mesh_field_t) :: fields(1)
-    real(real64), target :: u(2)
-    character(:), allocatable :: attributes
-    integer :: ierr
-    logical :: found
-    u = rank
-    fields(1)%name = "u"
-    fields(1)%data = [c_loc(u)]
-    call make(mesh)
-    call scda_fopen_write(f, MPI_COMM_WORLD, path, "continued")
-    call scda_patches_write_mesh(f, mesh)
-    call scda_fset_attributes(f, "patches/", '{"title": "a run"}')
-    call scda_fclose(f)
-    call scda_fopen_append(f, MPI_COMM_WORLD, path)
-    call scda_patches_write_fields(f, mesh, fields, ierr=ierr)
-    call check(ierr == SCDA_SUCCESS, "fields of the mesh of the job before")
-    if (ierr == SCDA_SUCCESS) then
-      call scda_patches_write_mesh(f, mesh)
-      call scda_fclose(f)
-      call scda_fopen_read(f, MPI_COMM_WORLD, path)
-      call scda_ffind_group(f, "patches", found, attributes)
-      call check(found .and. index(attributes, "a run") > 0, "attributes of the group")
-      u = -1
-      call scda_patches_read_fields(f, mesh, fields)
-      call check(all(abs(u - rank) <= 0), "the field")
-      call scda_fclose(f)
-    end if
-    call scda_patches_free(mesh)
-  end subroutine continued
-
   ! A mesh and particles, and what was passed with them, go when there is a copy; numbers go before fields are read or written.
   subroutine copied()
     type(scda_fcontext_t) :: f
@@ -285,7 +250,6 @@ contains
   subroutine refusals()
     type(scda_fcontext_t) :: f
     type(scda_patches_t) :: mesh
-    type(scda_particles_t) :: p
     type(scda_mesh_field_t) :: fields(1)
     real(real64), target :: x(2) = 0
     integer :: ierr
@@ -314,23 +278,7 @@ contains
     call expect(ierr, SCDA_ERR_ARG, "field x: expected an address for each patch")
     call scda_patches_free(mesh)
 
-    call make(mesh)
-    fields(1)%data = [c_loc(x)]
-    call scda_fopen_write(f, MPI_COMM_WORLD, path, "refused")
-    call scda_patches_write_fields(f, mesh, fields, ierr=ierr)
-    call expect(ierr, SCDA_ERR_USAGE, "scda_patches_write_mesh before")
-    call scda_fopen_write(f, MPI_COMM_WORLD, path, "refused")
-    call scda_particles_write_fields(f, p, fields, ierr=ierr)
-    call expect(ierr, SCDA_ERR_USAGE, "scda_particles_write before")
-
-    p%counts = [2_int64]
-    if (rank == ranks - 1) p%counts = [-2_int64]
-    call scda_fopen_write(f, MPI_COMM_WORLD, path, "refused")
-    call scda_particles_write(f, p, ierr=ierr)
-    call expect(ierr, SCDA_ERR_ARG, "has -2 particles")
     call scda_forest_steps(f, "particles", steps, ierr)
     call check(ierr /= SCDA_SUCCESS, "steps of a file that is closed")
-    call scda_patches_free(mesh)
-    call scda_particles_free(p)
   end subroutine refusals
 end program fortran_meshes

@@ -3,7 +3,7 @@
  *
  *   mpirun -n 4 meshes write meshes.scda
  *   mpirun -n 3 meshes restart meshes.scda
- *   scda vtk meshes.scda
+ *   ln -s meshes.scda meshes.vtkhdf        (for ParaView)
  */
 #include <scda_meshes.hpp>
 

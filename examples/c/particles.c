@@ -3,7 +3,7 @@
  *
  *   mpirun -n 4 particles write particles.scda
  *   mpirun -n 3 particles read particles.scda
- *   scda vtk particles.scda
+ *   ln -s particles.scda particles.vtkhdf        (for ParaView)
  */
 #include <scda_meshes.h>
 

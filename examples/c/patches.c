@@ -3,7 +3,7 @@
  *
  *   mpirun -n 4 patches write pulse.scda
  *   mpirun -n 3 patches restart pulse.scda
- *   scda vtk pulse.scda
+ *   ln -s pulse.scda pulse.vtkhdf        (for ParaView)
  */
 #include <scda_bind.h>
 #include <scda_meshes.h>

@@ -84,7 +84,7 @@ pub struct Blosc {
 }
 
 enum Compressor {
-    StoredDataset,
+    Stored,
     Zstd(CCtx<'static>, &'static [i32]),
     Lz4(Box<Lz4>),
 }
@@ -118,7 +118,7 @@ impl BloscEncoder {
     /// `Argument` for another compressor or level; `Memory`.
     pub fn new(made: Blosc) -> Result<Self> {
         let compressor = match (made.level, made.compressor) {
-            (0, _) => Compressor::StoredDataset,
+            (0, _) => Compressor::Stored,
             (level, BloscCompressor::Zstd) => {
                 let levels = ZSTD_LEVELS.get(to_usize(u64::from(level)) - 1).copied();
                 let levels = levels.ok_or_else(|| {
@@ -184,14 +184,14 @@ impl BloscEncoder {
         let item_bytes = usize::from(self.made.item_bytes);
         if self.made.shuffle == BloscShuffle::Bytes
             && item_bytes > 1
-            && !matches!(self.compressor, Compressor::StoredDataset)
+            && !matches!(self.compressor, Compressor::Stored)
         {
             grow(&mut self.shuffled, n)?;
             shuffle(data, item_bytes, &mut self.shuffled[..n]);
             bytes = &self.shuffled[..n];
         }
         let length = match &mut self.compressor {
-            Compressor::StoredDataset => return Ok(None),
+            Compressor::Stored => return Ok(None),
             Compressor::Zstd(context, levels) => {
                 // With a smaller buffer, zstd uses slower code.
                 grow(&mut self.stream, compress_bound(n))?;
