@@ -245,7 +245,8 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ERR_CHECKSUM 15011
 
 /**
- * The file has no such dataset, record, group, field or time step, perhaps because another version of the program wrote it.
+ * The file has no such dataset, record, group, field or time step, perhaps because another version of the program
+ * wrote it.
  */
 #define SCDA_ERR_NOT_FOUND 15012
 
@@ -1587,8 +1588,9 @@ scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, i
  * @return               The file, to be closed by `scda_fclose`, or NULL on error, in which case the file
  *                       has not changed.
  * Errors: `SCDA_ERR_FORMAT`, `SCDA_ERR_VERSION`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`,
- * `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_NO_SUCH_FILE`, `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_NOT_FOUND` for
- * `params.append_record`, `SCDA_ERR_USAGE` if MPI is not running, and those of the file system.
+ * `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_NO_SUCH_FILE`, `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`,
+ * `SCDA_ERR_NOT_FOUND` for `params.append_record`, `SCDA_ERR_USAGE` if MPI is not running, and those of the file
+ * system.
  */
 scda_fcontext_t *scda_fopen_append(MPI_Comm comm,
                                    const char *filename,
@@ -2247,7 +2249,8 @@ int scda_box_init_size(scda_box_t *b,
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
  * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for an impossible dataset, for boxes outside the array, and for
- * an index in two boxes, `SCDA_ERR_NOT_FOUND` for a dataset to extend, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the file system.
+ * an index in two boxes, `SCDA_ERR_NOT_FOUND` for a dataset to extend, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those
+ * of the file system.
  */
 scda_fcontext_t *scda_fwrite_dataset(scda_fcontext_t *f,
                                      const scda_dataset_t *d,
@@ -2596,8 +2599,8 @@ scda_fcontext_t *scda_fset_attribute(scda_fcontext_t *f,
                                      int *err);
 
 /**
- * Reads one attribute from a JSON object, such as the `attributes` of a dataset that `scda_ffind_dataset` has found: a number, a text, a bool,
- * or a list of these.
+ * Reads one attribute from a JSON object, such as the `attributes` of a dataset that `scda_ffind_dataset` has found: a
+ * number, a text, a bool, or a list of these.
  *
  * Not collective.
  *
@@ -2779,8 +2782,8 @@ int scda_texts_data(scda_fcontext_t *f,
  *                          the file system, at least 1 MiB and at most 64 MiB.
  * @param [out] err         The error code.
  * @return                  `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if streams were begun and not ended, `SCDA_ERR_MEMORY`, and those of the file
- * system.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if streams were begun and not ended, `SCDA_ERR_MEMORY`, and those of the
+ * file system.
  */
 scda_fcontext_t *scda_fwrite_streams_begin(scda_fcontext_t *f,
                                            const char *userstr,
@@ -2801,8 +2804,8 @@ scda_fcontext_t *scda_fwrite_streams_begin(scda_fcontext_t *f,
  * @param [in] bytes  The number of bytes.
  * @param [out] err   The error code.
  * @return            0, or -1 on error.
- * Errors: `SCDA_ERR_USAGE` if there are no streams, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
- * file system.
+ * Errors: `SCDA_ERR_USAGE` if there are no streams, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of
+ * the file system.
  */
 int scda_stream_write(scda_fcontext_t *f,
                       const void *data,
@@ -2836,7 +2839,8 @@ scda_fcontext_t *scda_fwrite_streams_end(scda_fcontext_t *f,
  * @param [in] len           Its length, or NULL.
  * @param [in] record        Which of the sets with this user string: `SCDA_LAST` is the last, -2 the one
  *                           before it; 0 is the first in the file, 1 the next.
- * @param [out] streams      The number of the set, for the functions that read it; 0 if there is no such set. May be NULL.
+ * @param [out] streams      The number of the set, for the functions that read it; 0 if there is no such set. May be
+ *                           NULL.
  * @param [out] tasks        The number of streams, which is that of the ranks that wrote them. Not written
  *                           if there is no such set. May be NULL.
  * @param [out] chunk_bytes  The size of a chunk in bytes; 0 if the streams are the elements of a varray. Not
@@ -3029,7 +3033,8 @@ scda_fcontext_t *scda_fnext_entry(scda_fcontext_t *f,
  * @param [in] name        The name of the dataset, a C string.
  * @param [in] old_name    The name to look for if there is no dataset with the other name. NULL: none.
  * @param [in] record      The record, as for `scda_ffind_dataset`; `SCDA_LAST` is the last.
- * @param [in] type        The type of the items in memory: a number or `SCDA_TYPE_BOOL`. Numbers of another type in the file are converted.
+ * @param [in] type        The type of the items in memory: a number or `SCDA_TYPE_BOOL`. Numbers of another type in
+ *                         the file are converted.
  * @param [in,out] data    `components` items for each element of this rank. May be NULL if there are none.
  * @param [in] count       The number of elements on this rank.
  * @param [in] components  The number of items of each element in memory, at least 1. For a dataset of more

@@ -452,9 +452,11 @@ extern "C" {
  * @param [in] f           The file, open for writing.
  * @param [in] group       The name of the group. NULL: `SCDA_FOREST_GROUP`.
  * @param [in] time        The time. That of rank 0 is written.
- * @param [in] units       Its unit, such as `s`, instead of `units` in the attributes. NULL, or an empty C string: none.
- * @param [in] attributes  Other attributes, a JSON object as of a dataset, such as the number of the step (`scda_set_attribute`).
- *                         NULL: none. `scda_fread_attribute` reads one by the name of the time, such as "patches/time".
+ * @param [in] units       Its unit, such as `s`, instead of `units` in the attributes. NULL, or an empty C string:
+ *                         none.
+ * @param [in] attributes  Other attributes, a JSON object as of a dataset, such as the number of the step
+ *                         (`scda_set_attribute`). NULL: none. `scda_fread_attribute` reads one by the name of the
+ *                         time, such as "patches/time".
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
  * Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_dataset`.
@@ -496,8 +498,8 @@ scda_fcontext_t *scda_forest_steps(scda_fcontext_t *f,
  * @param [out] time  The time. May be NULL.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_NOT_FOUND` if there is no such step, or if the group has no times; `SCDA_ERR_FORMAT` for an invalid
- * time; and those of `scda_ffind_dataset` and `scda_fread_dataset`.
+ * Errors: `SCDA_ERR_NOT_FOUND` if there is no such step, or if the group has no times; `SCDA_ERR_FORMAT` for an
+ * invalid time; and those of `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 scda_fcontext_t *scda_forest_read_time(scda_fcontext_t *f,
                                        const char *group,
@@ -633,8 +635,8 @@ scda_fcontext_t *scda_forest_write_step(scda_fcontext_t *f,
  *                    the call copies it.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` if the mesh of the forest is not the last one in the file, `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of
- * `scda_fwrite_dataset`.
+ * Errors: `SCDA_ERR_USAGE` if the mesh of the forest is not the last one in the file, `SCDA_ERR_ARG`,
+ * `SCDA_ERR_MEMORY`, and those of `scda_fwrite_dataset`.
  */
 scda_fcontext_t *scda_forest_write_field(scda_fcontext_t *f,
                                          const char *group,
@@ -684,11 +686,10 @@ scda_fcontext_t *scda_forest_write_ragged(scda_fcontext_t *f,
  *                     also after an error.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
- * Errors: `SCDA_ERR_NOT_FOUND` if the file has no such forest or step; `SCDA_ERR_FORMAT` for an invalid forest; `SCDA_ERR_UNSUPPORTED` for a
- * later version of the convention, levels beyond `finest`, and data of a machine with the other byte order;
- * `SCDA_ERR_RANGE` for more trees, or quadrants on a rank, than 32 bits can count; `SCDA_ERR_ARG` for a
- * partition that does not fit; `SCDA_ERR_MEMORY`; and those of
- * `scda_fread_dataset`.
+ * Errors: `SCDA_ERR_NOT_FOUND` if the file has no such forest or step; `SCDA_ERR_FORMAT` for an invalid forest;
+ * `SCDA_ERR_UNSUPPORTED` for a later version of the convention, levels beyond `finest`, and data of a machine with the
+ * other byte order; `SCDA_ERR_RANGE` for more trees, or quadrants on a rank, than 32 bits can count; `SCDA_ERR_ARG`
+ * for a partition that does not fit; `SCDA_ERR_MEMORY`; and those of `scda_fread_dataset`.
  */
 scda_fcontext_t *scda_forest_read(scda_fcontext_t *f,
                                   const char *group,
@@ -707,7 +708,8 @@ scda_fcontext_t *scda_forest_read(scda_fcontext_t *f,
  * @param [in,out] m   The forest, filled by `scda_forest_init`.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
- * Errors: `SCDA_ERR_NOT_FOUND` if the file has no such forest or step; `SCDA_ERR_UNSUPPORTED` for another version of the convention; those of `scda_ffind_dataset`.
+ * Errors: `SCDA_ERR_NOT_FOUND` if the file has no such forest or step; `SCDA_ERR_UNSUPPORTED` for another version of
+ * the convention; those of `scda_ffind_dataset`.
  */
 scda_fcontext_t *scda_forest_find_shapes(scda_fcontext_t *f,
                                          const char *group,
@@ -800,8 +802,8 @@ scda_fcontext_t *scda_forest_find_field(scda_fcontext_t *f,
  * @param [out] data       Room for the items of the quadrants of this rank. May be NULL if there are none.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
- * Errors: `SCDA_ERR_NOT_FOUND` if there is no such field; `SCDA_ERR_FORMAT` if it has another shape or mesh, or a type that
- * cannot be converted; `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_ARG`; those of
+ * Errors: `SCDA_ERR_NOT_FOUND` if there is no such field; `SCDA_ERR_FORMAT` if it has another shape or mesh, or a type
+ * that cannot be converted; `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_ARG`; those of
  * `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 scda_fcontext_t *scda_forest_read_field(scda_fcontext_t *f,
@@ -980,7 +982,8 @@ scda_fcontext_t *scda_patches_write_fields(scda_fcontext_t *f,
  * @param [in] f      The file, open for reading.
  * @param [in] group  The name of the group. NULL: `SCDA_PATCHES_GROUP`.
  * @param [in] step   The time step: 0 is the first one, -1 the last one. See `scda_forest_steps`.
- * @param [in,out] m  The mesh, filled by `scda_patches_init`, with any dimension. Release it by `scda_patches_free`, also after an error.
+ * @param [in,out] m  The mesh, filled by `scda_patches_init`, with any dimension. Release it by `scda_patches_free`,
+ *                    also after an error.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
  * Errors: `SCDA_ERR_NOT_FOUND` if the file has no such mesh or step; `SCDA_ERR_FORMAT` for an invalid mesh;
@@ -1009,8 +1012,8 @@ scda_fcontext_t *scda_patches_read_mesh(scda_fcontext_t *f,
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
  * Errors: `SCDA_ERR_NOT_FOUND` if the step has no such field; `SCDA_ERR_FORMAT` for one of another shape or mesh;
- * `SCDA_ERR_USAGE` if the mesh was not read; `SCDA_ERR_ARG`, also for a type that cannot be converted; `SCDA_ERR_RANGE` for a number
- * that does not fit; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
+ * `SCDA_ERR_USAGE` if the mesh was not read; `SCDA_ERR_ARG`, also for a type that cannot be converted;
+ * `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
  */
 scda_fcontext_t *scda_patches_read_fields(scda_fcontext_t *f,
                                           const char *group,
@@ -1053,8 +1056,8 @@ int scda_particles_free(scda_particles_t *p);
  * @param [in,out] p  The particles. The numbers of all particles and cells are set.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG` for wrong counts or numbers; `SCDA_ERR_USAGE` if the last mesh in the group `p->mesh` has another number of cells;
- * `SCDA_ERR_RANGE`; `SCDA_ERR_MEMORY`; and those of `scda_fwrite_dataset`.
+ * Errors: `SCDA_ERR_ARG` for wrong counts or numbers; `SCDA_ERR_USAGE` if the last mesh in the group `p->mesh` has
+ * another number of cells; `SCDA_ERR_RANGE`; `SCDA_ERR_MEMORY`; and those of `scda_fwrite_dataset`.
  */
 scda_fcontext_t *scda_particles_write(scda_fcontext_t *f,
                                       const char *group,
@@ -1098,7 +1101,8 @@ scda_fcontext_t *scda_particles_write_field(scda_fcontext_t *f,
  *                     ranks: each rank gets consecutive cells with about the same number of particles.
  * @param [in] number  The numbers of these cells, which may be any, including those of other ranks. NULL:
  *                     they are consecutive, in the order of the ranks, and all cells.
- * @param [in,out] p   The particles, filled by `scda_particles_init`. Release them by `scda_particles_free`, also after an error.
+ * @param [in,out] p   The particles, filled by `scda_particles_init`. Release them by `scda_particles_free`, also
+ *                     after an error.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
  * Errors: `SCDA_ERR_NOT_FOUND` if the file has no such particles or step; `SCDA_ERR_FORMAT` for inconsistent
@@ -1128,8 +1132,9 @@ scda_fcontext_t *scda_particles_read(scda_fcontext_t *f,
  * @param [out] data  Room for the values of `p->n` particles. May be NULL if there are none.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_NOT_FOUND` if the step has no such field; `SCDA_ERR_FORMAT` for one of another shape; `SCDA_ERR_USAGE` if the particles were not read;
- * `SCDA_ERR_ARG` for values that cannot be converted; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
+ * Errors: `SCDA_ERR_NOT_FOUND` if the step has no such field; `SCDA_ERR_FORMAT` for one of another shape;
+ * `SCDA_ERR_USAGE` if the particles were not read; `SCDA_ERR_ARG` for values that cannot be converted;
+ * `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
  */
 scda_fcontext_t *scda_particles_read_field(scda_fcontext_t *f,
                                            const char *group,
