@@ -1,6 +1,6 @@
 //! The checksum of a mesh, with which fields and particles refer to the mesh that they belong to.
 
-use crate::write::spread;
+use crate::ranks::spread;
 use scda::{Collective, Result};
 use std::fmt;
 

@@ -14,6 +14,7 @@ pub mod names;
 mod notes;
 pub mod particles;
 pub mod patches;
+mod ranks;
 mod read;
 pub mod steps;
 mod write;

@@ -2,11 +2,12 @@
 
 use crate::names::{FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES, part_name};
 use crate::notes::{MeshNotes, notes_of, read_notes};
+use crate::ranks::{are_numbered, spread};
 use crate::read::{Numbers, Source, open as open_part};
 use crate::steps::{
     find_field as find_field_of_step, group as attributes_of, need, open, read_rows, sections,
 };
-use crate::write::{Part, Rows, are_numbered, field as field_in_group, spread, write_group, write_parts};
+use crate::write::{Part, Rows, field as field_in_group, write_group, write_parts};
 use crate::{MeshError, attributes};
 use scda::{
     Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result, Writer,

@@ -3,9 +3,10 @@
 use crate::checksum::{Checksum, of_all, term};
 use crate::names::{DIMENSION, PATCH_PARTS, PATCHES, part_name};
 use crate::notes::{MeshNotes, notes_of, read_notes};
+use crate::ranks::{are_numbered, spread};
 use crate::read::{Numbers, RankSource, RecordChoice, Source, numbers, open as open_part};
 use crate::steps::{find_field, group as attributes_of, need, sections};
-use crate::write::{Part, Rows, are_numbered, field, spread, write_group, write_parts};
+use crate::write::{Part, Rows, field, write_group, write_parts};
 use crate::{MeshError, attributes};
 use scda::{
     Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result, Writer,

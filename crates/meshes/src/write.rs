@@ -2,7 +2,7 @@
 
 use crate::names::part_name;
 use crate::notes::GroupNotes;
-use scda::{Collective, DataType, Dataset, Error, IndexBox, Partition, Result, Writer};
+use scda::{DataType, Dataset, Error, IndexBox, Result, Writer};
 use scda_base::memory::reserve;
 
 /// A dataset of a mesh; each rank has some rows of it.
@@ -61,30 +61,6 @@ impl Part {
         self.dataset.dimension_names[0] = Some(name.to_owned());
         self
     }
-}
-
-/// The sums of these numbers over all ranks, and over lower ranks.
-pub(crate) fn spread<const N: usize>(file: &mut impl Collective, own: [u64; N]) -> Result<[Partition; N]> {
-    let mut parts = own.map(|count| Partition { count, ..Partition::default() });
-    file.spread(Ok(&mut parts))?;
-    Ok(parts)
-}
-
-/// Adds up how many `things` of each rank have numbers, and how many have none. Returns true if all have, and false
-/// if none has.
-pub(crate) fn are_numbered(
-    file: &mut impl Collective,
-    has_numbers: bool,
-    count: usize,
-    things: &str,
-) -> Result<bool> {
-    let counts = [u64::from(has_numbers), u64::from(!has_numbers && count > 0)];
-    let [with, without] = spread(file, counts)?;
-    if with.total > 0 && without.total > 0 {
-        let words = format!("{things} of a rank have no numbers, those of another have");
-        return file.agree_on(Err(Error::argument(words)));
-    }
-    Ok(with.total > 0)
 }
 
 /// Writes datasets of a mesh.

@@ -8,6 +8,7 @@ use super::write::byte_order;
 use super::{Forest, field_name, format, rows, sum};
 use crate::checksum::{Checksum, of_all};
 use crate::names::{DATA, DIMENSION, FOREST, PARTITION, part_name};
+use crate::ranks::spread as sum_over_ranks;
 use crate::read::{
     RankSource, RecordChoice, Source, numbers, numbers_if, open as open_part, open_after, open_any, open_if,
     values,
@@ -15,7 +16,6 @@ use crate::read::{
 use crate::steps::{
     existing, expect_mesh, field as field_of_step, group as attributes_of, last, need, open, sections,
 };
-use crate::write::spread as sum_over_ranks;
 use crate::{MeshError, attributes};
 use scda::{Collective, DataType, DatasetHandle, Error, ErrorKind, IndexBox, Partition, Reader, Result};
 use scda_base::memory::{reserve, resize};
