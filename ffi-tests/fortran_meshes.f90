@@ -149,7 +149,7 @@ contains
     type(scda_particles_t) :: same_p
     type(scda_mesh_field_t) :: fields(1), columns(1)
     real(real64), target :: u(2), x(1), all(2, 8)
-    integer :: ierr, i
+    integer :: i
     u = rank
     x = rank
     fields(1)%name = "u"
