@@ -247,7 +247,7 @@ fn patches_with_and_without_steps() {
             let found = particles::write(writer, &mut notes, "particles", Some("patches"), Ok(cells))?;
             let id = Dataset::new("id", DataType::Uint8, []);
             let (id, rows) = particles::field(writer, &mut notes, "particles", &found, &id)?;
-            writer.dataset(&id, &rows, &[1, 2, 3])
+            writer.dataset(&id, &rows, &[1_u8, 2, 3])
         });
         let times = if count == 1 { "[]" } else { "[0, 1, 2]" };
         in_vtk(
