@@ -325,7 +325,7 @@ class File(Handle, Tree):
         return ""
 
     def _object(self, name: Union[str, bytes]) -> Any:
-        """The dataset, the records, the group or the section with this name."""
+        """The last dataset, the group or the section with this name."""
         self._check_open()
         if isinstance(name, str) and self._decodes:
             path = name.strip("/")
@@ -352,13 +352,11 @@ class File(Handle, Tree):
         return self._dataset_or_section(self._finder.only(name))
 
     def _exact(self, name: str) -> Any:
-        """The dataset, section or records with exactly this name; None if there are none."""
+        """The section with exactly this name, or the last dataset with it; None if there is none."""
         first, last = self._finder.ends(name)
-        found = None if first is None else self._dataset_or_section(first)
-        if first is last:
+        found = None if last is None else self._dataset_or_section(last)
+        if first is last or isinstance(found, Dataset):
             return found
-        if isinstance(found, Dataset):
-            return self._records(name)
         return self._finder.only(name)  # raises an error that lists them
 
     def _has(self, name: Union[str, bytes]) -> bool:

@@ -52,8 +52,8 @@ pub enum SuperblockState {
     None,
     /// A superblock that refers to a view.
     View(Superblock),
-    /// Bytes that HDF5 does not recognize, left by a torn write.
-    Torn,
+    /// Bytes that HDF5 does not recognize.
+    Damaged([u8; SUPERBLOCK_BYTES]),
     /// A superblock that libscda did not write: another program has changed the file.
     Foreign,
 }
@@ -71,7 +71,7 @@ impl SuperblockState {
             Ok(None) => Self::None,
             Ok(Some(superblock)) => Self::View(superblock),
             Err(_) if scda_hdf5::checksum(start).to_le_bytes() == *sum => Self::Foreign,
-            Err(_) => Self::Torn,
+            Err(_) => Self::Damaged(bytes),
         })
     }
 
@@ -122,7 +122,7 @@ pub(in crate::file) fn renewed_superblock(
     let last = match state {
         SuperblockState::None => return Ok(None),
         SuperblockState::View(found) => superblock_up_to(file, found.end.min(end))?,
-        SuperblockState::Torn | SuperblockState::Foreign => superblock_up_to(file, end)?,
+        SuperblockState::Damaged(_) | SuperblockState::Foreign => superblock_up_to(file, end)?,
     };
     let is_ours = match state {
         // A missing seal is damage, which a checker reports.
@@ -133,7 +133,7 @@ pub(in crate::file) fn renewed_superblock(
             let is_later = found.root >= end || last.is_some_and(|last| last.root == found.root);
             is_later && found.end.is_multiple_of(COUNT_BYTES as u64)
         }
-        SuperblockState::Torn => true,
+        SuperblockState::Damaged(_) => true,
         _ => false,
     };
     if !is_ours {

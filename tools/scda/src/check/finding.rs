@@ -143,6 +143,14 @@ impl Fault {
         }
     }
 
+    /// The offset of the error, if it has one.
+    fn offset(&self) -> Option<u64> {
+        match self {
+            Self::Invalid(error) => error.offset(),
+            Self::Words(_) | Self::NoMemory(_) => None,
+        }
+    }
+
     /// The exit code of the command.
     pub fn code(&self) -> u8 {
         match self {
@@ -248,13 +256,19 @@ impl Scan {
     /// Adds an intact section.
     pub fn add_whole(&mut self, number: u64, range: Range<u64>) {
         self.whole += 1;
-        if self.findings.is_empty() {
+        // A seal may be damaged that follows these sections.
+        if self.findings.iter().all(|finding| finding.error.offset().is_some_and(|at| range.end <= at)) {
             (self.first_sections, self.first_end) = (number, range.end);
         }
         match self.parts.last_mut() {
             Some(Part::Sections(_, part)) if part.end == range.start => part.end = range.end,
             _ => self.parts.push(Part::Sections(number, range)),
         }
+    }
+
+    /// True if a seal is damaged.
+    pub fn has_damaged_seal(&self) -> bool {
+        self.findings.iter().any(|finding| finding.seal.is_some())
     }
 
     /// Adds a damaged section, whose first elements may be intact.
@@ -292,15 +306,15 @@ pub fn whole(scan: &Scan) -> String {
         0 => String::new(),
         more => format!(", and {} after the damage", sections(more)),
     };
-    let advice = if scan.whole > 0 { "; scda salvage saves what is whole" } else { "" };
+    let advice = if scan.whole > 0 { "; scda salvage saves what is intact" } else { "" };
     if scan.whole == scan.sections && scan.whole > 0 {
-        return format!("all {} are whole; scda salvage saves them", sections(scan.whole));
+        return format!("all {} are intact; scda salvage saves them", sections(scan.whole));
     }
     let parts = match (scan.first_sections, scan.first_end) {
-        (_, 0) => "nothing is whole".to_owned(),
-        (0, end) if more.is_empty() => format!("only the header is whole, up to byte {end}"),
-        (0, end) => format!("whole up to the end of the header, byte {end}{more}"),
-        (count, end) => format!("whole up to section {count}, byte {end}{more}"),
+        (_, 0) => "nothing is intact".to_owned(),
+        (0, end) if more.is_empty() => format!("only the header is intact, up to byte {end}"),
+        (0, end) => format!("intact up to the end of the header, byte {end}{more}"),
+        (count, end) => format!("intact up to section {count}, byte {end}{more}"),
     };
     format!("{parts}{advice}")
 }

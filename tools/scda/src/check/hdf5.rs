@@ -6,7 +6,7 @@ use crate::fail::Result;
 use crate::files::Input;
 use crate::read_ahead::ReadAhead;
 use scda::{Error, ErrorKind, Reader, SealedPart, SuperblockState};
-use scda_format::hdf5::{BLOCK_HEAD_BYTES, SUPERBLOCK_OFFSET, VIEW_TAIL_BYTES};
+use scda_format::hdf5::{BLOCK_HEAD_BYTES, SUPERBLOCK_BYTES, SUPERBLOCK_OFFSET, VIEW_TAIL_BYTES};
 use scda_format::index::Row;
 use scda_hdf5::{Previous, Superblock};
 
@@ -17,20 +17,7 @@ use scda_hdf5::{Previous, Superblock};
 /// The errors of reading.
 pub fn check(reader: &mut Reader, input: &Input, scan: &mut Scan, seals: &[SealedPart]) -> Result<()> {
     let Some(state) = reader.inspect().superblock()? else { return Ok(()) };
-    // The superblock is written after the seal up to which programs for HDF5 read.
-    let size = reader.inspect().file_size().unwrap_or(scan.size);
-    if let SuperblockState::View(found) = state
-        && found.end > size
-        && scan.uncommitted().is_some()
-    {
-        let words = format!(
-            "HDF5: by its superblock, the file had at least {} bytes; it was truncated at byte {size}, and other programs do not open it",
-            found.end
-        );
-        scan.notes.push(Note { number: 0, words });
-        return Ok(());
-    }
-    let Some(last) = seals.last() else { return Ok(()) };
+    let Some(last) = seals.last().filter(|_| !scan.has_damaged_seal()) else { return Ok(()) };
     let expected = reader.inspect().superblock_up_to(last.seal.length)?;
     let wrong = |words: String| {
         let error = Error::new(ErrorKind::Format, format!("superblock of HDF5: {words}"));
@@ -46,8 +33,17 @@ pub fn check(reader: &mut Reader, input: &Input, scan: &mut Scan, seals: &[Seale
             format!("HDF5: the view has no superblock yet, so other programs do not find it; {again}")
         }
         SuperblockState::None => return Ok(()),
-        SuperblockState::Torn => {
-            format!("HDF5: the superblock was not written whole, so other programs find no view; {again}")
+        SuperblockState::Damaged(found) => {
+            let expected = expected.and_then(|expected| expected.to_bytes().ok()).unwrap_or([0; SUPERBLOCK_BYTES]);
+            let differs = found.iter().zip(expected).position(|(found, expected)| *found != expected);
+            let at = differs.unwrap_or(0);
+            let words = format!(
+                "superblock of HDF5: found {:#04x}, expected {:#04x}, so other programs cannot open the file; {again}",
+                found[at], expected[at]
+            );
+            let error = Error::new(ErrorKind::Format, words).at(SUPERBLOCK_OFFSET + at as u64);
+            scan.findings.push(Finding::of_header(Fault::Invalid(error)));
+            return Ok(());
         }
         SuperblockState::Foreign => {
             scan.findings.push(wrong("found one that another program has written".into()));

@@ -1,4 +1,4 @@
-//! `scda check`: whether files are whole, and what is wrong.
+//! `scda check`: whether files are intact and complete, and what is wrong.
 
 mod additions;
 mod datasets;
@@ -33,7 +33,7 @@ use walk::walk;
 ///
 /// Compares sealed sections with their checksums, on all cores. Reads every byte of unsealed sections, and
 /// decompresses every element. Reports where the file is damaged (byte, section, element), what was found and
-/// expected there, and what is whole; scda salvage saves that.
+/// expected there, and what is intact; scda salvage saves that.
 ///
 /// Compares the metadata of datasets with the sections of their data. Metadata without such a section or that
 /// contradict it are errors, as are a damaged chunk, and a bool other than 0 and 1. Sealed data are
@@ -83,7 +83,7 @@ pub struct Args {
     /// Print JSON, one object for each file
     ///
     /// valid is null if memory did not suffice; complete is null if sections may be missing at the end
-    /// without notice. whole is what precedes any damage, whole_sections counts all whole sections,
+    /// without notice. whole is what precedes any damage, whole_sections counts all intact sections,
     /// whole_elements the elements before the first damaged one. seal is the number of a damaged seal.
     #[arg(long)]
     json: bool,
@@ -115,6 +115,10 @@ pub fn scan(input: &Input, progress_word: &str, rigour: Rigour) -> Result<Scan> 
     let all = seals.all.clone();
     sealed::check(&mut reader, input, &mut scan, seals)?;
     hdf5::check(&mut reader, input, &mut scan, &all)?;
+    if let Some(error) = input.take_damaged_end() {
+        let number = scan.sealed.map_or(0, |sealed| sealed.seals) + 1;
+        scan.findings.push(Finding::of_seal(number, Fault::Invalid(error)));
+    }
     let end = scan.sealed.map_or(start, |sealed| sealed.bytes);
     let size = scan.size;
     walk(&mut reader, &mut scan, end, size)?;
@@ -186,11 +190,6 @@ fn sealing(scan: &Scan) -> String {
 fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<()> {
     let rigour = if args.strict { Rigour::Thorough } else { Rigour::Strict };
     let mut scan = scan(input, "check", rigour)?;
-    // What readers say. The sections of the seal, which are read as others then, say less.
-    if let Some(error) = input.take_damaged_end().filter(|_| !scan.findings.is_empty()) {
-        let number = scan.sealed.map_or(0, |sealed| sealed.seals) + 1;
-        scan.findings.insert(0, Finding::of_seal(number, Fault::Invalid(error)));
-    }
     if args.strict && scan.findings.is_empty() {
         scan.findings.extend(strict(input)?);
     }
@@ -213,7 +212,7 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
                 // Without a seal, nothing would stay.
                 let removes = if scan.sealed.is_some() { "scda rewind removes them, " } else { "" };
                 out.text(format_args!(
-                    "{name}: {words}: {count} sealed, up to byte {end}; {bytes} bytes after that were not committed; {removes}scda salvage saves what is whole of them\n"
+                    "{name}: {words}: {count} sealed, up to byte {end}; {bytes} bytes after that were not committed; {removes}scda salvage saves what is intact\n"
                 ))?;
             }
         } else if !args.quiet {

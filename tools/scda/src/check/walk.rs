@@ -94,9 +94,17 @@ pub fn walk(reader: &mut Reader, scan: &mut Scan, start: u64, until: u64) -> Res
         };
         // There may be a seal before it.
         let position = section.map_or(position, |section| section.offset);
+        let broken_seal = section.and_then(|section| section.broken_seal());
+        if broken_seal.is_some() && scan.has_damaged_seal() {
+            // It belongs to the damaged seal, and is no section of the user.
+            if step_over(reader, position).is_none() {
+                return Ok(());
+            }
+            continue;
+        }
         scan.sections = number;
         match result {
-            Ok(()) => match section.and_then(|section| section.broken_seal()) {
+            Ok(()) => match broken_seal {
                 None => scan.add_whole(number, position..reader.position().unwrap_or(position)),
                 Some(error) => {
                     let user = section.map(|section| section.user);

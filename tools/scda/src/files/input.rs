@@ -4,7 +4,7 @@ use super::names::{NEW_FILE_MODE, check_not_left, is_standard, mode_like};
 use super::options::Resources;
 use crate::fail::{Fail, Result};
 use crate::output::complain;
-use scda::{ErrorKind, ReadOptions, Reader, SharedFile, Tuning};
+use scda::{ErrorKind, ReadOptions, Reader, SharedFile, Tuning, SuperblockState};
 use std::cell::{Cell, OnceCell};
 use std::fs::File;
 use std::io::{self, Seek};
@@ -85,11 +85,16 @@ impl Input {
     pub fn for_check(self, unsealed: bool) -> Self {
         let mut params = ReadOptions::default();
         params.tuning.max_memory = self.max_memory;
-        let damaged_end = if unsealed { None } else { self.reader(&params).err() };
+        let damaged_end = match self.reader(&params) {
+            _ if unsealed => None,
+            Ok(mut reader) => truncated(&mut reader),
+            Err(error) => Some(error),
+        };
         let unsealed = unsealed || damaged_end.is_some();
         self.has_warned.set(true);
-        // Other errors are found again.
-        self.damaged_end.set(damaged_end.filter(|error| error.kind() == ErrorKind::Checksum));
+        // Errors that do not concern a seal are found again.
+        let is_of_seal = |error: &scda::Error| matches!(error.kind(), ErrorKind::Checksum | ErrorKind::ShortFile);
+        self.damaged_end.set(damaged_end.filter(is_of_seal));
         self.with_unsealed(unsealed)
     }
 
@@ -173,6 +178,13 @@ impl Input {
 /// A temporary file without a name, where the system has such files.
 pub fn temporary_file() -> Result<File> {
     tempfile::tempfile().map_err(|error| Fail::Trouble(format!("temporary file: {error}")))
+}
+
+/// The error for a file that ends before the seal to which its HDF5 superblock refers, which is written after that seal.
+fn truncated(reader: &mut Reader) -> Option<scda::Error> {
+    let Ok(Some(SuperblockState::View(found))) = reader.inspect().superblock() else { return None };
+    let size = reader.inspect().file_size().filter(|size| *size < found.end)?;
+    Some(scda::Error::short_file("truncated after it was sealed", found.end, size).at(size))
 }
 
 /// True if standard input is a file that can be opened again, and nothing has been read from it.
