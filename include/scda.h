@@ -15,9 +15,9 @@
  *
  * Collective. All ranks of the file's communicator call a collective function, in the same order.
  * They pass the same arguments except where the description of the function says otherwise. Functions
- * whose names begin with `scda_f` are collective, except `scda_ferror_string`, and so are `scda_proc_*`, `scda_partition_*` and
- * `scda_wait`. All others are local, such as `scda_stream_write`, `scda_stream_read` and `scda_get_info`. A collective call
- * need not synchronize the ranks.
+ * whose names begin with `scda_f` are collective, except `scda_ferror_string`, and so are `scda_proc_*`, `scda_partition_*`,
+ * `scda_wait` and `scda_stop_requested`. All others are local, such as `scda_stream_write`, `scda_stream_read` and
+ * `scda_get_info`. A collective call need not synchronize the ranks.
  *
  * Parameters. What follows holds for all functions.
  *

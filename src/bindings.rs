@@ -6,7 +6,6 @@
 //! part with the error in place of the argument, and all ranks get this error at their next agreement.
 //! Arguments that must be the same on all ranks are not passed as errors: [`BindingCalls::fail`] ends the
 //! call on all ranks.
-//! call on all ranks.
 
 pub use crate::file::{
     DatasetBoxes, Operation, PendingRequest, RankRequest, Sizes, ThisRank, append_if_valid, create_if_valid,

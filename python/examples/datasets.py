@@ -26,4 +26,4 @@ if __name__ == "__main__":
     with scda.open(sys.argv[1]) as f:
         list_datasets(f)
         for name in sys.argv[2:]:
-            print(f"{name}: sum {f[name, -1][...].sum():.1f}")  # all of the last one of this name
+            print(f"{name}: sum {f[name][...].sum():.1f}")  # all of the last one of this name

@@ -65,9 +65,11 @@ def test_a_path_leads_into_groups(f: scda.File) -> None:
 
 
 def test_records_are_a_sequence(f: scda.File) -> None:
-    time = f["time"]
+    time = f.records("time")
     assert isinstance(time, scda.Records) and time.name == "time" and [float(t[()]) for t in time] == [0.0, 0.5, 1.0]
-    assert f["time", -1][()] == time[-1][()] == 1.0 and [d.attrs["step"] for d in f["flow"]["rho"]] == [0, 1, 2]
+    assert f["time", -1][()] == time[-1][()] == 1.0 and [d.attrs["step"] for d in f["flow"].records("rho")] == [0, 1, 2]
+    # As in every language, a name alone means the last record, of one or of several.
+    assert f["time"][()] == f.get("time")[()] == 1.0 and f["flow"]["rho"].attrs == dict(f["flow"].items())["rho"].attrs == {"step": 2}
     assert f["flow"]["rho", 1].attrs == {"step": 1} and len(f["flow"].records("rho")) == 3
 
 

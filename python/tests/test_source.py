@@ -44,7 +44,7 @@ def read_everything(f: scda.File) -> None:
     assert f["raw"][8::50_000] == np.array([8, 50_008]).tobytes() and f["packed"].read() == b"text" * 100
     assert f["ragged"].to_ragged("S1")[0].tolist() == [0, 1, 3, 3] and f["ragged"][1] == b"bc"
     assert np.array_equal(f["flow/rho", -1][3:40:5, ::-1], (RHO + 29)[3:40:5, ::-1])
-    assert f.streams("log")[0].read() == b"a line\n" and f["time"][5][()] == 5.0
+    assert f.streams("log")[0].read() == b"a line\n" and f["time", 5][()] == 5.0
 
 
 def test_a_file_object_is_read_as_a_file_is(path: Path) -> None:

@@ -1,5 +1,5 @@
 //! A file of any bytes that gets its name only when it is complete, as a file of sections does with
-//! [`Params::atomic`].
+//! [`WriteOptions::atomic`].
 
 use super::options::WriteOptions;
 use super::target::Target;
@@ -19,6 +19,8 @@ pub struct AtomicFile {
     /// The part file, until it is closed.
     file: Option<PosixFile>,
     bytes: u64,
+    /// The error of a write, after which the file is not complete.
+    error: Option<Error>,
     /// The process that created the file.
     process: Process,
 }
@@ -29,7 +31,8 @@ impl AtomicFile {
     ///
     /// # Errors
     /// Those of the file system; `BadFile` if the name is that of a folder, pipe or device.
-    pub fn create(path: &Path, mode: u32) -> Result<Self> {
+    pub fn create(path: impl AsRef<Path>, mode: u32) -> Result<Self> {
+        let path = path.as_ref();
         let mut params = WriteOptions::default();
         (params.atomic, params.sync, params.mode) = (true, true, mode);
         // If there is no folder, creating the file reports it.
@@ -40,6 +43,7 @@ impl AtomicFile {
             target: Target::new(path, &params, is_coherent),
             file: None,
             bytes: 0,
+            error: None,
             process: Process::this(),
         };
         let file = this.target.prepare(Driver::Posix, |_| Ok(()));
@@ -50,28 +54,35 @@ impl AtomicFile {
     /// Appends bytes.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Those of the file system. All later calls then return the same error.
     pub fn write(&mut self, data: &[u8]) -> Result<()> {
-        self.named(self.process.check())?;
+        self.check()?;
         let bytes = self.bytes;
         let written = self.file.as_mut().map_or(Ok(()), |file| file.write_at(bytes, &[data]));
         self.bytes += data.len() as u64;
-        self.named(written)
+        self.error = self.named(written).err();
+        self.check()
     }
 
     /// Brings the file to stable storage and gives it its name, unless another process has removed or
     /// replaced the part file.
     ///
     /// # Errors
-    /// Those of the file system. In that case, no file has changed.
+    /// Those of the file system, and that of a write which has failed. In that case, no file has changed.
     pub fn finish(mut self) -> Result<()> {
-        self.named(self.process.check())?;
+        self.check()?;
         let closed = self.file.take().map_or(Ok(()), |mut file| {
             file.sync()?;
             Box::new(file).close()
         });
         let completed = closed.and_then(|()| self.target.complete(self.bytes, |_, _| true));
         self.named(completed)
+    }
+
+    /// Returns an error in a forked process, and after a write that has failed.
+    fn check(&self) -> Result<()> {
+        self.named(self.process.check())?;
+        self.error.as_ref().map_or(Ok(()), |error| Err(error.again()))
     }
 
     /// Adds the name of the file to an error.

@@ -102,14 +102,15 @@ fn each_codec_type_and_level_keeps_its_bytes() {
         }
     }
     let path = vectors("codecs.txt");
-    if !path.exists() && std::env::var_os("SCDA_UPDATE").is_some() {
-        std::fs::write(&path, &table).unwrap();
-    }
-    let expected = std::fs::read_to_string(path).unwrap();
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
     for (found, expected) in table.lines().zip(expected.lines()) {
         assert_eq!(found, expected);
     }
-    assert_eq!(table.len(), expected.len());
+    if std::env::var_os("SCDA_UPDATE").is_some() && table.starts_with(&expected) {
+        std::fs::write(path, table).unwrap(); // with what is new
+    } else {
+        assert_eq!(table.len(), expected.len());
+    }
 }
 
 /// The array that is written, in chunks of 12 x 11: full ones, those at edges, and some of which nothing is passed.

@@ -171,10 +171,8 @@ impl ErrorKind {
 }
 
 /// An error, with the file, the offset, and what was found and expected, as far as they are known.
-#[derive(Debug)]
 pub struct Error(Box<Detail>);
 
-#[derive(Debug)]
 struct Detail {
     kind: ErrorKind,
     message: String,
@@ -364,6 +362,13 @@ impl fmt::Display for Error {
             write!(f, "rank {rank}: ")?;
         }
         f.write_str(&detail.message)
+    }
+}
+
+/// The message, as a program prints it whose `main` returns the error, and the kind.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} ({:?})", self.0.kind)
     }
 }
 

@@ -82,7 +82,7 @@ pub(super) fn find_in(
         Some((name, record)) => reader.dataset_record(name, record)?,
         None => None,
     };
-    put(found, c_int::from(dataset.is_some()));
+    let is_found = c_int::from(dataset.is_some());
     if let Some(dataset) = dataset {
         // What C may point to until the file is closed counts as memory of the call: the same on all ranks.
         let names = dataset.dimension_names.iter().flatten().map(String::len).sum::<usize>();
@@ -93,6 +93,7 @@ pub(super) fn find_in(
         given.datasets.keep(dataset);
         d.map_or(Ok(()), |d| d.write(c))?;
     }
+    put(found, is_found);
     Ok(())
 }
 

@@ -50,9 +50,9 @@ const UNDEFINED: u64 = u64::MAX;
 
 pub use scda_format::hdf5::{RESERVED as RESERVED_CONVENTION, RESERVED_BYTES, VIEW as VIEW_CONVENTION};
 /// The text before the superblock in that block, for human readers.
-const RESERVED_TEXT: &str = "At byte 512 stands the superblock of HDF5 if this file is also an HDF5 file.\n\
-    Its objects are in blocks \"scda hdf5 view 00\"; the data are in the sections of scda.\n\
-    Read it by any program for HDF5, but change it by scda alone.\n";
+const RESERVED_TEXT: &str = "If this file is also an HDF5 file, its HDF5 superblock is at byte 512, its HDF5 objects\n\
+    are in blocks named \"scda hdf5 view 00\", and its data are in the sections of scda.\n\
+    Any HDF5 program can read the file, but only scda may change it.\n";
 
 /// The initial data of the block with the superblock: a text and zeros.
 #[must_use]

@@ -19,9 +19,9 @@ _Found = TypeVar("_Found")
 class Tree(Mapping[str, Any]):
     """What files and groups have in common: a mapping from names to datasets and groups, in the order of the file.
 
-    ``f["rho"]`` is a :class:`Dataset`, the :class:`Records` if several have this name, or a :class:`Group`. A path,
-    such as ``f["flow/rho"]``, leads into groups; with a slash in front, it begins at the file. ``f["rho", 3]`` is the
-    record with this number, ``f["rho", -1]`` the last one. All look-ups are collective.
+    ``f["rho"]`` is a :class:`Dataset`, the last one if several have this name, or a :class:`Group`. A path, such as
+    ``f["flow/rho"]``, leads into groups; with a slash in front, it begins at the file. ``f["rho", 3]`` is the record
+    with this number, ``f.records("rho")`` the sequence of all. All look-ups are collective.
     """
 
     __slots__ = ()
@@ -203,7 +203,7 @@ class Records:
     ...     for step in range(3):
     ...         w.dataset("rho", np.full(2, float(step)))
     >>> with scda.open("steps.scda") as f:
-    ...     print(f["rho"], [float(rho[0]) for rho in f["rho"]], f["rho", -1][0])
+    ...     print(f.records("rho"), [float(rho[0]) for rho in f.records("rho")], f["rho"][0])
     <scda records 'rho': 3> [0.0, 1.0, 2.0] 2.0
     """
 
@@ -241,8 +241,8 @@ class Records:
             return [self._file._dataset(number) for number in self._found[key]]
         if not hasattr(key, "__index__"):
             raise TypeError(
-                f"{self._name!r} has {len(self)} records: f[{self._name!r}, -1] is the last one, and "
-                f"numpy.stack(f[{self._name!r}]) has all of them"
+                f"{self._name!r} has {len(self)} records: f[{self._name!r}] is the last one, and "
+                f"numpy.stack(f.records({self._name!r})) has all of them"
             )
         number = operator.index(key)
         if not -len(self._found) <= number < len(self._found):

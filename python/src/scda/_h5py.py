@@ -57,7 +57,7 @@ def no_attribute(thing: object, name: str) -> NoReturn:
     """Raises an AttributeError that tells the equivalent of an attribute of h5py."""
     kind = type(thing).__name__
     if kind == "Records":
-        found = dict.fromkeys(("attrs", "dtype", "ndim", "shape", "size"), f"those of one record, such as f[name, -1].{name}")
+        found = dict.fromkeys(("attrs", "dtype", "ndim", "shape", "size"), f"those of one record, such as f[name].{name}")
     else:
         found = {"Dataset": _OF_DATASET, "Writer": _OF_WRITER}.get(kind, _OF_FILE)
     raise AttributeError(f"{kind!r} object has no attribute {name!r}" + (f"; instead: {found[name]}" if name in found else ""))

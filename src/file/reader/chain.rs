@@ -121,7 +121,7 @@ pub(super) fn compare_crc(what: &str, found: u64, expected: u64, offset: u64) ->
     if found == expected {
         return Ok(());
     }
-    Err(differs(what, &format!("the checksum {found}"), &expected.to_string(), offset))
+    Err(differs(what, &format!("the checksum {found:#018x}"), &format!("{expected:#018x}"), offset))
 }
 
 /// Returns an error unless this is the checksum of the index and its seal.

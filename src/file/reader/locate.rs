@@ -33,7 +33,7 @@ impl SealInspector<'_> {
             self.sections.input.read_own(at, &mut byte)?;
             let part = self.part_at(row, at);
             let (found, expected) = (format!("0x{:02x}", byte[0]), format!("0x{:02x}", byte[0] ^ change));
-            let error = differs(part, &found, &format!("{expected}, by the checksum"), at);
+            let error = differs(part, &found, &format!("{expected}, according to the checksum"), at);
             return Ok(LocatedError { error, is_exact: true });
         }
         let at = sealed.row_offset(number);

@@ -123,8 +123,12 @@ impl Reader {
     /// # Errors
     /// `Format`, `UnsupportedVersion`, `ShortFile`, `Argument` for invalid parameters, `Checksum` with
     /// [`ReadOptions::verify`], and the errors of the file system.
-    pub fn open(comm: impl Communicator + 'static, path: &Path, params: &ReadOptions) -> Result<Self> {
-        open_if_valid(Box::new(comm), Ok(path), Ok(params.clone()))
+    pub fn open(
+        comm: impl Communicator + 'static,
+        path: impl AsRef<Path>,
+        params: &ReadOptions,
+    ) -> Result<Self> {
+        open_if_valid(Box::new(comm), Ok(path.as_ref()), Ok(params.clone()))
     }
 
     /// Like [`Self::open`], for a process that reads alone from a file that it has open
@@ -133,7 +137,12 @@ impl Reader {
     ///
     /// # Errors
     /// The errors of [`Self::open`], and those of `file`, for example `Io`.
-    pub fn open_at(file: impl ParallelFile + 'static, name: &Path, params: &ReadOptions) -> Result<Self> {
+    pub fn open_at(
+        file: impl ParallelFile + 'static,
+        name: impl AsRef<Path>,
+        params: &ReadOptions,
+    ) -> Result<Self> {
+        let name = name.as_ref();
         let opened = open_by(Box::new(Solo), Ok(name), Ok(params.clone()), |team, _, params| {
             if params.keep > 0 {
                 return Err(Error::argument("keep: older files are looked for in folders only").into());

@@ -185,11 +185,11 @@ impl Writer {
     /// file system.
     pub fn create(
         comm: impl Communicator + 'static,
-        path: &Path,
+        path: impl AsRef<Path>,
         user: &[u8],
         params: &WriteOptions,
     ) -> Result<Self> {
-        create_if_valid(Box::new(comm), Ok(path), UserString::new(user), Ok(params.clone()))
+        create_if_valid(Box::new(comm), Ok(path.as_ref()), UserString::new(user), Ok(params.clone()))
     }
 
     /// Opens an existing file to append sections. Its user string and its sections do not change.
@@ -209,8 +209,12 @@ impl Writer {
     /// `Checksum` if the index of the last seal, or of the one that [`WriteOptions::append_after`] chose, is
     /// damaged; other sealed bytes are not verified. `FileInUse` if another program writes the file, and the
     /// errors of the file system. On error, the file has not changed.
-    pub fn append(comm: impl Communicator + 'static, path: &Path, params: &WriteOptions) -> Result<Self> {
-        append_if_valid(Box::new(comm), Ok(path), Ok(None), Ok(params.clone()))
+    pub fn append(
+        comm: impl Communicator + 'static,
+        path: impl AsRef<Path>,
+        params: &WriteOptions,
+    ) -> Result<Self> {
+        append_if_valid(Box::new(comm), Ok(path.as_ref()), Ok(None), Ok(params.clone()))
     }
 
     /// Opens a file as [`Self::append`] does, or creates it as [`Self::create`] does, with this user string,
@@ -225,12 +229,12 @@ impl Writer {
     /// [`WriteOptions::append_after`] or [`WriteOptions::append_record`] is set.
     pub fn append_or_create(
         comm: impl Communicator + 'static,
-        path: &Path,
+        path: impl AsRef<Path>,
         user: &[u8],
         params: &WriteOptions,
     ) -> Result<Self> {
         let (user, params) = (UserString::new(user).map(Some), Ok(params.clone()));
-        append_if_valid(Box::new(comm), Ok(path), user, params)
+        append_if_valid(Box::new(comm), Ok(path.as_ref()), user, params)
     }
 
     /// The user string of the file.

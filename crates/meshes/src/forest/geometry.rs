@@ -231,6 +231,7 @@ fn number_nodes(nodes: &[Node], different: &mut Vec<Node>, numbers: &mut Vec<i64
     order.extend(nodes.iter().copied().zip(0_usize..));
     order.sort_unstable();
     numbers.resize(nodes.len(), 0);
+    reserve(different, order.chunk_by(|a, b| a.0 == b.0).count())?;
     for (node, at) in order {
         if different.last() != Some(&node) {
             different.push(node);

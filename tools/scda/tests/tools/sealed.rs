@@ -102,7 +102,7 @@ fn each_flipped_bit_is_found_and_named() {
             let (section, error) = (&findings[0]["section"], &findings[0]["error"]);
             assert_eq!((section, &error["offset"]), (&(number + 1).into(), &at.into()), "{report}");
             let words =
-                format!("0x{:02x}, expected 0x{:02x}, by the checksum", good[at] ^ 1 << (at % 8), good[at]);
+                format!("0x{:02x}, expected 0x{:02x}, according to the checksum", good[at] ^ 1 << (at % 8), good[at]);
             assert!(error["message"].as_str().unwrap().ends_with(&words), "{error}\n{words}");
             assert_eq!(
                 (&report["whole_sections"], &report["sections"]),

@@ -96,7 +96,7 @@ fn flipped_bits_are_not_copied() {
                 let found = good[at] ^ 1 << (at % 8);
                 let words = format!("byte {at}: ");
                 let section = format!("scda: bad.scda: section {count} (");
-                let ends = format!("found 0x{found:02x}, expected 0x{:02x}, by the checksum", good[at]);
+                let ends = format!("found 0x{found:02x}, expected 0x{:02x}, according to the checksum", good[at]);
                 for words in [&section, &words, &ends] {
                     assert!(run.err.contains(words.as_str()), "{command}, byte {at}, {words}: {}", run.err);
                 }
@@ -124,7 +124,7 @@ fn attributes_that_are_appended_hide_no_flipped_bits() {
         place.write("bad.scda", bad);
         place.scda("attr bad.scda / x=1").good();
         let found = place.scda("check bad.scda").bad(1, "");
-        assert!(found.text().contains("by the checksum"), "{found:?}");
+        assert!(found.text().contains("according to the checksum"), "{found:?}");
     }
 }
 
