@@ -180,7 +180,8 @@ impl Section {
     pub fn broken_seal(&self) -> Option<Error> {
         may_be_of_seal(self.section_type, &self.user, self.size).then(|| {
             let found = quote(&self.user);
-            let words = format!("seal: the section {found} looks like a part of a seal, but no seal covers it");
+            let words =
+                format!("seal: the section {found} looks like a part of a seal, but no seal covers it");
             Error::new(ErrorKind::Checksum, words).at(self.offset)
         })
     }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 ///
 /// A sealed file is extended in place and sealed again. Its earlier seals stay, so that nothing it had can be
 /// lost. A file that continues after its last seal, because a program was killed, is refused: rewind removes
-/// the rest, salvage saves what is whole.
+/// the rest, salvage saves what is intact.
 ///
 /// A file without a seal is copied first, sections are appended to the copy, and the complete copy replaces
 /// FILE. FILE stays unchanged until then, so there must be space for both. If FILE changes meanwhile, it is

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 ///
 /// Prints the attributes, one in each line. KEY=VALUE sets an attribute, --remove removes one. Changes are
 /// appended; what the file has stays. The file must be sealed, as by scda seal. A file that continues after
-/// its last seal is refused: rewind removes the rest, salvage saves what is whole.
+/// its last seal is refused: rewind removes the rest, salvage saves what is intact.
 #[derive(clap::Args)]
 #[command(after_help = "\
 A VALUE that is valid JSON is used as such, any other as a string: time=1.50 is a number, time='\"1.50\"' a string; \

@@ -32,7 +32,7 @@ const ROWS: &[u8] = b"salvaged rows";
 /// dataset is not saved with its metadata.
 const ATTRIBUTES: &[u8] = b"salvaged attributes";
 
-/// Save what is whole in a damaged file
+/// Save what is intact in a damaged file
 ///
 /// Copies the whole sections to OUT, also those after a damaged section if a seal, or headers and sizes, tell
 /// where that section ends. Of a damaged array or varray, saves the elements before the first damaged one as

@@ -49,7 +49,7 @@ fn unsealed(input: &Input, bytes: u64) -> Fail {
     Fail::file(
         input.name(),
         format_args!(
-            "{bytes} bytes after its last seal are not sealed; scda rewind removes them, and scda salvage --seal saves what is whole"
+            "{bytes} bytes after its last seal are not sealed; scda rewind removes them, and scda salvage --seal saves what is intact"
         ),
     )
 }
@@ -65,7 +65,7 @@ fn check_mark(input: &Input) -> Result<()> {
     Err(Fail::file(
         input.name(),
         format_args!(
-            "its writer was stopped before its first seal, so the {bytes} bytes after its header may not be right; scda salvage --seal saves what is whole"
+            "its writer was stopped before its first seal, so the {bytes} bytes after its header may not be right; scda salvage --seal saves what is intact"
         ),
     ))
 }
@@ -99,8 +99,8 @@ fn read(input: &Input) -> Result<Scan> {
 fn not_valid(input: &Input, scan: &Scan) -> Fail {
     scan.findings.iter().for_each(|finding| complain(&format!("{}: {}", input.name(), words(finding))));
     let advice = match scan.sealed {
-        Some(_) => "scda rewind rolls it back to its last seal, and scda salvage saves what is whole",
-        None => "scda salvage saves what is whole",
+        Some(_) => "scda rewind rolls it back to its last seal, and scda salvage saves what is intact",
+        None => "scda salvage saves what is intact",
     };
     complain(&format!("{}: is not valid, so it is not sealed; {advice}", input.name()));
     Fail::Said(scan.findings.iter().map(|finding| finding.error.code()).fold(NO, u8::max))

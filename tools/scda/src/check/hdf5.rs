@@ -34,7 +34,8 @@ pub fn check(reader: &mut Reader, input: &Input, scan: &mut Scan, seals: &[Seale
         }
         SuperblockState::None => return Ok(()),
         SuperblockState::Damaged(found) => {
-            let expected = expected.and_then(|expected| expected.to_bytes().ok()).unwrap_or([0; SUPERBLOCK_BYTES]);
+            let expected =
+                expected.and_then(|expected| expected.to_bytes().ok()).unwrap_or([0; SUPERBLOCK_BYTES]);
             let differs = found.iter().zip(expected).position(|(found, expected)| *found != expected);
             let at = differs.unwrap_or(0);
             let words = format!(

@@ -114,11 +114,11 @@ pub fn scan(input: &Input, progress_word: &str, rigour: Rigour) -> Result<Scan> 
     let seals = reader.inspect().seals()?;
     let all = seals.all.clone();
     sealed::check(&mut reader, input, &mut scan, seals)?;
-    hdf5::check(&mut reader, input, &mut scan, &all)?;
     if let Some(error) = input.take_damaged_end() {
         let number = scan.sealed.map_or(0, |sealed| sealed.seals) + 1;
         scan.findings.push(Finding::of_seal(number, Fault::Invalid(error)));
     }
+    hdf5::check(&mut reader, input, &mut scan, &all)?;
     let end = scan.sealed.map_or(start, |sealed| sealed.bytes);
     let size = scan.size;
     walk(&mut reader, &mut scan, end, size)?;
@@ -228,7 +228,7 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
             };
             out.text(format_args!("{name}: {invalid}: {}\n", words(finding)))?;
             if let Some(rest) = finding.rest() {
-                out.text(format_args!("{name}: whole of section {}: {rest}\n", finding.number))?;
+                out.text(format_args!("{name}: intact in section {}: {rest}\n", finding.number))?;
             }
         }
         let is_outside = |finding: &Finding| finding.seal.is_some() || finding.number == 0;

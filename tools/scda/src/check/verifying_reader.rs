@@ -230,7 +230,7 @@ impl VerifyingReader {
         let words = words(finding);
         match finding.error {
             Fault::NoMemory(_) => Fail::file(&self.name, words),
-            _ => Fail::Invalid(format!("{}: {words}; scda salvage saves what is whole", self.name)),
+            _ => Fail::Invalid(format!("{}: {words}; scda salvage saves what is intact", self.name)),
         }
     }
 

@@ -4,7 +4,7 @@ use super::names::{NEW_FILE_MODE, check_not_left, is_standard, mode_like};
 use super::options::Resources;
 use crate::fail::{Fail, Result};
 use crate::output::complain;
-use scda::{ErrorKind, ReadOptions, Reader, SharedFile, Tuning, SuperblockState};
+use scda::{ErrorKind, ReadOptions, Reader, SharedFile, SuperblockState, Tuning};
 use std::cell::{Cell, OnceCell};
 use std::fs::File;
 use std::io::{self, Seek};
@@ -93,7 +93,8 @@ impl Input {
         let unsealed = unsealed || damaged_end.is_some();
         self.has_warned.set(true);
         // Errors that do not concern a seal are found again.
-        let is_of_seal = |error: &scda::Error| matches!(error.kind(), ErrorKind::Checksum | ErrorKind::ShortFile);
+        let is_of_seal =
+            |error: &scda::Error| matches!(error.kind(), ErrorKind::Checksum | ErrorKind::ShortFile);
         self.damaged_end.set(damaged_end.filter(is_of_seal));
         self.with_unsealed(unsealed)
     }

@@ -134,7 +134,7 @@ fn a_damaged_element_is_named() {
         );
         assert!(run.code == 1 && run.text().contains(&words), "{}\n{words}", run.text());
         let whole = format!(
-            "whole up to section {}, byte {}, and {} section{} after the damage; scda salvage saves what is whole",
+            "intact up to section {}, byte {}, and {} section{} after the damage; scda salvage saves what is intact",
             number - 1,
             section["offset"],
             10 - number,
@@ -143,7 +143,7 @@ fn a_damaged_element_is_named() {
         assert!(run.text().contains(&whole), "{}\n{whole}", run.text());
 
         assert!(
-            run.text().contains(&format!("whole of section {number}: the first {broken} of {n} elements\n"))
+            run.text().contains(&format!("intact in section {number}: the first {broken} of {n} elements\n"))
         );
 
         // What is whole can be saved: all but this section, of which it is what is before the damage.
@@ -211,7 +211,7 @@ fn a_file_is_cut_anywhere() {
             let saved = place.scda("salvage -f b.scda c.scda");
             assert_eq!(saved.code, i32::from(cut < 128), "{cut}: {saved:?}");
             if cut >= 128 {
-                // And what is whole of the section that is cut.
+                // And what is intact of the section that is cut.
                 let saved = place.read("c.scda");
                 assert!(saved[..end] == good[..end], "{cut}");
                 let sections = place.scda("check --json c.scda").good().json()["sections"].as_u64().unwrap();
@@ -307,10 +307,10 @@ fn half_a_compressed_section_is_no_section() {
     for (name, words, saved) in [
         (
             "pair-number",
-            "whole up to section 1, byte 224, and 1 section after the damage; scda salvage saves what is whole",
+            "intact up to section 1, byte 224, and 1 section after the damage; scda salvage saves what is intact",
             "2 of 3",
         ),
-        ("pair-type", "whole up to section 1, byte 224; scda salvage saves what is whole", "1 of 2"),
+        ("pair-type", "intact up to section 1, byte 224; scda salvage saves what is intact", "1 of 2"),
     ] {
         let file = place.bad_data(&format!("{name}.scda"));
         let run = place.scda(&format!("check {file}"));

@@ -96,7 +96,8 @@ fn flipped_bits_are_not_copied() {
                 let found = good[at] ^ 1 << (at % 8);
                 let words = format!("byte {at}: ");
                 let section = format!("scda: bad.scda: section {count} (");
-                let ends = format!("found 0x{found:02x}, expected 0x{:02x}, according to the checksum", good[at]);
+                let ends =
+                    format!("found 0x{found:02x}, expected 0x{:02x}, according to the checksum", good[at]);
                 for words in [&section, &words, &ends] {
                     assert!(run.err.contains(words.as_str()), "{command}, byte {at}, {words}: {}", run.err);
                 }
@@ -328,7 +329,7 @@ fn what_cannot_be_decoded_is_said_as_check_says_it() {
             "join --seal good.scda bad.scda -o out.scda",
             "append sealed.scda bad.scda",
         ] {
-            place.scda(command).bad(1, &format!("scda: {words}; scda salvage saves what is whole"));
+            place.scda(command).bad(1, &format!("scda: {words}; scda salvage saves what is intact"));
         }
         // Without a seal it is copied as it is, and a part of the file that is whole gets a seal.
         place.scda("copy bad.scda out.scda").good();
