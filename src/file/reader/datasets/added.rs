@@ -106,7 +106,7 @@ impl DatasetReader<'_> {
     }
 
     /// Reads the attributes from the pair at `offset`, whose block has this user string.
-    pub(in crate::file::reader) fn read_later(&mut self, offset: u64, user: &str) -> Result<String, Failure> {
+    fn read_later(&mut self, offset: u64, user: &str) -> Result<String, Failure> {
         self.sections.advance(offset);
         self.lookup().next_section(true)?;
         let header = self.sections.header().filter(|header| {
@@ -179,13 +179,8 @@ impl DatasetReader<'_> {
         Ok(sections)
     }
 
-    /// The row after the last one of the pair at `pair`, whose data have this user string.
-    pub(in crate::file::reader) fn end_of_rows(&mut self, pair: u64, user: &str) -> Result<u64, Failure> {
-        let rows = self.outline_of_rows(pair, user)?;
-        Ok(rows.dataset.shape.first().copied().unwrap_or(0))
-    }
-
-    /// The metadata of these rows, with the shape that the dataset has with them.
+    /// The metadata of the rows in the pair at `pair`, whose data have this user string, with the shape that the
+    /// dataset has with them.
     pub(in crate::file::reader) fn outline_of_rows(
         &mut self,
         pair: u64,

@@ -19,7 +19,7 @@ use scda_format::header::SectionType;
 use scda_format::index::{ROW_BYTES, Row};
 use scda_format::layout::{SectionLayout, sum};
 use scda_format::seal::{SEAL_BYTES, Seal};
-use scda_hdf5::{Data, DatasetView, Objects, Part, View};
+use scda_hdf5::{Data, DatasetView, Part, View};
 use scda_storage::ParallelFile;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -389,11 +389,6 @@ impl Contents {
     /// Whether the last section only describes the next one, which has not been added yet.
     pub(super) fn is_open(&self) -> bool {
         self.before.as_ref().is_some_and(|before| is_followed(&before.user))
-    }
-
-    /// The objects of the last view.
-    pub fn take_objects(&mut self) -> Result<Objects> {
-        self.view.take_objects()
     }
 
     /// The view of the contents. Reads small arrays of meshes from the file. Reuses what was shown before,

@@ -217,7 +217,7 @@ impl CachedFile {
             contents.read_index(&mut texts, sealed, |_, _| Ok(()))?;
             if previous.is_some_and(|previous| previous.end == sealed.seal.length) {
                 contents.view(&mut *texts.file, pages)?;
-                before = Some((sealed.seal.length, contents.take_objects()?));
+                before = Some((sealed.seal.length, contents.view.take_objects()?));
             }
         }
         rows.iter().try_for_each(|row| contents.add(&mut texts, row))?;
@@ -254,7 +254,7 @@ impl CachedFile {
         if !section.is_empty() {
             since = 0;
         }
-        let shown = Some((0, contents.take_objects()?));
+        let shown = Some((0, contents.view.take_objects()?));
         Ok(NewView { section, root, known: Self { seals, contents, shown, since, count } })
     }
 
@@ -279,7 +279,7 @@ impl CachedFile {
                 if part.start == begin && part.start < part.anchors {
                     let (mut contents, before) = outline::contents(&outline)?;
                     contents.view(file, pages)?;
-                    let shown = Some((end, contents.take_objects()?));
+                    let shown = Some((end, contents.view.take_objects()?));
                     let (seals, count) = (vec![key(&part)], Some(before + 1));
                     later.reverse();
                     return Ok(Some((Self { seals, contents, shown, since: 0, count }, later)));
@@ -356,9 +356,8 @@ fn has_datasets(
     if sealed == 0 || rows.iter().any(is_one) {
         return Ok(true);
     }
-    reader(&mut **file)?.read_file(file, end, &[], |own| {
-        Ok(own.has_sealed(DATASET_CONVENTION)? || own.has_sealed(GROUP_CONVENTION)?)
-    })
+    reader(&mut **file)?
+        .read_file(file, end, &[], |own| Ok(own.has(DATASET_CONVENTION)? || own.has(GROUP_CONVENTION)?))
 }
 
 /// The seals after the one that ends at `start` (0: all), up to the one that ends at `end`, in the order of

@@ -108,7 +108,7 @@ impl Lookup<'_> {
 
     /// Whether additions may follow this offset.
     fn may_be_later(&mut self, kind: Addition, data: u64) -> bool {
-        self.sections.is_sealed() && data < *self.cache.none_later.of(kind)
+        self.is_sealed() && data < *self.cache.none_later.of(kind)
     }
 
     /// Like [`Self::later`], on this rank alone. The dataset begins at `start` or before it; the offset of
@@ -130,18 +130,31 @@ impl Lookup<'_> {
         kind: Addition,
         start: u64,
         user: &[u8],
-        data: impl FnOnce(&mut Self) -> Result<u64>,
+        mut data: impl FnMut(&mut Self) -> Result<u64>,
     ) -> Result<LastAddition> {
+        let name = std::str::from_utf8(user).ok();
+        let mut last = |this: &mut Self, is_new: bool| -> Result<LastAddition> {
+            let (Some(name), data) = (name, data(this)?) else { return Ok(LastAddition::None) };
+            let user = kind.user(data, name);
+            let second = match is_new {
+                true => {
+                    this.cache.unsealed.as_ref().and_then(|new| new.named(user.as_bytes()).last().copied())
+                }
+                false => this.seals().find_after(user.as_bytes(), data)?,
+            };
+            let Some(second) = second else { return Ok(LastAddition::None) };
+            Ok(LastAddition::At(this.offset_of(second.saturating_sub(1))?))
+        };
+        if self.cache.unsealed.is_some()
+            && let found @ LastAddition::At(_) = last(self, true)?
+        {
+            return Ok(found);
+        }
         // In a file without additions, one look-up settles this for all datasets.
         if !self.may_be_later(kind, start) || self.seals().find_after(kind.convention(), start)?.is_none() {
             return Ok(LastAddition::NoAdditionsAfter);
         }
-        let data = data(self)?;
-        let Ok(name) = std::str::from_utf8(user) else { return Ok(LastAddition::None) };
-        let Some(second) = self.seals().find_after(kind.user(data, name).as_bytes(), data)? else {
-            return Ok(LastAddition::None);
-        };
-        Ok(LastAddition::At(self.offset_of(second.saturating_sub(1))?))
+        last(self, false)
     }
 
     /// The offsets of all pairs after `data` whose second section has this user string, in their order.

@@ -6,6 +6,7 @@ mod in_seals;
 mod listing;
 mod names;
 mod records;
+mod unsealed;
 mod verify;
 mod walk;
 
@@ -15,6 +16,7 @@ use self::in_seals::SealSearch;
 pub use self::listing::EntryName;
 use self::names::SealNames;
 use self::records::AllNames;
+pub(super) use self::unsealed::UnsealedSections;
 use self::verify::{VerifiedRanges, Verifier};
 use self::walk::Walk;
 use super::local_reader::ReadsLocally;
@@ -22,6 +24,7 @@ use super::sections::Sections;
 use crate::file::team::{Failure, Function, Topic, split};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{reserve_count, resize};
+use scda_base::numbers::to_usize;
 
 /// What look-ups have read and keep.
 #[derive(Default)]
@@ -34,6 +37,8 @@ pub(super) struct LookupCache {
     none_later: NoAdditionsAfter,
     /// On rank 0, once records have been numbered.
     listed: Option<AllNames>,
+    /// In a file that is still being written, its sections after the last seal.
+    pub(super) unsealed: Option<UnsealedSections>,
 }
 
 impl LookupCache {
@@ -67,6 +72,11 @@ impl Lookup<'_> {
     /// Verifies the checksums of sections.
     fn verifier(&mut self) -> Verifier<'_> {
         Verifier { sections: self.sections, verified: &mut self.cache.verified }
+    }
+
+    /// Whether sections can be found by seals.
+    fn is_sealed(&self) -> bool {
+        self.cache.unsealed.as_ref().map_or_else(|| self.sections.is_sealed(), |new| new.sealed > 0)
     }
 
     /// See [`Reader::next_section`](super::Reader::next_section).
@@ -166,7 +176,7 @@ impl Lookup<'_> {
 
     /// See [`SealSearch::last_rows`]. On this rank alone.
     pub fn last_rows(&mut self, user: &str) -> Result<Option<(u64, u64)>, Failure> {
-        Ok(if self.sections.is_sealed() { self.seals().last_rows(user)? } else { None })
+        Ok(if self.is_sealed() { self.seals().last_rows(user)? } else { None })
     }
 
     fn note_find(&mut self, user: &[u8], record: i64) {
@@ -175,18 +185,35 @@ impl Lookup<'_> {
         self.team().note_named(Topic::Number, &["the record"], &[record.cast_unsigned()]);
     }
 
-    fn find_own(&mut self, user: &[u8], record: i64) -> Result<Option<u64>> {
-        if self.sections.is_sealed() {
-            self.seals().find(user, record, 0)
-        } else {
-            self.cache.walk.find(self.sections, user, record)
+    fn find_own(&mut self, user: &[u8], mut record: i64) -> Result<Option<u64>> {
+        let Some(new) = &self.cache.unsealed else {
+            return match self.is_sealed() {
+                true => self.seals().find(user, record, 0),
+                false => self.cache.walk.find(self.sections, user, record),
+            };
+        };
+        let count = new.named(user).len() as u64;
+        if record < 0 {
+            if let Some(place) = count.checked_sub(record.unsigned_abs()) {
+                return Ok(Some(new.named(user)[to_usize(place)]));
+            }
+            record = record.saturating_add_unsigned(count);
         }
+        let found = if self.is_sealed() { self.seals().find(user, record, 0)? } else { None };
+        if found.is_some() || record < 0 || count == 0 {
+            return Ok(found);
+        }
+        // Sealed records come first.
+        let sealed = if self.is_sealed() { self.seals().all(user)?.len() as u64 } else { 0 };
+        let place = record.unsigned_abs().checked_sub(sealed);
+        let new = self.cache.unsealed.as_ref().map_or(&[][..], |new| new.named(user));
+        Ok(place.and_then(|place| new.get(to_usize(place)).copied()))
     }
 
     pub fn find_all(&mut self, user: &[u8]) -> Result<Vec<u64>, Failure> {
         self.team().note_call(Function::FindAll);
         self.team().note_bytes(Topic::UserString, &[], user);
-        let found = self.look_up_own(|this| match this.sections.is_sealed() {
+        let found = self.look_up_own(|this| match this.is_sealed() {
             true => this.seals().all(user),
             false => this.cache.walk.all(this.sections, user),
         });
@@ -231,7 +258,10 @@ impl Lookup<'_> {
     }
 
     fn count_sections(&mut self) -> Result<u64> {
-        if self.sections.is_sealed() {
+        if let Some(new) = &self.cache.unsealed {
+            return Ok(new.end());
+        }
+        if self.is_sealed() {
             return Ok(self.sections.seals().seal(0)?.map_or(0, |sealed| sealed.seal.sections));
         }
         self.cache.walk.reach(self.sections, u64::MAX)?;
@@ -248,7 +278,10 @@ impl Lookup<'_> {
 
     /// The offset of a section; `None` if the file has fewer sections.
     fn find_offset(&mut self, number: u64) -> Result<Option<u64>> {
-        if !self.sections.is_sealed() {
+        if let Some(new) = self.cache.unsealed.as_ref().filter(|new| number >= new.sealed) {
+            return Ok(new.offset_of(number));
+        }
+        if !self.is_sealed() {
             self.cache.walk.reach(self.sections, number)?;
             return Ok(self.cache.walk.offset_of(number));
         }
