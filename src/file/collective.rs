@@ -8,71 +8,32 @@ use scda_base::error::{Error, Result};
 use scda_base::memory::resize;
 use scda_ranks::{Partition, PartitionTable};
 
+/// The most bytes that [`Collective::gather_all`] returns, because MPI counts them in an `int`.
+const MOST_GATHERED: u64 = i32::MAX as u64;
+
 /// An open file, [`Writer`](crate::Writer) or [`Reader`](crate::Reader), as a group of ranks that agree on
 /// errors of the caller and exchange data.
 ///
 /// All functions except [`rank`](Self::rank) and [`size`](Self::size) are collective. An error of one rank is
 /// returned on all ranks, and closes the file: a rank with an error passes it as its argument.
-pub trait Collective {
+pub trait Collective: OpenFile {
     /// This rank, from 0.
-    fn rank(&mut self) -> usize;
-    /// The number of ranks.
-    fn size(&mut self) -> usize;
-    /// The `count` of every rank, by rank. Calls that take `counts` expect this, made from each rank's number
-    /// of elements.
-    ///
-    /// # Errors
-    /// Those of all calls since the ranks last agreed.
-    fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>>;
-    /// The partition in which this rank has `count` elements. Made once, it can replace the `counts` of other
-    /// calls, and then costs nothing that grows with the number of ranks.
-    ///
-    /// # Errors
-    /// `Range` if the sum exceeds 63 bits, and those of all calls since the ranks last agreed.
-    fn partition(&mut self, count: u64) -> Result<PartitionTable>;
-    /// The sum of `sizes` on every rank, by rank: the `proc_sizes` of
-    /// [`Writer::varray`](crate::Writer::varray) and [`Reader::read_varray`](crate::Reader::read_varray).
-    ///
-    /// # Errors
-    /// `Range` if a sum exceeds 63 bits.
-    fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>>;
-    /// Returns this rank's value if no rank has an error.
-    ///
-    /// # Errors
-    /// The error of the lowest rank with one, and those of all calls since the ranks last agreed.
-    fn agree_on<T>(&mut self, mine: Result<T>) -> Result<T>;
-    /// Completes each of these counts by the sum of the lower ranks' counts, and by the sum of all. All ranks
-    /// pass the same number of counts.
-    ///
-    /// # Errors
-    /// `Range` if a sum exceeds 63 bits; the errors of [`Self::agree_on`].
-    fn spread(&mut self, parts: Result<&mut [Partition]>) -> Result<()>;
-    /// The concatenation of the bytes of all ranks, on all ranks; for small data.
-    ///
-    /// # Errors
-    /// `Range` for 2 GiB and more; `Memory`; the errors of [`Self::agree_on`].
-    fn gather_all(&mut self, mine: Result<&[u8]>) -> Result<Vec<u8>>;
-    /// Closes the file on all ranks because this one cannot continue, and says why. The other ranks get this
-    /// error, which is also returned, from their current call, or from their next call that synchronizes:
-    /// they do not wait for a rank that leaves. A file that was being written is incomplete; an atomic write
-    /// leaves the old file.
-    fn abandon(self, why: &str) -> Error;
-}
-
-/// The most bytes that [`Collective::gather_all`] returns, because MPI counts them in an `int`.
-const MOST_GATHERED: u64 = i32::MAX as u64;
-
-impl<F: OpenFile> Collective for F {
     #[inline]
     fn rank(&mut self) -> usize {
         self.session().ranks().rank
     }
 
+    /// The number of ranks.
     #[inline]
     fn size(&mut self) -> usize {
         self.session().ranks().size
     }
 
+    /// The `count` of every rank, by rank. Calls that take `counts` expect this, made from each rank's number
+    /// of elements.
+    ///
+    /// # Errors
+    /// Those of all calls since the ranks last agreed.
     fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>> {
         self.session().operate(|state| {
             state.team().note_call(Function::ProcCounts);
@@ -80,6 +41,11 @@ impl<F: OpenFile> Collective for F {
         })
     }
 
+    /// The partition in which this rank has `count` elements. Made once, it can replace the `counts` of other
+    /// calls, and then costs nothing that grows with the number of ranks.
+    ///
+    /// # Errors
+    /// `Range` if the sum exceeds 63 bits, and those of all calls since the ranks last agreed.
     fn partition(&mut self, count: u64) -> Result<PartitionTable> {
         self.session().operate(|state| {
             state.team().note_call(Function::Partition);
@@ -87,6 +53,11 @@ impl<F: OpenFile> Collective for F {
         })
     }
 
+    /// The sum of `sizes` on every rank, by rank: the `proc_sizes` of
+    /// [`Writer::varray`](crate::Writer::varray) and [`Reader::read_varray`](crate::Reader::read_varray).
+    ///
+    /// # Errors
+    /// `Range` if a sum exceeds 63 bits.
     fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>> {
         self.session().operate(|state| {
             state.team().note_call(Function::ProcSizes);
@@ -94,6 +65,10 @@ impl<F: OpenFile> Collective for F {
         })
     }
 
+    /// Returns this rank's value if no rank has an error.
+    ///
+    /// # Errors
+    /// The error of the lowest rank with one, and those of all calls since the ranks last agreed.
     fn agree_on<T>(&mut self, mine: Result<T>) -> Result<T> {
         self.session().operate(|state| {
             state.team().note_call(Function::Agree);
@@ -106,6 +81,11 @@ impl<F: OpenFile> Collective for F {
         })
     }
 
+    /// Completes each of these counts by the sum of the lower ranks' counts, and by the sum of all. All ranks
+    /// pass the same number of counts.
+    ///
+    /// # Errors
+    /// `Range` if a sum exceeds 63 bits; the errors of [`Self::agree_on`].
     fn spread(&mut self, parts: Result<&mut [Partition]>) -> Result<()> {
         self.session().operate(|state| {
             state.team().note_call(Function::Agree);
@@ -117,6 +97,10 @@ impl<F: OpenFile> Collective for F {
         })
     }
 
+    /// The concatenation of the bytes of all ranks, on all ranks; for small data.
+    ///
+    /// # Errors
+    /// `Range` for 2 GiB and more; `Memory`; the errors of [`Self::agree_on`].
     fn gather_all(&mut self, mine: Result<&[u8]>) -> Result<Vec<u8>> {
         self.session().operate(|state| {
             let team = state.team();
@@ -147,7 +131,16 @@ impl<F: OpenFile> Collective for F {
         })
     }
 
-    fn abandon(mut self, why: &str) -> Error {
+    /// Closes the file on all ranks because this one cannot continue, and says why. The other ranks get this
+    /// error, which is also returned, from their current call, or from their next call that synchronizes:
+    /// they do not wait for a rank that leaves. A file that was being written is incomplete; an atomic write
+    /// leaves the old file.
+    fn abandon(mut self, why: &str) -> Error
+    where
+        Self: Sized,
+    {
         self.session().fail(Error::argument(why))
     }
 }
+
+impl<F: OpenFile> Collective for F {}
