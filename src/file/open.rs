@@ -45,8 +45,9 @@ pub fn if_valid<O: Options, T>(
         options.validate(function)?;
         team.note_call(function);
         team.note_bytes(Topic::FileName, &[], path.as_os_str().as_encoded_bytes());
-        team.note_named(Topic::Parameters, O::NAMES, &options.words());
-        team.note_named(Topic::Parameters, &Tuning::NAMES, &options.tuning().words());
+        for (name, value) in options.values().into_iter().chain(options.tuning().values()) {
+            team.note_named(Topic::Parameters, name, &[value]);
+        }
         let _limited = memory::limited(options.tuning().max_memory, 0);
         let opened = open(team, path, &mut options)?;
         Ok((options, opened))
@@ -72,7 +73,7 @@ pub fn create(
         target.write_by_locks(choice.is_nfs());
     }
     let nodes = choice.nodes_on_lustre(team)?;
-    target.set_layout(choice.layout(team, nodes, &params.tuning));
+    target.layout = choice.layout(team, nodes, &params.tuning);
     match create_on_all(team, &choice, (params, nodes), &mut target, header) {
         Ok(file) => Ok((file, target)),
         Err(failure) => {
@@ -166,7 +167,7 @@ fn begin(
     if driver != Driver::MpiIo && is_first && is_synced {
         mine = mine.and_then(|()| file.sync());
     }
-    let mut block = [if is_first { target.block_bytes().min(FINE) } else { FINE }];
+    let mut block = [if is_first { target.block_bytes.min(FINE) } else { FINE }];
     team.agree_with(mine, &mut block)?;
     params.tuning.find_stripe(block[0]);
     if driver == Driver::MpiIo && is_synced {
@@ -261,7 +262,7 @@ pub(crate) fn append(
     }
     if params.atomic {
         let nodes = choice.nodes_on_lustre(team)?;
-        target.set_layout(choice.layout(team, nodes, &params.tuning));
+        target.layout = choice.layout(team, nodes, &params.tuning);
     }
     match append_on_all(team, &choice, params, &mut target, older.as_deref()) {
         Ok((file, size)) => Ok(ExistingFile { file, target, size }),
@@ -291,7 +292,7 @@ fn append_on_all(
     let rank = team.rank();
     let (opened, size) = open_posix(team, choice, first, || target.open_again(rank, driver, true))?;
     let file = open_by_driver(team, choice, &name, params, target, opened)?;
-    let mut block = [if is_first { target.block_bytes().min(FINE) } else { FINE }];
+    let mut block = [if is_first { target.block_bytes.min(FINE) } else { FINE }];
     team.agree_with(Ok(()), &mut block)?;
     params.tuning.find_stripe(block[0]);
     Ok((file, size))

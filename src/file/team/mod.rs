@@ -369,7 +369,7 @@ impl Team {
                 }
                 Ok(())
             }
-            Some(topic) => Err(Failure::Agreed(disagreement(self, Topic::ALL[topic]))),
+            Some(topic) => Err(Failure::Agreed(disagreement(self, Topic::ALL[topic].0))),
         }
     }
 
@@ -554,8 +554,8 @@ fn disagreement(team: &Team, topic: Topic) -> Error {
     let _ = team.comm.broadcast(&mut sent, other);
     let found = team.recent.as_ref().and_then(|recent| recent.compare(topic, other, &sent));
     let words = match found {
-        Some((topic, words)) => format!("{}: {words}", Topic::NAMES[topic as usize]),
-        None => Topic::NAMES[topic as usize].to_owned(),
+        Some((topic, words)) => format!("{}: {words}", Topic::ALL[topic as usize].1),
+        None => Topic::ALL[topic as usize].1.to_owned(),
     };
     let error = Error::argument(format!("the ranks disagree on {words}"));
     share_error(&*team.comm, 0, &error.in_file(&team.file_name))

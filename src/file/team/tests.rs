@@ -57,7 +57,7 @@ fn a_disagreement_names_the_call_and_two_values() {
         let record = if of_rank(3, team.rank()) { u64::MAX } else { 7 };
         team.note_named(Topic::Number, &["the record"], &[record]);
     });
-    let topic = Topic::NAMES[Topic::Number as usize];
+    let topic = Topic::ALL[Topic::Number as usize].1;
     assert_eq!(number, format!("{topic}: rank 0 passes the record 7 to scda_fwrite_field, rank 3 -1"));
     // Of several numbers, the one that differs; of a long text, the place; and what follows is not looked at.
     let text = words_of(2, |team| {
@@ -132,7 +132,7 @@ fn what_is_no_longer_remembered_is_not_compared() {
             team.note_named(Topic::Number, &[], &[team.rank() as u64]);
             (0..count).for_each(|number| team.note_named(Topic::Number, &[], &[number]));
         });
-        let topic = Topic::NAMES[Topic::Number as usize];
+        let topic = Topic::ALL[Topic::Number as usize].1;
         let values = if count == 10 { ": rank 0 passes 0 to set_attributes, rank 1 1" } else { "" };
         assert_eq!(words, format!("{topic}{values}"), "{count}");
     }

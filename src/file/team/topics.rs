@@ -19,33 +19,21 @@ pub enum Topic {
 }
 
 impl Topic {
-    pub(super) const NAMES: [&'static str; 11] = [
-        "the function that is called",
-        "a parameter of opening",
-        "the file name",
-        "the user string or name",
-        "the dataset or group",
-        "the counts of elements N_q",
-        "a size, an offset, or the number of a section or record",
-        "the sizes S_q",
-        "the root",
-        "encode or decode",
-        "where in the file they read: it changed, or they see different ones",
+    /// Each with its words in messages.
+    pub(super) const ALL: [(Self, &'static str); 11] = [
+        (Self::Function, "the function that is called"),
+        (Self::Parameters, "a parameter of opening"),
+        (Self::FileName, "the file name"),
+        (Self::UserString, "the user string or name"),
+        (Self::Dataset, "the dataset or group"),
+        (Self::Counts, "the counts of elements N_q"),
+        (Self::Number, "a size, an offset, or the number of a section or record"),
+        (Self::ProcSizes, "the sizes S_q"),
+        (Self::Root, "the root"),
+        (Self::Encode, "encode or decode"),
+        (Self::ReadAhead, "where in the file they read: it changed, or they see different ones"),
     ];
-    pub(super) const COUNT: usize = Self::NAMES.len();
-    pub(super) const ALL: [Self; Self::COUNT] = [
-        Self::Function,
-        Self::Parameters,
-        Self::FileName,
-        Self::UserString,
-        Self::Dataset,
-        Self::Counts,
-        Self::Number,
-        Self::ProcSizes,
-        Self::Root,
-        Self::Encode,
-        Self::ReadAhead,
-    ];
+    pub(super) const COUNT: usize = Self::ALL.len();
 }
 
 /// Collective functions: all ranks must call the same one.
