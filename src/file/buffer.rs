@@ -61,9 +61,9 @@ pub struct SectionBuffer {
     /// How many more times the buffer must be full before the ranks look for shared memory.
     fillings_left: u32,
     /// The size of the region that it can hold.
-    room: u64,
+    pub room: u64,
     /// Whether this rank has failed to write its part.
-    has_failed: bool,
+    pub has_failed: bool,
 }
 
 enum Store {
@@ -108,11 +108,6 @@ impl SectionBuffer {
         this
     }
 
-    /// The size of the region that it can hold.
-    pub fn room(&self) -> u64 {
-        self.room
-    }
-
     /// Called when the buffer was full and has been written. After a number of times, looks for shared
     /// memory. Collective.
     pub fn grow(&mut self, team: &mut Team, params: &Tuning) -> Result<(), Failure> {
@@ -137,7 +132,7 @@ impl SectionBuffer {
     /// Looks for memory that all ranks share. Collective.
     fn share(&mut self, agreed: &Agreed<'_>, params: &Tuning) -> Result<()> {
         if let Some(turns) = DoubleBuffer::share(agreed, params)? {
-            self.room = turns.half() as u64;
+            self.room = turns.half as u64;
             self.store = Store::Shared(turns, None);
         }
         Ok(())
@@ -160,11 +155,6 @@ impl SectionBuffer {
             Store::Messages(messages) => messages.pending.append(offset, runs)?,
         }
         Ok(())
-    }
-
-    /// Whether this rank has failed to write its part.
-    pub fn has_failed(&self) -> bool {
-        self.has_failed
     }
 
     /// Whether rank 0 writes the whole region. The same on all ranks.
@@ -527,7 +517,7 @@ mod tests {
                 let (mut file, writes) = logged();
                 let mut held = DeferredHeaders::default();
                 buffer.share(&team.agree(Ok(())).ok().unwrap(), &params).unwrap();
-                assert!(matches!(buffer.store, Store::Shared(..)) && buffer.room() >= round_bytes);
+                assert!(matches!(buffer.store, Store::Shared(..)) && buffer.room >= round_bytes);
                 for round in 0..ROUNDS {
                     let start = round * round_bytes;
                     for run in 0..4 {

@@ -19,8 +19,10 @@ const REGION_BYTES: usize = 32;
 #[derive(Default)]
 pub struct DeferredHeaders {
     texts: Vec<Text>,
-    has_failed: bool,
-    is_waiting: bool,
+    /// Whether this rank has failed to write some of it.
+    pub has_failed: bool,
+    /// Whether nothing may be written yet, because a thread may still be writing the bytes after it.
+    pub is_waiting: bool,
 }
 
 struct Text {
@@ -55,17 +57,6 @@ impl DeferredHeaders {
         file.write_at(offset + first.len() as u64, &[rest])
     }
 
-    /// Whether nothing may be written yet, because a thread may still be writing the bytes after it.
-    #[inline]
-    pub fn is_waiting(&self) -> bool {
-        self.is_waiting
-    }
-
-    /// Sets whether a thread may still be writing bytes that follow the deferred headers.
-    pub fn wait(&mut self, is_waiting: bool) {
-        self.is_waiting = is_waiting;
-    }
-
     /// Writes the deferred text in order. Called after an agreement that the bytes after it are in the file,
     /// or if this rank has written all of them. An error is deferred to the next agreement.
     pub fn release(&mut self, team: &mut Team, file: &mut dyn ParallelFile) {
@@ -77,10 +68,5 @@ impl DeferredHeaders {
             self.has_failed |= written.is_err();
             team.defer(written);
         }
-    }
-
-    /// Whether this rank has failed to write deferred text.
-    pub fn has_failed(&self) -> bool {
-        self.has_failed
     }
 }

@@ -13,7 +13,8 @@ const LEAST_BYTES: usize = 4096;
 /// Memory in two halves that all ranks see. A rank that is alone has only one half.
 pub struct DoubleBuffer {
     memory: SharedMemory,
-    half: usize,
+    /// The size of a half in bytes.
+    pub half: usize,
     /// The offset of the current half.
     start: usize,
 }
@@ -37,11 +38,6 @@ impl DoubleBuffer {
         }
         let memory = share_memory(comm, if ranks == 1 { half } else { 2 * half })?;
         Ok(memory.map(|memory| Self { memory, half, start: 0 }))
-    }
-
-    /// The size of a half in bytes.
-    pub fn half(&self) -> usize {
-        self.half
     }
 
     /// Bytes of the current half.

@@ -145,7 +145,7 @@ impl ReadAheadBuffer {
         self.length = 0;
         self.start = offset;
         let room = match &self.memory {
-            ReadAheadBytes::Shared(turns) | ReadAheadBytes::OnNodes(turns, _) => turns.half() as u64,
+            ReadAheadBytes::Shared(turns) | ReadAheadBytes::OnNodes(turns, _) => turns.half as u64,
             ReadAheadBytes::Own(_) => u64::MAX,
         };
         let bytes = bytes.min(room).min(file_size - offset);

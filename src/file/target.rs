@@ -57,13 +57,13 @@ pub struct Target {
     locks: Vec<PosixFile>,
     /// Whether these files are locked themselves. On file systems that are not coherent between nodes, a file
     /// next to them is locked instead: see [`LockFile`].
-    is_coherent: bool,
+    pub is_coherent: bool,
     /// On rank 0: the lock that replaces those on the files.
     lock_file: Option<LockFile>,
     /// On rank 0: the layout of a new file, on Lustre.
-    layout: Option<Layout>,
+    pub layout: Option<Layout>,
     /// On rank 0: the size of a block or stripe of the open file.
-    block_bytes: u64,
+    pub block_bytes: u64,
 }
 
 impl Target {
@@ -83,11 +83,6 @@ impl Target {
             is_coherent,
             ..Self::default()
         }
-    }
-
-    /// Sets the layout of a new file, on rank 0.
-    pub fn set_layout(&mut self, layout: Option<Layout>) {
-        self.layout = layout;
     }
 
     /// Records that several nodes write the file, each with a lock for reading, so it is opened for reading
@@ -351,16 +346,6 @@ impl Target {
             let name = oldest.file_name().unwrap_or_default();
             Error::new(error.kind(), format!("keep: {}: {error}", quote_path(Path::new(name))))
         })
-    }
-
-    /// Whether each rank can read at once what another one has written.
-    pub fn is_coherent(&self) -> bool {
-        self.is_coherent
-    }
-
-    /// On rank 0: the size of a block or stripe of the open file.
-    pub fn block_bytes(&self) -> u64 {
-        self.block_bytes
     }
 
     /// Closes the file that MPI-IO is to open, so that its contents are sent to a server. What rank 0 has

@@ -41,7 +41,7 @@ pub(in crate::file) struct Chain {
     /// Where the last seal ends.
     end: u64,
     /// The seals found so far, the last one first.
-    links: Vec<SealRow>,
+    pub links: Vec<SealRow>,
     /// The seal before those, if there is one.
     next: Option<Next>,
     /// The groups in which these seals were found, the last one first.
@@ -239,11 +239,6 @@ impl Chain {
         Self { tables_bytes: bytes, ..Self::new(end) }
     }
 
-    /// The seals of all groups found so far, the last one first.
-    pub fn links(&self) -> &[SealRow] {
-        &self.links
-    }
-
     /// The span of a seal that has been found.
     fn span(&self, from_end: usize) -> Span {
         let next = self.next.map(|next| (next.offset, next.sections.unwrap_or(0)));
@@ -395,7 +390,7 @@ impl SealReader<'_> {
         let distance = self.chain.links.last().map_or(0, |last| last.offset.saturating_sub(offset));
         let tables = self.chain.tables_bytes.next_multiple_of(NEAR_BYTES);
         let tables = if tables <= SHORT_TABLE_BYTES { tables } else { 0 };
-        let most = next_length(self.chain.near.length(), distance).max(tables);
+        let most = next_length(self.chain.near.bytes.len() as u64, distance).max(tables);
         self.chain.near = TailBuffer::seal_at(self.file, self.chain.end, offset, most)?;
         Ok(())
     }

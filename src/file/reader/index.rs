@@ -141,7 +141,7 @@ const MOST_BEFORE: u64 = 12 << 10;
 #[derive(Default)]
 pub(super) struct TailBuffer {
     start: u64,
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl TailBuffer {
@@ -176,11 +176,6 @@ impl TailBuffer {
     pub(super) fn from(&self, offset: u64) -> &[u8] {
         let place = offset.checked_sub(self.start).and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| self.bytes.get(place..)).unwrap_or_default()
-    }
-
-    /// The number of bytes read.
-    pub(super) fn length(&self) -> u64 {
-        self.bytes.len() as u64
     }
 
     /// The seal at `offset`, if the bytes there have the form of one.

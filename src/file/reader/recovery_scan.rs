@@ -54,8 +54,8 @@ pub struct RecoveryScan {
     sealed: u64,
     /// Where each section after that seal ends.
     ends: Vec<u64>,
-    /// Rank 0: these sections, without checksums.
-    rows: Vec<Row>,
+    /// Rank 0: these sections, without checksums, for the next seal.
+    pub rows: Vec<Row>,
     /// The number of their anchors.
     pub anchors: u64,
     /// In a file without a seal or mark: the offset of seal tables at its end, which remain if a job was
@@ -91,11 +91,6 @@ impl RecoveryScan {
     fn committed(&self) -> Option<u64> {
         let header = || self.header.has_seal_mark().then_some(self.start);
         self.seal.map(|seal| seal.length).or_else(header)
-    }
-
-    /// The rows of the sections after the last seal, on rank 0, for the next seal.
-    pub fn take_rows(&mut self) -> Vec<Row> {
-        std::mem::take(&mut self.rows)
     }
 
     /// Whether the file has room for the HDF5 superblock.

@@ -45,7 +45,7 @@ impl WriterState {
         let name = stored_name(name);
         let user = later_user(data, &name);
         // Adding rows reads the dataset again.
-        self.cache.forget(&name);
+        self.cache.extended.forget(&name);
         self.plain().write_pair(
             (ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA),
             user.as_bytes(),

@@ -214,7 +214,7 @@ impl WriterState {
         self.check_no_streams()?;
         let &WriteOptions { sync, atomic, later, .. } = self.sections.params();
         // An atomic write gets its name later, so its seal may be synced together with what it seals.
-        self.sections.note_last_seal();
+        self.sections.sealer.iter_mut().for_each(|sealer| sealer.names.is_last = true);
         self.sections.seal(sync && !atomic, true)?;
         if atomic && (sync || !later) { self.sections.sync() } else { Ok(()) }
     }

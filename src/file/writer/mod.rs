@@ -470,7 +470,7 @@ fn begin(
     sealer: Option<Sealer>,
     progress: Progress,
 ) -> Session<WriterState> {
-    let is_coherent = target.is_coherent();
+    let is_coherent = target.is_coherent;
     let output = Output::new(team, params, file, progress);
     Session::new(WriterState::new(Sections::new(output, sealer, is_coherent), target))
 }

@@ -22,7 +22,7 @@ pub(super) struct Names {
     /// The seals of a file that is appended to, unless all of them are in `seals`.
     older: Option<Older>,
     /// True if the next seal is the last one.
-    is_last: bool,
+    pub(super) is_last: bool,
 }
 
 /// The size of the first read at the end of a file, to count the seals since the last one with a table.
@@ -52,11 +52,6 @@ impl Names {
     /// Sets the number of seals in the file, if it has been counted elsewhere.
     pub(super) fn note_count(&mut self, seals: u64) {
         self.count.get_or_insert(seals);
-    }
-
-    /// Records that the next seal is the last one to be written.
-    pub(super) fn note_last(&mut self) {
-        self.is_last = true;
     }
 
     /// The table for the next seal, which has these rows; empty if it gets none. A table that would require
@@ -144,7 +139,7 @@ impl Names {
             let mut seals = Vec::new();
             match older.chain.on(file).group(older.seals)? {
                 Some(group) => {
-                    let links = &older.chain.links()[group.from_end..];
+                    let links = &older.chain.links[group.from_end..];
                     seals.extend(links.iter().take(to_usize(group.seals)).rev());
                 }
                 // Requested only once, at the beginning of the file.

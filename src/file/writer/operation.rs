@@ -105,17 +105,17 @@ impl WriterState {
                 self.submit(section)?;
             }
             Operation::Block { user, root, size, data, encode } => {
-                self.cache.note_section(user);
+                self.cache.extended.forget_section(user);
                 let section = self.plain().check_block(user, root, size, data, encode)?;
                 self.submit(section)?;
             }
             Operation::Array { user, counts, size, data, encode } => {
-                self.cache.note_section(user);
+                self.cache.extended.forget_section(user);
                 let section = self.plain().check_array(user, counts, size, data, encode)?;
                 self.submit(section)?;
             }
             Operation::Varray { user, counts, proc_sizes, data, encode } => {
-                self.cache.note_section(user);
+                self.cache.extended.forget_section(user);
                 let section = self.plain().check_varray(user, counts, proc_sizes, data, encode)?;
                 self.submit(section)?;
             }
@@ -137,17 +137,17 @@ impl WriterState {
             // Data that are read in parts are written to the end of the file at once.
             Operation::DatasetFrom { dataset, data } => self.datasets().dataset_from(dataset, data)?,
             Operation::BlockFrom { user, size, data, encode } => {
-                self.cache.note_section(user);
+                self.cache.extended.forget_section(user);
                 self.scheduler().place()?;
                 self.plain().block_from(user, size, data, encode)?;
             }
             Operation::ArrayFrom { user, count, size, data, encode } => {
-                self.cache.note_section(user);
+                self.cache.extended.forget_section(user);
                 self.scheduler().place()?;
                 self.plain().array_from(user, count, size, data, encode)?;
             }
             Operation::VarrayFrom { user, count, elements, encode } => {
-                self.cache.note_section(user);
+                self.cache.extended.forget_section(user);
                 self.scheduler().place()?;
                 self.plain().varray_from(user, count, elements, encode)?;
             }

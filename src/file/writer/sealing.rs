@@ -46,7 +46,7 @@ pub(super) struct Sealer {
     /// The first section of a compressed pair that is written as two sections, until the second one follows.
     half: Option<Half>,
     /// On rank 0: what the tables of names need.
-    names: Names,
+    pub(super) names: Names,
 }
 
 /// What the first section of a compressed pair determines.
@@ -139,7 +139,7 @@ impl Sealer {
     /// anchors.
     pub(super) fn take_scanned(&mut self, scan: &mut RecoveryScan) {
         self.anchors.total = scan.anchors;
-        self.rows = scan.take_rows();
+        self.rows = std::mem::take(&mut scan.rows);
     }
 
     /// Records the sizes of these elements of this rank as stored in the file, the first at offset `data`.
@@ -246,16 +246,6 @@ impl Sealer {
     /// `Argument` if the first section of a compressed pair was written, but not the second.
     pub(super) fn check_whole(&self) -> Result<()> {
         if self.half.is_some() { Err(no_second()) } else { Ok(()) }
-    }
-
-    /// Records that the next seal is the last one to be written.
-    pub(super) fn note_last(&mut self) {
-        self.names.note_last();
-    }
-
-    /// Sets the number of seals in the file.
-    pub(super) fn note_count(&mut self, seals: u64) {
-        self.names.note_count(seals);
     }
 
     /// The end of the last seal, 0 if there is none; on rank 0, also the rows of the sections after it.

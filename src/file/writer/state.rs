@@ -154,7 +154,7 @@ impl SessionState for WriterState {
             && matches!(failure, Failure::Mine(error) if is_of_arguments(error))
             && self.stream.is_none()
             && self.sections.output.is_as_before();
-        self.cache.forget_failed();
+        self.cache.extended.forget_all();
         survives
     }
 

@@ -276,7 +276,7 @@ impl BoxReader<'_> {
         sharing: &mut Sharing,
     ) -> Result<Result<()>, Failure> {
         let Tuning { limits, most_threads, .. } = &self.sections.params().tuning;
-        let (limits, round_bytes) = (*limits, limits.round_bytes.saturating_mul(most_threads.get()));
+        let (limits, round_bytes) = (*limits, limits.round_bytes.saturating_mul(most_threads.0));
         let prepare = || {
             let mut numbered = ChunkNumbers::new(parts, &limits)?;
             let wanted = numbered.take(&numbered.batch(0))?;

@@ -15,7 +15,7 @@ const MOST_KNOWN: usize = 1000;
 
 /// The datasets to which rows were added, by name.
 #[derive(Default)]
-pub(super) struct ExtendedDatasets(HashMap<String, LastOfName>);
+pub(in crate::file::writer) struct ExtendedDatasets(HashMap<String, LastOfName>);
 
 /// The last dataset of a name.
 struct LastOfName {

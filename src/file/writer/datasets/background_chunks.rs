@@ -22,7 +22,8 @@ use std::time::{Duration, Instant};
 pub(super) struct PendingChunks {
     dataset: Dataset,
     text: String,
-    chunks: (Partition, u64),
+    /// The chunks of this rank, and the size of each.
+    pub chunks: (Partition, u64),
     output: Arc<Mutex<Output>>,
     alternative: Option<(LayoutChoice, ContiguousCopy)>,
 }
@@ -39,11 +40,6 @@ impl PendingChunks {
         let Self { dataset, text, alternative, .. } = self;
         let alternative = alternative.as_ref().map(|(choice, copy)| (*choice, copy.dataset()));
         ChunkedDataset { dataset, text, alternative }
-    }
-
-    /// The chunks of this rank, and the size of each.
-    pub fn chunks(&self) -> (Partition, u64) {
-        self.chunks
     }
 
     /// The number of bytes that the thread has produced so far.
@@ -125,8 +121,8 @@ impl ChunkWriter<'_> {
         let (mut batches, mut buffer) = (Vec::<ChunkBatch>::new(), Vec::new());
         for chunk in start..end {
             let number = plan.array_of(chunk);
-            let array = &plan.arrays()[number];
-            let bytes = to_usize(array.grid().chunk_bytes());
+            let array = &plan.arrays[number];
+            let bytes = to_usize(array.grid.chunk_bytes());
             let began = Instant::now();
             let left = (end - chunk).saturating_mul(bytes as u64);
             if batches.last().is_none_or(|batch| batch.bytes >= CHUNK_BYTES) {

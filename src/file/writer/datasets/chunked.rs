@@ -201,7 +201,7 @@ impl ChunkWriter<'_> {
         encoded: &mut [EncodedElements],
     ) -> Result<Option<Overlap>> {
         let Range { start, end } = chunks;
-        let bytes = (end - start).saturating_mul(plan.arrays()[plan.array_of(start)].grid().chunk_bytes());
+        let bytes = (end - start).saturating_mul(plan.arrays[plan.array_of(start)].grid.chunk_bytes());
         let most = to_usize((bytes / BYTES_PER_THREAD).min(end - start).max(1));
         let threads = self.sections.params().tuning.threads.clamp(1, most);
         prepare(&mut self.compression.chunk_encoders, codec, threads)?;
@@ -264,14 +264,14 @@ fn encode_chunks(
     for chunk in chunks.filter(|chunk| plan.wants(*chunk)) {
         params.interrupt.check()?;
         let number = plan.array_of(chunk);
-        let array = &plan.arrays()[number];
-        batches.begin(number, (end - chunk).saturating_mul(array.grid().chunk_bytes()))?;
+        let array = &plan.arrays[number];
+        batches.begin(number, (end - chunk).saturating_mul(array.grid.chunk_bytes()))?;
         match plan.assemble(batch, chunk, &mut buffer)? {
             Chunk::Overlap(index) => return Ok((batches.end()?, Some((number, index)))),
             Chunk::Unknown => {}
             Chunk::Bytes(bytes) => batches.put(encoder, Some(bytes))?,
             Chunk::Fill if must_be_whole => {
-                let bytes = to_usize(array.grid().chunk_bytes());
+                let bytes = to_usize(array.grid.chunk_bytes());
                 let mut filled = Vec::new();
                 grow(&mut filled, bytes)?;
                 array.put_fill(&mut filled);

@@ -219,7 +219,7 @@ impl ContiguousWriter<'_> {
         let item_bytes = dataset.data_type.item_bytes();
         let shape = &dataset.shape;
         // Strips also follow one another in the file.
-        let grid = plan.arrays()[0].grid();
+        let grid = &plan.arrays[0].grid;
         let offset = |run: u64| {
             if run == grid.chunks() {
                 return layout.data_bytes;
@@ -265,7 +265,7 @@ fn put_run(
     file: &mut Queue<SummedFile>,
     out: &mut Parts,
 ) -> Result<Option<Vec<u64>>> {
-    let array = &plan.arrays()[0];
+    let array = &plan.arrays[0];
     let batch = plan.parts_of_chunk(batch, run)?;
     if array.is_filled_with_zeros()
         && let Some(runs) = batch.sparse_runs(bytes as u64, out.has_cheap_accesses())?

@@ -157,7 +157,7 @@ impl ChunkWriter<'_> {
             Ok(true)
         })?;
         if let Some(sealer) = &mut self.sections.sealer {
-            sealer.note_plain_size(tail.total());
+            sealer.note_plain_size(tail.total);
         }
         Ok(tail.finish(self.sections, &name, count)?)
     }

@@ -72,7 +72,7 @@ pub(super) struct DatasetCache {
     /// The last dataset, and its metadata.
     metadata: Option<(Dataset, String)>,
     /// The numbers of rows of datasets to which rows were added, the same on all ranks.
-    extended: ExtendedDatasets,
+    pub(super) extended: ExtendedDatasets,
 }
 
 /// Checks the datasets that users write, and plans how they are stored.
@@ -322,24 +322,5 @@ impl DatasetWriter<'_> {
                 self.scheduler().submit(Write::Chunked(&[one], &plan))
             }
         }
-    }
-}
-
-impl DatasetCache {
-    /// Called when the dataset of this name has changed: adding rows reads it again.
-    pub(super) fn forget(&mut self, name: &str) {
-        self.extended.forget(name);
-    }
-
-    /// Called when the last write failed, and the file continues without it.
-    pub(super) fn forget_failed(&mut self) {
-        self.extended.forget_all();
-    }
-
-    /// Called when the user writes a section with this user string, which may be another dataset of this
-    /// name, or an addition to one.
-    #[inline]
-    pub(super) fn note_section(&mut self, user: &[u8]) {
-        self.extended.forget_section(user);
     }
 }

@@ -195,7 +195,7 @@ impl Scheduler<'_> {
                 PendingWrite::Chunked(chunks) => {
                     let (encoded, time) = chunks.take_encoded();
                     self.compression.spent.add_time(encoded.bytes(), time);
-                    self.write_chunks(chunks.dataset(), chunks.chunks(), EncodedChunks { encoded, bytes })?;
+                    self.write_chunks(chunks.dataset(), chunks.chunks, EncodedChunks { encoded, bytes })?;
                 }
             }
             self.sections.end_call_if_any()?;

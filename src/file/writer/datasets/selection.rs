@@ -129,11 +129,6 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// A box.
-    pub fn region(&self, number: usize) -> &IndexBox {
-        &self.regions[number]
-    }
-
     /// All boxes.
     pub fn regions(&self) -> &[IndexBox] {
         &self.regions

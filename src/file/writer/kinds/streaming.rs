@@ -273,7 +273,7 @@ impl SectionWriter<'_> {
             left -= step;
         }
         if let Some(sealer) = &mut self.sections.sealer {
-            sealer.note_plain_size(tail.total());
+            sealer.note_plain_size(tail.total);
         }
         tail.finish(self.sections, user, count)
     }

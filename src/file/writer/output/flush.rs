@@ -75,7 +75,7 @@ impl Output {
         enclose(&mut self.file, layout, head, last, self.params.line_break)?;
         self.progress.extend(layout.end);
         self.progress.write_rest();
-        if !self.held.is_waiting() {
+        if !self.held.is_waiting {
             self.progress.release();
         }
         Ok(())
@@ -91,7 +91,7 @@ impl Output {
 
     /// Writes deferred headers, because the ranks have agreed that everything after them is in the file.
     fn release(&mut self) {
-        if self.held.is_waiting() {
+        if self.held.is_waiting {
             return;
         }
         self.held.release(&mut self.team, &mut self.file);
@@ -104,11 +104,11 @@ impl Output {
         if !region.is_empty() {
             self.buffer.write(&mut self.team, &mut self.file, &mut self.held, region)?;
             self.progress.know();
-            if !self.held.is_waiting() {
+            if !self.held.is_waiting {
                 self.progress.release();
             }
             self.progress.write_rest();
-            if self.team.is_alone() && !self.buffer.has_failed() && !self.held.is_waiting() {
+            if self.team.is_alone() && !self.buffer.has_failed && !self.held.is_waiting {
                 self.progress.release();
                 self.progress.know();
             }
@@ -139,7 +139,7 @@ impl Output {
             self.catch_up();
             self.agree(Ok(()))?;
         }
-        self.held.wait(is_background);
+        self.held.is_waiting = is_background;
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl Output {
     fn catch_up(&mut self) {
         let settled = self.file.settle();
         self.team.defer(settled);
-        self.held.wait(false);
+        self.held.is_waiting = false;
     }
 
     /// Called after an error that all ranks know. The buffered sections that were reported as written, on all
@@ -157,8 +157,7 @@ impl Output {
     pub fn end_after_error(&mut self, error: &Error) {
         let end = if self.team.is_alone() {
             let start = self.progress.give_up_call();
-            let is_written =
-                !self.buffer.has_failed() && self.write_all().is_ok() && !self.buffer.has_failed();
+            let is_written = !self.buffer.has_failed && self.write_all().is_ok() && !self.buffer.has_failed;
             let is_written = is_written && self.file.settle().is_ok();
             if is_written { start } else { self.progress.known() }
         } else {
@@ -176,10 +175,10 @@ impl Output {
     /// not be written.
     fn common_end(&mut self, error: &Error) -> Option<u64> {
         self.buffer.write_owed(&mut self.team, &mut self.file);
-        let is_fine = !error.kind().is_of_system() && !self.buffer.has_failed() && !self.held.has_failed();
+        let is_fine = !error.kind().is_of_system() && !self.buffer.has_failed && !self.held.has_failed;
         // No rank's thread may still write where the file is truncated.
         let is_fine = self.file.settle().is_ok() && is_fine;
-        self.held.wait(false);
+        self.held.is_waiting = false;
         if !self.team.after_error().all(is_fine) {
             return None;
         }
@@ -195,7 +194,7 @@ impl Output {
             return None;
         }
         self.release();
-        let is_released = self.file.settle().is_ok() && !self.held.has_failed();
+        let is_released = self.file.settle().is_ok() && !self.held.has_failed;
         self.team.after_error().all(is_released).then_some(end)
     }
 }

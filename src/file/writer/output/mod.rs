@@ -44,7 +44,7 @@ impl Output {
     pub fn new(mut team: Team, params: WriteOptions, file: SummedFile, progress: Progress) -> Self {
         let file = Queue::new(file, params.background_bytes, title_of_first);
         let mut held = DeferredHeaders::default();
-        held.wait(file.is_background());
+        held.is_waiting = file.is_background();
         Self {
             buffer: SectionBuffer::new(&mut team, &params.tuning),
             route: Route::default(),

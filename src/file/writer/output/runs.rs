@@ -133,7 +133,7 @@ impl Output {
     /// Writes the buffered sections if a small one does not fit after them.
     #[inline(always)]
     fn make_room(&mut self, layout: SectionLayout) -> Result<(), Failure> {
-        if layout.end - self.progress.written() > self.buffer.room() {
+        if layout.end - self.progress.written() > self.buffer.room {
             self.write_buffered()?;
             self.buffer.grow(&mut self.team, &self.params.tuning)?;
         }

@@ -128,11 +128,6 @@ impl Sections {
         Ok(())
     }
 
-    /// Records that the next seal is the last one to be written.
-    pub fn note_last_seal(&mut self) {
-        self.sealer.iter_mut().for_each(Sealer::note_last);
-    }
-
     /// Records the row of the last section.
     #[inline(never)]
     fn note_row(&mut self) -> Result<()> {
@@ -163,7 +158,7 @@ impl Sections {
         {
             self.own = None;
             if let Some(seals) = view.as_ref().and_then(NewView::seals) {
-                sealer.note_count(seals);
+                sealer.names.note_count(seals);
             }
             let sums = file.sums().map(Sums::take).unwrap_or_default();
             let shown = view.as_ref().map_or(&[][..], |view| &view.section);

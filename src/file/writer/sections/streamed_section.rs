@@ -19,7 +19,7 @@ pub(in crate::file::writer) struct Tail {
     entries: u64,
     data: u64,
     /// The number of data bytes written, and the last byte.
-    total: u64,
+    pub total: u64,
     last: Option<u8>,
     format: CountFormat,
     text: Vec<u8>,
@@ -36,11 +36,6 @@ impl Tail {
         let format = CountFormat::new(letter, params.line_break);
         let SectionLayout { start, entries, data, .. } = layout;
         Self { start, entries, data, total: 0, last: None, format, text: Vec::new() }
-    }
-
-    /// The number of data bytes written.
-    pub fn total(&self) -> u64 {
-        self.total
     }
 
     /// Writes encoded elements, the next `elements` of all.

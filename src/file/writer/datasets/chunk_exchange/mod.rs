@@ -31,7 +31,7 @@ pub(super) type Overlap = (usize, Vec<u64>);
 
 /// A dataset, and the part of it that this rank passes.
 pub(super) struct PlannedArray<'a> {
-    grid: ChunkGrid,
+    pub grid: ChunkGrid,
     item_bytes: usize,
     /// The fill value.
     fill: Vec<u8>,
@@ -43,7 +43,8 @@ pub(super) struct PlannedArray<'a> {
 /// Which parts of which chunks this rank has, and which ranks own the chunks. The chunks of several datasets
 /// are numbered consecutively.
 pub(super) struct Plan<'a> {
-    arrays: Vec<PlannedArray<'a>>,
+    /// The datasets.
+    pub arrays: Vec<PlannedArray<'a>>,
     /// The number of all chunks.
     chunks: u64,
     /// Chunks, in ascending order, each with the number of a box that has items of it.
@@ -126,7 +127,7 @@ impl<'a> Plan<'a> {
             chunks,
             parts,
             rank: team.rank(),
-            batch_chunks: (limits.exchange_bytes / chunk_bytes).max(threads.get()),
+            batch_chunks: (limits.exchange_bytes / chunk_bytes).max(threads.0),
             balanced_bytes: limits.balanced_bytes,
             step: 1,
             exchanges: false,
@@ -194,11 +195,6 @@ impl<'a> Plan<'a> {
     /// The number of the dataset to which a chunk belongs.
     pub fn array_of(&self, chunk: u64) -> usize {
         self.arrays.partition_point(|array| array.first <= chunk) - 1
-    }
-
-    /// The datasets.
-    pub fn arrays(&self) -> &[PlannedArray<'a>] {
-        &self.arrays
     }
 
     /// Makes only one chunk in `step` wanted.

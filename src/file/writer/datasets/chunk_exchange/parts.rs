@@ -33,16 +33,12 @@ impl<'a> PlannedArray<'a> {
             first: 0,
         }
     }
-
-    pub fn grid(&self) -> &ChunkGrid {
-        &self.grid
-    }
 }
 
 impl PlannedArray<'_> {
     /// The part of a chunk in a box of this rank.
     pub(super) fn own_part(&self, chunk: &IndexBox, number: usize) -> Option<ChunkPart<'_>> {
-        let region = self.selection.region(number);
+        let region = &self.selection.regions()[number];
         let part = chunk.intersection(region)?;
         let from_start = part.start.iter().zip(&region.start).map(|(part, region)| part - region).collect();
         Some(ChunkPart {
