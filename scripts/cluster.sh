@@ -363,6 +363,29 @@ two_jobs() {
   fi
   echo "two jobs: the second one is refused"
 }
+# undelegated: the server does not delegate a file that several nodes write to the first one, for whose return the next one would wait.
+undelegated() {
+  local status=0 before after said=$folder/logs/undelegated.log returned="sed -n 's/^[[:space:]]*DELEGRETURN: \([0-9]*\) .*/\1/p' /proc/self/mountstats"
+  for node in $(all_nodes); do on "$node" "rm -f /tmp/end $data/new.scda"; done
+  : >"$said"
+  before=$(on n1 "$returned")
+  ranks "$nodes" "$tests/cluster" hold $data/new.scda /tmp/end >"$said" 2>&1 &
+  local job=$!
+  while kill -0 $job 2>/dev/null && ! grep -q '^holds' "$said"; do sleep 0.1; done
+  after=$(on n1 "$returned")
+  for node in $(all_nodes); do on "$node" "touch /tmp/end"; done
+  wait $job || status=1
+  # The lock file is delegated, and that is returned when it is removed.
+  if [ $status = 0 ] && [ "$(on n1 "$returned")" = "$after" ]; then
+    echo "skipped: undelegated: this server delegates no file"
+  elif [ $status = 1 ] || [ -z "$before" ] || [ "$after" != "$before" ]; then
+    tail -n 40 "$said"
+    echo "FAILED: undelegated: $((after - before)) delegations returned when the nodes opened the file"
+    return 1
+  else
+    echo "undelegated: no node waits until another one returns the file"
+  fi
+}
 # matrix DRIVER TIMES: the bytes are those of one node, and what all nodes read.
 matrix() {
   on=n1 passes one-node "$((nodes * 2))" "$tests/cluster" write $data "$1" &&
@@ -401,17 +424,15 @@ for filesystem; do
   begin=$SECONDS
   up "$filesystem"
   echo "$filesystem: $nodes nodes after $((SECONDS - begin)) s"
-  for trial in ${SCDA_CLUSTER_TESTS:-matrix two_jobs squashed killed_process node_dies server_dies network_is_cut disk_is_full quota is_not_exported}; do
+  for trial in ${SCDA_CLUSTER_TESTS:-matrix two_jobs undelegated squashed killed_process node_dies server_dies network_is_cut disk_is_full quota is_not_exported}; do
     case $trial:$filesystem in
     *:sshfs) [ "$trial" != matrix ] || check one_node ;; # each node numbers files by itself: jobs on several are refused
-    matrix:moosefs) # MPI-IO, unless somebody says that they are coherent
-      check matrix 1 $((times + 2))
-      SCDA_COHERENT=1 check matrix 2 $((times + 2))
-      ;;
     matrix:*) check matrix 0 $((times + 2)) ;;
     two_jobs:*lock) ;; # no node sees the locks of another one
     two_jobs:*) check two_jobs ;;
     squashed:nfs*) check squashed ;;
+    undelegated:nfs4.[12]) check undelegated ;; # NFS 4.0 ignores the flag
+    undelegated:*) ;;
     speed:*) check speed && check speed $((2 * nodes)) ;;
     quota:nfs*) check with_quota "$times" ;;
     checkpoints:*) check many_checkpoints "${SCDA_CLUSTER_CHECKPOINTS:-1000}" ;;
