@@ -427,6 +427,10 @@ for filesystem; do
   for trial in ${SCDA_CLUSTER_TESTS:-matrix two_jobs undelegated squashed killed_process node_dies server_dies network_is_cut disk_is_full quota is_not_exported}; do
     case $trial:$filesystem in
     *:sshfs) [ "$trial" != matrix ] || check one_node ;; # each node numbers files by itself: jobs on several are refused
+    matrix:moosefs) # MPI-IO, unless somebody says that they are coherent
+      check matrix 1 $((times + 2))
+      SCDA_COHERENT=1 check matrix 2 $((times + 2))
+      ;;
     matrix:*) check matrix 0 $((times + 2)) ;;
     two_jobs:*lock) ;; # no node sees the locks of another one
     two_jobs:*) check two_jobs ;;

@@ -69,6 +69,7 @@ pub fn create(
     // No file is changed before the ranks agree on the arguments.
     let choice = choose(team, path, &mut params.tuning, Some(&mut params.background_bytes))?;
     let mut target = Target::new(choice.real, params, choice.is_coherent);
+    target.may_be_on_lustre = choice.may_be_on_lustre();
     if choice.needs_locks {
         target.write_by_locks(choice.is_nfs());
     }
@@ -165,7 +166,7 @@ fn begin(
     let mut mine = if is_first { file.write_at(0, &[header]) } else { Ok(()) };
     let is_synced = is_header_synced(params);
     if driver != Driver::MpiIo && is_first && is_synced {
-        mine = mine.and_then(|()| file.sync());
+        mine = mine.and_then(|()| file.sync_alone());
     }
     let mut block = [if is_first { target.block_bytes.min(FINE) } else { FINE }];
     team.agree_with(mine, &mut block)?;
@@ -213,7 +214,7 @@ pub fn open(
     let first = if team.rank() == 0 { open().and_then(PosixFile::regular).map(Some) } else { Ok(None) };
     let (opened, size) = open_posix(team, &choice, first, open)?;
     let is_first = team.rank() == 0;
-    let block = if is_first { opened.block_bytes().unwrap_or(0) } else { 0 };
+    let block = if is_first { opened.block_bytes(choice.may_be_on_lustre()).unwrap_or(0) } else { 0 };
     let mut file = with_faults(team, &params.tuning, Box::new(opened));
     let found = if is_first { examine(&mut *file, size) } else { Ok(Ends::all(size)) };
     let (seen, found) = match choice.driver {
@@ -257,6 +258,7 @@ pub(crate) fn append(
     let choice = choose(team, path, &mut params.tuning, Some(&mut params.background_bytes))?;
     let older = which(team, choice.real)?;
     let mut target = Target::new(choice.real, params, choice.is_coherent);
+    target.may_be_on_lustre = choice.may_be_on_lustre();
     if choice.needs_locks {
         target.write_by_locks(choice.is_nfs());
     }

@@ -62,6 +62,8 @@ pub struct Target {
     lock_file: Option<LockFile>,
     /// On rank 0: the layout of a new file, on Lustre.
     pub layout: Option<Layout>,
+    /// Whether the file may be on Lustre, whose files have stripes.
+    pub may_be_on_lustre: bool,
     /// On rank 0: the size of a block or stripe of the open file.
     pub block_bytes: u64,
 }
@@ -158,7 +160,7 @@ impl Target {
         check_begun(&mut old)?;
         let Some(part) = self.part.clone() else {
             self.status = self.old;
-            self.block_bytes = old.block_bytes()?;
+            self.block_bytes = old.block_bytes(self.may_be_on_lustre)?;
             return Ok(old);
         };
         self.clear(&part)?;
@@ -308,7 +310,9 @@ impl Target {
     /// Checks that the file may be written.
     fn check(&mut self) -> Result<()> {
         let old = file_system::status(&self.path);
-        if !matches!(old, Ok(Some(_)))
+        // The folder of a lock file is there.
+        if self.lock_file.is_none()
+            && !matches!(old, Ok(Some(_)))
             && let Some(error) = file_system::missing_folder(&self.path)
         {
             return Err(error);
@@ -370,8 +374,8 @@ impl Target {
     /// Records, on rank 0, that the file is open.
     fn opened(&mut self, file: &PosixFile) -> Result<()> {
         self.has_part = self.part.is_some();
-        let status = file.status()?;
-        (self.status, self.block_bytes) = (Some(status), file.block_bytes()?);
+        let status = file.first_status()?;
+        (self.status, self.block_bytes) = (Some(status), file.block_bytes(self.may_be_on_lustre)?);
         match (&self.part, self.old) {
             (Some(part), Some(old)) => file_system::adopt(part, status.identity, &old),
             _ => Ok(()),

@@ -66,6 +66,11 @@ impl ParallelFile for FaultyFile {
         self.file.sync().and(fault)
     }
 
+    fn sync_alone(&mut self) -> Result<()> {
+        let fault = self.chance("sync");
+        self.file.sync_alone().and(fault)
+    }
+
     fn has_written(&mut self) -> bool {
         self.file.has_written()
     }

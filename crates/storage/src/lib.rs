@@ -88,6 +88,15 @@ pub trait ParallelFile: Send {
         Err(read_only())
     }
 
+    /// Like [`Self::sync`], by the only rank that has written so far: what its node's cache has of the file
+    /// is up to date, and is kept.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn sync_alone(&mut self) -> Result<()> {
+        self.sync()
+    }
+
     /// Whether this rank may have written to the file.
     fn has_written(&mut self) -> bool {
         true

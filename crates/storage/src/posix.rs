@@ -29,7 +29,7 @@ pub const UNDELEGATED: OFlags = OFlags::empty();
 /// # Errors
 /// Those of the file system.
 pub fn block_bytes(path: &Path) -> Result<u64> {
-    PosixFile::open(path, OFlags::RDONLY | OFlags::NONBLOCK)?.block_bytes()
+    PosixFile::open(path, OFlags::RDONLY | OFlags::NONBLOCK)?.block_bytes(true)
 }
 
 /// What this node's cache has of a file that other nodes write.
@@ -222,12 +222,14 @@ impl PosixFile {
         read_all("pread", offset, buffer, read, || Ok(self.status()?.size))
     }
 
-    /// The stripe size on Lustre; elsewhere the block size.
+    /// The stripe size if it is on Lustre; elsewhere the block size. To ask for the kind of the file system
+    /// is a request to the server of others, such as NFS.
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn block_bytes(&self) -> Result<u64> {
-        Ok(lustre::stripe_bytes(&self.file).unwrap_or(self.status()?.block_bytes))
+    pub fn block_bytes(&self, may_be_on_lustre: bool) -> Result<u64> {
+        let stripe = if may_be_on_lustre { lustre::stripe_bytes(&self.file) } else { None };
+        stripe.map_or_else(|| Ok(self.first_status()?.block_bytes), Ok)
     }
 
     /// Takes Lustre's group lock for the ranks that write this file, unless another rank has opened it for
@@ -313,14 +315,18 @@ impl ParallelFile for PosixFile {
     }
 
     fn sync(&mut self) -> Result<()> {
+        self.sync_alone()?;
+        if self.cache == Cache::Exact {
+            self.drop_cache();
+        }
+        Ok(())
+    }
+
+    /// On NFS, the next write to a page that the cache no longer has would read it first.
+    fn sync_alone(&mut self) -> Result<()> {
         match retry(|| rustix::fs::fsync(&self.file)) {
             // A device that cannot be synced has nothing to sync.
-            Ok(()) | Err(Errno::INVAL | Errno::ROFS) => {
-                if self.cache == Cache::Exact {
-                    self.drop_cache();
-                }
-                Ok(())
-            }
+            Ok(()) | Err(Errno::INVAL | Errno::ROFS) => Ok(()),
             Err(e) => Err(Error::io("fsync", e)),
         }
     }
@@ -409,6 +415,27 @@ mod tests {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Io, "{error}"),
             }
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_one_rank_alone_has_written_stays_in_the_cache() {
+        use rustix::io::{IoSliceMut, ReadWriteFlags, preadv2};
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let mut file = open(&folder.path().join("f"));
+        let is_cached = |file: &PosixFile| {
+            preadv2(file, &mut [IoSliceMut::new(&mut [0; 4])], 0, ReadWriteFlags::NOWAIT).is_ok()
+        };
+        file.write_exactly().unwrap();
+        file.write_at(0, &[&[1; 4096]]).unwrap();
+        file.sync_alone().unwrap();
+        if !is_cached(&file) {
+            println!("skipped: this file system does not tell what is in its cache");
+            return;
+        }
+        file.sync().unwrap();
+        let is_of_memory = rustix::fs::fstatfs(&file).unwrap().f_type == 0x0102_1994;
+        assert!(!is_cached(&file) || is_of_memory);
     }
 
     #[test]

@@ -257,6 +257,11 @@ impl Choice<'_> {
         Ok(nodes.len() as u64)
     }
 
+    /// Whether this rank finds the file on Lustre, or cannot tell.
+    pub fn may_be_on_lustre(&self) -> bool {
+        self.system.is_none_or(|system| system.name == Some(file_system::LUSTRE))
+    }
+
     /// Whether this rank finds the file on NFS.
     pub fn is_nfs(&self) -> bool {
         self.system.is_some_and(|system| system.name == Some(file_system::NFS))

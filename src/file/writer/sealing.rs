@@ -1,7 +1,8 @@
 //! Seals: collects a row for each section as it is written, and writes the tables of a seal at the end.
 //!
 //! CRCs are linear, so one `reduce_xor` computes those of all sections. The order is: flush; anchors;
-//! agreement and `reduce_xor`; names and index; agreement; seal. A commit syncs before and after the seal.
+//! agreement and `reduce_xor`; names and index; seal. A commit agrees and syncs before the seal, and syncs
+//! after it.
 //! `tests/files/model` models this: change it before you change the order.
 
 use super::names::Names;
@@ -316,23 +317,22 @@ impl Sealer {
             self.rows.clear();
             Ok(())
         });
-        team.agree(mine)?;
+        // Without a sync, rank 0 alone knows whether what precedes the seal is there: it writes both.
+        let mut mine = mine;
         if sync {
             // The seal must not be on stable storage before what it seals.
+            team.agree(std::mem::replace(&mut mine, Ok(())))?;
             let synced = file.sync();
             team.agree(synced)?;
         }
         let seal =
             Seal { index: index.start, previous: self.previous, sections: self.sections, length, crc: 0 };
         let seal = seal.with_crc(crc, style);
-        let mine = match team.rank() {
-            0 => {
-                let row = SealRow { offset: seal.offset(), sections: seal.sections, crc: seal.crc };
-                let written = file.write_at(seal.offset(), &[&seal.bytes(style)]);
-                written.and_then(|()| self.names.note(row))
-            }
-            _ => Ok(()),
-        };
+        if team.rank() == 0 {
+            let row = SealRow { offset: seal.offset(), sections: seal.sections, crc: seal.crc };
+            let written = mine.and_then(|()| file.write_at(seal.offset(), &[&seal.bytes(style)]));
+            mine = written.and_then(|()| self.names.note(row));
+        }
         if let Err(failure) = team.agree(mine) {
             if !team.is_lost() {
                 unseal(team, file, &seal);

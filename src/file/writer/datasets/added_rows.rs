@@ -105,8 +105,7 @@ impl DatasetWriter<'_> {
     /// Finds the last dataset of this name, to which rows are to be added, rounded or not.
     fn find_to_extend(&mut self, name: &str, are_rounded: bool) -> Result<LastOfName, Failure> {
         self.scheduler().place()?;
-        self.sections.output.flush()?;
-        self.sections.let_rank_0_read()?;
+        self.sections.flush_for_rank_0()?;
         let found = match self.sections.team().rank() {
             0 => self.sections.read_own(|own| own.dataset_to_extend(name, are_rounded)).and_then(|found| {
                 let wrong = |what| format!("rows that are added to the dataset \"{name}\": {what}");

@@ -125,6 +125,11 @@ impl Output {
 
     /// Writes everything, and agrees that it is in the file.
     pub fn flush(&mut self) -> Result<(), Failure> {
+        self.flush_and_ask().map(drop)
+    }
+
+    /// Like [`Self::flush`]; returns whether only rank 0 has written to the file.
+    pub fn flush_and_ask(&mut self) -> Result<bool, Failure> {
         self.write_all()?;
         let is_background = self.file.is_background();
         if is_background {
@@ -133,14 +138,22 @@ impl Output {
             // Only rank 0 has written what follows the text that it defers, so it needs no agreement.
             self.release();
         }
-        self.agree(Ok(()))?;
+        let mut is_of_rank_0 = self.agree_on_writer()?;
         if self.progress.has_held() && (is_background || !self.team.is_alone()) {
             self.release();
             self.catch_up();
-            self.agree(Ok(()))?;
+            is_of_rank_0 = self.agree_on_writer()?;
         }
         self.held.is_waiting = is_background;
-        Ok(())
+        Ok(is_of_rank_0)
+    }
+
+    /// Like [`Self::agree`]; returns whether only rank 0 has written to the file.
+    fn agree_on_writer(&mut self) -> Result<bool, Failure> {
+        let mut is_of_rank_0 = [u64::from(self.team.rank() == 0 || !self.file.has_written())];
+        self.team.agree_with(Ok(()), &mut is_of_rank_0)?;
+        self.progress.know();
+        Ok(is_of_rank_0 == [1])
     }
 
     /// Waits until the thread, if there is one, has written everything. An error is deferred to the next

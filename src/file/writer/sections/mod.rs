@@ -143,12 +143,8 @@ impl Sections {
         if let Some(sealer) = &self.sealer {
             sealer.check_whole()?;
         }
-        self.output.flush()?;
-        // After the flush, everything is written.
         let with_view = with_view && self.sealer.is_some() && self.params().hdf5 != Hdf5::Never;
-        if with_view {
-            self.let_rank_0_read()?;
-        }
+        if with_view { self.flush_for_rank_0() } else { self.output.flush() }?;
         let (view, bytes, root) = if with_view { self.view()? } else { Default::default() };
         let (mut seal, start) = (None, self.end());
         let Output { team, file, params, .. } = &mut self.output;
@@ -225,17 +221,12 @@ impl Sections {
         result
     }
 
-    /// Called after a flush, so that rank 0 can read what the others have written, even if it is still in the
-    /// caches of their nodes. Collective.
-    pub fn let_rank_0_read(&mut self) -> Result<(), Failure> {
-        if self.is_coherent || self.team().is_alone() {
-            return Ok(());
-        }
-        let Output { team, file, .. } = &mut self.output;
+    /// Flushes, so that rank 0 can read what the others have written, even if it is still in the caches of
+    /// their nodes. Collective.
+    pub fn flush_for_rank_0(&mut self) -> Result<(), Failure> {
         // What rank 0 has written itself, it sees in any case.
-        let mut is_only_writer = [u64::from(team.rank() == 0 || !file.has_written())];
-        team.agree_with(Ok(()), &mut is_only_writer)?;
-        if is_only_writer == [0] {
+        let is_of_rank_0 = self.output.flush_and_ask()?;
+        if !self.is_coherent && !is_of_rank_0 {
             self.sync()?;
             if self.team().rank() == 0 {
                 self.output.file.look_again();
