@@ -246,7 +246,9 @@ series() {
     kill -0 $job 2>/dev/null && met=$((met + 1))
     "$1" "$k"
     ends $job "$now" || { echo "FAILED: $1, time $k: the job hangs"; lost=1; }
-    for node in $(all_nodes); do on "$node" "pkill -9 -f '[f]fi-tests/cluster'; pkill -9 orted; pkill -9 mpiexec; true" || true; done
+    for node in $(all_nodes); do # what a killed mpiexec leaves in /tmp would fill it
+      on "$node" "pkill -9 -f '[f]fi-tests/cluster'; pkill -9 orted; pkill -9 mpiexec; rm -rf /tmp/ompi.* /tmp/pmix*" || true
+    done
     wait $job || true
     # The job has compared what the jobs before it have left, and has gone on after that.
     first=$(sed -n 's/^step //p' "$now" | head -n 1)
