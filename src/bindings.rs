@@ -23,25 +23,31 @@ use scda_storage::lent_memory::LentMemory;
 use std::ops::Range;
 
 /// What bindings do with any open file.
-pub trait BindingCalls: OpenFile {
+pub trait BindingCalls {
     /// The ranks of the file. Not collective.
+    fn ranks(&mut self) -> ThisRank;
+
+    /// Records an error of this rank, which all ranks return when they next agree.
+    fn refuse(&mut self, error: Error);
+
+    /// Closes the file on all ranks, because of an error that this rank found in an argument.
+    fn fail(&mut self, error: Error) -> Error;
+}
+
+impl<F: OpenFile> BindingCalls for F {
     #[inline]
     fn ranks(&mut self) -> ThisRank {
         self.session().ranks()
     }
 
-    /// Records an error of this rank, which all ranks return when they next agree.
     fn refuse(&mut self, error: Error) {
         self.session().refuse(error);
     }
 
-    /// Closes the file on all ranks, because of an error that this rank found in an argument.
     fn fail(&mut self, error: Error) -> Error {
         self.session().fail(error)
     }
 }
-
-impl<F: OpenFile> BindingCalls for F {}
 
 /// The calls of [`Writer`] with arguments that may be errors of this rank.
 #[allow(clippy::missing_errors_doc)] // those that are passed, and those of the calls

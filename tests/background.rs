@@ -210,7 +210,7 @@ fn compressed_datasets_wait_for_their_place_and_are_the_same() {
         let write = |size: usize, background| {
             run_on_threads(size, |comm| {
                 let ranks = (scda::Communicator::rank(&comm), size);
-                let mut file = Writer::create(comm, &path(size), b"fields", &params(background)).unwrap();
+                let mut file = Writer::create(comm, path(size), b"fields", &params(background)).unwrap();
                 compressed(&mut file, ranks, seed, 4).unwrap();
                 assert_eq!(file.position().is_none(), background, "whether the datasets wait");
                 let begun = file.commit_begin().unwrap();
@@ -305,7 +305,7 @@ fn what_waits_of_many_small_datasets_is_bounded() {
 fn a_request_is_waited_for_once_and_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
     run_on_threads(2, |comm| {
-        let mut file = Writer::create(comm, &folder.path().join("f"), b"", &params(false)).unwrap();
+        let mut file = Writer::create(comm, folder.path().join("f"), b"", &params(false)).unwrap();
         let requests = [(); 3].map(|()| file.commit_begin().unwrap());
         for index in [1, 2, 0] {
             requests[index].wait(&mut file).unwrap();
@@ -378,7 +378,7 @@ fn whatever_the_schedule_the_files_are_the_same() {
                     .enumerate()
                     .map(|(number, comm)| {
                         let file =
-                            Writer::create(comm, &path(number, how), b"f", &params(background)).unwrap();
+                            Writer::create(comm, path(number, how), b"f", &params(background)).unwrap();
                         (file, None::<CommitRequest>)
                     })
                     .collect();
@@ -472,7 +472,7 @@ fn what_cannot_be_begun_is_an_error() {
     assert!(error.to_string().contains("background_bytes: found 1000, expected 0 or at least 1048576"));
     let mut file = Writer::create(Solo, &path, b"", &params(true)).unwrap();
     let request = file.commit_begin().unwrap();
-    let mut other = Writer::create(Solo, &scratch.path().join("g.scda"), b"", &params(true)).unwrap();
+    let mut other = Writer::create(Solo, scratch.path().join("g.scda"), b"", &params(true)).unwrap();
     assert_eq!(request.wait(&mut other).unwrap_err().kind(), ErrorKind::Usage);
     request.wait(&mut file).unwrap();
     file.close().unwrap();
@@ -536,7 +536,7 @@ fn chunks_that_the_thread_compresses_are_copied_for_it() {
     let data = vec![7; 1 << 18];
     let mut dataset = Dataset::new("d", DataType::Uint8, [data.len() as u64]);
     dataset.layout = Layout::Chunked { shape: Some(vec![1 << 16]), text: false };
-    let mut file = Writer::create(Solo, &scratch.path().join("f.scda"), b"", &params(true)).unwrap();
+    let mut file = Writer::create(Solo, scratch.path().join("f.scda"), b"", &params(true)).unwrap();
     file.dataset(&dataset, &[IndexBox::all(&dataset.shape)], &data).unwrap();
     let statistics = file.statistics().unwrap();
     assert!(

@@ -93,7 +93,7 @@ fn each_file_gets_the_error_that_it_must() {
 fn bytes_after_the_last_seal_are_left_out() {
     let files = unpacked();
     for (name, expected) in expected().iter().filter(|(_, expected)| expected["error"].is_null()) {
-        let reader = Reader::open(Solo, &files.path().join(name), &options()).unwrap();
+        let reader = Reader::open(Solo, files.path().join(name), &options()).unwrap();
         assert_eq!(reader.left_out(), expected["left_out"].as_u64(), "{name}");
     }
 }

@@ -116,7 +116,7 @@ fn a_machine_of_either_byte_order_writes_the_same_file() {
 fn what_one_machine_wrote_the_others_read_in_their_byte_order() {
     for ranks in [1, 3] {
         run_on_threads(ranks, |comm| {
-            let mut file = Reader::open(comm, &vector(), &options()).unwrap();
+            let mut file = Reader::open(comm, vector(), &options()).unwrap();
             for (dataset, seed) in datasets() {
                 let found = file.dataset_record(&dataset.name, 0).unwrap().unwrap();
                 assert_eq!((found.data_type, &found.fill_value), (dataset.data_type, &dataset.fill_value));

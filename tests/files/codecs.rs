@@ -171,7 +171,7 @@ fn files_of_each_codec_keep_their_bytes() {
 #[test]
 fn files_of_each_codec_are_read() {
     run_on_threads(2, |comm| {
-        let mut file = Reader::open(comm, &vectors("codecs.scda"), &options()).unwrap();
+        let mut file = Reader::open(comm, vectors("codecs.scda"), &options()).unwrap();
         for (dataset, is_noise) in written() {
             let handle = file.dataset(&dataset.name).unwrap().unwrap();
             for part in PASSED {
@@ -198,7 +198,7 @@ fn what_zarr_compresses_by_codecs_of_others_is_read() {
         }
     };
     let counts = run_on_threads(2, |comm| {
-        let mut file = Reader::open(comm, &vectors("zarr/codecs.scda"), &options()).unwrap();
+        let mut file = Reader::open(comm, vectors("zarr/codecs.scda"), &options()).unwrap();
         let mut count = 0;
         let mut next = 0;
         while let Some(entry) = file.next_entry(next).unwrap() {

@@ -130,7 +130,7 @@ fn a_file_that_shrinks_while_it_is_read_is_a_short_file_on_all_ranks() {
             file(folder.path(), &text, Some(128 + 128 + 10_000_032));
         }
         scda::Communicator::allreduce_min(&barrier, &mut [0]).unwrap();
-        let mut reader = Reader::open(comm, &folder.path().join("hostile.scda"), &options()).unwrap();
+        let mut reader = Reader::open(comm, folder.path().join("hostile.scda"), &options()).unwrap();
         reader.next_section(true).unwrap();
         if rank == 0 {
             let path = folder.path().join("hostile.scda");

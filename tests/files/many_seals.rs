@@ -152,8 +152,8 @@ fn tables_of_names_are_as_specified() {
             for first in (0..commits).step_by(step) {
                 let comm = comm.clone();
                 let mut writer = match first {
-                    0 => Writer::create(comm, &path(name), b"names", &params),
-                    _ => Writer::append(comm, &path(name), &params),
+                    0 => Writer::create(comm, path(name), b"names", &params),
+                    _ => Writer::append(comm, path(name), &params),
                 }
                 .unwrap();
                 for number in first..commits.min(first + step as u64) {

@@ -354,7 +354,7 @@ fn each_record_has_its_own() {
 #[test]
 fn a_call_costs_the_same_however_many_sections_are_not_sealed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut file = Writer::create(Solo, &folder.path().join("f"), b"", &sealed()).unwrap();
+    let mut file = Writer::create(Solo, folder.path().join("f"), b"", &sealed()).unwrap();
     let mut costs = Vec::new();
     for block in 0..12 {
         let names = || (500 * block..500 * (block + 1)).map(|number| number.to_string());

@@ -15,12 +15,12 @@ fn an_error_of_one_rank_meets_the_others_where_they_share_a_value() {
         let error = error_of_all(3, |comm| {
             let mut params: WriteOptions = params(false);
             params.level = if comm.rank() == bad { 77 } else { 6 };
-            Writer::create(comm, &scratch.path(), b"", &params).map(drop)
+            Writer::create(comm, scratch.path(), b"", &params).map(drop)
         });
         assert!(error.to_string().contains("level: found 77"), "{error}");
         let error = error_of_all(3, |comm| {
             let root = if comm.rank() == bad { 9 } else { 1 };
-            let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
+            let mut file = Writer::create(comm, scratch.path(), b"", &params(false))?;
             file.block(b"", root, 500, Some(&[7; 500]), Encode::Always)?;
             file.close()
         });
@@ -36,7 +36,7 @@ fn an_error_of_one_rank_comes_up_at_once_with_check_and_at_close_without() {
             for bad in 0..size {
                 let error = error_of_all(size, |comm| {
                     let rank = comm.rank();
-                    let mut file = Writer::create(comm, &scratch.path(), b"", &params(check))?;
+                    let mut file = Writer::create(comm, scratch.path(), b"", &params(check))?;
                     // Of the wrong length on one rank.
                     let data = if rank == bad { &b"ab"[..] } else { b"abc" };
                     let written = file.array(b"", &vec![1; size], 3, Source::Contiguous(data), Encode::None);
@@ -105,7 +105,7 @@ fn a_group_on_one_rank_and_a_dataset_on_another_are_different_functions() {
         let is_odd = comm.rank() == 1;
         let mut params: WriteOptions = params(true);
         params.background_bytes = 1 << 20;
-        let mut file = Writer::create(comm, &scratch.path(), b"", &params)?;
+        let mut file = Writer::create(comm, scratch.path(), b"", &params)?;
         let mut dataset = Dataset::new("d", DataType::Uint8, [9]);
         dataset.layout = Layout::Chunked { shape: None, text: false };
         let all = [IndexBox::all(&[9])];
@@ -121,19 +121,19 @@ fn ranks_that_open_differently_get_an_error() {
     let scratch = Scratch::new();
     std::fs::write(scratch.path(), "").unwrap();
     let modes = error_of_all(2, |comm| match comm.rank() {
-        0 => Writer::create(comm, &scratch.path(), b"", &params(true)).map(drop),
-        _ => Reader::open(comm, &scratch.path(), &params(true)).map(drop),
+        0 => Writer::create(comm, scratch.path(), b"", &params(true)).map(drop),
+        _ => Reader::open(comm, scratch.path(), &params(true)).map(drop),
     });
     assert_eq!(modes.kind(), ErrorKind::Argument);
     let users = error_of_all(2, |comm| {
         let user = [comm.rank() as u8];
-        Writer::create(comm, &scratch.path(), &user, &params(true)).map(drop)
+        Writer::create(comm, scratch.path(), &user, &params(true)).map(drop)
     });
     assert!(users.to_string().contains("user string"), "{users}");
     let settings = error_of_all(2, |comm| {
         let mut params: WriteOptions = params(false);
         params.atomic = comm.rank() == 1;
-        Writer::create(comm, &scratch.path(), b"", &params).map(drop)
+        Writer::create(comm, scratch.path(), b"", &params).map(drop)
     });
     assert!(settings.to_string().contains("parameter"), "{settings}");
 }
@@ -145,7 +145,7 @@ fn a_rank_that_fails_early_meets_the_others_later() {
     let scratch = Scratch::new();
     let error = error_of_all(3, |comm| {
         let root = if comm.rank() == 1 { 99 } else { 0 };
-        let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
+        let mut file = Writer::create(comm, scratch.path(), b"", &params(false))?;
         file.inline(b"", root, Some(&[0; 32]))?;
         file.inline(b"", 0, Some(&[0; 32]))?;
         file.flush()?;
@@ -161,10 +161,10 @@ fn the_counts_of_all_ranks_are_made_of_each_ranks_own() {
         let counts: Vec<u64> = (0..size as u64).map(|rank| rank << 61).collect();
         let found = run_on_threads(size, |comm| {
             let rank = comm.rank();
-            let mut file = Writer::create(comm.clone(), &scratch.path(), b"", &params(false))?;
+            let mut file = Writer::create(comm.clone(), scratch.path(), b"", &params(false))?;
             let written = file.proc_counts(counts[rank])?;
             file.close()?;
-            let mut file = Reader::open(comm, &scratch.path(), &params(false))?;
+            let mut file = Reader::open(comm, scratch.path(), &params(false))?;
             let read = file.proc_counts(counts[rank])?;
             file.close()?;
             Ok::<_, Error>([written, read])
@@ -175,7 +175,7 @@ fn the_counts_of_all_ranks_are_made_of_each_ranks_own() {
     }
     let error = error_of_all(3, |comm| {
         let odd = comm.rank() == 1;
-        let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
+        let mut file = Writer::create(comm, scratch.path(), b"", &params(false))?;
         if odd { file.proc_counts(3) } else { file.proc_sizes(&[3]) }.map(drop)
     });
     assert!(error.to_string().contains("the ranks disagree on the function that is called"), "{error}");
@@ -192,7 +192,7 @@ fn a_partition_stands_for_the_counts_of_all_ranks() {
             for done in run_on_threads(size, |comm| {
                 let rank = comm.rank();
                 let own = usize::try_from(counts[rank]).unwrap_or(0);
-                let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
+                let mut file = Writer::create(comm, scratch.path(), b"", &params(false))?;
                 let known = file.partition(counts[rank])?;
                 assert_eq!(known, PartitionTable::new(&counts, rank, size)?);
                 let parts: &[u64] = if made { &known } else { &counts };
@@ -220,7 +220,7 @@ fn a_partition_stands_for_the_counts_of_all_ranks() {
         assert_eq!(write(true), write(false), "{size} ranks");
         for done in run_on_threads(size, |comm| {
             let rank = comm.rank();
-            let mut file = Reader::open(comm, &scratch.path(), &params(false))?;
+            let mut file = Reader::open(comm, scratch.path(), &params(false))?;
             let known = file.partition(counts[rank])?;
             let mut data = vec![9; usize::try_from(counts[rank] * 6).unwrap_or(0)];
             file.next_section(true)?;
@@ -234,7 +234,7 @@ fn a_partition_stands_for_the_counts_of_all_ranks() {
     // On some ranks a partition, on others counts; one of another rank; and too many elements.
     let error = error_of_all(3, |comm| {
         let odd = comm.rank() == 1;
-        let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
+        let mut file = Writer::create(comm, scratch.path(), b"", &params(false))?;
         let known = file.partition(1)?;
         let parts: &[u64] = if odd { &known } else { &[1; 3] };
         file.array(b"a", parts, 1, Source::Contiguous(b"x"), Encode::None)?;
@@ -242,14 +242,14 @@ fn a_partition_stands_for_the_counts_of_all_ranks() {
     });
     assert!(error.to_string().contains("the ranks disagree on the counts of elements N_q"), "{error}");
     let error = error_of_all(3, |comm| {
-        let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
+        let mut file = Writer::create(comm, scratch.path(), b"", &params(false))?;
         let other = PartitionTable::new(&[1; 3], 0, 3)?;
         file.array(b"a", &other, 1, Source::Contiguous(b"x"), Encode::None)?;
         file.close()
     });
     assert!(error.to_string().contains("partition: it is that of rank 0 of 3"), "{error}");
     let error = error_of_all(3, |comm| {
-        let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
+        let mut file = Writer::create(comm, scratch.path(), b"", &params(false))?;
         file.partition(1 << 62).map(drop)
     });
     assert_eq!(error.kind(), ErrorKind::Range);

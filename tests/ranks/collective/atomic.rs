@@ -18,7 +18,7 @@ fn an_atomic_write_leaves_the_old_file_until_it_is_complete() {
     }
     let old = || std::fs::read(scratch.path()).unwrap() == b"old";
     let error = error_of_all(3, |comm| {
-        let mut file = Writer::create(comm, &scratch.path(), b"", &atomic)?;
+        let mut file = Writer::create(comm, scratch.path(), b"", &atomic)?;
         assert!(old());
         file.block(b"", 0, 3, Some(b"new"), Encode::None)?;
         file.flush()?;
@@ -218,7 +218,7 @@ fn an_atomic_write_is_never_open_to_more_people_than_the_file() {
         if std::fs::OpenOptions::new().write(true).open(scratch.path()).is_err() {
             continue; // it could not be written in its place, either
         }
-        let file = Writer::create(scda::Solo, &scratch.path(), b"", &atomic).unwrap();
+        let file = Writer::create(scda::Solo, scratch.path(), b"", &atomic).unwrap();
         assert_eq!(mode(&part), wanted);
         file.close().unwrap();
         assert_eq!(mode(&scratch.path()), wanted);

@@ -43,7 +43,7 @@ fn calls_out_of_order_are_usage_errors_on_all_ranks() {
     for (name, index, program) in cases {
         for check in [true, false] {
             let error = error_of_all(2, |comm| {
-                let mut file = Reader::open(comm, &scratch.path(), &params(check)).unwrap();
+                let mut file = Reader::open(comm, scratch.path(), &params(check)).unwrap();
                 skip(&mut file, index).unwrap();
                 program(&mut file)
             });
@@ -51,7 +51,7 @@ fn calls_out_of_order_are_usage_errors_on_all_ranks() {
         }
     }
     let error = error_of_all(2, |comm| {
-        let mut file = Reader::open(comm, &scratch.path(), &params(false)).unwrap();
+        let mut file = Reader::open(comm, scratch.path(), &params(false)).unwrap();
         file.read_inline(0, None)
     });
     assert_eq!(error.kind(), ErrorKind::Usage);
@@ -99,7 +99,7 @@ fn what_the_header_said_must_be_repeated() {
     ];
     for (index, program) in cases.into_iter().enumerate() {
         let error = error_of_all(2, |comm| {
-            let mut file = Reader::open(comm, &scratch.path(), &params(true)).unwrap();
+            let mut file = Reader::open(comm, scratch.path(), &params(true)).unwrap();
             file.next_section(true).unwrap();
             file.read_inline(0, None).unwrap();
             file.next_section(true).unwrap();

@@ -18,7 +18,7 @@ fn a_rank_that_abandons_a_file_tells_the_others() {
     params.atomic = true;
     let write = |comm: ThreadComm, leaves: bool| {
         let rank = comm.rank();
-        let mut file = Writer::create(comm, &scratch.path(), b"", &params)?;
+        let mut file = Writer::create(comm, scratch.path(), b"", &params)?;
         file.array(b"", &[1; 3], 1, Source::Contiguous(b"x"), Encode::None)?;
         if leaves && rank == 1 {
             return Err(file.abandon("the simulation has diverged"));
@@ -33,7 +33,7 @@ fn a_rank_that_abandons_a_file_tells_the_others() {
 
     let error = error_of_all(3, |comm| {
         let rank = comm.rank();
-        let mut file = Reader::open(comm, &scratch.path(), &options())?;
+        let mut file = Reader::open(comm, scratch.path(), &options())?;
         let section = file.next_section(true)?.expect("an array");
         if rank == 2 {
             return Err(file.abandon("out of patience"));
@@ -53,7 +53,7 @@ fn an_incomplete_file_is_marked_if_that_is_wanted() {
             (params.mark_incomplete, params.atomic) = (mark, atomic);
             let failed = error_of_all(size, |comm| {
                 let rank = comm.rank();
-                let mut file = Writer::create(comm, &scratch.path(), b"", &params)?;
+                let mut file = Writer::create(comm, scratch.path(), b"", &params)?;
                 file.inline(b"kept", 0, Some(&[b'x'; 32]))?;
                 file.flush()?;
                 if error == "abandon" && rank == size - 1 {
@@ -69,7 +69,7 @@ fn an_incomplete_file_is_marked_if_that_is_wanted() {
             }
             let length = std::fs::read(scratch.path()).unwrap().len();
             assert_eq!(length, 128 + 96 + if mark { 35 } else { 0 }, "{size} {error}");
-            let mut file = Reader::open(scda::Solo, &scratch.path(), &options()).unwrap();
+            let mut file = Reader::open(scda::Solo, scratch.path(), &options()).unwrap();
             assert_eq!(file.next_section(true).unwrap().unwrap().user[..], b"kept"[..]);
             file.read_inline(0, None).unwrap();
             let next = file.next_section(true).map(|section| section.is_some());
@@ -143,7 +143,7 @@ fn what_the_ranks_share_stays_when_one_forgets_a_file() {
         let kept = Arc::new(());
         let shared = Arc::clone(&kept);
         let comm = Watched::new(comm, move |_, _| Arc::strong_count(&shared) == 0);
-        Writer::create(comm, &scratch.path(), b"", &params(false)).unwrap().forget();
+        Writer::create(comm, scratch.path(), b"", &params(false)).unwrap().forget();
         assert_eq!(Arc::strong_count(&kept), 2);
     });
 }
@@ -167,7 +167,7 @@ fn compression_is_stopped_from_another_thread() {
                 interrupt.stop();
             });
             error_of_all(size, |comm| {
-                let mut file = Writer::create(comm, &scratch.path(), b"", &params)?;
+                let mut file = Writer::create(comm, scratch.path(), b"", &params)?;
                 let counts = vec![elements.len() as u64; size];
                 file.array(b"", &counts, data.len() as u64, Source::Indirect(&elements), Encode::Always)
             })
@@ -181,7 +181,7 @@ fn compression_is_stopped_from_another_thread() {
 #[test]
 fn after_an_error_there_is_no_file() {
     let scratch = Scratch::new();
-    let mut file = Writer::create(scda::Solo, &scratch.path(), b"", &params(false)).unwrap();
+    let mut file = Writer::create(scda::Solo, scratch.path(), b"", &params(false)).unwrap();
     file.inline(b"kept", 0, Some(b"the sections before an error...\n")).unwrap();
     assert_eq!(file.inline(b"", 1, Some(&[0; 32])).unwrap_err().kind(), ErrorKind::Argument);
     assert_eq!(file.inline(b"", 0, Some(&[0; 32])).unwrap_err().kind(), ErrorKind::Usage);
@@ -247,7 +247,7 @@ fn a_panic_while_encoding_is_an_error_of_all() {
         let error = error_of_all(3, |comm| {
             let times = if comm.rank() == 1 { 12 } else { usize::MAX };
             let elements = Panicking { element: vec![7; 100_000], left: AtomicUsize::new(times) };
-            let mut file = Writer::create(comm, &scratch.path(), b"", &params)?;
+            let mut file = Writer::create(comm, scratch.path(), b"", &params)?;
             file.array(b"", &[10; 3], 100_000, Source::Indirect(&elements), encode)?;
             file.close()
         });

@@ -42,7 +42,7 @@ fn an_old_file_is_not_touched_before_the_ranks_agree() {
     std::fs::write(scratch.path(), "old").unwrap();
     error_of_all(2, |comm| {
         let user = if comm.rank() == 1 { vec![0; 59] } else { vec![] };
-        Writer::create(comm, &scratch.path(), &user, &params(false)).map(drop)
+        Writer::create(comm, scratch.path(), &user, &params(false)).map(drop)
     });
     assert_eq!(std::fs::read(scratch.path()).unwrap(), b"old");
 }
@@ -58,7 +58,7 @@ fn a_file_that_is_removed_or_replaced_while_it_is_written_is_an_error() {
             let victim = scratch.0.path().join(name);
             let error = error_of_all(2, |comm| {
                 let rank = comm.rank();
-                let mut file = Writer::create(comm, &scratch.path(), b"", &params)?;
+                let mut file = Writer::create(comm, scratch.path(), b"", &params)?;
                 if rank == 0 {
                     std::fs::remove_file(&victim).unwrap();
                     if replace {

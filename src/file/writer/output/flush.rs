@@ -170,7 +170,8 @@ impl Output {
     pub fn end_after_error(&mut self, error: &Error) {
         let end = if self.team.is_alone() {
             let start = self.progress.give_up_call();
-            let is_written = !self.buffer.has_failed && self.write_all().is_ok() && !self.buffer.has_failed;
+            let had_failed = self.buffer.has_failed;
+            let is_written = !had_failed && self.write_all().is_ok() && !self.buffer.has_failed;
             let is_written = is_written && self.file.settle().is_ok();
             if is_written { start } else { self.progress.known() }
         } else {

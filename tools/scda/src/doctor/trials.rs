@@ -399,7 +399,7 @@ pub fn speed<C: Communicator + 'static>(
     let shared = timed(&all, || {
         let mut options = WriteOptions::default();
         options.sync = true;
-        let mut file = Writer::create(comm()?, &folder.join("speed.scda"), b"scda doctor", &options)?;
+        let mut file = Writer::create(comm()?, folder.join("speed.scda"), b"scda doctor", &options)?;
         let counts = vec![SPEED_BYTES as u64; size];
         file.array(b"speed", &counts, 1, Source::Contiguous(&data), Encode::None)?;
         file.close()

@@ -169,7 +169,7 @@ fn wrong_numbers_of_corners_are_found() {
         (3, "component", ""),
     ] {
         write(&place, "bad.scda", ATTRIBUTES, &forest());
-        let mut file = Writer::append(Solo, &place.path("bad.scda"), &WriteOptions::default()).unwrap();
+        let mut file = Writer::append(Solo, place.path("bad.scda"), &WriteOptions::default()).unwrap();
         let mut field = Dataset::new("mesh/fields/u", Float32, [5, columns]);
         field.dimension_names = vec![Some("quadrant".into()), Some(name.into())];
         let data = vec![0; usize::try_from(5 * columns * 4).unwrap()];
@@ -235,7 +235,7 @@ fn what_belongs_to_another_mesh_is_found() {
         (vec![(time(), none), (field("fields/u"), Some("1")), (time(), none)], "found \"1\", expected"),
     ] {
         write(&place, "bad.scda", ATTRIBUTES, &forest());
-        let mut file = Writer::append(Solo, &place.path("bad.scda"), &WriteOptions::default()).unwrap();
+        let mut file = Writer::append(Solo, place.path("bad.scda"), &WriteOptions::default()).unwrap();
         for (parts, checksum) in steps {
             for (name, data_type, shape, numbers) in parts {
                 let mut dataset = Dataset::new(format!("mesh/{name}"), data_type, shape.clone());
@@ -302,7 +302,7 @@ fn many_forests_are_checked_in_time() {
     let place = Place::new();
     let forests = 20_000;
     let mut file =
-        Writer::create(Solo, &place.path("many.scda"), b"forests", &WriteOptions::default()).unwrap();
+        Writer::create(Solo, place.path("many.scda"), b"forests", &WriteOptions::default()).unwrap();
     for number in 0..forests {
         file.group(&format!("mesh{number}"), ATTRIBUTES).unwrap();
     }

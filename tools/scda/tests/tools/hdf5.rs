@@ -15,8 +15,8 @@ fn series(place: &Place, name: &str, steps: u8) {
     params.seal = true;
     for step in 0..steps {
         let mut writer = match step {
-            0 => Writer::create(Solo, &place.path(name), b"series", &params).unwrap(),
-            _ => Writer::append(Solo, &place.path(name), &params).unwrap(),
+            0 => Writer::create(Solo, place.path(name), b"series", &params).unwrap(),
+            _ => Writer::append(Solo, place.path(name), &params).unwrap(),
         };
         writer.dataset(&Dataset::new("u", DataType::Uint8, [3]), &[IndexBox::all(&[3])], &[step; 3]).unwrap();
         writer.close().unwrap();
@@ -25,7 +25,7 @@ fn series(place: &Place, name: &str, steps: u8) {
 
 /// The offsets of the root group and of the end of the file, as HDF5 finds them.
 fn superblock(place: &Place, name: &str) -> Option<(u64, u64)> {
-    let mut reader = Reader::open(Solo, &place.path(name), &ReadOptions::default()).unwrap();
+    let mut reader = Reader::open(Solo, place.path(name), &ReadOptions::default()).unwrap();
     match reader.inspect().superblock().unwrap() {
         Some(SuperblockState::View(found)) => Some((found.root, found.end)),
         _ => None,
@@ -50,7 +50,7 @@ fn commands_show_and_write_views() {
     place.scda("copy --hdf5 c.scda d.scda").good();
     assert!(place.read("d.scda") == place.read("b.scda"));
     // What a killed job has committed is sealed, and HDF5 does not show it yet.
-    let mut writer = Writer::append(Solo, &place.path("a.scda"), &WriteOptions::default()).unwrap();
+    let mut writer = Writer::append(Solo, place.path("a.scda"), &WriteOptions::default()).unwrap();
     writer.dataset(&Dataset::new("u", DataType::Uint8, [3]), &[IndexBox::all(&[3])], &[9; 3]).unwrap();
     writer.commit().unwrap();
     writer.forget();
@@ -83,7 +83,7 @@ fn commands_show_and_write_views() {
     place.scda("hdf5 a.scda").good();
     assert_eq!(place.read("a.scda"), before);
     place.write("a.scda", &before);
-    let mut reader = Reader::open(Solo, &place.path("a.scda"), &ReadOptions::default()).unwrap();
+    let mut reader = Reader::open(Solo, place.path("a.scda"), &ReadOptions::default()).unwrap();
     let Ok(Some(SuperblockState::View(mut other))) = reader.inspect().superblock() else {
         panic!("no superblock")
     };
@@ -103,7 +103,7 @@ fn commands_show_and_write_views() {
     // What HDF5 does not show.
     let mut params = WriteOptions::default();
     params.seal = true;
-    let mut writer = Writer::create(Solo, &place.path("t.scda"), b"", &params).unwrap();
+    let mut writer = Writer::create(Solo, place.path("t.scda"), b"", &params).unwrap();
     for n in 0..7 {
         let mut dataset = Dataset::new(format!("t{n}"), DataType::Uint8, [9]);
         dataset.layout = Layout::Chunked { shape: Some(vec![9]), text: true };
@@ -180,7 +180,7 @@ fn a_wrong_view_is_found() {
     let place = Place::new();
     let mut params = WriteOptions::default();
     params.seal = true;
-    let mut writer = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+    let mut writer = Writer::create(Solo, place.path("a.scda"), b"", &params).unwrap();
     let dataset = Dataset::new("u", DataType::Uint8, [77]);
     writer.dataset(&dataset, &[IndexBox::all(&[77])], &[b'x'; 77]).unwrap();
     writer.close().unwrap();
@@ -210,7 +210,7 @@ fn a_wrong_view_is_found() {
         place.write("b.scda", &bytes);
         let run = place.scda("check b.scda");
         assert!(run.code == 1 && run.text().contains("superblock of HDF5"), "{run:?}");
-        let error = Writer::append(Solo, &place.path("b.scda"), &WriteOptions::default()).err().unwrap();
+        let error = Writer::append(Solo, place.path("b.scda"), &WriteOptions::default()).err().unwrap();
         assert!(error.to_string().contains("one that another program has written"), "{error}");
         assert!(place.read("b.scda") == bytes);
     }

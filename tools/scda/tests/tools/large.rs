@@ -185,7 +185,7 @@ fn very_many_datasets_are_checked_with_little_memory() {
     // The places of all objects of a view are kept.
     for (hdf5, mib) in [(Hdf5::Never, 48), (Hdf5::Close, 96)] {
         params.hdf5 = hdf5;
-        let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+        let mut file = Writer::create(Solo, place.path("a.scda"), b"", &params).unwrap();
         let mut dataset = Dataset::new("a dataset", DataType::Uint8, [0]);
         for number in 0..200_000 {
             dataset.name = format!("{number}");
@@ -204,7 +204,7 @@ fn very_many_datasets_are_checked_with_little_memory() {
 fn items_that_no_file_has_are_not_compared_one_by_one() {
     let place = Place::on_disk();
     let write = |name: &str, rows: u64, data_type: DataType| {
-        let mut file = Writer::create(Solo, &place.path(name), b"", &WriteOptions::default()).unwrap();
+        let mut file = Writer::create(Solo, place.path(name), b"", &WriteOptions::default()).unwrap();
         let mut dataset = Dataset::new("x", data_type, [rows]);
         dataset.layout = Layout::Chunked { shape: Some(vec![1 << 30]), text: false };
         file.dataset(&dataset, &[], &[]).unwrap();
@@ -238,7 +238,7 @@ fn thick_chunks_of_large_planes_are_put_in_order() {
 fn of_fill(place: &Place, name: &str, shape: &[u64], chunk: &[u64], fill: &[u8], data_type: DataType) {
     let mut params = WriteOptions::default();
     params.seal = true;
-    let mut file = Writer::create(Solo, &place.path(name), b"", &params).unwrap();
+    let mut file = Writer::create(Solo, place.path(name), b"", &params).unwrap();
     let mut dataset = Dataset::new("x", data_type, shape);
     dataset.layout = Layout::Chunked { shape: Some(chunk.to_vec()), text: false };
     dataset.fill_value = fill.to_vec();
@@ -277,7 +277,7 @@ fn differences_do_not_depend_on_what_is_stored() {
     let place = Place::new();
     let (rows, columns) = (40_u64, 90_000_u64);
     let write = |name: &str, chunk: [u64; 2], fill: u8| {
-        let mut file = Writer::create(Solo, &place.path(name), b"", &WriteOptions::default()).unwrap();
+        let mut file = Writer::create(Solo, place.path(name), b"", &WriteOptions::default()).unwrap();
         let mut dataset = Dataset::new("x", DataType::Raw(3), [rows, columns]);
         dataset.layout = Layout::Chunked { shape: Some(chunk.to_vec()), text: false };
         dataset.fill_value = vec![fill; 3];
@@ -311,7 +311,7 @@ fn differences_do_not_depend_on_what_is_stored() {
 fn a_frame_that_lies_needs_no_memory() {
     let place = Place::new();
     let write = |codec| {
-        let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
+        let mut file = Writer::create(Solo, place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
         let mut dataset = Dataset::new("d", DataType::Float64, [(1_u64 << 28) - 1]);
         dataset.layout = Layout::Chunked { shape: Some(vec![(1 << 28) - 1]), text: false };
         dataset.codec = codec;

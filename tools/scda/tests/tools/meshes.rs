@@ -33,7 +33,7 @@ pub fn write_groups(
 ) {
     let mut params = WriteOptions::default();
     params.seal = true;
-    let mut file = Writer::create(Solo, &place.path(name), b"a forest", &params).unwrap();
+    let mut file = Writer::create(Solo, place.path(name), b"a forest", &params).unwrap();
     for (path, attributes) in groups {
         file.group(path, attributes).unwrap();
     }

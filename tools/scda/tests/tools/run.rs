@@ -116,7 +116,7 @@ impl Place {
 
     /// The sizes of the elements of the varray whose data are at this offset, as they are in the file.
     pub fn sizes(&self, name: &str, data_offset: u64) -> Vec<usize> {
-        let mut reader = Reader::open(Solo, &self.path(name), &ReadOptions::default()).unwrap();
+        let mut reader = Reader::open(Solo, self.path(name), &ReadOptions::default()).unwrap();
         while let Some(section) = reader.next_section(false).unwrap() {
             if section.data_offset == data_offset {
                 let mut sizes = vec![0; usize::try_from(section.count).unwrap()];

@@ -120,7 +120,7 @@ fn each_flipped_bit_is_found_and_named() {
 
 /// Where the sections of a file begin and end, those of datasets and streams one by one.
 fn single_sections(place: &Place, name: &str) -> Vec<(usize, usize)> {
-    let mut file = Reader::open(Solo, &place.path(name), &ReadOptions::default()).unwrap();
+    let mut file = Reader::open(Solo, place.path(name), &ReadOptions::default()).unwrap();
     let (mut all, at) = (Vec::new(), |offset| usize::try_from(offset).unwrap());
     while let Some(section) = file.next_section(true).unwrap() {
         file.skip().unwrap();
@@ -151,7 +151,7 @@ fn each_flipped_bit_of_datasets_and_streams_is_found_and_named() {
         let rank = comm.rank();
         let mut params = WriteOptions::default();
         params.seal = true;
-        let mut file = Writer::create(comm, &place.path("a.scda"), b"all", &params)?;
+        let mut file = Writer::create(comm, place.path("a.scda"), b"all", &params)?;
         file.group("flow", r#"{"a": 1}"#)?;
         let mut dataset = Dataset::new("flow/rows", DataType::Int16, [3, 2]);
         let put = |file: &mut Writer, dataset: &Dataset| {
@@ -184,7 +184,7 @@ fn each_flipped_bit_of_datasets_and_streams_is_found_and_named() {
     // Spaces of the metadata, by which the data begin at a multiple of 4096.
     let mut params = WriteOptions::default();
     params.seal = true;
-    let mut file = Writer::create(Solo, &place.path("b.scda"), b"", &params).unwrap();
+    let mut file = Writer::create(Solo, place.path("b.scda"), b"", &params).unwrap();
     let dataset = Dataset::new("aligned", DataType::Uint8, [1 << 16]);
     file.dataset(&dataset, &[IndexBox::all(&[1 << 16])], &[7; 1 << 16]).unwrap();
     file.close().unwrap();
@@ -598,7 +598,7 @@ fn rewind_keeps_the_steps_up_to_one_that_no_seal_follows() {
     let place = Place::new();
     let mut params = WriteOptions::default();
     params.seal = true;
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+    let mut file = Writer::create(Solo, place.path("a.scda"), b"", &params).unwrap();
     for step in 0..5 {
         for name in ["amr/time", "amr/rho"] {
             let dataset = Dataset::new(name, DataType::Uint8, []);

@@ -52,7 +52,7 @@ fn expected_all() -> Vec<u8> {
 /// A file with the varray "log", whose elements are these streams.
 fn write_varray(place: &Place, name: &str, encode: Encode) {
     let sizes: Vec<u64> = (0..3).map(|task| expected(task).len() as u64).collect();
-    let mut file = Writer::create(Solo, &place.path(name), b"", &WriteOptions::default()).unwrap();
+    let mut file = Writer::create(Solo, place.path(name), b"", &WriteOptions::default()).unwrap();
     file.varray(b"log", &[3], &sizes, None, Source::Contiguous(&expected_all()), encode).unwrap();
     file.close().unwrap();
 }
@@ -152,7 +152,7 @@ fn the_chunks_of_a_dataset_are_no_streams() {
     let place = Place::new();
     let mut dataset = Dataset::new("rho", DataType::Uint8, [12]);
     dataset.layout = Layout::Chunked { shape: Some(vec![4]), text: false };
-    let mut file = Writer::create(Solo, &place.path("f.scda"), b"", &WriteOptions::default()).unwrap();
+    let mut file = Writer::create(Solo, place.path("f.scda"), b"", &WriteOptions::default()).unwrap();
     file.dataset(&dataset, &[IndexBox::new([0], [12])], &[7; 12]).unwrap();
     file.close().unwrap();
     for section in ["rho", "1", "2"] {
@@ -551,7 +551,7 @@ fn another_section_of_the_name_of_streams_is_noted() {
         let words = format!("both.scda: note: section {section}: has the name of the streams \"log\"");
         assert_eq!(check.text().contains(&words), section > 0, "{}", check.text());
         assert_eq!(check.text().contains("note"), section > 0, "{}", check.text());
-        let mut file = Reader::open(Solo, &place.path("both.scda"), &ReadOptions::default()).unwrap();
+        let mut file = Reader::open(Solo, place.path("both.scda"), &ReadOptions::default()).unwrap();
         let found = [0, -1].map(|record| file.streams_record(b"log", record).is_ok());
         assert_eq!(found == [true, true], section == 0, "{order}");
         if section == 0 {

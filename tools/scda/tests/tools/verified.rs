@@ -211,7 +211,7 @@ fn what_salvage_saves_of_additions_is_valid() {
     let place = Place::new();
     let mut params = WriteOptions::default();
     (params.seal, params.hdf5) = (true, Hdf5::Never);
-    let mut file = Writer::create(Solo, &place.path("good.scda"), b"", &params).unwrap();
+    let mut file = Writer::create(Solo, place.path("good.scda"), b"", &params).unwrap();
     file.group("flow", r#"{"title":"first"}"#).unwrap();
     let mut rho = Dataset::new("flow/rho", DataType::Int32, [4, 3]);
     for extends in [false, false, true] {

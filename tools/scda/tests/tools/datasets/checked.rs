@@ -188,7 +188,7 @@ fn streams_of_chunks_are_checked() {
 #[test]
 fn salvage_leaves_no_metadata_without_their_data() {
     let place = Place::new();
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
+    let mut file = Writer::create(Solo, place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
     for name in ["x", "y"] {
         all(&mut file, &Dataset::new(name, DataType::Int32, [100, 4]), &bytes!(0..400_i32));
     }
@@ -233,7 +233,7 @@ fn salvage_saves_nothing_under_a_name_that_then_cannot_be_read() {
     let place = Place::new();
     let mut params = WriteOptions::default();
     params.seal = true;
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+    let mut file = Writer::create(Solo, place.path("a.scda"), b"", &params).unwrap();
     for title in ["first", "last"] {
         file.group("flow", &format!(r#"{{"title":"{title}"}}"#)).unwrap();
     }
@@ -258,7 +258,7 @@ fn salvage_saves_nothing_under_a_name_that_then_cannot_be_read() {
         assert_eq!(run.code, 0, "{run:?}");
         place.scda("check --strict c.scda").good();
         let mut reader =
-            scda::Reader::open(Solo, &place.path("c.scda"), &scda::ReadOptions::default()).unwrap();
+            scda::Reader::open(Solo, place.path("c.scda"), &scda::ReadOptions::default()).unwrap();
         let rho = reader.dataset("rho").unwrap().unwrap();
         let mut data = [0; 400];
         rho.read(&mut reader, &[IndexBox::all(&[100])], &mut data).unwrap();
@@ -275,7 +275,7 @@ fn a_damaged_index_does_not_make_datasets_invalid() {
     let place = Place::new();
     let mut params = WriteOptions::default();
     params.seal = true;
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+    let mut file = Writer::create(Solo, place.path("a.scda"), b"", &params).unwrap();
     for name in ["x", "y", "z"] {
         all(&mut file, &Dataset::new(name, DataType::Int32, [100]), &bytes!(0..100_i32));
     }
@@ -301,7 +301,7 @@ fn a_damaged_index_does_not_make_datasets_invalid() {
         assert!(run.code == 0 && !run.text().contains("as it is"), "{run:?}");
         place.scda("check --strict c.scda").good();
         assert!(
-            scda::Reader::open(Solo, &place.path("c.scda"), &scda::ReadOptions::default())
+            scda::Reader::open(Solo, place.path("c.scda"), &scda::ReadOptions::default())
                 .unwrap()
                 .is_sealed()
         );
@@ -346,7 +346,7 @@ fn bytes_that_are_no_bools_are_found() {
 fn bytes_that_are_no_bools_are_not_written() {
     let place = Place::new();
     for shape in [None, Some(vec![3])] {
-        let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
+        let mut file = Writer::create(Solo, place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
         let mut dataset = Dataset::new("m", DataType::Bool, [5]);
         if shape.is_some() {
             dataset.layout = Layout::Chunked { shape, text: false };
@@ -362,7 +362,7 @@ fn chunks_without_bytes_take_no_time() {
     let place = Place::new();
     let mut dataset = Dataset::new("large", DataType::Uint64, [1 << 37]);
     dataset.layout = Layout::Chunked { shape: Some(vec![1 << 27]), text: false };
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
+    let mut file = Writer::create(Solo, place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
     file.dataset(&dataset, &[], &[]).unwrap();
     // One among them that has.
     (dataset.name, dataset.shape) = ("one".into(), vec![3, 1 << 20]);

@@ -86,7 +86,7 @@ fn large_data_are_compressed_only_if_they_get_smaller() {
 fn numbers_are_rounded() {
     let place = Place::new();
     let smooth: Vec<f64> = (0..10_000).map(|n| f64::from(n).sqrt()).collect();
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
+    let mut file = Writer::create(Solo, place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
     for name in ["rho", "u"] {
         all(&mut file, &Dataset::new(name, DataType::Float64, [10_000]), &bytes!(smooth.clone()));
     }
@@ -124,7 +124,7 @@ fn numbers_are_rounded() {
 fn aligned_data_stay_aligned() {
     let place = Place::new();
     let data: Vec<f64> = (0..10_000).map(f64::from).collect();
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
+    let mut file = Writer::create(Solo, place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
     file.block(b"before", 0, 3, Some(b"abc"), scda::Encode::None).unwrap();
     all(&mut file, &Dataset::new("small", DataType::Float64, [2]), &bytes!([1.0_f64, 2.0]));
     for name in ["x", "y"] {

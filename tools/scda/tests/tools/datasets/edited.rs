@@ -233,7 +233,7 @@ fn nothing_that_looks_like_attributes_is_lost() {
     let place = Place::new();
     let mut params = WriteOptions::default();
     params.seal = true;
-    let mut file = Writer::create(Solo, &place.path("whole.scda"), b"", &params).unwrap();
+    let mut file = Writer::create(Solo, place.path("whole.scda"), b"", &params).unwrap();
     file.block(b"/9/rho", 0, 3, Some(b"own"), scda::Encode::None).unwrap();
     for name in ["rho", "p"] {
         all(&mut file, &Dataset::new(name, DataType::Uint8, [3]), &name.repeat(3).as_bytes()[..3]);
@@ -280,7 +280,7 @@ fn attributes_of_no_dataset_are_found() {
         ("/736/other", "found attributes of no dataset"),
         ("other", "found another section, expected a block with attributes of a dataset"),
     ] {
-        let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+        let mut file = Writer::create(Solo, place.path("a.scda"), b"", &params).unwrap();
         all(&mut file, &Dataset::new("step", DataType::Int32, []), &[0; 4]);
         file.set_attributes("step", 0, r#"{"units": "s"}"#).unwrap();
         file.inline(b"scda attributes 00", 0, Some(below)).unwrap();

@@ -116,7 +116,7 @@ fn rows_of_no_dataset_are_found() {
         ("other", "found another section, expected an array or varray with rows of a dataset"),
     ] {
         place.write("a.scda", &all);
-        let mut file = Writer::append(Solo, &place.path("a.scda"), &params).unwrap();
+        let mut file = Writer::append(Solo, place.path("a.scda"), &params).unwrap();
         let (text, bytes) = (metadata.as_bytes(), metadata.len() as u64);
         file.block(b"scda added rows 00", 0, bytes, Some(text), Encode::None).unwrap();
         file.array(user.as_bytes(), &[2], 6, Source::Contiguous(&[0; 12]), Encode::None).unwrap();
@@ -129,7 +129,7 @@ fn rows_of_no_dataset_are_found() {
     }
     // With the right name, the number of rows before is wrong.
     place.write("a.scda", &all);
-    let mut file = Writer::append(Solo, &place.path("a.scda"), &params).unwrap();
+    let mut file = Writer::append(Solo, place.path("a.scda"), &params).unwrap();
     let (text, bytes) = (metadata.as_bytes(), metadata.len() as u64);
     file.block(b"scda added rows 00", 0, bytes, Some(text), Encode::None).unwrap();
     file.array(b"/+960/rho", &[2], 6, Source::Contiguous(&[0; 12]), Encode::None).unwrap();
@@ -188,7 +188,7 @@ fn rows_in_text_are_saved_by_the_new_place() {
     let place = Place::new();
     let mut params = WriteOptions::default();
     params.seal = true;
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+    let mut file = Writer::create(Solo, place.path("a.scda"), b"", &params).unwrap();
     file.inline(b"lost", 0, Some(&[b'x'; 32])).unwrap();
     for extends in [false, true] {
         let mut dataset = Dataset::new("rho", DataType::Uint8, [2]);
@@ -212,7 +212,7 @@ fn a_copy_keeps_the_compression_of_rows() {
     let place = Place::new();
     let mut params = WriteOptions::default();
     params.seal = true;
-    let mut file = Writer::create(Solo, &place.path("plain.scda"), b"", &params).unwrap();
+    let mut file = Writer::create(Solo, place.path("plain.scda"), b"", &params).unwrap();
     let mut dataset = Dataset::new("rho", DataType::Uint8, [4, 1000]);
     dataset.attributes = r#"{"units": "m"}"#.into();
     file.dataset(&dataset, &[IndexBox::all(&[4, 1000])], &[7; 4000]).unwrap();
@@ -221,7 +221,7 @@ fn a_copy_keeps_the_compression_of_rows() {
     let start = sections(&bytes, "B scda dataset 00")[0];
     let start = start + sections(&bytes[start..], "{")[0];
     let metadata = &bytes[start..start + sections(&bytes[start..], "\n}\n")[0] + 3];
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+    let mut file = Writer::create(Solo, place.path("a.scda"), b"", &params).unwrap();
     file.block(b"scda dataset 00", 0, metadata.len() as u64, Some(metadata), Encode::None).unwrap();
     file.array(b"rho", &[4], 1000, Source::Contiguous(&[7; 4000]), Encode::Always).unwrap();
     dataset.extends = true;
@@ -253,7 +253,7 @@ fn rows_of_no_dataset_are_copied() {
 fn append_as_others(place: &Place, name: &str, metadata: &str, user: &str) {
     let mut params = WriteOptions::default();
     params.seal = true;
-    let mut file = Writer::append(Solo, &place.path(name), &params).unwrap();
+    let mut file = Writer::append(Solo, place.path(name), &params).unwrap();
     let (text, bytes) = (metadata.as_bytes(), metadata.len() as u64);
     file.block(b"scda added rows 00", 0, bytes, Some(text), Encode::None).unwrap();
     let data = Source::Contiguous(b"future!");
@@ -333,7 +333,7 @@ fn what_was_added_to_a_dataset_of_an_unknown_type_is_copied_with_it() {
     extended(&place, "a.scda");
     let mut params = WriteOptions::default();
     params.seal = true;
-    let mut file = Writer::append(Solo, &place.path("a.scda"), &params).unwrap();
+    let mut file = Writer::append(Solo, place.path("a.scda"), &params).unwrap();
     let (text, name) = (future("\"int1024\"", 0), format!("new {}", "x".repeat(54)));
     file.block(b"scda dataset 00", 0, text.len() as u64, Some(text.as_bytes()), Encode::None).unwrap();
     let data = file.position().unwrap();

@@ -31,7 +31,7 @@ fn all(writer: &mut Writer, dataset: &Dataset, data: &[u8]) {
 fn with_datasets(place: &Place, name: &str, seal: bool) {
     let mut params = WriteOptions::default();
     params.seal = seal;
-    let mut file = Writer::create(Solo, &place.path(name), b"a run", &params).unwrap();
+    let mut file = Writer::create(Solo, place.path(name), b"a run", &params).unwrap();
     file.group("/", r#"{"title": "test", "time": 1.50}"#).unwrap();
     file.block(b"note", 0, 5, Some(b"hello"), scda::Encode::None).unwrap();
     file.group("flow", r#"{"scheme": "hydro"}"#).unwrap();
@@ -57,7 +57,7 @@ fn with_datasets(place: &Place, name: &str, seal: bool) {
 
 /// A file with one dataset.
 fn with_one(place: &Place, name: &str, dataset: &Dataset, data: &[u8]) {
-    let mut file = Writer::create(Solo, &place.path(name), b"", &WriteOptions::default()).unwrap();
+    let mut file = Writer::create(Solo, place.path(name), b"", &WriteOptions::default()).unwrap();
     all(&mut file, dataset, data);
     file.close().unwrap();
 }

@@ -64,7 +64,7 @@ fn a_list_shows_what_datasets_are() {
 #[test]
 fn the_tree_tells_that_records_have_several_shapes() {
     let place = Place::new();
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
+    let mut file = Writer::create(Solo, place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
     for rows in [3, 4, 3] {
         let dataset = Dataset::new("flow/x", DataType::Uint8, [rows]);
         file.dataset(&dataset, &[IndexBox::all(&[rows])], &vec![0; usize::try_from(rows).unwrap()]).unwrap();
@@ -84,7 +84,7 @@ fn a_user_string_that_begins_with_a_slash_takes_precedence() {
     for seal in [false, true] {
         let mut params = WriteOptions::default();
         params.seal = seal;
-        let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+        let mut file = Writer::create(Solo, place.path("a.scda"), b"", &params).unwrap();
         for (user, text) in [(&b"x"[..], b"1"), (b"/x", b"2"), (b"x", b"3"), (b"y", b"4")] {
             file.block(user, 0, text.len() as u64, Some(text), scda::Encode::None).unwrap();
         }
@@ -278,7 +278,7 @@ fn nothing_has_no_ratio() {
 #[test]
 fn very_many_items_of_a_small_file_are_printed_if_they_are_asked_for() {
     let place = Place::new();
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
+    let mut file = Writer::create(Solo, place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
     let mut dataset = Dataset::new("rho", DataType::Uint8, [1 << 30]);
     dataset.layout = Layout::Chunked { shape: Some(vec![1 << 26]), text: false };
     file.dataset(&dataset, &[], &[]).unwrap();

@@ -48,7 +48,7 @@ fn damaged_texts_are_found() {
     let place = Place::new();
     let metadata = r#"{"zarr_format":3,"node_type":"array","shape":[2],"data_type":"string","fill_value":"","codecs":["vlen-utf8"],
         "chunk_grid":{"name":"regular","configuration":{"chunk_shape":[1]}}}"#;
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
+    let mut file = Writer::create(Solo, place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
     let text = metadata.as_bytes();
     file.block(b"scda dataset 00", 0, text.len() as u64, Some(text), scda::Encode::None).unwrap();
     let data = b"\x01\0\0\0\x01\0\0\0a\x01\0\0\0\x01\0\0\0\xff";
