@@ -67,7 +67,7 @@ fn parts(dataset: &Dataset, chunk: &[u64]) -> BoxParts {
     let layer =
         bytes_of(&mut chunk.iter().skip(cut).take(1).chain(dataset.shape.iter().skip(cut + 1)).copied());
     let most = MOST_LAYER_BYTES.max(bytes_of(&mut chunk.iter().copied()));
-    let most = if layer <= most { layer.max(box_parts::MOST_BYTES) } else { box_parts::MOST_BYTES };
+    let most = layer.clamp(box_parts::MOST_BYTES, most);
     BoxParts::cut(IndexBox::all(&dataset.shape), item_bytes, chunk, most)
 }
 
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(rows([200, MIB], [100, 1000]), [100, 100]);
         assert_eq!(rows([130, MIB], [50, 1000]), [50, 50, 30]);
         // Too much for a part that is as thick, unless one chunk has as much.
-        assert_eq!(rows([200, 4 * MIB], [100, 1000])[..2], [16, 16]);
+        assert_eq!(rows([200, 4 * MIB], [100, 1000])[..2], [64, 36]);
         assert_eq!(rows([200, 4 * MIB], [100, 4 * MIB]), [100, 100]);
     }
 }
