@@ -2,8 +2,8 @@
 # which the modules of scda.F90 and scda_meshes.F90 are compiled in the project that uses it, by its compiler
 # and with its flags. They are there whenever the project has enabled Fortran; the latter if it has enabled C, too.
 
-# scda_add_fortran(RESULT [SOURCE]): sets RESULT in the caller's scope to why there is no such target, or to "". SOURCE is the
-# module's; by default the one installed beside scda.h.
+# scda_add_fortran(RESULT [SOURCE]): sets RESULT in the caller's scope to the reason why there are no such targets, or to "". SOURCE is
+# the file of the module; by default the one installed beside scda.h.
 function(scda_add_fortran result)
   set(${result} "" PARENT_SCOPE)
   if(TARGET scda::scda_fortran)
@@ -72,7 +72,7 @@ by -DMPI_Fortran_COMPILER=/path/to/mpif90" PARENT_SCOPE)
     Fortran_MODULE_DIRECTORY "${modules}"
     POSITION_INDEPENDENT_CODE ON)
   target_compile_definitions(scda_fortran_module PRIVATE ${definitions})
-  # Whatever the options of the project's own code are: with -fno-automatic, gfortran loses the lengths of returned strings.
+  # Overrides the project's own options: with -fno-automatic, gfortran loses the lengths of returned strings.
   target_compile_options(scda_fortran_module PRIVATE "$<$<COMPILE_LANG_AND_ID:Fortran,GNU>:-std=f2018;-fautomatic>")
   target_include_directories(scda_fortran_module PUBLIC "$<BUILD_INTERFACE:${modules}>" PRIVATE "${folder}")
   target_link_libraries(scda_fortran_module PUBLIC ${mpi})

@@ -20,7 +20,7 @@ static const mistake_t writing[] = {
   {"ndims below 0", SCDA_ERR_ARG}, {"ndims 33", SCDA_ERR_ARG}, {"item_bytes of a number", SCDA_ERR_ARG}, {"item_bytes 0", SCDA_ERR_ARG},
   {"item_bytes of too many", SCDA_ERR_ARG}, {"shape too large", SCDA_ERR_RANGE}, {"chunk of a contiguous dataset", SCDA_ERR_ARG},
   {"chunk 0 in one dimension", SCDA_ERR_ARG}, {"chunk too large", SCDA_ERR_RANGE}, {"encode", SCDA_ERR_ARG}, {"level 10", SCDA_ERR_ARG},
-  {"level -2", SCDA_ERR_ARG}, {"shuffle", SCDA_ERR_ARG}, {"extends 2", SCDA_ERR_ARG}, {"extends, not sealed", SCDA_ERR_USAGE}, {"codec 4", SCDA_ERR_ARG}, {"relative error 1", SCDA_ERR_ARG}, {"absolute error -1", SCDA_ERR_ARG}, {"attributes no object", SCDA_ERR_ARG}, {"attributes no JSON", SCDA_ERR_ARG},
+  {"level -2", SCDA_ERR_ARG}, {"shuffle", SCDA_ERR_ARG}, {"extends 2", SCDA_ERR_ARG}, {"extends, not sealed", SCDA_ERR_USAGE}, {"codec 99", SCDA_ERR_ARG}, {"relative error 1", SCDA_ERR_ARG}, {"absolute error -1", SCDA_ERR_ARG}, {"attributes no object", SCDA_ERR_ARG}, {"attributes no JSON", SCDA_ERR_ARG},
   {"attributes not UTF-8", SCDA_ERR_ARG}, {"attributes with a key twice", SCDA_ERR_ARG}, {"dimension name not UTF-8", SCDA_ERR_ARG},
   {"fill value of a bool", SCDA_ERR_ARG},
   /* of one rank */
@@ -107,7 +107,7 @@ static scda_fcontext_t *write_one (scda_fcontext_t *f, int k, int wrong, int *er
     if (is (k, "shuffle")) { d.shuffle = 2; }
     if (is (k, "extends 2")) { d.extends = 2; }
     if (is (k, "extends, not sealed")) { d.extends = 1; }
-    if (is (k, "codec 4")) { d.codec = 4; }
+    if (is (k, "codec 99")) { d.codec = 99; }
     if (is (k, "relative error 1")) { d.max_relative_error = 1; }
     if (is (k, "absolute error -1")) { d.max_absolute_error = -1; }
     if (is (k, "attributes no object")) { d.attributes = "[]"; }

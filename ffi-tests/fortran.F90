@@ -385,7 +385,7 @@ contains
     type(cell) :: cells(10)
     complex(real64) :: z(4)
     character(3) :: words(3)
-    character(*), parameter :: pieces = "an argument does not lie in one piece"
+    character(*), parameter :: pieces = "an argument is not contiguous"
     x = 1
     cells = cell(1, 2, 8)
     z = (1, 2)
@@ -445,7 +445,7 @@ contains
         call refused(ierr, "E: found 2, expected a multiple of 8, the bytes of an element of data", .true.)
       case (15)
         call scda_fwrite_array(f, "array", Nq=Nq, ierr=ierr)
-        call refused(ierr, "E is missing, and this rank has no data to take it from", .true.)
+        call refused(ierr, "E is missing, and this rank has no data that give it", .true.)
       case (16)
         call scda_fwrite_array(f, "array", x, Nq(:ranks - 1), 8, ierr=ierr)
         call refused(ierr, "Nq: found " // decimal(ranks - 1) // " entries, expected " // decimal(ranks) // ", one per rank", &

@@ -745,7 +745,7 @@ contains
       call require(abs(shaped(2, 3) - 6) <= 0 .and. abs(time - 0.5d0) <= 0, "shaped and time in turns")
     end do
     call scda_read(f, none, time, ierr=ierr)
-    call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected one that scda_ffind_dataset has found")
+    call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected one found by scda_ffind_dataset")
   end subroutine in_turns
 
   ! What only chunks have makes chunks, unless encode says otherwise.
@@ -842,7 +842,7 @@ contains
     call expect(f, ierr, SCDA_ERR_RANGE, "dataset ""u8"" of uint8: item [0]")
     call scda_fopen_read(f, comm, filename)
     call scda_read(f, "raw", again(1:2, :, :), type=SCDA_TYPE_RAW, ierr=ierr)
-    call expect(f, ierr, SCDA_ERR_ARG, "data: found 2 bytes in the first dimension, expected 3, those of an item")
+    call expect(f, ierr, SCDA_ERR_ARG, "data: found 2 bytes in the first dimension, expected 3, the size of an item")
     call scda_fopen_write(f, comm, filename, "types")
     call scda_write(f, "singles", [0.1_real64, 1e300_real64], type=SCDA_TYPE_FLOAT32)
     call scda_write(f, "integers", [3_int8, -4_int8], type=SCDA_TYPE_INT64, chunk=[1])
@@ -863,7 +863,7 @@ contains
     call expect(f, ierr, SCDA_ERR_RANGE, "dataset ""too large"" of int16: item [1]")
     call scda_fopen_write(f, comm, filename, "types")
     call scda_write(f, "filled", [1, 2], fill=3, type=SCDA_TYPE_INT16, ierr=ierr)
-    call expect(f, ierr, SCDA_ERR_ARG, "fill: not with SCDA_TYPE_RAW, or where items are converted")
+    call expect(f, ierr, SCDA_ERR_ARG, "fill: found it with SCDA_TYPE_RAW or with items to be converted, expected neither")
     call scda_fopen_write(f, comm, filename, "types")
     call scda_write(f, "raw", raw, fill=1_int8, type=SCDA_TYPE_RAW, ierr=ierr)
     call expect(f, ierr, SCDA_ERR_ARG, "fill: not with SCDA_TYPE_RAW")
@@ -894,7 +894,7 @@ contains
     call scda_fclose(f)
     call scda_fopen_read(f, comm, filename)
     call scda_read(f, "d", real_item, type=0, ierr=ierr)
-    call expect(f, ierr, SCDA_ERR_ARG, "type: found one that items of type float32 cannot be taken for")
+    call expect(f, ierr, SCDA_ERR_ARG, "type: found a type that cannot describe items of type float32")
   end subroutine types
 
   ! Structs: rank r writes 2 + r particles, the first of several none; all ranks read all, and some of their components in other types.
@@ -973,7 +973,7 @@ contains
         call expect(f, ierr, SCDA_ERR_ARG, "dataset ""particles"": data: found an array that is not allocated")
       case (3)
         call scda_read_structs(f, none, points, some, ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected one that scda_ffind_dataset has found")
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected one found by scda_ffind_dataset")
       case (4)
         call scda_read_structs(f, "atoms", points, some, ierr=ierr)
         call expect(f, ierr, SCDA_ERR_NOT_FOUND, "dataset ""atoms"": not found")
@@ -1208,7 +1208,7 @@ contains
       if (i /= 1) call scda_fwrite_datasets_begin(f, ierr)
       if (i == 1) then
         call scda_fwrite_datasets_end(f, ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "no datasets are held back; call scda_fwrite_datasets_begin before")
+        call expect(f, ierr, SCDA_ERR_ARG, "no datasets are held back; call scda_fwrite_datasets_begin first")
         cycle
       end if
       call require(ierr == 0, "begin")
@@ -1261,7 +1261,7 @@ contains
       case (16) ! by a copy of the variable
         call scda_fclose(g, ierr)
       end select
-      call expect(f, ierr, SCDA_ERR_ARG, "datasets are held back; call scda_fwrite_datasets_end before")
+      call expect(f, ierr, SCDA_ERR_ARG, "datasets are held back; call scda_fwrite_datasets_end first")
     end do
   end subroutine refused_while_held
 
@@ -1311,10 +1311,10 @@ contains
         call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": start, count: found 1 and 2 numbers, expected 2 for each box")
       case (3)
         call scda_write(f, "d", six, start=[1, 1], ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "shape is missing: start needs that of the whole array")
+        call expect(f, ierr, SCDA_ERR_ARG, "shape is missing: with start, it gives the shape of the whole array")
       case (4)
         call scda_write(f, "d", six, count=[1, 1], ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "start is missing: count needs it")
+        call expect(f, ierr, SCDA_ERR_ARG, "start is missing, but count is given")
       case (5)
         call scda_write(f, "d", six, shape=[3, 3], ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "data: found the shape (3, 2), expected the items of (3, 3)")
@@ -1328,7 +1328,7 @@ contains
         call expect(f, ierr, SCDA_ERR_ARG, "Nq: found 0 entries")
       case (8)
         call scda_write(f, "d", 1.0, Nq=[(1, ierr = 1, ranks)], ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "data: they have no dimension, but Nq is given")
+        call expect(f, ierr, SCDA_ERR_ARG, "data: found a scalar with Nq, expected an array")
       case (9)
         call scda_write(f, "d", six, chunk=[2], ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "chunk: found 1 entries, expected 2, one per dimension")
@@ -1379,7 +1379,7 @@ contains
         call expect(f, ierr, SCDA_ERR_NOT_FOUND, "dataset ""none"": not found")
       case (5)
         call scda_read(f, d, six, ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected one that scda_ffind_dataset has found")
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected one found by scda_ffind_dataset")
       case (6) ! beyond the array
         call scda_read(f, "d", six(:, 1:1), start=[1, 3], ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "found 3 and 1 in dimension 2 of box 1, expected indices from 1 to 2")
@@ -1494,7 +1494,7 @@ contains
       case (4)
         call expect(f, ierr, SCDA_ERR_ARG, last)
       case (5)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": start is missing: count needs it")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": start is missing, but count is given")
       case (6)
         call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": start: expected integer(int32) or integer(int64)")
       case (7)
@@ -1510,9 +1510,9 @@ contains
       case (12)
         call expect(f, ierr, SCDA_ERR_ARG, "name of a dataset: found a NUL character")
       case (13)
-        call expect(f, ierr, SCDA_ERR_ARG, "data: found items of type raw bytes, expected uint16, as the dataset has them")
+        call expect(f, ierr, SCDA_ERR_ARG, "data: found items of type raw bytes, expected uint16, as in the dataset")
       case (14)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "requests: found one that scda_request has not made")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "requests: found one that was not made by scda_request")
       case (15)
         call expect(f, ierr, SCDA_ERR_ARG, "disagree")
       end select

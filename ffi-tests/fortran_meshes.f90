@@ -259,7 +259,7 @@ contains
     if (rank == ranks - 1) mesh%boxes = reshape([0_int64, 0_int64], [2, 1, 1])
     call scda_fopen_write(f, MPI_COMM_WORLD, path, "refused")
     call scda_patches_write_mesh(f, mesh, ierr=ierr)
-    call expect(ierr, SCDA_ERR_ARG, "level(n) and boxes(d, 2, n)")
+    call expect(ierr, SCDA_ERR_ARG, "expected level(n) and boxes(d, 2, n) for n = ")
     call scda_patches_write_mesh(f, mesh, ierr=ierr)
     call check(ierr == SCDA_ERR_ARG .or. ierr == SCDA_ERR_USAGE, "a mesh in a file that is closed")
 
@@ -267,7 +267,7 @@ contains
     if (rank == ranks - 1) mesh%number = [0_int64, 1_int64]
     call scda_fopen_write(f, MPI_COMM_WORLD, path, "refused")
     call scda_patches_write_mesh(f, mesh, ierr=ierr)
-    call expect(ierr, SCDA_ERR_ARG, "number: expected one for each patch")
+    call expect(ierr, SCDA_ERR_ARG, "number: found 2 numbers, expected 1, one for each patch")
     call scda_patches_free(mesh)
 
     call make(mesh)
@@ -275,7 +275,7 @@ contains
     call scda_patches_write_mesh(f, mesh)
     if (rank < ranks - 1) fields(1)%data = [c_loc(x)]
     call scda_patches_write_fields(f, mesh, fields, ierr=ierr)
-    call expect(ierr, SCDA_ERR_ARG, "field x: expected an address for each patch")
+    call expect(ierr, SCDA_ERR_ARG, "addresses, expected 1, one for each patch")
     call scda_patches_free(mesh)
 
     call scda_forest_steps(f, "particles", steps, ierr)

@@ -190,12 +190,12 @@ void refusals (const std::string &path) {
     CHECK (!w.is_open ());
     expect (line, SCDA_ERR_USAGE, "closed", [&] { scda::write_time (w, "patches", 0); });
   };
-  with (__LINE__, SCDA_ERR_ARG, "not as many as there are levels", [] (scda::writer &w, bool wrong) {
+  with (__LINE__, SCDA_ERR_ARG, "patches: boxes: found 1 numbers, expected 2, 2 for each patch", [] (scda::writer &w, bool wrong) {
     own o;
     if (wrong) { o.boxes.pop_back (), o.mesh.own (o.level, o.boxes); }
     o.mesh.write (w);
   });
-  with (__LINE__, SCDA_ERR_ARG, "not of all axes", [] (scda::writer &w, bool wrong) {
+  with (__LINE__, SCDA_ERR_ARG, "patches: geometry: found 3 numbers, expected 2, 2 for each axis", [] (scda::writer &w, bool wrong) {
     own o;
     if (wrong) { o.mesh.frame (ratio, o.domain, scda::view<const double> (geometry.data (), 3)); }
     o.mesh.write (w);
@@ -212,13 +212,13 @@ void refusals (const std::string &path) {
     o.mesh.write (w);
     o.mesh.write_fields (w, { scda::patch_field (scda::dataset ("u").type (SCDA_TYPE_INT32), data) });
   });
-  with (__LINE__, SCDA_ERR_ARG, "of another number than 2", [] (scda::writer &w, bool) {
+  with (__LINE__, SCDA_ERR_ARG, "field u: chunk: found 1, expected 2, one per dimension", [] (scda::writer &w, bool) {
     own o;
     std::vector<std::array<double, 2> *> data (1);
     o.mesh.write (w);
     o.mesh.write_fields (w, { scda::patch_field (scda::dataset ("u").chunks ({ 3 }), data) });
   });
-  with (__LINE__, SCDA_ERR_ARG, "containers of other sizes", [] (scda::writer &w, bool wrong) {
+  with (__LINE__, SCDA_ERR_ARG, "particles: container 0: found 2 particles, expected 1", [] (scda::writer &w, bool wrong) {
     const std::vector<std::int64_t> counts { 1, 2 };
     std::vector<std::vector<double>> cells { { 1 }, { 2, 3 } };
     if (wrong) { std::swap (cells[0], cells[1]); }
@@ -226,14 +226,14 @@ void refusals (const std::string &path) {
     p.in_cells (counts).write (w);
     p.write_field (w, scda::dataset ("u"), cells);
   });
-  with (__LINE__, SCDA_ERR_ARG, "not as many as there are counts", [] (scda::writer &w, bool wrong) {
+  with (__LINE__, SCDA_ERR_ARG, "particles: number: found 1 numbers, expected 2, one for each cell", [] (scda::writer &w, bool wrong) {
     const std::vector<std::int64_t> counts { 2, 3 };
     const std::vector<std::uint64_t> number { static_cast<std::uint64_t> (2 * rank), static_cast<std::uint64_t> (2 * rank + 1) };
     scda::particles p;
     p.in_cells (counts, nullptr, scda::view<const std::uint64_t> (number.data (), wrong ? 1 : 2));
     p.write (w);
   });
-  with (__LINE__, SCDA_ERR_ARG, "data of 4 particles, expected 5", [] (scda::writer &w, bool wrong) {
+  with (__LINE__, SCDA_ERR_ARG, "data of 4 particles, expected those of the 5 particles of this rank", [] (scda::writer &w, bool wrong) {
     const std::vector<std::int64_t> counts { 2, 3 };
     scda::particles p;
     p.in_cells (counts).write (w);

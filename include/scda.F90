@@ -182,7 +182,7 @@ module scda_implementation
   public :: c_patches_write_mesh, c_patches_write_fields, c_patches_read_mesh, c_patches_read_fields
   public :: c_particles_init_size, c_particles_free, c_particles_write, c_particles_write_field, c_particles_read
   public :: c_particles_read_field
-  public :: c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset, object_of
+  public :: c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset, decimal, object_of
 
   !> Opens a file for writing ("w"), reading ("r") or appending ("a"): call scda_fopen(f, comm, filename, mode, userstr [, ierr,
   !> len])
@@ -996,13 +996,13 @@ contains
     fits = .true.
     bytes = integer_in(f, E, "E")
     if (indirect .and. bytes == not_passed) then
-      call refuse(f, "E is missing: indirect data need the bytes of an element", fits)
+      call refuse(f, "E is missing: it says how many bytes each element of indirect data has", fits)
     else if (indirect .or. bytes /= not_passed) then
       call check_lengths(f, fits, data, counts, E=bytes, indirect=indirect, is_written=.true.)
     else
       bytes = data%each
       if (.not. c_associated(data%address)) then
-        call refuse(f, "E is missing, and this rank has no data to take it from", fits)
+        call refuse(f, "E is missing, and this rank has no data that give it", fits)
       else
         call check_lengths(f, fits, counts=counts, E=bytes, elements=data%n)
       end if
@@ -1376,7 +1376,7 @@ contains
     call require_memory(f, of, items, extents, fits)
     call choose_type(code, type, extents, given)
     if ((given%d%type == SCDA_TYPE_RAW .or. given%in_memory /= 0) .and. c_associated(fill_value)) then
-      call refuse(f, of // "fill: not with SCDA_TYPE_RAW, or where items are converted", fits)
+      call refuse(f, of // "fill: found it with SCDA_TYPE_RAW or with items to be converted, expected neither", fits)
     else
       given%d%fill_value = fill_value
     end if
@@ -1394,9 +1394,9 @@ contains
       allocate(numbers, source=integers_in(f, Nq, of // "Nq", fits))
       if (all(numbers >= 0)) rows = max(0_int64, maxval(numbers)) ! otherwise, the numbers are those of a partition
       counts => numbers
-      if (n == 0) call refuse(f, of // "data: they have no dimension, but Nq is given", fits)
+      if (n == 0) call refuse(f, of // "data: found a scalar with Nq, expected an array", fits)
       if (c_associated(shape%address) .or. c_associated(start%address) .or. c_associated(count%address)) then
-        call refuse(f, of // "shape, start, count: Nq excludes them", fits)
+        call refuse(f, of // "shape, start, count: found with Nq, expected either these or Nq", fits)
       end if
       if (fits) then
         call check_lengths(f, fits, counts=counts, elements=extents(n), known=known)
@@ -1410,10 +1410,10 @@ contains
       given%sizes = extents(n:1:-1)
       given%nboxes = 1
     else if (c_associated(start%address)) then
-      if (.not. c_associated(shape%address)) call refuse(f, of // "shape is missing: start needs that of the whole array", fits)
+      if (.not. c_associated(shape%address)) call refuse(f, of // "shape is missing: with start, it gives the shape of the whole array", fits)
       call boxes_in(f, of, start, count, extents, dims, given%starts, given%sizes, given%nboxes, fits)
     else
-      if (c_associated(count%address)) call refuse(f, of // "start is missing: count needs it", fits)
+      if (c_associated(count%address)) call refuse(f, of // "start is missing, but count is given", fits)
       given%starts = 0 * dims
       given%sizes = dims(size(dims):1:-1)
       given%nboxes = merge(1_c_size_t, 0_c_size_t, f%rank == 0)
@@ -1550,16 +1550,16 @@ contains
       item_bytes = extents(1)
       extents = extents(2:)
     else if (.not. is_taken_for(code, in_memory)) then
-      call refuse(f, of // "type: found one that items of type " // scda_type_name(code) // " cannot be taken for", fits)
+      call refuse(f, of // "type: found a type that cannot describe items of type " // scda_type_name(code), fits)
     end if
     if (in_memory == given%d%type) then
       if (item_bytes /= given%d%item_bytes) then
         call refuse(f, of // "data: found " // decimal(item_bytes) // " bytes in the first dimension, expected " // &
-          & decimal(given%d%item_bytes) // ", those of an item", fits)
+          & decimal(given%d%item_bytes) // ", the size of an item", fits)
       end if
     else if (in_memory == SCDA_TYPE_RAW) then
       call refuse(f, of // "data: found items of type " // scda_type_name(in_memory) // ", expected " // &
-        & scda_type_name(int(given%d%type)) // ", as the dataset has them", fits)
+        & scda_type_name(int(given%d%type)) // ", as in the dataset", fits)
     else
       given%in_memory = int(in_memory, c_int)
     end if
@@ -1623,7 +1623,7 @@ contains
     logical :: fits
     held => held_of(f)
     if (.not. associated(held)) then
-      call refuse(f, "no datasets are held back; call scda_fwrite_datasets_begin before", fits)
+      call refuse(f, "no datasets are held back; call scda_fwrite_datasets_begin first", fits)
       held => nothing
     end if
     call write_held(f, held)
@@ -1688,7 +1688,7 @@ contains
     if (status /= 0) then
       address = c_loc(given%d%name)
       call copy_if(address, name)
-      call refuse(f, "datasets: no memory to hold """ // name // """ back", fits)
+      call refuse(f, "datasets: not enough memory to hold """ // name // """ back", fits)
       given%nboxes = 0
       given%data = c_null_ptr
       given%d%fill_value = c_null_ptr
@@ -1803,7 +1803,7 @@ contains
     type(scda_fcontext_t), intent(in) :: f
     logical :: fits
     if (associated(held_of(f))) then
-      call refuse(f, "datasets are held back; call scda_fwrite_datasets_end before", fits)
+      call refuse(f, "datasets are held back; call scda_fwrite_datasets_end first", fits)
     end if
   end subroutine refuse_held
 
@@ -1844,7 +1844,7 @@ contains
     type(scda_dataset_t), intent(in) :: d
     type(c_dataset_t), intent(out) :: c
     logical, intent(inout) :: fits
-    if (d%number == 0) call refuse(f, "dataset: found none, expected one that scda_ffind_dataset has found", fits)
+    if (d%number == 0) call refuse(f, "dataset: found none, expected one found by scda_ffind_dataset", fits)
     call describe(d, c)
   end subroutine describe_found
 
@@ -1880,7 +1880,7 @@ contains
     if (c_associated(start%address)) then
       call boxes_in(f, of, start, count, extents, dims, given%starts, given%sizes, given%nboxes, fits)
     else
-      if (c_associated(count%address)) call refuse(f, of // "start is missing: count needs it", fits)
+      if (c_associated(count%address)) call refuse(f, of // "start is missing, but count is given", fits)
       given%starts = 0 * dims
       given%sizes = dims(size(dims):1:-1)
       given%nboxes = 1
@@ -1916,7 +1916,7 @@ contains
       associate (request => requests(i))
         if (allocated(request%why)) call refuse(f, title_of(request%name) // request%why, fits)
         if (.not. allocated(request%name)) then
-          call refuse(f, "requests: found one that scda_request has not made", fits)
+          call refuse(f, "requests: found one that was not made by scda_request", fits)
           call require_dataset(f, "", 0, given(i)%d)
         else
           call require_dataset(f, request%name, request%record, given(i)%d)
@@ -2170,7 +2170,7 @@ contains
       first = integer_in(f, start, title_of(d%name) // "start")
       if (first < 1 .or. first - 1 > given%d%shape(1) .or. count > given%d%shape(1) - (first - 1)) then
         call refuse(f, title_of(d%name) // "start: found " // decimal(first) // " and room for " // decimal(count) // &
-          & " structs, expected some of 1 to " // decimal(given%d%shape(1)), fits)
+          & " structs, expected a range within 1 to " // decimal(given%d%shape(1)), fits)
         first = 1
       end if
     else if (count /= given%d%shape(1)) then
@@ -2250,7 +2250,7 @@ contains
     call begin_dataset(given%d)
     fits = .true.
     if (index(name, c_null_char) > 0) call refuse(f, "name of a dataset: found a NUL character", fits)
-    if (len_trim(name) >= SCDA_NAME_BYTES) call refuse(f, "name of a dataset: found too many bytes, expected 1 to 58", fits)
+    if (len_trim(name) >= SCDA_NAME_BYTES) call refuse(f, "name of a dataset: found " // decimal(int(len_trim(name), int64)) // " bytes, expected 1 to 58", fits)
     do i = 1, min(len_trim(name), SCDA_NAME_BYTES - 1)
       given%d%name(i) = name(i:i)
     end do
@@ -2775,7 +2775,7 @@ contains
     do last = 1, number
       if (text(last) /= c_null_char) cycle
       if (texts == size(value) .or. last - first > len(value)) then
-        call refuse(f, "attribute """ // trim(key) // """: found more or longer texts than there is room for", fits)
+        call refuse(f, "attribute """ // trim(key) // """: found more texts, or longer ones, than fit into the variable", fits)
         call get_attribute(f, name, key, SCDA_TYPE_STRING, c_null_ptr, number, record)
         texts = 0
         exit
@@ -3064,7 +3064,7 @@ contains
       select type (Nq)
       type is (integer(int32))
         if (any(counts > huge(Nq))) then ! the same on all ranks
-          call refuse(f, "Nq: found " // decimal(maxval(counts)) // " elements, more than integer(int32) holds", fits)
+          call refuse(f, "Nq: found " // decimal(maxval(counts)) // " elements, expected at most 2147483647, the largest integer(int32)", fits)
           f%handle = c_proc_counts(f%handle, 0_int64, counts, f%err)
         else
           Nq(:f%nranks) = int(counts, int32)
@@ -3109,7 +3109,7 @@ contains
     if (f%rank == root) then
       bytes = bytes_in(data)
       if (.not. c_associated(data%address)) call refuse(f, "data are missing on root", fits)
-      if (data%n < 0) call refuse(f, "E is missing, and data of assumed size do not tell it", fits)
+      if (data%n < 0) call refuse(f, "E is missing: an array of assumed size does not give it", fits)
     end if
     f%handle = c_proc_counts(f%handle, bytes, counts, f%err)
     if (f%err == SCDA_SUCCESS .and. root >= 0 .and. root < f%nranks) bytes = counts(root + 1)
@@ -3224,12 +3224,12 @@ contains
     if (x%rank == 0 .and. c_associated(x%base) .and. abs(transfer(x%base, 0_c_intptr_t)) < 65536) then
       ! There is no object at this address: gfortran 16.2 passes the value of a scalar expression as its address.
       memory%address = c_null_ptr
-      call refuse(f, "an argument is a scalar expression, of which this gfortran passes no address: pass a variable", fits)
+      call refuse(f, "an argument is a scalar expression, which this gfortran passes without an address: pass a variable", fits)
       return
     end if
 #endif
     if (follow_one_another(x)) return
-    call refuse(f, "an argument does not lie in one piece, and gfortran does not copy it: components, complex parts or " // &
+    call refuse(f, "an argument is not contiguous, and gfortran does not copy it: components, complex parts or " // &
       & "substrings of an array, the transpose of a function, or part of an array of any rank: pass a copy, such as (p%x), " // &
       & "or read into another array", fits)
     memory%address = c_null_ptr
@@ -3581,7 +3581,7 @@ module scda
   private :: c_patches_write_mesh, c_patches_write_fields, c_patches_read_mesh, c_patches_read_fields
   private :: c_particles_init_size, c_particles_free, c_particles_write, c_particles_write_field, c_particles_read
   private :: c_particles_read_field
-  private :: c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset, object_of
+  private :: c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset, decimal, object_of
   public :: scda_fwrite_inline, scda_fwrite_block, scda_fwrite_array, scda_fwrite_varray
   public :: scda_fread_inline_data, scda_fread_block_data, scda_fread_array_data, scda_fread_varray_data
   public :: scda_fread_block_range, scda_fread_array_range, scda_fread_varray_range

@@ -2072,7 +2072,7 @@ private:
     if (d.d_.number == 0) { /* C rejects it */
     } else if (data.type () == SCDA_TYPE_RAW && !d.has_type_of (data)) {
       refuse (title_of (d.name_) + "data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected "
-              + d.type_name () + ", as the dataset has them");
+              + d.type_name () + ", as in the dataset");
     } else {
       const bool is_converted = d.is_converted (data);
       all = boxes_of (d, boxes, is_converted ? data.item_bytes () : d.item_bytes (), data, is_converted);

@@ -72,9 +72,15 @@ public:
 
   /** Writes the mesh: before its fields and particles, and again, after `scda::write_time`, whenever boxes or maps have changed. */
   void write (writer &w, const char *group = SCDA_PATCHES_GROUP) {
-    bool is_whole = levels () > 0 && geometry.size () >= levels () && maps.size () >= levels () && ratio.size () + 1 >= levels ();
-    for (std::size_t level = 0; is_whole && level < levels (); ++level) { is_whole = maps[level].size () == boxes[level].size (); }
-    check (is_whole ? "" : "amrex_mesh: found no level, fewer geometries, maps or ratios than levels, or a map of other boxes");
+    check (levels () > 0 ? "" : "amrex_mesh: found no levels, expected at least 1");
+    check (few ("geometries", geometry.size (), levels ()));
+    check (few ("maps", maps.size (), levels ()));
+    check (few ("ratios", ratio.size (), levels () - 1));
+    for (std::size_t level = 0; level < levels (); ++level) {
+      check (maps[level].size () == boxes[level].size ()
+               ? "" : "amrex_mesh: map of level " + std::to_string (level) + ": found " + std::to_string (maps[level].size ()) + " boxes, expected "
+                        + std::to_string (boxes[level].size ()));
+    }
     std::vector<std::int32_t> ratios (AMREX_SPACEDIM, 1), about (1, geometry[0].Coord ());
     std::vector<double> where (geometry[0].ProbLo (), geometry[0].ProbLo () + AMREX_SPACEDIM);
     where.insert (where.end (), geometry[0].CellSize (), geometry[0].CellSize () + AMREX_SPACEDIM);
@@ -165,11 +171,14 @@ public:
   void read (reader &r, std::int64_t step = -1, const char *group = SCDA_PATCHES_GROUP) {
     patches_.read (r, step, group);
     const scda_patches_t &c = patches_.c ();
-    check (c.dimension == AMREX_SPACEDIM ? "" : "amrex_mesh: found patches of another dimension than that of AMReX");
+    check (c.dimension == AMREX_SPACEDIM
+             ? "" : "amrex_mesh: found patches of dimension " + std::to_string (c.dimension) + ", expected " + std::to_string (AMREX_SPACEDIM)
+                      + ", as AMReX was built for");
     std::vector<std::int32_t> about (1 + AMREX_SPACEDIM, 0);
     dataset d;
     if (r.find_dataset (d, std::string (group) + "/amrex")) { r.read (d, about); }
-    check (about.size () == 1 + AMREX_SPACEDIM ? "" : "amrex_mesh: found another number of items in the dataset amrex");
+    check (about.size () == 1 + AMREX_SPACEDIM
+             ? "" : "amrex_mesh: dataset amrex: found " + std::to_string (about.size ()) + " items, expected " + std::to_string (1 + AMREX_SPACEDIM));
     amrex::Box domain = box_of (c.domain);
     amrex::RealBox corners;
     for (int axis = 0; axis < AMREX_SPACEDIM; ++axis) {
@@ -218,9 +227,10 @@ public:
       const places where = places_of (data[0]->ixType ());
       std::vector<number> values (where.own);
       dataset d;
-      const bool is_there = r.find_dataset (d, nodal_name (group, names[c]), step);
-      check (is_there && d.shape ().size () == 1 && d.shape ()[0] == where.all
-                           ? "" : "field " + names[c] + ": the step has none of this mesh with as many faces, edges or nodes");
+      check (r.find_dataset (d, nodal_name (group, names[c]), step) ? "" : "field " + names[c] + ": not found in this step");
+      check (d.shape ().size () == 1 && d.shape ()[0] == where.all
+               ? "" : "field " + names[c] + ": found " + std::to_string (d.size ()) + " values in " + std::to_string (d.shape ().size ())
+                        + " dimensions, expected " + std::to_string (where.all) + " in 1, one for each face, edge or node of the mesh");
       r.read (d, values, where.boxes);
       std::size_t next = 0;
       each (given, static_cast<int> (c), [&] (number &value) { value = values[next++]; });
@@ -316,6 +326,12 @@ private:
     }
   };
 
+  /* An error message if there are fewer than expected. */
+  static std::string few (const char *what, std::size_t found, std::size_t expected) {
+    if (found >= expected) { return ""; }
+    return std::string ("amrex_mesh: ") + what + ": found " + std::to_string (found) + ", expected at least " + std::to_string (expected)
+           + " for the number of levels";
+  }
   static void check (const std::string &why) {
     if (!why.empty ()) { throw std::invalid_argument (why); }
   }
@@ -406,12 +422,17 @@ private:
     return all;
   }
   template <typename FAB> std::string wrong (const std::vector<std::string> &names, const std::vector<const amrex::FabArray<FAB> *> &data) const {
-    if (data.size () != levels () || data.empty ()) { return "amrex_mesh: found data of another number of levels than it has"; }
+    if (data.size () != levels () || data.empty ()) {
+      return "amrex_mesh: found data of " + std::to_string (data.size ()) + " levels, expected the " + std::to_string (levels ()) + " levels of the mesh";
+    }
     for (std::size_t level = 0; level < levels (); ++level) {
       const amrex::FabArray<FAB> &one = *data[level];
-      if (static_cast<std::size_t> (one.nComp ()) < names.size ()) { return "amrex_mesh: found more names than components"; }
+      if (static_cast<std::size_t> (one.nComp ()) < names.size ()) {
+        return "amrex_mesh: found " + std::to_string (names.size ()) + " names, expected at most " + std::to_string (one.nComp ())
+               + ", the number of components";
+      }
       if (one.ixType () != data[0]->ixType () || one.boxArray () != amrex::convert (boxes[level], one.ixType ()) || one.DistributionMap () != maps[level]) {
-        return "amrex_mesh: found data of level " + std::to_string (level) + " with other boxes or maps than those of the mesh";
+        return "amrex_mesh: level " + std::to_string (level) + ": found data with other boxes or maps, expected those of the mesh";
       }
     }
     return "";
@@ -420,7 +441,7 @@ private:
     for (int level = 0; level <= pc.finestLevel (); ++level) {
       const std::size_t at = static_cast<std::size_t> (level);
       if (at >= levels () || pc.ParticleBoxArray (level) != boxes[at] || pc.ParticleDistributionMap (level) != maps[at]) {
-        return "amrex_mesh: found particles of level " + std::to_string (level) + " with other boxes or maps than those of the mesh";
+        return "amrex_mesh: level " + std::to_string (level) + ": found particles with other boxes or maps, expected those of the mesh";
       }
     }
     return "";

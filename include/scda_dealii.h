@@ -274,7 +274,7 @@ scda_fcontext_t *scda_dealii_read (scda_fcontext_t *f, const char *group, int64_
   f = scda_dealii_internal::read_forest (f, group, step, triangulation.get_p4est (), &forest, &connectivity, &same, err);
   if (f == nullptr) { return nullptr; }
   const MPI_Comm comm = forest->mpicomm;
-  if (!same) { scda_forest_error_internal (&e, SCDA_ERR_ARG, "the coarse mesh of the triangulation is not that of the file: their connectivities differ"); }
+  if (!same) { scda_forest_error_internal (&e, SCDA_ERR_ARG, "the coarse mesh of the triangulation differs from the one in the file: their connectivities differ"); }
   f = scda_forest_agree_internal (f, comm, &e, err);
   if (f != nullptr) {
     triangulation.signals.pre_distributed_load ();
@@ -301,14 +301,14 @@ scda_fcontext_t *scda_dealii_read (scda_fcontext_t *f, const char *group, int64_
     std::vector<int64_t> counts;
     uint64_t bytes = 0;
     if (scda_dealii_internal::text_of (d.attributes, "byte_order") != scda_dealii_internal::byte_order ()) {
-      scda_forest_error_internal (&e, SCDA_ERR_UNSUPPORTED, "dataset %s is of a machine with the other byte order", d.name);
+      scda_forest_error_internal (&e, SCDA_ERR_UNSUPPORTED, "dataset %s was written on a machine with the opposite byte order", d.name);
     }
     /* The sizes must be those of the state of the cell, of the fixed data, and of the sizes of the variable data together. */
     bool good = fixed >= 0 && variable >= 0 && fixed < 4096 && variable < 4096 && sizes.size () == static_cast<size_t> (1 + fixed + (variable > 0)) &&
                 d.type == SCDA_TYPE_RAW && d.item_bytes == sizes.back ();
     if (good && variable > 0) { good = sizes.back () - sizes[sizes.size () - 2] == static_cast<unsigned long> (variable) * sizeof (unsigned int); }
     for (size_t i = 1; good && i < sizes.size (); ++i) { good = sizes[i - 1] <= sizes[i]; }
-    if (!good) { scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "the attributes of dataset %s are not those of data of deal.II", d.name); }
+    if (!good) { scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s: its attributes do not describe data of deal.II", d.name); }
     try {
       if (e.err == SCDA_SUCCESS) {
         transfer.dest_data_fixed.resize (n * sizes.back ());

@@ -19,7 +19,7 @@ module scda_meshes
     & c_patches_write_mesh, c_patches_write_fields, c_patches_read_mesh, c_patches_read_fields, c_particles_init_size, &
     & c_particles_free, &
     & c_particles_write, c_particles_write_field, c_particles_read, c_particles_read_field, &
-    & c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset, object_of
+    & c_forest_write_time, c_forest_steps, c_forest_read_time, c_forest_find_field, copy_dataset, decimal, object_of
   implicit none
   private
 
@@ -177,12 +177,14 @@ contains
       c%n = 0
       if (.not. (allocated(mesh%ratio) .and. allocated(mesh%domain) .and. allocated(mesh%geometry) .and. allocated(mesh%level) &
         & .and. allocated(mesh%boxes))) then
-        why = "patches: ratio, domain, geometry, level and boxes must be allocated, also without patches of this process"
+        why = "patches: ratio, domain, geometry, level and boxes must be allocated, even if this process has no patches"
       else if (size(mesh%ratio, 1) /= mesh%dimension .or. any(shape(mesh%domain) /= [mesh%dimension, 2]) &
         & .or. any(shape(mesh%geometry) /= [mesh%dimension, 2])) then
-        why = "patches: expected the shapes ratio(d, levels), domain(d, 2) and geometry(d, 2), d being the dimension"
+        why = "patches: found other shapes, expected ratio(d, levels), domain(d, 2) and geometry(d, 2) for the dimension d = " // &
+          & decimal(int(mesh%dimension, int64))
       else if (any(shape(mesh%boxes) /= [mesh%dimension, 2, size(mesh%level)])) then
-        why = "patches: expected the shapes level(n) and boxes(d, 2, n), d being the dimension"
+        why = "patches: found other shapes, expected level(n) and boxes(d, 2, n) for n = " // &
+          & decimal(size(mesh%level, kind=int64)) // " patches and the dimension d = " // decimal(int(mesh%dimension, int64))
       else
         c%dimension = mesh%dimension
         c%levels = size(mesh%ratio, 2)
@@ -528,7 +530,7 @@ contains
     name = ""
     if (allocated(field%name)) name = trim(field%name)
     if (index(name, c_null_char) > 0 .or. len(name) >= SCDA_NAME_BYTES) then
-      why = "name of a field: found a NUL character or too many bytes, expected 1 to 58"
+      why = "name of a field: found " // decimal(len(name, kind=int64)) // " bytes or a NUL character, expected 1 to 58 bytes without NUL"
     end if
     do i = 1, min(len(name), SCDA_NAME_BYTES - 1)
       d%name(i) = name(i:i)
@@ -544,7 +546,8 @@ contains
       memory%data = [c_ptr ::]
     end if
     if (size(memory%data, kind=int64) /= n .and. .not. (n == 0 .and. size(memory%data) == 1) .and. why == "") then
-      why = "field " // name // ": expected an address for each patch, or one of all particles"
+      why = "field " // name // ": found " // decimal(size(memory%data, kind=int64)) // " addresses, expected " // decimal(n) // &
+        & ", one for each patch, or one for all particles"
     end if
     if (size(memory%data) == 0) memory%data = [c_null_ptr]
     if (allocated(field%members)) then
@@ -575,7 +578,8 @@ contains
     address = c_null_ptr
     if (.not. allocated(number)) return
     address = c_loc(number)
-    if (size(number, kind=c_size_t) /= n .and. why == "") why = "number: expected one for each patch or cell of this process"
+    if (size(number, kind=c_size_t) /= n .and. why == "") why = "number: found " // decimal(size(number, kind=int64)) // &
+      & " numbers, expected " // decimal(int(n, int64)) // ", one for each patch or cell of this process"
   end subroutine set_number
 
   ! A text for C.

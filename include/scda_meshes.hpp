@@ -43,17 +43,23 @@ struct mesh_dataset {
     const std::size_t dimensions = shape.size ();
     const bool is_bits = (type == SCDA_TYPE_UINT8 && d.d_.type == SCDA_TYPE_BOOL) || (type == SCDA_TYPE_UINT16 && d.d_.type == SCDA_TYPE_FLOAT16);
     if (d.name_.size () >= sizeof c.name || d.name_.find ('\0') != std::string::npos || d.attributes_.find ('\0') != std::string::npos) {
-      return "field of a mesh: found a name or attributes with a NUL character, or a name of more than 58 bytes";
+      return "field of a mesh: found a NUL character in the name or attributes, or a name of " + std::to_string (d.name_.size ())
+             + " bytes, expected no NUL and at most 58 bytes";
     }
     const std::string of = "field " + d.name_ + ": ";
     if (d.has_type_ && d.d_.type != type && !is_bits) {
       return of + "found data of type " + type_name (type, item_bytes) + ", expected " + d.type_name ();
     }
-    if (dimensions == 0 || dimensions > SCDA_MAX_DIMS) { return of + "found data of " + std::to_string (dimensions) + " dimensions"; }
-    if ((!d.chunk_.empty () && d.chunk_.size () != dimensions) || (!d.names_.empty () && d.names_.size () != dimensions)) {
-      return of + "found a chunk, or names of dimensions, of another number than " + std::to_string (dimensions);
+    if (dimensions == 0 || dimensions > SCDA_MAX_DIMS) {
+      return of + "found data of " + std::to_string (dimensions) + " dimensions, expected 1 to " + std::to_string (SCDA_MAX_DIMS);
     }
-    if (!d.fill_.empty () && d.fill_.size () != item_bytes) { return of + "found a fill value of another size than its items"; }
+    if (!d.chunk_.empty () && d.chunk_.size () != dimensions) { return of + "chunk: " + one_per_dimension (d.chunk_.size (), dimensions); }
+    if (!d.names_.empty () && d.names_.size () != dimensions) {
+      return of + "dimension names: " + one_per_dimension (d.names_.size (), dimensions);
+    }
+    if (!d.fill_.empty () && d.fill_.size () != item_bytes) {
+      return of + "fill value: found " + std::to_string (d.fill_.size ()) + " bytes, expected " + std::to_string (item_bytes);
+    }
     std::memcpy (c.name, d.name_.c_str (), d.name_.size () + 1);
     c.type = d.has_type_ ? d.d_.type : type, c.item_bytes = item_bytes, c.members = members;
     c.ndims = static_cast<int> (dimensions);
@@ -65,6 +71,9 @@ struct mesh_dataset {
     return std::string ();
   }
   const std::string &name () const noexcept { return d.name_; }
+  static std::string one_per_dimension (std::size_t found, std::size_t dimensions) {
+    return "found " + std::to_string (found) + ", expected " + std::to_string (dimensions) + ", one per dimension";
+  }
   static dataset found (const scda_dataset_t &one) { return dataset (one); }
   dataset d;
   scda_dataset_t c;
@@ -141,12 +150,13 @@ class patches {
 public:
   explicit patches (int dimension) { scda_patches_init (&m_, dimension); }
   ~patches () { scda_patches_free (&m_); }
-  patches (patches &&other) noexcept : m_ (other.m_), frame_fits_ (other.frame_fits_), own_fits_ (other.own_fits_) { other.moved (); }
+  patches (patches &&other) noexcept
+    : m_ (other.m_), wrong_frame_ (std::move (other.wrong_frame_)), wrong_own_ (std::move (other.wrong_own_)) { other.moved (); }
   /** The mesh that this was is released. */
   patches &operator= (patches &&other) noexcept {
     if (this != &other) {
       scda_patches_free (&m_);
-      m_ = other.m_, frame_fits_ = other.frame_fits_, own_fits_ = other.own_fits_;
+      m_ = other.m_, wrong_frame_ = std::move (other.wrong_frame_), wrong_own_ = std::move (other.wrong_own_);
       other.moved ();
     }
     return *this;
@@ -159,14 +169,19 @@ public:
     const std::size_t d = static_cast<std::size_t> (m_.dimension);
     m_.levels = static_cast<int> (d == 0 ? 0 : ratio.size () / d);
     m_.ratio = ratio.data (), m_.domain = domain.data (), m_.geometry = geometry.data ();
-    frame_fits_ = ratio.size () == static_cast<std::size_t> (m_.levels) * d && domain.size () == 2 * d && geometry.size () == 2 * d;
+    wrong_frame_ = ratio.size () == static_cast<std::size_t> (m_.levels) * d
+                     ? "" : "patches: ratio: found " + std::to_string (ratio.size ()) + " numbers, expected " + std::to_string (d) + " for each level";
+    if (wrong_frame_.empty ()) { wrong_frame_ = wrong ("domain", domain.size (), 2 * d, "2 for each axis"); }
+    if (wrong_frame_.empty ()) { wrong_frame_ = wrong ("geometry", geometry.size (), 2 * d, "2 for each axis"); }
     return *this;
   }
   /** The patches of this rank: the level of each; its first cell on each axis, then its number of cells on each axis; and its number, if
    * the patches are not in the order of the ranks. */
   patches &own (view<const std::int32_t> level, view<const std::int64_t> boxes, view<const std::uint64_t> number = view<const std::uint64_t> ()) {
     m_.n = level.size (), m_.level = level.data (), m_.boxes = boxes.data (), m_.number = number.data ();
-    own_fits_ = boxes.size () == 2 * static_cast<std::size_t> (m_.dimension) * m_.n && (m_.number == nullptr || number.size () == m_.n);
+    const std::size_t words = 2 * static_cast<std::size_t> (m_.dimension);
+    wrong_own_ = wrong ("boxes", boxes.size (), words * m_.n, std::to_string (words) + " for each patch");
+    if (wrong_own_.empty () && m_.number != nullptr) { wrong_own_ = wrong ("number", number.size (), m_.n, "one for each patch"); }
     return *this;
   }
   /** After `read`: chooses other patches for this rank than the assigned ones, by their numbers. */
@@ -177,8 +192,7 @@ public:
 
   /** Writes the mesh: before fields, and again whenever it has changed. */
   void write (writer &w, const char *group = SCDA_PATCHES_GROUP) {
-    detail::refuse (w, !frame_fits_ ? "patches: found a ratio, domain or geometry of a length that is not of all axes"
-                                         : !own_fits_ ? "patches: found boxes or numbers that are not as many as there are levels" : "");
+    detail::refuse (w, wrong_frame_.empty () ? wrong_own_ : wrong_frame_);
     detail::call_mesh (w, [&] (scda_fcontext_t *f, int *err) { return scda_patches_write_mesh (f, group, &m_, err); });
   }
   /** Writes fields of the mesh that was written last. */
@@ -189,7 +203,7 @@ public:
   }
   /** Reads a mesh; each rank gets a share of its patches. */
   void read (reader &r, std::int64_t step = -1, const char *group = SCDA_PATCHES_GROUP) {
-    frame_fits_ = own_fits_ = true;
+    wrong_frame_.clear (), wrong_own_.clear ();
     detail::call_mesh (r, [&] (scda_fcontext_t *f, int *err) { return scda_patches_read_mesh (f, group, step, &m_, err); });
   }
   /** Reads fields of the patches of this rank into its memory, except ghost cells. */
@@ -214,7 +228,11 @@ public:
 private:
   void moved () noexcept {
     scda_patches_init (&m_, m_.dimension);
-    frame_fits_ = own_fits_ = true;
+    wrong_frame_.clear (), wrong_own_.clear ();
+  }
+  static std::string wrong (const char *what, std::size_t found, std::size_t expected, const std::string &why) {
+    if (found == expected) { return std::string (); }
+    return std::string ("patches: ") + what + ": found " + std::to_string (found) + " numbers, expected " + std::to_string (expected) + ", " + why;
   }
   bool knows_all () const noexcept { return m_.all_level != nullptr; }
   template <typename F> void with_fields (file &f, const std::vector<patch_field> &fields, F function) {
@@ -243,7 +261,7 @@ private:
   }
 
   scda_patches_t m_;
-  bool frame_fits_ = true, own_fits_ = true;
+  std::string wrong_frame_, wrong_own_; /* the errors that `write` reports, or empty */
 };
 
 /** Particles, with or without cells of a mesh. Can be moved, but not copied. May be written and read any number of times. */
@@ -251,12 +269,12 @@ class particles {
 public:
   particles () { scda_particles_init (&p_); }
   ~particles () { scda_particles_free (&p_); }
-  particles (particles &&other) noexcept : p_ (other.p_), fits_ (other.fits_) { other.moved (); }
+  particles (particles &&other) noexcept : p_ (other.p_), wrong_ (std::move (other.wrong_)) { other.moved (); }
   /** The particles that these were are released. */
   particles &operator= (particles &&other) noexcept {
     if (this != &other) {
       scda_particles_free (&p_);
-      p_ = other.p_, fits_ = other.fits_;
+      p_ = other.p_, wrong_ = std::move (other.wrong_);
       other.moved ();
     }
     return *this;
@@ -266,7 +284,9 @@ public:
    * the group of the mesh to which these quadrants, patches or cells belong. */
   particles &in_cells (view<const std::int64_t> counts, const char *mesh = nullptr, view<const std::uint64_t> number = view<const std::uint64_t> ()) {
     p_.cells = counts.size (), p_.counts = counts.data (), p_.number = number.data (), p_.mesh = mesh;
-    fits_ = p_.number == nullptr || number.size () == counts.size ();
+    wrong_ = p_.number == nullptr || number.size () == counts.size ()
+               ? "" : "particles: number: found " + std::to_string (number.size ()) + " numbers, expected " + std::to_string (counts.size ())
+                        + ", one for each cell";
     return *this;
   }
   /** Particles without cells: the number of particles of this rank. */
@@ -274,7 +294,7 @@ public:
 
   /** Writes the number of particles of each cell. */
   void write (writer &w, const char *group = SCDA_PARTICLES_GROUP) {
-    detail::refuse (w, fits_ ? "" : "particles: found numbers of cells that are not as many as there are counts");
+    detail::refuse (w, wrong_);
     detail::call_mesh (w, [&] (scda_fcontext_t *f, int *err) { return scda_particles_write (f, group, &p_, err); });
   }
   /** Writes a field of the particles that were written last: those of this rank, cell by cell. The shape of the dataset is ignored. */
@@ -286,9 +306,17 @@ public:
   /** The same, of particles in a container for each cell. */
   template <typename T>
   void write_field (writer &w, const dataset &what, const std::vector<std::vector<T>> &cells, const char *group = SCDA_PARTICLES_GROUP) {
-    const auto fits = [] (const std::vector<T> &cell, std::int64_t count) { return static_cast<std::int64_t> (cell.size ()) == count; };
-    const bool same = cells.size () == counts ().size () && std::equal (cells.begin (), cells.end (), counts ().begin (), fits);
-    detail::refuse (w, same ? "" : "particles: found containers of other sizes than the cells have particles");
+    std::string why;
+    if (cells.size () != counts ().size ()) {
+      why = "particles: found " + std::to_string (cells.size ()) + " containers, expected " + std::to_string (counts ().size ()) + ", one for each cell";
+    }
+    for (std::size_t i = 0; why.empty () && i < cells.size (); ++i) {
+      const std::int64_t count = counts ().data ()[i];
+      if (static_cast<std::int64_t> (cells[i].size ()) == count) { continue; }
+      why = "particles: container " + std::to_string (i) + ": found " + std::to_string (cells[i].size ()) + " particles, expected "
+            + std::to_string (count) + ", as counted for the cell";
+    }
+    detail::refuse (w, why);
     std::vector<T> all;
     for (const std::vector<T> &cell : cells) { all.insert (all.end (), cell.begin (), cell.end ()); }
     write_field (w, what, const_items (all), group);
@@ -345,8 +373,8 @@ private:
     detail::mesh_dataset d (what);
     std::string why = d.fit (data.type (), data.item_bytes (), data.members (), data.shape ());
     if (why.empty () && (data.shape ()[0] != p_.n || !data.strides ().empty ())) {
-      why = "field " + d.name () + ": found data of " + std::to_string (data.shape ()[0]) + " particles, expected " + std::to_string (p_.n)
-            + ", those of this rank, without gaps";
+      why = "field " + d.name () + ": found data of " + std::to_string (data.shape ()[0]) + " particles, expected those of the "
+            + std::to_string (p_.n) + " particles of this rank, without gaps";
     }
     if (p_.kept != nullptr) { detail::refuse (f, why); } /* otherwise C reports the error */
     detail::call_mesh (f, [&] (scda_fcontext_t *c, int *err) { return function (c, d.c, err); });
@@ -355,10 +383,10 @@ private:
   scda_particles_t p_;
   void moved () noexcept {
     scda_particles_init (&p_);
-    fits_ = true;
+    wrong_.clear ();
   }
 
-  bool fits_ = true;
+  std::string wrong_; /* the error that `write` reports, or empty */
 };
 
 } // namespace scda

@@ -285,13 +285,13 @@ static inline scda_fcontext_t *SCDA_P4 (write_member) (scda_fcontext_t *f, const
     bytes = field->shape[i] != 0 && bytes > p4est->data_size / field->shape[i] ? UINT64_MAX : bytes * field->shape[i];
   }
   if (bytes == 0) {
-    snprintf (why, sizeof why, "the field %.58s is no member of user data: its type, %d, has no known size, or a dimension has no items", field->name,
+    snprintf (why, sizeof why, "field %.58s: found type %d, whose size is unknown, or a dimension of size 0, expected a member of the user data", field->name,
               field->type);
   }
   else if (bytes > p4est->data_size || offset > p4est->data_size - bytes) {
-    snprintf (why, sizeof why, "the field %.58s is no member of user data of %llu bytes: it would take %s%llu bytes from byte %llu on", field->name,
-              (unsigned long long) p4est->data_size, bytes == UINT64_MAX ? "more than " : "",
-              (unsigned long long) (bytes == UINT64_MAX ? p4est->data_size : bytes), (unsigned long long) offset);
+    snprintf (why, sizeof why, "field %.58s: found %s%llu bytes at byte %llu, expected a member of the user data, which has %llu bytes", field->name,
+              bytes == UINT64_MAX ? "more than " : "", (unsigned long long) (bytes == UINT64_MAX ? p4est->data_size : bytes),
+              (unsigned long long) offset, (unsigned long long) p4est->data_size);
   }
   f = scda_fagree (f, why[0] == '\0' ? SCDA_SUCCESS : SCDA_ERR_ARG, why, err);
   if (f != NULL) { room = SCDA_P4 (room_internal) (&f, (uint64_t) p4est->local_num_quadrants, bytes, err); }
@@ -402,7 +402,7 @@ static inline scda_fcontext_t *SCDA_P4 (read_internal) (scda_fcontext_t *f, cons
     /* p4est's own assertion would abort, and takes time that grows with the square of the number of trees. Its conditions have been
      * checked above. */
     if (!SCDA_P4EST (connectivity_is_valid) (c)) {
-      f = scda_fagree (f, SCDA_ERR_FORMAT, "p4est finds the connectivity of a forest invalid", err);
+      f = scda_fagree (f, SCDA_ERR_FORMAT, "p4est reports that the connectivity of the forest is invalid", err);
       SCDA_P4EST (connectivity_destroy) (c);
     }
 #endif

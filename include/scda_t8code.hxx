@@ -435,7 +435,7 @@ inline scda_fcontext_t *write_mesh (scda_fcontext_t *f, const char *group, t8_fo
       const size_t i = static_cast<size_t> (at);
       element_t found;
       if (!describe (scheme, tree_class, element, &found)) {
-        scda_forest_error_internal (&e, SCDA_ERR_UNSUPPORTED, "element %llu, in tree %lld, is of level %d and of a kind that docs/t8code.md does not have",
+        scda_forest_error_internal (&e, SCDA_ERR_UNSUPPORTED, "element %llu, in tree %lld, of level %d, has a type that docs/t8code.md does not define",
                                     static_cast<unsigned long long> (m.first + i), static_cast<long long> (tree),
                                     scheme->element_get_level (tree_class, element));
         return;
@@ -489,7 +489,7 @@ inline bool check_element (const t8_scheme *scheme, read_t *r, uint64_t row, t8_
   const uint64_t position = r->rows.position[row];
   const char *const group = scda_forest_group_internal (r->group);
   if (level > scheme->get_maxlevel (tree_class)) {
-    return scda_forest_error_internal (e, SCDA_ERR_UNSUPPORTED, "element %llu of %.58s, in tree %llu, has level %d; the scheme has up to %d", i, group, tree,
+    return scda_forest_error_internal (e, SCDA_ERR_UNSUPPORTED, "element %llu of %.58s, in tree %llu: found level %d, expected at most %d, the scheme's highest", i, group, tree,
                                        level, scheme->get_maxlevel (tree_class)) != 0;
   }
   const uint64_t all = size_of (tree_class == T8_ECLASS_PYRAMID, dimension, 0);
@@ -512,7 +512,7 @@ inline bool check_element (const t8_scheme *scheme, read_t *r, uint64_t row, t8_
   good = found.type == r->rows.type[row];
   for (int a = 0; a < dimension; ++a) { good = good && found.xyz[a] == r->rows.coordinates[row * static_cast<uint64_t> (dimension) + static_cast<uint64_t> (a)]; }
   if (!good) {
-    return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "element %llu of %.58s, in tree %llu: coordinates and type are not those of position %llu in the scheme",
+    return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "element %llu of %.58s, in tree %llu: its coordinates and type differ from those of position %llu in the scheme",
                                        i, group, tree, static_cast<unsigned long long> (position)) != 0;
   }
   if (tree_class == T8_ECLASS_PYRAMID) {
@@ -651,14 +651,14 @@ inline scda_fcontext_t *compare_trees (scda_fcontext_t *f, const char *group, in
   for (size_t k = 0; k < n && e.err == SCDA_SUCCESS; ++k) {
     const unsigned long long tree = first + k;
     if (own.shape[k] != m.tree_shape[k]) {
-      scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not fit: tree %llu has shape %d, that of the file %d (by the numbers of VTK)", tree, own.shape[k],
+      scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not match the file: tree %llu: found shape %d, expected %d (numbers of VTK)", tree, own.shape[k],
                                   m.tree_shape[k]);
       break;
     }
     for (size_t face = k * F; face < (k + 1) * F; ++face) {
       if (own.to_tree[face] != m.tree_to_tree64[face] || own.to_face[face] != m.tree_to_face[face]) {
-        scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not fit: face %d of tree %llu leads to tree %lld (face and orientation %d), that of the file to "
-                                    "tree %lld (%d)", static_cast<int> (face - k * F), tree, static_cast<long long> (own.to_tree[face]), own.to_face[face],
+        scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not match the file: face %d of tree %llu: found tree %lld (face and orientation %d) behind it, "
+                                    "expected tree %lld (%d)", static_cast<int> (face - k * F), tree, static_cast<long long> (own.to_tree[face]), own.to_face[face],
                                     static_cast<long long> (m.tree_to_tree64[face]), m.tree_to_face[face]);
       }
     }
@@ -667,7 +667,7 @@ inline scda_fcontext_t *compare_trees (scda_fcontext_t *f, const char *group, in
     for (size_t i = k * C * 3; i < (k + 1) * C * 3; ++i) { most = std::fmax (most, std::fabs (own.vertices[i])); }
     for (size_t i = k * C * 3; i < (k + 1) * C * 3; ++i) {
       if (!(std::fabs (own.vertices[i] - m.vertices[i]) <= 1e-10 * most)) {
-        scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not fit: coordinate %d of vertex %d of tree %llu is %.17g, that of the file %.17g",
+        scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not match the file: coordinate %d of vertex %d of tree %llu: found %.17g, expected %.17g",
                                     static_cast<int> (i % 3), static_cast<int> (i / 3 % C), tree, own.vertices[i], m.vertices[i]);
       }
     }
@@ -687,11 +687,11 @@ inline scda_fcontext_t *find (scda_fcontext_t *f, const char *group, int64_t ste
   f = scda_forest_find_shapes (f, group, step, &m, err);
   if (f == nullptr) { return nullptr; }
   if (m.dimension != dimension) {
-    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not fit: it has %d dimensions, the forest %.58s has %d", dimension,
-                                scda_forest_group_internal (group), m.dimension);
+    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not match the forest %.58s: found %d dimensions, expected %d",
+                                scda_forest_group_internal (group), dimension, m.dimension);
   }
   else if (m.trees != trees) {
-    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not fit: it has %llu trees, the file has %llu", static_cast<unsigned long long> (trees),
+    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not match the file: found %llu trees, expected %llu", static_cast<unsigned long long> (trees),
                                 static_cast<unsigned long long> (m.trees));
   }
   return scda_fagree (f, e.err, e.why, err);
@@ -774,7 +774,7 @@ inline scda_fcontext_t *refine (scda_fcontext_t *f, const read_t &r, int levels,
     }
     MPI_Allreduce (&n, &all, 1, MPI_UINT64_T, MPI_SUM, r.comm);
     if (all != static_cast<uint64_t> (t8_forest_get_global_num_leaf_elements (*forest))) {
-      scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "the elements of %.58s do not fit each other: %llu of level %d or less, %lld in their trees",
+      scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "the elements of %.58s are inconsistent: found %llu of level %d or less, expected %lld, as in their trees",
                                   scda_forest_group_internal (r.group), static_cast<unsigned long long> (all), level,
                                   static_cast<long long> (t8_forest_get_global_num_leaf_elements (*forest)));
     }
@@ -807,8 +807,8 @@ inline scda_fcontext_t *refine (scda_fcontext_t *f, const read_t &r, int levels,
   }
   MPI_Allreduce (MPI_IN_PLACE, &same, 1, MPI_UINT64_T, MPI_SUM, r.comm);
   if (same != r.elements) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "t8code has %lld elements of %.58s where the file has %llu, of which %llu are the same", all,
-                                scda_forest_group_internal (r.group), static_cast<unsigned long long> (r.elements), static_cast<unsigned long long> (same));
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "the forest rebuilt from %.58s: found %lld elements, %llu of them as in the file, expected its %llu elements",
+                                scda_forest_group_internal (r.group), all, static_cast<unsigned long long> (same), static_cast<unsigned long long> (r.elements));
   }
   return scda_forest_agree_internal (f, r.comm, &e, err);
 }

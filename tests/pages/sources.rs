@@ -20,7 +20,7 @@ fn sources(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The library that is tested is the one that ships: `debug_assert!` checks, but nothing is another value, or another way, with assertions.
+/// Tests run the code that ships: apart from `debug_assert!`, nothing depends on debug assertions.
 #[test]
 fn no_source_depends_on_assertions() {
     let word = concat!("debug_", "assertions");
@@ -35,7 +35,7 @@ fn no_source_depends_on_assertions() {
 #[test]
 fn one_module_reads_the_environment() {
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/base/src/environment.rs");
-    // What tests read that stand beside the code.
+    // Variables that unit tests read.
     let of_tests = ["SCDA_EACH", "SCDA_FRAMES", "SCDA_NUMBER", "SCDA_RANKS"];
     let reads = |line: &str| line.contains("env::var") && !of_tests.iter().any(|name| line.contains(name));
     for path in ["src", "crates"].into_iter().flat_map(sources).filter(|path| *path != module) {

@@ -159,10 +159,8 @@ pub(super) fn of_c(c: &scda_dataset_t<'_>) -> Result<InMemory> {
     dataset.layout = layout(c.encode, &c.chunk[..dimensions])?;
     let codec = CODECS.iter().find(|(code, _)| *code == c.codec);
     dataset.codec = codec.map(|(_, codec)| *codec).ok_or_else(|| {
-        Error::argument(format!(
-            "codec: found {}, expected SCDA_CODEC_ZSTD, SCDA_CODEC_LZ4, SCDA_CODEC_PCODEC or SCDA_CODEC_ZLIB",
-            c.codec
-        ))
+        let known = CODECS.map(|(_, codec)| format!("SCDA_CODEC_{}", codec.to_string().to_uppercase()));
+        Error::argument(format!("codec: found {}, expected one of {}", c.codec, known.join(", ")))
     })?;
     dataset.level = match c.level {
         -1 => None,

@@ -183,10 +183,10 @@ impl OwnedMesh {
             let found = self.mesh.patch(number).filter(|_| self.mesh.knows_all);
             let (level, cells) = found.ok_or_else(|| {
                 let why = match self.mesh.knows_all {
-                    true => "the mesh has not as many",
-                    false => "the mesh was written without numbers since it was read",
+                    true => format!("expected a number below {}", self.mesh.patches),
+                    false => "but the mesh has been written without numbers since it was read".to_owned(),
                 };
-                Error::argument(format!("patch {number} was chosen by its number; {why}"))
+                Error::argument(format!("number: found {number}, {why}"))
             })?;
             self.level.push(level);
             self.boxes.extend(cells);
@@ -230,7 +230,7 @@ fn frame(c: &scda_patches_t<'_>) -> Result<Frame> {
     if !(1..=3).contains(&d) || levels == 0 {
         let (d, levels) = (c.dimension, c.levels);
         return Err(Error::argument(format!(
-            "patches have {d} axes on {levels} levels; expected 1 to 3, and a level"
+            "patches: found {d} axes and {levels} levels, expected 1 to 3 axes and at least 1 level"
         )));
     }
     Ok(Frame {
@@ -408,7 +408,7 @@ pub unsafe extern "C" fn scda_patches_write_fields(
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let group = group_name(writer, group, GROUP)?;
-        let words = "fields of a mesh of patches that was not written: call scda_patches_write_mesh before";
+        let words = "fields of patches: the mesh has not been written; call scda_patches_write_mesh first";
         let of = of_fields(m, words);
         let (mesh, numbers) = writer.agree_on(of)?;
         let described = describe(mesh, &numbers, nfields, fields);
@@ -508,7 +508,7 @@ pub unsafe extern "C" fn scda_patches_read_fields(
     let body = |reader: &mut Reader| {
         let group = group_name(reader, group, GROUP)?;
         let of =
-            of_fields(m, "fields of a mesh of patches that was not read: call scda_patches_read_mesh before");
+            of_fields(m, "fields of patches: the mesh has not been read; call scda_patches_read_mesh first");
         let (mesh, numbers) = reader.agree_on(of)?;
         let described = describe(mesh, &numbers, nfields, fields);
         let fields = described.as_ref().map(|(fields, _)| &**fields).map_err(Error::again);

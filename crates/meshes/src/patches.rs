@@ -52,7 +52,7 @@ impl Frame {
         if !(1..=3).contains(&d) || levels == 0 || self.ratio.len() != levels * d {
             let numbers = self.ratio.len();
             let words = format!(
-                "found {numbers} numbers for {d} axes on {levels} levels, expected 1 to 3 axes, and a level"
+                "found {numbers} numbers for {d} axes and {levels} levels, expected a number for each of 1 to 3 axes on each level"
             );
             return Err(MeshError::new("ratio", words));
         }
@@ -60,27 +60,31 @@ impl Frame {
         for (place, &ratio) in self.ratio.iter().enumerate() {
             if ratio < 1 || (place < d && ratio != 1) {
                 let level = place / d;
-                let words = format!("level {level}: found {ratio}, expected a positive number; 1 of level 0");
+                let words = format!("level {level}: found {ratio}, expected a positive number, and 1 for level 0");
                 return Err(MeshError::new("ratio", words));
             }
         }
         for (part, found) in [("domain", self.domain.len()), ("geometry", self.geometry.len())] {
             if found != 2 * d {
-                return Err(MeshError::new(part, format!("found {found} numbers, expected {}", 2 * d)));
+                let words = format!("found {found} numbers, expected {}, 2 for each axis", 2 * d);
+                return Err(MeshError::new(part, words));
             }
         }
         for axis in 0..d {
             let (first, cells) = (self.domain[axis], self.domain[d + axis]);
             if cells < 1 || first.checked_add(cells).is_none() {
-                let words = format!("axis {axis}: found {cells} cells from {first} on, expected some");
+                let words = match cells {
+                    ..1 => format!("axis {axis}: found {cells} cells, expected at least 1"),
+                    _ => format!("axis {axis}: found {cells} cells from {first} on, expected indices of 64 bits"),
+                };
                 return Err(MeshError::new("domain", words));
             }
-            // Compares bits, from the smallest positive number up to infinity, because the program's
+            // Compares bits, from the smallest positive number up to the largest finite one, because the program's
             // floating-point environment does not affect them.
             let size = self.geometry[d + axis].to_bits();
-            if size == 0 || size > f64::INFINITY.to_bits() {
+            if size == 0 || size >= f64::INFINITY.to_bits() {
                 let words = format!(
-                    "axis {axis}: found cells of size {}, expected a positive number",
+                    "axis {axis}: found cells of size {}, expected a positive, finite number",
                     self.geometry[d + axis]
                 );
                 return Err(MeshError::new("geometry", words));
@@ -107,7 +111,7 @@ impl Frame {
                 Some(product) => all = product,
                 None => {
                     let words = format!(
-                        "patch {number}: found {n} cells from {first} on axis {axis}, expected cells in the domain"
+                        "patch {number}: found {n} cells from {first} on axis {axis}, expected cells inside the domain"
                     );
                     return Err(MeshError::new("boxes", words));
                 }
@@ -161,7 +165,7 @@ impl<'a> PatchChecker<'a> {
         if self.cells >= MOST {
             return Err(MeshError::new(
                 "boxes",
-                format!("patch {number}: found more than 2^60 cells up to it"),
+                format!("patch {number}: found more than 2^60 cells in the patches up to this one"),
             ));
         }
         Ok(n)
@@ -172,7 +176,7 @@ impl<'a> PatchChecker<'a> {
     /// # Errors
     /// If there is none.
     pub fn end(&self) -> Result<(), MeshError> {
-        if self.next == 0 { Err(MeshError::new("boxes", "there are no patches")) } else { Ok(()) }
+        if self.next == 0 { Err(MeshError::new("boxes", "found no patches, expected at least 1")) } else { Ok(()) }
     }
 }
 
@@ -182,7 +186,7 @@ fn check_order(number: u64, before: i32, level: i32) -> Result<(), MeshError> {
         return Ok(());
     }
     let words =
-        format!("patch {number}: found level {level} after level {before}, expected patches level by level");
+        format!("patch {number}: found level {level} after level {before}, expected patches in the order of their levels");
     Err(MeshError::new("level", words))
 }
 
@@ -287,10 +291,15 @@ pub fn write(
     let own = part_name(group, "geometry").and_then(|_| frame.check().map_err(argument)).and(own);
     let own = own.and_then(|own| {
         let (n, words) = (own.level.len(), 2 * frame.dimension);
-        if own.boxes.len() != words * n || own.number.is_some_and(|number| number.len() != n) {
-            return Err(Error::argument(
-                "patches: found boxes or numbers that are not as many as there are levels",
-            ));
+        let numbers = own.number.map_or(n, <[u64]>::len);
+        let each = format!("{words} for each patch");
+        for (what, found, expected, why) in
+            [("boxes", own.boxes.len(), words * n, &*each), ("number", numbers, n, "one for each patch")]
+        {
+            if found != expected {
+                let words = format!("{group}: {what}: found {found} numbers, expected {expected}, {why}");
+                return Err(Error::argument(words));
+            }
         }
         Ok(own)
     });
@@ -298,7 +307,7 @@ pub fn write(
     let n = own.level.len() as u64;
     let [of_patches] = spread(file, [n])?;
     if of_patches.total == 0 {
-        return file.agree_on(Err(Error::argument(format!("{group}: no rank has a patch"))));
+        return file.agree_on(Err(Error::argument(format!("{group}: found no patch on any rank, expected at least 1"))));
     }
     let is_numbered = are_numbered(file, own.number.is_some(), own.level.len(), "patches")?;
     let mut mesh =

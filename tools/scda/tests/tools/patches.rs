@@ -62,8 +62,8 @@ fn what_paraview_does_not_show_is_said() {
 fn wrong_patches_are_found() {
     let place = Place::new();
     for (name, index, number, words) in [
-        ("boxes", 0, -3, "patch 0: found 2 cells from -3 on axis 0, expected cells in the domain"),
-        ("boxes", 7, 3, "patch 1: found 3 cells from 0 on axis 1, expected cells in the domain"),
+        ("boxes", 0, -3, "patch 0: found 2 cells from -3 on axis 0, expected cells inside the domain"),
+        ("boxes", 7, 3, "patch 1: found 3 cells from 0 on axis 1, expected cells inside the domain"),
         ("boxes", 2, 0, "patch 0: found 0 cells from -2 on axis 0"),
         ("boxes", 15, i64::MAX, "patch 3: found 9223372036854775807 cells"),
         ("boxes", 2, 3, "found patches 0 and 1 of level 0 with cells in common"),
@@ -71,9 +71,9 @@ fn wrong_patches_are_found() {
         ("level", 3, 2, "patch 3: found level 2, expected 1 to 1"),
         ("level", 3, 0, "patch 3: found level 0, expected 1 to 1"),
         ("level", 0, -1, "patch 0: found level -1, expected 0 to 1"),
-        ("ratio", 0, 2, "level 0: found 2, expected a positive number; 1 of level 0"),
+        ("ratio", 0, 2, "level 0: found 2, expected a positive number, and 1 for level 0"),
         ("ratio", 3, 0, "level 1: found 0, expected a positive number"),
-        ("domain", 2, 0, "axis 0: found 0 cells from -2"),
+        ("domain", 2, 0, "axis 0: found 0 cells, expected at least 1"),
         ("domain", 2, i64::MIN, "axis 0: found -9223372036854775808 cells"),
     ] {
         wrong_number(&place, ATTRIBUTES, patches(), (name, index, number), words);
