@@ -157,10 +157,10 @@ static void arguments (const char *path) {
     case 7: words = "expected each number below"; if (last) { s.cell_number[1] = s.cell_number[0]; } break;
     case 8: words = "expected each number below"; if (last) { s.cell_number[0] = UINT64_MAX; } break;
     case 9: words = "counts is NULL"; if (last) { s.p.counts = NULL; } break;
-    case 10: words = "the last mesh patches in the file has"; code = SCDA_ERR_USAGE; if (last) { s.p.cells = 1; s.cell_number[0] = (uint64_t) (mine * rank); } break;
-    case 11: words = "have no numbers"; if (last) { s.p.number = NULL; } if (size == 1) { continue; } break;
-    case 12: words = "have no numbers"; if (last) { s.mesh.number = NULL; } if (size == 1) { continue; } break;
-    case 13: words = "is longer than 58 bytes"; s.p.mesh = "a/name/of/a/mesh/that/has/no/room/for/that/of/its/own/datasets"; break;
+    case 10: words = ", as in the last mesh patches of the file"; code = SCDA_ERR_USAGE; if (last) { s.p.cells = 1; s.cell_number[0] = (uint64_t) (mine * rank); } break;
+    case 11: words = "found numbers on some ranks only"; if (last) { s.p.number = NULL; } if (size == 1) { continue; } break;
+    case 12: words = "found numbers on some ranks only"; if (last) { s.mesh.number = NULL; } if (size == 1) { continue; } break;
+    case 13: words = "bytes, expected at most 58"; s.p.mesh = "a/name/of/a/mesh/that/has/no/room/for/that/of/its/own/datasets"; break;
     default: return;
     }
     write_state (path, &s, &err);
@@ -209,7 +209,7 @@ static void hostile (const char *path) {
     { "expected 0 to 2^60 particles", 4, 3, INT64_MAX },
     { "expected 0 to 2^60 particles", 4, 3, -5 },
     { "found the shape [5, 1], expected [6, 1]", 4, 3, 6 },
-    { "cell 2: found particles 3 to 2, expected an end that is not before, up to 2", 4, 3, 2 },
+    { "cell 2: found particles 3 to 2, expected an end not before the beginning, up to 2", 4, 3, 2 },
   };
   size_t k;
   for (k = 0; k < sizeof all / sizeof *all; ++k) {
@@ -363,7 +363,7 @@ static void continued (const char *path) {
         f = scda_fopen_append (comm, name, NULL, NULL, &params, &err);
         if (wants == 0) { f = scda_patches_write_mesh (f, NULL, mesh, &err); }
         f = scda_patches_write_fields (f, NULL, mesh, 1, &rho, &err);
-        if (wants != 0 && wants != after) { expect_error (f, err, SCDA_ERR_USAGE, "their mesh is not the last one that was written", what); }
+        if (wants != 0 && wants != after) { expect_error (f, err, SCDA_ERR_USAGE, "their mesh is not the one written last", what); }
         else {
           uint64_t patches = mesh->patches;
           void *data[mine * 64];

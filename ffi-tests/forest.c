@@ -154,7 +154,7 @@ static void save_and_load (MPI_Comm comm, const char *folder, int kind, int leve
   q = scda_p4est_load (expected, comm, 0, 0, 0, NULL, &c); /* without a partition: all quadrants are on one rank */
   REQUIRE ((q == NULL) == (size > 1) && (c == NULL) == (size > 1));
   if (q != NULL) { destroy (q); }
-  else { REQUIRE (strstr (scda_last_error_message (), "ranks is asked for (autopartition is 0), which forest does not have") != NULL); }
+  else { REQUIRE (strstr (scda_last_error_message (), "ranks, because autopartition is 0") != NULL); }
   REQUIRE (scda_p4est_load ("/nowhere/forest.scda", comm, 0, 0, 1, NULL, &c) == NULL && c == NULL);
   REQUIRE (scda_p4est_save ("/nowhere/forest.scda", p, 1) == SCDA_ERR_NO_SUCH_FILE);
 
@@ -287,7 +287,7 @@ static void partition (MPI_Comm comm, const char *folder) {
     MPI_Comm_size (fewer, &size);
     REQUIRE ((q == NULL) == (size > 1));
     if (q != NULL) { destroy (q); }
-    else { REQUIRE (strstr (scda_last_error_message (), "(autopartition is 0), but dataset forest/partition has") != NULL); }
+    else { REQUIRE (strstr (scda_last_error_message (), "ranks, because autopartition is 0") != NULL); }
     MPI_Comm_free (&fewer);
     MPI_Comm_size (comm, &size);
     for (int kind = 0; kind < 4; ++kind) {

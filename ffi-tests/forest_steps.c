@@ -111,7 +111,7 @@ static void forgotten (const char *path) {
         REQUIRE (p->global_num_quadrants == was);
       }
       f = write_some (f, p, way, &err);
-      refused (f, err, SCDA_ERR_USAGE, kind == 0 ? "_write_forest before" : "_write_mesh when the mesh has changed");
+      refused (f, err, SCDA_ERR_USAGE, kind == 0 ? "_write_forest first" : "_write_mesh when the mesh has changed");
       p4est_destroy (p);
     }
   }

@@ -380,7 +380,7 @@ static void sealed () {
   for (int step = 0; step < 4; ++step) { w.write ("time", step), w.write ("rho", 2 * step); }
   w.close ();
   const auto nameless = [&] { scda::writer::append (g.comm, name, scda::params ().append_record (1)); };
-  CHECK (thrown (nameless, "append_record: found 1, which needs append_name") == SCDA_ERR_ARG);
+  CHECK (thrown (nameless, "append_record: found 1 without append_name") == SCDA_ERR_ARG);
   w = scda::writer::append (g.comm, name, scda::params ().append_name ("time")); /* after the last step */
   CHECK (w.info ().rolled_back_bytes == 0);
   w.close ();
@@ -515,7 +515,7 @@ static void ranges () {
   const std::string problems[] = { last + "data: found 20 bytes in elements of 4, expected whole elements of 24 bytes",
                                    last + "data: found 64 bytes in elements of 32, expected whole elements of 24 bytes",
                                    last + "range of elements: found 999 to 1001",
-                                   last + "data: found 8 bytes, of which 0 are left for element 1 of this rank, of 8 bytes",
+                                   last + "data: found 0 of 8 bytes left for element 1 of this rank, expected 8",
                                    last + "data: found 1 pointers, expected 2, one per element of this rank",
                                    last + "data: found an element of 8 bytes, expected a multiple of 24",
                                    last + "range of elements: found 0 to 1001",
@@ -577,7 +577,7 @@ static void errors () {
   const std::string too_few = ": found " + std::to_string (g.size - 1) + " entries, expected " + std::to_string (g.size);
   const std::string problems[] = { "Nq" + too_few + ", one per rank", "data: found 8 bytes, expected 2 elements of 8 bytes",
                                    "Ei: found 1 entries, expected 2, one per element of this rank",
-                                   "data: found 8 bytes, of which 0 are left for element 1 of this rank, of 8 bytes",
+                                   "data: found 0 of 8 bytes left for element 1 of this rank, expected 8",
                                    "Sq" + too_few, "data: found 8 bytes, expected 16",
                                    "data: found 1 pointers, expected 2, one per element of this rank", "Sq" + too_few,
                                    "data: found 8 bytes, expected 2 elements of 8 bytes",

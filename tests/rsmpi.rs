@@ -383,7 +383,7 @@ fn part_finalized() {
         Ok(()) => assert!(ranks == 1 && driver == Driver::Posix),
         Err(error) => {
             assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
-            assert!(error.to_string().contains("MPI is finalised already"), "{error}");
+            assert!(error.to_string().contains("MPI has been finalised"), "{error}");
         }
     };
     for (driver, reader) in readers {

@@ -100,5 +100,5 @@ pub fn is_in_first_process() -> bool {
 
 #[cold]
 fn forked() -> Error {
-    Error::usage("the file is one of the process that opened it; this one was forked off")
+    Error::usage("the file belongs to the process that opened it; this process was forked from it")
 }

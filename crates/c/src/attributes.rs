@@ -195,7 +195,7 @@ pub unsafe extern "C" fn scda_list_attributes(
         let room = |what: &str, found: u64, needed: usize| match found >= needed as u64 {
             true => Ok(()),
             false => {
-                Err(Error::argument(format!("{what}: found room for {found}, expected it for {needed}")))
+                Err(Error::argument(format!("{what}: found room for {found}, expected room for {needed}")))
             }
         };
         if !keys.is_null() {
@@ -323,9 +323,8 @@ fn get(
     if has as u64 > there_is {
         let what =
             if data_type == DataType::String { "bytes of text with the NUL after each" } else { "values" };
-        let words = format!(
-            "attribute \"{key}\": found {has} {what}, expected at most {there_is}, the room for them"
-        );
+        let words =
+            format!("attribute \"{key}\": found {has} {what}, expected at most {there_is}, the room passed");
         return Err(Error::argument(words));
     }
     swap_on_big_endian(&mut bytes, data_type);

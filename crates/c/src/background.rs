@@ -203,7 +203,7 @@ fn wait(scda_request_t { file, number }: scda_request_t) -> Result<(c_int, Outco
     if file.is_null() {
         return match number {
             0 => Ok((0, Outcome::Success)),
-            _ => Err(Error::argument("request: the call that was to begin it has failed")),
+            _ => Err(Error::argument("request: the call that should have started it failed")),
         };
     }
     #[cfg(feature = "mpi")]

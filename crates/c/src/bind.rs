@@ -137,7 +137,7 @@ pub unsafe extern "C" fn scda_fagree(
         let mine = match (code, ErrorKind::from_code(code)) {
             (0, _) => Ok(()),
             (_, Some(kind)) => why.get("why").and_then(|why| Err(Error::new(kind, why.to_string_lossy()))),
-            _ => Err(Error::argument(format!("error code: found {code}, which is none"))),
+            _ => Err(Error::argument(format!("error code: found {code}, which is not an error code"))),
         };
         match context {
             Context::Writing(writer) => writer.agree_on(mine),

@@ -294,7 +294,9 @@ impl<'a> CBoxes<'a> {
         let (mut bytes, mut first, mut after, mut is_flat) = (0, null_mut::<u8>(), None, true);
         for (index, one) in boxes.iter().enumerate() {
             if one.reserved != 0 {
-                return Err(Error::argument(format!("reserved number of box {index}: it is not zero")));
+                return Err(Error::argument(format!(
+                    "reserved member of box {index}: found a nonzero value, expected 0"
+                )));
             }
             let mut region = IndexBox::all(&dataset.shape);
             if let Some(start) = one.start.optional(dimensions, "start of a box")? {

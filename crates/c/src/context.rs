@@ -361,7 +361,7 @@ pub fn run_close(f: *mut scda_fcontext_t) -> Result<(c_int, Outcome)> {
 }
 
 /// The error of a function that reads.
-pub const FOR_WRITING: &str = "this function reads; the file is open for writing: to read what is committed, also open it by scda_fopen_read";
+pub const FOR_WRITING: &str = "this function reads, but the file is open for writing; to read what is committed, also open it with scda_fopen_read";
 
 impl Context {
     /// For a file that was opened for reading.
@@ -420,7 +420,7 @@ impl Context {
         match self {
             Self::Writing(writer) => Ok(writer),
             Self::Reading(reader, _) => {
-                Err(reader.fail(Error::usage("this function writes; the file is open for reading: to add to it, open it by scda_fopen_append")))
+                Err(reader.fail(Error::usage("this function writes, but the file is open for reading; to add to it, open it with scda_fopen_append")))
             }
         }
     }

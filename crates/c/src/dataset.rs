@@ -215,9 +215,7 @@ pub(super) fn of_c(c: &scda_dataset_t<'_>) -> Result<InMemory> {
 pub(super) fn array(c: &scda_dataset_t<'_>) -> Result<InMemory> {
     let name = c.name.map(|character| u8::from_ne_bytes(character.to_ne_bytes()));
     let Some(end) = name.iter().position(|&byte| byte == 0) else {
-        return Err(Error::argument(format!(
-            "name of a dataset: no NUL ends it within {SCDA_NAME_BYTES} bytes"
-        )));
+        return Err(Error::argument(format!("name of a dataset: found no NUL in {SCDA_NAME_BYTES} bytes")));
     };
     let name = utf8(&name[..end], "name of a dataset")?;
     let dimensions = usize::try_from(c.ndims).ok().filter(|&n| n <= MAX_DIMENSIONS);

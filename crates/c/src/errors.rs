@@ -62,7 +62,7 @@ fn text(code: c_int) -> Result<&'static str> {
     }
     ErrorKind::from_code(code)
         .map(ErrorKind::text)
-        .ok_or_else(|| Error::argument(format!("error code: found {code}, which is none")))
+        .ok_or_else(|| Error::argument(format!("error code: found {code}, which is not an error code")))
 }
 
 /// The text for an error code: one line, without a line break.

@@ -210,8 +210,9 @@ fn bytes<'a, T>(values: Values<'a, T>, count: Option<u64>, name: &str) -> Result
 
 /// The size of an item.
 fn u32_of(bytes: u64, name: &str) -> Result<u32> {
-    u32::try_from(bytes)
-        .map_err(|_| Error::range(format!("{name}: found {bytes}, more than an item can have")))
+    u32::try_from(bytes).map_err(|_| {
+        Error::range(format!("{name}: found {bytes} bytes, expected less than 4 GiB for an item"))
+    })
 }
 
 /// An array that the library keeps, for C; NULL if it is empty.
@@ -243,11 +244,15 @@ impl<'a> scda_forest_t<'a> {
         let least = if shapes { 1 } else { 2 };
         let dimension = usize::try_from(found).ok().filter(|d| (least..=3).contains(d));
         let Some(dimension) = dimension else {
-            return Err(Error::argument(format!("a forest has {found} dimensions; expected {least} to 3")));
+            return Err(Error::argument(format!(
+                "dimension of a forest: found {found}, expected {least} to 3"
+            )));
         };
         if self.first.checked_add(self.n).is_none_or(|end| end > self.quadrants) {
             let Self { first, n, quadrants, .. } = self;
-            let words = format!("found {n} quadrants of this rank from number {first} on, of {quadrants}");
+            let words = format!(
+                "found {n} quadrants of this rank from number {first} on, expected numbers below {quadrants}"
+            );
             return Err(Error::argument(words));
         }
         let functions = if self.functions.is_null() { "" } else { self.functions.utf8("functions")? };
@@ -271,8 +276,9 @@ impl<'a> scda_forest_t<'a> {
         }
         let count = shared.count;
         let entries = shared.offsets.get(count + 1, name)?.last().copied().unwrap_or(0);
-        let entries = u64::try_from(entries)
-            .map_err(|_| Error::argument(format!("{name}: found {entries} as the last offset")))?;
+        let entries = u64::try_from(entries).map_err(|_| {
+            Error::argument(format!("{name}: found {entries} as the last offset, expected 0 or more"))
+        })?;
         let arrays = [
             bytes(shared.tree_to, product(self.trees, each), name)?,
             bytes(shared.offsets, Some(count + 1), name)?,
@@ -627,7 +633,9 @@ pub unsafe extern "C" fn scda_forest_read(
         let wanted = m.given().read().and_then(|c| {
             let level = |level: c_int, least| {
                 let found = u8::try_from(level).ok().filter(|found| (least..=MAX_LEVEL).contains(found));
-                found.ok_or_else(|| Error::argument(format!("a forest has level {level}; expected 0 to 30")))
+                found.ok_or_else(|| {
+                    Error::argument(format!("level of a forest: found {level}, expected 0 to 30"))
+                })
             };
             let finest = level(c.finest, 0)?;
             let distribution = match c.partition.optional(ranks + 1, "partition")? {

@@ -161,13 +161,16 @@ impl scda_lengths<'_> {
         }
         if self.indirect != 0 {
             if data > 0 && unit != size_of::<*const u8>() as u64 {
-                let words = format!("data: found elements of {unit} bytes, expected pointers with indirect");
+                let words =
+                    format!("data: found elements of {unit} bytes, expected pointers, as indirect is set");
                 return Err(Error::argument(words));
             }
             return Ok(());
         }
         if size == 0 && data > 0 {
-            return Err(Error::argument("E: it is 0, but there are data"));
+            return Err(Error::argument(
+                "E: found 0, expected the size of an element, because there are data",
+            ));
         }
         if unit != 0 && size % unit != 0 {
             let words =
@@ -208,7 +211,7 @@ fn check_sizes(data: u64, sizes: &[u64]) -> Result<()> {
     for (index, &size) in sizes.iter().enumerate() {
         left = left.checked_sub(size).ok_or_else(|| {
             Error::argument(format!(
-                "data: found {data} bytes, of which {left} are left for element {index} of this rank, of {size} bytes"
+                "data: found {left} of {data} bytes left for element {index} of this rank, expected {size}"
             ))
         })?;
     }

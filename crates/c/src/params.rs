@@ -363,7 +363,7 @@ impl<'a> OpenParams<'a> {
             let name = c.append_name.utf8("params.append_name")?;
             options.append_record = Some((name.to_owned(), c.append_record));
         } else if c.append_record != -1 {
-            let words = format!("append_record: found {}, which needs append_name", c.append_record);
+            let words = format!("append_record: found {} without append_name", c.append_record);
             return Err(Error::argument(words));
         }
         options.lend = flag("lend", c_int::try_from(c.lend).unwrap_or(-1))?;

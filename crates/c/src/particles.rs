@@ -174,7 +174,8 @@ pub unsafe extern "C" fn scda_particles_write_field(
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let group = group_name(writer, group, GROUP)?;
-        let found = kept(p, "a field of particles that were not written: call scda_particles_write before");
+        let found =
+            kept(p, "field of particles: they have not been written; call scda_particles_write first");
         let what = found.and_then(|found| Ok((found, of_c(&field.read()?)?)));
         let (found, InMemory { dataset, data_type }) = writer.agree_on(what)?;
         let rows = particles::field(writer, notes, group, found, &dataset)?;
@@ -258,7 +259,7 @@ pub unsafe extern "C" fn scda_particles_read_field(
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let group = group_name(reader, group, GROUP)?;
-        let found = kept(p, "a field of particles that were not read: call scda_particles_read before");
+        let found = kept(p, "field of particles: they have not been read; call scda_particles_read first");
         let what = found.and_then(|found| Ok((found, array(&field.read()?)?)));
         let (found, InMemory { dataset, data_type }) = reader.agree_on(what)?;
         let rows = particles::find_field(reader, group, step, found, &dataset)?;

@@ -103,9 +103,8 @@ pub(super) fn open(
     given: &mut ReturnedValues,
     d: StructIn<'_, scda_dataset_t>,
 ) -> Result<DatasetHandle> {
-    let none = |what| {
-        Error::argument(format!("dataset: found {what}, expected one that scda_ffind_dataset has found"))
-    };
+    let none =
+        |what| Error::argument(format!("dataset: found {what}, expected one found by scda_ffind_dataset"));
     let c = reader.require(d.read())?;
     let offset = given.offset(c.number);
     let dataset = match given.datasets.take(offset) {

@@ -182,7 +182,7 @@ impl ReturnedValues {
 
 fn no_streams(number: u64) -> Error {
     Error::argument(format!(
-        "streams: found {number}, expected a set that scda_ffind_streams has found in this file"
+        "streams: found {number}, expected a set found by scda_ffind_streams in this file"
     ))
 }
 

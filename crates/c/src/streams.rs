@@ -67,7 +67,7 @@ pub unsafe extern "C" fn scda_stream_write(
 ) -> c_int {
     let body = |context: &mut Context| {
         let Context::Writing(writer) = context else {
-            return Err(Error::usage("this function writes; the file is open for reading"));
+            return Err(Error::usage("this function writes, but the file is open for reading"));
         };
         match data.bytes(bytes) {
             Ok(data) => writer.write_stream(data),

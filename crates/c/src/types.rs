@@ -173,14 +173,16 @@ impl CType<'_> {
                 break;
             }
             if place >= Struct::MAX_MEMBERS {
-                return Err(Error::argument("members: there are too many, or the end is missing"));
+                return Err(Error::argument("members: found too many, or no terminating member"));
             }
             let name = member.name.utf8("name of a member")?;
             let scda_member { r#type, item_bytes, unit, members: inner, count, offset, .. } = member;
             let one = Self { code: r#type, item_bytes, unit, members: inner };
             let mut data_type = one.at_level(level + 1)?;
             if count < 0 {
-                return Err(Error::argument(format!("count of the member {name}: found {count}")));
+                return Err(Error::argument(format!(
+                    "count of the member {name}: found {count}, expected 0 or more"
+                )));
             }
             if let Ok(count @ 2..) = u64::try_from(count) {
                 data_type = DataType::Struct(Struct::array(data_type, count)?);

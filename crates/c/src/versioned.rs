@@ -139,7 +139,7 @@ fn possible<T: Versioned>(size: usize) -> Result<usize> {
         return Ok(size);
     }
     Err(Error::argument(format!(
-        "size of {name}: found {size}, expected {own} as {init} sets it, or in other versions another multiple of {align}"
+        "size of {name}: found {size}, expected {own}, as set by {init}, or a multiple of {align} set by another version"
     )))
 }
 
@@ -177,7 +177,7 @@ fn same(found: usize, expected: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::argument(format!(
-        "sizes of several structs: found {found} after {expected}, expected one size"
+        "sizes of structs: found {found} after {expected}, expected the same size for all"
     )))
 }
 

@@ -213,7 +213,7 @@ fn own_items<'a>(dataset: &Dataset, data: Values<'a, c_void>, rows: u64) -> Resu
 fn field(name: &str, code: c_int, total: u64, components: u64, encode: c_int) -> Result<Dataset> {
     let data_type = DataType::from_code(code).ok_or_else(|| {
         Error::argument(format!(
-            "type: found {code}, expected SCDA_TYPE_FLOAT64, ...; other types than numbers are written by scda_fwrite_dataset"
+            "type: found {code}, expected SCDA_TYPE_FLOAT64, ...; types other than numbers are written by scda_fwrite_dataset"
         ))
     })?;
     let shape = match components {

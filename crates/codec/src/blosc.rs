@@ -130,7 +130,9 @@ impl BloscEncoder {
                 Compressor::Zstd(context, levels)
             }
             (level, BloscCompressor::Lz4) => Compressor::Lz4(Box::new(Lz4::new(level)?)),
-            (_, other) => return Err(Error::argument(format!("frames with {other:?} are only read"))),
+            (_, other) => {
+                return Err(Error::argument(format!("frames with {other:?} can be read, but not written")));
+            }
         };
         Ok(Self { made, compressor, shuffled: Vec::new(), stream: Vec::new() })
     }

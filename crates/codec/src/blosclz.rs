@@ -18,7 +18,7 @@ pub fn decode(stream: &[u8], out: &mut [u8]) -> Result<usize, String> {
         Some(usize::from(byte))
     };
     let cut = || "BloscLZ: found the end of the stream within an instruction".to_owned();
-    let too_long = || "BloscLZ: found more bytes than a block has".to_owned();
+    let too_long = || "BloscLZ: found more bytes than the block holds".to_owned();
     let Some(first) = next(&mut input) else { return Ok(0) };
     let mut control = first & 31;
     loop {

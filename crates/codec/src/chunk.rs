@@ -254,7 +254,9 @@ impl ChunkDecoder {
                 all_read(rest)?;
                 out
             }
-            Some(Step::Pcodec { .. }) => return Err(bad("Pcodec has no items of variable length".into())),
+            Some(Step::Pcodec { .. }) => {
+                return Err(bad("Pcodec cannot encode items of variable length".into()));
+            }
         };
         let Some(item_bytes) = shuffled_items(codecs) else { return Ok(data) };
         let mut out = Vec::new();

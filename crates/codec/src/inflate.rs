@@ -47,7 +47,7 @@ impl Inflater {
         // As for zlib streams. The length, in 4 bytes, follows the checksum.
         let (before, checksum) = (&stream[..stream.len().saturating_sub(4)], libdeflater::crc32(out));
         if !before.ends_with(&checksum.to_le_bytes()) {
-            return Err(format!("found more after its end, where its checksum {checksum:08x} is expected"));
+            return Err(format!("found data after its end, expected its checksum {checksum:08x}"));
         }
         Ok(())
     }
@@ -88,10 +88,10 @@ fn check_strictly(zlib: &mut Decompress, stream: &[u8], out: &mut [u8]) -> Resul
             Ok(Status::StreamEnd) => break,
             // A call handles at most 4 GiB.
             Ok(_) if (zlib.total_in(), zlib.total_out()) > (read as u64, written as u64) => {}
-            Ok(_) => return Err("zlib finds no end".to_owned()),
+            Ok(_) => return Err("zlib: found no end of the stream".to_owned()),
             Err(error) => {
                 let what = error.message().unwrap_or("an error");
-                return Err(format!("zlib found what RFC 1951 forbids: {what}"));
+                return Err(format!("zlib: found a violation of RFC 1951: {what}"));
             }
         }
     }
@@ -100,7 +100,7 @@ fn check_strictly(zlib: &mut Decompress, stream: &[u8], out: &mut [u8]) -> Resul
         return Ok(());
     }
     Err(format!(
-        "zlib found data of {} bytes in {}, expected {} in {}",
+        "zlib: found data of {} bytes in {}, expected {} in {}",
         found.1,
         found.0,
         out.len(),
@@ -140,15 +140,15 @@ mod tests {
         assert_eq!(told(&stream, 90), Ok(()));
         let length = stream.len();
         for (end, n) in [(0, 90), (length - 1, 90), (length - 5, 90), (length, 89)] {
-            assert_eq!(told(&stream[..end], n), Err("zlib finds no end".into()), "{end} {n}");
+            assert_eq!(told(&stream[..end], n), Err("zlib: found no end of the stream".into()), "{end} {n}");
         }
-        let expected = format!("zlib found data of 90 bytes in {length}, expected 91 in {length}");
+        let expected = format!("zlib: found data of 90 bytes in {length}, expected 91 in {length}");
         assert_eq!(told(&stream, 91), Err(expected));
         stream.push(0);
-        let expected = format!("zlib found data of 90 bytes in {length}, expected 90 in {}", length + 1);
+        let expected = format!("zlib: found data of 90 bytes in {length}, expected 90 in {}", length + 1);
         assert_eq!(told(&stream, 90), Err(expected));
         stream[2] ^= 6;
         let found = told(&stream, 90).unwrap_err();
-        assert!(found.starts_with("zlib found what RFC 1951 forbids: "), "{found}");
+        assert!(found.starts_with("zlib: found a violation of RFC 1951: "), "{found}");
     }
 }

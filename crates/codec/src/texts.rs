@@ -66,7 +66,7 @@ pub fn parse(chunk: &[u8], items: u64, data_type: DataType) -> Result<Result<Vec
     }
     // There must be as many lengths.
     if items.saturating_mul(NUMBER as u64) > (chunk.len() - NUMBER) as u64 {
-        return Ok(Err(format!("found {} bytes, which cannot have {items} items", chunk.len())));
+        return Ok(Err(format!("found {} bytes, which cannot hold {items} items", chunk.len())));
     }
     reserve(&mut found, to_usize(items))?;
     let mut at = NUMBER;
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(wrong(b"ab", 0, DataType::VariableBytes), "found 2 bytes, expected the number of items");
         let many = [255; 8];
         let found = wrong(&many, u64::from(u32::MAX), DataType::String);
-        assert_eq!(found, "found 8 bytes, which cannot have 4294967295 items");
+        assert_eq!(found, "found 8 bytes, which cannot hold 4294967295 items");
         let found = wrong(b"\x01\0\0\0", 1, DataType::String);
         assert_eq!(found, "found 4 bytes, which cannot have 1 items");
         for end in NUMBER..good.len() {

@@ -113,7 +113,7 @@ pub fn parse_crc_tail(tail: &[u8; CRC_TAIL_BYTES], offset: u64) -> Result<u64> {
     if [LineBreak::Unix, LineBreak::Mime].iter().any(|&style| crc_tail(crc, style) == *tail) {
         return Ok(crc);
     }
-    let text = "entry C and padding: not the bytes that are written for this number";
+    let text = "entry C and padding: found bytes that differ from those written for this number";
     Err(Error::new(ErrorKind::Format, text).at(offset))
 }
 
@@ -288,7 +288,7 @@ impl Row {
         let [end, count, size, crc, sorted] = Self::parse_numbers(row, is_compressed, at)?;
         let bytes = end.checked_sub(begin).ok_or_else(|| {
             let words =
-                format!("row of the index: found the end {end}, expected one after {begin}, the beginning");
+                format!("row of the index: found the end {end}, expected more than {begin}, the beginning");
             Error::new(ErrorKind::Format, words).at(at)
         })?;
         let row = Self { section, user, is_compressed, offset: begin, bytes, count, size, crc, sorted };
@@ -367,7 +367,7 @@ impl Row {
             let more = if is_compressed { " or more" } else { "" };
             return wrong(
                 format!("{bytes} bytes at offset {offset}"),
-                format!("{least}{more}, as the other numbers say, and a multiple of 32 for both"),
+                format!("{least}{more}, according to the other numbers, and multiples of 32 for both"),
             );
         }
         Ok(())

@@ -160,7 +160,7 @@ impl<'a> Checker<'a> {
         };
         self.found.datasets += 1;
         let shape = shape(&space.data)
-            .ok_or_else(|| wrong(address, "found another dataspace than libscda writes"))?;
+            .ok_or_else(|| wrong(address, "found a dataspace that libscda would not write"))?;
         let item_bytes = data_type.data.get(4..8).map_or(0, number);
         let is_filtered = of(kind::FILTERS).is_some();
         self.layout(&Array { address, shape: &shape, item_bytes, is_filtered }, &layout.data)?;
@@ -191,15 +191,15 @@ impl<'a> Checker<'a> {
         for message in messages.iter().filter(|message| message.kind == kind::LINK) {
             match crate::links::link(&message.data) {
                 Some((name, address, [])) => crate::links::add_link(&mut links, name, address)?,
-                _ => return Err(wrong(address, "found another link than libscda writes")),
+                _ => return Err(wrong(address, "found a link that libscda would not write")),
             }
         }
         let [0, 0, addresses @ ..] = &info.data[..] else {
-            return Err(wrong(address, "found another group than libscda writes"));
+            return Err(wrong(address, "found a group that libscda would not write"));
         };
         let (heap, names) = match addresses.split_first_chunk::<8>() {
             Some((heap, names)) if names.len() == 8 => (u64::from_le_bytes(*heap), number(names)),
-            _ => return Err(wrong(address, "found another group than libscda writes")),
+            _ => return Err(wrong(address, "found a group that libscda would not write")),
         };
         if heap != UNDEFINED {
             dense::read(&mut self.old, heap, &mut links)?;
@@ -210,7 +210,10 @@ impl<'a> Checker<'a> {
                 Ok(())
             })?;
             if !is_known || count != links.len() as u64 {
-                return Err(wrong(address, "found other names in the index of a group than in its heap"));
+                return Err(wrong(
+                    address,
+                    "found names in the index of a group that differ from those in its heap",
+                ));
             }
         }
         Ok(links.into_values().collect())
@@ -218,7 +221,7 @@ impl<'a> Checker<'a> {
 
     /// Checks that the texts and references of an attribute are in the heap.
     fn attribute(&mut self, address: u64, data: &[u8]) -> Result<()> {
-        let unknown = || wrong(address, "found another attribute than libscda writes");
+        let unknown = || wrong(address, "found an attribute that libscda would not write");
         let Attribute { of, space, items, .. } = Attribute::new(data).ok_or_else(unknown)?;
         let count = shape(space).and_then(|shape| shape.iter().try_fold(1, |all, &n| product(all, n)));
         let item_bytes = of.get(4..8).map(number).ok_or_else(unknown)?;
@@ -242,7 +245,7 @@ impl<'a> Checker<'a> {
                 self.references.try_reserve(1).map_err(|_| Error::memory(16))?;
                 self.references.insert(to, address);
             } else if found.len() as u64 != length {
-                return Err(wrong(address, "found a text of another length in the heap"));
+                return Err(wrong(address, "found a text of the wrong length in the heap"));
             }
         }
         Ok(())
@@ -250,7 +253,7 @@ impl<'a> Checker<'a> {
 
     /// An object of a collection of the global heap.
     fn heap_object(&mut self, collection: u64, wanted: u64) -> Result<Vec<u8>> {
-        let unknown = || wrong(collection, "found another heap than libscda writes");
+        let unknown = || wrong(collection, "found a heap that libscda would not write");
         if self.heap.as_ref().is_none_or(|(known, _)| *known != collection) {
             let head = self.old.bytes(collection, 16)?;
             if !head.starts_with(b"GCOL\x01\0\0\0") {
@@ -278,7 +281,7 @@ impl<'a> Checker<'a> {
 
     /// Checks that the data of a dataset exist, according to its layout.
     fn layout(&mut self, array: &Array<'_>, layout: &[u8]) -> Result<()> {
-        let unknown = || wrong(array.address, "found another layout than libscda writes");
+        let unknown = || wrong(array.address, "found a layout that libscda would not write");
         match layout {
             [3, 1, rest @ ..] if rest.len() == 16 => {
                 let (at, bytes) = (number(&rest[..8]), number(&rest[8..]));
@@ -286,7 +289,7 @@ impl<'a> Checker<'a> {
                 if all != Some(bytes) {
                     return Err(wrong(
                         array.address,
-                        "found contiguous data of another size than the dataset has",
+                        "found contiguous data whose size differs from the dataset's",
                     ));
                 }
                 if at == UNDEFINED { Ok(()) } else { self.place(array.address, at, bytes) }
@@ -295,7 +298,7 @@ impl<'a> Checker<'a> {
                 let list = self.heap_object(number(&rest[..8]), number(&rest[8..]))?;
                 let sum = list.last_chunk::<4>().map(|sum| u32::from_le_bytes(*sum));
                 let is_right = list.first() == Some(&0) && sum == Some(checksum(&list[..list.len() - 4]));
-                if is_right { Ok(()) } else { Err(wrong(array.address, "found another list of boxes")) }
+                if is_right { Ok(()) } else { Err(wrong(array.address, "found a wrong list of boxes")) }
             }
             [4, 2, flags, rank, width, rest @ ..] => {
                 let (rank, width) = (usize::from(*rank), usize::from(*width));
@@ -312,7 +315,7 @@ impl<'a> Checker<'a> {
 
     /// Checks the index of chunks, and that the chunks exist.
     fn chunks(&mut self, array: &Array<'_>, sizes: &[u64], rest: &[u8]) -> Result<()> {
-        let unknown = || wrong(array.address, "found another index of chunks than libscda writes");
+        let unknown = || wrong(array.address, "found an index of chunks that libscda would not write");
         let bytes = sizes
             .iter()
             .try_fold(1, |all, &n| product(all, n))
@@ -367,7 +370,7 @@ impl<'a> Checker<'a> {
             && [head[5].into(), head[6].into(), head[7].into(), number(&head[8..16])]
                 == [u64::from(entry != Entry::Plain), width, PAGE_BITS.into(), count];
         if !is_right {
-            return Err(wrong(at, "found another index of chunks than the dataset has"));
+            return Err(wrong(at, "found an index of chunks that does not match the dataset"));
         }
         let block = number(&head[16..24]);
         let page = 1_u64 << PAGE_BITS;
@@ -376,7 +379,7 @@ impl<'a> Checker<'a> {
         let bytes = 14 + own + 4;
         let found = self.old.checked(block, bytes)?;
         if !found.starts_with(b"FADB\0") || number(&found[6..14]) != at {
-            return Err(wrong(block, "found another block of an index of chunks"));
+            return Err(wrong(block, "found a wrong block of an index of chunks"));
         }
         if pages == 0 {
             return self.entries(dataset, &found[14..], entry, chunk_bytes);
@@ -421,7 +424,7 @@ impl<'a> Checker<'a> {
         if bytes == 0 || (self.is_data)(offset, bytes) {
             return Ok(());
         }
-        Err(wrong(dataset, &format!("{bytes} bytes from byte {offset} on are not data of a section")))
+        Err(wrong(dataset, &format!("found {bytes} bytes at byte {offset}, which are not data of a section")))
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// The error if a dataset needs more than the outline of a view has.
 pub fn unread() -> Error {
-    Error::new(ErrorKind::Format, "view of HDF5: its outline does not suffice")
+    Error::new(ErrorKind::Format, "view of HDF5: its outline is insufficient")
 }
 
 /// The place of a chunk. A chunk that is not stored has the address [`UNDEFINED`].

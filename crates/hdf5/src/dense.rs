@@ -138,7 +138,7 @@ fn put_heap(out: &mut ViewBuffer, heap: u64, blocks: Vec<Bytes>, links: u64, use
 
 /// Adds the links in a heap, whose blocks contain nothing else.
 pub fn read(old: &mut PreviousView<'_>, heap: u64, links: &mut HashMap<String, u64>) -> Result<()> {
-    let unknown = |at| wrong(at, "found another heap than libscda writes");
+    let unknown = |at| wrong(at, "found a heap that libscda would not write");
     let head = old.checked(heap, HEAD_BYTES)?;
     let (width, count) = (number(&head[110..112]), number(&head[70..78]));
     let row = old.checked(heap + HEAD_BYTES, (4 + 1 + 8 + OFFSET_BYTES + 4) as u64 + 8 * width)?;
@@ -153,7 +153,7 @@ pub fn read(old: &mut PreviousView<'_>, heap: u64, links: &mut HashMap<String, u
             .fold(0, |all, &byte| all << 8 | u32::from(byte));
         block[BLOCK_HEAD_BYTES - 4..BLOCK_HEAD_BYTES].fill(0);
         if sum != checksum(&block) {
-            return Err(wrong(address, "found another checksum"));
+            return Err(wrong(address, "found a wrong checksum"));
         }
         let mut rest = &block[BLOCK_HEAD_BYTES..];
         while rest.first() == Some(&1) {

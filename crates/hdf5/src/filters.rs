@@ -77,8 +77,8 @@ fn filter(step: Step, chunk_bytes: u64) -> Result<Filter, &'static str> {
                 values: vec![2, 2, low(item_bytes), low(chunk_bytes), level, shuffle, compressor],
             }
         }
-        Step::Gzip { .. } => return Err("compressed by gzip, which HDF5 has no filter for"),
-        Step::Pcodec { .. } => return Err("compressed by Pcodec, which HDF5 has no filter for"),
-        Step::Crc32c => return Err("with a CRC-32C, which HDF5 has no filter for"),
+        Step::Gzip { .. } => return Err("compressed by gzip, for which HDF5 has no filter"),
+        Step::Pcodec { .. } => return Err("compressed by Pcodec, for which HDF5 has no filter"),
+        Step::Crc32c => return Err("with a CRC-32C, for which HDF5 has no filter"),
     })
 }

@@ -66,7 +66,7 @@ fn add_links(address: u64, messages: &[Message], links: &mut HashMap<String, u64
     for message in messages.iter().filter(|message| message.kind == kind::LINK) {
         let link = link(&message.data).filter(|(_, _, rest)| rest.is_empty());
         let (name, object, _) =
-            link.ok_or_else(|| wrong(address, "found another link than libscda writes"))?;
+            link.ok_or_else(|| wrong(address, "found a link that libscda would not write"))?;
         add_link(links, name, object)?;
     }
     Ok(())

@@ -237,15 +237,15 @@ impl Item {
             return Ok(Err("too many dimensions"));
         }
         if !is_filtered && has_other_sizes(&layout, grid.chunk_bytes()) {
-            return Err(Error::argument("HDF5: found chunks of another size without a codec"));
+            return Err(Error::argument("HDF5: found chunks of unequal size without a codec"));
         }
         if codecs.big_endian && dataset.data_type.kind() == TypeKind::Struct {
-            return Ok(Err("a struct with its highest bytes first"));
+            return Ok(Err("a big-endian struct"));
         }
         let mut of = Bytes::new();
         data_type(&mut of, dataset.data_type, codecs.big_endian)?;
         if of.len() > MAX_TYPE_BYTES {
-            return Ok(Err("a struct of too many members"));
+            return Ok(Err("a struct with too many members"));
         }
         let mut fill = dataset.fill_value.clone();
         if codecs.big_endian {

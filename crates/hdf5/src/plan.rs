@@ -64,7 +64,7 @@ pub fn show(plan: &mut Plan, datasets: &Datasets) -> Result<()> {
     for named in all {
         let RecordSeries { path, records, series, .. } = named;
         if !taken.is_empty() && taken.contains(&**path) {
-            plan.hidden.push((path.to_string(), "its name is that of a group".into()));
+            plan.hidden.push((path.to_string(), "its name is also that of a group".into()));
             continue;
         }
         let path = path.clone();

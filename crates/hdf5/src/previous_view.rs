@@ -69,7 +69,7 @@ impl<'a> PreviousView<'a> {
         let mut found = self.bytes(address, bytes)?;
         let sum = found.last_chunk::<4>().map(|sum| u32::from_le_bytes(*sum));
         found.truncate(found.len().saturating_sub(4));
-        if sum == Some(checksum(&found)) { Ok(found) } else { Err(wrong(address, "found another checksum")) }
+        if sum == Some(checksum(&found)) { Ok(found) } else { Err(wrong(address, "found a wrong checksum")) }
     }
 
     /// The messages of an object header, without those in continuation blocks.
@@ -118,7 +118,7 @@ fn messages(address: u64, mut bytes: &[u8]) -> Result<Vec<Message>> {
         push(&mut found, Message { kind: *kind, data: data.to_vec() })?;
         bytes = after;
     }
-    if bytes.is_empty() { Ok(found) } else { Err(wrong(address, "found a message that is cut")) }
+    if bytes.is_empty() { Ok(found) } else { Err(wrong(address, "found a truncated message")) }
 }
 
 /// The address and size of the continuation block.
@@ -129,6 +129,6 @@ pub fn continued(messages: &[Message]) -> Result<Option<(u64, u64)>> {
         (data @ [_, _, _, _, _, _, _, _, rest @ ..], None) if rest.len() == 8 => {
             Ok(Some((number(&data[..8]), number(rest))))
         }
-        _ => Err(wrong(0, "found another continuation than libscda writes")),
+        _ => Err(wrong(0, "found a continuation that libscda would not write")),
     }
 }

@@ -57,7 +57,7 @@ impl Superblock {
             Some(Ok(again)) if again == *bytes => Ok(Some(superblock)),
             _ => Err(Error::new(
                 ErrorKind::Format,
-                "found another superblock of HDF5 than libscda writes, or a damaged one",
+                "found an HDF5 superblock that is damaged or was not written by libscda",
             )
             .at(BASE)),
         }

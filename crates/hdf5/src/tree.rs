@@ -84,7 +84,7 @@ pub fn capacities(record_bytes: u64, node_bytes: u64, levels: usize) -> Vec<Capa
 }
 
 fn unknown(at: u64) -> Error {
-    wrong(at, "found another B-tree than libscda writes")
+    wrong(at, "found a B-tree that libscda would not write")
 }
 
 /// The header of a tree in a view.
@@ -170,7 +170,7 @@ pub fn each_record(
         node.records.chunks_exact(record_bytes).try_for_each(|record| each(at, record))?;
         let below = node.children.iter().fold(count, |all, child| all.saturating_add(child.all));
         if below != all {
-            return Err(wrong(at, "found another number of records in a B-tree"));
+            return Err(wrong(at, "found a wrong number of records in a B-tree"));
         }
         reserve(&mut left, node.children.len())?;
         left.extend(node.children.into_iter().map(|child| (child, level - 1)));

@@ -253,5 +253,5 @@ fn cannot_be_named(path: &str) -> Option<Reason> {
     if path.len() > MAX_NAME_BYTES || levels > MAX_LEVELS {
         return Some("a name of too many bytes or slashes");
     }
-    (!are_names).then_some("a name that HDF5 cannot have")
+    (!are_names).then_some("a name that is not valid in HDF5")
 }

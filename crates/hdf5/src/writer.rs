@@ -452,7 +452,7 @@ impl<'a> Writer<'a> {
             {
                 return Ok(u64::from_le_bytes(*data));
             }
-            return Err(wrong(address, "found another array than libscda writes"));
+            return Err(wrong(address, "found an array that libscda would not write"));
         }
         self.out.put(progression(stride, capacity(made))?.as_slice())
     }

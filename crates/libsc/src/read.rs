@@ -60,8 +60,9 @@ pub unsafe extern "C" fn sc_scda_fread_section_header(
             return Err(reader.fail(end));
         };
         let narrow = |number: u64| {
-            usize::try_from(number)
-                .map_err(|_| Error::range(format!("section: found {number} in its header")))
+            usize::try_from(number).map_err(|_| {
+                Error::range(format!("section: found {number} in its header, more than a size_t can hold"))
+            })
         };
         let (count, size) = (narrow(section.count), narrow(section.size));
         let count = reader.require(count)?;

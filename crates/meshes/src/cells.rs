@@ -109,7 +109,7 @@ fn check_point(at: u64, found: i64, points: u64) -> Result<(), MeshError> {
     if u64::try_from(found).is_ok_and(|found| found < points) {
         return Ok(());
     }
-    let words = format!("number {at}: found {found}, expected a point from 0 on, before {points}");
+    let words = format!("number {at}: found {found}, expected a point from 0 to below {points}");
     Err(MeshError::new("cell_points", words))
 }
 
@@ -120,7 +120,7 @@ fn check_point(at: u64, found: i64, points: u64) -> Result<(), MeshError> {
 pub fn check<S: Source>(source: &mut S) -> Result<(u64, u64), S::Error> {
     let is_real = |found| [DataType::Float32, DataType::Float64].contains(&found);
     let points = open_any(source, "points", is_real, "float32 or float64", &[None, Some(3)])?;
-    let points = points.ok_or_else(|| MeshError::new("points", "there is none"));
+    let points = points.ok_or_else(|| MeshError::new("points", "is missing"));
     let points = source.hold(points)?.shape[0];
     let types = open(source, "cell_types", DataType::Uint8, &[None])?;
     let cells = types.shape[0];

@@ -58,7 +58,8 @@ pub const DIMENSION: &str = "dimension";
 pub fn part_name(group: &str, part: &str) -> Result<String> {
     let name = format!("{}/{part}", without_root(group));
     if name.len() > USER_STRING_BYTES {
-        return Err(Error::argument(format!("the name {name} is longer than {USER_STRING_BYTES} bytes")));
+        let words = format!("name {name}: found {} bytes, expected at most {USER_STRING_BYTES}", name.len());
+        return Err(Error::argument(words));
     }
     Ok(name)
 }

@@ -65,7 +65,7 @@ pub fn check_cell(cell: u64, begin: i64, end: i64, all: Option<u64>) -> Result<(
     let most = all.map_or_else(String::new, |all| format!(", up to {all}"));
     let first = if cell == 0 { ", and 0 as begin" } else { "" };
     let words = format!(
-        "cell {cell}: found particles {begin} to {end}, expected an end that is not before{most}{first}"
+        "cell {cell}: found particles {begin} to {end}, expected an end not before the beginning{most}{first}"
     );
     Err(MeshError::new(OFFSETS, words))
 }
@@ -181,7 +181,9 @@ fn sum(counts: &[i64]) -> Result<u64> {
     (0..).zip(counts).try_fold(0_u64, |all, (cell, &count)| {
         let all =
             u64::try_from(count).ok().and_then(|count| all.checked_add(count)).filter(|&all| all <= MOST);
-        all.ok_or_else(|| Error::argument(format!("cell {cell} of this rank has {count} particles")))
+        all.ok_or_else(|| {
+            Error::argument(format!("cell {cell} of this rank: found {count} particles, expected 0 or more"))
+        })
     })
 }
 
@@ -196,7 +198,9 @@ fn check_mesh(file: &mut Writer, notes: &mut MeshNotes, mesh: Option<&str>, all_
     }
     match notes_of(notes, of).mesh {
         Some((cells, _)) if cells != all_cells => {
-            let words = format!("particles of {all_cells} cells; the last mesh {of} in the file has {cells}");
+            let words = format!(
+                "particles: found {all_cells} cells, expected {cells}, as in the last mesh {of} of the file"
+            );
             file.agree_on(Err(Error::usage(words)))
         }
         _ => Ok(()),
@@ -207,7 +211,9 @@ fn check_mesh(file: &mut Writer, notes: &mut MeshNotes, mesh: Option<&str>, all_
 fn pairs(numbers: &[u64], counts: &[i64]) -> Result<Vec<u8>> {
     if numbers.len() != counts.len() {
         let (found, expected) = (numbers.len(), counts.len());
-        return Err(Error::argument(format!("particles: found {found} numbers of {expected} cells")));
+        return Err(Error::argument(format!(
+            "particles: number: found {found} numbers, expected {expected}, one for each cell"
+        )));
     }
     let mut pairs = Vec::new();
     reserve(&mut pairs, 16 * numbers.len())?;
@@ -232,7 +238,7 @@ fn by_number(pairs: &[u8], all_cells: u64) -> Result<Vec<i64>> {
             Some(place) => *place = count,
             None => {
                 let words = format!(
-                    "a cell of particles has number {number}; expected each number below {all_cells} once"
+                    "cells of particles: found number {number}, expected each number below {all_cells} once"
                 );
                 return Err(Error::argument(words));
             }
@@ -291,7 +297,7 @@ pub fn field(
     } else {
         let name = &what.name;
         let words = format!(
-            "field {name} of {group}: its particles were not written last: call scda_particles_write before"
+            "field {name} of {group}: its particles are not those written last; call scda_particles_write first"
         );
         Err(Error::usage(words))
     };
@@ -323,8 +329,7 @@ pub fn read(
     let is_numbered = are_numbered(file, number.is_some(), to_usize(own_cells), "cells")?;
     let ranks = file.size() as u64;
     if without.total > 0 && (without.total < ranks || is_numbered) {
-        let words =
-            "cells: found a number of cells on some ranks alone, expected it on all ranks, or on none";
+        let words = "cells: found a number of cells on some ranks only, expected it on all ranks or on none";
         return file.agree_on(Err(Error::argument(words)));
     }
     attributes_of(file, group, PARTICLES, 1)?;
@@ -350,14 +355,14 @@ pub fn read(
                 false => {
                     let all = found.all_cells;
                     Err(Error::argument(format!(
-                        "a cell of particles has number {number}; {name} has {all} cells"
+                        "cells of particles: found number {number}, expected a number below {all}, the cells of {name}"
                     )))
                 }
             })
             .collect(),
         None if is_numbered => Ok(Vec::new()),
         None if of_cells.total != found.all_cells => Err(Error::argument(format!(
-            "{name} has {} cells, all ranks together {}: read the mesh of the same step",
+            "{name}: found {} cells in the file and {} on all ranks together, expected the same number; read the mesh of the same step",
             found.all_cells, of_cells.total
         ))),
         None => Ok(vec![(of_cells.offset, own_cells)]),

@@ -60,7 +60,8 @@ impl Frame {
         for (place, &ratio) in self.ratio.iter().enumerate() {
             if ratio < 1 || (place < d && ratio != 1) {
                 let level = place / d;
-                let words = format!("level {level}: found {ratio}, expected a positive number, and 1 for level 0");
+                let words =
+                    format!("level {level}: found {ratio}, expected a positive number, and 1 for level 0");
                 return Err(MeshError::new("ratio", words));
             }
         }
@@ -75,7 +76,9 @@ impl Frame {
             if cells < 1 || first.checked_add(cells).is_none() {
                 let words = match cells {
                     ..1 => format!("axis {axis}: found {cells} cells, expected at least 1"),
-                    _ => format!("axis {axis}: found {cells} cells from {first} on, expected indices of 64 bits"),
+                    _ => format!(
+                        "axis {axis}: found {cells} cells from {first} on, expected indices of 64 bits"
+                    ),
                 };
                 return Err(MeshError::new("domain", words));
             }
@@ -176,7 +179,11 @@ impl<'a> PatchChecker<'a> {
     /// # Errors
     /// If there is none.
     pub fn end(&self) -> Result<(), MeshError> {
-        if self.next == 0 { Err(MeshError::new("boxes", "found no patches, expected at least 1")) } else { Ok(()) }
+        if self.next == 0 {
+            Err(MeshError::new("boxes", "found no patches, expected at least 1"))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -185,8 +192,9 @@ fn check_order(number: u64, before: i32, level: i32) -> Result<(), MeshError> {
     if level >= before {
         return Ok(());
     }
-    let words =
-        format!("patch {number}: found level {level} after level {before}, expected patches in the order of their levels");
+    let words = format!(
+        "patch {number}: found level {level} after level {before}, expected patches in the order of their levels"
+    );
     Err(MeshError::new("level", words))
 }
 
@@ -307,7 +315,9 @@ pub fn write(
     let n = own.level.len() as u64;
     let [of_patches] = spread(file, [n])?;
     if of_patches.total == 0 {
-        return file.agree_on(Err(Error::argument(format!("{group}: found no patch on any rank, expected at least 1"))));
+        return file.agree_on(Err(Error::argument(format!(
+            "{group}: found no patch on any rank, expected at least 1"
+        ))));
     }
     let is_numbered = are_numbered(file, own.number.is_some(), own.level.len(), "patches")?;
     let mut mesh =
@@ -395,7 +405,7 @@ fn by_number(mesh: &mut Patches, gathered: &[u8]) -> Result<()> {
         let level = numbers.next().and_then(|level| i32::try_from(level).ok()).unwrap_or_default();
         let place = to_usize(number);
         if number >= patches || mesh.level[place] != -1 {
-            let words = format!("a patch has number {number}; expected each number below {patches} once");
+            let words = format!("patches: found number {number}, expected each number below {patches} once");
             return Err(Error::argument(words));
         }
         mesh.level[place] = level;
@@ -472,7 +482,10 @@ impl Patches {
     /// `Argument` if there is no such patch, or if the layout is impossible.
     pub fn memory(&self, number: u64, field: FieldMemory) -> Result<PatchMemory> {
         let (_, cells) = self.patch(number).ok_or_else(|| {
-            Error::argument(format!("a patch has number {number}; there are {}", self.patches))
+            Error::argument(format!(
+                "patches: found number {number}, expected a number below {}",
+                self.patches
+            ))
         })?;
         let FieldMemory { data_type, components, ghost, cell_bytes } = field;
         let too_many = || {
@@ -502,7 +515,10 @@ impl Patches {
         for &number in numbers {
             let found = self.place(number).zip(self.patch(number));
             let (place, (_, cells)) = found.ok_or_else(|| {
-                Error::argument(format!("a patch has number {number}; there are {}", self.patches))
+                Error::argument(format!(
+                    "patches: found number {number}, expected a number below {}",
+                    self.patches
+                ))
             })?;
             let mut region = IndexBox::all(shape);
             let cells = cells[self.frame.dimension..].iter().map(|n| n.unsigned_abs());
@@ -552,7 +568,7 @@ pub fn fields(
     read_notes(file, state, group, PATCHES, PATCH_PARTS[0])?;
     if state.mesh != Some((mesh.patches, mesh.checksum)) {
         let words = format!(
-            "fields of {group}: their mesh is not the last one that was written: call scda_patches_write_mesh when the mesh has changed"
+            "fields of {group}: their mesh is not the one written last; call scda_patches_write_mesh when the mesh has changed"
         );
         return file.agree_on(Err(Error::usage(words)));
     }
@@ -632,7 +648,7 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     let dimension = attributes::whole_number(&attributes, DIMENSION).filter(|d| (1..=3).contains(d));
     let Some(d) = dimension else {
         let found = attributes::value(&attributes, DIMENSION).unwrap_or_else(|| "none".to_owned());
-        let words = format!("the patches {group} have the dimension {found}; expected 1 to 3");
+        let words = format!("the patches {group}: found the dimension {found}, expected 1 to 3");
         return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
     };
     let up_to = 0..sections(file, group, step)?.end;

@@ -20,7 +20,8 @@ pub(crate) fn are_numbered(
     let counts = [u64::from(has_numbers), u64::from(!has_numbers && count > 0)];
     let [with, without] = spread(file, counts)?;
     if with.total > 0 && without.total > 0 {
-        let words = format!("{things} of a rank have no numbers, those of another have");
+        let words =
+            format!("{things}: found numbers on some ranks only, expected them on all ranks or on none");
         return file.agree_on(Err(Error::argument(words)));
     }
     Ok(with.total > 0)

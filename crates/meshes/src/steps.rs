@@ -298,7 +298,7 @@ pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) ->
         Some(attributes) => match attributes::whole_number(&attributes, kind) {
             Some(found) if found == version => return Ok(attributes),
             Some(found) => {
-                let words = format!("the group {group} has version {found} of {kind}; expected {version}");
+                let words = format!("the group {group}: found version {found} of {kind}, expected {version}");
                 Error::new(ErrorKind::Unsupported, words)
             }
             None => match attributes::value(&attributes, kind) {

@@ -90,7 +90,7 @@ pub(crate) fn field(group: &str, dataset: &Dataset, rows: u64, dimension: Option
     if field.extends {
         let name = &dataset.name;
         return Err(Error::argument(format!(
-            "field {name}: found extends = 1, expected 0: a field is written whole"
+            "field {name}: found extends = 1, expected 0: the rows of a field are written in one call"
         )));
     }
     field.name = part_name(group, &format!("fields/{}", dataset.name))?;

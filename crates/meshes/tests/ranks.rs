@@ -149,7 +149,7 @@ fn an_error_of_one_rank_is_one_of_all() {
             "patches/boxes: patch 0: found 4 cells from -3 on axis 0, expected cells inside the domain",
         ),
         (|boxes, _| boxes.truncate(1), "patches: boxes: found 1 numbers, expected 2, 2 for each patch"),
-        (|_, numbers| numbers[0] = 1, "a patch has number 1; expected each number below 2 once"),
+        (|_, numbers| numbers[0] = 1, "patches: found number 1, expected each number below 2 once"),
     ];
     for (change, words) in cases {
         run_on_threads(3, |comm| {

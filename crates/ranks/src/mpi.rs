@@ -135,13 +135,13 @@ fn keep_running(comm: sys::Handle) -> Result<Option<session::Session>> {
         State::Untouched if !is_of_world => session::Session::open(),
         State::Untouched | State::Finalized => None,
     };
-    let missing = || Error::usage("communicator: MPI is not initialised, or finalised already");
+    let missing = || Error::usage("communicator: MPI has not been initialised, or has been finalised");
     session.map(Some).ok_or_else(missing)
 }
 
 /// Returns an error if MPI is finalised: a call would then end the program.
 fn check_running() -> Result<()> {
-    if is_running() { Ok(()) } else { Err(Error::usage("MPI is finalised already")) }
+    if is_running() { Ok(()) } else { Err(Error::usage("MPI has been finalised")) }
 }
 
 impl Mpi {

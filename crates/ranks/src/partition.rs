@@ -191,14 +191,14 @@ fn from_known(words: &[u64], rank: usize, size: usize) -> Result<Partition> {
     }
     if (of_rank, of_size) != (rank as u64, size as u64) {
         return Err(Error::argument(format!(
-            "partition: it is that of rank {of_rank} of {of_size}; this is rank {rank} of {size}"
+            "partition: found that of rank {of_rank} of {of_size}, expected that of rank {rank} of {size}"
         )));
     }
     Ok(Partition { offset, count, total })
 }
 
 fn not_made() -> Error {
-    Error::argument("partition: it was not made, or with an error")
+    Error::argument("partition: it was not created, or its creation failed")
 }
 
 /// Up to this many counts are added one by one.

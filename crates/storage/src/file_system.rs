@@ -267,7 +267,7 @@ pub fn adopt(path: &Path, identity: Identity, old: &Status) -> Result<()> {
     if found.owner != old.owner && !give(Some(user)) && found.owner.1 != old.owner.1 && !give(None) {
         mode &= !0o070;
     }
-    let set = system("setting the permissions of the file that it is to replace", || {
+    let set = system("setting the permissions of the file to be replaced", || {
         rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))
     });
     match set {

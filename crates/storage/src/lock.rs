@@ -32,7 +32,7 @@ pub fn lock(file: impl AsFd, share: Share, holds: bool) -> Result<bool> {
         Ok(()) => Ok(true),
         Err(Errno::AGAIN | Errno::ACCESS) => Err(Error::new(
             ErrorKind::FileInUse,
-            "lock: another program is writing the file, or this one has it open already",
+            "lock: another program is writing the file, or this one has already opened it",
         )),
         Err(_) => Ok(false),
     }

@@ -35,7 +35,7 @@ impl LockFile {
         let named = |error: Error| {
             Error::new(
                 error.kind(),
-                format!("{}, which jobs lock that write the file: {error}", quote_path(&path)),
+                format!("{}, which jobs lock while they write the file: {error}", quote_path(&path)),
             )
         };
         for _ in 0..TRIES {

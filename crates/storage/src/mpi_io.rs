@@ -189,7 +189,7 @@ impl MpiName {
                 name.len()
             )));
         }
-        let name = CString::new(name).map_err(|_| Error::argument("the file name has a NUL byte inside"))?;
+        let name = CString::new(name).map_err(|_| Error::argument("file name: found a NUL byte"))?;
         Ok(Self { name, real: real.to_owned() })
     }
 }
@@ -249,7 +249,7 @@ fn kind(code: c_int) -> ErrorKind {
 
 /// Returns an error if MPI is finalised: a call would then end the program.
 fn check_running(what: &str) -> Result<()> {
-    if is_running() { Ok(()) } else { Err(Error::usage(format!("{what}: MPI is finalised already"))) }
+    if is_running() { Ok(()) } else { Err(Error::usage(format!("{what}: MPI has been finalised"))) }
 }
 
 fn check(call: &str, code: c_int) -> Result<()> {
@@ -281,7 +281,7 @@ impl MpiFile {
         hints: &CompleteHints,
     ) -> (Option<Self>, Result<()>) {
         let Some(comm) = comm else {
-            return (None, Err(Error::argument("driver: MPI-IO needs MPI, which is not there")));
+            return (None, Err(Error::argument("driver: found MPI-IO in a program without MPI")));
         };
         // `Mpi` holds a handle that MPI created and only its drop frees.
         Self::open_over(comm.handle(), name, access, hints)

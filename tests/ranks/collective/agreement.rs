@@ -247,7 +247,7 @@ fn a_partition_stands_for_the_counts_of_all_ranks() {
         file.array(b"a", &other, 1, Source::Contiguous(b"x"), Encode::None)?;
         file.close()
     });
-    assert!(error.to_string().contains("partition: it is that of rank 0 of 3"), "{error}");
+    assert!(error.to_string().contains("partition: found that of rank 0 of 3"), "{error}");
     let error = error_of_all(3, |comm| {
         let mut file = Writer::create(comm, scratch.path(), b"", &params(false))?;
         file.partition(1 << 62).map(drop)

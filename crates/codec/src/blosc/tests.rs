@@ -55,7 +55,7 @@ fn what_cannot_be_made_is_told() {
         error.to_string()
     };
     assert_eq!(told(BloscCompressor::Zstd, 10), "level: found 10, expected 0 to 9");
-    assert_eq!(told(BloscCompressor::Snappy, 1), "frames with Snappy are only read");
+    assert_eq!(told(BloscCompressor::Snappy, 1), "frames with Snappy can be read, but not written");
     assert_eq!(failed(NO_MEMORY).kind(), ErrorKind::Memory);
     let any = failed((ZSTD_ErrorCode::ZSTD_error_GENERIC as usize).wrapping_neg());
     assert!(any.kind() == ErrorKind::Internal && any.to_string().starts_with("compressing: "), "{any}");

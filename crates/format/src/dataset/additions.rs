@@ -242,7 +242,7 @@ fn check_bounds(dataset: &Dataset, rows: &Dataset, all: u64) -> Result<()> {
         }
     }
     if let Some(most) = most_rows(&dataset.attributes).filter(|&most| most < all) {
-        return wrong(format!("found {all} in all, expected at most {most}, by {MAX_SHAPE}"));
+        return wrong(format!("found {all} rows in all, expected at most {most}, according to {MAX_SHAPE}"));
     }
     let mut shape = dataset.shape.clone();
     shape[0] = all;
@@ -286,7 +286,7 @@ pub fn changed(attributes: &str, changes: &str) -> Result<String> {
     let mut all: Vec<(String, String)> = members(attributes.as_bytes())?.into_iter().map(own).collect();
     for (key, value) in members(changes.as_bytes())?.into_iter().map(own) {
         if key == NAME {
-            return Err(Error::argument(format!("attributes: found {NAME}, which is not set later")));
+            return Err(Error::argument(format!("attributes: found {NAME}, which cannot be set later")));
         }
         let place = all.iter().position(|(other, _)| *other == key);
         match (place, &*value == "null") {

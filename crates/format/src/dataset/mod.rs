@@ -292,16 +292,16 @@ impl Dataset {
         if self.data_type.is_variable() {
             let is_text = std::str::from_utf8(&self.fill_value).is_ok();
             if fill > u64::from(DataType::MAX_RAW_BYTES) || self.data_type == DataType::String && !is_text {
-                return Err(Error::argument("fill value: not a text, or too long"));
+                return Err(Error::argument("fill value: found text that is not UTF-8, or too many bytes"));
             }
         } else if fill != 0 && fill != item {
             return Err(Error::argument(format!("fill value: found {fill} bytes, expected none or {item}")));
         }
         if fill != 0 && bools::find_other_item(self.data_type, &self.fill_value).is_some() {
-            return Err(Error::argument("fill value: the bool is neither 0 nor 1"));
+            return Err(Error::argument("fill value: found a bool that is neither 0 nor 1"));
         }
         if matches!(self.data_type, DataType::Text(_)) && fill::text_of(&self.fill_value).is_none() {
-            return Err(Error::argument("fill value: not a text"));
+            return Err(Error::argument("fill value: found text that is not UTF-32"));
         }
         if self.data_type.in_file()? != self.data_type {
             let found = self.data_type;
@@ -373,7 +373,7 @@ fn check(name: &str, what: &str) -> Result<()> {
         return wrong(&format!("{bytes} bytes, expected 1 to {USER_STRING_BYTES}"));
     }
     if name.split('/').any(str::is_empty) {
-        return wrong(&format!("\"{name}\", expected no slash at either end, and no two together"));
+        return wrong(&format!("\"{name}\", expected no slash at either end and no double slash"));
     }
     if name.chars().any(char::is_control) {
         return wrong(&format!("{name:?}, expected no control characters"));

@@ -65,7 +65,7 @@ pub fn check(dataset: &Dataset) -> Result<()> {
     }
     if !(absolute >= 0.0 && absolute.is_finite()) {
         return Err(Error::argument(format!(
-            "max_absolute_error: found {absolute}, expected 0 or more, and no infinity"
+            "max_absolute_error: found {absolute}, expected a finite number of at least 0"
         )));
     }
     if relative == 0.0 && absolute == 0.0 {

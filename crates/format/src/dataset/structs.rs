@@ -149,7 +149,7 @@ impl Struct {
 #[cold]
 fn too_many() -> Error {
     Error::argument(format!(
-        "struct: found more than {} members, or {} in one another",
+        "struct: found more than {} members, or {} levels of nesting",
         Struct::MAX_MEMBERS,
         Struct::MAX_LEVELS
     ))
@@ -163,7 +163,9 @@ impl Description {
         let mut places = Vec::new();
         for Member { name, data_type, offset } in &self.members {
             if name.is_empty() || name.contains('\0') || !names.insert(name) {
-                return refuse(format!("found the name {name:?} twice, none, or a NUL in it"));
+                return refuse(format!(
+                    "found the name {name:?}, expected a unique, nonempty name without NUL"
+                ));
             }
             if !data_type.is_valid() || data_type.is_variable() {
                 return refuse(format!("found a member {name:?} of {data_type}"));
@@ -176,7 +178,7 @@ impl Description {
                 Some(end) if end <= self.item_bytes => places.push((*offset, end)),
                 _ => {
                     return refuse(format!(
-                        "found the member {name:?} of {data_type} at byte {offset}, expected it in {} bytes",
+                        "found the member {name:?} of {data_type} at byte {offset}, expected it within {} bytes",
                         self.item_bytes
                     ));
                 }
@@ -187,7 +189,7 @@ impl Description {
         }
         places.sort_unstable();
         if places.windows(2).any(|pair| pair[0].1 > pair[1].0) {
-            return refuse("found members on one another".to_owned());
+            return refuse("found overlapping members, expected none that overlap".to_owned());
         }
         if self.members.is_empty() || self.item_bytes > DataType::MAX_RAW_BYTES.into() {
             return refuse(format!(
@@ -284,10 +286,10 @@ mod tests {
             (
                 vec![int("a", 0), int("b", 5)],
                 8,
-                "found the member \"b\" of int32 at byte 5, expected it in 8 bytes",
+                "found the member \"b\" of int32 at byte 5, expected it within 8 bytes",
             ),
-            (vec![int("a", u64::MAX)], 8, "expected it in 8 bytes"),
-            (vec![int("a", 4), int("b", 1)], 8, "found members on one another"),
+            (vec![int("a", u64::MAX)], 8, "expected it within 8 bytes"),
+            (vec![int("a", 4), int("b", 1)], 8, "found overlapping members, expected none that overlap"),
             (vec![member("a", most, 0), int("b", 1 << 16)], 65_540, "found 2 members and 65540 bytes"),
         ] {
             let error = Struct::new(members, item_bytes).unwrap_err().to_string();
@@ -318,7 +320,7 @@ mod tests {
         ] {
             assert_eq!(
                 too_many.unwrap_err().to_string(),
-                "struct: found more than 4096 members, or 8 in one another"
+                "struct: found more than 4096 members, or 8 levels of nesting"
             );
         }
     }

@@ -62,10 +62,10 @@ impl Field {
     /// Why VTK cannot read it as this many rows, if it cannot.
     pub fn cannot_be(&self, rows: u64) -> Option<Reason> {
         if !self.is_number() {
-            return Some("items that VTK does not have");
+            return Some("items of a type that VTK does not support");
         }
         if self.shape().first() != Some(&rows) {
-            return Some("another number of values than the mesh has");
+            return Some("a number of values that differs from the mesh's");
         }
         self.shape()[1..].contains(&0).then_some("values without components")
     }

@@ -33,7 +33,7 @@ impl Mesh {
             && is_of(&mesh.offsets, DataType::Int64)
             && is_of(&mesh.types, DataType::Uint8)
             && mesh.offsets.shape()[0].checked_sub(1) == Some(mesh.types.shape()[0]);
-        if fits { Ok(mesh) } else { Err("its points or cells have another form") }
+        if fits { Ok(mesh) } else { Err("its points or cells have an unexpected form") }
     }
 
     fn parts(&self) -> [(&'static str, &Field); 4] {

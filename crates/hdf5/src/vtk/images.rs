@@ -127,7 +127,7 @@ pub fn add(canvas: &mut Canvas<'_>, axes: &Axes) -> Option<Result<(), Reason>> {
     }
     for field in fields {
         if ![1, steps].contains(&field.records()) {
-            canvas.hide(&field.path, "it has another number of records than others");
+            canvas.hide(&field.path, "its number of records differs from that of other fields");
             continue;
         }
         let Some(name) = canvas.field_name("PointData", &field.path) else { continue };

@@ -125,7 +125,7 @@ pub fn add(plan: &mut Plan, datasets: &Datasets, tables: &Tables) -> Result<()> 
     let mut shown = false;
     for ((group, kind), times) in meshes.iter().zip(times) {
         if shown {
-            canvas.hide(group, "VTK opens one mesh of a file");
+            canvas.hide(group, "VTK opens only one mesh of a file");
             continue;
         }
         let series = Series { group, steps: Steps::new(datasets.in_order(), group, &times), times };

@@ -25,7 +25,7 @@ pub fn add(canvas: &mut Canvas<'_>, series: &Series<'_>, group: &str) -> Result<
     let is_float = matches!(position.data_type(), DataType::Float32 | DataType::Float64);
     let count = match position.shape() {
         [count] | [count, 1..=3] if is_float => *count,
-        _ => return Ok(Err("its positions have another form")),
+        _ => return Ok(Err("its positions have an unexpected form")),
     };
     let times = series.times(canvas, &[POSITION]).filter(|times| times.mesh_changes);
     let which = if times.is_some() { Which::All } else { Which::Last };

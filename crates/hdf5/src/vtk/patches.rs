@@ -61,7 +61,7 @@ impl Patches {
             return Ok(Err(NONE));
         }
         let found = Self::of(dimension, [boxes, level, ratio, domain], &geometry)?;
-        Ok(found.ok_or("its patches do not fit each other"))
+        Ok(found.ok_or("its patches are inconsistent"))
     }
 
     /// The mesh in these arrays, if they are consistent.

@@ -144,9 +144,9 @@ fn what_cannot_be_shown_is_named() {
 lines = f.attrs['scda_not_shown'].split('\n')
 assert lines == [
     'text: compressed as text',
-    'pcodec: compressed by Pcodec, which HDF5 has no filter for',
-    'c/./d: a name that HDF5 cannot have',
-    'a: its name is that of a group',
+    'pcodec: compressed by Pcodec, for which HDF5 has no filter',
+    'c/./d: a name that is not valid in HDF5',
+    'a: its name is also that of a group',
 ], lines
 assert sorted(f) == ['a', 'each', 'single', 'varies', 'varies_records'] and f['single'].shape == (1,) and f['each'].shape == (3,)
 assert list(f['single']) == [0] and list(f['each']) == [0, 0, 0]

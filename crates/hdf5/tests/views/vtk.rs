@@ -107,7 +107,7 @@ assert (points('v') == np.arange(12.).reshape(6, 2)).all() and names(o.GetCellDa
     );
     in_h5py(
         &file,
-        "assert f['VTKHDF/Points'] == f['roof/points'] and f.attrs['scda_not_shown'] == 'roof/cell_fields/is: not in VTKHDF: items that VTK does not have', f.attrs['scda_not_shown']",
+        "assert f['VTKHDF/Points'] == f['roof/points'] and f.attrs['scda_not_shown'] == 'roof/cell_fields/is: not in VTKHDF: items of a type that VTK does not support', f.attrs['scda_not_shown']",
     );
 }
 
@@ -276,7 +276,7 @@ for n in times or [None]:
         );
         in_h5py(
             &file,
-            "assert f.attrs['scda_not_shown'] == 'particles: not in VTKHDF: VTK opens one mesh of a file', f.attrs['scda_not_shown']",
+            "assert f.attrs['scda_not_shown'] == 'particles: not in VTKHDF: VTK opens only one mesh of a file', f.attrs['scda_not_shown']",
         );
     }
 }
@@ -343,7 +343,7 @@ fn particles_in_structs_are_named() {
     });
     in_h5py(
         &file,
-        "assert 'VTKHDF' not in f and f.attrs['scda_not_shown'] == 'particles: not in VTKHDF: its positions have another form'",
+        "assert 'VTKHDF' not in f and f.attrs['scda_not_shown'] == 'particles: not in VTKHDF: its positions have an unexpected form'",
     );
 }
 

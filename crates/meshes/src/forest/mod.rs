@@ -93,7 +93,7 @@ fn sum(forest: &Forest<'_>, counts: &[u8]) -> Result<u64> {
     (forest.first..).zip(counts).try_fold(0_u64, |all, (number, count)| {
         let more = u64::try_from(count).ok().and_then(|count| all.checked_add(count));
         more.filter(|all| i64::try_from(*all).is_ok())
-            .ok_or_else(|| Error::range(format!("the number of values of {element} {number} is {count}")))
+            .ok_or_else(|| Error::range(format!("{element} {number}: found {count} values")))
     })
 }
 

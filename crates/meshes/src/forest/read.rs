@@ -121,7 +121,7 @@ pub fn read(file: &mut Reader, group: &str, step: i64, wanted: &ReadRequest<'_>)
     let dimension = attributes::whole_number(&attributes, DIMENSION);
     if dimension != Some(wanted.dimension as u64) {
         let found = attributes::value(&attributes, DIMENSION).unwrap_or_else(|| "none".to_owned());
-        let words = format!("the forest {group} has the dimension {found}; expected {}", wanted.dimension);
+        let words = format!("the forest {group}: found the dimension {found}, expected {}", wanted.dimension);
         return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
     }
     let of_step = sections(file, group, step)?;
@@ -162,8 +162,9 @@ fn read_mesh<const D: usize>(
     // Faces, edges and corners of trees must be countable in 32 bits.
     let most_trees = u64::from(i32::MAX.unsigned_abs()) / if D == 3 { 12 } else { 4 };
     if trees > most_trees {
-        let words =
-            format!("{group}/tree_offsets: found {trees} trees; this library reads up to {most_trees}");
+        let words = format!(
+            "{group}/tree_offsets: found {trees} trees, expected at most {most_trees}, which this library can read"
+        );
         return source.agree(Err(Error::range(words)));
     }
     let mut before = 0;
@@ -211,12 +212,12 @@ fn distribute(
             });
             let Some(begin) = fits else {
                 let words =
-                    format!("the partition given does not go from 0 to the {all} quadrants of the file");
+                    format!("the partition given does not extend from 0 to the {all} quadrants of the file");
                 return Err(Error::argument(words));
             };
             if begin - before > i64::from(i32::MAX) {
                 let words = format!(
-                    "rank {} would get {} quadrants, more than 32 bits count",
+                    "rank {} would get {} quadrants, more than 32 bits can count",
                     rank - 1,
                     begin - before
                 );
@@ -237,7 +238,7 @@ fn stored_partition(file: &mut Reader, group: &str, record: i64, quadrants: u64)
     let refuse = |words| Err(Error::argument(words));
     let Some(record) = last(file, &name, &(mesh..u64::MAX))? else {
         let words = format!(
-            "the partition of {ranks} ranks is asked for (autopartition is 0), which {group} does not have"
+            "{group}: found no partition, expected that of {ranks} ranks, because autopartition is 0"
         );
         return file.agree_on(refuse(words));
     };
@@ -245,7 +246,7 @@ fn stored_partition(file: &mut Reader, group: &str, record: i64, quadrants: u64)
     if dataset.shape[0] != ranks + 1 {
         let numbers = dataset.shape[0];
         let words = format!(
-            "the partition of {ranks} ranks is asked for (autopartition is 0), but dataset {name} has {numbers} numbers"
+            "dataset {name}: found {numbers} numbers, expected the partition of {ranks} ranks, because autopartition is 0"
         );
         return file.agree_on(refuse(words));
     }
@@ -341,7 +342,7 @@ fn unpack<const D: usize>(
         if level > wanted.finest {
             let finest = wanted.finest;
             let words = format!(
-                "{group}/level: quadrant {number}: found level {level}; this program has levels up to {finest}"
+                "{group}/level: quadrant {number}: found level {level}, expected at most {finest}, the finest of this program"
             );
             return Err(Error::new(ErrorKind::Unsupported, words));
         }
@@ -373,7 +374,7 @@ fn read_data(
         Some(order)
             if ["\"big\"", "\"little\""].contains(&&*order) && order.trim_matches('"') != byte_order() =>
         {
-            let words = format!("dataset {name} is of a machine with the other byte order");
+            let words = format!("dataset {name} was written on a machine with the opposite byte order");
             Err(Error::new(ErrorKind::Unsupported, words))
         }
         _ => resize(&mut data, n.saturating_mul(wanted.data_bytes.into())),
@@ -603,7 +604,7 @@ pub fn counts(
         return Ok(());
     }
     let words = format!(
-        "the counts of the field {name} have the sum {}, which is not the number of its values",
+        "the counts of the field {name}: found the sum {}, expected the number of its values",
         values.total
     );
     file.agree_on(Err(Error::new(ErrorKind::Format, words)))

@@ -152,7 +152,7 @@ impl TreeCurve {
         let misfit = |(_, (found, next)): &(usize, (&i32, u32))| found.cast_unsigned() != *next;
         match corner.iter().zip(next).enumerate().find(misfit) {
             Some((axis, (found, next))) => wrong(format!(
-                "found coordinate {axis} {found}, expected {next}, where the quadrant before ends"
+                "found coordinate {axis} {found}, expected {next}, the end of the previous quadrant"
             )),
             None => wrong(format!("found {corner:?}, expected multiples of {edge} for level {level}")),
         }
@@ -167,7 +167,7 @@ impl TreeCurve {
             return Ok(());
         }
         let words =
-            format!("found quadrant {quadrant} as the last one of tree {tree}, which it does not fill");
+            format!("found quadrant {quadrant} as the last one of tree {tree}, which it leaves incomplete");
         Err(MeshError::new("coordinates", words))
     }
 
@@ -316,7 +316,7 @@ impl SharedKind {
         for (row, &offset) in (first..).zip(offsets) {
             let found = number_of(offset);
             let words = if row == 0 && (found != 0 || rows < 2) {
-                format!("found {found} as the first of {rows} numbers, expected 0 and another one")
+                format!("found {found} as the first of {rows} numbers, expected 0 and at least 2 numbers")
             } else if found < before || found > all || (row + 1 == rows && found != all) {
                 format!("number {row}: found {found}, expected at least {before}, and {all} at the end")
             } else {
@@ -350,7 +350,7 @@ impl SharedKind {
                 let direction = 1 << (code / each);
                 if number_of(tree_to[at]) != i64::try_from(number).unwrap_or(-2) || seen[at] & direction != 0
                 {
-                    let words = format!("entry {entry}, of {what} {number}, is not that of tree {tree}");
+                    let words = format!("entry {entry}, of {what} {number}, does not refer to tree {tree}");
                     return Err(MeshError::new(self.parts[2], words));
                 }
                 seen[at] |= direction;
@@ -359,7 +359,7 @@ impl SharedKind {
         match tree_to.iter().zip(seen).position(|(&number, seen)| number_of(number) >= 0 && *seen == 0) {
             Some(at) => {
                 let (tree, place, number) = (at / each, at % each, number_of(tree_to[at]));
-                let words = format!("tree {tree}: {what} {place} has number {number}, without an entry");
+                let words = format!("tree {tree}: {what} {place} has number {number}, but no entry");
                 Err(MeshError::new(self.parts[0], words))
             }
             None => Ok(()),

@@ -117,7 +117,7 @@ impl Element {
             return wrong(1, format!("found level {}, expected at most {most}", self.level));
         };
         let Some(corners) = shape.corners(dimension, self.kind) else {
-            return wrong(2, format!("found type {}, which its tree does not have", self.kind));
+            return wrong(2, format!("found type {}, which does not occur in its tree", self.kind));
         };
         let edge = 1_i64 << (BITS - level);
         let place = |of: &[i64; 3]| {
@@ -126,7 +126,7 @@ impl Element {
         let is_multiple = self.corner[..dimension].iter().all(|coordinate| coordinate % edge == 0);
         if !is_multiple || !corners.iter().all(|of| shape.has(place(of))) {
             let found = &self.corner[..dimension];
-            return wrong(0, format!("found {found:?}, expected multiples of {edge} that lie in the tree"));
+            return wrong(0, format!("found {found:?}, expected multiples of {edge} inside the tree"));
         }
         let end = position + shape.size(dimension, self.kind, level);
         let whole = shape.size(dimension, 6, 0);
@@ -255,7 +255,7 @@ impl Shapes {
             attributes::whole_number(&attributes, DIMENSION).and_then(|d| usize::try_from(d).ok());
         let Some(dimension) = dimension.filter(|d| (1..=3).contains(d)) else {
             let found = attributes::value(&attributes, DIMENSION).unwrap_or_else(|| "none".to_owned());
-            let words = format!("the forest {group} has the dimension {found}; expected 1 to 3");
+            let words = format!("the forest {group}: found the dimension {found}, expected 1 to 3");
             return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
         };
         let up_to = 0..sections(file, group, step)?.end;
@@ -343,11 +343,14 @@ impl Shapes {
         };
         let few = match () {
             () if all < self.trees => {
-                let words = format!("dataset {name} has {all} elements for {} trees", self.trees);
+                let words = format!(
+                    "dataset {name}: found {all} elements, expected at least one for each of {} trees",
+                    self.trees
+                );
                 Err(Error::new(ErrorKind::Format, words))
             }
             () if all / size >= u64::from(i32::MAX.unsigned_abs()) - 64 => {
-                Err(Error::range(format!("a rank would have {n} elements, more than 32 bits count")))
+                Err(Error::range(format!("a rank would have {n} elements, expected at most 2147483647")))
             }
             () => Ok(()),
         };
@@ -422,9 +425,9 @@ impl Shapes {
         let checked = match bad {
             Some(at) => {
                 let (tree, found) = (found.first_tree + at as u64, &found.tree_offsets[at..at + 2]);
-                wrong(format!("tree {tree}: found {found:?}, expected offsets that grow up to {all}"))
+                wrong(format!("tree {tree}: found {found:?}, expected offsets that increase up to {all}"))
             }
-            None if !covers => wrong("found offsets that do not grow".to_owned()),
+            None if !covers => wrong("found offsets that do not increase".to_owned()),
             None => Ok(()),
         };
         file.agree_on(checked)

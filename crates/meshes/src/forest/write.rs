@@ -162,11 +162,14 @@ impl<'a> Columns<'a> {
         let (trees, d) = (forest.trees, forest.dimension);
         let (faces, corners) = (2 * d as u64, 1 << d);
         if c.count > most_vertices(trees, d) {
-            return Err(Error::range(format!("the connectivity has {} vertices for {trees} trees", c.count)));
+            return Err(Error::range(format!(
+                "the connectivity has {} vertices, too many for {trees} trees",
+                c.count
+            )));
         }
         if trees > 0 && u64::from(c.attribute_bytes) > MOST_ATTRIBUTES / trees {
             return Err(Error::range(format!(
-                "the connectivity has {} bytes for each of {trees} trees; all may be {MOST_ATTRIBUTES}",
+                "the connectivity: found {} bytes for each of {trees} trees, expected at most {MOST_ATTRIBUTES} in all",
                 c.attribute_bytes
             )));
         }
@@ -247,7 +250,7 @@ impl<'a> Columns<'a> {
 
     fn data(&mut self, forest: &Forest<'_>, arrays: &Arrays<'a>) -> Result<()> {
         if arrays.data_bytes == 0 {
-            return Err(Error::argument("the quadrants of this forest have no data to write"));
+            return Err(Error::argument("found quadrants without data, expected data to write"));
         }
         let order = byte_order();
         let attributes = format!("{{\"{MESH}\":\"{}\",\"byte_order\":\"{order}\"}}", forest.checksum);
@@ -284,7 +287,7 @@ pub fn write_group(
     let all = attributes.and_then(|attributes| {
         let forest = forest?;
         let rest = attributes.trim_start().strip_prefix('{').map(str::trim_start);
-        let rest = rest.ok_or_else(|| Error::argument("attributes of a forest: found no JSON object"))?;
+        let rest = rest.ok_or_else(|| Error::argument("attributes of a forest: expected a JSON object"))?;
         let (version, comma) = (forest.version(), if rest.starts_with('}') { "" } else { "," });
         Ok(format!("{{\"{FOREST}\":{version},\"{DIMENSION}\":{}{comma}{rest}", forest.dimension))
     });
@@ -321,7 +324,8 @@ fn summary(file: &mut Writer, forest: &Forest<'_>, arrays: &Result<Arrays<'_>>) 
     let parts = file.agree_on(parts)?;
     let [found, lack, high, low] = spread(file, parts)?.map(|part| part.total);
     if found != forest.trees {
-        let words = format!("{found} of {} trees have elements; expected some in each tree", forest.trees);
+        let words =
+            format!("found elements in {found} of {} trees, expected some in each tree", forest.trees);
         return file.agree_on(Err(Error::argument(words)));
     }
     Ok(((high << 32).wrapping_add(low), lack == 0))
@@ -441,13 +445,13 @@ fn belong(
             return Ok(());
         }
         Some((last, of_last)) => format!(
-            "{group}/{name} is of a forest of {all} {}s with checksum {checksum}; the last mesh in the file has {last} \
-             with {of_last}: call {} when the mesh has changed",
+            "{group}/{name}: found a forest of {all} {}s with checksum {checksum}, expected that of the last mesh in the file, \
+             {last} with {of_last}; call {} when the mesh has changed",
             forest.element(),
             forest.call("write_mesh")
         ),
         None => format!(
-            "{group}/{name} is of a forest whose mesh is not in the file: call {} before",
+            "{group}/{name} belongs to a forest whose mesh is not in the file; call {} first",
             forest.call("write_forest")
         ),
     };

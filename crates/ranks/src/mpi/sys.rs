@@ -375,8 +375,9 @@ pub fn check() -> Result<()> {
     if FOUND.get().is_some() {
         return Ok(());
     }
-    let process = Process::of(c"MPI_Initialized")
-        .ok_or_else(|| Error::usage("communicator: the program has no MPI: link it with one, or load one"))?;
+    let process = Process::of(c"MPI_Initialized").ok_or_else(|| {
+        Error::usage("communicator: found no MPI in the program; link it to one, or load one")
+    })?;
     let found = find(&process)?;
     FOUND.get_or_init(|| found);
     Ok(())

@@ -70,7 +70,7 @@ fn a_mesh_of_cells_is_valid() {
 fn wrong_numbers_are_found() {
     let place = Place::new();
     for (name, index, number, words) in [
-        ("cell_points", 4, 6, "number 4: found 6, expected a point from 0 on, before 6"),
+        ("cell_points", 4, 6, "number 4: found 6, expected a point from 0 to below 6"),
         ("cell_points", 14, -1, "number 14: found -1, expected a point"),
         ("cell_offsets", 0, 1, "number 0: found 1, expected 0"),
         ("cell_offsets", 1, 4, "cell 0: found 4 points, expected 3, as cells of type 5 have"),

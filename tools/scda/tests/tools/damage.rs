@@ -529,7 +529,7 @@ fn what_only_some_decoders_read_is_not_valid() {
         }
         assert_eq!(run.text(), zeros);
         let run = place.scda("check b.scda").bad(1, "");
-        assert!(run.text().contains("zlib found what RFC 1951 forbids: invalid "), "{}", run.text());
+        assert!(run.text().contains("zlib: found a violation of RFC 1951: invalid "), "{}", run.text());
         // What can be read can be saved.
         assert!(place.scda("salvage -f b.scda c.scda").good().text().contains("1 of 1 sections"));
         true

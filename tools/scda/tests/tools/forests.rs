@@ -79,7 +79,7 @@ fn wrong_numbers_are_found() {
         ("coordinates", 2, 0, "quadrant 1, in tree 0: found coordinate 0 0, expected 536870912"),
         ("coordinates", 9, 1, "quadrant 4, in tree 1: found coordinate 1 1, expected 0"),
         ("coordinates", 6, -1, "quadrant 3, in tree 0: found coordinate 0 -1"),
-        ("level", 3, 2, "found quadrant 3 as the last one of tree 0, which it does not fill"),
+        ("level", 3, 2, "found quadrant 3 as the last one of tree 0, which it leaves incomplete"),
         ("level", 0, 0, "quadrant 1, in tree 0: found a quadrant after the end of its tree"),
         ("level", 1, 31, "quadrant 1, in tree 0: found level 31"),
         ("level", 4, 1, "found quadrant 4 as the last one of tree 1"),
@@ -98,10 +98,10 @@ fn wrong_numbers_are_found() {
         ("tree_to_face", 0, 8, "row 0: found 8, expected 0 to 7"),
         ("tree_to_vertex", 7, 6, "row 1: found 6, expected 0 to 5"),
         ("tree_to_corner", 0, 1, "row 0: found 1, expected -1 to 0"),
-        ("tree_to_corner", 0, 0, "tree 0: corner 0 has number 0, without an entry"),
+        ("tree_to_corner", 0, 0, "tree 0: corner 0 has number 0, but no entry"),
         ("corner_offsets", 0, 1, "found 1 as the first"),
         ("corner_offsets", 1, 1, "number 1: found 1"),
-        ("corner_to_tree", 0, 1, "entry 0, of corner 0, is not that of tree 1"),
+        ("corner_to_tree", 0, 1, "entry 0, of corner 0, does not refer to tree 1"),
         ("corner_to_corner", 0, 4, "row 0: found 4, expected 0 to 3"),
         ("fields/c:count", 1, -1, "quadrant 1: found -1 values"),
         ("fields/c:count", 1, 1, "found 4 values, expected 5"),
@@ -266,7 +266,7 @@ fn wrong_edges_and_attributes_are_found() {
     };
     wrong(&|part| part.3[1] = 8, "edge_to_edge", "entry 1, of edge 0, is not that of tree 0");
     wrong(&|part| part.3[1] = 9, "edge_to_edge", "entry 1, of edge 0, is not that of tree 0");
-    wrong(&|part| part.3[3] = 0, "tree_to_edge", "tree 0: edge 3 has number 0, without an entry");
+    wrong(&|part| part.3[3] = 0, "tree_to_edge", "tree 0: edge 3 has number 0, but no entry");
     wrong(&|part| part.1 = Uint8, "tree_attributes", "found type uint8 and shape 1, expected bytes");
     wrong(&|part| part.2[0] = 2, "tree_attributes", "shape 2, expected bytes (r8, r16, ...) and 1");
 

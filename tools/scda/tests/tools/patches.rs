@@ -38,7 +38,7 @@ fn a_mesh_of_patches_is_valid() {
     }
 }
 
-/// VTK opens one mesh of a file; programs for HDF5 see both.
+/// VTK opens only one mesh of a file; programs for HDF5 see both.
 #[test]
 fn what_paraview_does_not_show_is_said() {
     let place = Place::new();
@@ -55,7 +55,10 @@ fn what_paraview_does_not_show_is_said() {
         &parts.collect::<Vec<_>>(),
     );
     let run = place.scda("ls two.scda").good();
-    assert!(run.text().contains("not shown by ParaView: more: VTK opens one mesh of a file\n"), "{run:?}");
+    assert!(
+        run.text().contains("not shown by ParaView: more: VTK opens only one mesh of a file\n"),
+        "{run:?}"
+    );
 }
 
 #[test]
