@@ -139,7 +139,7 @@ def test_what_is_damaged(tmp_path: Path) -> None:
         (header(1, size, dims=struct.pack(">i", 0x7FFFFFFF)) + data, "found the end of the file"),
         (header(1, size)[:30], "byte 28: found the end of the file at byte 30, expected 4 bytes"),
         (header(1, size).replace(struct.pack(">2i", 12, 1), struct.pack(">2i", 13, 1)), "found a list of kind 13"),
-        (header(1, size).replace(b"u\0", b"\xff\0"), "found a name that is no UTF-8"),
+        (header(1, size).replace(b"u\0", b"\xff\0"), "found a name that is not valid UTF-8"),
     ):
         path.write_bytes(content)
         with pytest.raises(scda.FormatError, match=words):

@@ -62,10 +62,10 @@ def test_npz_files_with_something_else(tmp_path: Path, monkeypatch: pytest.Monke
         file.writestr("a.npy", b"no array")
     assert main(["import", "r.npz", "r.scda"]) == 3
     assert capsys.readouterr().err.splitlines() == [
-        "scda: r.npz: 'objects': found objects of Python, which no dataset has; it is left out",
-        "scda: r.npz: 'readme.txt': found no array; it is left out",
-        "scda: r.npz: 'a': found no array; it is left out",
-        "scda: r.npz: 3 left out, all else is in r.scda",
+        "scda: r.npz: 'objects': found Python objects, which cannot be stored in a dataset; it is left out",
+        "scda: r.npz: 'readme.txt': is not an array; it is left out",
+        "scda: r.npz: 'a': is not an array; it is left out",
+        "scda: r.npz: 3 objects were left out; r.scda has everything else",
     ]
     with scda.open("r.scda") as f:
         assert list(f) == ["good"]

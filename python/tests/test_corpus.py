@@ -259,7 +259,7 @@ def test_attributes_with_the_names_of_ours_are_told(tmp_path: Path) -> None:
             h[name].attrs["scda_types"], h[name].attrs["scda_name"], h[name].attrs["of"] = 7, "mine", h["u"].ref
     told: list[str] = []
     convert(str(tmp_path / "a.h5"), str(tmp_path / "f.scda"), tell=told.append)
-    reason = "found a name that scda uses itself; it is left out"
+    reason = "found a name that scda reserves; it is left out"
     mine = [("/", "imported"), (long, "scda_name"), (long, "scda_types"), ("u", "scda_types")]
     assert sorted(told) == sorted(f"{tmp_path}/a.h5: {path!r}: attribute {name!r}: {reason}" for path, name in mine)
     with scda.open(tmp_path / "f.scda") as f:

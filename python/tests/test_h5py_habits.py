@@ -46,7 +46,7 @@ def test_what_was_opened_goes_to_another_process(path: Path) -> None:
 
 
 def test_what_cannot_be_pickled_says_why(path: Path) -> None:
-    with scda.append(path) as w, pytest.raises(TypeError, match="writer cannot be pickled: one process"):
+    with scda.append(path) as w, pytest.raises(TypeError, match="writer cannot be pickled: a file is written by one process"):
         pickle.dumps(w)
     with open(path, "rb") as file, scda.open(file) as f, pytest.raises(TypeError, match="read from a file object cannot be pickled"):
         pickle.dumps(f["a"])
@@ -56,7 +56,7 @@ def test_what_cannot_be_pickled_says_why(path: Path) -> None:
         pickle.dumps(f)
     with scda.create(path) as w:
         w.dataset("b", [1])
-    with pytest.raises(ValueError, match="'a': found another dataset in its place: the file was replaced"):
+    with pytest.raises(ValueError, match="'a': found a different dataset in its place; the file was replaced"):
         pickle.loads(sent)
 
 

@@ -115,8 +115,8 @@ def test_files_of_others(held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_what_scda_has_not(tmp_path: Path) -> None:
     path = tmp_path / "f.h5"
     for name, options, words in (
-        ("refs", {"shape": 2, "dtype": h5py.regionref_dtype}, "'g/refs': found references to regions"),
-        ("table", {"shape": 2, "dtype": [("a", h5py.regionref_dtype)]}, "'g/table': found references to regions"),
+        ("refs", {"shape": 2, "dtype": h5py.regionref_dtype}, "'g/refs': found region references"),
+        ("table", {"shape": 2, "dtype": [("a", h5py.regionref_dtype)]}, "'g/table': found region references"),
         ("line\n", {"data": 1}, "found control characters in the name"),
     ):
         with h5py.File(path, "w") as h:
@@ -213,7 +213,7 @@ def test_damaged_files(tmp_path: Path) -> None:
     for damaged, words in (
         (content[:-3], "f.h5: .*(truncated|open)"),
         (content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :], "f.h5: 'a': "),
-        (content[:4], "f.h5: byte 0: it begins like no file of HDF5"),
+        (content[:4], "f.h5: byte 0: expected the beginning of a file of HDF5"),
     ):
         path.write_bytes(damaged)
         with pytest.raises(scda.FormatError, match=words):
@@ -284,7 +284,7 @@ def test_what_is_not_left_out_is_said_once(tmp_path: Path) -> None:
         h["be"].attrs["ld"] = np.zeros(2, "g")
     with pytest.raises(scda.ArgumentError) as raised:
         convert(str(tmp_path / "odd.h5"), str(tmp_path / "o.scda"), strict=True)
-    assert re.fullmatch(r"\S+odd.h5: 'be': attribute 'ld': found \w+, which JSON has not; without strict=True it is left out", str(raised.value))
+    assert re.fullmatch(r"\S+odd.h5: 'be': attribute 'ld': found \w+; JSON has no such type; without strict=True it is left out", str(raised.value))
 
 
 def test_the_commands(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_the_commands(tmp_path: Path) -> None:
     arrays = foreign(tmp_path / "f.h5")
     assert run("import f.h5 a.scda") == ""
     assert "the file exists" in run("import f.h5 a.scda", 2)
-    assert "is the file to read itself" in run("import -f f.h5 f.h5", 2)
+    assert "is the file that is being read" in run("import -f f.h5 f.h5", 2)
     run("import -f f.h5 a.scda --no-seal --without big/*")
     with scda.open(tmp_path / "a.scda") as f:
         assert not f.sealed and sorted(names(f)) == sorted(name for name in arrays if not name.startswith("big/"))

@@ -591,7 +591,7 @@ def test_what_was_not_committed_is_left_out(series: Path) -> None:
         w.array("fourth", GRID)
     committed = series.stat().st_size
     os.truncate(series, committed - 2000)
-    with pytest.warns(scda.LeftOutWarning, match="series: not complete: [0-9]+ bytes after its last seal") as caught:
+    with pytest.warns(scda.LeftOutWarning, match="series: incomplete: [0-9]+ bytes after its last seal") as caught:
         f = scda.open(series)
     assert caught[0].filename == __file__ and len(caught) == 1
     with f:

@@ -106,7 +106,7 @@ def test_data_in_other_files_are_read_on_request(place: Path) -> None:
         virtual(h, "v", "nosuch.h5", "x")
         h.create_dataset("e", (4,), "f8", external=[("nosuch", 0, UNLIMITED)])
     lines = scda.import_("b.h5", "b.scda", external=True)
-    assert len(lines) == 2 and all("which is not there" in line for line in lines), lines
+    assert len(lines) == 2 and all("which does not exist" in line for line in lines), lines
 
 
 def test_pipes_and_devices_are_not_read(place: Path) -> None:

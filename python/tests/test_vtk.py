@@ -645,7 +645,7 @@ def test_several_forests_and_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     mesh = small_forest(tmp_path / "f.scda")
     assert run("f.scda", "--group", "no") == 2
-    assert "found no forest 'no'; other meshes and grids, ParaView opens in a copy by scda copy --hdf5 f.scda" in capsys.readouterr().err
+    assert "found no forest 'no'; for other meshes and grids, scda copy --hdf5 f.scda" in capsys.readouterr().err
     with scda.append("f.scda") as w:
         w.group("other", {"scda_forest": 1, "dimension": 2})
     assert run("f.scda") == 2

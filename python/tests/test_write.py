@@ -176,7 +176,7 @@ def fail(w: scda.Writer) -> None:
 
 def incomplete(path: Path) -> None:
     """Requires that nothing of a file is taken for complete, and that this is said."""
-    with pytest.warns(scda.LeftOutWarning, match="not complete"), scda.open(path) as f:
+    with pytest.warns(scda.LeftOutWarning, match="incomplete"), scda.open(path) as f:
         assert list(f) == [] and not f.sealed
 
 

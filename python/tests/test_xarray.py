@@ -101,7 +101,7 @@ def test_coordinates_records_and_attributes(series: Path) -> None:
         assert set(ds.coords) == {"x", "y"} and ds.p.sel(x=3.0, y=2.0) == 15
     with opened(series, group="flow", drop_variables="x") as ds:
         assert set(ds.coords) == {"y"}
-    with pytest.raises(ValueError, match=r"group 'none', but below \['flow'\]"):
+    with pytest.raises(ValueError, match=r"group 'none', but in \['flow'\]"):
         opened(series, group="none")
 
 
@@ -544,7 +544,7 @@ def test_encoding_goes_both_ways(tmp_path: Path) -> None:
         assert rounded.u.attrs["scda_max_relative_error"] == 1e-3
         np.testing.assert_allclose(rounded.u.values, u, rtol=1e-3)
     with scda.create(tmp_path / "bad.scda") as w:
-        with pytest.raises(ValueError, match="found 'v', which is no variable"):
+        with pytest.raises(ValueError, match="found 'v', which is not a variable"):
             w.xarray(ds, encoding={"v": {}})
         with pytest.raises(ValueError, match="encoding of 'u': found 'complvl'"):
             w.xarray(ds, encoding={"u": {"complvl": 4}})

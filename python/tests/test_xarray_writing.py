@@ -86,14 +86,14 @@ def test_what_cannot_be_appended_leaves_the_file(tmp_path: Path) -> None:
     before, more = path.read_bytes(), steps(2, 1)
     half_minutes = more.assign_coords(time=more.time + np.timedelta64(30, "s"))
     cases: list[tuple[str, Any, dict[str, Any]]] = [
-        ("'q' either in the file or in the dataset", more.rename(rho="q"), {}),
+        ("'q' only in the file or only in the dataset", more.rename(rho="q"), {}),
         ("'mask' differs", more.assign(mask=more.mask + 1), {}),
         ("'x' differs", more.assign_coords(x=more.x + 1), {}),
         ("'step': found float64, expected int64", more.assign(step=more.step + 0.5), {}),
         (r"'rho': found float64 \(4, 3\) at an index of 'time'", more.isel(x=slice(3)).drop_vars(["x", "lat", "mask"]), {}),
         ("found 'x' in .* of 'rho', expected it as the first dimension", more, {"append_dim": "x"}),
         ("the dataset has no dimension 'z'", more, {"append_dim": "z"}),
-        ("'packed', which the file has", more, {"encoding": ENCODING}),
+        ("'packed', which is in the file already", more, {"encoding": ENCODING}),
         ("expected it as the first dimension", more.transpose("x", ...), {}),
         ("the dataset has no dimension 'time'", more.isel(time=0), {}),
         ("found another 'flag' in the file", more, {"append_dim": None, "mode": "a"}),
@@ -159,7 +159,7 @@ def test_a_tree(tmp_path: Path) -> None:
     tree.scda.to_scda(tmp_path / "f.scda", encoding={"/flow": ENCODING})
     with xr.open_datatree(tmp_path / "f.scda", engine="scda") as found:
         assert found.identical(tree) and found["flow/rho"].encoding["codec"] == "lz4"
-    with pytest.raises(ValueError, match="no node of the tree"):
+    with pytest.raises(ValueError, match="not a node of the tree"):
         tree.scda.to_scda(tmp_path / "g.scda", encoding={"/none": {}})
 
 
@@ -237,9 +237,9 @@ def test_rows_that_cannot_be_appended_leave_the_file(tmp_path: Path) -> None:
     stations(0, 2).scda.to_scda(path, encoding=OF_STATIONS)
     before, more = path.read_bytes(), stations(2, 1)
     cases: list[tuple[str, Any, dict[str, Any]]] = [
-        ("'q' either in the file or in the dataset", more.rename(rho="q"), {}),
+        ("'q' only in the file or only in the dataset", more.rename(rho="q"), {}),
         ("'flag' either in the file or in the dataset", more.assign(flag=more.flag[0]), {}),
-        ("'mask' differs from that in the file, and has no dimension 'place'", more.assign(mask=more.mask + 1), {}),
+        ("'mask' differs from the one in the file, and does not have the dimension 'place'", more.assign(mask=more.mask + 1), {}),
         ("'kind': found float64, expected uint8", more.assign(kind=more.kind + 0.5), {}),
         ("'kind': found uint16, expected uint8", more.assign(kind=more.kind.astype("u2")), {}),
         (r"'rho': found float64 \(3,\) at an index of 'place'", more.drop_vars(OF_DAYS).isel(day=slice(3)), {}),
@@ -485,7 +485,7 @@ def test_types_of_other_packages_are_refused(tmp_path: Path) -> None:
         ds = xr.Dataset({"x": ("i", a)})
         with scda.create(tmp_path / "f.scda") as w:
             for write in (w.dataset, w.field, lambda _, a: w.datasets({"x": a}), lambda *_: w.xarray(ds), lambda *_: w.dataset("x", [1], dtype=a.dtype)):
-                with pytest.raises(TypeError, match=rf"found {name}, which no dataset has.*view.*astype\(.float32"):
+                with pytest.raises(TypeError, match=rf"found {name}, which cannot be stored in a dataset.*view.*astype\(.float32"):
                     write("x", a)
             with pytest.raises(TypeError, match=f"found {name}"):
                 w.dataset("x", np.zeros(3, [("a", a.dtype)]))

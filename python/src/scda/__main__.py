@@ -31,6 +31,10 @@ class Incomplete(Exception):
     """Raised when a command has done its work, but left something out."""
 
 
+def _objects(left_out: list) -> str:
+    return "1 object was" if len(left_out) == 1 else f"{len(left_out)} objects were"
+
+
 def vtk(arguments: argparse.Namespace) -> None:
     options = {name: getattr(arguments, name) for name in ("copy", "absolute", "relative", "field", "group", "force")}
     lines, left_out = _commands.vtk(arguments.file, arguments.output, **options)
@@ -38,7 +42,7 @@ def vtk(arguments: argparse.Namespace) -> None:
     for what in left_out:
         _tell(f"{arguments.file}: left out: {what}")
     if left_out:
-        raise Incomplete(f"{arguments.file}: {len(left_out)} left out, all else is in the new file")
+        raise Incomplete(f"{arguments.file}: {_objects(left_out)} left out; the new file has everything else")
 
 
 def import_file(arguments: argparse.Namespace) -> None:
@@ -47,7 +51,7 @@ def import_file(arguments: argparse.Namespace) -> None:
     progress = Progress(arguments.file)
     left_out = _commands.import_(arguments.file, arguments.out, **options, tell=_tell, progress=progress)
     if left_out:
-        raise Incomplete(f"{arguments.file}: {len(left_out)} left out, all else is in {arguments.out}")
+        raise Incomplete(f"{arguments.file}: {_objects(left_out)} left out; {arguments.out} has everything else")
 
 
 def _parser() -> argparse.ArgumentParser:

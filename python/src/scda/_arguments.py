@@ -121,7 +121,7 @@ class Options(NamedTuple):
             raise TypeError(f"extends: found {self.extends!r}, expected True or False")
         for what, given in (("attrs", self.attrs), ("dims", self.dims)):
             if self.extends and given:
-                raise ValueError(f"{what}: found {given!r} with extends=True, expected none: those of the dataset stay")
+                raise ValueError(f"{what}: found {given!r} with extends=True, expected none: the dataset keeps its own")
         stored = _core.stored_name(name)
         return Description(
             name=stored,
@@ -152,14 +152,14 @@ class Options(NamedTuple):
         if self.codec is not None and self.codec not in CODECS:
             raise ValueError(f"codec: found {self.codec!r}, expected one of {', '.join(map(repr, CODECS))}")
         if self.codec is not None and self.text:
-            raise ValueError(f"codec: found {self.codec!r} with text=True, which is compressed by zlib")
+            raise ValueError(f"codec: found {self.codec!r} with text=True, expected no codec: text is compressed by zlib")
         # Arguments that only chunked datasets have.
         of_chunks = ("chunks", "codec", "level", "shuffle", "max_relative_error", "max_absolute_error")
         given = [name for name in of_chunks if getattr(self, name) is not None] + ["text"] * bool(self.text)
         shape = None if self.chunks is None else integers("chunks", self.chunks)
         encode = bool(given) if self.encode is None else self.encode
         if encode is False and given:
-            raise ValueError(f"{given[0]}: found one with encode=False, which makes no chunks")
+            raise ValueError(f"{given[0]}: found it with encode=False, which makes no chunks")
         if isinstance(encode, str) and encode == "auto":
             if self.text:
                 raise ValueError('text: found True with encode="auto", expected encode=True')
@@ -213,7 +213,7 @@ def encoding_of(encode: Union[bool, str]) -> str:
 def _array(data: Any) -> NDArray[Any]:
     """Bytes or a numpy array as a contiguous array, without a copy if it is contiguous."""
     if isinstance(data, str):
-        raise TypeError("data: found a str, expected bytes or a numpy array; encode() makes bytes of it")
+        raise TypeError("data: found a str, expected bytes or a numpy array; encode() converts it to bytes")
     if not hasattr(data, "__array_interface__"):
         try:
             data = memoryview(data)  # rejects numbers, lists and all else from which numpy would make an array
@@ -237,7 +237,7 @@ def elements_of(data: Any, size: Optional[int]) -> tuple[NDArray[np.uint8], int]
     array = _array(data)
     if size is None:
         if not hasattr(data, "shape") or array.ndim == 0:
-            raise ValueError("size is missing: the bytes of an element, which data do not tell")
+            raise ValueError("size is missing: data do not say how many bytes an element has")
         size = array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
     elif size < 0 or (array.nbytes % size if size else array.nbytes):
         raise ValueError(f"data: found {array.nbytes} bytes, expected a multiple of the size {size}")
@@ -261,7 +261,7 @@ def ragged(*data: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
     """The sizes of elements, and their bytes, from (offsets, values)."""
     if len(data) != 2 or np.ndim(data[0]) != 1 or np.asarray(data[0]).dtype.kind not in "iu" or len(data[0]) == 0:
         raise TypeError(
-            "data: found a tuple, expected (offsets, values) with offsets of integers, one more than elements"
+            "data: found a tuple, expected (offsets, values) with integer offsets, one more than there are elements"
         )
     offsets, values = np.asarray(data[0]).astype(np.int64), _array(data[1])
     if values.ndim != 1:
@@ -269,7 +269,7 @@ def ragged(*data: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
     lengths = np.diff(offsets)
     if offsets[0] != 0 or (lengths < 0).any() or offsets[-1] != len(values):
         raise ValueError(
-            f"offsets: found {offsets[0]} to {offsets[-1]}, expected numbers that never fall, from 0 to {len(values)}, "
+            f"offsets: found {offsets[0]} to {offsets[-1]}, expected numbers that never decrease, from 0 to {len(values)}, "
             "the number of values; elements are given as a list"
         )
     sizes = lengths.astype(np.uint64) * np.uint64(values.dtype.itemsize)

@@ -240,7 +240,7 @@ def _described(value: Any, netcdf: bool) -> tuple[Any, Optional[str]]:
         return list(array.tobytes()), None
     name = array.dtype.name
     if name not in TYPE_NAMES:
-        raise TypeError(f"found {array.dtype}, which JSON has not")
+        raise TypeError(f"found {array.dtype}; JSON has no such type")
     if array.dtype.kind == "c":
         array = np.stack([array.real, array.imag], -1)
     made = _mapped(array.tolist(), _number) if array.dtype.kind == "f" else array.tolist()

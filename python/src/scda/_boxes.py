@@ -40,13 +40,13 @@ class DatasetArguments:
         """The arguments for the core: the description of a dataset, the boxes of this rank, and their items."""
         wanted = options_of(options, data)
         if boxes is not None and (data is not None or start is not None):
-            raise ValueError("boxes: found them together with data or start, expected these in a list of boxes")
+            raise ValueError("boxes: found together with data or start, expected these inside the list of boxes")
         given = [(start, data)] if boxes is None else [(first, part) for first, part in boxes]
         parts = [(first, items_of(part, dtype)) for first, part in given if part is not None]
         item = native(np.dtype(dtype)) if dtype is not None else _type_of([part.dtype for _, part in parts])
         if shape is None:
             if boxes is not None or start is not None or not self._is_alone or not parts:
-                raise ValueError("shape is missing: that of the whole dataset; field() adds up its rows")
+                raise ValueError("shape is missing: the shape of the whole dataset; field() adds up its rows")
             whole = parts[0][1].shape
         else:
             whole = integers("shape", shape)
@@ -54,7 +54,7 @@ class DatasetArguments:
         described = wanted.describe(name, item, whole)
         if self._is_part(described, placed) and self._is_beside_another(described, placed):
             raise ValueError(
-                f"dataset {name!r}: found another part of an array of the shape {whole}, which would be a record of its own; "
+                f"dataset {name!r}: found another part of an array of shape {whole}, which would become a separate record; "
                 "expected all parts in one call: boxes=[(start, data), ...]"
             )
         return described, placed, [memory_of(part) for _, part in parts]
@@ -81,7 +81,7 @@ class DatasetArguments:
 def _type_of(types: list[np.dtype[Any]]) -> np.dtype[Any]:
     """The type that all boxes have."""
     if not types:
-        raise ValueError("dtype is missing, and this rank has no data to take it from")
+        raise ValueError("dtype is missing, and this rank has no data that give it")
     if any(other != types[0] for other in types):
         raise ValueError(
             f"boxes: found the types {types[0]} and {next(t for t in types if t != types[0])}, expected one"

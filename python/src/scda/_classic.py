@@ -59,7 +59,7 @@ class Classic:
             if any(number >= len(dims) for number in own):
                 raise ValueError(f"byte {where}: variable {name!r}: found dimension {max(own)} of {len(dims)}")
             if any(dims[number][1] == 0 for number in own[1:]):
-                raise ValueError(f"byte {where}: variable {name!r}: found the records after another dimension")
+                raise ValueError(f"byte {where}: variable {name!r}: found the record dimension after another one, expected it first")
             attrs = self._attributes()
             dtype = self._type()
             self._number()  # the bytes of a record: too large ones do not fit
@@ -124,7 +124,7 @@ class Classic:
         try:
             return self._padded(self._number()).decode()
         except UnicodeDecodeError:
-            raise ValueError(f"byte {where}: found a name that is no UTF-8") from None
+            raise ValueError(f"byte {where}: found a name that is not valid UTF-8") from None
 
     def _count(self, expected: int) -> int:
         where = self._at

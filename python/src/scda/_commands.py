@@ -144,7 +144,7 @@ def check_free(path: str, force: bool, source: str) -> None:
     if not force and os.path.lexists(path):
         raise ExistsError(f"{path}: the file exists; force=True replaces it", None, path)
     if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
-        raise ArgumentError(f"{path}: is the file to read itself", None, path)
+        raise ArgumentError(f"{path}: is the file that is being read", None, path)
 
 
 @contextmanager

@@ -180,7 +180,7 @@ def dtype_of(dtype: DTypeLike) -> np.dtype[Any]:
     if found.hasobject:
         raise TypeError(f"dtype: found {found}, expected one without Python objects")
     if found.itemsize == 0:
-        raise ValueError(f"dtype: found {found}, whose values have no bytes")
+        raise ValueError(f"dtype: found {found}, expected a type of at least one byte")
     return found
 
 

@@ -360,7 +360,7 @@ def _pickled(file: File, index: int, name: str, kind: str) -> Dataset:
     section = file._finder.get(index)
     found = None if section is None else file._dataset_in(section)
     if found is None or (found._description.name, found._description.type) != (name, kind):
-        raise ValueError(f"{file.path}: {name!r}: found another dataset in its place: the file was replaced; open it again")
+        raise ValueError(f"{file.path}: {name!r}: found a different dataset in its place; the file was replaced: open it again")
     return found
 
 

@@ -47,7 +47,7 @@ def with_name(attrs: Optional[Mapping[str, Any]], name: str, stored: str) -> Opt
     if name == stored or not isinstance(attrs or {}, Mapping):
         return attrs
     if (attrs or {}).get(FULL_NAME, name) != name:
-        raise ValueError(f"attrs: found {FULL_NAME!r}, which is the name itself where that has too many bytes for a user string")
+        raise ValueError(f"attrs: found {FULL_NAME!r}, which is reserved for names too long for a user string")
     return {FULL_NAME: name, **(attrs or {})}
 
 
@@ -124,7 +124,7 @@ def native_numbers(dtype: np.dtype[Any]) -> np.dtype[Any]:
         hint = f'numbers or raw bytes; view("V{dtype.itemsize}") makes these of a contiguous array'
         if dtype.type.__module__.startswith("ml_dtypes"):
             hint += ', astype("float32") numbers'
-    raise TypeError(f"dtype: found {dtype}, which no dataset has, expected {hint}")
+    raise TypeError(f"dtype: found {dtype}, which cannot be stored in a dataset, expected {hint}")
 
 
 def are_converted(a: np.dtype[Any], b: np.dtype[Any]) -> bool:
@@ -177,7 +177,7 @@ def _fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
     with np.errstate(over="ignore"):
         item = np.array(value).astype(dtype)
     if dtype.kind in "fc" and np.isinf(item).any() and not np.isinf(value).any():
-        raise ValueError(f"fill_value: found {value!r}, expected a number that {dtype} has")
+        raise ValueError(f"fill_value: found {value!r}, expected a number that {dtype} can represent")
     little: bytes = item.astype(dtype.newbyteorder("<")).tobytes()
     return little
 
@@ -207,7 +207,7 @@ def _text_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
         raise TypeError(f"fill_value: found {value!r}, expected a text")
     item = given.astype(dtype.newbyteorder("<"))
     if item.dtype.itemsize < given.astype(dtype.kind).dtype.itemsize:
-        raise ValueError(f"fill_value: found {value!r}, expected a text that {dtype} has room for")
+        raise ValueError(f"fill_value: found {value!r}, expected a text that fits into {dtype}")
     return item.tobytes()
 
 
@@ -218,7 +218,7 @@ def _time_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
     if np.asarray(value).dtype.kind not in "biu" and not np.isnat(item):
         given = np.array(value, dtype.kind + "8")  # in the unit that it has
         if item.astype(given.dtype) != given:
-            raise ValueError(f"fill_value: found {value!r}, expected a time that {dtype} has")
+            raise ValueError(f"fill_value: found {value!r}, expected a time that {dtype} can represent")
     little: bytes = item.astype(dtype.newbyteorder("<")).tobytes()
     return little
 
@@ -289,7 +289,7 @@ def _plain(value: Any) -> Any:
         found = value.tolist()
         if not isinstance(found, np.generic):  # stays numpy's for types that Python has not, such as longdouble
             return found
-    raise TypeError(f"found {value!r}, expected what JSON has: numbers, strings, lists, dicts, bools, None")
+    raise TypeError(f"found {value!r}, expected numbers, strings, lists, dicts, bools or None, as in JSON")
 
 
 def integers(what: str, values: Union[int, Sequence[int]]) -> tuple[int, ...]:
@@ -323,7 +323,7 @@ def items_of(data: Any, dtype: Any) -> NDArray[Any]:
     """Data as an array in the byte order of this machine, of a type that datasets have or that the core converts to
     `dtype`. Makes no copy if they are one."""
     if isinstance(data, np.ma.MaskedArray):
-        raise TypeError("data: found a masked array, expected one without a mask; filled() makes it")
+        raise TypeError("data: found a masked array, expected one without a mask; filled() returns one")
     item = None if dtype is None else np.dtype(dtype)
     if isinstance(data, np.ndarray) and (item is None or (data.dtype.isnative and are_converted(data.dtype, item))):
         return np.asarray(data, native(data.dtype))

@@ -198,7 +198,7 @@ class File(Handle, Tree):
         self._given = path, settings, storage_options
         source, comm = source_of(path, storage_options), settings.comm
         if source is not None and comm is not None and comm.size > 1:
-            raise ValueError(f"comm: found {comm.size} ranks, which read no file objects and addresses, expected one")
+            raise ValueError(f"comm: found {comm.size} ranks, expected one to read a file object or address")
         name = path if source is None else source.name
         self._path, self._ranks, threads = prepare(
             name, comm, settings.driver, settings.threads, settings.limits(), **settings.switches()
@@ -218,7 +218,7 @@ class File(Handle, Tree):
             self._core = _core.Reader(self._path, source, number_of(self._ranks), taken)
             if self._mapped is not None and not os.path.samestat(os.fstat(self._mapped.fileno()), os.stat(self._path)):
                 self._core.close()
-                raise FileInUseError(f"{self._path}: it was replaced while it was opened", None, self._path)
+                raise FileInUseError(f"{self._path}: was replaced while it was being opened", None, self._path)
         except BaseException:
             self._release()
             raise
@@ -237,9 +237,9 @@ class File(Handle, Tree):
         self._check_open()
         path, settings, storage_options = self._given
         if self._ranks is not None:
-            raise TypeError(f"{self._path}: a file that {self._ranks.size} ranks have open cannot be pickled; the other process opens it")
+            raise TypeError(f"{self._path}: a file opened by {self._ranks.size} ranks cannot be pickled; open it in the other process")
         if hasattr(path, "read"):
-            raise TypeError(f"{self._path}: a file that is read from a file object cannot be pickled; one that has a path or address can")
+            raise TypeError(f"{self._path}: a file that is read from a file object cannot be pickled, unlike one with a path or address")
         return _of_pickle, (self._path if self._source is None else path, settings, storage_options)
 
     @property
@@ -563,7 +563,7 @@ class File(Handle, Tree):
     def _check_decodes(self) -> None:
         self._check_open()
         if not self._decodes:
-            raise ValueError(f"{self._path}: the file is open with decode=False, which shows no datasets")
+            raise ValueError(f"{self._path}: the file was opened with decode=False, which shows no datasets")
 
     def _parts(self, count: int, counts: Optional[Sequence[int]]) -> tuple[list[int], int]:
         """The number of elements of each rank, and the number of this rank."""
@@ -664,7 +664,7 @@ def _full_path(stored: str, attributes: str) -> str:
 
 
 def _left_out(path: str, number: int) -> str:
-    return f"{path}: not complete: {number} bytes after its last seal were not committed, and are left out"
+    return f"{path}: incomplete: {number} bytes after its last seal were not committed and are left out"
 
 
 def _open_to_map(path: str) -> Any:

@@ -128,7 +128,7 @@ class Step:
         corners = 2**forest.dimension
         at_corners = found is not None and forest.at_corners(name)
         if found is not None and _is_at_corners(found) and not at_corners and not forest._has_shapes:
-            what = f"found shape {found.shape} with corners in the second dimension, expected none as in the first record"
+            what = f"found shape {found.shape} with corners in the second dimension, expected none, as in the first record"
             forest._fail(f"{found.name}: {what}", found)
         if found is not None and at_corners and found.shape[1:2] != (corners,):
             what = f"found shape {found.shape}, expected {corners} corners in the second dimension"

@@ -65,7 +65,7 @@ def no_attribute(thing: object, name: str) -> NoReturn:
 
 def not_assigned(name: str) -> NoReturn:
     """Raises a TypeError for an assignment to an object that is open for reading."""
-    raise TypeError(f"{name}: found an assignment, but the file is open for reading, and what it has stays; {_WRITE}")
+    raise TypeError(f"{name}: found an assignment, but the file is open for reading, and its contents cannot change; {_WRITE}")
 
 
 def arguments_of(

@@ -81,21 +81,21 @@ def read_attributes(
             raw[name] = ValueError(str(error))
     own = raw.keys() & OF_IMPORT.keys()
     if TYPES in own:  # a program has used the name that this import needs
-        raw[TYPES] = ValueError("found a name that scda uses itself")
+        raw[TYPES] = ValueError("found a name that scda reserves")
         own -= {TYPES}
     attrs, left_out = described(raw, dtype, netcdf=netcdf)
     # xarray writes these attributes of an scda file as JSON; in other files, the names may mean something else.
     for name in own & attrs.keys():
         if not isinstance(attrs[name], OF_IMPORT[name]) or isinstance(attrs[name], str):
             del attrs[name]
-            left_out.append((name, "found a name that scda uses itself"))
+            left_out.append((name, "found a name that scda reserves"))
     return attrs, left_out
 
 
 def _raw_attribute(where: Any, name: str, netcdf: bool) -> Any:
     """A value for :func:`scda._attributes.described`."""
     if isinstance(name, bytes):
-        raise ValueError("found a name that is no UTF-8")
+        raise ValueError("found a name that is not valid UTF-8")
     found = where.attrs.get_id(name)
     kind, of = found.get_type(), found.dtype
     size = kind.get_size() * math.prod(found.shape or ())
@@ -145,7 +145,7 @@ def expect_filters(dataset: h5py.Dataset) -> None:
             pass
         if not h5py.h5z.filter_avail(code):
             known = name.decode("utf-8", "replace").partition(";")[0] or _FILTERS.get(code, "without a name")
-            raise TypeError(f"found filter {code} ({known}), which HDF5 has not here (the package hdf5plugin has many)")
+            raise TypeError(f"found filter {code} ({known}), which is not available in this HDF5 (the package hdf5plugin has many)")
 
 
 def dimension_names(dataset: h5py.Dataset) -> list[Optional[str]]:

@@ -45,9 +45,9 @@ def expect_known(dtype: np.dtype[Any]) -> None:
     for name in dtype.names or ():
         expect_known(dtype[name])
     if h5py.check_ref_dtype(dtype) is h5py.RegionReference:
-        raise TypeError("found references to regions")
+        raise TypeError("found region references")
     if list_type(dtype) is not None:
-        raise TypeError("found lists of variable length in items that are no such lists")
+        raise TypeError("found lists of variable length inside other items")
     if dtype.kind not in "OSVMmb" and dtype.name not in TYPE_NAMES:
         raise TypeError(f"found {dtype.name}")
 
@@ -136,7 +136,7 @@ class Items:
         if item.itemsize * math.prod(self.shape) <= max(_MOST_TEXT_BYTES, _MOST_TEXT_TIMES * total):
             return item
         if self._of.names is not None:
-            raise ValueError("found texts that differ much in length in a compound type")
+            raise ValueError("found texts of very different lengths in a compound type")
         self.any_length = str if all(each[0] == "U" for each in found) else bytes
         return np.dtype(object)
 
@@ -207,7 +207,7 @@ class Items:
         if of.kind == "b" and item.kind == "b":
             raw = np.ascontiguousarray(array).view(np.uint8)
             if raw.size and raw.max() > 1:
-                raise ValueError(f"found {raw.max()} among bools, expected 0 or 1")
+                raise ValueError(f"found the bool {raw.max()}, expected 0 or 1")
         return np.asarray(array).view(np.int8) if of.kind == "b" and item.kind == "i" else np.asarray(array).astype(item)
 
     @property
@@ -308,7 +308,7 @@ def json_of(value: Any, file: h5py.File) -> Any:
     if isinstance(value, np.void):
         return list(value.tobytes()) if value.dtype.names is None else [json_of(value[name], file) for name in value.dtype.names]
     if isinstance(value, h5py.RegionReference):
-        raise TypeError("found references to regions")
+        raise TypeError("found region references")
     if isinstance(value, h5py.Reference):
         return path_of(file, value).decode("utf-8", "replace")
     if isinstance(value, (str, bytes)):

@@ -132,7 +132,7 @@ class _Sources:
         prefix = os.environ.get("HDF5_EXTFILE_PREFIX", "").replace("${ORIGIN}", _folder(dataset.file.filename))
         path = os.path.join(prefix, name)
         if not os.path.exists(path):
-            raise ValueError(f"found data in another file, {name!r}, which is not there")
+            raise ValueError(f"found data in another file, {name!r}, which does not exist")
         _expect_regular(path)
 
     def _other(self, file: h5py.File, name: str, path: str, variable: str) -> None:
@@ -145,7 +145,7 @@ class _Sources:
         paths = [os.path.join(folder, each) for each in (name, os.path.basename(name)) for folder in folders]
         found = [each for one in dict.fromkeys(paths) for each in _matching(one)]
         if not found:
-            raise ValueError(f"found data in another file, {name!r}, which is not there")
+            raise ValueError(f"found data in another file, {name!r}, which does not exist")
         for each in found:
             _expect_regular(each)
         for each in found:
@@ -158,7 +158,7 @@ class _Sources:
 
     def _expect_follow(self, name: str) -> None:
         if not self._follow:
-            raise ValueError(f"found data in another file, {name!r}, which external=True copies")
+            raise ValueError(f"found data in another file, {name!r}, expected external=True to copy it")
 
 
 def _matching(path: str) -> list[str]:

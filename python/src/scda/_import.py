@@ -62,7 +62,7 @@ def convert(
     """
     kind = _kind(path)
     if external and not kind.has_external:
-        raise ArgumentError(f"{path}: external=True is for files of HDF5, found {kind.format}", None, path)
+        raise ArgumentError(f"{path}: external=True: found {kind.format}, expected a file of HDF5", None, path)
     patterns = list(without)
 
     def is_wanted(name: str) -> bool:
@@ -98,7 +98,7 @@ def _kind(path: str) -> type[Importer]:
 
         return Zarr
     if os.path.isdir(path):
-        raise FormatError(f"{path}: a folder without any of {', '.join(ZARR_MARKS)}, so none of Zarr", None, path)
+        raise FormatError(f"{path}: a folder without any of {', '.join(ZARR_MARKS)}, so it is not in the Zarr format", None, path)
     with open_file(path) as file:
         head = file.read(8)
         at = 0
@@ -119,7 +119,7 @@ def _kind(path: str) -> type[Importer]:
         from ._import_sdf import Sdf
 
         return Sdf
-    raise FormatError(f"{path}: byte 0: it begins like no file of HDF5, NetCDF, NumPy (.npz) or SDF")
+    raise FormatError(f"{path}: byte 0: expected the beginning of a file of HDF5, NetCDF, NumPy (.npz) or SDF")
 
 
 class _Npz(Importer):
@@ -151,10 +151,10 @@ def _array(file: Any, name: str) -> NDArray[Any]:
         raise
     except Exception as error:  # errors of zipfile, zlib, and of numpy's parser for headers
         if "allow_pickle" in str(error):
-            raise ValueError("found objects of Python, which no dataset has") from None
+            raise ValueError("found Python objects, which cannot be stored in a dataset") from None
         raise FormatError(f"{type(error).__name__}: {error}") from None
     if not isinstance(found, np.ndarray):
-        raise ValueError("found no array")
+        raise ValueError("is not an array")
     return found
 
 

@@ -70,7 +70,7 @@ class Hdf5(Importer):
                 self._w.group(path or "/", attrs)
         for name in names:
             if isinstance(name, bytes):
-                self._leave_out(path or "/", f"found the name {name!r}, which is no UTF-8")
+                self._leave_out(path or "/", f"found the name {name!r}, which is not valid UTF-8")
                 continue
             whole = f"{path}/{name}" if path else name
             if not self._is_wanted(whole):
@@ -97,7 +97,7 @@ class Hdf5(Importer):
             elif isinstance(link, h5py.ExternalLink):
                 found[name] = {"external": [link.filename, link.path]}
             elif not isinstance(link, h5py.HardLink):
-                self._leave_out(whole, "found a link of a kind of its own")
+                self._leave_out(whole, "found a user-defined link")
                 found[name] = None
             elif group.get(name, getclass=True) in (h5py.Group, h5py.Dataset):
                 first = self._seen.setdefault(_address(group[name]), whole)
@@ -162,7 +162,7 @@ class Hdf5(Importer):
         dtype = as_bool(items.dtype, attrs, items.has_bools)
         other = other_type(dataset.id.get_type())
         if other is not None:
-            self._leave_out(path, f"found {other}: the items are kept as {items.dtype}, their type is not", is_array=False)
+            self._leave_out(path, f"found {other}: the items are kept as {items.dtype}, but their named type is lost", is_array=False)
         shape = items.shape
         dims = [*(dimension_names(dataset) if dataset.shape else []), *[None] * len(items.inner)][: len(shape)]
         if dataset.shape is None:

@@ -85,7 +85,7 @@ class Sdf(Importer):
         begin = _HEADER + header
         if not _TEXTS <= texts_end <= begin <= data_end <= size or texts_end - _TEXTS > _MOST_TEXT_BYTES:
             found = f"texts up to {texts_end}, data from {begin} to {data_end}"
-            raise self._wrong(11, f"found {found}, expected places in this order, in {size} bytes")
+            raise self._wrong(11, f"found {found}, expected positions in this order, within {size} bytes")
         arrays: list[_Array] = []
         at, end = _TEXTS, begin
         for line in file.read(texts_end - _TEXTS).split(b"\n")[:-1]:

@@ -80,7 +80,7 @@ class Zarr(Importer):
 
     def _array(self, name: str, array: Any) -> None:
         if not self._is_possible(array):
-            raise ValueError(f"found {array.nbytes} bytes in a folder of {self._bytes}, expected at most {_MOST_TIMES} times as many")
+            raise ValueError(f"found {array.nbytes} bytes in a folder of {self._bytes}, expected at most {_MOST_TIMES} times as much")
         found = array.attrs.asdict()
         if name.rpartition("/")[2] == TIME and not array.shape:
             found[STATIC] = True

@@ -77,7 +77,7 @@ class Importer:
             self._leave_out(path, f"attribute {name!r}: {reason}", is_array=False)
         if FULL_NAME in attrs and _core.stored_path(path) != path:
             del attrs[FULL_NAME]
-            self._leave_out(path, f"attribute {FULL_NAME!r}: found a name that scda uses itself", is_array=False)
+            self._leave_out(path, f"attribute {FULL_NAME!r}: found a name that scda reserves", is_array=False)
         sizes = {name: _json_bytes(value) for name, value in attrs.items()}
         while sum(sizes.values()) > _MOST_ATTRIBUTE_BYTES:
             name = max(sizes, key=lambda name: sizes[name])
@@ -93,7 +93,7 @@ class Importer:
         them."""
         for name in own.keys() & attrs.keys():
             if not isinstance(attrs[name], dict):
-                self._leave_out("/", f"attribute {name!r}: found a name that scda uses itself", is_array=False)
+                self._leave_out("/", f"attribute {name!r}: found a name that scda reserves", is_array=False)
 
     @contextmanager
     def _of(self, path: str) -> Iterator[None]:
@@ -126,11 +126,11 @@ def expect_name(path: str) -> None:
     try:
         path.encode()
     except UnicodeEncodeError:
-        raise ValueError("found a name that is no UTF-8") from None
+        raise ValueError("found a name that is not valid UTF-8") from None
     if any(unicodedata.category(c) == "Cc" for c in path):
         raise ValueError("found control characters in the name")
     if not all(path.split("/")):
-        raise ValueError("found a slash at an end of the name, or two together")
+        raise ValueError("found a slash at either end of the name, or a double slash")
     if path.startswith("scda ") or path in _RESERVED:
         raise ValueError("found a name that is reserved")
 

@@ -102,7 +102,7 @@ class PatchMesh:
         named = boxes.attrs.get(MESH, self.checksum)
         if named != self.checksum:
             patches._fail(
-                f"{boxes.name}: {MESH}: found {named!r}, expected {self.checksum!r}, as of the patches", boxes
+                f"{boxes.name}: {MESH}: found {named!r}, expected {self.checksum!r}, that of the patches", boxes
             )
 
     def __len__(self) -> int:

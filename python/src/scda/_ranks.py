@@ -60,7 +60,7 @@ def ranks_of(comm: Any) -> Optional[Ranks]:
     try:
         from mpi4py import MPI
     except ImportError:
-        raise TypeError("comm: found an object, but there is no mpi4py that it could be of") from None
+        raise TypeError("comm: found an object, but mpi4py is not installed") from None
     if not isinstance(comm, MPI.Intracomm):
         raise TypeError(f"comm: found {type(comm).__name__}, expected an intracommunicator of mpi4py, or None")
     return Ranks(comm) if comm.Get_size() > 1 else None

@@ -87,7 +87,7 @@ class Section:
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         """Raises an error, because numpy would take the elements for strings."""
-        raise TypeError(f"section {self.index}: the file does not tell the type of its data; use to_numpy(dtype)")
+        raise TypeError(f"section {self.index}: the file does not say the type of its data; use to_numpy(dtype)")
 
     def __getitem__(self, key: int | slice) -> Any:
         """Reads elements, decompressed, and no others. Collective: each rank reads its own range, which may be empty.
@@ -189,7 +189,7 @@ class Section:
         (b'Earth   ', 3)
         """
         if self.kind == "varray":
-            raise TypeError("to_numpy: found a varray, whose elements have sizes of their own; use to_ragged")
+            raise TypeError("to_numpy: found a varray, whose elements differ in size; use to_ragged")
         if not self._has_elements:
             return self._whole(dtype, shape)
         with self._file._reading():
@@ -329,7 +329,7 @@ class Section:
 
     def _expect_no(self, shape: Union[int, Sequence[int], None]) -> None:
         if shape is not None:
-            raise ValueError("shape: found one for a varray, whose elements have sizes of their own")
+            raise ValueError("shape: found one for a varray, whose elements differ in size")
 
     @property
     def _is_mapped(self) -> bool:
@@ -449,5 +449,5 @@ def _pickled(file: File, index: int, user: bytes) -> Section:
     """Finds the section that another process has pickled."""
     found = file._finder.get(index)
     if found is None or found.user != user:
-        raise ValueError(f"{file.path}: section {index}: found another one in its place: the file was replaced; open it again")
+        raise ValueError(f"{file.path}: section {index}: found a different one in its place; the file was replaced: open it again")
     return found

@@ -99,7 +99,7 @@ def select(key: Any, shape: Sequence[int], is_outer: bool = False) -> Selection:
             continue
         if isinstance(k, list) or (isinstance(k, np.ndarray) and k.ndim > 0):
             if not is_outer and any(isinstance(other, np.ndarray) for other in final):
-                raise IndexError("index: found lists of indices in several dimensions, expected one; d.oindex takes several")
+                raise IndexError("index: found lists of indices in several dimensions, expected one dimension; d.oindex takes several")
             wanted, places = np.unique(_listed(k, size, len(indices)), return_inverse=True)
             indices.append(wanted)
             final.append(places)
@@ -117,7 +117,7 @@ def select(key: Any, shape: Sequence[int], is_outer: bool = False) -> Selection:
 def _masked(mask: NDArray[np.bool_], shape: Sequence[int]) -> Selection:
     """Selects the items for which a mask of all items is True."""
     if mask.shape != tuple(shape):
-        raise IndexError(f"index: found a mask of {mask.shape}, expected {tuple(shape)}, as the array has")
+        raise IndexError(f"index: found a mask of shape {mask.shape}, expected {tuple(shape)}, that of the array")
     axes = range(mask.ndim)
     found = [np.flatnonzero(mask.any(axis=tuple(other for other in axes if other != axis))) for axis in axes]
     return Selection([*found], (mask[np.ix_(*found)],))
@@ -128,7 +128,7 @@ def _listed(key: Any, size: int, dimension: int) -> NDArray[np.int64]:
     listed = np.asarray(key) if len(key) or isinstance(key, np.ndarray) else np.empty(0, np.int64)
     if listed.ndim == 1 and listed.dtype == np.bool_:
         if len(listed) != size:
-            raise IndexError(f"index: found {len(listed)} bools, expected {size}, as dimension {dimension} has indices")
+            raise IndexError(f"index: found {len(listed)} bools, expected {size}, the size of dimension {dimension}")
         return np.flatnonzero(listed)
     if listed.ndim != 1 or listed.dtype.kind not in "iu":
         raise IndexError(f"index: found {listed.dtype} of {listed.ndim} dimensions, expected a list of integers or bools")

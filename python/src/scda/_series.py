@@ -44,7 +44,7 @@ class Series:
         self.name = name
         self.attrs = Group(file, name).attrs
         if attribute not in self.attrs:
-            raise ValueError(f"{file._path}: group {name!r} is no {what}: it has no attribute {attribute}")
+            raise ValueError(f"{file._path}: group {name!r} is not a {what}: it has no attribute {attribute}")
         if type(self.attrs[attribute]) is not int or self.attrs[attribute] not in versions:
             expected = " or ".join(map(str, versions))
             self._fail(f"attribute {attribute} of {name!r}: found {self.attrs[attribute]!r}, expected {expected}")

@@ -71,7 +71,7 @@ class _Address:
         self._system.invalidate_cache()
         size = self._system.info(self._path)["size"]
         if size is None:
-            raise OSError(f"{self.name}: the server does not tell the size")
+            raise OSError(f"{self.name}: the server does not report the size")
         with self._lock:
             self._size = int(size)
             self._blocks.clear()  # they may have been at the end of a file that has grown

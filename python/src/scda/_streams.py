@@ -156,7 +156,7 @@ class Stream(io.RawIOBase):
             raise ValueError(f"whence: found {whence!r}, expected 0, 1 or 2")
         position = origin + operator.index(offset)
         if position < 0:
-            raise ValueError(f"seek: found the position {position}, expected no negative one")
+            raise ValueError(f"seek: found the position {position}, expected 0 or more")
         self._position = position
         return position
 

@@ -91,10 +91,10 @@ def _listen(answers: IO[bytes], tell: Any, progress: Progress) -> Optional[Excep
 def _ended(path: str, code: int) -> Error:
     """The error for a process that has ended without reporting one."""
     if code >= 0:
-        return InternalError(f"{path}: the process that reads it has ended with exit code {code}", None, path)
+        return InternalError(f"{path}: the process that reads it ended with exit code {code}", None, path)
     name = signal.Signals(-code).name
     if -code in _CRASHES:
-        return FormatError(f"{path}: the library that reads it has crashed ({name}): the file is damaged, or made to do that", None, path)
+        return FormatError(f"{path}: the library that reads it crashed ({name}): the file is damaged or malicious", None, path)
     hint = ", as systems do where memory ends" if -code == signal.SIGKILL else ""
     return OutOfMemoryError(f"{path}: the process that reads it was ended by {name}{hint}", None, path)
 

@@ -187,7 +187,7 @@ class Sidecar:
                     "expected values of the same shape and kind in all time steps"
                 )
         if some.dtype.kind in "USMm" or some.dtype.names is not None:
-            self.left_out.append(f"{name}: found {some.dtype}, which VTK has not")
+            self.left_out.append(f"{name}: found {some.dtype}, which VTK does not support")
             return None
         if 0 in some.shape[1:]:
             self.left_out.append(f"{name}: its values have no components")
@@ -334,7 +334,7 @@ def _vtk_name(name: str, group: Any) -> str:
     """The name of a field in VTK, which has no groups of fields."""
     vtk_name = name.replace("/", "_")
     if vtk_name in group:
-        raise ValueError(f"field {name!r}: found another one that is called {vtk_name!r} in the VTKHDF file")
+        raise ValueError(f"field {name!r}: found another field that is named {vtk_name!r} in the VTKHDF file")
     return vtk_name
 
 
@@ -376,7 +376,7 @@ def write(
         names = forests(file)
         if not names or group is not None and group not in names:
             what = "no forest" if group is None else f"no forest {group!r}"
-            raise ValueError(f"{path}: found {what}; other meshes and grids, ParaView opens in a copy by scda copy --hdf5 {path} NEW.vtkhdf")
+            raise ValueError(f"{path}: found {what}; for other meshes and grids, scda copy --hdf5 {path} NEW.vtkhdf makes a copy that ParaView opens")
         if group is None and len(names) > 1:
             raise ValueError(f"{path}: found the forests {names}; group= names one")
         what = sidecar.forest(Forest(file, group or names[0]), fields)

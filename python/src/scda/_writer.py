@@ -424,12 +424,12 @@ class Writer(Handle):
             of = class_of_texts(dtype)
             if data is None and boxes is None and of is not None:
                 if shape is None:
-                    raise ValueError("shape is missing: that of the whole dataset")
+                    raise ValueError("shape is missing: the shape of the whole dataset")
                 data = np.full(integers("shape", shape), fill_value if isinstance(fill_value, of) else of(), object)
             texts = texts_of(data, dtype)
             if texts is not None:
                 if start is not None or boxes is not None or self._ranks is not None:
-                    raise ValueError("data: found texts of any length in a part of a dataset, expected all of it, or field()")
+                    raise ValueError("data: found texts of any length in a part of a dataset, expected the whole dataset, or field()")
                 if shape is not None and integers("shape", shape) != texts[1].shape:
                     raise ValueError(f"shape: found {shape}, expected that of the data, {texts[1].shape}")
                 self._texts(name, texts, labelled(options, data))
@@ -494,7 +494,7 @@ class Writer(Handle):
             texts = texts_of(data, dtype)
             if texts is not None:
                 if texts[1].ndim == 0:
-                    raise ValueError("data: there is no dimension for the items of each rank")
+                    raise ValueError("data: found no dimensions, expected a first one for the items of each rank")
                 if counts is not None:
                     self._counts(len(texts[1]), counts)
                 self._texts(name, texts, wanted)
@@ -502,7 +502,7 @@ class Writer(Handle):
             array = items_of(data, dtype)
             item = array.dtype if dtype is None else native(np.dtype(dtype))
             if array.ndim == 0:
-                raise ValueError("data: there is no dimension for the items of each rank")
+                raise ValueError("data: found no dimensions, expected a first one for the items of each rank")
             rows = self._counts(len(array), counts)
             whole = (sum(rows), *array.shape[1:])
             self._core.field(wanted.describe(name, item, whole), rows, memory_of(array))
@@ -587,7 +587,7 @@ class Writer(Handle):
         no_attribute(self, name)
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"{self._path}: a writer cannot be pickled: one process, or the ranks of a communicator, writes a file")
+        raise TypeError(f"{self._path}: a writer cannot be pickled: a file is written by one process, or by the ranks of a communicator")
 
     def __getitem__(self, name: str) -> WriterItem:
         """The last dataset of this name in the file, or a group (a path with a slash at its end), so that attributes
@@ -680,7 +680,7 @@ class Writer(Handle):
         it returns; the next call for the file waits, too."""
         with self._writing():
             if not self._may_seal:
-                raise ValueError("commit: the file gets no seal; open it with seal=True")
+                raise ValueError("commit: the file is written without seals; open it with seal=True")
             if not wait:
                 return CommitRequest(self, self._core.commit_begin())
             self._core.commit()
@@ -759,7 +759,7 @@ class Writer(Handle):
 
     def _check_process(self) -> None:
         if self._process != os.getpid():
-            raise UsageError(f"{self._path}: the file is one of process {self._process}", None, self._path)
+            raise UsageError(f"{self._path}: the file belongs to process {self._process}", None, self._path)
 
     def _check_unused(self) -> None:
         """Raises an error if a writer of this process is open for the same file: it must be closed before appending."""
@@ -817,4 +817,4 @@ class Writer(Handle):
 
 
 def _rolled_back(path: str, number: int) -> str:
-    return f"{path}: removed {number} bytes after the last seal, which were not committed"
+    return f"{path}: removed {number} uncommitted bytes after the last seal"

@@ -18,7 +18,7 @@ class WriterItem:
         return f"<scda written {self._name!r}>"
 
     def __getitem__(self, key: Any) -> NoReturn:
-        raise TypeError(f"{self._name!r}: found a file open for writing; scda.open(path)[{self._name!r}] reads what is committed")
+        raise TypeError(f"{self._name!r}: found a file open for writing; scda.open(path)[{self._name!r}] reads what has been committed")
 
     @property
     def attrs(self) -> WriterAttributes:

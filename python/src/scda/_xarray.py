@@ -97,7 +97,7 @@ class Backend(BackendEntrypoint):
         store = _Store(partial(_open, storage_options=storage_options), path, group or "/", record, without)
         if store.others is not None:
             store.close()
-            raise ValueError(f"{path}: no dataset is below the group {group!r}, but below {store.others}")
+            raise ValueError(f"{path}: found no dataset in the group {group!r}, but in {store.others}")
         return self._decoded(store, path, **decoders)
 
     def present(self, path: Any, group: str, along: Optional[str]) -> Optional[Present]:

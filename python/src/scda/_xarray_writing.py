@@ -167,7 +167,7 @@ def _expect_no_missing(name: Any, items: Any) -> None:
             if each is None or each != each:
                 index = tuple(map(int, np.unravel_index(number, items.shape)))
                 raise ValueError(
-                    f"{name!r}: found {each!r} among texts, at the index {index}, expected none missing: fillna('') makes texts of "
+                    f"{name!r}: found {each!r} among texts, at the index {index}, expected no missing values: fillna('') makes texts of "
                     f"them, encoding={{{name!r}: {{'_FillValue': 'missing'}}}} says which text stands for them in a new file"
                 )
 
@@ -187,7 +187,7 @@ def _without_those_of(present: Present, ds: Any, dim: str, encoding: Mapping[str
     old = present.ds
     given = sorted(set(encoding) & set(old.variables))
     if given:
-        raise ValueError(f"encoding: found {given[0]!r}, which the file has: it stays encoded as it is there")
+        raise ValueError(f"encoding: found {given[0]!r}, which is in the file already and keeps its encoding")
     along = {name for name, variable in ds.variables.items() if dim in variable.dims}
     for name, variable in old.variables.items():
         if dim in variable.dims[1:]:
@@ -202,14 +202,14 @@ def _without_those_of(present: Present, ds: Any, dim: str, encoding: Mapping[str
         old, names = old.assign({name: old[name].variable[0] for name in single}), names - single
     others = names ^ along
     if others:
-        raise ValueError(f"append_dim: found {sorted(others)[0]!r} either in the file or in the dataset, expected both")
+        raise ValueError(f"append_dim: found {sorted(others)[0]!r} only in the file or only in the dataset, expected it in both")
     around = names - set(present.variables)
     if around:
-        raise ValueError(f"append_dim: found {sorted(around)[0]!r} in a group around the one that is appended to")
+        raise ValueError(f"append_dim: found {sorted(around)[0]!r} in a group that contains the one appended to")
     same = [name for name in ds.variables if name in old.variables and name not in names]
     for name in same:
         if not ds[name].variable.equals(old[name].variable):
-            raise ValueError(f"append_dim: {name!r} differs from that in the file, and has no dimension {dim!r}")
+            raise ValueError(f"append_dim: {name!r} differs from the one in the file, and does not have the dimension {dim!r}")
     return ds.drop_vars(same)
 
 
@@ -272,7 +272,7 @@ def _encoded(
     """
     others = sorted(set(encoding) - set(ds.variables))
     if others:
-        raise ValueError(f"encoding: found {others[0]!r}, which is no variable of the dataset")
+        raise ValueError(f"encoding: found {others[0]!r}, which is not a variable of the dataset")
     within = sorted(str(name) for name in ds.variables if "/" in str(name))
     if within:
         raise ValueError(f"found the variable {within[0]!r}, expected a name without slashes: group= or a DataTree writes to a group")
@@ -308,7 +308,7 @@ def _encoded(
             # A template: its items are dates, though no item shows it.
             calendar = variable.encoding.get("calendar") or "standard"
             if _CALENDARS.get(calendar, calendar) not in _GREGORIAN:
-                raise ValueError(f"{name!r}: found no date of the calendar {calendar!r}, expected one: xarray cannot read an array without any")
+                raise ValueError(f"{name!r}: found no date of the calendar {calendar!r}, expected at least one: xarray cannot read an array without dates")
             made = {key: variable.encoding[key] for key in ("units", "calendar") if variable.encoding.get(key) is not None}
             variable = variable.copy(data=np.empty(variable.shape, np.dtype(variable.encoding.get("dtype") or "i8")))
             variable.attrs = {**variable.attrs, **made}
@@ -483,7 +483,7 @@ def _as_native_times(name: Any, variable: Any, dtype: np.dtype[Any]) -> Any:
     """Times of the type that they have in the file, without units in an attribute."""
     made = variable.astype(dtype, keep_attrs=True)
     if not made.astype(variable.dtype).equals(variable):
-        raise ValueError(f"{name!r}: found times that {dtype} has not, which the encoding says")
+        raise ValueError(f"{name!r}: found times that cannot be stored as {dtype}, which the encoding requests")
     return made
 
 

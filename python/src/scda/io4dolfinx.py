@@ -109,7 +109,7 @@ def read_mesh_data(
         if read_from_partition:
             ranks = attributes["PartitionProcesses"]
             if ranks != comm.size:
-                raise ValueError(f"{file.path}: {name!r} was partitioned for {ranks} ranks, found {comm.size}")
+                raise ValueError(f"{file.path}: {name!r}: found {comm.size} ranks, expected {ranks}, for which it was partitioned")
             graph = _lists(file, comm, f"{name}/PartitioningOffset", f"{name}/PartitioningData")
         return ReadMeshData(
             cells=_rows(comm, file[f"{name}/Topology"])[0],
@@ -129,7 +129,7 @@ def write_meshtags(filename: _Name, comm: Any, data: MeshTagsData, backend_args:
         if not out.has(name):
             raise KeyError(f"{filename}: there is no mesh {name!r}")
         if out.has(f"{tags}/Values"):
-            raise KeyError(f"{filename}: the mesh tags {data.name!r} of {name!r} exist")
+            raise KeyError(f"{filename}: the mesh tags {data.name!r} of {name!r} exist already")
         out.set(tags, {"CellType": data.cell_type, "dim": data.dim})
         out.field(f"{tags}/Topology", data.indices.astype(np.int64, copy=False))
         out.field(f"{tags}/Values", data.values)
@@ -227,7 +227,7 @@ def read_hdf5_array(comm: Any, filename: _Name, group: str, backend_args: _Argum
 
 def read_point_data(*arguments: Any, **named: Any) -> NoReturn:
     """Not available for checkpoints."""
-    raise NotImplementedError("data for pictures have other backends, such as vtkhdf; scda.io4dolfinx has functions")
+    raise NotImplementedError("data for visualization are written by other backends, such as vtkhdf; scda.io4dolfinx stores functions")
 
 
 read_cell_data = write_data = read_point_data
@@ -256,7 +256,7 @@ class _Output:
         """Adds a time to a group and returns its number."""
         times = self.attributes(path).get("timestamps", [])
         if time in times:
-            raise ValueError(f"{path!r} has been written at the time {time}")
+            raise ValueError(f"{path!r} has already been written at time {time}")
         self.set(path, {"timestamps": [*times, float(time)]})
         return len(times)
 
@@ -299,7 +299,7 @@ def _function(file: File, name: str, backend_args: _Arguments) -> str:
     """The path of a function, which must be in the file."""
     path = f"{_mesh(backend_args)}/functions/{name}"
     if f"{path}/" not in file:
-        raise KeyError(f"{file.path}: there is no function {path!r}")
+        raise KeyError(f"{file.path}: found no function {path!r}")
     return path
 
 

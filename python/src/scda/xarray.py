@@ -96,7 +96,7 @@ class DatasetAccessor:
                 both = set(old.variables) & set(ds.variables)
                 odd = sorted(str(name) for name in both if not ds[name].variable.equals(old[name].variable))
                 if odd:
-                    raise ValueError(f"mode: found another {odd[0]!r} in the file; append_dim= adds to variables")
+                    raise ValueError(f"mode: found {odd[0]!r} in the file already; append_dim= adds to variables")
                 ds = ds.drop_vars(both)
             with append(path, **options) if is_kept else create(path, **options) as w:
                 if append_dim is None:
@@ -120,7 +120,7 @@ class ArrayAccessor:
         """Writes the array, which needs a name, like :meth:`DatasetAccessor.to_scda`; ``xarray.open_dataarray`` opens
         it."""
         if self._array.name is None:
-            raise ValueError("to_scda: found an array without a name; array.rename('rho') gives it one")
+            raise ValueError("to_scda: found an array without a name; give it one with array.rename('rho')")
         self._array.to_dataset().scda.to_scda(path, **options)
 
 
@@ -144,7 +144,7 @@ class TreeAccessor:
         nodes = {node.relative_to(self._tree).strip("/.") if node is not self._tree else "": node for node in self._tree.subtree}
         others = sorted(set(given) - set(nodes))
         if others:
-            raise ValueError(f"encoding: found {others[0]!r}, which is no node of the tree")
+            raise ValueError(f"encoding: found {others[0]!r}, which is not a node of the tree")
         with create(path, **options) as w:
             for name, node in nodes.items():
                 _xarray_writing.write(w, node.to_dataset(inherit=node is self._tree), name or "/", given.get(name, {}))

@@ -57,7 +57,7 @@ pub struct JoinArgs {
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     to: PathBuf,
     #[command(flatten)]
-    how: StorageOptions,
+    storage: StorageOptions,
     /// Select only these sections: numbers, ranges, or a pattern for user strings
     #[arg(short, long, value_name = "SECTIONS")]
     select: Vec<Selection>,
@@ -89,8 +89,8 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     check_all_sealed(&input)?;
     let mut reader = input.open_damaged(false)?;
     let is_in_place = reader.header().has_seal_mark() || !reader.inspect().seals()?.all.is_empty();
-    let how = StorageOptions::default();
-    let mut params = how.params(reader.header().line_break, &args.resources);
+    let storage = StorageOptions::default();
+    let mut params = storage.params(reader.header().line_break, &args.resources);
     (params.seal, params.atomic) = (is_in_place || args.seal, !is_in_place);
     let style = params.line_break;
     let inputs = inputs(&args.from, &args.resources)?;
@@ -107,19 +107,28 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     let mut copied = CopyTotals::default();
     for (input, from) in inputs.iter().zip(own) {
         let mut from = from.map_or_else(|| VerifyingReader::new(input), Ok)?;
-        copied +=
-            sections(input, &mut from, &mut output, &how, &mut SectionChoice::new(&args.select, &[]), style)?;
+        copied += sections(
+            input,
+            &mut from,
+            &mut output,
+            &storage,
+            &mut SectionChoice::new(&args.select, &[]),
+            style,
+        )?;
     }
     check_some(copied, &args.select)?;
     if !is_in_place && State::of(&before) != State::of(&status(&args.file)?) {
-        return Err(Fail::file(input.name(), "the file has changed in the meantime; nothing was appended"));
+        return Err(Fail::file(
+            input.name(),
+            "the file was changed by another program; nothing was appended",
+        ));
     }
     output.finish()
 }
 
 pub fn run_join(args: &JoinArgs) -> Result<()> {
-    args.how.check()?;
-    let held = LockedInput::among(&args.to, args.force, args.files.iter().map(PathBuf::as_path))?;
+    args.storage.check()?;
+    let locked = LockedInput::among(&args.to, args.force, args.files.iter().map(PathBuf::as_path))?;
     let inputs = inputs(&args.files, &args.resources)?;
     let (mut output, mut copied) = (None, CopyTotals::default());
     for input in &inputs {
@@ -127,7 +136,7 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
         let (output, style) = match &mut output {
             Some(output) => output,
             None => {
-                let params = args.how.params_like(&mut from.reader, &args.resources);
+                let params = args.storage.params_like(&mut from.reader, &args.resources);
                 let style = params.line_break;
                 let new =
                     OutputFile::create(&args.to, args.force, &from.reader.header().user, params, &inputs)?;
@@ -138,17 +147,17 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
             input,
             &mut from,
             output,
-            &args.how,
+            &args.storage,
             &mut SectionChoice::new(&args.select, &[]),
             *style,
         )?;
     }
     check_some(copied, &args.select)?;
-    args.how.check_names()?;
-    held.as_ref().map_or(Ok(()), LockedInput::check)?;
+    args.storage.check_names()?;
+    locked.as_ref().map_or(Ok(()), LockedInput::check)?;
     let Some((mut output, _)) = output else { return Ok(()) };
     let end = output.position()?;
     output.finish()?;
-    args.how.tell_growth(&args.to, end, copied.bytes);
+    args.storage.report_growth(&args.to, end, copied.bytes);
     Ok(())
 }

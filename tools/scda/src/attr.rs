@@ -79,7 +79,7 @@ impl Args {
     }
 
     /// Finds the object; `None` for a group without attributes. With `compared`, sections that look like a dataset or
-    /// group, but are none, are compared with their checksums.
+    /// group but are not one are compared with their checksums.
     fn find(&self, input: &Input, mut compared: Option<&mut VerifyingReader>) -> Result<Option<Owner>> {
         let mut reader = input.open_damaged(false)?;
         let start = reader.position().unwrap_or(0);
@@ -123,7 +123,7 @@ impl Args {
             // The last attributes of a group in the file apply.
             return match self.record {
                 None => Ok(found.into_iter().flatten().last()),
-                Some(_) => Err(Fail::Trouble("--record is for datasets".to_owned())),
+                Some(_) => Err(Fail::Trouble("--record can be used with datasets only".to_owned())),
             };
         }
         let (trouble, count) = (|words: String| Err(Fail::file(input.name(), words)), found.len() as u64);
@@ -178,7 +178,7 @@ pub fn run(args: &Args) -> Result<()> {
     if !shows && args.file.as_os_str() == "-" {
         return Err(Fail::Trouble("-: attributes can be set only in a file".to_owned()));
     }
-    let held = (!shows).then(|| LockedInput::new(&args.file)).transpose()?;
+    let locked = (!shows).then(|| LockedInput::new(&args.file)).transpose()?;
     let input = Input::new(&args.file, &args.resources)?.with_unsealed(true);
     if !shows {
         check_all_sealed(&input)?;
@@ -190,7 +190,7 @@ pub fn run(args: &Args) -> Result<()> {
         Err(fail)
     })?;
     let attributes = owner.as_ref().map_or("{}", |owner| &owner.attributes);
-    let (Some(held), Some(mut from)) = (held, from) else {
+    let (Some(locked), Some(mut from)) = (locked, from) else {
         let mut out = Output::of_json(args.json)?;
         if args.json {
             out.text(format_args!("{attributes}\n"))?;
@@ -206,17 +206,14 @@ pub fn run(args: &Args) -> Result<()> {
         from.at(owner.block.offset)?;
     }
     let changes = args.changes(attributes)?;
-    let how = StorageOptions::default();
-    let params = how.params_like(&mut from.reader, &args.resources);
+    let storage = StorageOptions::default();
+    let params = storage.params_like(&mut from.reader, &args.resources);
     if !from.reader.is_sealed() {
-        return Err(Fail::file(
-            input.name(),
-            "is not sealed: scda seal seals it, and then attributes can be set",
-        ));
+        return Err(Fail::file(input.name(), "is not sealed; after scda seal, attributes can be set"));
     }
     let mut output = OutputFile::append(&args.file, params, &[])?;
     // From here on, no other program writes the file.
-    held.check()?;
+    locked.check()?;
     output.writer()?.set_attributes(&args.name, args.record.unwrap_or(LAST_RECORD), &changes)?;
     output.finish()
 }

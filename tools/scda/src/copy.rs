@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(value_name = "OUT")]
     to: PathBuf,
     #[command(flatten)]
-    how: StorageOptions,
+    storage: StorageOptions,
     /// Select only these sections: numbers, ranges, or a pattern for user strings
     #[arg(short, long, value_name = "SECTIONS")]
     select: Vec<Selection>,
@@ -66,7 +66,7 @@ pub fn sections(
     input: &Input,
     from: &mut VerifyingReader,
     output: &mut OutputFile,
-    how: &StorageOptions,
+    storage: &StorageOptions,
     pick: &mut SectionChoice<'_>,
     style: LineBreak,
 ) -> Result<CopyTotals> {
@@ -86,7 +86,7 @@ pub fn sections(
             continue;
         }
         from.check(input, &item, output.is_sealed())?;
-        TransferOptions { how, style }.item(&mut from.reader, &mut walk, &item, output)?;
+        TransferOptions { storage, style }.item(&mut from.reader, &mut walk, &item, output)?;
         let end = from.reader.position().unwrap_or(0);
         let sections = item.last() + 1 - item.number;
         copied += CopyTotals { sections, bytes: end - item.section.offset };
@@ -98,22 +98,22 @@ pub fn sections(
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    args.how.check()?;
-    let held = LockedInput::among(&args.to, args.force, [args.from.as_path()])?;
+    args.storage.check()?;
+    let locked = LockedInput::among(&args.to, args.force, [args.from.as_path()])?;
     let input = Input::new(&args.from, &args.resources)?.with_unsealed(args.unsealed);
     let mut from = VerifyingReader::new(&input)?;
     let user = from.reader.header().user;
-    let params = args.how.params_like(&mut from.reader, &args.resources);
+    let params = args.storage.params_like(&mut from.reader, &args.resources);
     let style = params.line_break;
     let mut pick = SectionChoice::new(&args.select, &args.delete);
     let inputs = std::slice::from_ref(&input);
     let mut output = OutputFile::create(&args.to, args.force, &user, params, inputs)?;
-    let copied = sections(&input, &mut from, &mut output, &args.how, &mut pick, style)?;
+    let copied = sections(&input, &mut from, &mut output, &args.storage, &mut pick, style)?;
     select::check_some(&args.select, input.name(), copied.sections)?;
-    args.how.check_names()?;
-    held.as_ref().map_or(Ok(()), LockedInput::check)?;
+    args.storage.check_names()?;
+    locked.as_ref().map_or(Ok(()), LockedInput::check)?;
     let end = output.writer()?.position().unwrap_or(0);
     output.finish()?;
-    args.how.tell_growth(&args.to, end, copied.bytes);
+    args.storage.report_growth(&args.to, end, copied.bytes);
     Ok(())
 }

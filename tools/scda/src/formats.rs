@@ -27,7 +27,9 @@ impl DataFormat {
 pub fn check_terminal(out: &Output, as_bytes: bool, name: &[u8], instead: &str) -> Result<()> {
     if as_bytes && out.is_terminal() {
         let name = escape(name);
-        return Err(Fail::Trouble(format!("the bytes of \"{name}\" are not for a terminal: {instead}")));
+        return Err(Fail::Trouble(format!(
+            "the bytes of \"{name}\" are not printed to a terminal: {instead}"
+        )));
     }
     Ok(())
 }

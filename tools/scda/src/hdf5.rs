@@ -34,7 +34,7 @@ fn renew(out: &mut Output, path: &Path, resources: &Resources) -> Result<()> {
     let input = Input::new(path, resources)?;
     let name = visible(input.name());
     if input.open()?.inspect().superblock()?.is_none() {
-        let words = "it has no room for the superblock of HDF5; scda copy --hdf5 writes a copy that has";
+        let words = "it has no room for an HDF5 superblock; scda copy --hdf5 makes a copy that has room";
         return Err(Fail::file(input.name(), words));
     }
     check_all_sealed(&input)?;
@@ -43,8 +43,8 @@ fn renew(out: &mut Output, path: &Path, resources: &Resources) -> Result<()> {
     params.line_break = input.open()?.header().line_break;
     OutputFile::append(path, params, &[])?.finish()?;
     match input.open()?.inspect().superblock()? {
-        Some(SuperblockState::View(_)) => out.text(format_args!("{name}: is an HDF5 file as well\n")),
-        _ => out.text(format_args!("{name}: has nothing that HDF5 can show\n")),
+        Some(SuperblockState::View(_)) => out.text(format_args!("{name}: is also an HDF5 file\n")),
+        _ => out.text(format_args!("{name}: contains nothing that HDF5 can show\n")),
     }
 }
 

@@ -119,7 +119,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     if files.is_empty() {
         let folder = args.files.first().map(|folder| folder.display().to_string()).unwrap_or_default();
-        return Err(Fail::file(&folder, "no file of a task is in it"));
+        return Err(Fail::file(&folder, "found no file of a task in it"));
     }
     let longest = all.iter().map(std::fs::Metadata::len).max().unwrap_or(0);
     let mode = all.iter().map(mode_like).fold(WriteOptions::default().mode, |all, mode| all & mode);

@@ -78,10 +78,10 @@ impl Tail {
     fn words(&self, bytes: u64, sealed_sections: u64) -> String {
         let sections = crate::check::sections(self.sections + sealed_sections);
         match (self.sections + sealed_sections, self.torn) {
-            (0, _) => format!("{bytes} bytes that are not a whole section"),
+            (0, _) => format!("{bytes} bytes of an incomplete section"),
             (_, 0) => format!("{bytes} bytes with {sections}"),
             (_, torn) => {
-                format!("{bytes} bytes with {sections}, and at the end {torn} bytes that are not whole")
+                format!("{bytes} bytes with {sections}, and {torn} bytes of an incomplete section at the end")
             }
         }
     }
@@ -167,13 +167,13 @@ pub fn run(args: &Args) -> Result<()> {
     let number = args.seal.unwrap_or(count);
     let wanted = usize::try_from(number - 1).ok().and_then(|place| seals.get(place));
     let Some(wanted) = wanted else {
-        return Err(Fail::file(input.name(), format_args!("it has {count} seals, and no seal {number}")));
+        return Err(Fail::file(input.name(), format_args!("found {count} seals, but no seal {number}")));
     };
     // A file is not rolled back to a damaged seal.
     reader.inspect().check_index(wanted)?;
     let (end, name) = (wanted.seal.length, visible(input.name()));
     if end == size {
-        out.text(format_args!("{name}: ends with seal {number} already\n"))?;
+        out.text(format_args!("{name}: already ends with seal {number}\n"))?;
         return out.finish();
     }
     let sealed = last.seal.sections - wanted.seal.sections;
@@ -189,7 +189,7 @@ pub fn run(args: &Args) -> Result<()> {
     out.finish_unread()?;
     let found = file.metadata().map_err(trouble)?.len();
     if found != size {
-        return Err(Fail::file(input.name(), "the file has changed in the meantime; nothing was removed"));
+        return Err(Fail::file(input.name(), "the file was changed by another program; nothing was removed"));
     }
     if let Some(superblock) = reader.inspect().renewed_superblock(end)? {
         // HDF5 must not be led to what is removed next.

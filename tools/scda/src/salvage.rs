@@ -123,7 +123,7 @@ pub fn run(args: &Args) -> Result<()> {
     left.report(&mut out, &to)?;
     if left.has_additions && !is_sealed {
         out.text(format_args!(
-            "{to}: what was added to datasets later counts when the file is sealed: scda seal\n"
+            "{to}: additions to datasets take effect once the file is sealed: scda seal\n"
         ))?;
     }
     let is_renamed = |finding: &&&Finding| {
@@ -132,12 +132,12 @@ pub fn run(args: &Args) -> Result<()> {
     };
     for finding in kept.iter().filter(|finding| !is_renamed(finding)) {
         out.text(format_args!(
-            "{to}: section {} is saved as it is, although it is not valid\n",
+            "{to}: section {} is saved unchanged, although it is not valid\n",
             finding.number
         ))?;
     }
     if wants_seal && !kept.is_empty() {
-        complain(&format!("{}: is not sealed, because of datasets that are not valid", args.to.display()));
+        complain(&format!("{}: is not sealed, because it has invalid datasets", args.to.display()));
     }
     out.finish()
 }
@@ -256,8 +256,8 @@ impl Remainder {
         for (offset, CompletedStreams { tasks, bytes, known }) in &self.unfinished {
             let what = match tasks - known {
                 0 => "all that were written".to_owned(),
-                _ if *known == 0 => "of each task those up to its last one that is not 0".to_owned(),
-                others => format!("of {others} tasks those up to the last one that is not 0"),
+                _ if *known == 0 => "for each task, those up to the last nonzero one".to_owned(),
+                others => format!("for {others} tasks, those up to the last nonzero one"),
             };
             out.text(format_args!(
                 "{to}: streams of {tasks} tasks that were not ended, at byte {offset}: {bytes} bytes, {what}, as \"{NAME}\"\n"
@@ -265,7 +265,7 @@ impl Remainder {
         }
         for (offset, owner) in &self.torn {
             out.text(format_args!(
-                "{to}: left out: the metadata of {owner} at byte {offset}, as what follows them is not whole\n"
+                "{to}: left out: the metadata of {owner} at byte {offset}, because what follows them is incomplete\n"
             ))?;
         }
         for (offset, name, saved_as) in &self.orphans {
@@ -280,13 +280,13 @@ impl Remainder {
         for offset in &self.rows {
             let name = quote(ROWS);
             out.text(format_args!(
-                "{to}: the rows at byte {offset} are saved as {name}: they, or rows before them, are not whole\n"
+                "{to}: the rows at byte {offset} are saved as {name}: they, or rows before them, are incomplete\n"
             ))?;
         }
         for offset in &self.attributes {
             let name = quote(ATTRIBUTES);
             out.text(format_args!(
-                "{to}: the attributes at byte {offset} are saved as {name}: the dataset that they were set of is not saved\n"
+                "{to}: the attributes at byte {offset} are saved as {name}: the dataset they belong to is not saved\n"
             ))?;
         }
         Ok(())

@@ -65,7 +65,7 @@ fn check_mark(input: &Input) -> Result<()> {
     Err(Fail::file(
         input.name(),
         format_args!(
-            "its writer was stopped before its first seal, so the {bytes} bytes after its header may not be right; scda salvage --seal saves what is intact"
+            "its writer was stopped before its first seal, so the {bytes} bytes after its header may be wrong; scda salvage --seal saves what is intact"
         ),
     ))
 }
@@ -114,7 +114,7 @@ pub fn check_valid(input: &Input) -> Result<()> {
 
 fn seal(out: &mut Output, path: &Path, resources: &Resources) -> Result<()> {
     if path.as_os_str() == "-" {
-        return Err(Fail::Trouble("-: a seal is written into a file".to_owned()));
+        return Err(Fail::Trouble("-: a seal can be written only into a file".to_owned()));
     }
     let input = Input::new(path, resources)?.with_unsealed(true);
     check_mark(&input)?;
@@ -125,7 +125,7 @@ fn seal(out: &mut Output, path: &Path, resources: &Resources) -> Result<()> {
         return Err(not_valid(&input, &scan));
     }
     if scan.is_sealed() {
-        return out.text(format_args!("{name}: is sealed already\n"));
+        return out.text(format_args!("{name}: is already sealed\n"));
     }
     if let Some(sealed) = scan.sealed {
         return Err(unsealed(&input, scan.size - sealed.bytes));
@@ -138,11 +138,11 @@ fn seal(out: &mut Output, path: &Path, resources: &Resources) -> Result<()> {
         if file.metadata().map_err(trouble)?.len() != scan.size {
             return Err(Fail::file(
                 input.name(),
-                "the file has changed in the meantime; nothing was removed",
+                "the file was changed by another program; nothing was removed",
             ));
         }
         let cut = scan.size - begun;
-        complain(&format!("{}: removed {cut} bytes of a seal that was not completed", input.name()));
+        complain(&format!("{}: removed {cut} bytes of an incomplete seal", input.name()));
         file.set_len(begun).map_err(trouble)?;
     }
     let mut params = WriteOptions::default();

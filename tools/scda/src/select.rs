@@ -178,7 +178,7 @@ pub fn none_from(selections: &[Selection], number: u64) -> bool {
 /// Fails if a selection contains a number beyond the `count` sections of the file.
 pub fn check(selections: &[Selection], name: &str, count: u64) -> Result<()> {
     if selections.iter().any(Selection::has_zero) {
-        return Err(Fail::Trouble("--select names section 0, but the first one is 1".to_owned()));
+        return Err(Fail::Trouble("--select: found section 0, expected 1 or more".to_owned()));
     }
     if selections.iter().any(|selection| selection.is_beyond(count)) {
         return Err(Fail::file(name, format_args!("--select names a section beyond its {count} sections")));

@@ -116,7 +116,7 @@ pub fn run(args: &Args) -> Result<()> {
     };
     if section.section_type != SectionType::Varray {
         let (name, kind) = (escape(&section.user), crate::rows::kind(&section));
-        let words = format!("\"{name}\" is of the kind {kind}, neither a set of streams nor a varray");
+        let words = format!("\"{name}\" is of kind {kind}, expected a set of streams or a varray");
         return Err(Fail::file(input.name(), words));
     }
     made()?;

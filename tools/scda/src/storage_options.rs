@@ -122,7 +122,8 @@ impl StorageOptions {
         let has_chunks =
             has_chunks || !self.max_relative_error.is_empty() || !self.max_absolute_error.is_empty();
         if self.level.is_some() && !has_chunks {
-            let words = "--level is for --chunk, --codec and --encode auto; --encode LEVEL has its own";
+            let words =
+                "--level goes with --chunk, --codec and --encode auto; --encode LEVEL gives its own level";
             return Err(Fail::Trouble(words.to_owned()));
         }
         Ok(())
@@ -210,11 +211,11 @@ impl StorageOptions {
 
     /// Reports if compression has made sections larger. The sections of the new file end at `end`; the originals had
     /// `bytes` bytes.
-    pub fn tell_growth(&self, to: &Path, end: u64, bytes: u64) {
+    pub fn report_growth(&self, to: &Path, end: u64, bytes: u64) {
         let before = bytes + FILE_HEADER_BYTES;
         if matches!(self.encode, Some(Compress::Level(_))) && end > before && !is_standard(to) {
             complain(&format!(
-                "{}: compressing made {before} bytes {end}; --encode auto compresses only sections that get smaller",
+                "{}: compression turned {before} bytes into {end}; --encode auto compresses only sections that get smaller",
                 to.display()
             ));
         }
@@ -233,7 +234,7 @@ fn parse_chunks(text: &str) -> Result<Targeted<Chunks>, String> {
         "auto" => Ok(None),
         _ => match shape.split([',', 'x']).map(number).collect() {
             Some(numbers) => Ok(Some(numbers)),
-            None => Err("expected auto, or numbers from 1 on such as 64,64".to_owned()),
+            None => Err("expected auto, or numbers of at least 1, such as 64,64".to_owned()),
         },
     })
 }
@@ -279,7 +280,7 @@ impl<T> Targeted<T> {
 fn check_used<T>(option: &str, all: &[Targeted<T>]) -> Result<()> {
     let is_unused = |one: &Targeted<T>| one.name.is_some() && !one.used.load(Relaxed);
     all.iter().position(is_unused).map_or(Ok(()), |place| {
-        let words = format!("{option}: the pattern {} names no dataset that is copied", place + 1);
+        let words = format!("{option}: the pattern {} matches no dataset that is copied", place + 1);
         Err(Fail::Trouble(words))
     })
 }

@@ -36,7 +36,7 @@ impl StreamSet {
     pub fn check_whole(&self, input: &Input) -> Result<()> {
         let Some(code) = self.fault else { return Ok(()) };
         let name = escape(self.streams.name());
-        let words = "may be incomplete: what is wrong after them may hide more of them";
+        let words = "may be incomplete: damage after them may hide more of them";
         complain(&format!("{}: the streams \"{name}\" {words}", input.name()));
         Err(Fail::Said(code))
     }
@@ -130,7 +130,7 @@ impl Candidates {
                 return;
             }
         };
-        let words = format!("\"{}\" is {what}, neither a set of streams nor a varray", escape(&user));
+        let words = format!("\"{}\" is {what}, expected a set of streams or a varray", escape(&user));
         self.other.get_or_insert(words);
     }
 }
@@ -160,11 +160,11 @@ pub fn find(
     let count = meant.len();
     let trouble = |words: String| Err(Fail::file(input.name(), words));
     if count == 0 {
-        let none = || format!("{selection}: no such section among its {} sections", walk.number);
+        let none = || format!("{selection}: no such section; it has {} sections", walk.number);
         return trouble(other.unwrap_or_else(none));
     }
     if record.is_none() && count > 1 && !has_exact {
-        return trouble(format!("found {count} of that name; --record says which"));
+        return trouble(format!("found {count} of that name; choose one with --record"));
     }
     let record = record.unwrap_or(LAST_RECORD);
     let back = (count as u64).checked_sub(record.unsigned_abs());
@@ -245,7 +245,7 @@ fn lost(streams: &Streams) -> String {
 
 /// Describes a section with the name of earlier streams that is not one of their parts.
 fn no_part(name: &UserString) -> String {
-    format!("not a part of the streams \"{}\", whose name it has", escape(name))
+    format!("is not a part of the streams \"{}\", although it has their name", escape(name))
 }
 
 /// Calls a function with bytes of a stream, batch by batch.

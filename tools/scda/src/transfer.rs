@@ -22,14 +22,14 @@ use std::io::Read;
 /// How sections are written, and with which line breaks.
 #[derive(Clone, Copy)]
 pub struct TransferOptions<'a> {
-    pub how: &'a StorageOptions,
+    pub storage: &'a StorageOptions,
     pub style: LineBreak,
 }
 
 impl TransferOptions<'_> {
     /// True if compressed data, which contain line breaks, stay unchanged.
     fn keeps_style(self, reader: &Reader) -> bool {
-        self.how.style.is_none() && self.style == reader.header().line_break
+        self.storage.style.is_none() && self.style == reader.header().line_break
     }
 
     /// Writes a section, dataset or group whose first header was read, and skips it.
@@ -54,16 +54,17 @@ impl TransferOptions<'_> {
             }
             _ => {
                 let section = &moved(walk, item, output)?;
-                let as_they_are = self.how.encode.is_none() && !self.how.decode && self.keeps_style(reader);
+                let as_they_are =
+                    self.storage.encode.is_none() && !self.storage.decode && self.keeps_style(reader);
                 return match as_they_are {
                     true => as_it_is(reader, output.writer()?, section),
-                    false => one(reader, output.writer()?, section, self.how.encode(section)),
+                    false => one(reader, output.writer()?, section, self.storage.encode(section)),
                 };
             }
         };
         // In the copy, the data are elsewhere: rows that were added to them become a part of them.
         let (data, has_rows) = (dataset.data_section(), dataset.added_rows().next().is_some());
-        let stored = self.how.stored(dataset)?;
+        let stored = self.storage.stored(dataset)?;
         // Rows that are compressed one by one stay so.
         let encode = if stored.is_none() && data.decoded { Encode::Always } else { Encode::None };
         let stored = stored.or_else(|| has_rows.then(|| dataset.description().clone()));
@@ -73,7 +74,7 @@ impl TransferOptions<'_> {
                 let lost = unknown_keys(&read_metadata(reader, section)?)?;
                 if !lost.is_empty() {
                     let (name, lost) = (&stored.name, lost.join(", "));
-                    complain(&format!("dataset \"{name}\": left out of its new metadata: {lost}"));
+                    complain(&format!("dataset \"{name}\": left out of the new metadata: {lost}"));
                 }
                 // Checks the result before reading anything. An error here comes from the options, not from damage.
                 let codecs = Codecs::of(&stored, WriteOptions::DEFAULT_LEVEL);
@@ -101,7 +102,8 @@ impl TransferOptions<'_> {
                 }
                 return Ok(output.writer()?.incremental().dataset(&stored, &mut items)?);
             };
-            let words = format!("dataset \"{}\" stays as it is: it cannot be read: {why}", stored.name);
+            let words =
+                format!("dataset \"{}\" is copied unchanged because it cannot be read: {why}", stored.name);
             if has_rows && !output.is_sealed() {
                 let more = ", and rows were added to it, which only a sealed file can have";
                 return Err(Fail::Trouble(words + more));
@@ -196,7 +198,7 @@ fn moved(walk: &mut Walk<'_>, item: &Item, output: &mut OutputFile) -> Result<Se
             Some(None) => {
                 let AdditionName { addition, .. } = added;
                 let words = format!(
-                    "byte {}: found {addition} of a dataset that is not copied as it is, and no part of it yet; scda salvage saves them",
+                    "byte {}: found {addition} of a dataset that is not copied unchanged, before any part of it; scda salvage saves them",
                     section.offset
                 );
                 return Err(Fail::file(walk.file_name(), words));

@@ -115,7 +115,7 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
                 return Err(Fail::file(input.name(), words));
             }
             let last = if number == 1 { "1 section".to_owned() } else { format!("{number} sections") };
-            Err(Fail::file(input.name(), format_args!("{}: no such section among its {last}", args.section)))
+            Err(Fail::file(input.name(), format_args!("{}: no such section; it has {last}", args.section)))
         }
         (all, Some(records)) => {
             let count = all.len();
@@ -133,7 +133,7 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
         (_, None) => {
             let (name, count, last) = (input.name(), found.len(), found.len() - 1);
             let words = "choose one by its number in this list, or by --record";
-            complain(&format!("{name}: found {count} such sections: {words} 0 to {last}:"));
+            complain(&format!("{name}: found {count} such sections; {words} 0 to {last}:"));
             list(reader, args, &found)?;
             Err(Fail::Said(crate::fail::TROUBLE))
         }

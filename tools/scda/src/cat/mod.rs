@@ -100,7 +100,7 @@ fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<
             }
             let name = escape(&section.user);
             let words =
-                format!("--stream: \"{name}\" is neither a set of streams nor an uncompressed varray");
+                format!("--stream: \"{name}\" is expected a set of streams or an uncompressed varray");
             Err(Fail::file(input.name(), words))
         }
     }
@@ -124,7 +124,7 @@ fn section(
     section: &Section,
 ) -> Result<()> {
     if args.region.is_some() {
-        let words = format!("\"{}\": --box is for datasets: use --range", escape(&section.user));
+        let words = format!("\"{}\": --box applies to datasets; use --range", escape(&section.user));
         return Err(Fail::file(input.name(), words));
     }
     reader.seek(section.offset)?;

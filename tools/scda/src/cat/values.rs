@@ -91,21 +91,22 @@ impl Series {
             None => false,
             Some(DataFormat::Bytes) => true,
             Some(_) => {
-                let words = "a dataset is shown by its type: use --as bytes, or --raw to show the section";
+                let words =
+                    "a dataset is shown according to its type; use --as bytes, or --raw to show the section";
                 return Err(Fail::file(input.name(), words));
             }
         };
         let Some(dataset) = dataset_at(reader, block.offset)? else { return Ok(()) };
         if args.range.is_some() {
             let name = visible(&dataset.name);
-            let words = "--range is for sections: use --box, or --raw to show the section";
+            let words = "--range applies to sections; use --box, or --raw to show the section";
             return Err(Fail::file(input.name(), format_args!("dataset \"{name}\": {words}")));
         }
         if args.region.is_none() {
             self.check_size(&dataset, input, reader.inspect().file_size().unwrap_or(0))?;
         }
         let region = Bounds::region(args.region.as_ref(), input, &dataset)?;
-        check_terminal(out, as_bytes, dataset.name.as_bytes(), "without --as the values are shown")?;
+        check_terminal(out, as_bytes, dataset.name.as_bytes(), "without --as, the values are shown")?;
         if self.has_printed && !as_bytes && !dataset.shape.is_empty() {
             out.bytes(b"\n")?;
         }

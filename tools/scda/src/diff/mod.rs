@@ -336,7 +336,7 @@ pub fn run(args: &Args) -> Result<()> {
         Ok(Some(at)) if !args.order && !args.quiet => {
             let sections = at.sections();
             out.text(format_args!(
-                "note: the order differs, from {sections} on; with --order that is a difference\n"
+                "note: the order differs, from {sections} on; with --order, that is a difference\n"
             ))
         }
         _ => Ok(()),

@@ -101,7 +101,7 @@ impl<'a> Side<'a> {
         self.reader.seek(place.offset)?;
         self.walk.number = place.before;
         let item = self.walk.next(&mut self.reader)?;
-        item.ok_or_else(|| Fail::file(self.walk.file_name(), "has changed meanwhile"))
+        item.ok_or_else(|| Fail::file(self.walk.file_name(), "was changed by another program"))
     }
 
     /// The place after an item.

@@ -24,7 +24,7 @@ fn load_mpi(chosen: Option<&Path>) -> fail::Result<bool> {
         return if load_library(library) {
             Ok(true)
         } else {
-            Err(Fail::file(&library.display().to_string(), "no library that can be loaded"))
+            Err(Fail::file(&library.display().to_string(), "cannot be loaded as a library"))
         };
     }
     let launched = LAUNCHED.iter().find(|(variable, ..)| std::env::var_os(variable).is_some());

@@ -157,14 +157,14 @@ fn advise(report: &mut Report, name: &str) {
         "of an unknown kind" | "fuse" => {
             report.say(
                 "advice",
-                "if all nodes see at once what one has written there, set SCDA_COHERENT=1: POSIX is likely to be faster",
+                "if all nodes immediately see what one of them has written there, set SCDA_COHERENT=1: POSIX is likely to be faster",
             );
         }
         _ => {}
     }
     if let Some((free, _)) = space(Path::new("/dev/shm")).filter(|(free, _)| *free < 256 << 20) {
         let text = format!(
-            "/dev/shm, where MPI has its shared memory, has {} left: programs crash when it is full",
+            "/dev/shm, which MPI uses for shared memory, has {} left; programs crash when it is full",
             bytes(free)
         );
         report.say("advice", text);
@@ -282,7 +282,7 @@ impl<C: Communicator + 'static> Trial<'_, C> {
                     ),
                 );
             }
-            Ok((_, false)) => report.fail(topic, "what was read is not what was written"),
+            Ok((_, false)) => report.fail(topic, "the data read differ from those written"),
             // It is no fault of a folder if ranks on several nodes need MPI-IO.
             Err(error) if self.driver == Driver::Posix && error.to_string().contains("SCDA_COHERENT") => {
                 report.say(topic, format!("refused: {error}"));

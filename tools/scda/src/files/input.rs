@@ -59,7 +59,7 @@ impl Input {
             return Ok(input("/dev/stdin".into(), name, None));
         }
         if WAS_READ.swap(true, Relaxed) {
-            return Err(Fail::file(&name, "is a pipe, which can be read once"));
+            return Err(Fail::file(&name, "is a pipe, which can be read only once"));
         }
         let spool = || -> io::Result<_> {
             let mut spool = tempfile::tempfile()?;
@@ -142,7 +142,7 @@ impl Input {
         if let Some(bytes) = reader.left_out().filter(|bytes| *bytes > 0 && !self.has_warned.replace(true)) {
             let after = if reader.is_sealed() { "its last seal" } else { "its header" };
             complain(&format!(
-                "{}: not complete: {bytes} bytes after {after} were not committed, and are left out (scda ls --unsealed lists them)",
+                "{}: incomplete: {bytes} bytes after {after} were not committed and are left out (scda ls --unsealed lists them)",
                 self.name
             ));
         }

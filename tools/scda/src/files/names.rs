@@ -74,10 +74,10 @@ impl LockedInput {
         let file = File::options().read(true).write(true).open(path).map_err(trouble)?;
         lock(&file, &name)?;
         let before = file.metadata().map_err(trouble)?;
-        let held = Self { path: path.to_owned(), before };
+        let locked = Self { path: path.to_owned(), before };
         // The program that had the lock may have replaced the file.
-        held.check()?;
-        Ok(held)
+        locked.check()?;
+        Ok(locked)
     }
 
     /// The output file, if it is also one of the inputs. Fails if the file exists and `force` is not set.
@@ -104,7 +104,7 @@ impl LockedInput {
             true => Ok(()),
             false => {
                 let name = self.path.display().to_string();
-                Err(Fail::file(&name, "the file has changed meanwhile; it stays as it is"))
+                Err(Fail::file(&name, "the file was changed by another program; it stays as it is"))
             }
         }
     }

@@ -50,7 +50,7 @@ impl OutputFile {
     /// For standard output. A file is not written in order, so nothing is printed before it is complete.
     fn standard(user: &[u8], mut params: WriteOptions) -> Result<Self> {
         if output::Output::new()?.is_terminal() {
-            return Err(Fail::file("standard output", "an scda file is not for a terminal"));
+            return Err(Fail::file("standard output", "an scda file is not written to a terminal"));
         }
         let spool = temporary_file()?;
         params.raw = true;
@@ -72,7 +72,7 @@ impl OutputFile {
         let cut = writer.bytes_rolled_back();
         if cut > 0 {
             let name = path.display();
-            complain(&format!("{name}: removed {cut} bytes after the last seal, which were not committed"));
+            complain(&format!("{name}: removed {cut} uncommitted bytes after the last seal"));
         }
         Ok(Self { path: path.to_owned(), force: true, params, spool: None, writer: Some(writer) })
     }

@@ -81,14 +81,14 @@ fn wrong_arguments_are_told() {
         ("ls", "<FILE>"),
         ("ls --colour a.scda", "--colour"),
         ("ls -s 11 a.scda", "beyond its 10 sections"),
-        ("ls -s 0 a.scda", "names section 0"),
-        ("ls --json -s 2,0 a.scda", "names section 0"),
+        ("ls -s 0 a.scda", "--select: found section 0"),
+        ("ls --json -s 2,0 a.scda", "--select: found section 0"),
         ("ls -s nosuch a.scda", "--select matches none of its sections"),
         ("ls --json -s nosuch a.scda", "--select matches none of its sections"),
         ("ls missing.scda", "scda: missing.scda: open: No such file or directory"),
         ("cat a.scda", "<SECTION>"),
-        ("cat a.scda 11", "scda: a.scda: 11: no such section among its 10 sections"),
-        ("cat a.scda 0", "no such section among its 10 sections"),
+        ("cat a.scda 11", "scda: a.scda: 11: no such section; it has 10 sections"),
+        ("cat a.scda 0", "no such section; it has 10 sections"),
         ("cat a.scda nothing", "scda: a.scda: \"nothing\": no such section"),
         ("cat a.scda 4 --range 1000:1001", "--range: found 1000:1001, expected a range within 0:1000"),
         ("cat a.scda 4 --range 2:1", "--range: found 2:1, expected a range within 0:1000"),
@@ -101,7 +101,7 @@ fn wrong_arguments_are_told() {
         ("salvage a.scda", "<OUT>"),
         ("salvage a.scda -", "not to standard output"),
         ("import a.scda -", "not to standard output"),
-        ("diff - -", "standard input: is a pipe, which can be read once"),
+        ("diff - -", "standard input: is a pipe, which can be read only once"),
         ("copy a.scda no/such/folder", "does not exist"),
         ("copy --encode 10 a.scda b.scda", "--encode"),
         ("copy --encode maybe a.scda b.scda", "expected auto, or a level from 0 to 9"),
@@ -130,7 +130,7 @@ fn an_ambiguous_section_lists_the_candidates() {
     with_sections(&place, "a.scda");
     let run = place
         .scda("cat a.scda varray*")
-        .bad(2, "scda: a.scda: found 2 such sections: choose one by its number in this list, or by --record 0 to 1:\n");
+        .bad(2, "scda: a.scda: found 2 such sections; choose one by its number in this list, or by --record 0 to 1:\n");
     assert!(
         run.err.contains("    6 V ") && run.err.contains("    7 V ") && run.err.lines().count() == 4,
         "{}",
@@ -255,7 +255,7 @@ fn standard_output_gets_a_whole_file_or_nothing() {
     assert_eq!(place.names(), ["a.scda", "b.scda", "c.scda", "cut.scda", "tmp"]);
     if place.has_terminals() {
         let shown = place.terminal("copy a.scda -", "");
-        assert!(shown.contains("an scda file is not for a terminal"), "{shown}");
+        assert!(shown.contains("an scda file is not written to a terminal"), "{shown}");
     }
 }
 
@@ -344,9 +344,9 @@ fn a_terminal_gets_colours_and_no_binary() {
     assert!(place.terminal("check a.scda", "NO_COLOR=1").contains("valid: 10 sections"));
     assert!(!place.terminal("ls a.scda", "NO_COLOR=1").contains('\u{1b}'));
     assert!(!place.scda("check a.scda").good().text().contains('\u{1b}'));
-    assert!(place.terminal("cat a.scda 3", "").contains("not for a terminal: pipe them to"));
+    assert!(place.terminal("cat a.scda 3", "").contains("not printed to a terminal: pipe them to"));
     assert!(place.terminal("cat a.scda 2", "").contains("a block"));
-    assert!(place.terminal("cat a.scda 3 --as bytes", "").contains("not for a terminal"));
+    assert!(place.terminal("cat a.scda 3 --as bytes", "").contains("not printed to a terminal"));
     // What a file says cannot command the terminal.
     let evil = r#"{"user": "\u001b[2J", "sections": [{"type": "B", "user": "\u001b]0;x\u0007", "data_text": "\u001b[2J"}]}"#;
     place.make("b.scda", evil);

@@ -66,7 +66,7 @@ fn things_are_paired_by_name_and_record() {
         "section 8 | 9 (group \"g/\"): attribute z: none | 2",
         "only in a.scda: section 10: dataset int32 1, \"y\"",
         "only in b.scda: section 7: dataset int32 2, \"x\", record 2",
-        "note: the order differs, from section 4 | 1 on; with --order that is a difference",
+        "note: the order differs, from section 4 | 1 on; with --order, that is a difference",
     ];
     let mut found: Vec<_> = run.text().lines().collect();
     let mut sorted = expected;
@@ -86,7 +86,7 @@ fn another_order_is_a_note_or_a_difference() {
     make(&place, "b.scda", &[BLOCK, &x, &y]);
     let run = place.scda("diff a.scda b.scda").good();
     let where_ = "the order differs, from section 2 | 3 on";
-    assert_eq!(run.text(), format!("note: {where_}; with --order that is a difference\n"));
+    assert_eq!(run.text(), format!("note: {where_}; with --order, that is a difference\n"));
     assert_eq!(place.scda("diff -q a.scda b.scda").good().text(), "");
     assert_eq!(place.scda("diff --order a.scda b.scda").bad(1, "").text(), format!("{where_}\n"));
     assert_eq!(place.scda("diff -q --order a.scda b.scda").bad(1, "").text(), "");

@@ -53,6 +53,6 @@ fn what_keeps_it_from_looking_is_said() {
     let found = place.scda("doctor /proc");
     assert_eq!(found.code, 1, "{}", found.text());
     assert!(found.text().contains("\nPOSIX        FAILED: cannot create a folder there"), "{}", found.text());
-    place.scda("doctor --mpi missing.so .").bad(2, "missing.so: no library that can be loaded");
+    place.scda("doctor --mpi missing.so .").bad(2, "missing.so: cannot be loaded as a library");
     place.scda("doctor --mpi libm.so.6 .").bad(2, "found no MPI in the program");
 }

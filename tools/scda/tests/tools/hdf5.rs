@@ -46,7 +46,7 @@ fn commands_show_and_write_views() {
     place.scda("check b.scda").good();
     assert!(superblock(&place, "b.scda").is_some());
     place.scda("copy --no-hdf5 a.scda c.scda").good();
-    place.scda("hdf5 c.scda").bad(2, "scda copy --hdf5 writes a copy that has");
+    place.scda("hdf5 c.scda").bad(2, "scda copy --hdf5 makes a copy that has room");
     place.scda("copy --hdf5 c.scda d.scda").good();
     assert!(place.read("d.scda") == place.read("b.scda"));
     // What a killed job has committed is sealed, and HDF5 does not show it yet.

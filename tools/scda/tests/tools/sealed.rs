@@ -534,14 +534,14 @@ fn a_file_is_cut_back_to_its_seals() {
     let first: usize = lines[1][2].parse().unwrap();
     assert_eq!(lines[0], ["seal", "sections", "bytes"]);
     assert_eq!((lines[1][..2].to_vec(), lines[2][..2].to_vec()), (vec!["1", "10"], vec!["2", "20"]));
-    assert_eq!(place.scda("rewind a.scda").good().text(), "a.scda: ends with seal 2 already\n");
+    assert_eq!(place.scda("rewind a.scda").good().text(), "a.scda: already ends with seal 2\n");
     // What is not whole is removed, and whole sections only if told so.
     for torn in [&b"A something"[..], &[0; 4000], &good[128..200]] {
         place.write("b.scda", [&good[..], torn].concat());
         assert!(place.scda("rewind --list b.scda").good().text().lines().count() == 4);
         let run = place.scda("rewind b.scda").good();
         let n = torn.len();
-        let words = format!("b.scda: removes what follows seal 2: {n} bytes that are not a whole section\n");
+        let words = format!("b.scda: removes what follows seal 2: {n} bytes of an incomplete section\n");
         assert_eq!(run.text(), words);
         assert!(place.read("b.scda") == good);
     }
@@ -577,7 +577,7 @@ fn a_file_is_cut_back_to_its_seals() {
     place.scda("rewind -f b.scda 1").bad(1, "index of the seal");
     assert!(place.read("b.scda") == bad);
     for (command, words) in [
-        ("rewind a.scda 3", "it has 2 seals, and no seal 3"),
+        ("rewind a.scda 3", "it has 2 seals, but no seal 3"),
         ("rewind a.scda 0", "0"),
         ("rewind --list a.scda 1", "--list"),
         ("rewind -", "only a file can be rolled back"),
@@ -636,7 +636,7 @@ fn old_files_are_sealed() {
     assert_eq!(run.text(), format!("a.scda: sealed: 10 sections, {} bytes\n", place.read("a.scda").len()));
     let sealed = place.read("a.scda");
     assert!(sealed.starts_with(&plain));
-    assert_eq!(place.scda("seal a.scda").good().text(), "a.scda: is sealed already\n");
+    assert_eq!(place.scda("seal a.scda").good().text(), "a.scda: is already sealed\n");
     // What follows a seal may be what a killed program has left: it is neither sealed nor removed.
     let tail = [&sealed[..], &plain[128..]].concat();
     place.write("b.scda", &tail);
@@ -680,8 +680,7 @@ fn old_files_are_sealed() {
     for end in [sealed.len() - 288, sealed.len() - 1000] {
         place.write("b.scda", &sealed[..end]);
         let run = place.scda("seal b.scda");
-        let words =
-            format!("scda: b.scda: removed {} bytes of a seal that was not completed\n", end - plain.len());
+        let words = format!("scda: b.scda: removed {} bytes of an incomplete seal\n", end - plain.len());
         assert_eq!((run.code, run.err), (0, words));
         assert!(place.read("b.scda") == sealed);
     }
@@ -800,11 +799,11 @@ fn records_are_found_by_the_index() {
     ];
     let wrong = [
         ("cat a.scda rho --record 3", "--record 3: found 3 sections"),
-        ("cat a.scda none", "no such section among its 12 sections"),
+        ("cat a.scda none", "no such section; it has 12 sections"),
         ("cat a.scda 13", "no such section"),
         ("attr a.scda rho --record 3", "--record 3: found 3 datasets"),
         ("attr a.scda none", "there is no dataset or group named none"),
-        ("attr a.scda flow/ --record 0", "--record is for datasets"),
+        ("attr a.scda flow/ --record 0", "--record can be used with datasets only"),
     ];
     let check = || {
         for (command, answer) in answers {

@@ -126,7 +126,7 @@ fn the_stream_of_a_task_is_printed() {
         assert_eq!(part.text(), "t task 2");
         assert_eq!(cat(&["other*", "--stream", "1"]).good().out, b"");
         assert_eq!(cat(&["log", "--stream", "0"]).good().out, b"second");
-        cat(&["lo*", "--stream", "0"]).bad(2, "found 2 of that name; --record says which");
+        cat(&["lo*", "--stream", "0"]).bad(2, "found 2 of that name; choose one with --record");
         cat(&["log", "--stream", "0", "--record", "2"]).bad(2, "--record 2: found 2 of that name");
         cat(&["log", "--stream", "3", "--record", "0"])
             .bad(2, "--stream 3: there are 3 streams, from 0 to 2");
@@ -156,7 +156,7 @@ fn the_chunks_of_a_dataset_are_no_streams() {
     file.dataset(&dataset, &[IndexBox::new([0], [12])], &[7; 12]).unwrap();
     file.close().unwrap();
     for section in ["rho", "1", "2"] {
-        let words = "\"rho\" is a dataset, neither a set of streams nor a varray";
+        let words = "\"rho\" is a dataset, expected a set of streams or a varray";
         run(&place, &["cat", "f.scda", section, "--stream", "0"]).bad(2, words);
         run(&place, &["split", "f.scda", section, "logs"]).bad(2, words);
     }
@@ -231,7 +231,7 @@ fn streams_are_split_into_files_and_joined_again() {
     assert!(std::fs::read(place.path("packed/log.000002")).unwrap() == expected(2));
 
     run(&place, &["split", "f.scda", "behind", "behind"])
-        .bad(2, "is of the kind array, neither a set of streams nor a varray");
+        .bad(2, "is of kind array, expected a set of streams or a varray");
     run(&place, &["join-streams", "absent", "-o", "new.scda", "--name", "log"]).bad(2, "absent");
     run(&place, &["join-streams", "logs", "-o", "all.scda", "--name", "log"]).bad(2, "the file exists");
     run(&place, &["join-streams", "logs", "again", "-o", "new.scda", "--name", "log"])
@@ -244,7 +244,7 @@ fn streams_are_split_into_files_and_joined_again() {
         .bad(2, "1..=1073741824");
     std::fs::create_dir(place.path("empty")).unwrap();
     run(&place, &["join-streams", "empty", "-o", "new.scda", "--name", "log"])
-        .bad(2, "no file of a task is in it");
+        .bad(2, "found no file of a task in it");
     assert!(!place.path("new.scda").exists());
 }
 
@@ -399,7 +399,7 @@ fn damage_that_may_hide_more_of_a_stream_is_no_success() {
             "the streams \"log\" may be incomplete"
         };
         // What was committed before the end that is removed is whole.
-        let (code, words) = if which == 0 { (0, "not complete: ") } else { (1, words) };
+        let (code, words) = if which == 0 { (0, "incomplete: ") } else { (1, words) };
         let cat = run(&place, &["cat", "bad.scda", "3", "--stream", "1"]).bad(code, words);
         assert!(cat.out == "first ".repeat(300).as_bytes(), "{which}");
         run(&place, &["split", "--force", "bad.scda", "3", "out"]).bad(code, words);
@@ -580,7 +580,7 @@ fn a_terminal_gets_no_control_characters_of_a_stream() {
     let differs = shown.lines().zip(expected.lines()).position(|(shown, expected)| shown != expected);
     assert!(shown == expected, "{} bytes of {}, line {differs:?}", shown.len(), expected.len());
     let shown = place.terminal("cat f.scda log --stream 1 --range 1:", "");
-    assert!(shown.contains("the bytes of \"log\" are not for a terminal: pipe them to"), "{shown:?}");
+    assert!(shown.contains("the bytes of \"log\" are not printed to a terminal: pipe them to"), "{shown:?}");
 }
 
 #[test]
@@ -637,7 +637,7 @@ fn streams_that_were_not_ended_are_saved() {
         if seal {
             // What was committed is complete.
             let committed = run(&place, &["ls", "f.scda"]);
-            assert!(committed.code == 0 && committed.err.contains("not complete: "), "{committed:?}");
+            assert!(committed.code == 0 && committed.err.contains("incomplete: "), "{committed:?}");
         }
         let saved = run(&place, &["salvage", "--force", "f.scda", "saved.scda"]);
         assert!(
@@ -704,7 +704,7 @@ fn streams_that_were_ended_in_part_are_saved() {
         };
         let mut one_length = zeroed(lengths..lengths + 32, end + 16);
         one_length[lengths + 128 + 32..].fill(0);
-        let least_words = "4200 bytes, of each task those up to its last one that is not 0";
+        let least_words = "4200 bytes, for each task, those up to the last nonzero one";
         for (left, words, expected) in [
             // The padding, whole and in part.
             (zeroed(header..header + 128, lengths), least_words, &least),
@@ -713,13 +713,9 @@ fn streams_that_were_ended_in_part_are_saved() {
             (whole[..lengths].to_vec(), least_words, &least),
             (whole[..lengths + 10].to_vec(), least_words, &least),
             (whole[..lengths + 128].to_vec(), least_words, &least),
-            (
-                whole[..lengths + 128 + 40].to_vec(),
-                "of 2 tasks those up to the last one that is not 0",
-                &some,
-            ),
+            (whole[..lengths + 128 + 40].to_vec(), "for 2 tasks, those up to the last nonzero one", &some),
             (zeroed(lengths..lengths + 32, lengths + 90), least_words, &least),
-            (one_length, "of 2 tasks those up to the last one that is not 0", &some),
+            (one_length, "for 2 tasks, those up to the last nonzero one", &some),
             (zeroed(lengths..lengths + 32, end), "4300 bytes, all that were written", &written),
             (whole[..end].to_vec(), "4300 bytes, all that were written", &written),
             (zeroed(lengths..lengths + 32, whole.len()), "4300 bytes, all that were written", &written),

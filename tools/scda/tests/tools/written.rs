@@ -28,7 +28,7 @@ fn copies_have_the_same_data_and_say_so() {
             };
             let compresses_all = encoding.starts_with("--encode") && encoding != "--encode auto";
             let tells = compresses_all && size("copy.scda") > size(&file);
-            assert!(run.code == 0 && run.err.contains("compressing made") == tells, "{run:?}");
+            assert!(run.code == 0 && run.err.contains("compression turned") == tells, "{run:?}");
             assert_eq!(place.scda(&format!("diff {file} copy.scda")).good().text(), "");
             // Compressed data of strange style stay as they are, if not told otherwise.
             if !file.contains("wild") || !style.is_empty() || !encoding.is_empty() {
@@ -228,7 +228,7 @@ fn a_file_that_a_program_writes_is_not_replaced() {
         for i in $(seq 3000); do {is_open} && break; sleep 0.01; done; sleep 0.1
         touch a.scda; cat b.scda >&3; exec 3>&-; wait $!"
     );
-    place.shell(&line).bad(2, "a.scda: the file has changed meanwhile; it stays as it is");
+    place.shell(&line).bad(2, "a.scda: the file was changed by another program; it stays as it is");
     assert!(place.read("a.scda") == before);
     assert_eq!(place.names(), ["a.scda", "b.scda", "c.scda", "pipe", "soft"]);
 }

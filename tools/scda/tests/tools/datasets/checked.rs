@@ -111,7 +111,7 @@ fn unknown_codecs_are_shown_and_kept() {
     assert_eq!(place.scda("check -q a.scda").good().text(), "");
     assert_eq!(place.scda("check --json a.scda").good().json()["notes"][0]["section"], 2);
     let run = place.scda("copy --encode 6 a.scda c.scda");
-    assert!(run.code == 0 && run.err.contains("dataset \"x\" stays as it is"), "{run:?}");
+    assert!(run.code == 0 && run.err.contains("dataset \"x\" is copied unchanged"), "{run:?}");
     assert_eq!(place.scda("cat --raw c.scda x").good().text(), "some");
     // A key that may be ignored is lost with new metadata, and otherwise stays.
     let other = metadata("[3, 2]", "").replacen('{', r#"{"other": {"must_understand": false},"#, 1);
@@ -121,7 +121,7 @@ fn unknown_codecs_are_shown_and_kept() {
     assert!(place.scda("cat e.scda 1").good().text().contains("\"must_understand\": false"));
     for (option, is_new) in [("--chunk 2,2", true), ("--encode 6", true), ("--decode", false)] {
         let run = place.scda(&format!("copy -f {option} d.scda e.scda"));
-        let words = "scda: dataset \"x\": left out of its new metadata: other\n";
+        let words = "scda: dataset \"x\": left out of the new metadata: other\n";
         assert!(run.code == 0 && run.err.contains(words) == is_new, "{option}: {run:?}");
     }
 }
@@ -169,13 +169,13 @@ fn streams_of_chunks_are_checked() {
         for (name, file, number) in [("b.scda", &damaged, 2), ("d.scda", &after, 3)] {
             place.write(name, file);
             let run = place.scda(&format!("salvage -f --seal {name} c.scda"));
-            let words = "scda: c.scda: is not sealed, because of datasets that are not valid";
+            let words = "scda: c.scda: is not sealed, because it has invalid datasets";
             assert!(run.code == 0 && run.err.contains(words), "{run:?}");
             assert!(
                 run.err.contains(&format!("scda: {name}: section {number} (varray \"x\", N 4)")),
                 "{run:?}"
             );
-            let saved = format!("c.scda: section {number} is saved as it is, although it is not valid\n");
+            let saved = format!("c.scda: section {number} is saved unchanged, although it is not valid\n");
             assert!(run.text().contains(&saved), "{}", run.text());
             assert!(place.read("c.scda")[128..] == damaged[128..]);
         }

@@ -51,7 +51,7 @@ fn datasets_are_copied_in_other_chunks() {
         ("--chunk flow/density=3", "--chunk: found 1 numbers, expected 2 for the dataset \"flow/density\""),
         ("--chunk flow/density=40000,40000", "dataset \"flow/density\": chunk: found 12800000000 bytes"),
         ("--chunk flow/density=4000000000000000000,4", "dataset \"flow/density\": "),
-        ("--chunk 3 --chunk flow/none=3", "--chunk: the pattern 2 names no dataset that is copied"),
+        ("--chunk 3 --chunk flow/none=3", "--chunk: the pattern 2 matches no dataset that is copied"),
         ("--delete rho --chunk rho=2", "--chunk: the pattern 1 names no dataset that is copied"),
         ("--level 3", "--level is for --chunk"),
         ("--level 3 --encode 4", "--encode LEVEL and --level cannot be combined"),

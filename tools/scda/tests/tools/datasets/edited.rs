@@ -108,8 +108,8 @@ fn patterns_are_for_names_that_users_gave() {
                 let line = format!("{command} {pattern} a.scda {out}");
                 place.scda(&line).bad(2, "--select matches none of its sections");
             }
-            place.scda(&format!("cat a.scda {pattern}")).bad(2, "no such section among its");
-            place.scda(&format!("cat a.scda {pattern} --stream 0")).bad(2, "no such section among its");
+            place.scda(&format!("cat a.scda {pattern}")).bad(2, "no such section; it has");
+            place.scda(&format!("cat a.scda {pattern} --stream 0")).bad(2, "no such section; it has");
         }
         let lines = |arguments: &str| place.scda(arguments).good().text().lines().count();
         // HDF5 does not show one of them.
@@ -134,7 +134,7 @@ fn attributes_are_shown_and_set() {
         assert_eq!(show("a.scda flow/ --json"), "{\"scheme\":\"hydro\"}\n");
         assert_eq!(show("a.scda mask") + &show("a.scda none/"), "");
         if !seal {
-            place.scda("attr a.scda / x=1").bad(2, "scda: a.scda: is not sealed: scda seal seals it");
+            place.scda("attr a.scda / x=1").bad(2, "scda: a.scda: is not sealed; after scda seal");
             continue;
         }
         place.scda("copy -f a.scda b.scda").good();
@@ -202,7 +202,7 @@ fn attributes_are_shown_and_set() {
             ("mask inf=1e400", "found \"inf=1e400\": number out of range"),
             ("mask a={\"x\":1,\"x\":2}", "found the key \"x\" twice"),
             ("mask --remove a", "--remove: there is no attribute a"),
-            ("flow/ --record 0", "--record is for datasets"),
+            ("flow/ --record 0", "--record can be used with datasets only"),
             ("a//b/ a=1", "path of a group"),
         ] {
             place.scda(&format!("attr b.scda {arguments}")).bad(2, words);

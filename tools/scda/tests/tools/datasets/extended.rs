@@ -302,7 +302,9 @@ fn rows_that_cannot_be_read_are_copied_as_they_are() {
         let found = place.scda(&format!("{how} --force a.scda b.scda"));
         assert!(
             found.code == 0
-                && found.err.contains(&format!("\"rho\" stays as it is: it cannot be read: {why}")),
+                && found
+                    .err
+                    .contains(&format!("\"rho\" is copied unchanged because it cannot be read: {why}")),
             "{found:?}"
         );
         is_right("b.scda");
@@ -401,7 +403,7 @@ fn rows_that_no_seal_covers_stay_those_of_their_dataset() {
     ] {
         let run = place.scda(command);
         assert!(
-            run.code == 2 && run.err.contains("found rows of a dataset that is not copied as it is"),
+            run.code == 2 && run.err.contains("found rows of a dataset that is not copied unchanged"),
             "{command}: {run:?}"
         );
     }

@@ -139,7 +139,7 @@ fn values_are_printed_by_their_type() {
         assert_eq!(raw, [0, 0, 0, 0, 0, 0, 0, 0x3f, 0, 0, 0xc0, 0xbf]);
     }
     for (arguments, words) in [
-        ("rh*", "found 2 such sections: choose one by its number in this list, or by --record 0 to 1:"),
+        ("rh*", "found 2 such sections; choose one by its number in this list, or by --record 0 to 1:"),
         ("rh*", "\n   15 D               3                  -              6 "),
         ("rho --record 2", "--record 2: found 2 sections"),
         (
@@ -151,9 +151,12 @@ fn values_are_printed_by_their_type() {
             "scda: plain.scda: dataset \"flow/density\": --box: found 3 ranges, expected at most one for each of the 2 dimensions",
         ),
         ("flow/density --box a", "expected A:B or an index"),
-        ("flow/density --range 0:1", "scda: plain.scda: dataset \"flow/density\": --range is for sections"),
-        ("flow/density --as text", "scda: plain.scda: a dataset is shown by its type"),
-        ("note --box 0", "scda: plain.scda: \"note\": --box is for datasets"),
+        (
+            "flow/density --range 0:1",
+            "scda: plain.scda: dataset \"flow/density\": --range applies to sections",
+        ),
+        ("flow/density --as text", "scda: plain.scda: a dataset is shown according to its type"),
+        ("note --box 0", "scda: plain.scda: \"note\": --box applies to datasets"),
     ] {
         place.scda(&format!("cat plain.scda {arguments}")).bad(2, words);
     }
