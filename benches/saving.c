@@ -1,12 +1,16 @@
-/* What saving a forest takes: scda_p4est_save beside p4est_save, in turns in one run; docs/performance.md, "Beside its peers".
+/* Compares the time to save a forest: p4est_save and scda_p4est_save, in turns in one run; docs/performance.md, "Beside its peers".
  *
  *   mpirun -n 2 saving FOLDER [REPETITIONS [QUADRANTS...]]
  *
- * For each number of quadrants (default: 10^5, 10^6, 10^7; there are up to four times as many), and for data of 0, 8 and 64 bytes a
- * quadrant, a row: ranks, quadrants, bytes of data, the medians of the times of p4est_save, scda_p4est_save and scda_p4est_save_params with
- * sync, in ms, and the medians of the ratios of p4est_save to the other two in the same repetition (above 1, libscda was faster): of the time, and of the
- * first also of the best times, and of the time of the processors, which depend less on what else is running. A file is written where none is; it is removed, and
- * the disk gets what is due, before the next one. With SAVING_ONLY=1 in the environment scda_p4est_save alone is called (0: p4est_save), to profile it. */
+ * Prints a row for each number of quadrants (default: 10^5, 10^6, 10^7; the forest may have up to four times as many), and for 0, 8 and
+ * 64 bytes of data per quadrant:
+ * - the number of ranks, of quadrants, and of bytes of data;
+ * - the median times, in ms, of p4est_save, of scda_p4est_save, and of scda_p4est_save_params with sync;
+ * - the median ratios of the time of p4est_save to those of the other two in the same repetition: above 1, libscda was faster;
+ * - for scda_p4est_save also the ratios of the best times and of CPU times, which depend less on what else is running.
+ * Each file is new. Before the next one is written, it is removed, and the file system is synchronized.
+ *
+ * To profile one function alone, set SAVING_ONLY in the environment: 0 for p4est_save, 1 for scda_p4est_save. */
 #define _GNU_SOURCE
 #include <scda_p4est.h>
 

@@ -7,7 +7,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// Whether a name stands in a text, not as a part of a longer one.
+/// True if the text contains the word itself, not just a longer word with it.
 fn has_word(text: &str, word: &str) -> bool {
     let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     text.match_indices(word).any(|(at, _)| {
@@ -15,18 +15,18 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// A text without the comments that begin with `line` and go to the end of the line, or with `/*` if that is C's; `quotes` begin and end
-/// strings, which stay, without what is in them if `empties`.
-fn without_comments(text: &str, line: &str, quotes: &[char], empties: bool) -> String {
+/// The text without its comments: those from `line` to the end of the line, and `/* ... */` if `line` is `//`. Strings, delimited by
+/// `quotes`, are kept, but emptied if `empties_strings`.
+fn without_comments(text: &str, line: &str, quotes: &[char], empties_strings: bool) -> String {
     let (mut code, mut rest, mut quote) = (String::new(), text, None);
     while let Some(c) = rest.chars().next() {
         let mut after = &rest[c.len_utf8()..];
         if let Some(end) = quote {
             match c {
                 '\\' if line == "//" => after = &after[after.chars().next().map_or(0, char::len_utf8)..],
-                // No string goes on in the next line: it was an apostrophe.
+                // Strings end on their line: an unclosed quote was an apostrophe.
                 _ if c == end || c == '\n' => (quote, code) = (None, code + &c.to_string()),
-                _ if !empties => code.push(c),
+                _ if !empties_strings => code.push(c),
                 _ => {}
             }
         } else if rest.starts_with(line) {
@@ -44,43 +44,43 @@ fn without_comments(text: &str, line: &str, quotes: &[char], empties: bool) -> S
 }
 
 /// The Fortran modules without their comments.
-fn module() -> String {
+fn fortran_modules() -> String {
     let modules = ["include/scda.F90", "include/scda_meshes.F90"];
     modules.map(|path| without_comments(&read(path), "!", &['"', '\''], false)).concat()
 }
 
-/// The C++ headers without their comments, and what is in their strings.
-fn hpp() -> String {
+/// The C++ headers without their comments and the contents of their strings.
+fn cpp_headers() -> String {
     let headers = ["include/scda.hpp", "include/scda_meshes.hpp"];
     headers.map(|path| without_comments(&read(path), "//", &['"'], true)).concat()
 }
 
 #[test]
-fn a_name_in_a_comment_is_none() {
+fn comments_are_removed() {
     let fortran = "call a ! call b\n bind(C, name=\"c!d\") ! \"e\n'f!''g' & ! h";
     let code = without_comments(fortran, "!", &['"', '\''], false);
     assert_eq!(code, "call a \n bind(C, name=\"c!d\") \n'f!''g' & ");
     let cpp = "a (); // b ();\n/* c ();\n d (); */ e (\"f (); \\\" // g\", h); // \"i";
     assert_eq!(without_comments(cpp, "//", &['"'], true), "a (); \n  e (\"\", h); ");
-    // All of the text is gone through.
-    assert!(module().trim_end().ends_with("end module scda_meshes"));
-    assert!(hpp().trim_end().ends_with("#endif"));
+    // The files are kept to their ends.
+    assert!(fortran_modules().trim_end().ends_with("end module scda_meshes"));
+    assert!(cpp_headers().trim_end().ends_with("#endif"));
 }
 
 fn functions() -> BTreeSet<String> {
     read("crates/c/scda.symbols").lines().map(str::to_owned).collect()
 }
 
-/// Whether it is one for forests, which headers of C and C++ call as it is.
-fn is_of_forests(function: &str) -> bool {
-    let of_steps =
+/// True for functions on forests, which C++ and Fortran do not wrap: the headers for p4est and t8code call them.
+fn is_for_forest_headers(function: &str) -> bool {
+    let wrapped =
         ["scda_forest_write_time", "scda_forest_steps", "scda_forest_read_time", "scda_forest_find_field"];
-    function.starts_with("scda_forest_") && !of_steps.contains(&function)
+    function.starts_with("scda_forest_") && !wrapped.contains(&function)
 }
 
 #[test]
 fn the_module_has_the_communicator_of_the_header() {
-    let module = module();
+    let module = fortran_modules();
     let (_, rest) = module.split_once("SCDA_COMM_SELF = ").unwrap();
     let value: u32 = rest.lines().next().unwrap().parse().unwrap();
     assert!(read("include/scda.h").contains(&format!("(size_t) {value:#x}u")));
@@ -88,12 +88,12 @@ fn the_module_has_the_communicator_of_the_header() {
 
 #[test]
 fn the_module_has_every_function() {
-    let module = module();
+    let module = fortran_modules();
     let public: String = module.lines().filter(|line| line.trim().starts_with("public ::")).collect();
     for function in functions() {
         let called = module.contains(&format!("{}(", function.replacen("scda_", "c_", 1)));
-        // They have the communicator of C.
-        let opens = [
+        // These take a C communicator; the module calls their `_f` forms.
+        let takes_c_communicator = [
             "scda_fopen",
             "scda_fopen_write",
             "scda_fopen_read",
@@ -102,8 +102,8 @@ fn the_module_has_every_function() {
             "scda_stop_requested",
         ]
         .contains(&function.as_str());
-        // Of scda_write and scda_read, which call those for several datasets; of scda_fset_attributes and scda_fread_attribute.
-        let is_a_form = [
+        // The module calls the functions for several datasets or attributes instead.
+        let is_convenience = [
             "scda_fwrite_field",
             "scda_fwrite_field_parts",
             "scda_fwrite_dataset",
@@ -112,10 +112,12 @@ fn the_module_has_every_function() {
             "scda_get_attribute",
         ]
         .contains(&function.as_str());
-        if ["scda_note", "scda_fagree", "scda_fleave"].contains(&&*function) || is_of_forests(&function) {
-            continue; // for headers of C, and for languages with exceptions
+        if ["scda_note", "scda_fagree", "scda_fleave"].contains(&&*function)
+            || is_for_forest_headers(&function)
+        {
+            continue; // needed only by C headers and by languages with exceptions
         }
-        let for_bindings = [
+        let is_internal = [
             "scda_fopen_f",
             "scda_refuse",
             "scda_check_lengths",
@@ -129,11 +131,11 @@ fn the_module_has_every_function() {
         ]
         .contains(&function.as_str());
         assert!(
-            called != (opens || is_a_form),
-            "{function}: those with a communicator are calls of scda_..._f, all others of themselves"
+            called != (takes_c_communicator || is_convenience),
+            "{function}: found called = {called}; the module must call every function, or its form scda_..._f if it takes a communicator"
         );
         let name = match function.as_str() {
-            // For every type and rank.
+            // Generic over types and ranks.
             "scda_fwrite_dataset" | "scda_fwrite_field" | "scda_fwrite_field_parts" => "scda_write",
             "scda_fwrite_datasets" => "scda_fwrite_datasets_begin",
             "scda_fread_dataset" | "scda_fread_boxes" => "scda_read",
@@ -145,17 +147,17 @@ fn the_module_has_every_function() {
             "scda_particles_read_field" => "scda_particles_read_fields",
             name => name,
         };
-        assert!(has_word(&public, name) != for_bindings, "{function}");
+        assert!(has_word(&public, name) != is_internal, "{function}");
     }
 }
 
 #[test]
 fn the_cpp_header_has_every_function() {
-    let hpp = hpp();
+    let headers = cpp_headers();
     for function in functions() {
-        // Its writer and reader take no mode, and its communicators are those of C; a dataset is written and read as one of several;
-        // `attributes` makes the text of attributes.
-        let expected = ![
+        // Left out: `scda_fopen`, since readers and writers are separate classes; forms with a Fortran communicator; functions for one
+        // dataset, which call those for several; and attributes, whose JSON the class `attributes` writes.
+        let is_wrapped = ![
             "scda_fopen",
             "scda_fopen_f",
             "scda_stop_requested_f",
@@ -166,36 +168,36 @@ fn the_cpp_header_has_every_function() {
             "scda_fread_dataset",
         ]
         .contains(&function.as_str())
-            && !is_of_forests(&function);
-        // It calls it, or passes it on to be called; what fills a struct is inline in the header of C.
+            && !is_for_forest_headers(&function);
+        // Called directly, or passed to a helper that calls it. The `_init` functions are inline in the C header.
         let function = &*function.replace("_init_size", "_init");
-        let has = hpp.contains(&format!("{function} (")) || hpp.contains(&format!("({function}, "));
-        assert_eq!(has, expected, "{function}");
+        let has = headers.contains(&format!("{function} (")) || headers.contains(&format!("({function}, "));
+        assert_eq!(has, is_wrapped, "{function}");
     }
 }
 
-/// What the comments of the Fortran module say that it offers.
+/// Every public procedure of the Fortran modules has a comment.
 #[test]
 fn the_module_explains_every_procedure() {
     for path in ["include/scda.F90", "include/scda_meshes.F90"] {
         let text = read(path);
         let lines: Vec<_> = text.lines().map(str::trim).collect();
         let calls: String = lines.iter().filter(|line| line.starts_with("!>")).copied().collect();
-        // The comment stands just above the procedure, or has its form, with what is optional in brackets.
+        // The comment is directly above the procedure, or shows its call, with optional arguments in brackets.
         let begins = |line: &str, name: &str| {
             let end = line.find('(').unwrap_or(line.len());
             ["subroutine", "function"].contains(&line.split(' ').next().unwrap())
                 && line[..end].split(' ').nth(1) == Some(name)
         };
         let mut named = 0;
-        // With a comment after them: for the other modules.
+        // Names in lines with a trailing comment are internal to the modules.
         for name in
             lines.iter().filter_map(|line| line.strip_prefix("public :: ")).filter(|line| !line.contains('!'))
         {
             for name in name.split(',').map(str::trim).filter(|name| name.starts_with("scda_")) {
-                let stands = |line: usize| lines[line].starts_with("!>") && begins(lines[line + 1], name);
+                let is_above = |line: usize| lines[line].starts_with("!>") && begins(lines[line + 1], name);
                 assert!(
-                    calls.contains(&format!("{name}(")) || (0..lines.len() - 1).any(stands),
+                    calls.contains(&format!("{name}(")) || (0..lines.len() - 1).any(is_above),
                     "{path}: {name}"
                 );
                 named += 1;
@@ -205,7 +207,7 @@ fn the_module_explains_every_procedure() {
     }
 }
 
-/// Of each member of these classes, one form has a comment.
+/// Every public member of these classes has a comment on at least one of its overloads.
 #[test]
 fn the_cpp_headers_explain_every_member() {
     let mut members = 0;
@@ -217,7 +219,7 @@ fn the_cpp_headers_explain_every_member() {
         for class in classes {
             let begin = text.find(&format!("\nclass {class} ")).unwrap_or_else(|| panic!("{path}: {class}"));
             let (body, _) = text[begin..].split_once("\n};").unwrap();
-            let (mut is_public, mut explained) = (false, false);
+            let (mut is_public, mut is_explained) = (false, false);
             let (mut all, mut with_comment) = (BTreeSet::new(), BTreeSet::new());
             for line in body.lines() {
                 is_public = line == "public:" || (is_public && !["private:", "protected:"].contains(&line));
@@ -231,14 +233,15 @@ fn the_cpp_headers_explain_every_member() {
                         && name.trim_start_matches('~') != *class
                     {
                         all.insert(name);
-                        if explained || line.contains("/**<") {
+                        if is_explained || line.contains("/**<") {
                             with_comment.insert(name);
                         }
                     }
                 }
-                // Of the form below, also if that begins with its template, and of those in a line each after it.
-                let goes_on = line.trim().starts_with("template") || (is_declaration && line.ends_with('}'));
-                explained = line.trim_end().ends_with("*/") || (explained && goes_on);
+                // A comment covers the declaration below it, past a line with its template, and further one-line declarations.
+                let continues =
+                    line.trim().starts_with("template") || (is_declaration && line.ends_with('}'));
+                is_explained = line.trim_end().ends_with("*/") || (is_explained && continues);
             }
             let without: Vec<_> = all.difference(&with_comment).collect();
             assert!(without.is_empty(), "{path}: {class}: {without:?}");

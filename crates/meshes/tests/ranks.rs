@@ -168,3 +168,16 @@ fn an_error_of_one_rank_is_one_of_all() {
         });
     }
 }
+
+#[test]
+fn cells_have_a_positive_finite_size() {
+    for size in [f64::INFINITY, f64::NAN, 0.0, -1.0] {
+        let wrong = Frame { geometry: vec![0.5, size], ..frame() }.check().unwrap_err();
+        let error = wrong.error(scda::ErrorKind::Argument, "patches").to_string();
+        let expected = format!("found cells of size {size}, expected a positive, finite number");
+        assert!(error.contains(&expected), "{error}");
+    }
+    for size in [f64::MIN_POSITIVE, f64::MAX] {
+        assert!(Frame { geometry: vec![0.5, size], ..frame() }.check().is_ok());
+    }
+}
