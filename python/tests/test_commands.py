@@ -69,7 +69,7 @@ def test_npz_files_with_something_else(tmp_path: Path, monkeypatch: pytest.Monke
     ]
     with scda.open("r.scda") as f:
         assert list(f) == ["good"]
-    with pytest.raises(scda.ArgumentError, match="r.npz: 'objects': found objects.*; without strict=True it is left out$"):
+    with pytest.raises(scda.ArgumentError, match="r.npz: 'objects': found Python objects.*; without strict=True it is left out$"):
         scda.import_("r.npz", "s.scda", strict=True)
     whole = io.BytesIO()
     np.save(whole, np.arange(5.0))

@@ -291,7 +291,7 @@ def test_rounded_numbers_keep_their_bound(tmp_path: Path, codec: str, dtype: str
         w.dataset("exact", array, chunks=1000, **options)
         w.dataset("relative", array, chunks=1000, max_relative_error=1e-2, fill_value=array[9], **options)
         w.dataset("absolute", array, chunks=1000, max_absolute_error=0.5, **options)
-        with pytest.raises(ValueError, match="max_relative_error: found one with encode=False"):
+        with pytest.raises(ValueError, match="max_relative_error: found it with encode=False"):
             w.dataset("a", array, encode=False, max_relative_error=1e-2)
     with scda.open(tmp_path / "f") as f:
         same(f["exact"][...], array)
@@ -423,7 +423,7 @@ def test_a_field_is_a_dataset(tmp_path: Path) -> None:
         (TypeError, "fill_value: found 'x'", ("a", np.zeros(2)), {"fill_value": "x"}),
         (TypeError, "fill_value: found 3, expected bytes", ("a", np.zeros(2, "V3")), {"fill_value": 3}),
         (ValueError, "fill_value: found 2 bytes", ("a", np.zeros(2, "V3")), {"fill_value": b"ab"}),
-        (ValueError, "fill_value: found 'xyz', expected a text that <U2", ("a", ["ab"]), {"fill_value": "xyz"}),
+        (ValueError, "fill_value: found 'xyz', expected a text that fits into <U2", ("a", ["ab"]), {"fill_value": "xyz"}),
         (ValueError, "fill_value: found b'xyz', expected", ("a", np.array([b"ab"])), {"fill_value": b"xyz"}),
         (TypeError, "fill_value: found 12, expected a text", ("a", ["ab"]), {"fill_value": 12}),
         (
@@ -833,7 +833,7 @@ def test_lists_of_indices(tmp_path: Path, chunks: Any) -> None:
             (([11],), "index 11: found 11 indices in dimension 0"),
             (([True, False],), "found 2 bools, expected 11"),
             (([1.5],), "expected a list of integers or bools"),
-            ((np.zeros((11, 13), bool),), r"a mask of \(11, 13\), expected \(11, 13, 5\)"),
+            ((np.zeros((11, 13), bool),), r"a mask of shape \(11, 13\), expected \(11, 13, 5\)"),
             ((np.zeros((11, 13), bool), 0), "of 2 dimensions"),
             (("x",), "found str"),
         ]

@@ -125,7 +125,7 @@ def test_a_field_that_moves_to_the_corners(tmp_path: Path) -> None:
     with scda.open(tmp_path / "f") as f:
         forest = scda.Forest(f)
         assert not forest.at_corners("u") and forest[0].field("u").shape == (len(mesh),)
-        with pytest.raises(scda.FormatError, match="with corners in the second dimension, expected none as in the first"):
+        with pytest.raises(scda.FormatError, match="with corners in the second dimension, expected none, as in the first"):
             forest[1].field("u")
 
 

@@ -727,7 +727,7 @@ def test_a_commit_in_two_halves(tmp_path: Path) -> None:
     with pytest.raises(scda.ArgumentError, match="background_bytes: found 5"):
         scda.create(tmp_path / "f", background_bytes=5)
     with scda.create(tmp_path / "f", seal=False) as w:
-        with pytest.raises(ValueError, match="no seal"):
+        with pytest.raises(ValueError, match="without seals"):
             w.commit(wait=False)
 
 
