@@ -1304,7 +1304,7 @@ contains
       case (1)
         if (here) call scda_write(f, "d", six, shape=[3, 4], start=[1, 1], count=[3, 3], ierr=ierr)
         if (.not. here) call scda_write(f, "d", six(1:0, 1), shape=[3, 4], start=n, count=n, ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": data: found 6 items, expected 9, those of all boxes")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "dataset ""d"": data: found 6 items, expected 9, the size of all boxes")
       case (2)
         if (here) call scda_write(f, "d", six, shape=[3, 4], start=[1], ierr=ierr)
         if (.not. here) call scda_write(f, "d", six(1:0, 1), shape=[3, 4], start=n, count=n, ierr=ierr)

@@ -542,7 +542,7 @@ static void refused (const std::string &name) {
   };
   static const std::vector<double> six (6, 1);
   const attempt attempts[] = {
-    { last + "dataset \"d\": data: found 48 bytes, expected 40, those of all boxes",
+    { last + "dataset \"d\": data: found 48 bytes, expected 40, the size of all boxes",
       [] (scda::writer &w, const scda::dataset &c, bool wrong) {
         if (wrong) { w.write (c, six, { { 0, 0 }, { 1, 5 } }); } else { w.write (c, scda::const_items (), boxes ()); }
       } },
@@ -554,12 +554,12 @@ static void refused (const std::string &name) {
       [] (scda::writer &w, const scda::dataset &c, bool wrong) {
         if (wrong) { w.write (c, std::vector<std::complex<float>> (6), { { 0, 0 }, { 2, 3 } }); } else { w.write (c, std::vector<double> (), boxes ()); }
       } },
-    { last + "dataset \"d\": data: found memory with strides, expected one box of its shape for it",
+    { last + "dataset \"d\": data: found memory with strides, expected one box of the same shape",
       [] (scda::writer &w, const scda::dataset &c, bool wrong) {
         const table<const double> transposed = { six.data (), { 2, 3 }, { 1, 2 } };
         if (wrong) { w.write (c, transposed, { { 0, 0 }, { 3, 2 } }); } else { w.write (c, scda::const_items (), boxes ()); }
       } },
-    { "data: none are given, and no type",
+    { "data: found neither data nor a type",
       [] (scda::writer &w, const scda::dataset &, bool) { w.write (scda::dataset ("d", { 1 }), scda::const_items (), boxes ()); } },
     { "shape is missing",
       [] (scda::writer &w, const scda::dataset &, bool) { w.write (scda::dataset ("d"), six, { { 0 }, { 6 } }); } },
@@ -637,7 +637,7 @@ static void refused (const std::string &name) {
   w.close ();
   const std::string problems[] = {
     last + "dataset \"d\": type: found float64, which cannot be converted to complex64",
-    last + "dataset \"d\": data: found 24 bytes, expected 32, those of all boxes",
+    last + "dataset \"d\": data: found 24 bytes, expected 32, the size of all boxes",
     last + "dataset \"d\": box: found 1 and 1 numbers, expected 2, one per dimension",
     "dataset \"none\": not found",
     "found a NUL character after \"d\"",
@@ -700,11 +700,11 @@ static void refused (const std::string &name) {
   static std::vector<double> numbers (4);
   static const boxes nothing;
   const request requests[] = {
-    { last + "dataset \"d\": data: found 32 bytes, expected 24, those of all boxes",
+    { last + "dataset \"d\": data: found 32 bytes, expected 24, the size of all boxes",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) {
         if (wrong) { r.read_datasets ({ { c, numbers, { { 0, 0 }, { 1, 3 } } } }); } else { r.read_datasets ({ { c, numbers } }); }
       } },
-    { last + "dataset \"d\": data: found 32 bytes, expected 64, those of all boxes",
+    { last + "dataset \"d\": data: found 32 bytes, expected 64, the size of all boxes",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) { r.read_datasets ({ { wrong ? scda::dataset ("d", { 2, 4 }) : c, numbers } }); } },
     { last + "dataset \"d\": type: found float64, which cannot be converted to complex64",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) {
@@ -715,7 +715,7 @@ static void refused (const std::string &name) {
       [] (scda::reader &r, const scda::dataset &c, bool wrong) {
         if (wrong) { r.read_datasets ({ { c, numbers, scda::box (list { 0 }, list { 2 }) } }); } else { r.read_datasets ({ { c, scda::skip } }); }
       } },
-    { last + "dataset \"d\": data: found memory with strides, expected one box of its shape for it",
+    { last + "dataset \"d\": data: found memory with strides, expected one box of the same shape",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) {
         const table<double> transposed = { numbers.data (), { 2, 2 }, { 1, 2 } };
         if (wrong) { r.read_datasets ({ { c, transposed, boxes { scda::box ({ 0, 0 }, { 1, 2 }), scda::box ({ 1, 0 }, { 1, 2 }) } } }); } else { r.read_datasets ({ { c, scda::items (), nothing } }); }
@@ -732,7 +732,7 @@ static void refused (const std::string &name) {
         std::vector<unsigned char> octets (32);
         r.read_datasets ({ { scda::dataset ("d", { 2, 16 }), octets } });
       } },
-    { "data: none are given, and no type",
+    { "data: found neither data nor a type",
       [] (scda::reader &r, const scda::dataset &, bool) { r.read_datasets ({ { scda::dataset ("d", { 2, 2 }), scda::skip } }); } },
     { "shape is missing",
       [] (scda::reader &r, const scda::dataset &, bool) { r.read_datasets ({ { scda::dataset ("d"), numbers, scda::box ({ 0 }, { 4 }) } }); } },
@@ -762,7 +762,7 @@ static void refused (const std::string &name) {
     r = scda::reader (g.comm, name);
     std::vector<std::array<double, 3>> triples;
     CHECK (r.find_dataset (found, "d"));
-    CHECK (thrown ([&] { r.read (found, triples); }, "data: found 24 bytes, expected 32, those of all boxes") == SCDA_ERR_ARG);
+    CHECK (thrown ([&] { r.read (found, triples); }, "data: found 24 bytes, expected 32, the size of all boxes") == SCDA_ERR_ARG);
     r = scda::reader (g.comm, name);
     CHECK (thrown ([&] { r.read (scda::dataset ("d"), scda::skip); }, "dataset: found none") == SCDA_ERR_ARG);
   }

@@ -1410,7 +1410,8 @@ contains
       given%sizes = extents(n:1:-1)
       given%nboxes = 1
     else if (c_associated(start%address)) then
-      if (.not. c_associated(shape%address)) call refuse(f, of // "shape is missing: with start, it gives the shape of the whole array", fits)
+      if (.not. c_associated(shape%address)) call refuse(f, &
+        & of // "shape is missing: with start, it gives the shape of the whole array", fits)
       call boxes_in(f, of, start, count, extents, dims, given%starts, given%sizes, given%nboxes, fits)
     else
       if (c_associated(count%address)) call refuse(f, of // "start is missing, but count is given", fits)
@@ -2250,7 +2251,8 @@ contains
     call begin_dataset(given%d)
     fits = .true.
     if (index(name, c_null_char) > 0) call refuse(f, "name of a dataset: found a NUL character", fits)
-    if (len_trim(name) >= SCDA_NAME_BYTES) call refuse(f, "name of a dataset: found " // decimal(int(len_trim(name), int64)) // " bytes, expected 1 to 58", fits)
+    if (len_trim(name) >= SCDA_NAME_BYTES) call refuse(f, "name of a dataset: found " // &
+      & decimal(int(len_trim(name), int64)) // " bytes, expected 1 to 58", fits)
     do i = 1, min(len_trim(name), SCDA_NAME_BYTES - 1)
       given%d%name(i) = name(i:i)
     end do
@@ -2588,7 +2590,7 @@ contains
     end do
     if (items /= product(extents)) then
       call refuse(f, of // "data: found " // decimal(product(extents)) // " items, expected " // decimal(items) // &
-        & ", those of all boxes", fits)
+        & ", the size of all boxes", fits)
     end if
   end subroutine boxes_in
 
@@ -3064,7 +3066,8 @@ contains
       select type (Nq)
       type is (integer(int32))
         if (any(counts > huge(Nq))) then ! the same on all ranks
-          call refuse(f, "Nq: found " // decimal(maxval(counts)) // " elements, expected at most 2147483647, the largest integer(int32)", fits)
+          call refuse(f, "Nq: found " // decimal(maxval(counts)) // " elements, expected at most 2147483647, " // &
+            & "the largest integer(int32)", fits)
           f%handle = c_proc_counts(f%handle, 0_int64, counts, f%err)
         else
           Nq(:f%nranks) = int(counts, int32)

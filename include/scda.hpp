@@ -1177,9 +1177,9 @@ protected:
       all.push_back (c);
     }
     if (bytes != data.bytes ()) {
-      refuse_all ("data: found " + std::to_string (data.bytes ()) + " bytes, expected " + std::to_string (bytes) + ", those of all boxes");
+      refuse_all ("data: found " + std::to_string (data.bytes ()) + " bytes, expected " + std::to_string (bytes) + ", the size of all boxes");
     } else if (!data.strides ().empty () && (all.size () != 1 || boxes[0].count != data.shape ())) {
-      refuse_all ("data: found memory with strides, expected one box of its shape for it");
+      refuse_all ("data: found memory with strides, expected one box of the same shape");
     } else if (!data.strides ().empty ()) {
       all[0].stride = data.strides ().data ();
     }
@@ -1204,13 +1204,13 @@ protected:
       c.type = data.type ();
       c.item_bytes = data.item_bytes ();
       c.members = data.members ();
-      if (data.empty ()) { refuse_it ("data: none are given, and no type; pass an empty container, or scda::dataset::type"); }
+      if (data.empty ()) { refuse_it ("data: found neither data nor a type; pass an empty container, or call scda::dataset::type"); }
     } else if (data.type () == SCDA_TYPE_RAW && !d.has_type_of (data)) {
       refuse_it ("data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected " + d.type_name ());
     }
     if (c.type == SCDA_TYPE_STRUCT && c.members == nullptr) { c.members = data.members (), c.item_bytes = data.item_bytes (); }
     const std::uint64_t item_bytes = detail::type_bytes (c.type, c.item_bytes);
-    if (!d.has_shape_) { refuse_it ("shape is missing: that of the whole array"); }
+    if (!d.has_shape_) { refuse_it ("shape is missing: the shape of the whole array"); }
     if (d.shape_.size () > SCDA_MAX_DIMS) {
       refuse_it ("shape: found " + std::to_string (d.shape_.size ()) + " dimensions, expected at most " + std::to_string (SCDA_MAX_DIMS));
     }
@@ -1462,7 +1462,7 @@ public:
   /** Writes an array of the elements of the container `data`, as many as `Nq` says for this rank. */
   void write_array (text user, const_bytes data, const counts &Nq, encoding encode = encode_none) {
     const std::uint64_t E = data.element ();
-    if (E == 0) { refuse ("E is missing, and data have no elements of a type"); }
+    if (E == 0) { refuse ("E is missing, and the elements of data have no type that gives it"); }
     put_array (user, data.data (), checked (call_lengths (Nq).bytes (data.size (), E, true)), E, 0, encode);
   }
   /** Writes an array of elements of `E` bytes, given a pointer to each element of this rank. */
@@ -1602,7 +1602,7 @@ private:
   bool is_new_ = false;
   /* Takes the indices of the first dimension of `data` as those of this rank. */
   const std::uint64_t *checked_field (const const_items &data, call_lengths &known) const {
-    if (data.shape ().empty ()) { return refuse ("data: they have no dimension"); }
+    if (data.shape ().empty ()) { return refuse ("data: found no dimensions, expected at least 1"); }
     known.elements = data.shape ()[0];
     return checked (known);
   }
@@ -1793,7 +1793,7 @@ public:
     bool fits = true;
     const std::string terminated = c_string (name, fits), before = c_string (old_name, fits);
     const bool is_whole = !data.shape ().empty () && data.strides ().empty ();
-    if (!is_whole) { refuse (title_of (name) + "data: found none with rows that follow one another"); }
+    if (!is_whole) { refuse (title_of (name) + "data: found rows with gaps, expected contiguous rows"); }
     const std::uint64_t rows = is_whole ? data.shape ()[0] : 0;
     const std::uint64_t components = is_whole ? detail::product (std::vector<std::uint64_t> (data.shape ().begin () + 1, data.shape ().end ())) : 1;
     call ([&] (int *err) {

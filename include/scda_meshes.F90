@@ -530,7 +530,8 @@ contains
     name = ""
     if (allocated(field%name)) name = trim(field%name)
     if (index(name, c_null_char) > 0 .or. len(name) >= SCDA_NAME_BYTES) then
-      why = "name of a field: found " // decimal(len(name, kind=int64)) // " bytes or a NUL character, expected 1 to 58 bytes without NUL"
+      why = "name of a field: found " // decimal(len(name, kind=int64)) // " bytes or a NUL character, expected " // &
+        & "1 to 58 bytes without NUL"
     end if
     do i = 1, min(len(name), SCDA_NAME_BYTES - 1)
       d%name(i) = name(i:i)

@@ -140,7 +140,7 @@ def test_names_that_are_no_utf_8_are_left_out(tmp_path: Path) -> None:
         h5py.h5a.create(h["good"].id, b"\xe9t\xe9", h5py.h5t.STD_I32LE, space).write(np.zeros(1, "i4"))
     told: list[str] = []
     assert convert(str(tmp_path / "f.h5"), str(tmp_path / "f.scda"), tell=told.append) == 2
-    assert all("no UTF-8; it is left out" in line for line in told)
+    assert all("not valid UTF-8; it is left out" in line for line in told)
     with scda.open(tmp_path / "f.scda") as f:
         assert names(f) == ["good"] and f["good"].attrs == {}
 

@@ -50,7 +50,7 @@ def test_other_objects_are_refused(tmp_path, data, words):
             w.dataset("x", np.array(data, object))
         with pytest.raises(TypeError, match="fill_value"):
             w.dataset("x", ["a"], dtype=str, fill_value=b"a")
-        with pytest.raises(ValueError, match="all of it, or field"):
+        with pytest.raises(ValueError, match="the whole dataset, or field"):
             w.dataset("x", ["a"], dtype=str, start=0, shape=2)
 
 
