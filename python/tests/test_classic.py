@@ -135,7 +135,7 @@ def test_what_is_damaged(tmp_path: Path) -> None:
         (header(0, size, 6) + data, "variable 'u': found its end at byte"),
         (header(1, size, dtype=12) + data, "byte 88: found the type 12, expected 1 to 11"),
         (header(1, size, dims=struct.pack(">2i", 1, 5)) + data, "variable 'u': found dimension 5 of 1"),
-        (header(1, size, dims=struct.pack(">3i", 2, 0, 0)) + data, "variable 'u': found the records after another"),
+        (header(1, size, dims=struct.pack(">3i", 2, 0, 0)) + data, "variable 'u': found the record dimension after another"),
         (header(1, size, dims=struct.pack(">i", 0x7FFFFFFF)) + data, "found the end of the file"),
         (header(1, size)[:30], "byte 28: found the end of the file at byte 30, expected 4 bytes"),
         (header(1, size).replace(struct.pack(">2i", 12, 1), struct.pack(">2i", 13, 1)), "found a list of kind 13"),

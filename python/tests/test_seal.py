@@ -567,7 +567,7 @@ def test_a_torn_tail_is_cut_off_and_this_is_said(series: Path) -> None:
     whole = series.read_bytes()
     for torn in (1, 31, 100, 500):
         series.write_bytes(whole + b"B a block that a killed job has begun".ljust(torn, b"-")[:torn])
-        with pytest.warns(scda.RollbackWarning, match=f"series: removed {torn} bytes after the last seal") as caught:
+        with pytest.warns(scda.RollbackWarning, match=f"series: removed {torn} uncommitted bytes after the last seal") as caught:
             w = scda.append(series)
         assert caught[0].filename == __file__ and w.bytes_rolled_back == torn
         w.close()

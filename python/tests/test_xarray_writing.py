@@ -246,7 +246,7 @@ def test_rows_that_cannot_be_appended_leave_the_file(tmp_path: Path) -> None:
         ("'rho': found the dimensions .*'hour'", more.drop_vars(OF_DAYS).rename(day="hour"), {}),
         ("'code': found <U4, expected <U3", more.assign(code=("place", ["long"])), {}),
         ("'begun': found times that need 'seconds since", more.assign(begun=more.begun + np.timedelta64(1, "s")), {}),
-        ("'begun', which the file has", more, {"encoding": OF_STATIONS}),
+        ("'begun', which is in the file already", more, {"encoding": OF_STATIONS}),
         ("found 'day' in .* of 'rho', expected it as the first dimension", more, {"append_dim": "day"}),
         ("found 'place' in .* of 'rho', expected it as the first dimension", more.transpose("day", ...), {}),
         ("the dataset has no dimension 'place'", more.isel(place=0), {}),
