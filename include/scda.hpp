@@ -411,11 +411,11 @@ template <typename T, typename = void> struct number {
   static constexpr int type = has_members<T>::value ? SCDA_TYPE_STRUCT : SCDA_TYPE_RAW;
 };
 template <> struct number<bool> {
-  static_assert (sizeof (bool) == 1, "a bool of a dataset has one byte");
+  static_assert (sizeof (bool) == 1, "a bool in a dataset has one byte");
   static constexpr int type = SCDA_TYPE_BOOL;
 };
 template <typename T> struct number<T, typename std::enable_if<std::is_integral<T>::value>::type> {
-  static_assert (!std::is_same<T, char>::value, "char has a sign on some machines only: use signed char or unsigned char");
+  static_assert (!std::is_same<T, char>::value, "char is signed on some machines only: use signed char or unsigned char");
   static_assert (sizeof (T) <= 8, "datasets have integers of up to 8 bytes");
   static constexpr int type = integer_type (sizeof (T), std::is_signed<T>::value);
 };
@@ -441,7 +441,7 @@ template <> struct number<std::float16_t> {
 /* A member of this type. Raw bytes and structs have a size, arrays a number of items. */
 template <typename T> scda_member_t member (const char *name, std::size_t offset) {
   typedef typename std::remove_all_extents<T>::type item;
-  static_assert (is_plain<item>::value, "a member must be copied as its bytes: write what a std::vector or a pointer refers to as another dataset");
+  static_assert (is_plain<item>::value, "members must be trivially copyable: write what a std::vector or a pointer refers to as another dataset");
   scda_member_t m = scda_member_t ();
   m.name = name, m.type = number<item>::type, m.count = static_cast<int> (sizeof (T) / sizeof (item)), m.offset = offset;
   m.item_bytes = sizeof (item), m.members = members_of<item> ();
@@ -1531,7 +1531,7 @@ public:
     std::vector<const char *> pointers;
     std::vector<std::uint64_t> lengths;
     for (const C &one : own) {
-      static_assert (sizeof *one.data () == 1, "texts are of bytes");
+      static_assert (sizeof *one.data () == 1, "texts consist of bytes");
       pointers.push_back (reinterpret_cast<const char *> (one.data ()));
       lengths.push_back (one.size ());
     }
