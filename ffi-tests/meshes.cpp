@@ -190,12 +190,12 @@ void refusals (const std::string &path) {
     CHECK (!w.is_open ());
     expect (line, SCDA_ERR_USAGE, "closed", [&] { scda::write_time (w, "patches", 0); });
   };
-  with (__LINE__, SCDA_ERR_ARG, "patches: boxes: found 1 numbers, expected 2, 2 for each patch", [] (scda::writer &w, bool wrong) {
+  with (__LINE__, SCDA_ERR_ARG, "patches: boxes: found 3 numbers, expected 4, 4 for each patch", [] (scda::writer &w, bool wrong) {
     own o;
     if (wrong) { o.boxes.pop_back (), o.mesh.own (o.level, o.boxes); }
     o.mesh.write (w);
   });
-  with (__LINE__, SCDA_ERR_ARG, "patches: geometry: found 3 numbers, expected 2, 2 for each axis", [] (scda::writer &w, bool wrong) {
+  with (__LINE__, SCDA_ERR_ARG, "patches: geometry: found 3 numbers, expected 4, 2 for each axis", [] (scda::writer &w, bool wrong) {
     own o;
     if (wrong) { o.mesh.frame (ratio, o.domain, scda::view<const double> (geometry.data (), 3)); }
     o.mesh.write (w);
