@@ -866,13 +866,13 @@ contains
     call expect(f, ierr, SCDA_ERR_ARG, "fill: found it with SCDA_TYPE_RAW or with items to be converted, expected neither")
     call scda_fopen_write(f, comm, filename, "types")
     call scda_write(f, "raw", raw, fill=1_int8, type=SCDA_TYPE_RAW, ierr=ierr)
-    call expect(f, ierr, SCDA_ERR_ARG, "fill: not with SCDA_TYPE_RAW")
+    call expect(f, ierr, SCDA_ERR_ARG, "fill: found it with SCDA_TYPE_RAW")
     allocate(items(2**26, 0)) ! too many bytes to look at those of the fill value
     call scda_fopen_write(f, comm, filename, "types")
     call scda_fwrite_datasets_begin(f)
     call scda_write(f, "raw", items, fill=1_int8, type=SCDA_TYPE_RAW, chunk=[1], ierr=ierr)
     call scda_fwrite_datasets_end(f, ierr)
-    call expect(f, ierr, SCDA_ERR_ARG, "fill: not with SCDA_TYPE_RAW")
+    call expect(f, ierr, SCDA_ERR_ARG, "fill: found it with SCDA_TYPE_RAW")
 
     ! 0 is no type.
     do i = 1, 6
