@@ -121,7 +121,7 @@ mod tests {
         let found = wrong(&many, u64::from(u32::MAX), DataType::String);
         assert_eq!(found, "found 8 bytes, which cannot hold 4294967295 items");
         let found = wrong(b"\x01\0\0\0", 1, DataType::String);
-        assert_eq!(found, "found 4 bytes, which cannot have 1 items");
+        assert_eq!(found, "found 4 bytes, which cannot hold 1 items");
         for end in NUMBER..good.len() {
             wrong(&good[..end], 2, DataType::VariableBytes);
         }

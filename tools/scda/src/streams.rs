@@ -245,7 +245,7 @@ fn lost(streams: &Streams) -> String {
 
 /// Describes a section with the name of earlier streams that is not one of their parts.
 fn no_part(name: &UserString) -> String {
-    format!("is not a part of the streams \"{}\", although it has their name", escape(name))
+    format!("not a part of the streams \"{}\", although it has their name", escape(name))
 }
 
 /// Calls a function with bytes of a stream, batch by batch.

@@ -237,7 +237,7 @@ fn each_gzip_stream_that_is_accepted_is_whole_and_the_last() {
         assert!(inflater.gunzip(&stream, &mut vec![0; n]).is_err());
     }
     stream.push(0);
-    assert!(inflater.gunzip(&stream, &mut out).unwrap_err().contains("more after its end"));
+    assert!(inflater.gunzip(&stream, &mut out).unwrap_err().contains("found data after its end"));
 }
 
 #[test]

@@ -280,7 +280,7 @@ mod tests {
             (vec![], 0, "found 0 members and 0 bytes"),
             (vec![int("", 0)], 4, "found the name \"\""),
             (vec![int("a\0", 0)], 4, "found the name \"a\\0\""),
-            (vec![int("a", 0), int("a", 4)], 8, "found the name \"a\" twice"),
+            (vec![int("a", 0), int("a", 4)], 8, "found the name \"a\", expected a unique"),
             (vec![member("a", DataType::String, 0)], 4, "found a member \"a\" of string"),
             (vec![member("a", DataType::Raw(0), 0)], 4, "found a member \"a\" of r0"),
             (

@@ -211,7 +211,7 @@ mod tests {
             assert_eq!(type_of_text(&type_text(data_type)).unwrap(), Some(data_type));
         }
         let negative = text.replace(",4]", ",-4]");
-        assert!(type_of_text(&negative).unwrap_err().to_string().contains("expected it in 12 bytes"));
+        assert!(type_of_text(&negative).unwrap_err().to_string().contains("expected it within 12 bytes"));
         assert_eq!((type_of_text("[1]").unwrap(), type_of_text("float65").unwrap()), (None, None));
     }
 }

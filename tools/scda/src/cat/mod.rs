@@ -100,7 +100,7 @@ fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<
             }
             let name = escape(&section.user);
             let words =
-                format!("--stream: \"{name}\" is expected a set of streams or an uncompressed varray");
+                format!("--stream: \"{name}\" is neither a set of streams nor an uncompressed varray");
             Err(Fail::file(input.name(), words))
         }
     }

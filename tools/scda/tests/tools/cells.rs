@@ -172,7 +172,7 @@ fn more_cells_than_the_file_can_mean_are_not_counted() {
     assert!(!place.scda("check bad.scda").good().text().contains("note"));
     write(&place, "good.scda", ATTRIBUTES, &vertices(8));
     place.scda("copy -f --encode 6 good.scda bad.scda").good();
-    invalid(&place, "number 299999: found 8, expected a point from 0 on, before 8");
+    invalid(&place, "number 299999: found 8, expected a point from 0 to below 8");
 }
 
 #[test]

@@ -264,8 +264,8 @@ fn wrong_edges_and_attributes_are_found() {
         write(&place, "bad.scda", attributes, &parts);
         invalid(&place, words);
     };
-    wrong(&|part| part.3[1] = 8, "edge_to_edge", "entry 1, of edge 0, is not that of tree 0");
-    wrong(&|part| part.3[1] = 9, "edge_to_edge", "entry 1, of edge 0, is not that of tree 0");
+    wrong(&|part| part.3[1] = 8, "edge_to_edge", "entry 1, of edge 0, does not refer to tree 0");
+    wrong(&|part| part.3[1] = 9, "edge_to_edge", "entry 1, of edge 0, does not refer to tree 0");
     wrong(&|part| part.3[3] = 0, "tree_to_edge", "tree 0: edge 3 has number 0, but no entry");
     wrong(&|part| part.1 = Uint8, "tree_attributes", "found type uint8 and shape 1, expected bytes");
     wrong(&|part| part.2[0] = 2, "tree_attributes", "shape 2, expected bytes (r8, r16, ...) and 1");

@@ -72,7 +72,7 @@ fn wrong_particles_are_found() {
     let place = Place::new();
     for (index, number, words) in [
         (0, 1, "cell 0: found particles 1 to 2, expected an end not before the beginning, and 0 as begin"),
-        (2, 1, "cell 1: found particles 2 to 1, expected an end that is not before"),
+        (2, 1, "cell 1: found particles 2 to 1, expected an end not before the beginning"),
         (1, -1, "cell 0: found particles 0 to -1, expected an end"),
         (3, i64::MAX, "found 5 rows, expected 9223372036854775807, one for each particle"),
         (3, 4, "found 5 rows, expected 4, one for each particle"),

@@ -577,7 +577,7 @@ fn a_file_is_cut_back_to_its_seals() {
     place.scda("rewind -f b.scda 1").bad(1, "index of the seal");
     assert!(place.read("b.scda") == bad);
     for (command, words) in [
-        ("rewind a.scda 3", "it has 2 seals, but no seal 3"),
+        ("rewind a.scda 3", "found 2 seals, but no seal 3"),
         ("rewind a.scda 0", "0"),
         ("rewind --list a.scda 1", "--list"),
         ("rewind -", "only a file can be rolled back"),

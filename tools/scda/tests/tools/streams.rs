@@ -645,7 +645,7 @@ fn streams_that_were_not_ended_are_saved() {
             "{saved:?}"
         );
         assert!(
-            saved.text().contains(": 4500 bytes, of each task") && !saved.text().contains("left out"),
+            saved.text().contains(": 4500 bytes, for each task") && !saved.text().contains("left out"),
             "{saved:?}"
         );
         run(&place, &["check", "saved.scda"]).good();

@@ -319,7 +319,7 @@ fn auto_compresses_what_gets_smaller_and_growing_is_said() {
     let run = place.scda("join --encode 1 -s 2 a.scda -o all.scda");
     place.scda("copy -s 2 a.scda one.scda").good();
     let (before, grown) = (place.read("one.scda").len(), place.read("all.scda").len());
-    let words = format!("scda: all.scda: compressing made {before} bytes {grown}; --encode auto ");
+    let words = format!("scda: all.scda: compression turned {before} bytes into {grown}; --encode auto ");
     assert!(run.code == 0 && run.err.starts_with(&words), "{run:?}\n{words}");
     place.scda("join --encode auto all.scda -o again.scda").good();
     assert!(place.read("again.scda") == place.read("one.scda"));

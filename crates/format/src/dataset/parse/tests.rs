@@ -105,7 +105,7 @@ fn what_is_wrong_is_said_with_key_and_byte() {
             "\"float32\"",
             r#"{"name":"struct","configuration":{"fields":[["a","int8"],["a","int8"]]}}"#,
             ErrorKind::Format,
-            "byte 63: metadata: data_type: struct: found the name \"a\" twice",
+            "byte 63: metadata: data_type: struct: found the name \"a\", expected a unique, nonempty name",
         ),
         (
             "[2,3]",

@@ -52,7 +52,7 @@ fn datasets_are_copied_in_other_chunks() {
         ("--chunk flow/density=40000,40000", "dataset \"flow/density\": chunk: found 12800000000 bytes"),
         ("--chunk flow/density=4000000000000000000,4", "dataset \"flow/density\": "),
         ("--chunk 3 --chunk flow/none=3", "--chunk: the pattern 2 matches no dataset that is copied"),
-        ("--delete rho --chunk rho=2", "--chunk: the pattern 1 names no dataset that is copied"),
+        ("--delete rho --chunk rho=2", "--chunk: the pattern 1 matches no dataset that is copied"),
         ("--level 3", "--level is for --chunk"),
         ("--level 3 --encode 4", "--encode LEVEL and --level cannot be combined"),
         ("--decode --chunk 3", "cannot be used with"),
@@ -61,7 +61,7 @@ fn datasets_are_copied_in_other_chunks() {
         ("--max-relative-error 1", "max_relative_error: found 1, expected 0 or more, and less than 1"),
         (
             "--max-absolute-error none=1",
-            "--max-absolute-error: the pattern 1 names no dataset that is copied",
+            "--max-absolute-error: the pattern 1 matches no dataset that is copied",
         ),
     ] {
         place.scda(&format!("copy -f {arguments} a.scda c.scda")).bad(2, words);

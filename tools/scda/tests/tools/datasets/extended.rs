@@ -90,7 +90,7 @@ fn they_are_shown_and_copied_as_one_array() {
     assert_eq!(place.scda("ls d.scda").good().text().lines().count(), 3);
     // A file without a seal has them as sections, until it has one.
     let salvaged = place.scda("salvage -f --no-seal a.scda d.scda").good();
-    assert!(salvaged.text().contains("counts when the file is sealed: scda seal"), "{salvaged:?}");
+    assert!(salvaged.text().contains("take effect once the file is sealed: scda seal"), "{salvaged:?}");
     assert_eq!(place.scda("ls d.scda").good().text().matches(" 2x3 ").count(), 3);
     place.scda("seal d.scda").good();
     place.scda("diff a.scda d.scda").good();
