@@ -26,8 +26,7 @@
  * malicious file can end the program.
  *
  * `group` is the name of the forest, a group of datasets; NULL: SCDA_FOREST_GROUP. `step` is a time step: 0 is the first in the file,
- * -1 the last, -2 the one before it. In a file without times, it is 0 or -1. Other arguments and errors are those of the functions
- * of scda_meshes.h that are named below; the forest is not changed.
+ * -1 the last, -2 the one before it. In a file without times, it is 0 or -1.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef SCDA_P4EST_H
@@ -173,39 +172,96 @@ static inline int scda_p4est_connectivity_save (const char *filename, p4est_conn
 static inline p4est_connectivity_t *scda_p4est_connectivity_load (const char *filename, size_t *bytes);
 
 /**
- * Writes the connectivity and the mesh, and the user data of the quadrants if `save_data` is set and data_size is not 0, as
- * `scda_forest_write` does: `scda_p4est_write_connectivity`, `scda_p4est_write_mesh` and `scda_p4est_write_data` in one call.
+ * Writes the connectivity and the mesh, and the user data of the quadrants: `scda_p4est_write_connectivity`, `scda_p4est_write_mesh`
+ * and `scda_p4est_write_data` in one call.
+ *
+ * @param [in] f          The file, open for writing.
+ * @param [in] group      The name of the forest, which `scda_forest_write_group` marks as a forest.
+ * @param [in] p4est      The forest. Not changed.
+ * @param [in] save_data  Whether to write the user data, if data_size is not 0.
+ * @param [out] err       The error code.
+ * @return                `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of `scda_fwrite_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_write_forest (scda_fcontext_t *f, const char *group, p4est_t *p4est, int save_data,
                                                         int *err);
 
 /**
  * Writes the connectivity of a forest. It is valid until the next one in the file, also for later time steps.
+ *
+ * @param [in] f      The file, open for writing.
+ * @param [in] group  The name of the forest.
+ * @param [in] p4est  The forest. Not changed.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`; `SCDA_ERR_RANGE` for more than 2^28 bytes of attributes of all trees, or for 2^20 vertices more than the trees
+ * have corners; and those of `scda_fwrite_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_write_connectivity (scda_fcontext_t *f, const char *group, const p4est_t *p4est, int *err);
 
 /**
  * Writes the mesh: coordinates and levels of the quadrants. It is valid until the next one in the file, also for later time steps. A
  * step has one mesh: if the mesh has changed and the step already has fields, begin another step first.
+ *
+ * @param [in] f      The file, open for writing.
+ * @param [in] group  The name of the forest.
+ * @param [in] p4est  The forest. Not changed.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, `SCDA_ERR_USAGE` for another mesh in a step that has fields, and those of
+ * `scda_fwrite_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_write_mesh (scda_fcontext_t *f, const char *group, p4est_t *p4est, int *err);
 
 /**
- * Begins a time step, as `scda_forest_write_step` does, and writes the mesh if the file does not have it. `scda_p4est_write_data`,
- * `scda_p4est_write_field`, `scda_p4est_write_member` and `scda_p4est_write_ragged` then write the data of the step.
+ * Begins a time step of a forest: writes the time, and before or after it what the file does not have yet: the attributes of the group,
+ * the connectivity if it has changed, and the mesh if it has changed. `scda_p4est_write_data`, `scda_p4est_write_field`,
+ * `scda_p4est_write_member` and `scda_p4est_write_ragged` then write the data of the step.
+ *
+ * In a file that was opened by `scda_fopen_append`, the mesh is compared with the last one in the file; the connectivity is rewritten.
+ *
+ * @param [in] f      The file, open for writing.
+ * @param [in] group  The name of the forest.
+ * @param [in] p4est  The forest. Not changed.
+ * @param [in] time   The time, taken from rank 0.
+ * @param [in] units  The unit of the time, such as `s`, without quotation marks and backslashes. NULL: none.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of `scda_fwrite_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_write_step (scda_fcontext_t *f, const char *group, p4est_t *p4est, double time,
                                                       const char *units, int *err);
 
 /**
- * Writes the user data of the quadrants, of which each has 1 to 65536 bytes, as they are in the memory of this machine.
+ * Writes the user data of the quadrants as bytes, as they are in the memory of this machine.
+ *
+ * @param [in] f      The file, open for writing.
+ * @param [in] group  The name of the forest.
+ * @param [in] p4est  The forest, with a data_size of 1 to 65536. Not changed.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of `scda_fwrite_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_write_data (scda_fcontext_t *f, const char *group, const p4est_t *p4est, int *err);
 
 /**
- * Writes a field with the same number of items for each quadrant, as `scda_forest_write_field` does. The items of the local quadrants are
- * in the order of p4est. For values at the corners of the quadrants, x fastest, `field->shape[1]` is P4EST_CHILDREN and
- * `field->dimension_names[1]` is "corner".
+ * Writes a field with the same number of items for each quadrant. The mesh of the forest must be the last one in the file, as for all
+ * data of quadrants: if the forest has changed since, write the mesh first. The field refers to it.
+ *
+ * @param [in] f      The file, open for writing.
+ * @param [in] group  The name of the forest.
+ * @param [in] p4est  The forest to whose mesh the field belongs.
+ * @param [in] field  Call `scda_dataset_init`, then set the name, such as `density`, the type, and other members as needed: attributes
+ *                    with units, layout. `ndims` 1 (or 0) means one item for each quadrant; the sizes of further dimensions are in
+ *                    `shape[1]` and following, such as 3 for a vector. For values at the corners of the quadrants, x fastest,
+ *                    `shape[1]` is P4EST_CHILDREN and `dimension_names[1]` is "corner". This function sets `shape[0]` and
+ *                    `dimension_names[0]` itself. Not changed.
+ * @param [in] data   The items of the local quadrants, in the order of p4est; the items of a quadrant are contiguous. May be NULL
+ *                    if there are none.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if the mesh of the forest is not the last one in the file, and those of
+ * `scda_fwrite_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_write_field (scda_fcontext_t *f, const char *group, const p4est_t *p4est,
                                                        const scda_dataset_t *field, const void *data, int *err);
@@ -226,7 +282,19 @@ static inline scda_fcontext_t *scda_p4est_write_member (scda_fcontext_t *f, cons
                                                         const scda_dataset_t *field, size_t offset, int *err);
 
 /**
- * Writes a field with a variable number of values for each quadrant, as `scda_forest_write_ragged` does.
+ * Writes a field with a variable number of values for each quadrant, such as the coefficients of hp elements.
+ *
+ * @param [in] f       The file, open for writing.
+ * @param [in] group   The name of the forest.
+ * @param [in] p4est   The forest to whose mesh the field belongs.
+ * @param [in] field   As for `scda_p4est_write_field`; `ndims` 1 (or 0) if a value is one item. Its name, together with the name of the
+ *                     group, `/fields/` and `:count`, has at most 58 bytes.
+ * @param [in] counts  The number of values of each local quadrant. May be NULL if there are none.
+ * @param [in] data    The values, quadrant by quadrant. May be NULL if there are none.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_RANGE` if a count is negative or the sum of the counts is too large, and those of
+ * `scda_fwrite_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_write_ragged (scda_fcontext_t *f, const char *group, const p4est_t *p4est,
                                                         const scda_dataset_t *field, const int64_t *counts, const void *data,
@@ -260,25 +328,72 @@ static inline scda_fcontext_t *scda_p4est_read_forest (scda_fcontext_t *f, const
                                                        p4est_connectivity_t **connectivity, p4est_t **p4est, int *err);
 
 /**
- * Finds a field of a time step, as `scda_forest_find_field` does.
+ * Finds a field of a time step: `scda_fread_dataset` then reads any boxes of it.
+ *
+ * @param [in] f       The file, open for reading.
+ * @param [in] group   The name of the forest.
+ * @param [in] step    The time step. Fields of other steps are not found.
+ * @param [in] name    The name of the field, such as `density`.
+ * @param [out] found  1 if the step has such a field, otherwise 0. Must not be NULL.
+ * @param [in,out] d   As for `scda_ffind_dataset`.
+ * @param [out] err    The error code; also 0 if there is no such field.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, and those of `scda_ffind_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_find_field (scda_fcontext_t *f, const char *group, int64_t step, const char *name, int *found,
                                                       scda_dataset_t *d, int *err);
 
 /**
- * Reads a field of known number of items for the local quadrants of a forest in any partition, as `scda_forest_read_field` does.
+ * Reads a field of known number of items, for the local quadrants. Numbers of another type in the file are converted.
+ *
+ * @param [in] f           The file, open for reading.
+ * @param [in] group       The name of the forest.
+ * @param [in] step        The time step.
+ * @param [in] p4est       The forest, in any partition. Its number of quadrants must be that of the field.
+ * @param [in] name        The name of the field.
+ * @param [in] type        The type of the items in `data`, such as `SCDA_TYPE_FLOAT64`.
+ * @param [in] components  The number of items that each quadrant must have; for `SCDA_TYPE_RAW`, the number of bytes.
+ * @param [out] data       Room for the items of the local quadrants. May be NULL if there are none.
+ * @param [out] err        The error code.
+ * @return                 `f`, or NULL on error.
+ * Errors: `SCDA_ERR_NOT_FOUND` if there is no such field; `SCDA_ERR_FORMAT` if it has another shape, or a type that cannot be converted; `SCDA_ERR_RANGE`
+ * for a number that does not fit; `SCDA_ERR_ARG`; those of `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_read_field (scda_fcontext_t *f, const char *group, int64_t step, const p4est_t *p4est,
                                                       const char *name, int type, uint64_t components, void *data, int *err);
 
 /**
- * Reads the number of values of each local quadrant in a field of `scda_p4est_write_ragged`, as `scda_forest_read_counts` does.
+ * Reads the number of values of each local quadrant in a field that `scda_p4est_write_ragged` has written.
+ *
+ * @param [in] f        The file, open for reading.
+ * @param [in] group    The name of the forest.
+ * @param [in] step     The time step.
+ * @param [in] p4est    The forest, in any partition.
+ * @param [in] name     The name of the field.
+ * @param [out] counts  Room for a number for each local quadrant. None is negative, and their sum over all ranks is the number of values
+ *                      in the file. May be NULL if there are none.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
+ * Errors: those of `scda_p4est_read_field`.
  */
 static inline scda_fcontext_t *scda_p4est_read_counts (scda_fcontext_t *f, const char *group, int64_t step, const p4est_t *p4est,
                                                        const char *name, int64_t *counts, int *err);
 
 /**
- * Reads the values of the local quadrants in such a field, as `scda_forest_read_ragged` does.
+ * Reads the values of the local quadrants in such a field.
+ *
+ * @param [in] f           The file, open for reading.
+ * @param [in] group       The name of the forest.
+ * @param [in] step        The time step.
+ * @param [in] p4est       The forest, in the partition for which `counts` were read.
+ * @param [in] name        The name of the field.
+ * @param [in] type        The type that the items must have.
+ * @param [in] components  The number of items that each value must have; for `SCDA_TYPE_RAW`, the number of bytes.
+ * @param [in] counts      The counts that `scda_p4est_read_counts` has read.
+ * @param [out] data       Room for the values of the local quadrants: their number is the sum of `counts`. May be NULL if there are none.
+ * @param [out] err        The error code.
+ * @return                 `f`, or NULL on error.
+ * Errors: those of `scda_p4est_read_field`.
  */
 static inline scda_fcontext_t *scda_p4est_read_ragged (scda_fcontext_t *f, const char *group, int64_t step, const p4est_t *p4est,
                                                        const char *name, int type, uint64_t components, const int64_t *counts,

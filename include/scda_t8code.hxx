@@ -24,8 +24,7 @@
  * plus 32 bytes for each rank; of the cmesh, a rank has what t8code gives it.
  *
  * `group` is the name of the forest, a group of datasets; NULL: SCDA_FOREST_GROUP. `step` is a time step: 0 is the first in the file,
- * -1 the last, -2 the one before it. In a file without times, it is 0 or -1. Other arguments and errors are those of the functions of
- * scda_meshes.h that are named below; `forest` is committed, and not changed.
+ * -1 the last, -2 the one before it. In a file without times, it is 0 or -1.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef SCDA_T8CODE_HXX
@@ -77,39 +76,93 @@ inline int scda_t8code_save (const char *filename, t8_forest_t forest);
 inline t8_forest_t scda_t8code_load (const char *filename, t8_cmesh_t cmesh, const t8_scheme *scheme, MPI_Comm comm);
 
 /**
- * Writes the attributes that mark a group as a forest of this dimension, and others, as `scda_forest_write_attributes` does.
+ * Writes the attributes that mark a group as a forest, and others. If this function is not called, the following ones write the
+ * attributes without others.
+ *
+ * @param [in] f           The file, open for writing.
+ * @param [in] group       The name of the forest.
+ * @param [in] forest      The forest, whose dimension is written.
+ * @param [in] attributes  More attributes, such as a title: a JSON object in UTF-8, without the keys `scda_forest` and `dimension`.
+ *                         NULL: none.
+ * @param [out] err        The error code.
+ * @return                 `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_group`.
  */
 inline scda_fcontext_t *scda_t8code_write_group (scda_fcontext_t *f, const char *group, t8_forest_t forest, const char *attributes, int *err);
 
 /**
- * Writes the trees and the mesh, as `scda_forest_write` does. Elements may have been removed from the forest, but each tree must have some.
+ * Writes the trees and the mesh. The trees are valid until the next ones in the file, also for later time steps.
  *
- * Errors: those of `scda_forest_write`; `SCDA_ERR_ARG` for trees that are points; `SCDA_ERR_UNSUPPORTED` for elements that docs/t8code.md does
- * not have.
+ * @param [in] f       The file, open for writing.
+ * @param [in] group   The name of the forest.
+ * @param [in] forest  The forest, committed. Elements may have been removed from it, but each tree must have some. Not changed.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG` for a tree without elements, and for trees that are points; `SCDA_ERR_UNSUPPORTED` for elements that
+ * docs/t8code.md does not have; `SCDA_ERR_USAGE` for another mesh in a step that has fields; `SCDA_ERR_MEMORY`; and those of
+ * `scda_fwrite_dataset`.
  */
 inline scda_fcontext_t *scda_t8code_write_forest (scda_fcontext_t *f, const char *group, t8_forest_t forest, int *err);
 
 /**
- * Writes the mesh without its trees: the elements. Errors: as for `scda_t8code_write_forest`.
+ * Writes the mesh without its trees: the elements. It is valid until the next one in the file, also for later time steps.
+ *
+ * Parameters and errors: as for `scda_t8code_write_forest`.
  */
 inline scda_fcontext_t *scda_t8code_write_mesh (scda_fcontext_t *f, const char *group, t8_forest_t forest, int *err);
 
 /**
- * Begins a time step, as `scda_forest_write_step` does, and writes the mesh if the file does not have it. `scda_t8code_write_field` and
- * `scda_t8code_write_ragged` then write the data of the step.
+ * Begins a time step of a forest: writes the time, and before or after it what the file does not have yet: the attributes of the group,
+ * the trees if they have changed, and the mesh if it has changed. `scda_t8code_write_field` and `scda_t8code_write_ragged` then write the
+ * data of the step. In a file that was opened by `scda_fopen_append`, the mesh is compared with the last one in the file; the trees are
+ * rewritten.
+ *
+ * @param [in] f       The file, open for writing.
+ * @param [in] group   The name of the forest.
+ * @param [in] forest  The forest, committed. Not changed.
+ * @param [in] time    The time, taken from rank 0.
+ * @param [in] units   The unit of the time, such as `s`, without quotation marks and backslashes. NULL: none.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: those of `scda_t8code_write_forest`.
  */
 inline scda_fcontext_t *scda_t8code_write_step (scda_fcontext_t *f, const char *group, t8_forest_t forest, double time, const char *units,
                                                 int *err);
 
 /**
- * Writes a field with the same number of items for each element, as `scda_forest_write_field` does. The items of the local elements are in
- * the order of t8code.
+ * Writes a field with the same number of items for each element. The mesh of the forest must be the last one in the file.
+ * The field refers to it.
+ *
+ * @param [in] f       The file, open for writing.
+ * @param [in] group   The name of the forest.
+ * @param [in] forest  The forest to whose mesh the field belongs.
+ * @param [in] field   Call `scda_dataset_init`, then set the name, such as `density`, the type, and other members as needed: attributes
+ *                     with units, layout. `ndims` 1 (or 0) means one item for each element; the sizes of further dimensions are in
+ *                     `shape[1]` and following, such as 3 for a vector. This function sets `shape[0]` and `dimension_names[0]` itself.
+ *                     Not changed.
+ * @param [in] data    The items of the local elements, in the order of t8code; the items of an element are contiguous. May be NULL if
+ *                     there are none.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if the mesh of the forest is not the last one in the file, and those of
+ * `scda_fwrite_dataset`.
  */
 inline scda_fcontext_t *scda_t8code_write_field (scda_fcontext_t *f, const char *group, t8_forest_t forest, const scda_dataset_t *field,
                                                  const void *data, int *err);
 
 /**
- * Writes a field with a variable number of values for each element, as `scda_forest_write_ragged` does.
+ * Writes a field with a variable number of values for each element, such as the coefficients of hp elements.
+ *
+ * @param [in] f       The file, open for writing.
+ * @param [in] group   The name of the forest.
+ * @param [in] forest  The forest to whose mesh the field belongs.
+ * @param [in] field   As for `scda_t8code_write_field`; `ndims` 1 (or 0) if a value is one item. Its name, together with the name of the
+ *                     group, `/fields/` and `:count`, has at most 58 bytes.
+ * @param [in] counts  The number of values of each local element. May be NULL if there are none.
+ * @param [in] data    The values, element by element. May be NULL if there are none.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: those of `scda_t8code_write_field`; `SCDA_ERR_RANGE` if a count is negative or the sum of the counts is too large.
  */
 inline scda_fcontext_t *scda_t8code_write_ragged (scda_fcontext_t *f, const char *group, t8_forest_t forest, const scda_dataset_t *field,
                                                   const int64_t *counts, const void *data, int *err);
@@ -138,25 +191,56 @@ inline scda_fcontext_t *scda_t8code_read_forest (scda_fcontext_t *f, const char 
                                                  const t8_scheme *scheme, MPI_Comm comm, t8_forest_t *forest, int *err);
 
 /**
- * Finds a field of a time step, as `scda_forest_find_field` does.
+ * Finds a field of a time step: `scda_fread_dataset` then reads any boxes of it.
+ *
+ * @param [in] f       The file, open for reading.
+ * @param [in] group   The name of the forest.
+ * @param [in] step    The time step. Fields of other steps are not found.
+ * @param [in] name    The name of the field, such as `density`.
+ * @param [out] found  1 if the step has such a field, otherwise 0. Must not be NULL.
+ * @param [in,out] d   As for `scda_ffind_dataset`.
+ * @param [out] err    The error code; also 0 if there is no such field.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, and those of `scda_ffind_dataset`.
  */
 inline scda_fcontext_t *scda_t8code_find_field (scda_fcontext_t *f, const char *group, int64_t step, const char *name, int *found,
                                                 scda_dataset_t *d, int *err);
 
 /**
- * Reads a field of known number of items for the local elements of a forest in any partition, as `scda_forest_read_field` does.
+ * Reads a field of known number of items, for the local elements. Numbers of another type in the file are converted.
+ *
+ * @param [in] f           The file, open for reading.
+ * @param [in] group       The name of the forest.
+ * @param [in] step        The time step.
+ * @param [in] forest      The forest, in any partition. Its mesh must be that of the field.
+ * @param [in] name        The name of the field.
+ * @param [in] type        The type of the items in `data`, such as `SCDA_TYPE_FLOAT64`.
+ * @param [in] components  The number of items that each element must have; for `SCDA_TYPE_RAW`, the number of bytes.
+ * @param [out] data       Room for the items of the local elements. May be NULL if there are none.
+ * @param [out] err        The error code.
+ * @return                 `f`, or NULL on error.
+ * Errors: `SCDA_ERR_NOT_FOUND` if there is no such field; `SCDA_ERR_FORMAT` if it has another shape or mesh, or a type that cannot be converted;
+ * `SCDA_ERR_RANGE` for a number that does not fit; `SCDA_ERR_ARG`; those of `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 inline scda_fcontext_t *scda_t8code_read_field (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
                                                 int type, uint64_t components, void *data, int *err);
 
 /**
- * Reads the number of values of each local element in a field of `scda_t8code_write_ragged`, as `scda_forest_read_counts` does.
+ * Reads the number of values of each local element in a field that `scda_t8code_write_ragged` has written.
+ *
+ * @param [out] counts  Room for a number for each local element. None is negative, and their sum over all ranks is the number of values in
+ *                      the file. May be NULL if there are none.
+ * Other parameters and errors: as for `scda_t8code_read_field`.
  */
 inline scda_fcontext_t *scda_t8code_read_counts (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
                                                  int64_t *counts, int *err);
 
 /**
- * Reads the values of the local elements, as `scda_forest_read_ragged` does.
+ * Reads the values of the local elements.
+ *
+ * @param [in] counts  The counts that `scda_t8code_read_counts` has read for this forest.
+ * @param [out] data   Room for the values; their number is the sum of `counts`. May be NULL if there are none.
+ * Other parameters and errors: as for `scda_t8code_read_field`; `components` is the number of items of each value.
  */
 inline scda_fcontext_t *scda_t8code_read_ragged (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
                                                  int type, uint64_t components, const int64_t *counts, void *data, int *err);
@@ -326,8 +410,6 @@ struct known_t {
 /* Sets the numbers of a forest and the checksum of its mesh, which is cached with the file. */
 inline void identify (scda_fcontext_t *f, const char *group, t8_forest_t forest, scda_forest_t *m) {
   const MPI_Comm comm = t8_forest_get_mpicomm (forest);
-  scda_forest_init (m, t8_forest_get_dimension (forest));
-  if (f == nullptr) { return; }
   numbers_of (forest, m);
   char key[SCDA_NAME_BYTES + 16];
   snprintf (key, sizeof key, "scda_t8code %.58s", scda_forest_group_internal (group));
@@ -847,6 +929,7 @@ inline scda_fcontext_t *scda_t8code_write_step (scda_fcontext_t *f, const char *
 inline scda_fcontext_t *scda_t8code_write_field (scda_fcontext_t *f, const char *group, t8_forest_t forest, const scda_dataset_t *field,
                                                  const void *data, int *err) {
   scda_forest_t m;
+  if (f == nullptr) { return nullptr; }
   scda_t8code_internal::identify (f, group, forest, &m);
   return scda_forest_write_field (f, group, &m, field, data, 1, err);
 }
@@ -854,6 +937,7 @@ inline scda_fcontext_t *scda_t8code_write_field (scda_fcontext_t *f, const char 
 inline scda_fcontext_t *scda_t8code_write_ragged (scda_fcontext_t *f, const char *group, t8_forest_t forest, const scda_dataset_t *field,
                                                   const int64_t *counts, const void *data, int *err) {
   scda_forest_t m;
+  if (f == nullptr) { return nullptr; }
   scda_t8code_internal::identify (f, group, forest, &m);
   return scda_forest_write_ragged (f, group, &m, field, counts, data, err);
 }
@@ -886,6 +970,7 @@ inline scda_fcontext_t *scda_t8code_find_field (scda_fcontext_t *f, const char *
 inline scda_fcontext_t *scda_t8code_read_field (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
                                                 int type, uint64_t components, void *data, int *err) {
   scda_forest_t m;
+  if (f == nullptr) { return nullptr; }
   scda_t8code_internal::identify (f, group, forest, &m);
   return scda_forest_read_field (f, group, step, &m, name, type, components, data, err);
 }
@@ -893,6 +978,7 @@ inline scda_fcontext_t *scda_t8code_read_field (scda_fcontext_t *f, const char *
 inline scda_fcontext_t *scda_t8code_read_counts (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
                                                  int64_t *counts, int *err) {
   scda_forest_t m;
+  if (f == nullptr) { return nullptr; }
   scda_t8code_internal::identify (f, group, forest, &m);
   return scda_forest_read_counts (f, group, step, &m, name, counts, err);
 }
@@ -900,6 +986,7 @@ inline scda_fcontext_t *scda_t8code_read_counts (scda_fcontext_t *f, const char 
 inline scda_fcontext_t *scda_t8code_read_ragged (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
                                                  int type, uint64_t components, const int64_t *counts, void *data, int *err) {
   scda_forest_t m;
+  if (f == nullptr) { return nullptr; }
   scda_t8code_internal::identify (f, group, forest, &m);
   return scda_forest_read_ragged (f, group, step, &m, name, type, components, counts, data, err);
 }
