@@ -659,7 +659,7 @@ fn streams_that_were_not_ended_are_saved() {
         let data = whole.windows(5).position(|text| text == b"more ").unwrap();
         place.write("f.scda", &whole[..data + 7]);
         let saved = run(&place, &["salvage", "--force", "f.scda", "saved.scda"]);
-        assert!(saved.text().contains(": 7 bytes, of each task"), "{saved:?}");
+        assert!(saved.text().contains(": 7 bytes, for each task"), "{saved:?}");
         assert_eq!(streams(&path, b"salvaged streams", 0), [&b""[..], b"more mo", b""]);
         let mut other = whole.clone();
         other[data - 1000 - 100] = b'x';

@@ -53,7 +53,7 @@ fn datasets_are_copied_in_other_chunks() {
         ("--chunk flow/density=4000000000000000000,4", "dataset \"flow/density\": "),
         ("--chunk 3 --chunk flow/none=3", "--chunk: the pattern 2 matches no dataset that is copied"),
         ("--delete rho --chunk rho=2", "--chunk: the pattern 1 matches no dataset that is copied"),
-        ("--level 3", "--level is for --chunk"),
+        ("--level 3", "--level goes with --chunk"),
         ("--level 3 --encode 4", "--encode LEVEL and --level cannot be combined"),
         ("--decode --chunk 3", "cannot be used with"),
         ("--decode --max-relative-error 0.1", "cannot be used with"),
