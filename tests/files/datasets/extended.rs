@@ -363,7 +363,10 @@ fn what_is_no_row_is_refused() {
         (of(DataType::Int8, &[1, 2]), "found int8, expected uint8"),
         (of(DataType::Uint8, &[1, 3]), "found the shape [1, 3], expected [rows, 2]"),
         (of(DataType::Uint8, &[2]), "found the shape [2], expected [rows, 2]"),
-        (of(DataType::Uint8, &[3, 2]), "found 4 rows in all, expected at most 3, according to scda_max_shape"),
+        (
+            of(DataType::Uint8, &[3, 2]),
+            "found 4 rows in all, expected at most 3, according to scda_max_shape",
+        ),
         (fill, "the fill value differs from that of the dataset"),
         (rounded, "scda_max_relative_error: found 0.5, expected at most the 0.25 of the dataset"),
         (absolute, "scda_max_absolute_error: found 0.5, expected at most the 0 of the dataset"),
