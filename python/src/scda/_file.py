@@ -64,6 +64,10 @@ class Entry(NamedTuple):
     content: Any
     sections: list[Section]
 
+    def __repr__(self) -> str:
+        named = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields[:-1], self))
+        return f"Entry({named})"
+
 
 def open(
     path: Union[Path, Any],
