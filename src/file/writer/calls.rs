@@ -1,8 +1,8 @@
 //! The calls of a writer for sections, datasets and streams: each makes an [`Operation`].
 
 use super::datasets::DatasetBoxes;
-use super::kinds::{DataStream, ElementStream};
 use super::operation::Operation;
+use super::section_writer::{DataStream, ElementStream};
 use super::{Writer, WriterState};
 use crate::file::options::Encode;
 use crate::file::source::Source;

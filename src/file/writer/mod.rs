@@ -5,12 +5,12 @@ mod calls;
 mod closing;
 mod commits;
 mod datasets;
-mod kinds;
 mod names;
 mod operation;
 mod output;
 mod rollback;
 mod sealing;
+mod section_writer;
 mod sections;
 #[cfg(test)]
 #[path = "tests/simulation/mod.rs"]
@@ -22,8 +22,8 @@ pub use calls::IncrementalWriter;
 pub use closing::Closing;
 pub use commits::{CommitRequest, PendingRequest};
 pub use datasets::DatasetBoxes;
-pub use kinds::{BoxStream, DataStream, ElementStream};
 pub use operation::Operation;
+pub use section_writer::{BoxStream, DataStream, ElementStream};
 pub use state::WriterState;
 
 use super::open::{self, ExistingFile};

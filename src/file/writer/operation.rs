@@ -2,7 +2,7 @@
 //! [`Scheduler`](super::datasets::Scheduler) decides when it is executed.
 
 use super::datasets::{Boxes, DatasetBoxes};
-use super::kinds::{DataStream, ElementStream, Section};
+use super::section_writer::{DataStream, ElementStream, Section};
 use super::{Writer, WriterState};
 use crate::file::options::Encode;
 use crate::file::source::Source;
@@ -101,22 +101,22 @@ impl WriterState {
         self.check_no_streams()?;
         match operation {
             Operation::Inline { user, root, data } => {
-                let section = self.plain().check_inline(user, root, data)?;
+                let section = self.plain().prepare_inline(user, root, data)?;
                 self.submit(section)?;
             }
             Operation::Block { user, root, size, data, encode } => {
                 self.cache.extended.forget_section(user);
-                let section = self.plain().check_block(user, root, size, data, encode)?;
+                let section = self.plain().prepare_block(user, root, size, data, encode)?;
                 self.submit(section)?;
             }
             Operation::Array { user, counts, size, data, encode } => {
                 self.cache.extended.forget_section(user);
-                let section = self.plain().check_array(user, counts, size, data, encode)?;
+                let section = self.plain().prepare_array(user, counts, size, data, encode)?;
                 self.submit(section)?;
             }
             Operation::Varray { user, counts, proc_sizes, data, encode } => {
                 self.cache.extended.forget_section(user);
-                let section = self.plain().check_varray(user, counts, proc_sizes, data, encode)?;
+                let section = self.plain().prepare_varray(user, counts, proc_sizes, data, encode)?;
                 self.submit(section)?;
             }
             Operation::Dataset { dataset, boxes } => {

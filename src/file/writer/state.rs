@@ -2,7 +2,7 @@
 
 use super::commits::Commits;
 use super::datasets::{DatasetCache, DatasetWriter, PendingWrites, RowPartitionCache, Scheduler};
-use super::kinds::{Compression, SectionWriter};
+use super::section_writer::{Compression, SectionWriter};
 use super::sections::Sections;
 use super::streams::{OwnStream, StreamWriter};
 use crate::file::session::SessionState;

@@ -3,9 +3,9 @@
 //! The chunks of all streams form an array section whose length is known only at the end, so its header is
 //! written last. Until then the ranks synchronize only where the program requests it.
 
-use super::kinds::check_alone;
-use super::kinds::{Compression, SectionWriter};
 use super::output::LONGEST_HEAD;
+use super::section_writer::check_alone;
+use super::section_writer::{Compression, SectionWriter};
 use super::sections::{Sections, head, too_large};
 use crate::file::options::Encode;
 use crate::file::source::Source;
@@ -182,7 +182,7 @@ impl StreamWriter<'_> {
             _ => Vec::new(),
         };
         let mut plain = self.plain();
-        let block = plain.check_block(STREAMS, 0, bytes, Ok(&text), Encode::None)?;
+        let block = plain.prepare_block(STREAMS, 0, bytes, Ok(&text), Encode::None)?;
         plain.write(block)?;
         self.sections.end_section()?;
         // What precedes the streams is then in the file, however long they take.
@@ -287,7 +287,7 @@ impl StreamWriter<'_> {
         streams.iter().for_each(|own| entries.extend(bytes_entry(own.written, style)));
         let (size, data) = (COUNT_BYTES as u64, Ok(Source::Contiguous(&entries)));
         let mut plain = self.plain();
-        let array = plain.check_array(STREAM_BYTES, &each, size, data, Encode::None)?;
+        let array = plain.prepare_array(STREAM_BYTES, &each, size, data, Encode::None)?;
         plain.write(array)
     }
 

@@ -1,7 +1,7 @@
 //! Compresses chunks on the background thread while the program computes: the call that writes their datasets
 //! copies them.
 
-use super::chunk_exchange::{Chunk, Overlap, Plan, Round};
+use super::chunk_exchange::{Batch, Chunk, Overlap, Plan};
 use super::chunked::{ChunkBatches, ChunkWriter, ChunkedDataset, is_text, prepare};
 use super::contiguous::ContiguousCopy;
 use super::layouts::LayoutChoice;
@@ -98,9 +98,9 @@ impl ChunkWriter<'_> {
             self.sections.output.file.note_copied(plain.selection.bytes(), began);
         }
         let each: Vec<&Dataset> = datasets.iter().map(|one| one.dataset).collect();
-        let mine = self.for_each_batch(&each, plan, |this, round, codecs| {
-            plan.for_each_alike(&round.chunks, codecs, |chunks, codec| {
-                this.copy_alike(plan, round, chunks, codec, (&pending, encoders))
+        let mine = self.for_each_batch(&each, plan, |this, batch, codecs| {
+            plan.for_each_codec_group(&batch.chunks, codecs, |chunks, codec| {
+                this.copy_group(plan, batch, chunks, codec, (&pending, encoders))
             })
         });
         let agreed = mine.and_then(|mine| self.sections.team_mut().agree(mine).map(drop));
@@ -109,10 +109,10 @@ impl ChunkWriter<'_> {
     }
 
     /// Passes chunks of a round that have the same codec to the thread, up to an overlap.
-    fn copy_alike(
+    fn copy_group(
         &mut self,
         plan: &Plan<'_>,
-        round: &Round,
+        batch: &Batch,
         chunks: Range<u64>,
         codec: ChunkCodec,
         work: ThreadWork<'_>,
@@ -131,12 +131,12 @@ impl ChunkWriter<'_> {
                 }
                 push(&mut batches, ChunkBatch::default())?;
             }
-            let Some(batch) = batches.last_mut() else { continue };
-            let part = match plan.assemble(round, chunk, &mut buffer)? {
+            let Some(last) = batches.last_mut() else { continue };
+            let part = match plan.assemble(batch, chunk, &mut buffer)? {
                 Chunk::Overlap(index) => return Ok(Some((number, index))),
                 Chunk::Unknown => continue,
                 Chunk::Fill if is_text(&work.0[number].dataset) => {
-                    let room = batch.room(bytes, left)?;
+                    let room = last.room(bytes, left)?;
                     array.put_fill(room);
                     BatchPart::CopiedDataset(bytes)
                 }
@@ -144,14 +144,14 @@ impl ChunkWriter<'_> {
                 Chunk::Bytes(from) => match self.sections.output.file.lent(from) {
                     Some(lent) => BatchPart::LentMemory(lent),
                     None => {
-                        batch.copy(from, left)?;
+                        last.copy(from, left)?;
                         self.sections.output.file.note_copied(bytes as u64, began);
                         BatchPart::CopiedDataset(bytes)
                     }
                 },
             };
-            push(&mut batch.parts, (number, part))?;
-            batch.bytes += bytes;
+            push(&mut last.parts, (number, part))?;
+            last.bytes += bytes;
         }
         self.give(batches, codec, work)?;
         Ok(None)

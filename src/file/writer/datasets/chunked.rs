@@ -1,13 +1,13 @@
 //! Compresses the chunks of datasets on the ranks that own them, and writes them.
 
-use super::chunk_exchange::{Chunk, Overlap, Plan, PlannedArray, Round};
+use super::chunk_exchange::{Batch, Chunk, Overlap, Plan, PlannedArray};
 use super::contiguous::ContiguousDataset;
 use super::layouts::{LayoutChoice, Layouts};
 use super::selection::{Selection, overlapping};
 use crate::file::encoding::{EncodedBytes, EncodedElements, on_threads};
 use crate::file::options::{Tuning, WriteOptions};
 use crate::file::team::Failure;
-use crate::file::writer::kinds::Compression;
+use crate::file::writer::section_writer::Compression;
 use crate::file::writer::sections::{Block, Elements, Sections, too_large};
 use scda_base::error::Result;
 use scda_base::memory::{grow, push, reserve, reserve_count};
@@ -108,7 +108,7 @@ impl ChunkWriter<'_> {
         &mut self,
         datasets: &[&Dataset],
         plan: &Plan<'_>,
-        mut each: impl FnMut(&mut Self, &Round, &[ChunkCodec]) -> Result<Option<Overlap>>,
+        mut each: impl FnMut(&mut Self, &Batch, &[ChunkCodec]) -> Result<Option<Overlap>>,
     ) -> Result<Result<()>, Failure> {
         let codec = |dataset: &&Dataset| {
             let params = self.sections.params();
@@ -159,7 +159,7 @@ impl ChunkWriter<'_> {
         let name = dataset.name.as_bytes();
         let block = SectionLayout::block(self.sections.end(), text.len() as u64).ok_or_else(too_large)?;
         let layout = SectionLayout::varray(block.end, chunks.total, bytes.total).ok_or_else(too_large)?;
-        if !is_text(dataset) && self.sections.leave_together(block, layout)? {
+        if !is_text(dataset) && self.sections.is_written_in_one_run(block, layout)? {
             let block = Block { layout: block, user: dataset.convention(), data: text.as_bytes() };
             let (section, count, size) = (SectionType::Varray, chunks.total, bytes.total);
             let varray = Elements { section, layout, user: name, count, size };
@@ -182,11 +182,11 @@ impl ChunkWriter<'_> {
     pub fn encode_batch(
         &mut self,
         plan: &Plan<'_>,
-        batch: &Round,
+        batch: &Batch,
         codecs: &[ChunkCodec],
         encoded: &mut [EncodedElements],
     ) -> Result<Option<Overlap>> {
-        plan.for_each_alike(&batch.chunks, codecs, |chunks, codec| {
+        plan.for_each_codec_group(&batch.chunks, codecs, |chunks, codec| {
             self.encode_alike(plan, batch, chunks, codec, encoded)
         })
     }
@@ -195,7 +195,7 @@ impl ChunkWriter<'_> {
     fn encode_alike(
         &mut self,
         plan: &Plan<'_>,
-        batch: &Round,
+        batch: &Batch,
         chunks: Range<u64>,
         codec: ChunkCodec,
         encoded: &mut [EncodedElements],
@@ -253,7 +253,7 @@ type NumberedChunks = (Vec<(usize, EncodedElements)>, Option<Overlap>);
 fn encode_chunks(
     encoder: &mut ChunkEncoder,
     plan: &Plan<'_>,
-    batch: &Round,
+    batch: &Batch,
     chunks: Range<u64>,
     params: &WriteOptions,
 ) -> Result<NumberedChunks> {
@@ -261,7 +261,7 @@ fn encode_chunks(
     // A chunk of the compression convention is stored with its full size.
     let must_be_whole = encoder.codec().is_text();
     let end = chunks.end;
-    for chunk in chunks.filter(|chunk| plan.wants(*chunk)) {
+    for chunk in chunks.filter(|chunk| plan.samples(*chunk)) {
         params.interrupt.check()?;
         let number = plan.array_of(chunk);
         let array = &plan.arrays[number];

@@ -1,7 +1,7 @@
 //! Writes contiguous datasets: rows straight from the memory of the ranks, or batches that their owners
 //! assemble from the parts of all ranks.
 
-use super::chunk_exchange::{Chunk, Plan, PlannedArray, Round};
+use super::chunk_exchange::{Batch, Chunk, Plan, PlannedArray};
 use super::row_partition::RowPartitionCache;
 use super::selection::{Selection, overlapping};
 use crate::file::options::MostThreads;
@@ -83,8 +83,8 @@ struct PlacedDataset<'a> {
     layout: SectionLayout,
     rows: u64,
     row_bytes: u64,
-    /// Whether it is written [together](Sections::leave_together) with its metadata and with other datasets.
-    goes_together: bool,
+    /// Whether it is written [together](Sections::is_written_in_one_run) with its metadata and with other datasets.
+    is_in_one_run: bool,
 }
 
 impl PlacedDataset<'_> {
@@ -138,7 +138,7 @@ impl ContiguousWriter<'_> {
         for (one, own) in all.iter().zip(own) {
             let start = together.last().map_or(self.sections.end(), |last| last.layout.end);
             let one = self.placed(*one, own, start)?;
-            if one.goes_together {
+            if one.is_in_one_run {
                 together.push(one);
                 continue;
             }
@@ -174,8 +174,8 @@ impl ContiguousWriter<'_> {
         metadata::align(&mut text, dataset.data_bytes()?, start);
         let block = SectionLayout::block(start, text.len() as u64).ok_or_else(too_large)?;
         let layout = SectionLayout::array(block.end, rows, row_bytes).ok_or_else(too_large)?;
-        let goes_together = own.is_some() && self.sections.leave_together(block, layout)?;
-        Ok(PlacedDataset { dataset, text, selection, own, block, layout, rows, row_bytes, goes_together })
+        let is_in_one_run = own.is_some() && self.sections.is_written_in_one_run(block, layout)?;
+        Ok(PlacedDataset { dataset, text, selection, own, block, layout, rows, row_bytes, is_in_one_run })
     }
 
     /// Brings the parts of a contiguous dataset to the owners of its batches, who write them.
@@ -227,7 +227,7 @@ impl ContiguousWriter<'_> {
             let start = grid.region_of(run).start;
             start.iter().zip(shape).fold(0, |at, (index, n)| at * n + index) * item_bytes
         };
-        let own = plan.own(0);
+        let own = plan.owned_chunks(0);
         let (start, end) = (offset(own.offset), offset(own.offset + own.count));
         let bytes = Partition { offset: start, count: end - start, total: layout.data_bytes };
         let mut overlap = None;
@@ -259,7 +259,7 @@ impl ContiguousWriter<'_> {
 /// Appends a batch of `bytes` bytes; returns the first index that two parts have in common, if there is one.
 fn put_run(
     plan: &Plan<'_>,
-    batch: &Round,
+    batch: &Batch,
     (run, bytes): (u64, usize),
     buffer: &mut Vec<u8>,
     file: &mut Queue<SummedFile>,

@@ -9,7 +9,7 @@ use super::selection::Selection;
 use crate::file::encoding::EncodedElements;
 use crate::file::options::{Encode, MostThreads};
 use crate::file::team::Failure;
-use crate::file::writer::kinds::{DataStream, SectionWriter, check_alone, read, read_again};
+use crate::file::writer::section_writer::{DataStream, SectionWriter, check_alone, read, read_again};
 use crate::file::writer::sections::{Tail, too_large};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{renew, resize};

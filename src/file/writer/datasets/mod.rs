@@ -28,7 +28,7 @@ use self::contiguous::ContiguousDataset;
 use self::layouts::{Layouts, StoredDataset};
 use self::schedule::Write;
 use self::selection::{Selection, check_separate};
-use super::kinds::Compression;
+use super::section_writer::Compression;
 use super::sections::Sections;
 use crate::file::team::{FINE, Failure, Function, MOST_WORDS, Topic, partition_of};
 use crate::items::Data;

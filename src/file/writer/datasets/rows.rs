@@ -14,7 +14,7 @@ pub(super) struct Rows {
     shape: Vec<u64>,
     /// The rows in a chunk, and the number of chunks with the same rows.
     chunk_rows: u64,
-    beside: u64,
+    chunks_per_layer: u64,
 }
 
 impl Rows {
@@ -32,8 +32,8 @@ impl Rows {
             end
         }));
         let chunk_rows = grid.chunk_shape()[0];
-        let beside = grid.chunks() / end.div_ceil(chunk_rows).max(1);
-        Ok(Self { starts, shape: shape.to_vec(), chunk_rows, beside })
+        let chunks_per_layer = grid.chunks() / end.div_ceil(chunk_rows).max(1);
+        Ok(Self { starts, shape: shape.to_vec(), chunk_rows, chunks_per_layer })
     }
 
     /// The part of the array that a rank has.
@@ -49,16 +49,16 @@ impl Rows {
         if start == end {
             return 0..0;
         }
-        start / self.chunk_rows * self.beside..end.div_ceil(self.chunk_rows) * self.beside
+        start / self.chunk_rows * self.chunks_per_layer..end.div_ceil(self.chunk_rows) * self.chunks_per_layer
     }
 
     /// The ranks that have items of these chunks, and perhaps some that have no rows.
     pub fn ranks_with(&self, chunks: &Range<u64>) -> Range<usize> {
-        if chunks.is_empty() || self.beside == 0 {
+        if chunks.is_empty() || self.chunks_per_layer == 0 {
             return 0..0;
         }
-        let first = chunks.start / self.beside * self.chunk_rows;
-        let end = chunks.end.div_ceil(self.beside) * self.chunk_rows;
+        let first = chunks.start / self.chunks_per_layer * self.chunk_rows;
+        let end = chunks.end.div_ceil(self.chunks_per_layer) * self.chunk_rows;
         let ranks = self.starts.len() - 1;
         // If several ranks begin at the same row, the last one has it.
         let from = self.starts[..ranks].partition_point(|&start| start <= first).saturating_sub(1);

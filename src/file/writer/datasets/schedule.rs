@@ -13,7 +13,7 @@ use super::chunked::{BYTES_PER_CHUNK, ChunkWriter, ChunkedDataset, EncodedChunks
 use super::contiguous::{ContiguousCopy, ContiguousDataset, ContiguousWriter};
 use super::row_partition::RowPartitionCache;
 use crate::file::team::{FINE, Failure, split};
-use crate::file::writer::kinds::{Compression, Section, SectionCopy, SectionWriter};
+use crate::file::writer::section_writer::{Compression, Section, SectionCopy, SectionWriter};
 use crate::file::writer::sections::{Sections, too_large};
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;

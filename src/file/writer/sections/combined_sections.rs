@@ -85,7 +85,7 @@ pub(in crate::file::writer) struct Pair<'a> {
 
 impl Sections {
     /// Whether a block and the section that follows it are written together. The same on all ranks.
-    pub(in crate::file::writer) fn leave_together(
+    pub(in crate::file::writer) fn is_written_in_one_run(
         &mut self,
         block: SectionLayout,
         next: SectionLayout,
@@ -115,8 +115,11 @@ impl Sections {
             }
             self.note_together(block, array)?;
         }
-        let put =
-            if self.team().has_deferred() { Ok(Vec::new()) } else { put_in_turns(&mut self.output, all) };
+        let put = if self.team().has_deferred() {
+            Ok(Vec::new())
+        } else {
+            write_interleaved(&mut self.output, all)
+        };
         let (header, mine) = split(put);
         let layout = SectionLayout { start: first.block.layout.start, ..last.array.layout };
         if header.is_empty() {
@@ -174,7 +177,7 @@ impl Sections {
 /// Writes this rank's parts, directly from its memory or gathered. Takes some bytes of each in turn, so that
 /// memory in which their items are interleaved enters the processor's cache once. Returns the header to be
 /// deferred.
-fn put_in_turns(out: &mut Output, all: &[Pair<'_>]) -> Result<Vec<u8>> {
+fn write_interleaved(out: &mut Output, all: &[Pair<'_>]) -> Result<Vec<u8>> {
     let (style, is_in_order) = (out.params.line_break, out.team.is_alone() && all.len() == 1);
     let (mut deferred, mut buffer) = (Vec::new(), Vec::new());
     let mut done = vec![0; all.len()];

@@ -2,7 +2,7 @@
 
 use super::parts::{Chunk, first_overlap};
 use super::wire::torn;
-use super::{ChunkPart, Place, Plan, PlannedArray, Round};
+use super::{Batch, ChunkPart, Place, Plan, PlannedArray};
 use crate::file::writer::datasets::selection::Origin;
 use crate::file::writer::output::HOLE_BYTES;
 use scda_base::error::Result;
@@ -30,7 +30,7 @@ pub(in crate::file::writer::datasets) struct ChunkParts<'a> {
 
 impl Plan<'_> {
     /// The parts of a chunk.
-    pub fn parts_of_chunk<'b>(&'b self, batch: &'b Round, chunk: u64) -> Result<ChunkParts<'b>> {
+    pub fn parts_of_chunk<'b>(&'b self, batch: &'b Batch, chunk: u64) -> Result<ChunkParts<'b>> {
         let start = batch.places.partition_point(|(other, _)| *other < chunk);
         let count = batch.places[start..].partition_point(|(other, _)| *other == chunk);
         let places = &batch.places[start..start + count];
@@ -55,7 +55,7 @@ impl Plan<'_> {
     /// A chunk of the batch, assembled in `buffer` where necessary.
     pub fn assemble<'b>(
         &'b self,
-        batch: &'b Round,
+        batch: &'b Batch,
         chunk: u64,
         buffer: &'b mut Vec<u8>,
     ) -> Result<Chunk<'b>> {

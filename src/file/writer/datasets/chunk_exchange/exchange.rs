@@ -1,7 +1,7 @@
 //! Sends parts of chunks, that is, boxes and their data, to the ranks that own the chunks.
 
 use super::wire::{LENGTHS, Lengths, count_part, header, relative, take_number, torn};
-use super::{ChunkPart, Place, Plan, PlannedArray, Round};
+use super::{Batch, ChunkPart, Place, Plan, PlannedArray};
 use crate::file::team::{FINE, Failure, Team, split};
 use crate::file::writer::datasets::rows::Rows;
 use scda_base::error::Result;
@@ -48,7 +48,7 @@ impl Plan<'_> {
         for rank in rows.ranks_that_own(&self.owners, self.rank) {
             sending[rank] = self.lengths_to(rank, round);
         }
-        let chunks = self.window_of(self.rank, round);
+        let chunks = self.chunks_in_round(self.rank, round);
         for rank in rows.ranks_with(&chunks).filter(|&rank| rank != self.rank) {
             receiving[rank] = self.lengths_of_rows(rows, rank, &chunks);
         }
@@ -56,7 +56,7 @@ impl Plan<'_> {
     }
 
     /// Exchanges the lengths, if they are not known, and then the boxes with their data.
-    pub(super) fn exchange(&self, team: &mut Team, round: u64, batch: &mut Round) -> Result<(), Failure> {
+    pub(super) fn exchange(&self, team: &mut Team, round: u64, batch: &mut Batch) -> Result<(), Failure> {
         let lengths = match &self.rows {
             Some(rows) => self.known_lengths(rows, team.size(), round),
             None => self.exchanged_lengths(team, round)?,
@@ -117,7 +117,7 @@ impl Plan<'_> {
         let mut lengths = [0; LENGTHS];
         for chunk in touched.start.max(chunks.start)..touched.end.min(chunks.end) {
             let region = array.grid.region_of(chunk);
-            if let Some(part) = region.intersection(&own).filter(|_| self.wants(chunk)) {
+            if let Some(part) = region.intersection(&own).filter(|_| self.samples(chunk)) {
                 count_part(&mut lengths, chunk - chunks.start, &relative(part, &region), array);
             }
         }
@@ -158,10 +158,10 @@ impl Plan<'_> {
         if rank == self.rank {
             return;
         }
-        let chunks = self.window_of(rank, round);
+        let chunks = self.chunks_in_round(rank, round);
         // A chunk may have many parts.
         let mut last = None;
-        for &(chunk, number) in self.parts_of(&chunks).iter().filter(|(chunk, _)| self.wants(*chunk)) {
+        for &(chunk, number) in self.parts_of(&chunks).iter().filter(|(chunk, _)| self.samples(*chunk)) {
             let (array, region) = match last.take() {
                 Some((same, array, region)) if same == chunk => (array, region),
                 _ => {
@@ -177,7 +177,7 @@ impl Plan<'_> {
     }
 
     /// Finds the boxes, and their data, in what was received.
-    pub(super) fn place_received(&self, batch: &mut Round, lengths: &[Lengths]) -> Result<()> {
+    pub(super) fn place_received(&self, batch: &mut Batch, lengths: &[Lengths]) -> Result<()> {
         let mut message = 0;
         for &[header_bytes, data_bytes] in lengths {
             let (mut header, end) = (message, message + to_usize(header_bytes));

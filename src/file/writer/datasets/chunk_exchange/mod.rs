@@ -55,7 +55,7 @@ pub(super) struct Plan<'a> {
     batch_chunks: u64,
     /// If no rank passes more, chunks are not balanced.
     balanced_bytes: u64,
-    /// Only one chunk in `step` is wanted: see [`Plan::sampling`].
+    /// Only one chunk in `step` is sampled: see [`Plan::sampling`].
     step: u64,
     /// Whether any rank has a part of another's chunk.
     exchanges: bool,
@@ -63,8 +63,8 @@ pub(super) struct Plan<'a> {
     rows: Option<Rows>,
 }
 
-/// The chunks of a round, with their parts.
-pub(super) struct Round {
+/// The chunks of this rank in a round, with their parts.
+pub(super) struct Batch {
     pub chunks: Range<u64>,
     /// The boxes and data that other ranks have sent.
     received: Vec<u8>,
@@ -197,18 +197,18 @@ impl<'a> Plan<'a> {
         self.arrays.partition_point(|array| array.first <= chunk) - 1
     }
 
-    /// Makes only one chunk in `step` wanted.
+    /// Samples only one chunk in `step`.
     pub fn sampling(self, step: u64) -> Self {
         Self { step, ..self }
     }
 
-    /// Whether a chunk is wanted.
-    pub fn wants(&self, chunk: u64) -> bool {
+    /// Whether a chunk is sampled: all are, unless the plan is for [`Self::sampling`].
+    pub fn samples(&self, chunk: u64) -> bool {
         Self::is_sampled(chunk, self.step, self.chunks)
     }
 
-    /// Whether a chunk, of `chunks`, is the wanted one of its group of `step` chunks. Its place differs from
-    /// group to group: in periodic data, all wanted chunks could otherwise be alike.
+    /// Whether a chunk, of `chunks`, is the sampled one of its group of `step` chunks. Its place differs from
+    /// group to group: in periodic data, all sampled chunks could otherwise be alike.
     pub fn is_sampled(chunk: u64, step: u64, chunks: u64) -> bool {
         let group = chunk / step;
         let length = step.min(chunks - group * step);
@@ -216,14 +216,14 @@ impl<'a> Plan<'a> {
     }
 
     /// A batch with these chunks, for a rank that is alone.
-    pub fn batch(&self, chunks: Range<u64>) -> Result<Round> {
-        let mut batch = Round { chunks, received: Vec::new(), places: Vec::new(), has_data: true };
+    pub fn batch(&self, chunks: Range<u64>) -> Result<Batch> {
+        let mut batch = Batch { chunks, received: Vec::new(), places: Vec::new(), has_data: true };
         self.place(&mut batch)?;
         Ok(batch)
     }
 
     /// The chunks of a dataset that this rank owns, among all of its chunks.
-    pub fn own(&self, array: usize) -> Partition {
+    pub fn owned_chunks(&self, array: usize) -> Partition {
         let PlannedArray { grid, first, .. } = &self.arrays[array];
         let own = self.owners.of(self.rank);
         let [start, end] = [own.start, own.end].map(|chunk| chunk.saturating_sub(*first).min(grid.chunks()));
@@ -232,7 +232,7 @@ impl<'a> Plan<'a> {
 
     /// The chunks of a dataset that this rank owns, and the size of each.
     pub fn chunks_of(&self, array: usize) -> (Partition, u64) {
-        (self.own(array), self.arrays[array].grid.chunk_bytes())
+        (self.owned_chunks(array), self.arrays[array].grid.chunk_bytes())
     }
 
     /// The number after the last chunk of a dataset.
@@ -242,7 +242,7 @@ impl<'a> Plan<'a> {
 
     /// Passes groups of chunks that are encoded in the same way to the caller, up to an overlap. Each dataset
     /// has its own codecs.
-    pub fn for_each_alike(
+    pub fn for_each_codec_group(
         &self,
         chunks: &Range<u64>,
         codecs: &[ChunkCodec],
@@ -263,10 +263,10 @@ impl<'a> Plan<'a> {
         Ok(None)
     }
 
-    /// The most bytes in the chunks of any rank, with `beside` bytes more for each. The same on all ranks.
-    pub fn most_bytes(&self, beside: u64) -> u64 {
+    /// The most bytes in the chunks of any rank, with `overhead` bytes more for each. The same on all ranks.
+    pub fn most_bytes(&self, overhead: u64) -> u64 {
         let chunk_bytes = self.arrays.iter().map(|array| array.grid.chunk_bytes()).max().unwrap_or(0);
-        self.owners.most().saturating_mul(chunk_bytes.saturating_add(beside))
+        self.owners.most().saturating_mul(chunk_bytes.saturating_add(overhead))
     }
 
     /// The number of rounds, the same on all ranks.
@@ -275,7 +275,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The chunks of a rank in a round.
-    fn window_of(&self, rank: usize, round: u64) -> Range<u64> {
+    fn chunks_in_round(&self, rank: usize, round: u64) -> Range<u64> {
         let Range { start, end } = self.owners.of(rank);
         let start = round.saturating_mul(self.batch_chunks).saturating_add(start).min(end);
         start..start.saturating_add(self.batch_chunks).min(end)
@@ -290,9 +290,9 @@ impl<'a> Plan<'a> {
 
     /// Sends the parts of the chunks of a round to their owners. An error of this rank alone waits for the
     /// next agreement, in the next round or the caller.
-    pub fn round(&self, team: &mut Team, round: u64) -> Result<Round, Failure> {
-        let chunks = self.window_of(self.rank, round);
-        let mut batch = Round { chunks, received: Vec::new(), places: Vec::new(), has_data: true };
+    pub fn round(&self, team: &mut Team, round: u64) -> Result<Batch, Failure> {
+        let chunks = self.chunks_in_round(self.rank, round);
+        let mut batch = Batch { chunks, received: Vec::new(), places: Vec::new(), has_data: true };
         if self.exchanges {
             self.exchange(team, round, &mut batch)?;
         }
@@ -301,7 +301,7 @@ impl<'a> Plan<'a> {
         Ok(batch)
     }
 
-    fn place(&self, batch: &mut Round) -> Result<()> {
+    fn place(&self, batch: &mut Batch) -> Result<()> {
         let own = self.parts_of(&batch.chunks);
         reserve(&mut batch.places, own.len())?;
         batch.places.extend(own.iter().map(|&(chunk, number)| (chunk, Place::RankData(number))));

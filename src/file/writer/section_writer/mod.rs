@@ -84,7 +84,7 @@ impl SectionWriter<'_> {
 
     /// Checks the arguments of an inline section, of 32 bytes.
     #[inline(always)]
-    pub(super) fn check_inline<'s>(
+    pub(super) fn prepare_inline<'s>(
         &mut self,
         user: &'s [u8],
         root: usize,
@@ -100,7 +100,7 @@ impl SectionWriter<'_> {
 
     /// Checks the arguments of a block.
     #[inline(always)]
-    pub(super) fn check_block<'s>(
+    pub(super) fn prepare_block<'s>(
         &mut self,
         user: &'s [u8],
         root: usize,
@@ -129,7 +129,7 @@ impl SectionWriter<'_> {
 
     /// Checks the arguments of an array.
     #[inline(always)]
-    pub(super) fn check_array<'s>(
+    pub(super) fn prepare_array<'s>(
         &mut self,
         user: &'s [u8],
         counts: &[u64],
@@ -151,8 +151,8 @@ impl SectionWriter<'_> {
         Ok(Section { shape: Shape::Array { elements, size }, user, sizes: &[], data, encode })
     }
 
-    /// Checks the arguments of a varray.
-    pub(super) fn check_varray<'s>(
+    /// Checks the arguments of a varray; if `proc_sizes` is not given, the ranks exchange their sums.
+    pub(super) fn prepare_varray<'s>(
         &mut self,
         user: &'s [u8],
         counts: &[u64],
@@ -205,10 +205,10 @@ impl SectionWriter<'_> {
         bytes: u64,
         text: &[u8],
     ) -> Result<(), Failure> {
-        let inline = self.check_inline(convention, 0, Ok(words))?;
+        let inline = self.prepare_inline(convention, 0, Ok(words))?;
         self.write(inline)?;
         self.sections.end_section()?;
-        let block = self.check_block(user, 0, bytes, Ok(text), Encode::None)?;
+        let block = self.prepare_block(user, 0, bytes, Ok(text), Encode::None)?;
         self.write(block)
     }
 

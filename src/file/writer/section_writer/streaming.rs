@@ -150,7 +150,7 @@ impl SectionWriter<'_> {
         if encode != Encode::None || size <= BATCH_BYTES as u64 {
             resize(&mut batch, size)?;
             read(data, &mut batch)?;
-            let section = self.check_block(user, 0, size, Ok(&batch), encode)?;
+            let section = self.prepare_block(user, 0, size, Ok(&batch), encode)?;
             return self.write(section);
         }
         let user = UserString::new(user)?;
@@ -175,7 +175,7 @@ impl SectionWriter<'_> {
             let mut batch = Vec::new();
             resize(&mut batch, layout.data_bytes)?;
             read(data, &mut batch)?;
-            let section = self.check_array(user, &[count], size, Ok(Source::Contiguous(&batch)), encode)?;
+            let section = self.prepare_array(user, &[count], size, Ok(Source::Contiguous(&batch)), encode)?;
             return self.write(section);
         }
         let user = UserString::new(user)?;
