@@ -229,7 +229,7 @@ static void members (MPI_Comm comm, const char *folder) {
     f = scda_p4est_write_mesh (f, NULL, p, &err);
     REQUIRE (f != NULL);
     f = scda_p4est_write_member (f, NULL, p, &d, members[m].offset, &err);
-    if (m > 2) { REQUIRE (f == NULL && err == SCDA_ERR_ARG && strstr (scda_last_error_message (), "no member") != NULL); }
+    if (m > 2) { REQUIRE (f == NULL && err == SCDA_ERR_ARG && strstr (scda_last_error_message (), "expected a member of the user data") != NULL); }
     else {
       REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
       f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);

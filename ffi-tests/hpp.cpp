@@ -630,7 +630,7 @@ static void errors () {
       continue;
     }
     r.read_varray_sizes (scda::skip, Nq);
-    if (i == 2) { CHECK (thrown ([&] { r.read_varray (room, Nq, Ei); }, last + "data: found 8 bytes") == SCDA_ERR_ARG); }
+    if (i == 2) { CHECK (thrown ([&] { r.read_varray (room, Nq, Ei); }, last + "data: found 0 of 8 bytes") == SCDA_ERR_ARG); }
     if (i == 3) { CHECK (thrown ([&] { r.next (s); }) == SCDA_ERR_USAGE); }
     CHECK (!r.is_open ());
   }

@@ -176,7 +176,7 @@ void cells_by_number (const std::string &path) {
   w.close ();
   scda::reader r (MPI_COMM_WORLD, path.c_str ());
   const std::vector<std::uint64_t> wrong { 0, rank == size - 1 ? cells : 1 };
-  const std::string words = "number " + std::to_string (cells) + "; particles/offsets has " + std::to_string (cells) + " cells";
+  const std::string words = "number " + std::to_string (cells) + ", expected a number below " + std::to_string (cells);
   expect (__LINE__, SCDA_ERR_ARG, words.c_str (), [&] { p.read_numbers (r, wrong); });
   CHECK (!r.is_open ());
 }

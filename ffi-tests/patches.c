@@ -367,9 +367,9 @@ int main (int argc, char **argv) {
     whole_t w;
     make (&w, 2, 0);
     snprintf (path, sizeof path, "%s/patches-refused-%d.scda", argv[1], size);
-    refuse (path, &w, 0, SCDA_ERR_ARG, "on 0 levels");
+    refuse (path, &w, 0, SCDA_ERR_ARG, "found 2 axes and 0 levels");
     refuse (path, &w, 1, SCDA_ERR_USAGE, "call scda_patches_write_mesh first");
-    refuse (path, &w, 2, SCDA_ERR_USAGE, "not the last one that was written");
+    refuse (path, &w, 2, SCDA_ERR_USAGE, "not the one written last");
     refuse (path, &w, 3, SCDA_ERR_ARG, "-1 ghost layers");
     refuse (path, &w, 4, SCDA_ERR_ARG, "found extends = 1, expected 0");
     refuse (path, &w, 5, SCDA_ERR_ARG, "found 1001 levels, expected at most 1000");

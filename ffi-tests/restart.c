@@ -97,7 +97,7 @@ static void attributes (void) {
   RIGHT (scda_fopen_append (g.comm, name, NULL, NULL, NULL, &err));
   count = 1;
   f = scda_fread_attribute (f, "rho", 0, "time", SCDA_TYPE_FLOAT64, numbers, &count, &err);
-  CHECK (f == NULL && err == SCDA_ERR_USAGE && strstr (scda_last_error_message (), "also open it by scda_fopen_read") != NULL);
+  CHECK (f == NULL && err == SCDA_ERR_USAGE && strstr (scda_last_error_message (), "also open it with scda_fopen_read") != NULL);
 }
 
 /* The same in a text, by each rank alone. */
