@@ -14,7 +14,7 @@ impl Mpi {
     /// use scda::{Mpi, WriteOptions, Writer};
     ///
     /// let universe = mpi::initialize().expect("MPI is not initialised yet");
-    /// let mut file = Writer::create(Mpi::new(&universe.world())?, "state.scda".as_ref(), b"", &WriteOptions::default())?;
+    /// let mut file = Writer::create(Mpi::new(&universe.world())?, "state.scda", b"", &WriteOptions::default())?;
     /// file.close()?;
     /// # Ok::<(), scda::Error>(())
     /// ```
