@@ -165,7 +165,7 @@ fn part_nodes() {
     let (rank, counts) = (comm().rank(), scda::uniform_partition(1000, comm().size()));
     let first: u64 = counts[..rank].iter().sum();
     let mut data = vec![0; counts[rank] as usize];
-    let mut reader = Reader::open(comm(), &file(), &small_buffers()).unwrap();
+    let mut reader = Reader::open(comm(), file(), &small_buffers()).unwrap();
     for section in 0..100 {
         reader.next_section(true).unwrap().unwrap();
         reader.read_array(&counts, 1, Sink::Contiguous(&mut data)).unwrap();
@@ -219,7 +219,7 @@ fn part_writers() {
     let first: u64 = counts[..rank].iter().sum();
     let expected: Vec<u8> = (first..first + counts[rank]).flat_map(|i| [i as u8; 90]).collect();
     let mut data = vec![0; expected.len()];
-    let mut reader = Reader::open(comm(), &file(), &relaying()).unwrap();
+    let mut reader = Reader::open(comm(), file(), &relaying()).unwrap();
     let mut sizes = vec![0; counts[rank] as usize];
     while let Some(section) = reader.next_section(true).unwrap() {
         data.fill(0);
@@ -353,7 +353,7 @@ fn part_finalized() {
     let create = |name: &str, driver| {
         let mut params: WriteOptions = options();
         params.tuning.driver = driver;
-        Writer::create(Mpi::new(&world).unwrap(), &file().with_extension(name), b"", &params).unwrap()
+        Writer::create(Mpi::new(&world).unwrap(), file().with_extension(name), b"", &params).unwrap()
     };
     let small =
         |writer: &mut Writer| writer.array(b"small", &counts(1), 1, Source::Contiguous(b"a"), Encode::None);
@@ -372,7 +372,7 @@ fn part_finalized() {
     let readers = drivers.map(|driver| {
         let mut params: ReadOptions = options();
         params.tuning.driver = driver;
-        (driver, Reader::open(Mpi::new(&world).unwrap(), &file().with_extension("whole"), &params).unwrap())
+        (driver, Reader::open(Mpi::new(&world).unwrap(), file().with_extension("whole"), &params).unwrap())
     });
     let dropped = drivers.map(|driver| create(&format!("dropped{driver:?}"), driver));
 
