@@ -196,7 +196,7 @@ def append(folder: Path) -> None:
     writer = scda.append(folder / "parallel.scda") if rank == size - 1 else None
     comm.Barrier()
     error = scda.FileInUseError if writer else scda.ArgumentError
-    fails(error, "has already opened it", lambda: scda.append(folder / "parallel.scda", comm=comm))
+    fails(error, "has it open", lambda: scda.append(folder / "parallel.scda", comm=comm))
     if writer:
         writer.close()
     comm.Barrier()
