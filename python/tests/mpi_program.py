@@ -224,7 +224,7 @@ def append(folder: Path) -> None:
             with scda.append(folder / "parallel.scda", comm=comm) as w:
                 w.flush()
 
-    fails(scda.RollbackWarning if rank == 0 else scda.ArgumentError, "removed 6 bytes", refuse)
+    fails(scda.RollbackWarning if rank == 0 else scda.ArgumentError, "removed 6 uncommitted bytes", refuse)
     comm.Barrier()
     assert (folder / "parallel.scda").read_bytes() == whole
     fails(ValueError if size == 1 or rank == 0 else scda.ArgumentError, "seal=True", lambda: commit_unsealed(folder))
