@@ -264,6 +264,6 @@ def test_attributes_with_the_names_of_ours_are_told(tmp_path: Path) -> None:
     assert sorted(told) == sorted(f"{tmp_path}/a.h5: {path!r}: attribute {name!r}: {reason}" for path, name in mine)
     with scda.open(tmp_path / "f.scda") as f:
         assert f["u"].attrs["scda_name"] == "mine" and f[long][:].tolist() == [1, 2] and list(f) == [long, "u"]
-    with pytest.raises(ValueError, match="attrs: found 'scda_name', which is the name itself"):
+    with pytest.raises(ValueError, match="attrs: found 'scda_name', which is reserved for names"):
         with scda.create(tmp_path / "g.scda") as w:
             w.dataset(long, [1, 2], attrs={"scda_name": "mine"})

@@ -273,7 +273,7 @@ def test_errors_of_the_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         with pytest.raises(scda.Error) as raised:
             run()
         assert type(raised.value) is error and (path is None or raised.value.path == path), raised.value
-    with pytest.raises(scda.ArgumentError, match="^words.scda: found no forest; other meshes"):
+    with pytest.raises(scda.ArgumentError, match="^words.scda: found no forest; for other meshes"):
         scda.vtk("words.scda")
     assert {entry.name for entry in Path().iterdir()} == {"f.h5", "bad.h5", "words.scda"}
 

@@ -82,7 +82,7 @@ def test_data_in_other_files_are_left_out_and_reported(place: Path) -> None:
     assert done.returncode == 3, done
     for name in hostile:
         assert f"a.h5: '{name}': found data in another file, " in done.stderr, (name, done.stderr)
-    assert "'../secret', which --external copies; it is left out" in done.stderr, done.stderr
+    assert "'../secret', expected --external to copy it; it is left out" in done.stderr, done.stderr
     assert SECRET.tobytes() not in Path("a.scda").read_bytes()
     with scda.open("a.scda") as f:
         assert sorted(names(f)) == ["of own", "others/b0", "own"] and f["of own"][:].tolist() == [0, 1, 2, 3]
@@ -136,7 +136,7 @@ def test_pipes_and_devices_are_not_read(place: Path) -> None:
 
 def test_only_hdf5_has_data_in_other_files(place: Path) -> None:
     np.savez("n.npz", x=SECRET)
-    with pytest.raises(scda.ArgumentError, match="for files of HDF5, found NPZ"):
+    with pytest.raises(scda.ArgumentError, match="external=True: found NPZ"):
         scda.import_("n.npz", "n.scda", external=True)
     os.mkdir("folder")
     with pytest.raises(scda.FormatError, match="folder: a folder without any of zarr.json"):
