@@ -31,7 +31,7 @@ class Incomplete(Exception):
     """Raised when a command has done its work, but left something out."""
 
 
-def _objects(left_out: list) -> str:
+def _objects(left_out: Sequence[object]) -> str:
     return "1 object was" if len(left_out) == 1 else f"{len(left_out)} objects were"
 
 
