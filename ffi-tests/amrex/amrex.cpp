@@ -254,13 +254,13 @@ void run_wrong (const char *path) {
     state s (mesh);
     function (r, s);
   };
-  must_fail ([&] { restart ([&] (auto &r, state &s) { mesh.read_fields (r, { "rho" }, std::vector<amrex::MultiFab *> { &s.equal[0] }); }); }, "number of levels");
-  must_fail ([&] { restart ([&] (auto &r, state &s) { mesh.read_fields (r, { "a", "b", "c" }, s.pointers (s.equal), 0); }); }, "more names");
+  must_fail ([&] { restart ([&] (auto &r, state &s) { mesh.read_fields (r, { "rho" }, std::vector<amrex::MultiFab *> { &s.equal[0] }); }); }, "found data of 1 levels, expected the 2 levels");
+  must_fail ([&] { restart ([&] (auto &r, state &s) { mesh.read_fields (r, { "a", "b", "c" }, s.pointers (s.equal), 0); }); }, "found 3 names, expected at most 2");
   must_fail ([&] { restart ([&] (auto &r, state &s) { mesh.read_fields (r, { "no" }, s.pointers (s.equal), 0); }); }, "no");
-  must_fail ([&] { restart ([&] (auto &r, state &s) { mesh.read_fields (r, { "no" }, s.pointers (s.faces), 0); }); }, "faces");
-  must_fail ([&] { restart ([&] (auto &r, state &s) { mesh.boxes[1] = mesh.boxes[0], mesh.read_fields (r, names, s.pointers (s.equal), 0); }); }, "other boxes");
-  must_fail ([&] { restart ([&] (auto &r, state &s) { mesh.boxes.pop_back (), mesh.read_particles (r, s.particles, reals, {}, 0); }); }, "particles of level 1");
-  must_fail ([&] { scda::writer w (comm, std::string (path) + ".wrong", "AMReX"); scda::amrex_mesh ().write (w); }, "no level");
+  must_fail ([&] { restart ([&] (auto &r, state &s) { mesh.read_fields (r, { "no" }, s.pointers (s.faces), 0); }); }, "field no: not found in this step");
+  must_fail ([&] { restart ([&] (auto &r, state &s) { mesh.boxes[1] = mesh.boxes[0], mesh.read_fields (r, names, s.pointers (s.equal), 0); }); }, "found data with other boxes");
+  must_fail ([&] { restart ([&] (auto &r, state &s) { mesh.boxes.pop_back (), mesh.read_particles (r, s.particles, reals, {}, 0); }); }, "level 1: found particles with other boxes");
+  must_fail ([&] { scda::writer w (comm, std::string (path) + ".wrong", "AMReX"); scda::amrex_mesh ().write (w); }, "found no levels");
 }
 
 /* Bytes and files below a path. */
