@@ -85,11 +85,9 @@ impl Input {
     pub fn for_check(self, unsealed: bool) -> Self {
         let mut params = ReadOptions::default();
         params.tuning.max_memory = self.max_memory;
-        let damaged_end = match self.reader(&params) {
-            _ if unsealed => None,
-            Ok(mut reader) => truncated(&mut reader),
-            Err(error) => Some(error),
-        };
+        let sealed = (!unsealed).then(|| self.reader(&params));
+        let damaged_end =
+            sealed.and_then(|opened| opened.map_or_else(Some, |mut reader| truncated(&mut reader)));
         let unsealed = unsealed || damaged_end.is_some();
         self.has_warned.set(true);
         // Errors that do not concern a seal are found again.
