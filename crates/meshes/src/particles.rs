@@ -2,7 +2,7 @@
 
 use crate::names::{FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES, part_name};
 use crate::notes::{MeshNotes, notes_of, read_notes};
-use crate::ranks::{are_numbered, spread};
+use crate::ranks::{are_numbered, numbering, spread};
 use crate::read::{Numbers, Source, open as open_part};
 use crate::steps::{
     find_field as find_field_of_step, group as attributes_of, need, open, read_rows, sections,
@@ -126,14 +126,15 @@ pub fn write(
         part_name(group, OFFSETS).and(mesh.map_or(Ok(String::new()), |of| part_name(of, "boxes"))).and(cells);
     let cells = cells.and_then(|cells| Ok((cells, sum(cells.counts)?)));
     let (cells, own) = file.agree_on(cells)?;
-    let [of_cells, of_particles, without] =
-        spread(file, [cells.counts.len() as u64, own, cells.without_cells])?;
+    let [some, none] = numbering(cells.number.is_some(), cells.counts.len());
+    let [of_cells, of_particles, without, some, none] =
+        spread(file, [cells.counts.len() as u64, own, cells.without_cells, some, none])?;
     let all = if of_cells.total > 0 { of_particles } else { without };
     if all.total > MOST {
         let words = format!("{} particles on all ranks: more than 2^60", all.total);
         return file.agree_on(Err(Error::range(words)));
     }
-    let is_numbered = are_numbered(file, cells.number.is_some(), cells.counts.len(), "cells")?;
+    let is_numbered = are_numbered(file, [some, none], "cells")?;
     let all_cells = of_cells.total.max(1);
     check_mesh(file, notes, mesh, all_cells)?;
     let mut particles = Particles {
@@ -325,8 +326,9 @@ pub fn read(
     let number = part_name(group, OFFSETS).and_then(|name| Ok((name, number?)));
     let (name, number) = file.agree_on(number)?;
     let own_cells = cells.unwrap_or(0);
-    let [without, of_cells] = spread(file, [u64::from(cells.is_none()), own_cells])?;
-    let is_numbered = are_numbered(file, number.is_some(), to_usize(own_cells), "cells")?;
+    let [some, none] = numbering(number.is_some(), to_usize(own_cells));
+    let [without, of_cells, some, none] = spread(file, [u64::from(cells.is_none()), own_cells, some, none])?;
+    let is_numbered = are_numbered(file, [some, none], "cells")?;
     let ranks = file.size() as u64;
     if without.total > 0 && (without.total < ranks || is_numbered) {
         let words = "cells: found a number of cells on some ranks only, expected it on all ranks or on none";

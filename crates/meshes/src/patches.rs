@@ -3,7 +3,7 @@
 use crate::checksum::{Checksum, of_all, term};
 use crate::names::{DIMENSION, PATCH_PARTS, PATCHES, part_name};
 use crate::notes::{MeshNotes, notes_of, read_notes};
-use crate::ranks::{are_numbered, spread};
+use crate::ranks::{are_numbered, numbering, spread};
 use crate::read::{Numbers, RankSource, RecordChoice, Source, numbers, open as open_part};
 use crate::steps::{find_field, group as attributes_of, need, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
@@ -313,13 +313,14 @@ pub fn write(
     });
     let own = file.agree_on(own)?;
     let n = own.level.len() as u64;
-    let [of_patches] = spread(file, [n])?;
+    let [with, without] = numbering(own.number.is_some(), own.level.len());
+    let [of_patches, with, without] = spread(file, [n, with, without])?;
     if of_patches.total == 0 {
         return file.agree_on(Err(Error::argument(format!(
             "{group}: found no patch on any rank, expected at least 1"
         ))));
     }
-    let is_numbered = are_numbered(file, own.number.is_some(), own.level.len(), "patches")?;
+    let is_numbered = are_numbered(file, [with, without], "patches")?;
     let mut mesh =
         Patches { frame, patches: of_patches.total, first: of_patches.offset, n, ..Patches::default() };
     if is_numbered {

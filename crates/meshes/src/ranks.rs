@@ -9,16 +9,18 @@ pub(crate) fn spread<const N: usize>(file: &mut impl Collective, own: [u64; N]) 
     Ok(parts)
 }
 
-/// Adds up how many `things` of each rank have numbers, and how many have none. Returns true if all have, and false
-/// if none has.
+/// What [`are_numbered`] wants the sums of: whether this rank, with `count` things, has numbers of them, and whether it
+/// has things without.
+pub(crate) fn numbering(has_numbers: bool, count: usize) -> [u64; 2] {
+    [u64::from(has_numbers), u64::from(!has_numbers && count > 0)]
+}
+
+/// Returns true if all `things` have numbers, and false if none has.
 pub(crate) fn are_numbered(
     file: &mut impl Collective,
-    has_numbers: bool,
-    count: usize,
+    [with, without]: [Partition; 2],
     things: &str,
 ) -> Result<bool> {
-    let counts = [u64::from(has_numbers), u64::from(!has_numbers && count > 0)];
-    let [with, without] = spread(file, counts)?;
     if with.total > 0 && without.total > 0 {
         let words =
             format!("{things}: found numbers on some ranks only, expected them on all ranks or on none");
