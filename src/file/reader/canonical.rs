@@ -2,7 +2,7 @@
 //! writes.
 
 use super::Section;
-use super::sections::{BATCH_BYTES, CurrentSection, Sections, exceeds_63_bits};
+use super::sections::{BATCH_BYTES, CurrentSection, SectionReader, exceeds_63_bits};
 use crate::file::source::{Batch, Sizes, batches};
 use crate::file::team::{Failure, Function};
 use scda_base::error::{Error, ErrorKind, Result, quote};
@@ -34,7 +34,7 @@ fn difference(what: &str, found: &[u8], expected: &[u8], offset: u64) -> Result<
 
 /// Compares the current section with what this library writes.
 pub(super) struct Canonical<'a> {
-    pub(super) sections: &'a mut Sections,
+    pub(super) sections: &'a mut SectionReader,
     pub(super) style: LineBreak,
 }
 

@@ -6,7 +6,7 @@ use super::chain::{
     compare_anchors, compare_index, compare_tail, compare_view, differs, read_table, seal_rows,
 };
 use super::index::{SEARCH_BYTES, STEP, SealedPart, TailBuffer, may_be_of_seal, seals_among, truncated_to};
-use super::sections::{Input, Sections, describe, exceeds_63_bits};
+use super::sections::{Input, SectionReader, describe, exceeds_63_bits};
 use super::{Reader, Section};
 use crate::file::open::Ends;
 use crate::file::team::Failure;
@@ -198,7 +198,7 @@ pub struct LocatedError {
 
 /// Checks the seals of a file.
 pub(super) struct SealInspector<'a> {
-    pub(super) sections: &'a mut Sections,
+    pub(super) sections: &'a mut SectionReader,
 }
 
 impl SealInspector<'_> {
@@ -502,7 +502,7 @@ fn seal_alone_at(input: &mut Input, offset: u64) -> Result<Option<SealedPart>> {
 }
 
 /// Walks from one seal to the next, and stores the last one reached.
-fn walk_seals(sections: &mut Sections, last: &mut Option<SealedPart>) -> Result<(), Failure> {
+fn walk_seals(sections: &mut SectionReader, last: &mut Option<SealedPart>) -> Result<(), Failure> {
     while sections.look_at_section(false)? {
         let Some(&section) = sections.header() else { break };
         sections.skip()?;

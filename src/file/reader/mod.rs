@@ -39,7 +39,7 @@ use self::datasets::{DatasetReader, ReadCache};
 use self::index::Extent;
 use self::inspect::SealInspector;
 use self::lookup::{Lookup, LookupCache};
-use self::sections::{Sections, local_reader};
+use self::sections::{SectionReader, local_reader};
 use self::streams::{StreamsCache, TaskReader};
 use super::open::{self, Ends};
 use super::options::ReadOptions;
@@ -109,7 +109,7 @@ pub struct Reader {
 
 /// The state of a [`Reader`] whose file is open.
 pub struct ReaderState {
-    sections: Sections,
+    sections: SectionReader,
     lookup: LookupCache,
     datasets: ReadCache,
     streams: StreamsCache,
@@ -315,7 +315,7 @@ impl ReaderState {
     /// The state for an open file with these ends.
     fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: ReadOptions) -> Self {
         let datasets = ReadCache::new(&params);
-        let sections = Sections::new(team, file, ends, params);
+        let sections = SectionReader::new(team, file, ends, params);
         Self {
             sections,
             lookup: LookupCache::default(),
@@ -326,7 +326,7 @@ impl ReaderState {
     }
 
     #[inline(always)]
-    pub(crate) fn sections(&mut self) -> &mut Sections {
+    pub(crate) fn sections(&mut self) -> &mut SectionReader {
         &mut self.sections
     }
 
@@ -335,7 +335,7 @@ impl ReaderState {
         Lookup { sections: &mut self.sections, cache: &mut self.lookup }
     }
 
-    /// See [`Reader::next_section`]. Returns whether there is a section; [`Sections::header`] has its header.
+    /// See [`Reader::next_section`]. Returns whether there is a section; [`SectionReader::header`] has its header.
     #[inline]
     pub(crate) fn next_section(&mut self, decode: bool) -> Result<bool, Failure> {
         self.lookup().next_section(decode)

@@ -5,7 +5,7 @@ use super::chain::{compare_index, differs};
 use super::index::{Announcement, SEARCH_BYTES, STEP, announced, damaged_end, seals_among};
 use super::read_back::OwnReader;
 use super::rollback::{AppendPlace, KeptSections, LastSeal, MESH_TIME};
-use super::sections::Sections;
+use super::sections::SectionReader;
 use crate::file::open::Ends;
 use crate::file::options::{ReadOptions, Tuning};
 use crate::file::sums::Sums;
@@ -139,7 +139,7 @@ impl RecoveryScan {
 
 /// Scans a file to which sections are to be appended.
 pub struct RecoveryScanner {
-    sections: Sections,
+    sections: SectionReader,
     place: AppendPlace,
     /// The seal at the end of the file, once found, on rank 0.
     last: Option<Seal>,
@@ -156,7 +156,7 @@ impl RecoveryScanner {
     ) -> Self {
         // Raw reading includes the sections of seals.
         let params = ReadOptions { tuning: tuning.clone(), raw: true, ..ReadOptions::default() };
-        Self { sections: Sections::new(team, file, Ends::all(size), params), place, last: None }
+        Self { sections: SectionReader::new(team, file, Ends::all(size), params), place, last: None }
     }
 
     /// Limits the memory for what follows.

@@ -2,7 +2,7 @@
 
 use super::datasets::DatasetBoxes;
 use super::operation::Operation;
-use super::section_writer::{DataStream, ElementStream};
+use super::section_encoder::{DataStream, ElementStream};
 use super::{Writer, WriterState};
 use crate::file::options::Encode;
 use crate::file::source::Source;

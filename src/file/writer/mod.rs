@@ -10,7 +10,7 @@ mod operation;
 mod output;
 mod rollback;
 mod sealing;
-mod section_writer;
+mod section_encoder;
 mod sections;
 #[cfg(test)]
 #[path = "tests/simulation/mod.rs"]
@@ -23,7 +23,7 @@ pub use closing::Closing;
 pub use commits::{CommitRequest, PendingRequest};
 pub use datasets::DatasetBoxes;
 pub use operation::Operation;
-pub use section_writer::{BoxStream, DataStream, ElementStream};
+pub use section_encoder::{BoxStream, DataStream, ElementStream};
 pub use state::WriterState;
 
 use super::open::{self, ExistingFile};
@@ -43,7 +43,7 @@ use scda_format::{FILE_HEADER_BYTES, VENDOR_STRING_BYTES, truncation};
 use scda_ranks::Communicator;
 use scda_storage::ParallelFile;
 use sealing::Sealer;
-use sections::Sections;
+use sections::SectionWriter;
 use std::path::Path;
 
 /// The vendor string that this library writes.
@@ -461,7 +461,7 @@ fn scanned(
     Ok((scan, Some((sealer, sums))))
 }
 
-/// Begins to write sections: see [`Sections::new`].
+/// Begins to write sections: see [`SectionWriter::new`].
 fn begin(
     team: Team,
     file: SummedFile,
@@ -472,7 +472,7 @@ fn begin(
 ) -> Session<WriterState> {
     let is_coherent = target.is_coherent;
     let output = Output::new(team, params, file, progress);
-    Session::new(WriterState::new(Sections::new(output, sealer, is_coherent), target))
+    Session::new(WriterState::new(SectionWriter::new(output, sealer, is_coherent), target))
 }
 
 impl OpenFile for Writer {

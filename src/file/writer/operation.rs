@@ -2,7 +2,7 @@
 //! [`Scheduler`](super::datasets::Scheduler) decides when it is executed.
 
 use super::datasets::{Boxes, DatasetBoxes};
-use super::section_writer::{DataStream, ElementStream, Section};
+use super::section_encoder::{DataStream, ElementStream, PreparedSection};
 use super::{Writer, WriterState};
 use crate::file::options::Encode;
 use crate::file::source::Source;
@@ -161,7 +161,7 @@ impl WriterState {
 
     /// Writes a section whose arguments have been checked, in nearly all cases at once.
     #[inline(always)]
-    fn submit(&mut self, section: Section<'_>) -> Result<(), Failure> {
+    fn submit(&mut self, section: PreparedSection<'_>) -> Result<(), Failure> {
         match self.pending.is_empty() {
             true => self.plain().write(section),
             false => self.scheduler().submit_section(section),

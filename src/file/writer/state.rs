@@ -2,8 +2,8 @@
 
 use super::commits::Commits;
 use super::datasets::{DatasetCache, DatasetWriter, PendingWrites, RowPartitionCache, Scheduler};
-use super::section_writer::{Compression, SectionWriter};
-use super::sections::Sections;
+use super::section_encoder::{Compression, SectionEncoder};
+use super::sections::SectionWriter;
 use super::streams::{OwnStream, StreamWriter};
 use crate::file::session::SessionState;
 use crate::file::statistics::Statistics;
@@ -16,7 +16,7 @@ use std::io::Write as _;
 
 /// The state of a [`Writer`](super::Writer) whose file is open.
 pub struct WriterState {
-    pub(super) sections: Sections,
+    pub(super) sections: SectionWriter,
     pub(super) compression: Compression,
     pub(super) rows: RowPartitionCache,
     pub(super) cache: DatasetCache,
@@ -31,7 +31,7 @@ pub struct WriterState {
 
 impl WriterState {
     /// For a file to which `sections` are written.
-    pub(super) fn new(sections: Sections, target: Target) -> Self {
+    pub(super) fn new(sections: SectionWriter, target: Target) -> Self {
         Self {
             sections,
             compression: Compression::default(),
@@ -46,8 +46,8 @@ impl WriterState {
     }
 
     #[inline(always)]
-    pub(super) fn plain(&mut self) -> SectionWriter<'_> {
-        SectionWriter { sections: &mut self.sections, compression: &mut self.compression }
+    pub(super) fn plain(&mut self) -> SectionEncoder<'_> {
+        SectionEncoder { sections: &mut self.sections, compression: &mut self.compression }
     }
 
     #[inline(always)]

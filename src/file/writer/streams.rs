@@ -4,9 +4,9 @@
 //! written last. Until then the ranks synchronize only where the program requests it.
 
 use super::output::LONGEST_HEAD;
-use super::section_writer::check_alone;
-use super::section_writer::{Compression, SectionWriter};
-use super::sections::{Sections, head, too_large};
+use super::section_encoder::check_alone;
+use super::section_encoder::{Compression, SectionEncoder};
+use super::sections::{SectionWriter, head, too_large};
 use crate::file::options::Encode;
 use crate::file::source::Source;
 use crate::file::stripes;
@@ -137,7 +137,7 @@ impl OwnStream {
 
 /// Writes sets of streams.
 pub(super) struct StreamWriter<'a> {
-    pub(super) sections: &'a mut Sections,
+    pub(super) sections: &'a mut SectionWriter,
     pub(super) compression: &'a mut Compression,
     /// The stream of this rank, while a set is open.
     pub(super) own: &'a mut Option<OwnStream>,
@@ -145,8 +145,8 @@ pub(super) struct StreamWriter<'a> {
 
 impl StreamWriter<'_> {
     /// The writer of the sections around the chunks.
-    fn plain(&mut self) -> SectionWriter<'_> {
-        SectionWriter { sections: self.sections, compression: self.compression }
+    fn plain(&mut self) -> SectionEncoder<'_> {
+        SectionEncoder { sections: self.sections, compression: self.compression }
     }
 
     /// Begins a set of streams, one for each rank.

@@ -10,7 +10,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(100);
 
 thread_local! {
-    /// The task that this thread shows.
+    /// The innermost task that this thread shows.
     static TASK: RefCell<Option<Task>> = const { RefCell::new(None) };
 }
 
@@ -25,22 +25,26 @@ struct Task {
     shown: bool,
 }
 
-/// As long as it exists, [`add`] and [`set`] show the progress of a task.
-pub struct Progress(());
+/// As long as it exists, [`add`] and [`set`] show the progress of a task. One that begins within another task
+/// interrupts it; afterwards, the outer task continues.
+pub struct Progress {
+    outer: Option<Task>,
+}
 
 impl Progress {
     /// `total` is the number of bytes to process, 0 if unknown.
     pub fn new(what: &str, total: u64) -> Self {
-        let (what, began) = (crate::output::escape(what.as_bytes()), Instant::now());
-        let task = Task { what, total, done: 0, began, next: began + PATIENCE, shown: false };
-        TASK.set(std::io::stderr().is_terminal().then_some(task));
-        Self(())
+        Self::of(std::io::stderr().is_terminal().then(|| Task::new(what, total)))
+    }
+
+    fn of(task: Option<Task>) -> Self {
+        Self { outer: TASK.replace(task) }
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if TASK.take().is_some_and(|task| task.shown) {
+        if TASK.replace(self.outer.take()).is_some_and(|task| task.shown) {
             let _ = write!(std::io::stderr(), "\r\u{1b}[K");
         }
     }
@@ -66,6 +70,11 @@ fn change(done: impl FnOnce(u64) -> u64) {
 }
 
 impl Task {
+    fn new(what: &str, total: u64) -> Self {
+        let (what, began) = (crate::output::escape(what.as_bytes()), Instant::now());
+        Self { what, total, done: 0, began, next: began + PATIENCE, shown: false }
+    }
+
     fn show(&mut self) {
         let now = Instant::now();
         if now < self.next {
@@ -96,7 +105,34 @@ fn cut(line: &str, columns: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::cut;
+    use super::{Progress, TASK, Task, add, cut, set};
+
+    /// The bytes of the task that is shown.
+    fn done() -> Option<u64> {
+        TASK.with_borrow(|task| task.as_ref().map(|task| task.done))
+    }
+
+    #[test]
+    fn a_task_within_another_neither_ends_nor_restarts_it() {
+        let outer = Progress::of(Some(Task::new("copy", 100)));
+        add(7);
+        {
+            let _inner = Progress::of(Some(Task::new("check", 50)));
+            assert_eq!(done(), Some(0));
+            set(40);
+            let _innermost = Progress::of(None);
+            add(1);
+            assert_eq!(done(), None);
+        }
+        assert_eq!(done(), Some(7));
+        add(3);
+        assert_eq!(
+            TASK.with_borrow(|task| task.as_ref().map(|task| (task.what.clone(), task.done))),
+            Some(("copy".into(), 10))
+        );
+        drop(outer);
+        assert_eq!(done(), None);
+    }
 
     #[test]
     fn a_line_fits() {

@@ -23,7 +23,7 @@ use self::selection::Selection;
 use self::sharing::Sharing;
 use super::local_reader::ReadsLocally;
 use super::lookup::{Later, Lookup, LookupCache};
-use super::sections::{CurrentSection, Sections};
+use super::sections::{CurrentSection, SectionReader};
 use super::{Reader, Section};
 use crate::file::options::ReadOptions;
 use crate::file::team::{Failure, Function, Topic, split};
@@ -185,26 +185,26 @@ impl ReadCache {
 
 /// Reads metadata of datasets, and boxes of their data.
 pub(crate) struct DatasetReader<'a> {
-    pub(super) sections: &'a mut Sections,
+    pub(super) sections: &'a mut SectionReader,
     pub(super) lookup: &'a mut LookupCache,
     pub(super) cache: &'a mut ReadCache,
 }
 
 impl ReadsLocally for DatasetReader<'_> {
-    fn sections(&mut self) -> &mut Sections {
+    fn sections(&mut self) -> &mut SectionReader {
         self.sections
     }
 }
 
 /// Reads boxes of datasets, with the chunks and memory that are kept.
 struct BoxReader<'a> {
-    sections: &'a mut Sections,
+    sections: &'a mut SectionReader,
     chunks: &'a mut ChunkMemory,
     sharing: &'a mut Sharing,
 }
 
 impl ReadsLocally for BoxReader<'_> {
-    fn sections(&mut self) -> &mut Sections {
+    fn sections(&mut self) -> &mut SectionReader {
         self.sections
     }
 }

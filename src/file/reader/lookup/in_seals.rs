@@ -3,7 +3,7 @@
 use super::names::{NamesByHash, SealNames};
 use crate::file::reader::chain::{SealGroup, differs};
 use crate::file::reader::index::SealedPart;
-use crate::file::reader::sections::Sections;
+use crate::file::reader::sections::SectionReader;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{reserve, reserve_count};
 use scda_base::numbers::to_usize;
@@ -20,7 +20,7 @@ const MOST_NEAR_NAMES: u64 = 64 << 10;
 
 /// Finds sections by user string, on this rank alone.
 pub(super) struct SealSearch<'a> {
-    pub(super) sections: &'a mut Sections,
+    pub(super) sections: &'a mut SectionReader,
     pub(super) names: &'a mut SealNames,
     /// The names of all sections, if they were listed and the checksums of all indexes are right.
     pub(super) listed: Option<&'a NamesByHash>,

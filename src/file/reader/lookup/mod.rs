@@ -20,7 +20,7 @@ pub(super) use self::unsealed::UnsealedSections;
 use self::verify::{VerifiedRanges, Verifier};
 use self::walk::Walk;
 use super::local_reader::ReadsLocally;
-use super::sections::Sections;
+use super::sections::SectionReader;
 use crate::file::team::{Failure, Function, Topic, split};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{reserve_count, resize};
@@ -52,12 +52,12 @@ impl LookupCache {
 
 /// Moves to sections: the next one, or any other.
 pub(super) struct Lookup<'a> {
-    pub(super) sections: &'a mut Sections,
+    pub(super) sections: &'a mut SectionReader,
     pub(super) cache: &'a mut LookupCache,
 }
 
 impl ReadsLocally for Lookup<'_> {
-    fn sections(&mut self) -> &mut Sections {
+    fn sections(&mut self) -> &mut SectionReader {
         self.sections
     }
 }

@@ -1,6 +1,6 @@
 //! Keeps the names of sections in memory, on the rank that looks sections up.
 
-use super::Sections;
+use super::SectionReader;
 use crate::file::reader::chain::SealGroup;
 use scda_base::error::Result;
 use scda_base::memory::{self, reserve_count};
@@ -65,7 +65,7 @@ impl SealNames {
     /// searched for in the file. Counts one more search.
     pub fn of(
         &mut self,
-        sections: &mut Sections,
+        sections: &mut SectionReader,
         number: usize,
         group: &SealGroup,
     ) -> Result<Option<&NamesByHash>> {
@@ -98,7 +98,7 @@ impl SealNames {
     }
 
     /// All names of a group with few, one of the last ones, after those of the groups that follow it.
-    pub fn recent(&mut self, sections: &mut Sections, number: usize) -> Result<&[Name]> {
+    pub fn recent(&mut self, sections: &mut SectionReader, number: usize) -> Result<&[Name]> {
         if self.recent.len() <= number {
             self.recent.push(sections.seals().names(number)?);
         }

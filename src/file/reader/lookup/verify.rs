@@ -1,7 +1,7 @@
 //! Implements [`ReadOptions::verify`](crate::ReadOptions::verify): before the header of a section is used,
 //! the section's bytes are compared with the checksum in its row of the index.
 
-use super::Sections;
+use super::SectionReader;
 use crate::file::reader::chain::{compare_crc, compare_tail, compare_view, crc_of, crc_of_section, differs};
 use crate::file::reader::index::SealedPart;
 use crate::file::reader::local_reader::ReadsLocally;
@@ -36,12 +36,12 @@ impl VerifiedRanges {
 
 /// Verifies sections.
 pub(super) struct Verifier<'a> {
-    pub(super) sections: &'a mut Sections,
+    pub(super) sections: &'a mut SectionReader,
     pub(super) verified: &'a mut VerifiedRanges,
 }
 
 impl ReadsLocally for Verifier<'_> {
-    fn sections(&mut self) -> &mut Sections {
+    fn sections(&mut self) -> &mut SectionReader {
         self.sections
     }
 }

@@ -1,6 +1,6 @@
 //! Finds sections by user string in a file without a seal, by walking the headers.
 
-use super::Sections;
+use super::SectionReader;
 use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_base::memory::push;
@@ -33,7 +33,7 @@ impl Walk {
     }
 
     /// The numbers of all sections with this user string, in order.
-    pub(super) fn all(&mut self, sections: &mut Sections, user: &[u8]) -> Result<Vec<u64>> {
+    pub(super) fn all(&mut self, sections: &mut SectionReader, user: &[u8]) -> Result<Vec<u64>> {
         let (mut numbers, hash) = (Vec::new(), crc::of(user));
         self.reach(sections, u64::MAX)?;
         for number in 0..self.places.len() {
@@ -45,7 +45,12 @@ impl Walk {
         Ok(numbers)
     }
 
-    pub(super) fn find(&mut self, sections: &mut Sections, user: &[u8], record: i64) -> Result<Option<u64>> {
+    pub(super) fn find(
+        &mut self,
+        sections: &mut SectionReader,
+        user: &[u8],
+        record: i64,
+    ) -> Result<Option<u64>> {
         let (hash, is_backward) = (crc::of(user), record < 0);
         let mut left = if is_backward { record.unsigned_abs() - 1 } else { record.unsigned_abs() };
         if is_backward {
@@ -81,7 +86,7 @@ impl Walk {
     }
 
     /// Walks the headers until the section with this number is known, or the file ends.
-    pub(super) fn reach(&mut self, sections: &mut Sections, number: u64) -> Result<()> {
+    pub(super) fn reach(&mut self, sections: &mut SectionReader, number: u64) -> Result<()> {
         if self.places.len() as u64 > number {
             return Ok(());
         }
@@ -89,7 +94,7 @@ impl Walk {
         walked.map_err(|failure| sections.input.team.settle(failure))
     }
 
-    fn go_on(&mut self, sections: &mut Sections, number: u64) -> Result<(), Failure> {
+    fn go_on(&mut self, sections: &mut SectionReader, number: u64) -> Result<(), Failure> {
         match (self.next, self.places.last()) {
             (Some(next), _) => sections.advance(next),
             (None, None) => sections.advance(sections.ends().first),
@@ -116,7 +121,7 @@ impl Walk {
 }
 
 /// Whether the section at this offset has the user string.
-fn is_named(sections: &mut Sections, offset: u64, user: &[u8]) -> Result<bool> {
+fn is_named(sections: &mut SectionReader, offset: u64, user: &[u8]) -> Result<bool> {
     sections.advance(offset);
     let found = sections.look_at_section(true).map_err(|failure| sections.input.team.settle(failure))?;
     Ok(found && sections.header().is_some_and(|header| &*header.user == user))

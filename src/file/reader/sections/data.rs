@@ -1,6 +1,6 @@
 //! Reads the data of a section, and checks the order and arguments of the calls.
 
-use super::{CurrentSection, ExpectedCall, KnownVarraySizes, Sections};
+use super::{CurrentSection, ExpectedCall, KnownVarraySizes, SectionReader};
 use crate::file::read_ahead::missed;
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
@@ -13,7 +13,7 @@ use scda_ranks::hash::{mix, mix_and_sum};
 use scda_ranks::partition::hash_of_counts;
 use scda_ranks::{Partition, uniform_partition};
 
-impl Sections {
+impl SectionReader {
     /// The current section, if it has this type and its data are expected next.
     #[inline(always)]
     pub fn expect_data(&mut self, function: Function, section_type: SectionType) -> Result<CurrentSection> {
@@ -85,7 +85,7 @@ impl Sections {
 
 /// Reads the data of the current section with the calls of the paper.
 pub(crate) struct DataReader<'a> {
-    pub(super) sections: &'a mut Sections,
+    pub(super) sections: &'a mut SectionReader,
 }
 
 impl DataReader<'_> {

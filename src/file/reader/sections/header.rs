@@ -2,7 +2,7 @@
 
 use super::input::LONGEST_HEADER;
 use super::seals::end_of_seal;
-use super::{CurrentSection, Input, Sections};
+use super::{CurrentSection, Input, SectionReader};
 use crate::file::open::truncated;
 use crate::file::read_ahead::missed;
 use crate::file::reader::Section;
@@ -41,7 +41,7 @@ impl Section {
     }
 }
 
-impl Sections {
+impl SectionReader {
     /// Reads the file header. Collective.
     pub fn file_header(&mut self) -> Result<FileHeader, Failure> {
         let bytes = self.input.end().min(FILE_HEADER_BYTES as u64);

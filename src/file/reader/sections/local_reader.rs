@@ -1,13 +1,13 @@
 //! Local reads: one rank reads without the others.
 
-use super::{Input, Sections};
+use super::{Input, SectionReader};
 use crate::file::team::{Failure, Team};
 use scda_base::error::Result;
 use scda_storage::ParallelFile;
 
 /// Something that reads sections of a file, and can do so on this rank alone.
 pub(in crate::file::reader) trait ReadsLocally {
-    fn sections(&mut self) -> &mut Sections;
+    fn sections(&mut self) -> &mut SectionReader;
 
     /// The file and its ranks.
     #[inline(always)]

@@ -36,7 +36,7 @@ use scda_storage::ParallelFile;
 
 /// The sections of a file, which its ranks read one by one. [`Ranges`] reads the ranges of one rank;
 /// [`SealReader`] and [`IndexReader`] read seals.
-pub(crate) struct Sections {
+pub(crate) struct SectionReader {
     /// The file and its ranks.
     pub(in crate::file::reader) input: Input,
     /// The position, and what is expected next.
@@ -71,14 +71,14 @@ struct KnownVarraySizes {
     bytes: Partition,
 }
 
-impl ReadsLocally for Sections {
+impl ReadsLocally for SectionReader {
     #[inline(always)]
-    fn sections(&mut self) -> &mut Sections {
+    fn sections(&mut self) -> &mut SectionReader {
         self
     }
 }
 
-impl Sections {
+impl SectionReader {
     /// For an open file with these ends.
     pub fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: ReadOptions) -> Self {
         let input = Input::new(team, file, ends, params);

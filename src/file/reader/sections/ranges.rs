@@ -1,6 +1,6 @@
 //! Reads ranges of elements of a section, on each rank its own.
 
-use super::{CurrentSection, ExpectedCall, Sections, check_room, exceeds_63_bits, other_sizes};
+use super::{CurrentSection, ExpectedCall, SectionReader, check_room, exceeds_63_bits, other_sizes};
 use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, sum_of_sizes};
@@ -15,11 +15,11 @@ use std::ops::Range;
 
 /// Reads ranges of the current section, on this rank alone.
 pub(crate) struct Ranges<'a> {
-    pub(super) sections: &'a mut Sections,
+    pub(super) sections: &'a mut SectionReader,
 }
 
 impl ReadsLocally for Ranges<'_> {
-    fn sections(&mut self) -> &mut Sections {
+    fn sections(&mut self) -> &mut SectionReader {
         self.sections
     }
 }

@@ -1,6 +1,6 @@
 //! Seals among the sections: skips them, and uses them to find sections and elements.
 
-use super::{CurrentSection, Input, Sections};
+use super::{CurrentSection, Input, SectionReader};
 use crate::file::reader::chain::differs;
 use crate::file::reader::index::{SealedPart, may_be_of_seal};
 use crate::file::team::Failure;
@@ -47,7 +47,11 @@ impl Input {
 
 /// The nearest anchor at or before element `index` of the section whose data begin at `data`, if there is
 /// one: the index of its element, and the offset.
-pub(super) fn nearest_anchor(sections: &mut Sections, data: u64, index: u64) -> Result<Option<(u64, u64)>> {
+pub(super) fn nearest_anchor(
+    sections: &mut SectionReader,
+    data: u64,
+    index: u64,
+) -> Result<Option<(u64, u64)>> {
     let wanted = index / ANCHOR_ELEMENTS;
     let ends = sections.ends();
     if wanted == 0 || ends.sections == ends.read {

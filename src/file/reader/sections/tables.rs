@@ -1,6 +1,6 @@
 //! Reads rows of indexes, and anchors, on one rank. Everything is checked before it is trusted.
 
-use super::Sections;
+use super::SectionReader;
 use super::input::LONGEST_HEADER;
 use crate::file::reader::chain::differs;
 use crate::file::reader::index::SealedPart;
@@ -48,7 +48,7 @@ impl SealedPart {
 
 /// Reads the index of a seal, on this rank alone.
 pub(crate) struct IndexReader<'a> {
-    pub(super) sections: &'a mut Sections,
+    pub(super) sections: &'a mut SectionReader,
 }
 
 impl<'a> IndexReader<'a> {

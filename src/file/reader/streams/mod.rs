@@ -11,7 +11,7 @@ use self::set::{PartPlace, StreamSection, StreamSets, too_long};
 use super::Reader;
 use super::local_reader::ReadsLocally;
 use super::lookup::{Lookup, LookupCache};
-use super::sections::{CurrentSection, Sections, check_room, other_sizes};
+use super::sections::{CurrentSection, SectionReader, check_room, other_sizes};
 use super::{Inspector, Section};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
@@ -142,13 +142,13 @@ impl Inspector<'_> {
 
 /// Finds and reads streams of tasks.
 pub(crate) struct TaskReader<'a> {
-    pub(super) sections: &'a mut Sections,
+    pub(super) sections: &'a mut SectionReader,
     pub(super) lookup: &'a mut LookupCache,
     pub(super) cache: &'a mut StreamsCache,
 }
 
 impl ReadsLocally for TaskReader<'_> {
-    fn sections(&mut self) -> &mut Sections {
+    fn sections(&mut self) -> &mut SectionReader {
         self.sections
     }
 }

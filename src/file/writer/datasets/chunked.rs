@@ -7,8 +7,8 @@ use super::selection::{Selection, overlapping};
 use crate::file::encoding::{EncodedBytes, EncodedElements, on_threads};
 use crate::file::options::{Tuning, WriteOptions};
 use crate::file::team::Failure;
-use crate::file::writer::section_writer::Compression;
-use crate::file::writer::sections::{Block, Elements, Sections, too_large};
+use crate::file::writer::section_encoder::Compression;
+use crate::file::writer::sections::{Block, Elements, SectionWriter, too_large};
 use scda_base::error::Result;
 use scda_base::memory::{grow, push, reserve, reserve_count};
 use scda_base::numbers::to_usize;
@@ -46,7 +46,7 @@ pub(super) struct EncodedChunks {
 
 /// Encodes the chunks of datasets, and writes them at the end of the file.
 pub(super) struct ChunkWriter<'a> {
-    pub(super) sections: &'a mut Sections,
+    pub(super) sections: &'a mut SectionWriter,
     pub(super) compression: &'a mut Compression,
 }
 

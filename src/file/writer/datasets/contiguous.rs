@@ -9,7 +9,7 @@ use crate::file::source::Source;
 use crate::file::sums::SummedFile;
 use crate::file::team::Failure;
 use crate::file::writer::output::Parts;
-use crate::file::writer::sections::{Block, Elements, Gather, LocalElements, Pair, Sections, too_large};
+use crate::file::writer::sections::{Block, Elements, Gather, LocalElements, Pair, SectionWriter, too_large};
 use scda_base::error::Result;
 use scda_base::memory::resize;
 use scda_base::numbers::to_usize;
@@ -83,7 +83,7 @@ struct PlacedDataset<'a> {
     layout: SectionLayout,
     rows: u64,
     row_bytes: u64,
-    /// Whether it is written [together](Sections::is_written_in_one_run) with its metadata and with other datasets.
+    /// Whether it is written [together](SectionWriter::is_written_in_one_run) with its metadata and with other datasets.
     is_in_one_run: bool,
 }
 
@@ -120,7 +120,7 @@ impl PlacedDataset<'_> {
 
 /// Writes contiguous datasets at the end of the file.
 pub(super) struct ContiguousWriter<'a> {
-    pub(super) sections: &'a mut Sections,
+    pub(super) sections: &'a mut SectionWriter,
     pub(super) known: &'a mut RowPartitionCache,
 }
 

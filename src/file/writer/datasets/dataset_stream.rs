@@ -9,7 +9,7 @@ use super::selection::Selection;
 use crate::file::encoding::EncodedElements;
 use crate::file::options::{Encode, MostThreads};
 use crate::file::team::Failure;
-use crate::file::writer::section_writer::{DataStream, SectionWriter, check_alone, read, read_again};
+use crate::file::writer::section_encoder::{DataStream, SectionEncoder, check_alone, read, read_again};
 use crate::file::writer::sections::{Tail, too_large};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{renew, resize};
@@ -77,7 +77,7 @@ impl DatasetWriter<'_> {
         let (rows, row_bytes) = dataset.rows()?;
         metadata::align(&mut text, dataset.data_bytes()?, self.sections.end());
         self.sections.write_metadata(dataset.convention(), &text)?;
-        let mut plain = SectionWriter { sections: self.sections, compression: self.compression };
+        let mut plain = SectionEncoder { sections: self.sections, compression: self.compression };
         plain.array_from(dataset.name.as_bytes(), rows, row_bytes, data, Encode::None)
     }
 

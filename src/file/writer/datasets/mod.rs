@@ -28,8 +28,8 @@ use self::contiguous::ContiguousDataset;
 use self::layouts::{Layouts, StoredDataset};
 use self::schedule::Write;
 use self::selection::{Selection, check_separate};
-use super::section_writer::Compression;
-use super::sections::Sections;
+use super::section_encoder::Compression;
+use super::sections::SectionWriter;
 use crate::file::team::{FINE, Failure, Function, MOST_WORDS, Topic, partition_of};
 use crate::items::Data;
 use scda_base::error::{Error, Result};
@@ -77,7 +77,7 @@ pub(super) struct DatasetCache {
 
 /// Checks the datasets that users write, and plans how they are stored.
 pub(super) struct DatasetWriter<'a> {
-    pub(super) sections: &'a mut Sections,
+    pub(super) sections: &'a mut SectionWriter,
     pub(super) compression: &'a mut Compression,
     pub(super) rows: &'a mut RowPartitionCache,
     pub(super) pending: &'a mut PendingWrites,

@@ -13,8 +13,8 @@ use super::chunked::{BYTES_PER_CHUNK, ChunkWriter, ChunkedDataset, EncodedChunks
 use super::contiguous::{ContiguousCopy, ContiguousDataset, ContiguousWriter};
 use super::row_partition::RowPartitionCache;
 use crate::file::team::{FINE, Failure, split};
-use crate::file::writer::section_writer::{Compression, Section, SectionCopy, SectionWriter};
-use crate::file::writer::sections::{Sections, too_large};
+use crate::file::writer::section_encoder::{Compression, PreparedSection, SectionCopy, SectionEncoder};
+use crate::file::writer::sections::{SectionWriter, too_large};
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 use scda_codec::chunk::ChunkEncoder;
@@ -30,7 +30,7 @@ const WRITE_BYTES: u64 = 1024;
 /// Something to be written, with this rank's data in the memory of the user.
 #[derive(Clone, Copy)]
 pub(super) enum Write<'a> {
-    Section(Section<'a>),
+    Section(PreparedSection<'a>),
     /// The user string of a group, and its attributes.
     Group(&'a str, &'a str),
     /// Contiguous datasets; those of several are written together if they consist of rows.
@@ -67,7 +67,7 @@ impl PendingWrites {
 
 /// Executes writes, or keeps them until their offset is known.
 pub(in crate::file::writer) struct Scheduler<'a> {
-    pub(in crate::file::writer) sections: &'a mut Sections,
+    pub(in crate::file::writer) sections: &'a mut SectionWriter,
     pub(in crate::file::writer) compression: &'a mut Compression,
     pub(in crate::file::writer) rows: &'a mut RowPartitionCache,
     pub(in crate::file::writer) pending: &'a mut PendingWrites,
@@ -79,7 +79,7 @@ impl Scheduler<'_> {
     }
 
     /// Like [`Self::submit`], for a section.
-    pub fn submit_section(&mut self, section: Section<'_>) -> Result<(), Failure> {
+    pub fn submit_section(&mut self, section: PreparedSection<'_>) -> Result<(), Failure> {
         self.submit(Write::Section(section))
     }
 
@@ -223,11 +223,11 @@ impl Scheduler<'_> {
     fn execute(&mut self, write: Write<'_>) -> Result<(), Failure> {
         match write {
             Write::Section(section) => {
-                SectionWriter { sections: self.sections, compression: self.compression }.write(section)
+                SectionEncoder { sections: self.sections, compression: self.compression }.write(section)
             }
             Write::Group(user, text) => {
                 let (inline, bytes) = ((GROUP_CONVENTION, GROUP_DATA), text.len() as u64);
-                let mut plain = SectionWriter { sections: self.sections, compression: self.compression };
+                let mut plain = SectionEncoder { sections: self.sections, compression: self.compression };
                 plain.write_pair(inline, user.as_bytes(), bytes, text.as_bytes())
             }
             Write::Contiguous(all) => {

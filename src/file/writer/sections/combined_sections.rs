@@ -1,7 +1,7 @@
 //! Writes a small block together with the large section that follows it: the metadata of a dataset, and its
 //! data.
 
-use super::{Sections, head};
+use super::{SectionWriter, head};
 use crate::file::buffer::{Outlet, Stage};
 use crate::file::encoding::EncodedElements;
 use crate::file::source::Source;
@@ -83,7 +83,7 @@ pub(in crate::file::writer) struct Pair<'a> {
     pub item_bytes: u64,
 }
 
-impl Sections {
+impl SectionWriter {
     /// Whether a block and the section that follows it are written together. The same on all ranks.
     pub(in crate::file::writer) fn is_written_in_one_run(
         &mut self,

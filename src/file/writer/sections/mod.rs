@@ -26,7 +26,7 @@ use scda_storage::ParallelFile;
 ///
 /// A call describes a section ([`Self::describe`]), writes it, and ends with [`Self::end_call`];
 /// [`Self::end_section`] separates the sections of one call.
-pub(super) struct Sections {
+pub(super) struct SectionWriter {
     pub output: Output,
     /// The contents of the next seal, if there will be one.
     pub sealer: Option<Sealer>,
@@ -36,7 +36,7 @@ pub(super) struct Sections {
     is_coherent: bool,
 }
 
-impl Sections {
+impl SectionWriter {
     /// For a file with these contents.
     pub fn new(output: Output, sealer: Option<Sealer>, is_coherent: bool) -> Self {
         Self { output, sealer, own: None, is_coherent }

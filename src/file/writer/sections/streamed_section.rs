@@ -1,6 +1,6 @@
 //! Writes a section in parts, on a single rank, at the end of the file, with its header last.
 
-use super::{Sections, head, too_large};
+use super::{SectionWriter, head, too_large};
 use crate::file::encoding::EncodedElements;
 use crate::file::options::WriteOptions;
 use crate::file::writer::output::LONGEST_HEAD;
@@ -41,7 +41,7 @@ impl Tail {
     /// Writes encoded elements, the next `elements` of all.
     pub fn put_encoded(
         &mut self,
-        to: &mut Sections,
+        to: &mut SectionWriter,
         elements: Partition,
         encoded: &EncodedElements,
     ) -> Result<()> {
@@ -50,7 +50,7 @@ impl Tail {
     }
 
     /// Writes the sizes of elements, whose data follow.
-    pub fn put_sizes(&mut self, to: &mut Sections, elements: Partition, sizes: &[u64]) -> Result<()> {
+    pub fn put_sizes(&mut self, to: &mut SectionWriter, elements: Partition, sizes: &[u64]) -> Result<()> {
         if let Some(sealer) = &mut to.sealer {
             sealer.note_elements(elements, self.data + self.total, sizes)?;
         }
@@ -58,7 +58,7 @@ impl Tail {
     }
 
     /// Writes size entries, before the data of a varray or as data.
-    pub fn put_entries(&mut self, to: &mut Sections, sizes: &[u64]) -> Result<()> {
+    pub fn put_entries(&mut self, to: &mut SectionWriter, sizes: &[u64]) -> Result<()> {
         self.text.clear();
         reserve(&mut self.text, sizes.len() * COUNT_BYTES)?;
         self.format.append(sizes, &mut self.text);
@@ -67,7 +67,7 @@ impl Tail {
         Ok(())
     }
 
-    pub fn put_data(&mut self, to: &mut Sections, data: &[u8]) -> Result<()> {
+    pub fn put_data(&mut self, to: &mut SectionWriter, data: &[u8]) -> Result<()> {
         let Some(&last) = data.last() else { return Ok(()) };
         let total = sum(self.total, data.len() as u64).ok_or_else(too_large)?;
         sum(self.data, total).ok_or_else(too_large)?;
@@ -78,7 +78,7 @@ impl Tail {
 
     /// Writes the padding and the header of the varray of `count` elements, after all its data. The next
     /// section follows.
-    pub fn finish(&self, to: &mut Sections, user: &UserString, count: u64) -> Result<()> {
+    pub fn finish(&self, to: &mut SectionWriter, user: &UserString, count: u64) -> Result<()> {
         let layout = SectionLayout::varray(self.start, count, self.total).ok_or_else(too_large)?;
         let (mut text, style) = ([0; LONGEST_HEAD], to.params().line_break);
         let head = head(&mut text, SectionType::Varray, user, &[(b'N', count)], style);

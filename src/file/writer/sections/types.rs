@@ -1,6 +1,6 @@
 //! Writes a section of each type, and determines which parts each rank writes.
 
-use super::{Sections, too_large};
+use super::{SectionWriter, too_large};
 use crate::file::aggregators::RankData;
 use crate::file::encoding::EncodedElements;
 use crate::file::source::Source;
@@ -42,7 +42,7 @@ pub(in crate::file::writer) struct LocalElements<'a> {
     pub entries: Option<&'a [u64]>,
 }
 
-impl Sections {
+impl SectionWriter {
     pub(in crate::file::writer) fn write_inline(
         &mut self,
         user: &[u8],

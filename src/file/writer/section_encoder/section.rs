@@ -19,7 +19,7 @@ pub(in crate::file::writer) enum Shape {
 
 /// A section, with the data of this rank.
 #[derive(Clone, Copy)]
-pub(in crate::file::writer) struct Section<'a> {
+pub(in crate::file::writer) struct PreparedSection<'a> {
     pub(super) shape: Shape,
     pub(super) user: &'a [u8],
     /// The sizes of the elements of a varray.
@@ -36,7 +36,7 @@ pub(in crate::file::writer) struct SectionCopy {
     data: Vec<u8>,
 }
 
-impl Section<'_> {
+impl PreparedSection<'_> {
     /// Whether it may be compressed.
     pub fn is_encoded(&self) -> bool {
         self.encode != Encode::None
@@ -69,8 +69,8 @@ impl Section<'_> {
 }
 
 impl SectionCopy {
-    pub fn section(&self) -> Section<'_> {
+    pub fn section(&self) -> PreparedSection<'_> {
         let Self { shape, user, sizes, data } = self;
-        Section { shape: *shape, user, sizes, data: Source::Contiguous(data), encode: Encode::None }
+        PreparedSection { shape: *shape, user, sizes, data: Source::Contiguous(data), encode: Encode::None }
     }
 }

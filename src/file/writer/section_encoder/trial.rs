@@ -1,6 +1,6 @@
 //! Tests whether compression makes a stream smaller: `Encode::Auto` for data that can be read again.
 
-use super::SectionWriter;
+use super::SectionEncoder;
 use super::choice::Choice;
 use super::streaming::{ElementStream, batch_bytes, for_each_batch, read_again};
 use crate::file::options::Encode;
@@ -10,7 +10,7 @@ use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_ranks::Partition;
 
-impl SectionWriter<'_> {
+impl SectionEncoder<'_> {
     /// Decides as for data in memory, and returns to the first element.
     pub(super) fn try_stream(
         &mut self,

@@ -1,6 +1,6 @@
 //! Writes sections whose data arrive in batches, so that they need not fit in memory.
 
-use super::SectionWriter;
+use super::SectionEncoder;
 use super::choice::Choice;
 use crate::file::options::{Encode, WriteOptions};
 use crate::file::source::{Batch, Sizes, Source, batches};
@@ -135,7 +135,7 @@ pub(in crate::file::writer) fn read(from: &mut dyn Read, buffer: &mut [u8]) -> R
     from.read_exact(buffer).map_err(|e| Error::io("reading the data to write", e))
 }
 
-impl SectionWriter<'_> {
+impl SectionEncoder<'_> {
     pub(in crate::file::writer) fn block_from(
         &mut self,
         user: &[u8],

@@ -5,13 +5,13 @@ mod section;
 mod streaming;
 mod trial;
 
-pub(super) use section::{Section, SectionCopy};
+pub(super) use section::{PreparedSection, SectionCopy};
 pub use streaming::{BoxStream, DataStream, ElementStream};
 pub(super) use streaming::{check_alone, read, read_again};
 
 use self::choice::Choice;
 use self::section::Shape;
-use super::sections::{LocalElements, Sections, too_large};
+use super::sections::{LocalElements, SectionWriter, too_large};
 use crate::file::encoding::{EncodedElements, Encoders};
 use crate::file::options::Encode;
 use crate::file::sample::Sample;
@@ -55,12 +55,12 @@ pub(super) struct Compression {
 }
 
 /// Writes sections: checks what the ranks pass, and compresses.
-pub(crate) struct SectionWriter<'a> {
-    pub(super) sections: &'a mut Sections,
+pub(crate) struct SectionEncoder<'a> {
+    pub(super) sections: &'a mut SectionWriter,
     pub(super) compression: &'a mut Compression,
 }
 
-impl SectionWriter<'_> {
+impl SectionEncoder<'_> {
     /// Records the function and the user string, and checks the latter.
     #[inline(always)]
     fn begin(&mut self, function: Function, section: SectionType, user: &[u8]) -> Result<()> {
@@ -89,13 +89,13 @@ impl SectionWriter<'_> {
         user: &'s [u8],
         root: usize,
         data: Result<&'s [u8; INLINE_BYTES], &Error>,
-    ) -> Result<Section<'s>, Failure> {
+    ) -> Result<PreparedSection<'s>, Failure> {
         self.begin(Function::WriteInline, SectionType::Inline, user)?;
         let is_root = self.sections.team_mut().check_root(root)?;
         let own = if is_root { data } else { Ok(&[0; INLINE_BYTES]) };
         let data = self.sections.team_mut().tolerate(own.map_err(Error::again), &[0; INLINE_BYTES])?;
         let (shape, data) = (Shape::Inline { root }, Source::Contiguous(data));
-        Ok(Section { shape, user, sizes: &[], data, encode: Encode::None })
+        Ok(PreparedSection { shape, user, sizes: &[], data, encode: Encode::None })
     }
 
     /// Checks the arguments of a block.
@@ -107,7 +107,7 @@ impl SectionWriter<'_> {
         size: u64,
         data: Result<&'s [u8], &Error>,
         encode: Encode,
-    ) -> Result<Section<'s>, Failure> {
+    ) -> Result<PreparedSection<'s>, Failure> {
         self.begin(Function::WriteBlock, SectionType::Block, user)?;
         let is_root = self.sections.team_mut().check_root(root)?;
         self.sections.team_mut().note_named(Topic::Number, &["the size"], &[size]);
@@ -124,7 +124,7 @@ impl SectionWriter<'_> {
             &[]
         };
         let (shape, data) = (Shape::Block { root, size }, Source::Contiguous(data));
-        Ok(Section { shape, user, sizes: &[], data, encode })
+        Ok(PreparedSection { shape, user, sizes: &[], data, encode })
     }
 
     /// Checks the arguments of an array.
@@ -136,7 +136,7 @@ impl SectionWriter<'_> {
         size: u64,
         data: Result<Source<'s>, &Error>,
         encode: Encode,
-    ) -> Result<Section<'s>, Failure> {
+    ) -> Result<PreparedSection<'s>, Failure> {
         self.begin(Function::WriteArray, SectionType::Array, user)?;
         self.sections.team_mut().note_named(Topic::Number, &["the size"], &[size]);
         self.sections.team_mut().note(Topic::Encode, encode as u64);
@@ -148,7 +148,7 @@ impl SectionWriter<'_> {
             Err(error) => Err(error.again()),
         };
         let data = self.sections.team_mut().tolerate(checked, Source::EMPTY)?;
-        Ok(Section { shape: Shape::Array { elements, size }, user, sizes: &[], data, encode })
+        Ok(PreparedSection { shape: Shape::Array { elements, size }, user, sizes: &[], data, encode })
     }
 
     /// Checks the arguments of a varray; if `proc_sizes` is not given, the ranks exchange their sums.
@@ -159,7 +159,7 @@ impl SectionWriter<'_> {
         proc_sizes: Option<&[u64]>,
         data: Result<(&'s [u64], Source<'s>), &Error>,
         encode: Encode,
-    ) -> Result<Section<'s>, Failure> {
+    ) -> Result<PreparedSection<'s>, Failure> {
         self.begin(Function::WriteVarray, SectionType::Varray, user)?;
         self.sections.team_mut().note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
         self.sections.team_mut().note(Topic::Encode, encode as u64);
@@ -182,12 +182,12 @@ impl SectionWriter<'_> {
                 self.sections.team_mut().agree(Ok(()))?.spread(total)?
             }
         };
-        Ok(Section { shape: Shape::Varray { elements, bytes }, user, sizes, data, encode })
+        Ok(PreparedSection { shape: Shape::Varray { elements, bytes }, user, sizes, data, encode })
     }
 
     /// Writes a section at the end of the file.
     #[inline(always)]
-    pub(super) fn write(&mut self, section: Section<'_>) -> Result<(), Failure> {
+    pub(super) fn write(&mut self, section: PreparedSection<'_>) -> Result<(), Failure> {
         match section.shape {
             Shape::Inline { root } => self.write_inline(&section, root),
             Shape::Block { root, size } => self.write_block(&section, root, size),
@@ -212,7 +212,7 @@ impl SectionWriter<'_> {
         self.write(block)
     }
 
-    fn write_inline(&mut self, section: &Section<'_>, root: usize) -> Result<(), Failure> {
+    fn write_inline(&mut self, section: &PreparedSection<'_>, root: usize) -> Result<(), Failure> {
         self.sections.describe(SectionType::Inline, section.user, 0, INLINE_BYTES as u64)?;
         let data = section.data.contiguous().first_chunk().unwrap_or(&[0; INLINE_BYTES]);
         if let Some(sealer) = &mut self.sections.sealer {
@@ -222,8 +222,8 @@ impl SectionWriter<'_> {
     }
 
     #[inline(always)]
-    fn write_block(&mut self, section: &Section<'_>, root: usize, size: u64) -> Result<(), Failure> {
-        let &Section { user, data, encode, .. } = section;
+    fn write_block(&mut self, section: &PreparedSection<'_>, root: usize, size: u64) -> Result<(), Failure> {
+        let &PreparedSection { user, data, encode, .. } = section;
         self.sections.describe(SectionType::Block, user, 0, size)?;
         let plain = SectionLayout::block(self.sections.end(), size).ok_or_else(too_large)?;
         let data = data.contiguous();
@@ -264,8 +264,13 @@ impl SectionWriter<'_> {
     }
 
     #[inline(always)]
-    fn write_array(&mut self, section: &Section<'_>, elements: Partition, size: u64) -> Result<(), Failure> {
-        let &Section { user, data, encode, .. } = section;
+    fn write_array(
+        &mut self,
+        section: &PreparedSection<'_>,
+        elements: Partition,
+        size: u64,
+    ) -> Result<(), Failure> {
+        let &PreparedSection { user, data, encode, .. } = section;
         self.sections.describe(SectionType::Array, user, elements.total, size)?;
         let plain = SectionLayout::array(self.sections.end(), elements.total, size).ok_or_else(too_large)?;
         if compressed_type(SectionType::Array, user).is_some()
@@ -294,11 +299,11 @@ impl SectionWriter<'_> {
 
     fn write_varray(
         &mut self,
-        section: &Section<'_>,
+        section: &PreparedSection<'_>,
         elements: Partition,
         bytes: Partition,
     ) -> Result<(), Failure> {
-        let &Section { user, sizes, data, encode, .. } = section;
+        let &PreparedSection { user, sizes, data, encode, .. } = section;
         self.sections.describe(SectionType::Varray, user, elements.total, bytes.total)?;
         let plain =
             SectionLayout::varray(self.sections.end(), elements.total, bytes.total).ok_or_else(too_large)?;
