@@ -5,7 +5,7 @@ use super::deferred_headers::DeferredHeaders;
 use super::double_buffer::DoubleBuffer;
 use super::options::Tuning;
 use super::source::Source;
-use super::team::{Agreed, Failure, NodeTeam, Team, split};
+use super::team::{Agreed, Failure, NodeTeam, Team, on_rank_0, split};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{reserve, resize};
 use scda_storage::ParallelFile;
@@ -249,10 +249,8 @@ fn write_shared(
     // The region fits one half.
     let length = |end| usize::try_from(end - start).map_err(|_| broken());
     let (first, all) = (length(cut)?, length(end)?);
-    let written = match team.rank() {
-        0 => held.write_but_the_first(team, file, start, turns.current(0..first)),
-        _ => Ok(()),
-    };
+    let written =
+        on_rank_0(team.rank(), || held.write_but_the_first(team, file, start, turns.current(0..first)));
     turns.turn();
     let is_last = team.rank() + 1 == team.size();
     *owed = (is_last && cut < end).then_some(PendingTail { offset: cut, range: first..all });

@@ -13,7 +13,7 @@ mod without_mpi;
 use self::choice::{Choice, choose, inode};
 use super::options::{Options, ReadOptions, Tuning, WriteOptions};
 use super::target::Target;
-use super::team::{FINE, Failure, Function, Team, Topic, split};
+use super::team::{FINE, Failure, Function, Team, Topic, on_rank_0, split};
 use rustix::fs::OFlags;
 use scda_base::error::{Error, ErrorKind, Result, quote_path};
 use scda_base::memory;
@@ -58,25 +58,66 @@ pub fn if_valid<O: Options, T>(
     }
 }
 
+/// A file that is open for writing.
+pub(crate) struct WritableFile {
+    pub file: Box<dyn ParallelFile>,
+    pub target: Target,
+    /// The size of the file that was found.
+    pub size: u64,
+}
+
+/// What a file to be written contains when it has been opened.
+enum Start<'a> {
+    /// This header, and nothing else.
+    New(&'a [u8]),
+    /// What it has, or with [`WriteOptions::atomic`], what this older file has.
+    Existing(Option<PathBuf>),
+}
+
 /// Creates the file for writing, or empties it, and writes its header at once, so that a failure is reported
 /// by the call that opens it. Collective.
-pub fn create(
+pub(crate) fn create(
     team: &mut Team,
     path: &Path,
     params: &mut WriteOptions,
     header: &[u8],
-) -> Result<(Box<dyn ParallelFile>, Target), Failure> {
+) -> Result<WritableFile, Failure> {
+    open_to_write(team, path, params, |_, _| Ok(Start::New(header)))
+}
+
+/// Opens an existing file for reading and writing, without changing it. With [`WriteOptions::atomic`] it is a
+/// copy, which [`Target::complete`] gives the name. It may be a copy of an older file: of the one that
+/// `which` chooses for the name as the file system knows it. Collective.
+pub(crate) fn append(
+    team: &mut Team,
+    path: &Path,
+    params: &mut WriteOptions,
+    which: impl FnOnce(&mut Team, &Path) -> Result<Option<PathBuf>, Failure>,
+) -> Result<WritableFile, Failure> {
+    open_to_write(team, path, params, |team, real| which(team, real).map(Start::Existing))
+}
+
+fn open_to_write<'a>(
+    team: &mut Team,
+    path: &Path,
+    params: &mut WriteOptions,
+    start: impl FnOnce(&mut Team, &Path) -> Result<Start<'a>, Failure>,
+) -> Result<WritableFile, Failure> {
     // No file is changed before the ranks agree on the arguments.
     let choice = choose(team, path, &mut params.tuning, Some(&mut params.background_bytes))?;
+    let start = start(team, choice.real)?;
     let mut target = Target::new(choice.real, params, choice.is_coherent);
     target.may_be_on_lustre = choice.may_be_on_lustre();
     if choice.needs_locks {
         target.write_by_locks(choice.is_nfs());
     }
-    let nodes = choice.nodes_on_lustre(team)?;
-    target.layout = choice.layout(team, nodes, &params.tuning);
-    match create_on_all(team, &choice, (params, nodes), &mut target, header) {
-        Ok(file) => Ok((file, target)),
+    let mut nodes = 0;
+    if params.atomic || matches!(start, Start::New(_)) {
+        nodes = choice.nodes_on_lustre(team)?;
+        target.layout = choice.layout(team, nodes, &params.tuning);
+    }
+    match open_on_all(team, &choice, (params, nodes), &mut target, &start) {
+        Ok((file, size)) => Ok(WritableFile { file, target, size }),
         Err(failure) => {
             target.discard();
             Err(failure)
@@ -84,35 +125,55 @@ pub fn create(
     }
 }
 
-fn create_on_all(
+fn open_on_all(
     team: &mut Team,
     choice: &Choice<'_>,
     (params, nodes): (&mut WriteOptions, u64),
     target: &mut Target,
-    header: &[u8],
-) -> Result<Box<dyn ParallelFile>, Failure> {
-    let driver = choice.driver;
+    start: &Start<'_>,
+) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
+    let (rank, driver) = (team.rank(), choice.driver);
     let name = choice.name_to_write(params, target);
     let create = |goal: &Path| {
         let name = if params.atomic { goal.to_owned() } else { names::target_path(choice.real) };
         mpi_io::create(&name, choice.prefix, &params.tuning)
     };
-    let first = match team.rank() {
-        0 => choice.check_name(team, &name).and_then(|()| target.prepare(driver, create)).map(Some),
-        _ => Ok(None),
+    let first = on_rank_0(rank, || {
+        choice.check_name(team, &name)?;
+        Ok(Some(match start {
+            Start::New(_) => target.prepare(driver, create)?,
+            Start::Existing(older) => target.prepare_to_append(driver, older.as_deref())?,
+        }))
+    });
+    let is_read = choice.needs_locks || matches!(start, Start::Existing(_));
+    let (opened, size) = open_posix(team, choice, first, || target.open_again(rank, driver, is_read))?;
+    let Start::New(header) = start else {
+        let file = open_by_driver(team, choice, &name, params, target, opened)?;
+        find_stripe(team, Ok(()), &mut params.tuning, target)?;
+        return Ok((file, size));
     };
-    let rank = team.rank();
-    let (opened, size) =
-        open_posix(team, choice, first, || target.open_again(rank, driver, choice.needs_locks))?;
     if params.atomic && nodes > 1 {
         lock_group(team, &opened)?;
     }
     let mut file = open_by_driver(team, choice, &name, params, target, opened)?;
     let emptied = if size > 0 { empty(team, driver, &mut *file) } else { Ok(()) };
     match emptied.and_then(|()| begin(team, driver, &mut *file, params, target, header)) {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok((file, size)),
         Err(failure) => Err(close(team, driver, file, failure)),
     }
+}
+
+/// Agrees on `mine`, and determines the stripe size, which rank 0 has found.
+fn find_stripe(
+    team: &mut Team,
+    mine: Result<()>,
+    tuning: &mut Tuning,
+    target: &Target,
+) -> Result<(), Failure> {
+    let mut block = [if team.rank() == 0 { target.block_bytes.min(FINE) } else { FINE }];
+    team.agree_with(mine, &mut block)?;
+    tuning.find_stripe(block[0]);
+    Ok(())
 }
 
 /// Removes the contents of a file once all ranks have found it, so that nothing is lost if they fail earlier.
@@ -144,8 +205,8 @@ fn open_by_driver(
         Driver::MpiIo => {
             let left = target.leave_to_mpi_io(opened);
             team.agree(left)?;
-            let is_first = team.rank() == 0;
-            let check_name = || if is_first { target.check_name() } else { Ok(()) };
+            let rank = team.rank();
+            let check_name = || on_rank_0(rank, || target.check_name());
             mpi_io::open(team, name, choice.prefix, &params.tuning, mpi_io::Access::ReadWrite, check_name)?
         }
         _ => Box::new(opened),
@@ -162,16 +223,13 @@ fn begin(
     target: &Target,
     header: &[u8],
 ) -> Result<(), Failure> {
-    let is_first = team.rank() == 0;
-    let mut mine = if is_first { file.write_at(0, &[header]) } else { Ok(()) };
     let is_synced = is_header_synced(params);
-    if driver != Driver::MpiIo && is_first && is_synced {
-        mine = mine.and_then(|()| file.sync_alone());
-    }
-    let mut block = [if is_first { target.block_bytes.min(FINE) } else { FINE }];
-    team.agree_with(mine, &mut block)?;
-    params.tuning.find_stripe(block[0]);
-    if driver == Driver::MpiIo && is_synced {
+    let mine = on_rank_0(team.rank(), || {
+        file.write_at(0, &[header])?;
+        if is_synced && driver != Driver::MpiIo { file.sync_alone() } else { Ok(()) }
+    });
+    find_stripe(team, mine, &mut params.tuning, target)?;
+    if is_synced && driver == Driver::MpiIo {
         let synced = file.sync();
         team.agree(synced)?;
     }
@@ -211,7 +269,7 @@ pub fn open(
         }
         PosixFile::open(&real, OFlags::RDONLY | OFlags::NONBLOCK)
     };
-    let first = if team.rank() == 0 { open().and_then(PosixFile::regular).map(Some) } else { Ok(None) };
+    let first = on_rank_0(team.rank(), || open().and_then(PosixFile::regular).map(Some));
     let (opened, size) = open_posix(team, &choice, first, open)?;
     let is_first = team.rank() == 0;
     let block = if is_first { opened.block_bytes(choice.may_be_on_lustre()).unwrap_or(0) } else { 0 };
@@ -237,67 +295,6 @@ pub fn open(
         _ => seen.ok_or_else(lost)?,
     };
     Ok((file, Ends::of([bytes, read, sections, first], ends.seal)))
-}
-
-/// An existing file, open for reading and writing.
-pub(crate) struct ExistingFile {
-    pub file: Box<dyn ParallelFile>,
-    pub target: Target,
-    pub size: u64,
-}
-
-/// Opens an existing file for reading and writing, without changing it. With [`WriteOptions::atomic`] it is a
-/// copy, which [`Target::complete`] gives the name. It may be a copy of an older file: of the one that
-/// `which` chooses for the name as the file system knows it. Collective.
-pub(crate) fn append(
-    team: &mut Team,
-    path: &Path,
-    params: &mut WriteOptions,
-    which: impl FnOnce(&mut Team, &Path) -> Result<Option<PathBuf>, Failure>,
-) -> Result<ExistingFile, Failure> {
-    let choice = choose(team, path, &mut params.tuning, Some(&mut params.background_bytes))?;
-    let older = which(team, choice.real)?;
-    let mut target = Target::new(choice.real, params, choice.is_coherent);
-    target.may_be_on_lustre = choice.may_be_on_lustre();
-    if choice.needs_locks {
-        target.write_by_locks(choice.is_nfs());
-    }
-    if params.atomic {
-        let nodes = choice.nodes_on_lustre(team)?;
-        target.layout = choice.layout(team, nodes, &params.tuning);
-    }
-    match append_on_all(team, &choice, params, &mut target, older.as_deref()) {
-        Ok((file, size)) => Ok(ExistingFile { file, target, size }),
-        Err(failure) => {
-            target.discard();
-            Err(failure)
-        }
-    }
-}
-
-fn append_on_all(
-    team: &mut Team,
-    choice: &Choice<'_>,
-    params: &mut WriteOptions,
-    target: &mut Target,
-    older: Option<&Path>,
-) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
-    let driver = choice.driver;
-    let is_first = team.rank() == 0;
-    let name = choice.name_to_write(params, target);
-    let first = match is_first {
-        true => {
-            choice.check_name(team, &name).and_then(|()| target.prepare_to_append(driver, older)).map(Some)
-        }
-        false => Ok(None),
-    };
-    let rank = team.rank();
-    let (opened, size) = open_posix(team, choice, first, || target.open_again(rank, driver, true))?;
-    let file = open_by_driver(team, choice, &name, params, target, opened)?;
-    let mut block = [if is_first { target.block_bytes.min(FINE) } else { FINE }];
-    team.agree_with(Ok(()), &mut block)?;
-    params.tuning.find_stripe(block[0]);
-    Ok((file, size))
 }
 
 /// Where the parts of a file end, in bytes from its beginning.

@@ -68,13 +68,13 @@ pub(super) fn close<const N: usize>(
     times: Option<[(&str, Duration); N]>,
 ) -> Result<(), Failure> {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(FINE).min(FINE);
-    let mut least = times.map_or([FINE; N], |times| times.map(|(_, time)| FINE - micros(time)));
-    team.agree_with(mine, &mut least)?;
+    let mut most = times.map_or([0; N], |times| times.map(|(_, time)| micros(time)));
+    team.agree_on_maximum(mine, &mut most)?;
     if let Some(times) = times.filter(|_| team.rank() == 0) {
-        let words = times.iter().zip(least).map(|((name, _), least)| {
-            let seconds = Duration::from_micros(FINE - least).as_secs_f64();
-            format!("{name} {seconds:.3}")
-        });
+        let words = times
+            .iter()
+            .zip(most)
+            .map(|((name, _), most)| format!("{name} {:.3}", Duration::from_micros(most).as_secs_f64()));
         let words: Vec<_> = words.collect();
         let file = team.file_name();
         eprintln!("libscda: {file}: {what}; most seconds of any rank: {}", words.join(", "));

@@ -15,7 +15,7 @@ fn params(atomic: bool) -> WriteOptions {
 }
 
 /// Opens a file to append, on one rank.
-fn append_alone(path: &Path, params: &WriteOptions) -> Result<ExistingFile> {
+fn append_alone(path: &Path, params: &WriteOptions) -> Result<WritableFile> {
     let mut all = run_on_threads(1, |comm| {
         let mut team = team(comm, path);
         append(&mut team, path, &mut params.clone(), |_, _| Ok(None)).map_err(|failure| team.settle(failure))
@@ -23,7 +23,7 @@ fn append_alone(path: &Path, params: &WriteOptions) -> Result<ExistingFile> {
     all.remove(0)
 }
 
-fn kind(result: Result<ExistingFile>) -> ErrorKind {
+fn kind(result: Result<WritableFile>) -> ErrorKind {
     result.err().unwrap().kind()
 }
 
@@ -38,7 +38,7 @@ fn appending_keeps_what_is_there_and_every_rank_may_read_and_write() {
             let inode = std::fs::metadata(&path).unwrap().ino();
             run_on_threads(size, |comm| {
                 let mut team = team(comm, &path);
-                let ExistingFile { mut file, mut target, size: found } =
+                let WritableFile { mut file, mut target, size: found } =
                     append(&mut team, &path, &mut params(atomic), |_, _| Ok(None)).ok().unwrap();
                 assert_eq!((found, target.goal() == path), (4, !atomic));
                 let mut old = [0; 4];
@@ -143,7 +143,7 @@ fn two_do_not_append_at_once() {
     std::fs::write(&path, "old").unwrap();
     symlink("f", &link).unwrap();
     for atomic in [false, true] {
-        let ExistingFile { file, mut target, .. } = append_alone(&path, &params(atomic)).unwrap();
+        let WritableFile { file, mut target, .. } = append_alone(&path, &params(atomic)).unwrap();
         for other in [false, true] {
             assert_eq!(kind(append_alone(&link, &params(other))), ErrorKind::FileInUse);
         }
@@ -154,7 +154,7 @@ fn two_do_not_append_at_once() {
         drop(target);
     }
     // The same after an error that leaves the file unchanged.
-    let ExistingFile { file, mut target, .. } = append_alone(&link, &params(true)).unwrap();
+    let WritableFile { file, mut target, .. } = append_alone(&link, &params(true)).unwrap();
     file.close().unwrap();
     target.discard();
     drop(target);

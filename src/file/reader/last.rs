@@ -3,7 +3,7 @@
 
 use crate::file::options::{ReadOptions, WriteOptions};
 use crate::file::reader::Reader;
-use crate::file::team::{Failure, Team};
+use crate::file::team::{Failure, Team, on_rank_0};
 use scda_base::error::{Error, ErrorKind, Result, quote_path};
 use scda_ranks::Solo;
 use scda_storage::Driver;
@@ -55,8 +55,8 @@ pub(super) fn agreed_age(team: &mut Team, path: &Path, params: &ReadOptions) -> 
     if params.keep == 0 {
         return Ok(0);
     }
-    let mine = if team.rank() == 0 { age_of_last_whole(path, params) } else { Ok(0) };
-    let [age] = team.share(0, mine.map(|age| [age]))?;
+    let age = on_rank_0(team.rank(), || age_of_last_whole(path, params));
+    let [age] = team.share(0, age.map(|age| [age]))?;
     Ok(age)
 }
 

@@ -9,7 +9,7 @@ use super::sections::SectionReader;
 use crate::file::open::Ends;
 use crate::file::options::{ReadOptions, Tuning};
 use crate::file::sums::Sums;
-use crate::file::team::{FINE, Failure, Team, split, sum_of_sizes};
+use crate::file::team::{FINE, Failure, Team, on_rank_0, split, sum_of_sizes};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{AllowanceGuard, push, resize};
 use scda_base::numbers::to_usize;
@@ -36,9 +36,6 @@ enum End {
     /// Anything else.
     Open,
 }
-
-/// Stands for no seal where all ranks must have one.
-const NO_SEAL: LastSeal = LastSeal { length: 0, sections: 0 };
 
 /// The result of the recovery scan.
 pub struct RecoveryScan {
@@ -258,8 +255,7 @@ impl RecoveryScanner {
         scan.sealed = scan.seal.map_or(0, |seal| seal.length);
         self.go_back(&mut scan)?;
         if let Some(seal) = scan.seal.filter(|_| scan.rollback.is_none()) {
-            let is_first = self.sections.input.team.rank() == 0;
-            let compared = if is_first { self.compare_seal(seal) } else { Ok(()) };
+            let compared = on_rank_0(self.sections.input.team.rank(), || self.compare_seal(seal));
             self.sections.input.team.agree(compared)?;
         }
         Ok(scan)
@@ -286,10 +282,8 @@ impl RecoveryScanner {
         if matches!(self.place, AppendPlace::End) {
             return Ok(());
         }
-        let is_first = self.sections.input.team.rank() == 0;
-        let found = if is_first { self.find_place(scan.seal) } else { Ok((NO_SEAL, None)) };
-        let (found, mine) = split(found.map(Some));
-        let (seal, kept) = found.unwrap_or((NO_SEAL, None));
+        let found = on_rank_0(self.sections.input.team.rank(), || self.find_place(scan.seal));
+        let ((seal, kept), mine) = split(found);
         let end = kept.as_ref().map_or(0, |kept| kept.end);
         let words = mine.map(|()| [seal.length, seal.sections, end]);
         let [length, sections, end] = self.sections.input.team.share(0, words)?;
@@ -348,7 +342,7 @@ impl RecoveryScanner {
         };
         match last {
             Some(last) if sections < sealed => KeptSections::find(self.sections.input.file(), last, sections),
-            last => Ok((last.unwrap_or(NO_SEAL), None)),
+            last => Ok((last.unwrap_or_default(), None)),
         }
     }
 
@@ -496,10 +490,9 @@ impl RecoveryScanner {
     /// a few small reads. Collective.
     fn seal_at(&mut self, offset: u64, previous: u64) -> Result<Option<LastSeal>, Failure> {
         let input = &mut self.sections.input;
-        let found = if input.team.rank() == 0 { input.seal_at(offset) } else { Ok(None) };
-        let words = found.map(|sealed| {
-            let sealed = sealed.filter(|sealed| sealed.seal.previous == previous);
-            sealed.map_or([0; 2], |sealed| [sealed.seal.length, sealed.seal.sections])
+        let words = on_rank_0(input.team.rank(), || {
+            let sealed = input.seal_at(offset)?.filter(|sealed| sealed.seal.previous == previous);
+            Ok(sealed.map_or([0; 2], |sealed| [sealed.seal.length, sealed.seal.sections]))
         });
         let [length, sections] = input.team.share(0, words)?;
         Ok((length > 0).then_some(LastSeal { length, sections }))
@@ -507,10 +500,7 @@ impl RecoveryScanner {
 
     /// How the file ends. Collective.
     fn look_at_end(&mut self) -> Result<End, Failure> {
-        let words = match self.sections.input.team.rank() {
-            0 => self.own_end(),
-            _ => Ok([0; 4]),
-        };
+        let words = on_rank_0(self.sections.input.team.rank(), || self.own_end());
         Ok(match self.sections.input.team.share(0, words)? {
             [0, ..] => End::Open,
             [length, sections, 0, _] => End::Sealed(LastSeal { length, sections }),

@@ -14,8 +14,8 @@ use scda_format::seal::SEAL_BYTES;
 use scda_format::streams::STREAM_BYTES;
 use scda_storage::ParallelFile;
 
-/// What the next seal needs to know of the last one.
-#[derive(Clone, Copy)]
+/// What the next seal needs to know of the last one. The default stands for no seal.
+#[derive(Clone, Copy, Default)]
 pub struct LastSeal {
     /// The offset of its end.
     pub length: u64,
@@ -106,7 +106,7 @@ impl KeptSections {
         let anchors = if count > 0 { read_anchors(file, &sealed, count)? } else { Vec::new() };
         let before = (seal.previous > 0).then(|| LastSeal { length: sealed.begin(), sections: first });
         let kept = Self { seal: before, rows, anchors, end: end.end() };
-        Ok((before.unwrap_or(LastSeal { length: 0, sections: 0 }), Some(kept)))
+        Ok((before.unwrap_or_default(), Some(kept)))
     }
 }
 

@@ -307,6 +307,15 @@ impl Team {
         Ok(Agreed(self))
     }
 
+    /// Like [`Self::agree_with`], with the maximum of each number, also at most [`FINE`].
+    pub fn agree_on_maximum(&mut self, mine: Result<()>, most: &mut [u64]) -> Result<Agreed<'_>, Failure> {
+        let complement = |numbers: &mut [u64]| numbers.iter_mut().for_each(|number| *number = FINE - *number);
+        complement(most);
+        let agreed = self.agree_with(mine, most)?;
+        complement(most);
+        Ok(agreed)
+    }
+
     /// Like [`Self::agree`], before a step that cannot be undone. The result tells all ranks that no rank has
     /// an error, so an error that MPI reports along with it must not make this rank fail after the step.
     pub fn agree_finally(&mut self, mine: Result<()>) -> Result<(), Failure> {
@@ -601,6 +610,12 @@ fn no_rank(root: usize, size: usize) -> Error {
 /// The high and the low 32 bits.
 fn halves(value: u64) -> [u64; 2] {
     [value >> 32, value & u64::from(u32::MAX)]
+}
+
+/// The result of `work` on rank 0, and the default on other ranks: `rank` is the caller's.
+#[inline]
+pub fn on_rank_0<T: Default>(rank: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    if rank == 0 { work() } else { Ok(T::default()) }
 }
 
 /// Splits a result into a value with which this rank can continue, and its error for the next agreement.

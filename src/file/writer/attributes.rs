@@ -2,7 +2,7 @@
 
 use super::WriterState;
 use crate::file::reader::{DatasetPlace, OwnReader};
-use crate::file::team::{Failure, Function, Topic};
+use crate::file::team::{Failure, Function, Topic, on_rank_0};
 use scda_base::error::{Error, Result};
 use scda_format::dataset::additions::{self, ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA, later_user};
 use scda_format::dataset::{
@@ -24,10 +24,9 @@ impl WriterState {
         }
         self.scheduler().place()?;
         self.sections.flush_for_rank_0()?;
-        let found = match self.sections.team().rank() {
-            0 => self.sections.read_own(|own| changed(own, name, record, changes)),
-            _ => Ok((None, String::new())),
-        };
+        let found = on_rank_0(self.sections.team().rank(), || {
+            self.sections.read_own(|own| changed(own, name, record, changes))
+        });
         let (data, text) = self.sections.team_mut().tolerate(found, (None, String::new()))?;
         let words = [u64::from(data.is_none()), data.unwrap_or(0), text.len() as u64];
         let [is_group, data, bytes] = self.sections.team_mut().share(0, Ok(words))?;

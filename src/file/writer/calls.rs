@@ -1,11 +1,12 @@
-//! The calls of a writer for sections, datasets and streams: each makes an [`Operation`].
+//! The calls of a writer for sections, datasets and streams.
 
 use super::datasets::DatasetBoxes;
 use super::operation::Operation;
-use super::section_encoder::{DataStream, ElementStream};
+use super::section_encoder::{DataStream, ElementStream, SectionEncoder};
 use super::{Writer, WriterState};
 use crate::file::options::Encode;
 use crate::file::source::Source;
+use crate::file::team::Failure;
 use crate::items::Data;
 use crate::texts::Texts;
 use scda_base::error::{Error, Result};
@@ -329,13 +330,35 @@ impl Writer {
 }
 
 impl IncrementalWriter<'_> {
+    /// Writes to the end of the file at once: the data are there only during the call.
+    fn write(&mut self, write: impl FnOnce(&mut WriterState) -> Result<(), Failure>) -> Result<()> {
+        self.0.session.operate(|state| {
+            state.check_no_streams()?;
+            state.scheduler().place()?;
+            write(state)?;
+            state.sections.end_call_if_any()
+        })
+    }
+
+    /// Writes a section with this user string.
+    fn write_section(
+        &mut self,
+        user: &[u8],
+        write: impl FnOnce(&mut SectionEncoder<'_>) -> Result<(), Failure>,
+    ) -> Result<()> {
+        self.write(|state| {
+            state.cache.extended.forget_section(user);
+            write(&mut state.plain())
+        })
+    }
+
     /// Writes a block whose `size` bytes are read from `data` in parts, so that they need not fit in memory,
     /// unless the block is compressed.
     ///
     /// # Errors
     /// The errors of [`Writer::block`] and of reading, and `Usage` if there is more than one rank.
     pub fn block(&mut self, user: &[u8], size: u64, data: &mut dyn Read, encode: Encode) -> Result<()> {
-        self.0.write(Operation::BlockFrom { user, size, data, encode })
+        self.write_section(user, |plain| plain.block_from(user, size, data, encode))
     }
 
     /// Writes an array of `count` elements of `size` bytes, which are read from `data` in parts: of some MiB
@@ -355,7 +378,7 @@ impl IncrementalWriter<'_> {
         data: &mut dyn DataStream,
         encode: Encode,
     ) -> Result<()> {
-        self.0.write(Operation::ArrayFrom { user, count, size, data, encode })
+        self.write_section(user, |plain| plain.array_from(user, count, size, data, encode))
     }
 
     /// Writes a varray of `count` elements, whose sizes and bytes are read in parts, as in [`Self::array`].
@@ -369,7 +392,7 @@ impl IncrementalWriter<'_> {
         elements: &mut dyn ElementStream,
         encode: Encode,
     ) -> Result<()> {
-        self.0.write(Operation::VarrayFrom { user, count, elements, encode })
+        self.write_section(user, |plain| plain.varray_from(user, count, elements, encode))
     }
 
     /// Writes a dataset whose items are read from `data` in parts, with numbers in little-endian byte order
@@ -384,7 +407,7 @@ impl IncrementalWriter<'_> {
     /// Those of [`Writer::dataset`] and [`Self::array`]; `Argument` for `Layout::Auto` and more than 64 MiB
     /// of data that cannot be read again.
     pub fn dataset(&mut self, dataset: &Dataset, data: &mut dyn DataStream) -> Result<()> {
-        self.0.write(Operation::DatasetFrom { dataset, data })
+        self.write(|state| state.datasets().dataset_from(dataset, data))
     }
 
     /// Writes a set of streams like [`Writer::begin_streams`] and the following calls: `open` returns the
@@ -400,6 +423,6 @@ impl IncrementalWriter<'_> {
         tasks: u64,
         open: &mut dyn FnMut(u64) -> std::io::Result<Box<dyn std::io::Read>>,
     ) -> Result<()> {
-        self.0.write(Operation::StreamsFrom { user, chunk_bytes, tasks, open })
+        self.write(|state| state.streams().write_from(user, chunk_bytes, tasks, open))
     }
 }

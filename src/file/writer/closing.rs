@@ -10,7 +10,7 @@ use crate::file::options::{Hdf5, WriteOptions};
 use crate::file::reader::is_kept;
 use crate::file::statistics::{self, Statistics};
 use crate::file::target::Target;
-use crate::file::team::{Failure, Function, Team};
+use crate::file::team::{Failure, Function, Team, on_rank_0};
 use scda_base::error::{Error, Result};
 
 /// A file that is being closed, since [`Writer::close_begin`]. Dropping it drops the [`Writer`].
@@ -155,7 +155,7 @@ impl WriterState {
         let with_view = self.sections.params().hdf5 == Hdf5::Commits;
         self.sections.seal(true, with_view)?;
         let team = self.sections.team_mut();
-        let named = if team.rank() == 0 { self.target.commit() } else { Ok(()) };
+        let named = on_rank_0(team.rank(), || self.target.commit());
         team.agree(named)?;
         self.commits.streams.take().map_or(Ok(()), |ended| self.streams().begin_next_part(ended))
     }
@@ -226,7 +226,7 @@ impl WriterState {
         let (mut team, file, params, end) = sections.output.into_parts();
         let finish = |team: &mut Team, target: &mut Target| -> Result<(), Failure> {
             team.agree_finally(file.close())?;
-            let complete = if team.rank() == 0 { target.complete(end, is_kept) } else { Ok(()) };
+            let complete = on_rank_0(team.rank(), || target.complete(end, is_kept));
             let times = statistics.map(|statistics| statistics.of_writing());
             statistics::close(team, complete, &format!("{end} bytes"), times)
         };

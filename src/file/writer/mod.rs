@@ -26,13 +26,13 @@ pub use operation::Operation;
 pub use section_encoder::{BoxStream, DataStream, ElementStream};
 pub use state::WriterState;
 
-use super::open::{self, ExistingFile};
+use super::open::{self, WritableFile};
 use super::options::{Hdf5, WriteOptions};
 use super::reader::{AppendPlace, RecoveryScan, RecoveryScanner, Rollback, newest_whole, renewed_superblock};
 use super::session::{OpenFile, Session};
 use super::sums::{SummedFile, Sums};
 use super::target::Target;
-use super::team::{Failure, Function, Team, Topic};
+use super::team::{Failure, Function, Team, Topic, on_rank_0};
 use output::{Output, Progress};
 use rollback::{complete, roll_back, sync, truncate};
 use scda_base::error::{Error, ErrorKind, Result};
@@ -88,7 +88,7 @@ pub struct Writer {
 /// A file that was opened to append, or created.
 #[allow(clippy::large_enum_variant)] // there is one for a moment
 enum Appendable {
-    Existing(ExistingFile),
+    Existing(WritableFile),
     New(NewFile),
 }
 
@@ -117,7 +117,7 @@ impl NewFile {
         if params.seal && params.hdf5 != Hdf5::Never {
             header.extend(reserved_section(&scda_hdf5::reserved(), params.line_break));
         }
-        let (file, target) = open::create(team, path, params, &header)?;
+        let WritableFile { file, target, .. } = open::create(team, path, params, &header)?;
         let (sealer, sums) = match params.seal {
             true => Some(Sealer::new(team, user, &header)).unzip(),
             false => (None, None),
@@ -138,10 +138,7 @@ fn note_truncation(
     style: LineBreak,
 ) -> Result<(), Failure> {
     let note = truncation::bytes(length, style);
-    let mine = match team.rank() {
-        0 => file.write_at(truncation::offset(size, length), &[&note]),
-        _ => Ok(()),
-    };
+    let mine = on_rank_0(team.rank(), || file.write_at(truncation::offset(size, length), &[&note]));
     let noted = team.agree(mine).map(drop).and_then(|()| sync(team, file));
     if noted.is_err() && !team.is_lost() {
         // Restores the file; if that fails, the next job continues where this one was to.
@@ -156,7 +153,7 @@ fn lengthen_header(team: &mut Team, file: &mut dyn ParallelFile, style: LineBrea
     let block = reserved_section(&scda_hdf5::reserved(), style);
     // The rest is truncated first, so that after a power loss, missing parts of the block are zeros.
     truncate(team, file, FILE_HEADER_BYTES as u64)?;
-    let mine = if team.rank() == 0 { file.write_at(FILE_HEADER_BYTES as u64, &[&block]) } else { Ok(()) };
+    let mine = on_rank_0(team.rank(), || file.write_at(FILE_HEADER_BYTES as u64, &[&block]));
     team.agree(mine)?;
     sync(team, file)?;
     Ok(LONG_HEADER_BYTES)
@@ -165,15 +162,11 @@ fn lengthen_header(team: &mut Team, file: &mut dyn ParallelFile, style: LineBrea
 /// Makes the HDF5 superblock that of the last view before `end`, which is the end of a seal or of the header:
 /// it must never refer to what is removed next. Collective.
 fn renew_superblock(team: &mut Team, file: &mut dyn ParallelFile, end: u64) -> Result<(), Failure> {
-    let changed = match team.rank() {
-        0 => renewed_superblock(file, end),
-        _ => Ok(None),
-    };
-    let mine = changed.and_then(|bytes| match bytes {
-        Some(bytes) => file.write_at(SUPERBLOCK_OFFSET, &[&bytes]).map(|()| 1),
-        None => Ok(0),
+    let is_changed = on_rank_0(team.rank(), || match renewed_superblock(file, end)? {
+        Some(bytes) => file.write_at(SUPERBLOCK_OFFSET, &[&bytes]).map(|()| [1]),
+        None => Ok([0]),
     });
-    let [is_changed] = team.share(0, mine.map(|is_changed| [is_changed]))?;
+    let [is_changed] = team.share(0, is_changed)?;
     if is_changed > 0 { sync(team, file) } else { Ok(()) }
 }
 
@@ -365,8 +358,8 @@ pub fn append_if_valid(
 }
 
 /// A writer for an existing file.
-fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: ExistingFile) -> Result<Writer> {
-    let ExistingFile { mut file, mut target, size: whole } = existing;
+fn of_existing_file(mut team: Team, mut params: WriteOptions, existing: WritableFile) -> Result<Writer> {
+    let WritableFile { mut file, mut target, size: whole } = existing;
     let (mut size, mut place) = (whole, AppendPlace::of(&params));
     let found = loop {
         let mut reading = RecoveryScanner::new(team, file, size, place.clone(), &params.tuning);

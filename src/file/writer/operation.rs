@@ -2,7 +2,7 @@
 //! [`Scheduler`](super::datasets::Scheduler) decides when it is executed.
 
 use super::datasets::{Boxes, DatasetBoxes};
-use super::section_encoder::{DataStream, ElementStream, PreparedSection};
+use super::section_encoder::PreparedSection;
 use super::{Writer, WriterState};
 use crate::file::options::Encode;
 use crate::file::source::Source;
@@ -13,7 +13,6 @@ use scda_base::error::{Error, Result};
 use scda_format::INLINE_BYTES;
 use scda_format::dataset::Dataset;
 use scda_storage::lent_memory::LentMemory;
-use std::io::Read;
 
 /// A writing call with the arguments of the [`Writer`] method that it names. Data may be an error of this
 /// rank, which all ranks return when they next agree.
@@ -39,19 +38,6 @@ pub enum Operation<'a> {
         data: Result<(&'a [u64], Source<'a>), &'a Error>,
         encode: Encode,
     },
-    /// [`IncrementalWriter::block`](crate::IncrementalWriter::block).
-    BlockFrom { user: &'a [u8], size: u64, data: &'a mut dyn Read, encode: Encode },
-    /// [`IncrementalWriter::array`](crate::IncrementalWriter::array).
-    ArrayFrom { user: &'a [u8], count: u64, size: u64, data: &'a mut dyn DataStream, encode: Encode },
-    /// [`IncrementalWriter::varray`](crate::IncrementalWriter::varray).
-    VarrayFrom { user: &'a [u8], count: u64, elements: &'a mut dyn ElementStream, encode: Encode },
-    /// [`IncrementalWriter::streams`](crate::IncrementalWriter::streams).
-    StreamsFrom {
-        user: &'a [u8],
-        chunk_bytes: u64,
-        tasks: u64,
-        open: &'a mut dyn FnMut(u64) -> std::io::Result<Box<dyn Read>>,
-    },
     /// [`Writer::dataset`].
     Dataset { dataset: &'a Dataset, boxes: Result<Boxes<'a>, &'a Error> },
     /// [`Writer::datasets`].
@@ -60,8 +46,6 @@ pub enum Operation<'a> {
     Field { dataset: &'a Dataset, counts: &'a [u64], data: Result<Data<'a>, &'a Error> },
     /// [`Writer::own_field`].
     OwnField { dataset: &'a Dataset, count: u64, data: Result<Data<'a>, &'a Error> },
-    /// [`IncrementalWriter::dataset`](crate::IncrementalWriter::dataset).
-    DatasetFrom { dataset: &'a Dataset, data: &'a mut dyn DataStream },
     /// [`Writer::texts`].
     Texts { dataset: &'a Dataset, count: u64, items: Result<&'a Texts, &'a Error> },
     /// [`Writer::group`].
@@ -134,27 +118,6 @@ impl WriterState {
             }
             Operation::Group { path, attributes } => self.datasets().group(path, attributes)?,
             Operation::Attributes { name, record, changes } => self.set_attributes(name, record, changes)?,
-            // Data that are read in parts are written to the end of the file at once.
-            Operation::DatasetFrom { dataset, data } => self.datasets().dataset_from(dataset, data)?,
-            Operation::BlockFrom { user, size, data, encode } => {
-                self.cache.extended.forget_section(user);
-                self.scheduler().place()?;
-                self.plain().block_from(user, size, data, encode)?;
-            }
-            Operation::ArrayFrom { user, count, size, data, encode } => {
-                self.cache.extended.forget_section(user);
-                self.scheduler().place()?;
-                self.plain().array_from(user, count, size, data, encode)?;
-            }
-            Operation::VarrayFrom { user, count, elements, encode } => {
-                self.cache.extended.forget_section(user);
-                self.scheduler().place()?;
-                self.plain().varray_from(user, count, elements, encode)?;
-            }
-            Operation::StreamsFrom { user, chunk_bytes, tasks, open } => {
-                self.scheduler().place()?;
-                self.streams().write_from(user, chunk_bytes, tasks, open)?;
-            }
         }
         self.sections.end_call_if_any()
     }

@@ -7,7 +7,7 @@
 
 use super::sealing::Sealer;
 use crate::file::reader::KeptSections;
-use crate::file::team::{Failure, Team};
+use crate::file::team::{Failure, Team, on_rank_0};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::resize;
 use scda_base::numbers::to_usize;
@@ -72,10 +72,7 @@ pub(super) fn roll_back(
     style: LineBreak,
 ) -> Result<u64, Failure> {
     let (end, stays) = (kept.end, kept.stays(header_bytes));
-    let tables = match team.rank() {
-        0 => tables(team, file, kept, style),
-        _ => Ok(Vec::new()),
-    };
+    let tables = on_rank_0(team.rank(), || tables(team, file, kept, style));
     let tables = tables.map(|tables| {
         let length = end + tables.len() as u64;
         let at = offset(size, length) + NEW_END_HEADER_BYTES as u64;
@@ -94,7 +91,7 @@ pub(super) fn roll_back(
     let parts = announced.map(|(_, parts)| parts).unwrap_or_default();
     let mut at = at - NEW_END_HEADER_BYTES as u64;
     for part in &parts {
-        let mine = if team.rank() == 0 { file.write_at(at, &[part]) } else { Ok(()) };
+        let mine = on_rank_0(team.rank(), || file.write_at(at, &[part]));
         let written = team.agree(mine).map(drop).and_then(|()| sync(team, file));
         if let Err(failure) = written {
             if !team.is_lost() {
@@ -114,7 +111,7 @@ pub(super) fn complete(
     file: &mut dyn ParallelFile,
     new_end: NewEnd,
 ) -> Result<u64, Failure> {
-    let mine = if team.rank() == 0 { copy(file, new_end) } else { Ok(()) };
+    let mine = on_rank_0(team.rank(), || copy(file, new_end));
     team.agree(mine)?;
     sync(team, file)?;
     truncate(team, file, new_end.length)?;

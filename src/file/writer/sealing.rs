@@ -9,7 +9,7 @@ use super::names::Names;
 use crate::file::reader::{KeptSections, LastSeal, RecoveryScan};
 use crate::file::source::Sizes;
 use crate::file::sums::Sums;
-use crate::file::team::{FINE, Failure, Team, split};
+use crate::file::team::{FINE, Failure, Team, on_rank_0, split};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{grow, push, reserve};
 use scda_base::numbers::to_usize;
@@ -279,11 +279,8 @@ impl Sealer {
             ),
         };
         let names_at = anchors_at.map_or(start_of_tables, |layout| layout.end);
-        let mine = match team.rank() {
-            0 => self.names.table(file, &self.rows, style),
-            _ => Ok(Vec::new()),
-        };
-        let (names, mine) = split(mine);
+        let names = on_rank_0(team.rank(), || self.names.table(file, &self.rows, style));
+        let (names, mine) = split(names);
         let mine = match view {
             [] => mine,
             view => mine.and_then(|()| file.write_at(start, &[view])),

@@ -11,7 +11,7 @@ use crate::file::options::Encode;
 use crate::file::source::Source;
 use crate::file::stripes;
 use crate::file::sums::{RunningSum, add_run, unsummed};
-use crate::file::team::{FINE, Failure, Function, Topic};
+use crate::file::team::{FINE, Failure, Function, Topic, on_rank_0};
 use scda_base::error::{Error, Result, quote};
 use scda_base::memory::{push, reserve};
 use scda_base::numbers::to_usize;
@@ -177,10 +177,9 @@ impl StreamWriter<'_> {
         // Only rank 0 makes and writes the block, of up to 1 MiB: on a node of many ranks, it would take
         // longer if all of them made it.
         let bytes = part.text_bytes(self.sections.end());
-        let text = match self.sections.team().rank() {
-            0 => part.text(self.sections.end(), self.sections.params().line_break)?,
-            _ => Vec::new(),
-        };
+        let text = on_rank_0(self.sections.team().rank(), || {
+            part.text(self.sections.end(), self.sections.params().line_break)
+        })?;
         let mut plain = self.plain();
         let block = plain.prepare_block(STREAMS, 0, bytes, Ok(&text), Encode::None)?;
         plain.write(block)?;

@@ -1,20 +1,21 @@
 //! Collects what HDF5 will show of a file: from the sections that the seals list, and those after them.
 
+use super::metadata::{Metadata, MetadataCache};
 use super::texts::Texts;
 use crate::file::reader::chain::compare_crc;
 use crate::file::reader::index::SealedPart;
 use crate::file::reader::pages::Pages;
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::memory::{copy, push, reserve, resize};
+use scda_base::memory::{push, reserve, resize};
 use scda_format::crc;
 use scda_format::dataset::additions::{
     ATTRIBUTES_CONVENTION, NAME, ROWS_CONVENTION, attributes, first_row, is_followed, later_of, later_user,
     rows_of, rows_user,
 };
-use scda_format::dataset::json::{members, trimmed, value};
-use scda_format::dataset::parse::{self, KnownMetadata};
+use scda_format::dataset::json::{members, value};
+use scda_format::dataset::parse;
 use scda_format::dataset::stored_dataset::{DataSection, ElementKind, StoredDataset, is_metadata};
-use scda_format::dataset::{GROUP_CONVENTION, check_name, group_of, stored_name, stored_path};
+use scda_format::dataset::{GROUP_CONVENTION, group_of, stored_name, stored_path};
 use scda_format::header::SectionType;
 use scda_format::index::{ROW_BYTES, Row};
 use scda_format::layout::{SectionLayout, sum};
@@ -31,9 +32,6 @@ const ROWS: u64 = 512;
 /// Why a dataset is hidden: damage to one must not keep the others from being shown.
 const UNREADABLE: &str = "damaged, or not as datasets are written";
 
-/// Type, element count and element size of a section with a dataset's data, and whether it is compressed.
-pub(super) type SectionKey = (SectionType, u64, u64, bool);
-
 /// Where the data of a dataset are.
 pub(super) enum DataLocation {
     Plain(u64),
@@ -48,7 +46,7 @@ pub(super) struct FileDataset {
     pub user: Box<str>,
     /// Its full name, if the user string is a shortened one.
     pub long_name: Option<String>,
-    pub metadata: Metadata,
+    pub metadata: Arc<Metadata>,
     pub place: DataLocation,
     /// Rows that were added later.
     pub added: Vec<(StoredDataset, DataLocation)>,
@@ -59,25 +57,13 @@ pub(super) struct FileDataset {
     pub is_unreadable: bool,
     /// What HDF5 shows of it, if that is known and up to date.
     pub shown: Option<DatasetView>,
-    /// Whether it comes from an outline, as the last one of its name. An outline has neither its rows nor the
-    /// places of its chunks.
-    pub is_outlined: bool,
 }
 
-/// Metadata, which datasets that differ only in name share.
-#[derive(Clone)]
-pub(super) struct Metadata {
-    /// The text; empty if it is long.
-    pub text: Arc<[u8]>,
-    pub section: SectionKey,
-    pub stored: Arc<StoredDataset>,
-}
-
-/// Metadata that were read before, with the data section that followed.
-struct CachedMetadata {
-    metadata: Metadata,
-    /// What HDF5 shows of a dataset with them.
-    shown: Option<DatasetView>,
+/// The attributes of a group.
+pub(super) struct GroupAttributes {
+    pub text: String,
+    /// Whether the view has them.
+    pub is_viewed: bool,
 }
 
 /// The most names that an outline holds.
@@ -92,10 +78,6 @@ pub(super) fn lacking() -> Error {
     Error::new(ErrorKind::Format, "view of HDF5: its outline does not suffice")
 }
 
-/// The most metadata that are kept, and the longest.
-const MAX_KNOWN: usize = 256;
-const MAX_KNOWN_BYTES: usize = 1 << 14;
-
 /// What has been found in the sections of a file so far.
 #[derive(Default)]
 pub struct Contents {
@@ -105,23 +87,19 @@ pub struct Contents {
     pub(super) last: BTreeMap<Box<str>, usize>,
     /// The number of sections with added rows.
     parts: usize,
-    pub(super) groups: BTreeMap<String, String>,
+    pub(super) groups: BTreeMap<String, GroupAttributes>,
     /// Datasets that cannot be shown, and why.
     hidden: Vec<(String, &'static str)>,
     /// The previous section.
     before: Option<Row>,
-    /// By the hash of the text.
-    known: BTreeMap<u64, CachedMetadata>,
-    /// The hash of the last text.
-    last_hash: u64,
-    /// The view of the first datasets, how many these are, and the groups found since then.
+    metadata: MetadataCache,
+    /// The view of the first datasets, and how many these are. If none, the view must be made anew.
     pub(super) view: View,
     pub(super) viewed: usize,
-    new_groups: BTreeSet<String>,
-    /// The offset of the view from whose outline this was read; otherwise 0.
+    /// The offset of the view from whose outline this was read; otherwise 0. An outline has neither the rows
+    /// of its datasets nor the places of their chunks, so a view that must be made anew requires reading the
+    /// whole file.
     pub(super) outlined: u64,
-    /// True if more is needed than the outline has.
-    lacks: bool,
 }
 
 impl Contents {
@@ -205,11 +183,10 @@ impl Contents {
             let (_, text) = text(texts, second)?;
             let attributes = parse::group(text)?;
             let path = long_name(path.as_bytes(), &attributes, stored_path).unwrap_or(path);
-            self.groups.insert(path.clone(), attributes);
-            self.new_groups.insert(path);
+            self.groups.insert(path, GroupAttributes { text: attributes, is_viewed: false });
         } else if user == ATTRIBUTES_CONVENTION
             && let Some((data, _)) = later_of(&second.user)
-            && let Some(number) = self.with_data(data)
+            && let Some(number) = self.with_data(data)?
             && *second.user == *later_user(data, &self.found[number].user).as_bytes()
         {
             let (_, text) = text(texts, second)?;
@@ -222,10 +199,15 @@ impl Contents {
     }
 
     /// The dataset whose data are in the section at this offset.
-    fn with_data(&mut self, data: u64) -> Option<usize> {
-        let number = self.found.binary_search_by_key(&data, |found| found.data).ok();
-        self.lacks |= number.is_none() && data < self.outlined;
-        number
+    ///
+    /// # Errors
+    /// `Format` if an outline may lack it.
+    fn with_data(&self, data: u64) -> Result<Option<usize>> {
+        match self.found.binary_search_by_key(&data, |found| found.data) {
+            Ok(number) => Ok(Some(number)),
+            Err(_) if data < self.outlined => Err(lacking()),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Replaces what HDF5 shows of a dataset by `now`, if that is known.
@@ -235,9 +217,8 @@ impl Contents {
         if number >= self.viewed {
             return;
         }
-        let name = found.long_name.as_deref().unwrap_or(&found.user);
         let is_replaced = match (&before, &found.shown) {
-            (Some(before), Some(now)) => self.view.replace(name, before, now),
+            (Some(before), Some(now)) => self.view.replace(found.name(), before, now),
             _ => false,
         };
         if !is_replaced {
@@ -247,53 +228,16 @@ impl Contents {
 
     fn add_dataset(&mut self, texts: &mut Texts<'_>, metadata: &Row, data: &Row) -> Result<()> {
         let (at, text) = text(texts, metadata)?;
-        let section = described(data)?;
-        let key = (section.section_type, section.count, section.size, section.is_compressed);
-        let known_text = trimmed(text);
-        // Most datasets have the metadata of the one before.
-        let last = self.known.get(&self.last_hash);
-        if last.is_none_or(|last| *last.metadata.text != *known_text) {
-            self.last_hash = crc::of(known_text);
-        }
-        let hash = self.last_hash;
-        let is_name = || std::str::from_utf8(&data.user).is_ok_and(|name| check_name(name).is_ok());
-        let known = self.known.get(&hash);
-        let known = known.map(|known| &known.metadata);
-        let known =
-            known.filter(|known| known.section == key && *known.text == *known_text && is_name()).cloned();
-        let metadata = match known {
-            Some(known) => known,
-            None => {
-                let stored = StoredDataset::new(&mut KnownMetadata::default(), text, at, section)?;
-                let is_short = known_text.len() <= MAX_KNOWN_BYTES;
-                let text = copy(if is_short { known_text } else { &[] })?.into();
-                let metadata = Metadata { text, section: key, stored: Arc::new(stored) };
-                if is_short {
-                    if self.known.len() >= MAX_KNOWN {
-                        self.known.clear();
-                    }
-                    self.known.insert(hash, CachedMetadata { metadata: metadata.clone(), shown: None });
-                }
-                metadata
-            }
-        };
-        let mut found = FileDataset::new(
-            data.offset,
-            &String::from_utf8_lossy(&data.user),
-            metadata,
-            place(texts, data)?,
-        );
+        let metadata = self.metadata.get(text, at, described(data)?)?;
+        let user = String::from_utf8_lossy(&data.user);
+        let mut found = FileDataset::new(data.offset, &user, metadata, place(texts, data)?);
         // Most datasets differ from others only in the place of their data.
-        if let (Some(known), DataLocation::Plain(offset)) = (self.known.get_mut(&hash), &found.place)
-            && Arc::ptr_eq(&known.metadata.stored, &found.metadata.stored)
-        {
-            found.shown = match &known.shown {
-                Some(shown) => shown.with_data_at(*offset).ok().flatten(),
-                None => None,
-            };
+        if let DataLocation::Plain(offset) = found.place {
+            let alike = found.metadata.shown.get();
+            found.shown = alike.and_then(|shown| shown.with_data_at(offset).ok().flatten());
             if found.shown.is_none() {
                 found.shown = found.show()?;
-                known.shown.clone_from(&found.shown);
+                found.shown.iter().for_each(|shown| _ = found.metadata.shown.set(shown.clone()));
             }
         }
         self.push(found)
@@ -303,10 +247,9 @@ impl Contents {
     pub(super) fn push(&mut self, found: FileDataset) -> Result<()> {
         reserve(&mut self.found, 1)?;
         if self.last.len() <= MOST_OUTLINED {
-            let name = found.long_name.as_deref().unwrap_or(&found.user);
-            match self.last.get_mut(name) {
+            match self.last.get_mut(found.name()) {
                 Some(last) => *last = self.found.len(),
-                None => drop(self.last.insert(name.into(), self.found.len())),
+                None => drop(self.last.insert(found.name().into(), self.found.len())),
             }
         }
         self.found.push(found);
@@ -315,9 +258,7 @@ impl Contents {
 
     fn add_rows(&mut self, texts: &mut Texts<'_>, metadata: &Row, data: &Row) -> Result<()> {
         let Some((of, _)) = rows_of(&data.user) else { return Ok(()) };
-        let Some(number) = self.with_data(of) else {
-            return Ok(());
-        };
+        let Some(number) = self.with_data(of)? else { return Ok(()) };
         let found = &mut self.found[number];
         if *data.user != *rows_user(of, &found.user).as_bytes() {
             return Ok(());
@@ -379,8 +320,7 @@ impl Contents {
     /// Numbers the datasets, each the last one of its name, and marks them as viewed.
     pub(super) fn number_last(&mut self) -> Result<()> {
         for (number, found) in self.found.iter().enumerate() {
-            let name = found.long_name.as_deref().unwrap_or(&found.user);
-            *self.last.get_mut(name).ok_or_else(lacking)? = number;
+            *self.last.get_mut(found.name()).ok_or_else(lacking)? = number;
         }
         self.viewed = self.found.len();
         Ok(())
@@ -396,26 +336,23 @@ impl Contents {
     pub fn view(&mut self, file: &mut dyn ParallelFile, pages: &mut Pages) -> Result<&View> {
         // Hidden datasets come after all others, whenever they were found.
         if self.viewed == 0 || !self.hidden.is_empty() {
-            self.lacks |= self.outlined > 0;
-            (self.view, self.viewed) = (View::new(), 0);
-            self.new_groups = self.groups.keys().cloned().collect();
-        }
-        if self.lacks || self.found[self.viewed..].iter().any(|found| found.is_outlined) {
-            return Err(lacking());
-        }
-        for path in std::mem::take(&mut self.new_groups) {
-            if let Some(attributes) = self.groups.get(&path) {
-                self.view.group(&path, attributes)?;
+            if self.outlined > 0 {
+                return Err(lacking());
             }
+            (self.view, self.viewed) = (View::new(), 0);
+            self.groups.values_mut().for_each(|group| group.is_viewed = false);
+        }
+        for (path, group) in self.groups.iter_mut().filter(|(_, group)| !group.is_viewed) {
+            self.view.group(path, &group.text)?;
+            group.is_viewed = true;
         }
         for found in &mut self.found[self.viewed..] {
             if found.shown.is_none() {
                 found.shown = found.show()?;
             }
-            let name = found.long_name.as_deref().unwrap_or(&found.user);
             match &found.shown {
-                Some(shown) => self.view.dataset(name, shown)?,
-                None => self.view.hide(name, UNREADABLE)?,
+                Some(shown) => self.view.dataset(found.name(), shown)?,
+                None => self.view.hide(found.name(), UNREADABLE)?,
             }
         }
         for (name, why) in &self.hidden {
@@ -438,7 +375,7 @@ impl DataLocation {
 }
 
 impl FileDataset {
-    pub(super) fn new(data: u64, user: &str, metadata: Metadata, place: DataLocation) -> Self {
+    pub(super) fn new(data: u64, user: &str, metadata: Arc<Metadata>, place: DataLocation) -> Self {
         Self {
             data,
             user: user.into(),
@@ -450,8 +387,12 @@ impl FileDataset {
             attributes: None,
             is_unreadable: false,
             shown: None,
-            is_outlined: false,
         }
+    }
+
+    /// Its full name.
+    pub(super) fn name(&self) -> &str {
+        self.long_name.as_deref().unwrap_or(&self.user)
     }
 
     /// The attributes that are valid.
@@ -467,7 +408,7 @@ impl FileDataset {
         let mut parts = Vec::new();
         reserve(&mut parts, 1 + self.added.len())?;
         let added = self.added.iter().map(|(stored, place)| (stored, place));
-        let first = (&*self.metadata.stored, &self.place);
+        let first = (&self.metadata.stored, &self.place);
         parts.extend(
             std::iter::once(first).chain(added).map(|(stored, place)| Part { stored, data: place.data() }),
         );

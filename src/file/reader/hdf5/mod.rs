@@ -2,6 +2,7 @@
 //! superblock.
 
 mod contents;
+mod metadata;
 mod outline;
 mod superblock;
 mod texts;

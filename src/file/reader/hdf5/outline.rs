@@ -1,14 +1,14 @@
 //! The outline of a view (docs/hdf5.md): what a program that appends needs to know of a file's records and
 //! rows.
 
-use super::contents::{Contents, DataLocation, FileDataset, MOST_OUTLINED, Metadata, SectionKey};
+use super::contents::{Contents, DataLocation, FileDataset, GroupAttributes, MOST_OUTLINED};
+use super::metadata::{Metadata, SectionKey};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{copy, reserve};
 use scda_base::numbers::{MAX_OFFSET, PACKED_BYTES, product, put_packed, take_packed, to_usize};
 use scda_format::COUNT_BYTES;
 use scda_format::crc;
-use scda_format::dataset::parse::KnownMetadata;
-use scda_format::dataset::stored_dataset::{DataSection, ElementKind, StoredDataset};
+use scda_format::dataset::stored_dataset::{DataSection, ElementKind};
 use scda_format::header::SectionType;
 use scda_hdf5::{Data, Extent, Outline, Part};
 use std::collections::HashMap;
@@ -112,7 +112,7 @@ pub(super) fn outline(contents: &mut Contents, begin: u64, seals: u64) -> Result
     constants.number(contents.groups.len() as u64)?;
     for (path, attributes) in &contents.groups {
         constants.text(path.as_bytes())?;
-        constants.text(attributes.as_bytes())?;
+        constants.text(attributes.text.as_bytes())?;
     }
     let mut texts: HashMap<&[u8], u64> = HashMap::new();
     constants.number(contents.last.len() as u64)?;
@@ -208,12 +208,13 @@ pub(super) fn contents(outline: &Outline) -> Result<(Contents, u64)> {
     }
     for _ in 0..constants.number()? {
         let (path, attributes) = (constants.string()?, constants.string()?);
-        contents.groups.insert(path.to_owned(), attributes.to_owned());
+        let text = attributes.to_owned();
+        contents.groups.insert(path.to_owned(), GroupAttributes { text, is_viewed: true });
         contents.view.group(path, attributes)?;
     }
     let mut counts = Vec::new();
     let mut texts: Vec<Arc<[u8]>> = Vec::new();
-    let mut known: Option<Metadata> = None;
+    let mut known: Option<Arc<Metadata>> = None;
     for _ in 0..constants.number()? {
         let user = constants.string()?;
         let letter = constants.number()?;
@@ -232,8 +233,7 @@ pub(super) fn contents(outline: &Outline) -> Result<(Contents, u64)> {
             None => {
                 let (section_type, count, size, is_compressed) = section;
                 let of = DataSection { section_type, user: user.as_bytes(), count, size, is_compressed };
-                let stored = StoredDataset::new(&mut KnownMetadata::default(), text, contents.outlined, of)?;
-                Metadata { text: text.clone(), section, stored: Arc::new(stored) }
+                Arc::new(Metadata::parse(text, text.clone(), contents.outlined, of)?)
             }
         };
         known = Some(metadata.clone());
@@ -249,15 +249,14 @@ pub(super) fn contents(outline: &Outline) -> Result<(Contents, u64)> {
         }
         counts.push(records);
         let mut found = FileDataset::new(data, user, metadata, DataLocation::Plain(offset));
-        (found.attributes, found.is_outlined) = (attributes, true);
+        found.attributes = attributes;
         if chunk_rows > 0 {
             found.rows = rows;
         }
         let are_rows = found.metadata.stored.elements == ElementKind::Rows;
         let place = if are_rows { Data::Plain(offset) } else { Data::Unread(somewhere) };
         let part = Part { stored: &found.metadata.stored, data: place };
-        let name = found.long_name.as_deref().unwrap_or(&found.user);
-        found.shown = Some(contents.view.restore(name, found.attributes(), &part, extent)?);
+        found.shown = Some(contents.view.restore(found.name(), found.attributes(), &part, extent)?);
         contents.push(found)?;
     }
     for &name in &order {

@@ -26,7 +26,7 @@ use super::chain::{Chain, SealReader};
 use super::index::{Extent, gone_back};
 use crate::file::open::Ends;
 use crate::file::options::ReadOptions;
-use crate::file::team::{Failure, Function, Team, split};
+use crate::file::team::{Failure, Function, Team, on_rank_0, split};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{self, AllowanceGuard};
 use scda_format::header::SectionType;
@@ -180,11 +180,7 @@ impl SectionReader {
     pub fn refresh(&mut self) -> Result<bool, Failure> {
         self.input.team.note_call(Function::Refresh);
         let before = self.ends();
-        let found = match self.input.team.rank() {
-            0 => self.grown(),
-            _ => Ok(before),
-        };
-        let (found, mine) = split(found);
+        let (found, mine) = split(on_rank_0(self.input.team.rank(), || self.grown()));
         let ends = Ends::of(self.input.team.share(0, mine.map(|()| found.words()))?, found.seal);
         if ends.read == before.read {
             self.input.ends = Ends { file: ends.file, ..before };

@@ -3,7 +3,7 @@
 use super::{CurrentSection, Input, SectionReader};
 use crate::file::reader::chain::differs;
 use crate::file::reader::index::{SealedPart, may_be_of_seal};
-use crate::file::team::Failure;
+use crate::file::team::{Failure, on_rank_0};
 use scda_base::error::Result;
 use scda_format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, TABLE_HEADER_BYTES};
 
@@ -25,15 +25,12 @@ fn find_end_of_seal(
     section: &CurrentSection,
 ) -> Result<Option<u64>, Failure> {
     // One rank reads, because only a few bytes at several places are needed.
-    let found = match input.team.rank() {
-        0 => {
-            let end = input.end();
-            SealedPart::around(input.file(), end, (section.section_type, user), section.layout)
-        }
-        _ => Ok(None),
-    };
-    let end = found.map(|sealed| [sealed.map_or(0, |sealed| sealed.seal.length)]);
-    let [end] = input.team.share(0, end)?;
+    let found = on_rank_0(input.team.rank(), || {
+        let end = input.end();
+        let found = SealedPart::around(input.file(), end, (section.section_type, user), section.layout)?;
+        Ok([found.map_or(0, |sealed| sealed.seal.length)])
+    });
+    let [end] = input.team.share(0, found)?;
     Ok((end > 0).then_some(end))
 }
 

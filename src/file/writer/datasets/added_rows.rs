@@ -2,7 +2,7 @@
 
 use super::DatasetWriter;
 use crate::file::reader::DatasetPlace;
-use crate::file::team::{Failure, Topic};
+use crate::file::team::{Failure, Topic, on_rank_0};
 use scda_base::error::{Error, Result};
 use scda_format::dataset::additions::{check_rows, later_of, most_rows, rows_attributes, rows_of, rows_user};
 use scda_format::dataset::{Dataset, check_name};
@@ -106,19 +106,14 @@ impl DatasetWriter<'_> {
     fn find_to_extend(&mut self, name: &str, are_rounded: bool) -> Result<LastOfName, Failure> {
         self.scheduler().place()?;
         self.sections.flush_for_rank_0()?;
-        let found = match self.sections.team().rank() {
-            0 => self.sections.read_own(|own| own.dataset_to_extend(name, are_rounded)).and_then(|found| {
-                let wrong = |what| format!("rows that are added to the dataset \"{name}\": {what}");
-                match found {
-                    None => Err(Error::not_found(wrong("there is no dataset of this name"))),
-                    Some(found) if found.big_endian => {
-                        Err(Error::argument(wrong("its numbers are big-endian")))
-                    }
-                    found => Ok(found),
-                }
-            }),
-            _ => Ok(None),
-        };
+        let wrong = |what| format!("rows that are added to the dataset \"{name}\": {what}");
+        let found = on_rank_0(self.sections.team().rank(), || {
+            match self.sections.read_own(|own| own.dataset_to_extend(name, are_rounded))? {
+                None => Err(Error::not_found(wrong("there is no dataset of this name"))),
+                Some(found) if found.big_endian => Err(Error::argument(wrong("its numbers are big-endian"))),
+                found => Ok(found),
+            }
+        });
         let found = self.sections.team_mut().tolerate(found, None)?;
         let place = found.as_ref().map(|DatasetPlace { data, dataset, .. }| {
             let most = most_rows(&dataset.attributes).unwrap_or(u64::MAX);

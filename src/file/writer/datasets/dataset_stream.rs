@@ -40,7 +40,6 @@ impl DatasetWriter<'_> {
         let (dataset, text) = self.begin_dataset(dataset)?;
         let dataset = &*dataset;
         check_alone(self.sections.team())?;
-        self.scheduler().place()?;
         let mut bools;
         let data: &mut dyn DataStream = match dataset.data_type {
             DataType::Bool => {

@@ -116,9 +116,9 @@ impl Scheduler<'_> {
     /// The memory of a pending write that takes `bytes` on this rank: the maximum over all ranks.
     fn most_bytes(&mut self, bytes: Result<u64>) -> Result<u64, Failure> {
         let bytes = self.sections.team_mut().tolerate(bytes, 0)?;
-        let mut least = [FINE - bytes.min(FINE)];
-        self.sections.team_mut().agree_with(Ok(()), &mut least)?;
-        Ok((FINE - least[0]).saturating_add(WRITE_BYTES))
+        let mut most = [bytes.min(FINE)];
+        self.sections.team_mut().agree_on_maximum(Ok(()), &mut most)?;
+        Ok(most[0].saturating_add(WRITE_BYTES))
     }
 
     /// The memory of chunks until the thread has compressed them, and of the uncompressed data that may be

@@ -14,7 +14,7 @@ use super::sealing::Sealer;
 use crate::file::options::{Hdf5, WriteOptions};
 use crate::file::reader::{NewView, OwnReader, new_view};
 use crate::file::sums::{Sums, end_section};
-use crate::file::team::{Failure, Team, split};
+use crate::file::team::{Failure, Team, on_rank_0, split};
 use scda_base::error::Result;
 use scda_format::hdf5::SUPERBLOCK_OFFSET;
 use scda_format::header::SectionType;
@@ -185,14 +185,11 @@ impl SectionWriter {
         let (sealed, rows) = self.sealer.as_ref().map_or((0, &[][..]), Sealer::noted);
         let end = self.end();
         let Output { team, file, params, .. } = &mut self.output;
-        let found = match team.rank() {
-            0 => file.now().and_then(|file| {
-                let reader =
-                    |file: &mut dyn ParallelFile| OwnReader::new(team.alone(), file, sealed, &params.tuning);
-                new_view(file.inner(), (sealed, end), rows, params.line_break, reader)
-            }),
-            _ => Ok(None),
-        };
+        let found = on_rank_0(team.rank(), || {
+            let reader =
+                |file: &mut dyn ParallelFile| OwnReader::new(team.alone(), file, sealed, &params.tuning);
+            new_view(file.now()?.inner(), (sealed, end), rows, params.line_break, reader)
+        });
         let (found, mine) = split(found);
         let words =
             mine.map(|()| found.as_ref().map_or([0; 2], |view| [view.section.len() as u64, view.root]));
@@ -247,12 +244,9 @@ impl SectionWriter {
 /// the new one. Collective.
 fn write_superblock(output: &mut Output, superblock: Superblock) -> Result<(), Failure> {
     let Output { team, file, .. } = output;
-    let mine = match team.rank() {
-        0 => superblock
-            .to_bytes()
-            .and_then(|bytes| file.now()?.unsummed().write_at(SUPERBLOCK_OFFSET, &[&bytes])),
-        _ => Ok(()),
-    };
+    let mine = on_rank_0(team.rank(), || {
+        file.now()?.unsummed().write_at(SUPERBLOCK_OFFSET, &[&superblock.to_bytes()?])
+    });
     team.agree(mine)?;
     Ok(())
 }
