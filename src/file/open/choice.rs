@@ -1,4 +1,4 @@
-//! Chooses how a file is opened: the driver, according to parameters, environment and file system.
+//! Chooses how a file is opened: with which driver, as parameters, environment and file system require.
 
 use super::mpi_io;
 use crate::file::options::{MostThreads, Tuning, WriteOptions};
@@ -15,14 +15,14 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Whether a file can be opened with MPI-IO, and why.
+/// Whether files can be opened with MPI-IO, and should be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MpiIo {
     /// There is no MPI.
-    Absent,
-    There,
-    /// Hints request it.
-    AskedFor,
+    Unavailable,
+    Available,
+    /// The program passes hints for it.
+    Requested,
 }
 
 impl MpiIo {
@@ -32,9 +32,9 @@ impl MpiIo {
         #[cfg(not(feature = "mpi"))]
         let (has_mpi, has_hints) = (team.size() == 0, tuning.threads == 0);
         match () {
-            () if !has_mpi => Self::Absent,
-            () if has_hints => Self::AskedFor,
-            () => Self::There,
+            () if !has_mpi => Self::Unavailable,
+            () if has_hints => Self::Requested,
+            () => Self::Available,
         }
     }
 }
@@ -42,38 +42,40 @@ impl MpiIo {
 /// How a file is opened.
 pub(super) struct Choice<'a> {
     pub driver: Driver,
-    /// Whether every rank finds its file system coherent between nodes, and the environment does not deny it.
-    /// If only the environment says so, locks and names are still those of a file system that is not.
+    /// Whether the file system is coherent between nodes, as far as every rank can tell, and the environment
+    /// does not contradict. If only the environment declares it coherent, locks and names are still handled as
+    /// on one that is not.
     pub is_coherent: bool,
     /// Whether all ranks are on one node.
     pub is_one_node: bool,
-    /// Whether several nodes write by POSIX on a file system that needs a lock of each node for this.
+    /// Whether several nodes write with POSIX on a file system where each of them needs a lock for this.
     pub needs_locks: bool,
-    /// Whether every rank finds Lustre, and POSIX is to write.
+    /// Whether every rank finds Lustre, and the POSIX driver is used.
     is_lustre: bool,
-    /// On rank 0: the number of stripes for a new file according to the environment; 0: none given.
+    /// On rank 0: the number of stripes that the environment sets for a new file, or 0.
     stripe_count: u64,
-    /// The file system that this rank finds.
+    /// The file system, as this rank finds it.
     pub system: Option<FileSystem>,
     /// Whether the file is opened to write.
     writes: bool,
     /// The path as the file system knows it.
     pub real: &'a Path,
-    /// The prefix that the program has put before it for ROMIO.
+    /// The prefix with which the program chooses a driver of ROMIO.
     pub prefix: &'a OsStr,
 }
 
-/// Chooses the driver. Rank 0 decides; where it leaves the choice to the file system, every rank must find it
-/// coherent. Rank 0 also decides whether the ranks agree in every call, and on stripes and aggregators. This
-/// is the first agreement of the ranks, on what is to be opened; it also finds the largest number of threads.
-/// A file to be written also has memory for writing in the background.
+/// Chooses the driver. Rank 0 decides; if it leaves the choice to the file system, the file system must be
+/// coherent for every rank. Rank 0 also decides whether the ranks agree in every call, and on stripes and
+/// aggregators. This is the first agreement of the ranks, in which they compare what they open; it also
+/// determines the largest number of threads. `background` is the memory for writing in the background, if the
+/// file is to be written.
 pub(super) fn choose<'a>(
     team: &mut Team,
     path: &'a Path,
     tuning: &mut Tuning,
     background: Option<&mut u64>,
 ) -> Result<Choice<'a>, Failure> {
-    let (writes, asked) = (background.is_some(), background.as_deref().copied().unwrap_or(0));
+    let (writes, requested) = (background.is_some(), background.as_deref().copied().unwrap_or(0));
     let threads = FINE - tuning.threads as u64;
     let mut words = [FINE; MOST_WORDS];
     // A malformed variable is an error on other ranks as well.
@@ -81,15 +83,15 @@ pub(super) fn choose<'a>(
     let stripe_count = environment.as_ref().map_or(0, |environment| environment.stripe_count);
     let mine = if team.rank() == 0 {
         environment
-            .and_then(|environment| wanted((tuning, asked), &environment, MpiIo::of(team, tuning)))
+            .and_then(|environment| wanted((tuning, requested), &environment, MpiIo::of(team, tuning)))
             .map(|DriverChoice { driver, is_coherent, check, writers, stripe_bytes, background_bytes }| {
                 let driver = match driver {
                     Driver::Posix => 0,
                     Driver::MpiIo => 1,
                     Driver::Auto => 2,
                 };
-                let said = is_coherent.map_or(2, u64::from);
-                let packed = driver + 4 * said + 16 * u64::from(check);
+                let declared = is_coherent.map_or(2, u64::from);
+                let packed = driver + 4 * declared + 16 * u64::from(check);
                 words[..4].copy_from_slice(&[packed, writers, stripe_bytes, background_bytes]);
             })
     } else {
@@ -107,14 +109,15 @@ pub(super) fn choose<'a>(
     };
     team.agree_with(mine, &mut words)?;
     let [packed, writers, stripe, found, sharing, threads, node, other] = words;
-    let (driver, said, check) = (packed % 4, packed / 4 % 4, packed / 16);
+    let (driver, declared, check) = (packed % 4, packed / 4 % 4, packed / 16);
+    let declared = (declared < 2).then_some(declared == 1);
     tuning.most_threads = MostThreads(FINE - threads);
     (tuning.check, tuning.writers_per_node, tuning.stripe_bytes) = (check == 1, writers, stripe);
     if tuning.check {
         team.tell_waits(|words| eprintln!("{words}"));
     }
     let is_one_node = node == FINE - other;
-    let posix = Posix::of(sharing, said, is_one_node);
+    let posix = Posix::of(sharing, declared, is_one_node);
     let is_posix = driver == 0 || driver == 2 && posix != Posix::WholePages;
     let system = system.ok();
     if is_posix {
@@ -124,17 +127,16 @@ pub(super) fn choose<'a>(
         if let Some(bytes) = background {
             *bytes = found;
         }
-    } else if asked > 0 {
+    } else if requested > 0 {
         let words = "background_bytes: only the POSIX driver can write in the background, not MPI-IO";
         return Err(Error::argument(words).into());
     }
-    let is_asked = driver == 1;
-    let driver = if is_posix { Driver::Posix } else { Driver::MpiIo };
     // A program that requests MPI-IO uses names as MPI-IO does. Other names have no prefix.
-    let real = if driver == Driver::MpiIo && is_asked { mpi_io::real_path(path) } else { path };
+    let real = if driver == 1 { mpi_io::real_path(path) } else { path };
+    let driver = if is_posix { Driver::Posix } else { Driver::MpiIo };
     let prefix = names::romio_prefix(path, real);
     let is_lustre = sharing == LUSTRE && is_posix;
-    let is_coherent = sharing >= COHERENT && said != 0;
+    let is_coherent = sharing >= COHERENT && declared != Some(false);
     let needs_locks = is_posix && writes && posix == Posix::WithLocks;
     Ok(Choice {
         driver,
@@ -150,43 +152,42 @@ pub(super) fn choose<'a>(
     })
 }
 
-/// What the ranks find about the file system, as words of which the agreement takes the minimum.
+/// What a rank knows of the file system, as a word of which the agreement takes the minimum; 0: nothing.
 const BY_LOCKS: u64 = 1;
 const COHERENT: u64 = 2;
 const LUSTRE: u64 = 3;
 
-/// What happens when all ranks write to a file by POSIX.
+/// What happens when all ranks write to a file with POSIX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Posix {
-    /// Exactly the bytes written by a rank change.
+    /// Only the bytes that a rank writes change.
     Exact,
-    /// The same as long as each node holds a lock.
+    /// The same, as long as each node holds a lock.
     WithLocks,
-    /// Nodes overwrite each other's bytes within a page.
+    /// Nodes write whole pages, and so overwrite each other's bytes within a page.
     WholePages,
 }
 
 impl Posix {
-    /// `sharing` is the minimum over all ranks; `said` is the setting in the environment: 0, 1, or 2 for
-    /// none.
-    fn of(sharing: u64, said: u64, is_one_node: bool) -> Self {
-        match (sharing, said) {
+    /// `sharing` is the minimum over all ranks; `declared` is whether the environment declares the file system
+    /// coherent.
+    fn of(sharing: u64, declared: Option<bool>, is_one_node: bool) -> Self {
+        match (sharing, declared) {
             // A single node has a single cache.
             _ if is_one_node => Self::Exact,
-            (_, 1) | (COHERENT.., 2) => Self::Exact,
+            (_, Some(true)) | (COHERENT.., None) => Self::Exact,
             (BY_LOCKS, _) => Self::WithLocks,
             _ => Self::WholePages,
         }
     }
 }
 
-/// The error if ranks on several nodes would write whole pages by POSIX, with what is known about the file
-/// system.
+/// The error if several nodes would write whole pages with POSIX.
 fn writes_whole_pages(system: Option<FileSystem>) -> Error {
     let name = system.and_then(|system| system.name).unwrap_or("a file system of an unknown kind");
     Error::argument(format!(
-        "driver: found POSIX on {name} with ranks on several nodes: each node writes whole pages, so that neighbours in a page \
-         overwrite each other; use MPI-IO, or say by SCDA_COHERENT=1 that all nodes see at once what any of them writes"
+        "driver: found POSIX on {name} with ranks on several nodes: each node writes whole pages, so nodes overwrite each other's \
+         bytes within a page; use MPI-IO, or set SCDA_COHERENT=1 if every node sees at once what any other node writes"
     ))
 }
 
@@ -194,7 +195,7 @@ fn writes_whole_pages(system: Option<FileSystem>) -> Error {
 struct DriverChoice {
     /// `Auto` if the file system decides.
     driver: Driver,
-    /// Whether the environment says that the file system is coherent.
+    /// Whether the environment declares the file system coherent.
     is_coherent: Option<bool>,
     /// Whether the ranks agree in every call.
     check: bool,
@@ -205,18 +206,18 @@ struct DriverChoice {
     background_bytes: u64,
 }
 
-/// What the parameters request, or otherwise the environment of rank 0.
+/// What the parameters request; what they leave open, the environment of rank 0 decides.
 fn wanted(
     (tuning, background_bytes): (&Tuning, u64),
     environment: &Environment,
     mpi_io: MpiIo,
 ) -> Result<DriverChoice> {
     let driver = match tuning.driver {
-        Driver::MpiIo if mpi_io == MpiIo::Absent => {
+        Driver::MpiIo if mpi_io == MpiIo::Unavailable => {
             return Err(Error::argument("driver: MPI-IO needs MPI, which is not there"));
         }
-        Driver::Auto if mpi_io == MpiIo::Absent => Driver::Posix,
-        Driver::Auto if mpi_io == MpiIo::AskedFor => Driver::MpiIo,
+        Driver::Auto if mpi_io == MpiIo::Unavailable => Driver::Posix,
+        Driver::Auto if mpi_io == MpiIo::Requested => Driver::MpiIo,
         Driver::Auto => match environment.io {
             Some(Io::Mpi) => Driver::MpiIo,
             Some(Io::Posix) => Driver::Posix,
@@ -241,8 +242,8 @@ pub(super) fn inode(status: &Status) -> u64 {
 }
 
 impl Choice<'_> {
-    /// The path by which the file is written: as the program passed it, which may be shorter than the
-    /// absolute path of a part file.
+    /// The path that is opened for writing: as the program passed it, because that may be shorter than an
+    /// absolute path, except for a part file.
     pub fn name_to_write(&self, params: &WriteOptions, target: &Target) -> PathBuf {
         if params.atomic { target.goal() } else { self.real }.to_owned()
     }
@@ -274,7 +275,7 @@ impl Choice<'_> {
         if self.is_lustre && team.rank() == 0 { lustre::layout_for(self.real, nodes, wanted) } else { None }
     }
 
-    /// Before anything changes, checks that MPI-IO, if it is used, can take a name.
+    /// Before anything changes, checks that MPI-IO, if it is used, accepts a name.
     pub fn check_name(&self, team: &Team, name: &Path) -> Result<()> {
         match self.driver {
             Driver::MpiIo => mpi_io::check_name(name, self.prefix, team.size()),
@@ -282,8 +283,8 @@ impl Choice<'_> {
         }
     }
 
-    /// What distinguishes files of equal inodes on file systems that belong to one node: the node and the
-    /// device.
+    /// A number that distinguishes files of equal inodes on different nodes, if each node has a file system of
+    /// its own: it depends on the node and the device. Otherwise 0.
     pub fn owner(&self, status: &Status) -> u64 {
         // Nodes with overlays of the same image find the same files in them, unless the files are written.
         let is_own =
@@ -316,21 +317,20 @@ mod tests {
     #[test]
     fn posix_is_chosen_by_what_the_file_system_can_do() {
         const UNKNOWN: u64 = 0;
-        const NOTHING: u64 = 2;
-        for (sharing, said, several_nodes) in [
-            (UNKNOWN, NOTHING, Posix::WholePages),
-            (UNKNOWN, 0, Posix::WholePages),
-            (UNKNOWN, 1, Posix::Exact),
-            (BY_LOCKS, NOTHING, Posix::WithLocks),
-            (BY_LOCKS, 0, Posix::WithLocks),
-            (BY_LOCKS, 1, Posix::Exact),
-            (COHERENT, NOTHING, Posix::Exact),
-            (COHERENT, 0, Posix::WholePages),
-            (LUSTRE, NOTHING, Posix::Exact),
-            (LUSTRE, 0, Posix::WholePages),
+        for (sharing, declared, several_nodes) in [
+            (UNKNOWN, None, Posix::WholePages),
+            (UNKNOWN, Some(false), Posix::WholePages),
+            (UNKNOWN, Some(true), Posix::Exact),
+            (BY_LOCKS, None, Posix::WithLocks),
+            (BY_LOCKS, Some(false), Posix::WithLocks),
+            (BY_LOCKS, Some(true), Posix::Exact),
+            (COHERENT, None, Posix::Exact),
+            (COHERENT, Some(false), Posix::WholePages),
+            (LUSTRE, None, Posix::Exact),
+            (LUSTRE, Some(false), Posix::WholePages),
         ] {
-            assert_eq!(Posix::of(sharing, said, false), several_nodes, "{sharing} {said}");
-            assert_eq!(Posix::of(sharing, said, true), Posix::Exact);
+            assert_eq!(Posix::of(sharing, declared, false), several_nodes, "{sharing} {declared:?}");
+            assert_eq!(Posix::of(sharing, declared, true), Posix::Exact);
         }
     }
 }

@@ -2,6 +2,7 @@
 //! writes.
 
 use super::Section;
+use super::local_reader::ReadsLocally;
 use super::sections::{BATCH_BYTES, CurrentSection, SectionReader, exceeds_63_bits};
 use crate::file::source::{Batch, Sizes, batches};
 use crate::file::team::{Failure, Function};
@@ -38,10 +39,16 @@ pub(super) struct Canonical<'a> {
     pub(super) style: LineBreak,
 }
 
+impl ReadsLocally for Canonical<'_> {
+    fn sections(&mut self) -> &mut SectionReader {
+        self.sections
+    }
+}
+
 impl Canonical<'_> {
     /// See [`Inspector::check_canonical`](super::Inspector::check_canonical).
     pub fn check(&mut self, header: &FileHeader) -> Result<(), Failure> {
-        self.sections.input.team.note_call(Function::CheckCanonical);
+        self.team().note_call(Function::CheckCanonical);
         self.sections.check_alone("canonical bytes")?;
         if self.sections.cursor.expects_header() && self.sections.position() == self.sections.ends().first {
             let expected = file_header(&header.vendor, &header.user, self.style);
@@ -58,7 +65,7 @@ impl Canonical<'_> {
 
     fn compare(&mut self, what: &str, offset: u64, expected: &[u8]) -> Result<()> {
         let mut found = vec![0; expected.len()];
-        self.sections.input.read_own(offset, &mut found)?;
+        self.input().read_own(offset, &mut found)?;
         difference(what, &found, expected, offset)
     }
 
@@ -81,7 +88,7 @@ impl Canonical<'_> {
     fn compare_padding(&mut self, layout: SectionLayout) -> Result<()> {
         let mut last = [0];
         let last = if layout.data_bytes > 0 {
-            self.sections.input.read_own(layout.padding() - 1, &mut last)?;
+            self.input().read_own(layout.padding() - 1, &mut last)?;
             Some(last[0])
         } else {
             None
@@ -110,7 +117,7 @@ impl Canonical<'_> {
         while left > 0 {
             let step = left.min(ENTRIES);
             resize(&mut found, step * COUNT_BYTES as u64)?;
-            self.sections.input.read_own(offset, &mut found)?;
+            self.input().read_own(offset, &mut found)?;
             sizes.clear();
             parse_counts(&found, letter, offset, |_, size| {
                 sizes.push(size);
@@ -198,7 +205,7 @@ impl Canonical<'_> {
                 self.check_text(at, bytes)?;
             } else {
                 resize(&mut text, bytes)?;
-                self.sections.input.read_own(at, &mut text)?;
+                self.input().read_own(at, &mut text)?;
                 let (mut rest, mut at) = (text.as_slice(), at);
                 for &size in &sizes[elements] {
                     let (element, others) = rest.split_at(to_usize(size));
@@ -220,7 +227,7 @@ impl Canonical<'_> {
         while done < length {
             let step = (length - done).min(TEXT_BYTES);
             resize(&mut text, step)?;
-            self.sections.input.read_own(offset + done, &mut text)?;
+            self.input().read_own(offset + done, &mut text)?;
             compare_breaks(&text, offset + done, self.style)?;
             done += step;
         }

@@ -136,7 +136,7 @@ fn next_length(last: u64, distance: u64) -> u64 {
 }
 
 /// The CRC of the bytes of the file from `start` to `end`.
-pub(super) fn crc_of(file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<u64> {
+pub(in crate::file) fn crc_of(file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<u64> {
     let _temporary = memory::temporary();
     let (mut sum, mut at, mut bytes) = (0, start, Vec::new());
     while at < end {

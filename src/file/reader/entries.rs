@@ -2,7 +2,9 @@
 
 use super::datasets::{AllRows, DatasetHandle};
 use super::inspect::Inspector;
+use super::local_reader::ReadsLocally;
 use super::lookup::EntryName;
+use super::sections::SectionReader;
 use super::{Reader, ReaderState, Section, Streams};
 use crate::file::team::Failure;
 use scda_base::error::{Error, ErrorKind, Result};
@@ -230,6 +232,12 @@ impl Inspector<'_> {
     }
 }
 
+impl ReadsLocally for ReaderState {
+    fn sections(&mut self) -> &mut SectionReader {
+        &mut self.sections
+    }
+}
+
 impl ReaderState {
     /// See [`Reader::next_entry`].
     fn next_entry(&mut self, mut number: u64) -> Result<Option<Entry>, Failure> {
@@ -339,13 +347,5 @@ impl ReaderState {
             SectionType::Inline => second.section_type == SectionType::Block,
             _ => matches!(second.section_type, SectionType::Array | SectionType::Varray),
         }))
-    }
-
-    /// Reads other sections, and returns to the section being read and the position.
-    fn aside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
-        let before = self.sections.leave_section();
-        let result = read(self);
-        self.sections.cursor = before;
-        result
     }
 }

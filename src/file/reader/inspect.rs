@@ -6,6 +6,7 @@ use super::chain::{
     compare_anchors, compare_index, compare_tail, compare_view, differs, read_table, seal_rows,
 };
 use super::index::{SEARCH_BYTES, STEP, SealedPart, TailBuffer, may_be_of_seal, seals_among, truncated_to};
+use super::local_reader::ReadsLocally;
 use super::sections::{Input, SectionReader, describe, exceeds_63_bits};
 use super::{Reader, Section};
 use crate::file::open::Ends;
@@ -100,11 +101,20 @@ impl Inspector<'_> {
     /// Compares a row with its section's header and element sizes, and with its anchors, which follow the
     /// `anchors` anchors of earlier sections.
     pub fn compare_row(&mut self, sealed: &SealedPart, number: u64, row: &Row, anchors: u64) -> Result<()> {
+        self.at_row(row, |inspector| inspector.compare_row(sealed, number, row, anchors))
+    }
+
+    /// Inspects the section of a row, to which the position moves.
+    fn at_row<T>(
+        &mut self,
+        row: &Row,
+        inspect: impl FnOnce(&mut SealInspector<'_>) -> Result<T>,
+    ) -> Result<T> {
         self.0.session.operate(|state| {
-            let compared = state.inspector().compare_row(sealed, number, row, anchors);
+            let found = inspect(&mut state.inspector());
             let first = state.sections().ends().first;
             state.sections().advance(row.offset.max(first));
-            Ok(compared?)
+            Ok(found?)
         })
     }
 
@@ -117,12 +127,7 @@ impl Inspector<'_> {
         row: &Row,
         found: u64,
     ) -> Result<LocatedError> {
-        self.0.session.operate(|state| {
-            let located = state.inspector().locate_difference(sealed, number, row, found);
-            let first = state.sections().ends().first;
-            state.sections().advance(row.offset.max(first));
-            Ok(located?)
-        })
+        self.at_row(row, |inspector| inspector.locate_difference(sealed, number, row, found))
     }
 
     /// Compares the paddings and line breaks, which the format leaves free, with those that this library
@@ -201,18 +206,20 @@ pub(super) struct SealInspector<'a> {
     pub(super) sections: &'a mut SectionReader,
 }
 
+impl ReadsLocally for SealInspector<'_> {
+    fn sections(&mut self) -> &mut SectionReader {
+        self.sections
+    }
+}
+
 impl SealInspector<'_> {
     fn find_seals(&mut self) -> Result<Seals> {
         let mut seals = Seals { all: Vec::new(), fault: None };
         let end = self.sections.ends().read;
-        let end = if self.sections.is_sealed() {
-            Some(end)
-        } else {
-            truncated_to(self.sections.input.file(), end)?
-        };
+        let end = if self.sections.is_sealed() { Some(end) } else { truncated_to(self.file(), end)? };
         let mut next = match end {
             Some(end) => match end.checked_sub(SEAL_BYTES as u64) {
-                Some(offset) => self.sections.input.seal_at(offset)?,
+                Some(offset) => self.input().seal_at(offset)?,
                 None => None,
             },
             None => self.find_last_seal()?,
@@ -260,7 +267,7 @@ impl SealInspector<'_> {
         let (mut last, mut alone) = (None, None);
         while at < self.sections.ends().read {
             resize(&mut bytes, (self.sections.ends().read - at).min(SEARCH_BYTES))?;
-            self.sections.input.file().read_at(at, &mut bytes)?;
+            self.file().read_at(at, &mut bytes)?;
             for offset in seals_among(at, &bytes) {
                 last = self.whole_chain(offset)?.or(last);
                 alone = seal_alone_at(&mut self.sections.input, offset)?.or(alone);
@@ -272,22 +279,22 @@ impl SealInspector<'_> {
 
     /// The seal at this offset, if it and all seals before it are there.
     fn whole_chain(&mut self, offset: u64) -> Result<Option<SealedPart>> {
-        let found = self.sections.input.seal_at(offset)?;
+        let found = self.input().seal_at(offset)?;
         let mut next = found;
         while let Some(sealed) = next {
             match sealed.seal.previous {
                 0 => return Ok(found),
-                previous => next = self.sections.input.seal_at(previous)?,
+                previous => next = self.input().seal_at(previous)?,
             }
         }
         Ok(None)
     }
 
     fn check_tables(&mut self, sealed: &SealedPart) -> Result<()> {
-        compare_index(self.sections.input.file(), &sealed.seal)?;
-        compare_view(self.sections.input.file(), sealed)?;
-        compare_anchors(self.sections.input.file(), sealed)?;
-        compare_tail("names", self.sections.input.file(), sealed.names, sealed.seal.index)?;
+        compare_index(self.file(), &sealed.seal)?;
+        compare_view(self.file(), sealed)?;
+        compare_anchors(self.file(), sealed)?;
+        compare_tail("names", self.file(), sealed.names, sealed.seal.index)?;
         let (mut rows, mut number, mut end) = (Vec::new(), 0, sealed.begin());
         let (mut anchors, mut last): (u64, Option<(u64, Row)>) = (0, None);
         while number < sealed.seal.rows() {
@@ -330,7 +337,7 @@ impl SealInspector<'_> {
     /// cannot be compared with it, that is reported separately.
     fn check_names(&mut self, seals: &[SealedPart]) -> Result<()> {
         let Some(sealed) = seals.last().filter(|sealed| sealed.names_bytes() > 0) else { return Ok(()) };
-        let table = read_table(self.sections.input.file(), sealed)?;
+        let table = read_table(self.file(), sealed)?;
         let (seal, end) = (seals.len() as u64, sealed.end_of_names());
         if seals[0].seal.previous > 0 {
             return Ok(()); // Not all of them are known.
@@ -351,7 +358,7 @@ impl SealInspector<'_> {
         let _temporary = memory::temporary();
         let mut bytes = Vec::new();
         resize(&mut bytes, table.bytes())?;
-        self.sections.input.file().read_at(table.rows, &mut bytes)?;
+        self.file().read_at(table.rows, &mut bytes)?;
         let (rows, names) = bytes.split_at(to_usize(table.end.seals) * NAME_BYTES);
         let rows = seal_rows(rows, table.rows)?.unwrap_or_default();
         if !rows.iter().copied().eq(expected) {
@@ -404,7 +411,7 @@ impl SealInspector<'_> {
         let _temporary = memory::temporary();
         let mut bytes = Vec::new();
         resize(&mut bytes, count * ROW_BYTES as u64)?;
-        self.sections.input.file().read_at(sealed.row_offset(first), &mut bytes)?;
+        self.file().read_at(sealed.row_offset(first), &mut bytes)?;
         rows.clear();
         reserve(rows, bytes.len() / ROW_BYTES)?;
         for (number, bytes) in (first..).zip(bytes.as_chunks().0) {
@@ -467,7 +474,7 @@ impl SealInspector<'_> {
         };
         let mut total = 0;
         if let (Some(SectionType::Varray), Some(first)) = (row.section, row.first_of_pair()) {
-            self.sections.input.read_own_entries(first.data, row.count, b'U', |_, size| {
+            self.input().read_own_entries(first.data, row.count, b'U', |_, size| {
                 total = sum(total, size).ok_or_else(|| exceeds_63_bits(&[total, size]))?;
                 Ok(())
             })?;

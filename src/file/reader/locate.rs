@@ -3,6 +3,7 @@
 use super::chain::{compare_crc, differs};
 use super::index::SealedPart;
 use super::inspect::{LocatedError, SealInspector};
+use super::local_reader::ReadsLocally;
 use super::sections::describe;
 use scda_base::error::Result;
 use scda_format::header::SectionType;
@@ -30,7 +31,7 @@ impl SealInspector<'_> {
         {
             let at = row.end() - 1 - after;
             let mut byte = [0];
-            self.sections.input.read_own(at, &mut byte)?;
+            self.input().read_own(at, &mut byte)?;
             let part = self.part_at(row, at);
             let (found, expected) = (format!("0x{:02x}", byte[0]), format!("0x{:02x}", byte[0] ^ change));
             let error = differs(part, &found, &format!("{expected}, according to the checksum"), at);
@@ -65,10 +66,10 @@ impl SealInspector<'_> {
         }
         let (start, mut last) = (layout.padding(), [0]);
         if layout.data_bytes > 0 {
-            self.sections.input.read_own(start - 1, &mut last)?;
+            self.input().read_own(start - 1, &mut last)?;
         }
         let mut found = vec![0; scda_base::numbers::to_usize(layout.end - start)];
-        self.sections.input.read_own(start, &mut found)?;
+        self.input().read_own(start, &mut found)?;
         let is_padding = [LineBreak::Unix, LineBreak::Mime].into_iter().any(|style| {
             let last = (layout.data_bytes > 0).then_some(last[0]);
             *data_padding(&mut [0; MAX_DATA_PADDING], layout.data_bytes, last, style) == found[..]

@@ -19,7 +19,7 @@ mod rollback;
 mod sections;
 mod streams;
 
-pub(super) use chain::Chain;
+pub(super) use chain::{Chain, crc_of};
 pub use data::SectionRanges;
 pub use datasets::{AddedRows, DatasetHandle, RankRequest, Request};
 pub use entries::{Content, Entries, Entry};

@@ -3,6 +3,7 @@
 
 use super::chain::{compare_index, differs};
 use super::index::{Announcement, SEARCH_BYTES, STEP, announced, damaged_end, seals_among};
+use super::local_reader::ReadsLocally;
 use super::read_back::OwnReader;
 use super::rollback::{AppendPlace, KeptSections, LastSeal, MESH_TIME};
 use super::sections::SectionReader;
@@ -142,6 +143,12 @@ pub struct RecoveryScanner {
     last: Option<Seal>,
 }
 
+impl ReadsLocally for RecoveryScanner {
+    fn sections(&mut self) -> &mut SectionReader {
+        &mut self.sections
+    }
+}
+
 impl RecoveryScanner {
     /// For a file of `size` bytes, open for reading and writing, in which everything up to `place` is kept.
     pub fn new(
@@ -168,7 +175,7 @@ impl RecoveryScanner {
             return Ok(short);
         }
         // It was read with the header.
-        let block = self.sections.input.look(short, LONG_HEADER_BYTES - short)?;
+        let block = self.input().look(short, LONG_HEADER_BYTES - short)?;
         Ok(if block.first_chunk().is_some_and(is_reserved) { LONG_HEADER_BYTES } else { short })
     }
 
@@ -225,7 +232,7 @@ impl RecoveryScanner {
             match self.scan_section(&mut scan) {
                 Ok(true) => {}
                 Ok(false) => break Ok(()),
-                Err(failure) => match self.sections.input.team.settle(failure) {
+                Err(failure) => match self.team().settle(failure) {
                     error if error.kind().is_of_file() => break Err(error),
                     error => return Err(Failure::Agreed(error)),
                 },
@@ -255,8 +262,8 @@ impl RecoveryScanner {
         scan.sealed = scan.seal.map_or(0, |seal| seal.length);
         self.go_back(&mut scan)?;
         if let Some(seal) = scan.seal.filter(|_| scan.rollback.is_none()) {
-            let compared = on_rank_0(self.sections.input.team.rank(), || self.compare_seal(seal));
-            self.sections.input.team.agree(compared)?;
+            let compared = on_rank_0(self.team().rank(), || self.compare_seal(seal));
+            self.team().agree(compared)?;
         }
         Ok(scan)
     }
@@ -267,12 +274,12 @@ impl RecoveryScanner {
             Some(known) => Some(known),
             None => {
                 let mut bytes = [0; SEAL_BYTES];
-                self.sections.input.file().read_at(last.offset(), &mut bytes)?;
+                self.file().read_at(last.offset(), &mut bytes)?;
                 Seal::parse(&bytes, last.offset())
             }
         };
         match seal {
-            Some(seal) => compare_index(self.sections.input.file(), &seal),
+            Some(seal) => compare_index(self.file(), &seal),
             None => Err(differs("seal", "none", "the one that was just there", last.offset())),
         }
     }
@@ -282,11 +289,11 @@ impl RecoveryScanner {
         if matches!(self.place, AppendPlace::End) {
             return Ok(());
         }
-        let found = on_rank_0(self.sections.input.team.rank(), || self.find_place(scan.seal));
+        let found = on_rank_0(self.team().rank(), || self.find_place(scan.seal));
         let ((seal, kept), mine) = split(found);
         let end = kept.as_ref().map_or(0, |kept| kept.end);
         let words = mine.map(|()| [seal.length, seal.sections, end]);
-        let [length, sections, end] = self.sections.input.team.share(0, words)?;
+        let [length, sections, end] = self.team().share(0, words)?;
         let seal = (length > 0).then_some(LastSeal { length, sections });
         if end == 0 {
             (scan.seal, scan.end) = (seal, length);
@@ -341,7 +348,7 @@ impl RecoveryScanner {
             }
         };
         match last {
-            Some(last) if sections < sealed => KeptSections::find(self.sections.input.file(), last, sections),
+            Some(last) if sections < sealed => KeptSections::find(self.file(), last, sections),
             last => Ok((last.unwrap_or_default(), None)),
         }
     }
@@ -349,20 +356,20 @@ impl RecoveryScanner {
     /// The numbers of the sections with the data of a dataset's records, among those covered by the seals up
     /// to `end`.
     fn find_records(&mut self, name: &str, end: u64) -> Result<Vec<u64>> {
-        let team = self.sections.input.team.alone();
+        let team = self.team().alone();
         let tuning = self.sections.params().tuning.clone();
-        let mut own = OwnReader::new(team, self.sections.input.file(), end, &tuning)?;
+        let mut own = OwnReader::new(team, self.file(), end, &tuning)?;
         let mut file: Box<dyn ParallelFile> = Box::new(ReadAtFile(std::io::empty()));
-        self.sections.input.exchange_file(&mut file);
+        self.input().exchange_file(&mut file);
         let found = own.read_file(&mut file, end, &[], |own| own.sealed_records(name));
-        self.sections.input.exchange_file(&mut file);
+        self.input().exchange_file(&mut file);
         found
     }
 
     fn add(&mut self, scan: &mut RecoveryScan, row: Row) -> Result<()> {
         push(&mut scan.ends, row.end())?;
         scan.anchors += row.anchors();
-        if self.sections.input.team.rank() == 0 {
+        if self.team().rank() == 0 {
             push(&mut scan.rows, row)?;
         }
         Ok(())
@@ -389,14 +396,14 @@ impl RecoveryScanner {
         }
         let size = match (section.section_type, varray) {
             (SectionType::Inline, _) => INLINE_BYTES as u64,
-            (SectionType::Varray, Some(varray)) if self.sections.input.team.rank() == 0 => {
+            (SectionType::Varray, Some(varray)) if self.team().rank() == 0 => {
                 let (entries, letter) = varray.user_sizes();
                 let mut total = 0;
-                let read = self.sections.input.read_own_entries(entries, varray.count, letter, |_, size| {
+                let read = self.input().read_own_entries(entries, varray.count, letter, |_, size| {
                     total = sum(total, size).ok_or_else(|| sum_of_sizes().at(entries))?;
                     Ok(())
                 });
-                self.sections.input.team.defer(read);
+                self.team().defer(read);
                 total
             }
             _ => section.size,
@@ -425,7 +432,7 @@ impl RecoveryScanner {
     /// all there. Collective.
     fn note_damaged_seal(&mut self, scan: &mut RecoveryScan, offset: u64) -> Result<(), Failure> {
         if self.sections.ends().read.saturating_sub(offset) >= SEAL_BYTES as u64 {
-            let bytes = self.sections.input.look(offset, SEAL_BYTES as u64)?;
+            let bytes = self.input().look(offset, SEAL_BYTES as u64)?;
             if bytes.first_chunk().is_some_and(Seal::is_all_there) {
                 scan.damaged_seal.get_or_insert(offset);
             }
@@ -438,18 +445,18 @@ impl RecoveryScanner {
     /// killed job had left them. Each rank searches a part. Collective.
     fn check_not_sealed(&mut self, start: u64, error: &Error) -> Result<(), Failure> {
         let share = (self.sections.ends().read - start)
-            .div_ceil(self.sections.input.team.size() as u64)
+            .div_ceil(self.team().size() as u64)
             .next_multiple_of(STEP as u64);
-        let (rank, end) = (self.sections.input.team.rank(), self.sections.ends().read);
+        let (rank, end) = (self.team().rank(), self.sections.ends().read);
         let at = |rank: usize| start.saturating_add(share.saturating_mul(rank as u64)).min(end);
         let (from, to) = (at(rank), at(rank + 1));
         let seal = self.find_seal(from, to);
         let (found, mine) = split(seal.and_then(|seal| match seal {
             Some(seal) => Ok(Some(seal)),
-            None => damaged_end(self.sections.input.file(), end),
+            None => damaged_end(self.file(), end),
         }));
         let mut first = [found.unwrap_or(FINE)];
-        self.sections.input.team.agree_with(mine, &mut first)?;
+        self.team().agree_with(mine, &mut first)?;
         if first[0] == FINE {
             return Ok(());
         }
@@ -465,7 +472,7 @@ impl RecoveryScanner {
         let (mut at, mut bytes) = (from, Vec::new());
         while at < to {
             resize(&mut bytes, (to - at).min(SEARCH_BYTES))?;
-            self.sections.input.read_own(at, &mut bytes)?;
+            self.input().read_own(at, &mut bytes)?;
             for offset in seals_among(at, &bytes) {
                 if self.is_seal(offset)? {
                     return Ok(Some(offset));
@@ -482,7 +489,7 @@ impl RecoveryScanner {
         if self.sections.ends().read - offset < SEAL_BYTES as u64 {
             return Ok(false);
         }
-        self.sections.input.read_own(offset, &mut bytes)?;
+        self.input().read_own(offset, &mut bytes)?;
         Ok(Seal::parse(&bytes, offset).is_some())
     }
 
@@ -500,8 +507,8 @@ impl RecoveryScanner {
 
     /// How the file ends. Collective.
     fn look_at_end(&mut self) -> Result<End, Failure> {
-        let words = on_rank_0(self.sections.input.team.rank(), || self.own_end());
-        Ok(match self.sections.input.team.share(0, words)? {
+        let words = on_rank_0(self.team().rank(), || self.own_end());
+        Ok(match self.team().share(0, words)? {
             [0, ..] => End::Open,
             [length, sections, 0, _] => End::Sealed(LastSeal { length, sections }),
             [length, stays, offset, tables] => End::Announced(NewEnd { tables, offset, length, stays }),
@@ -511,7 +518,7 @@ impl RecoveryScanner {
     /// The [`End`] as words, on one rank.
     fn own_end(&mut self) -> Result<[u64; 4]> {
         let size = self.sections.ends().read;
-        let end = match announced(self.sections.input.file(), size)? {
+        let end = match announced(self.file(), size)? {
             None => size,
             Some(Announcement::Note(length)) => length,
             Some(Announcement::NewEnd(NewEnd { tables, offset, length, stays })) => {
@@ -519,7 +526,7 @@ impl RecoveryScanner {
             }
         };
         let sealed = match end.checked_sub(SEAL_BYTES as u64) {
-            Some(offset) => self.sections.input.seal_at(offset)?,
+            Some(offset) => self.input().seal_at(offset)?,
             None => None,
         };
         self.last = sealed.map(|sealed| sealed.seal);
@@ -534,18 +541,17 @@ impl RecoveryScanner {
         scan: &RecoveryScan,
         mut anchors: impl FnMut(&Row, Partition, u64, &[u64]) -> Result<()>,
     ) -> Result<Sums, Failure> {
-        let (start, ranks) = (scan.unsealed_start(), self.sections.input.team.size() as u64);
+        let (start, ranks) = (scan.unsealed_start(), self.team().size() as u64);
         let mut sums = Sums::new(ranks == 1);
         scan.ends.iter().for_each(|&end| sums.put(end, 0));
         let share = (scan.end - start).div_ceil(ranks);
         let at = |rank: u64| start.saturating_add(share.saturating_mul(rank)).min(scan.end);
-        let (mut offset, end) =
-            (at(self.sections.input.team.rank() as u64), at(self.sections.input.team.rank() as u64 + 1));
+        let (mut offset, end) = (at(self.team().rank() as u64), at(self.team().rank() as u64 + 1));
         let read = (|| -> Result<()> {
             let mut bytes = Vec::new();
             while offset < end {
                 resize(&mut bytes, (end - offset).min(CHUNK_BYTES))?;
-                self.sections.input.read_own(offset, &mut bytes)?;
+                self.input().read_own(offset, &mut bytes)?;
                 if scan.has_superblock() {
                     clear_superblock(offset, &mut bytes);
                 }
@@ -558,7 +564,7 @@ impl RecoveryScanner {
                 .try_for_each(|row| self.sections.ranges().hand_out(row, &mut anchors))
         })();
         let (_, mine) = split(read);
-        self.sections.input.team.agree(mine)?;
+        self.team().agree(mine)?;
         Ok(sums)
     }
 }

@@ -615,7 +615,13 @@ fn halves(value: u64) -> [u64; 2] {
 /// The result of `work` on rank 0, and the default on other ranks: `rank` is the caller's.
 #[inline]
 pub fn on_rank_0<T: Default>(rank: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    if rank == 0 { work() } else { Ok(T::default()) }
+    only_if(rank == 0, work)
+}
+
+/// The result of `work` if the condition holds, and otherwise the default.
+#[inline]
+pub fn only_if<T: Default>(condition: bool, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    if condition { work() } else { Ok(T::default()) }
 }
 
 /// Splits a result into a value with which this rank can continue, and its error for the next agreement.

@@ -30,26 +30,16 @@ impl WriterState {
         let (data, text) = self.sections.team_mut().tolerate(found, (None, String::new()))?;
         let words = [u64::from(data.is_none()), data.unwrap_or(0), text.len() as u64];
         let [is_group, data, bytes] = self.sections.team_mut().share(0, Ok(words))?;
-        if is_group == 1 {
+        let (announcement, user) = if is_group == 1 {
             let path = named_group(name).unwrap_or(name);
-            let user = group_user(&stored_path(path))?;
-            return self.plain().write_pair(
-                (GROUP_CONVENTION, GROUP_DATA),
-                user.as_bytes(),
-                bytes,
-                text.as_bytes(),
-            );
-        }
-        let name = stored_name(name);
-        let user = later_user(data, &name);
-        // Adding rows reads the dataset again.
-        self.cache.extended.forget(&name);
-        self.plain().write_pair(
-            (ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA),
-            user.as_bytes(),
-            bytes,
-            text.as_bytes(),
-        )
+            ((GROUP_CONVENTION, GROUP_DATA), group_user(&stored_path(path))?)
+        } else {
+            let name = stored_name(name);
+            // Adding rows reads the dataset again.
+            self.cache.extended.forget(&name);
+            ((ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA), later_user(data, &name))
+        };
+        self.plain().write_pair(announcement, user.as_bytes(), bytes, text.as_bytes())
     }
 }
 

@@ -6,19 +6,17 @@
 //! docs/format.md, "Rolling back", specifies the bytes.
 
 use super::sealing::Sealer;
-use crate::file::reader::KeptSections;
+use crate::file::reader::{KeptSections, crc_of};
 use crate::file::team::{Failure, Team, on_rank_0};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::resize;
 use scda_base::numbers::to_usize;
-use scda_format::crc;
 use scda_format::padding::LineBreak;
 use scda_format::seal::{SEAL_BYTES, Seal};
 use scda_format::truncation::{NEW_END_HEADER_BYTES, NewEnd, offset};
 use scda_storage::ParallelFile;
-use std::ops::Range;
 
-/// Bytes that are read at a time.
+/// Bytes that are copied at a time.
 const BATCH_BYTES: u64 = 1 << 20;
 
 /// A file that does not change: what is written from an offset on is kept in memory.
@@ -140,35 +138,18 @@ fn copy(file: &mut dyn ParallelFile, new_end: NewEnd) -> Result<()> {
     let (mut seal, end) = ([0; SEAL_BYTES], new_end.tables + new_end.bytes() - SEAL_BYTES as u64);
     file.read_at(end, &mut seal)?;
     let (seal, seal_bytes) = NewEnd::seal(&seal).ok_or_else(differ)?;
-    let mut sum = 0;
     let index = new_end.tables + seal.index.saturating_sub(new_end.offset);
-    read_batches(file, index..end, |_, _, batch| {
-        sum = crc::extend(sum, batch);
-        Ok(())
-    })?;
-    if Seal::crc_of(sum, &seal_bytes) != seal.crc {
+    if Seal::crc_of(crc_of(file, index, end)?, &seal_bytes) != seal.crc {
         return Err(differ());
     }
-    read_batches(file, new_end.tables..end, |file, at, batch| {
-        file.write_at(new_end.offset + (at - new_end.tables), &[batch])
-    })?;
-    file.write_at(seal.offset(), &[&seal_bytes])
-}
-
-/// Reads a part of a file in steps, each with its offset.
-fn read_batches(
-    file: &mut dyn ParallelFile,
-    part: Range<u64>,
-    mut each: impl FnMut(&mut dyn ParallelFile, u64, &[u8]) -> Result<()>,
-) -> Result<()> {
-    let (mut at, mut bytes) = (part.start, Vec::new());
-    while at < part.end {
-        resize(&mut bytes, (part.end - at).min(BATCH_BYTES))?;
+    let (mut at, mut bytes) = (new_end.tables, Vec::new());
+    while at < end {
+        resize(&mut bytes, (end - at).min(BATCH_BYTES))?;
         file.read_at(at, &mut bytes)?;
-        each(file, at, &bytes)?;
+        file.write_at(new_end.offset + (at - new_end.tables), &[&bytes])?;
         at += bytes.len() as u64;
     }
-    Ok(())
+    file.write_at(seal.offset(), &[&seal_bytes])
 }
 
 /// The tables and the seal of these sections, on one rank.

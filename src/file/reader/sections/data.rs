@@ -1,5 +1,6 @@
 //! Reads the data of a section, and checks the order and arguments of the calls.
 
+use super::local_reader::ReadsLocally;
 use super::{CurrentSection, ExpectedCall, KnownVarraySizes, SectionReader};
 use crate::file::read_ahead::missed;
 use crate::file::source::{Sink, Sizes};
@@ -88,11 +89,18 @@ pub(crate) struct DataReader<'a> {
     pub(super) sections: &'a mut SectionReader,
 }
 
+impl ReadsLocally for DataReader<'_> {
+    #[inline(always)]
+    fn sections(&mut self) -> &mut SectionReader {
+        self.sections
+    }
+}
+
 impl DataReader<'_> {
     pub fn read_inline(&mut self, root: usize, data: Option<&mut [u8; INLINE_BYTES]>) -> Result<(), Failure> {
         let current = self.sections.expect_data(Function::ReadInline, SectionType::Inline)?;
-        let is_root = self.sections.input.team.check_root(root)?;
-        let bytes = self.sections.input.look(current.layout.data, INLINE_BYTES as u64)?;
+        let is_root = self.team().check_root(root)?;
+        let bytes = self.input().look(current.layout.data, INLINE_BYTES as u64)?;
         if let (true, Some(data)) = (is_root, data) {
             data.copy_from_slice(bytes);
         }
@@ -108,15 +116,15 @@ impl DataReader<'_> {
         data: Result<Option<&mut [u8]>>,
     ) -> Result<(), Failure> {
         let current = self.sections.expect_data(Function::ReadBlock, SectionType::Block)?;
-        let is_root = self.sections.input.team.check_root(root)?;
+        let is_root = self.team().check_root(root)?;
         self.sections.check_size(size, current.size)?;
         let layout = current.layout;
         let data = data.map(|data| data.filter(|_| is_root));
-        if current.decoded || !self.sections.input.is_small(layout.bytes()) {
+        if current.decoded || !self.input().is_small(layout.bytes()) {
             // Passing a copy lets the short path keep its values in registers.
             return self.read_other_block(&{ current }, data);
         }
-        let bytes = self.sections.input.look(layout.data, layout.data_bytes)?;
+        let bytes = self.input().look(layout.data, layout.data_bytes)?;
         // All data are in memory, so only the length of the user's memory can be wrong.
         let mine = data.and_then(|data| match data {
             Some(data) => {
@@ -126,7 +134,7 @@ impl DataReader<'_> {
             }
             None => Ok(()),
         });
-        self.sections.input.team.defer(mine);
+        self.team().defer(mine);
         self.sections.advance(layout.end);
         Ok(())
     }
@@ -138,10 +146,10 @@ impl DataReader<'_> {
         current: &CurrentSection,
         data: Result<Option<&mut [u8]>>,
     ) -> Result<(), Failure> {
-        self.sections.input.look_if_small(current.layout)?;
-        let read = |data: &mut [u8]| self.sections.input.read_own_block(current, data);
+        self.input().look_if_small(current.layout)?;
+        let read = |data: &mut [u8]| self.input().read_own_block(current, data);
         let mine = data.and_then(|data| data.map_or(Ok(()), read));
-        self.sections.input.team.agree(mine)?;
+        self.team().agree(mine)?;
         self.sections.advance(current.layout.end);
         Ok(())
     }
@@ -160,10 +168,10 @@ impl DataReader<'_> {
         let layout = current.layout;
         // The product is at most the one checked with the header.
         let offset = layout.data + elements.offset * size;
-        if !self.sections.input.is_small(layout.bytes()) {
-            self.sections.input.read_large(layout, offset, sizes, data)?;
+        if !self.input().is_small(layout.bytes()) {
+            self.input().read_large(layout, offset, sizes, data)?;
         } else {
-            let bytes = self.sections.input.look(layout.data, layout.data_bytes)?;
+            let bytes = self.input().look(layout.data, layout.data_bytes)?;
             // All data are in memory, so only the length of the user's memory can be wrong.
             let mine = match data {
                 Ok(Sink::Contiguous(memory)) => {
@@ -171,9 +179,9 @@ impl DataReader<'_> {
                     let own = bytes.get(start..).and_then(|bytes| bytes.get(..memory.len()));
                     own.map(|own| memory.copy_from_slice(own)).ok_or_else(missed)
                 }
-                data => data.and_then(|data| self.sections.input.read_own_elements(offset, sizes, data)),
+                data => data.and_then(|data| self.input().read_own_elements(offset, sizes, data)),
             };
-            self.sections.input.team.defer(mine);
+            self.team().defer(mine);
         }
         self.sections.advance(layout.end);
         Ok(())
@@ -184,11 +192,11 @@ impl DataReader<'_> {
         counts: &[u64],
         sizes: Result<Option<&mut [u64]>>,
     ) -> Result<(), Failure> {
-        self.sections.input.team.note_call(Function::ReadVarraySizes);
+        self.team().note_call(Function::ReadVarraySizes);
         let current = match self.sections.cursor.expect {
             ExpectedCall::VarraySizes(current) => current,
             ExpectedCall::CutData(current) if current.section_type == SectionType::Varray => {
-                return Err(current.cut(self.sections.input.end()).into());
+                return Err(current.cut(self.input().end()).into());
             }
             _ => return Err(self.sections.cursor.out_of_order("the sizes of a section 'V'").into()),
         };
@@ -217,17 +225,16 @@ impl DataReader<'_> {
             Ok(out) => (out, Ok(())),
             Err(error) => (None, Err(error)),
         };
-        let bytes =
-            self.sections.input.look_at_sizes(current, entries, letter, elements, mine, |index, size| {
-                sizes_hash = mix(sizes_hash, size);
-                if let Some(out) = &mut out {
-                    out[index] = size;
-                }
-            })?;
+        let bytes = self.input().look_at_sizes(current, entries, letter, elements, mine, |index, size| {
+            sizes_hash = mix(sizes_hash, size);
+            if let Some(out) = &mut out {
+                out[index] = size;
+            }
+        })?;
         if current.decoded {
-            current.check_expansion(bytes.total, self.sections.input.end())?;
+            current.check_expansion(bytes.total, self.input().end())?;
         } else {
-            current.varray_layout(bytes.total, self.sections.input.end())?;
+            current.varray_layout(bytes.total, self.input().end())?;
         }
         Ok(KnownVarraySizes { counts_hash: hash_of_counts(counts), sizes_hash, bytes })
     }
@@ -238,15 +245,14 @@ impl DataReader<'_> {
         proc_sizes: Option<&[u64]>,
         data: Result<(Option<&[u64]>, Sink<'_>)>,
     ) -> Result<(), Failure> {
-        self.sections.input.team.note_call(Function::ReadVarray);
+        self.team().note_call(Function::ReadVarray);
         let ExpectedCall::VarrayData(current, mut known) = self.sections.cursor.expect else {
             return Err(self.sections.cursor.out_of_order("the data of a section 'V'").into());
         };
         let elements = self.sections.check_counts(counts, current.count)?;
-        self.sections.input.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
-        let given = proc_sizes
-            .map(|sizes| self.sections.input.team.note_partition(Topic::ProcSizes, sizes))
-            .transpose()?;
+        self.team().note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
+        let given =
+            proc_sizes.map(|sizes| self.team().note_partition(Topic::ProcSizes, sizes)).transpose()?;
         if hash_of_counts(counts) != known.counts_hash {
             known = self.learn_sizes(&current, counts, elements, Ok(None))?;
         }
@@ -276,14 +282,13 @@ impl DataReader<'_> {
         if current.decoded {
             return self.read_compressed(&current, elements, Sizes::Each(sizes), data);
         }
-        let layout = current.varray_layout(known.bytes.total, self.sections.input.end())?;
+        let layout = current.varray_layout(known.bytes.total, self.input().end())?;
         let offset = layout.data + known.bytes.offset;
-        if self.sections.input.look_if_small(layout)? {
-            let mine =
-                data.and_then(|data| self.sections.input.read_own_elements(offset, Sizes::Each(sizes), data));
-            self.sections.input.team.agree(mine)?;
+        if self.input().look_if_small(layout)? {
+            let mine = data.and_then(|data| self.input().read_own_elements(offset, Sizes::Each(sizes), data));
+            self.team().agree(mine)?;
         } else {
-            self.sections.input.read_large(layout, offset, Sizes::Each(sizes), data)?;
+            self.input().read_large(layout, offset, Sizes::Each(sizes), data)?;
         }
         self.sections.advance(layout.end);
         Ok(())
@@ -307,7 +312,7 @@ impl DataReader<'_> {
         let mut encoded_sizes = Vec::new();
         let wanted = if data.is_skip() { 0 } else { elements.count };
         let mine = checked.and_then(|()| reserve_count(&mut encoded_sizes, wanted));
-        let bytes = self.sections.input.look_at_sizes(
+        let bytes = self.input().look_at_sizes(
             current,
             current.layout.entries,
             b'E',
@@ -320,11 +325,11 @@ impl DataReader<'_> {
                 }
             },
         )?;
-        let layout = current.varray_layout(bytes.total, self.sections.input.end())?;
-        self.sections.input.look_if_small(layout)?;
+        let layout = current.varray_layout(bytes.total, self.input().end())?;
+        self.input().look_if_small(layout)?;
         let decoded =
-            self.sections.input.decode_own_elements(layout.data + bytes.offset, &encoded_sizes, sizes, data);
-        self.sections.input.team.agree(decoded)?;
+            self.input().decode_own_elements(layout.data + bytes.offset, &encoded_sizes, sizes, data);
+        self.team().agree(decoded)?;
         self.sections.advance(layout.end);
         Ok(())
     }

@@ -155,9 +155,7 @@ impl ChunkWriter<'_> {
             tail.put_encoded(this.sections, batch, &encoded)?;
             Ok(true)
         })?;
-        if let Some(sealer) = &mut self.sections.sealer {
-            sealer.note_plain_size(tail.total);
-        }
+        self.sections.sealer.iter_mut().for_each(|sealer| sealer.note_plain_size(tail.total));
         Ok(tail.finish(self.sections, &name, count)?)
     }
 

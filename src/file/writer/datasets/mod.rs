@@ -252,13 +252,15 @@ impl DatasetWriter<'_> {
         let dataset = self.as_written(dataset)?;
         let text = self.metadata(&dataset)?;
         self.sections.team_mut().note_bytes(Topic::Dataset, &["the name"], dataset.name.as_bytes());
-        self.sections.team_mut().note_bytes(Topic::Dataset, &["the metadata"], text.as_bytes());
-        self.sections.team_mut().note_named(
-            Topic::Dataset,
-            &["level"],
-            &[dataset.level.map_or(FINE, u64::from)],
-        );
+        self.note_metadata(&text, dataset.level);
         Ok((dataset, text))
+    }
+
+    /// Records metadata, which must be the same on all ranks, and the level of compression, which they lack.
+    fn note_metadata(&mut self, text: &str, level: Option<u32>) {
+        let team = self.sections.team_mut();
+        team.note_bytes(Topic::Dataset, &["the metadata"], text.as_bytes());
+        team.note_named(Topic::Dataset, &["level"], &[level.map_or(FINE, u64::from)]);
     }
 
     /// The metadata of a dataset; reuses those of the last one if only the name differs.

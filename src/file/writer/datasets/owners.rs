@@ -1,4 +1,5 @@
-//! Assigns chunks to the ranks that compress and write them: consecutive chunks, in the order of the ranks.
+//! Assigns chunks to the ranks that compress and write them, or rows to those that pass them: consecutive ones,
+//! in the order of the ranks.
 
 use scda_base::error::Result;
 use scda_base::memory::{reserve, resize};
@@ -11,7 +12,7 @@ const MOST_BINS: u64 = 1024;
 /// A chunk of which nothing is passed takes this fraction of the time of another.
 const EMPTY_SHARE: u64 = 64;
 
-/// The first chunk of each rank, and the number of all chunks.
+/// The first chunk or row of each rank, and the number of all.
 pub(super) struct Owners(Vec<u64>);
 
 impl Owners {
@@ -20,13 +21,27 @@ impl Owners {
     /// # Errors
     /// `Memory`.
     pub fn uniform(chunks: u64, ranks: usize) -> Result<Self> {
-        let mut starts = Vec::new();
-        reserve(&mut starts, ranks + 1)?;
+        Self::of_counts(uniform_partition(chunks, ranks).into_iter())
+    }
+
+    /// The ranks have these numbers of chunks.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn of_counts(counts: impl ExactSizeIterator<Item = u64>) -> Result<Self> {
+        let (mut starts, mut end) = (Vec::new(), 0);
+        reserve(&mut starts, counts.len() + 1)?;
         starts.push(0);
-        for count in uniform_partition(chunks, ranks) {
-            starts.push(starts[starts.len() - 1] + count);
-        }
+        starts.extend(counts.map(|count| {
+            end += count;
+            end
+        }));
         Ok(Self(starts))
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.0.len() - 1
     }
 
     /// The chunks of a rank.
@@ -39,7 +54,8 @@ impl Owners {
         if chunks.is_empty() {
             return 0..0;
         }
-        let ranks = &self.0[..self.0.len() - 1];
+        let ranks = &self.0[..self.ranks()];
+        // If several ranks begin at the same chunk, the last one has it.
         let from = ranks.partition_point(|&start| start <= chunks.start).saturating_sub(1);
         from..ranks.partition_point(|&start| start < chunks.end).max(from)
     }
@@ -52,7 +68,7 @@ impl Owners {
     /// Distributes chunks so that each rank's take about the same time.
     pub fn balance(&mut self, bins: &Bins) {
         let total: u128 = bins.all().map(|(.., weight)| weight).sum();
-        let ranks = self.0.len() - 1;
+        let ranks = self.ranks();
         let (mut bins, mut below) = (bins.all().peekable(), 0);
         for rank in 1..ranks {
             let wanted = total * rank as u128 / ranks as u128;

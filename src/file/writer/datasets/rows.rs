@@ -3,14 +3,12 @@
 
 use super::owners::Owners;
 use scda_base::error::Result;
-use scda_base::memory::reserve;
 use scda_format::dataset::{ChunkGrid, IndexBox};
 use std::ops::Range;
 
 /// Indices of the first dimension, in the order of the ranks.
 pub(super) struct Rows {
-    /// The first row of each rank, followed by the number of all rows.
-    starts: Vec<u64>,
+    rows: Owners,
     shape: Vec<u64>,
     /// The rows in a chunk, and the number of chunks with the same rows.
     chunk_rows: u64,
@@ -23,29 +21,24 @@ impl Rows {
     /// # Errors
     /// `Memory`.
     pub fn new(counts: &[u64], shape: &[u64], grid: &ChunkGrid) -> Result<Self> {
-        let mut starts = Vec::new();
-        reserve(&mut starts, counts.len() + 1)?;
-        let mut end = 0;
-        starts.push(end);
-        starts.extend(counts.iter().map(|count| {
-            end += count;
-            end
-        }));
         let chunk_rows = grid.chunk_shape()[0];
-        let chunks_per_layer = grid.chunks() / end.div_ceil(chunk_rows).max(1);
-        Ok(Self { starts, shape: shape.to_vec(), chunk_rows, chunks_per_layer })
+        let rows = counts.iter().sum::<u64>();
+        let chunks_per_layer = grid.chunks() / rows.div_ceil(chunk_rows).max(1);
+        let rows = Owners::of_counts(counts.iter().copied())?;
+        Ok(Self { rows, shape: shape.to_vec(), chunk_rows, chunks_per_layer })
     }
 
     /// The part of the array that a rank has.
     pub fn region(&self, rank: usize) -> IndexBox {
+        let Range { start, end } = self.rows.of(rank);
         let mut region = IndexBox::all(&self.shape);
-        (region.start[0], region.count[0]) = (self.starts[rank], self.starts[rank + 1] - self.starts[rank]);
+        (region.start[0], region.count[0]) = (start, end - start);
         region
     }
 
     /// The chunks of which a rank has items.
     pub fn chunks_of(&self, rank: usize) -> Range<u64> {
-        let [start, end] = [self.starts[rank], self.starts[rank + 1]];
+        let Range { start, end } = self.rows.of(rank);
         if start == end {
             return 0..0;
         }
@@ -58,11 +51,7 @@ impl Rows {
             return 0..0;
         }
         let first = chunks.start / self.chunks_per_layer * self.chunk_rows;
-        let end = chunks.end.div_ceil(self.chunks_per_layer) * self.chunk_rows;
-        let ranks = self.starts.len() - 1;
-        // If several ranks begin at the same row, the last one has it.
-        let from = self.starts[..ranks].partition_point(|&start| start <= first).saturating_sub(1);
-        from..self.starts[..ranks].partition_point(|&start| start < end).max(from)
+        self.rows.with(&(first..chunks.end.div_ceil(self.chunks_per_layer) * self.chunk_rows))
     }
 
     /// The ranks that own chunks of which this one has items, and perhaps some that own none.
@@ -72,7 +61,7 @@ impl Rows {
 
     /// Whether a rank has items of a chunk that another one owns.
     pub fn cross(&self, owners: &Owners) -> bool {
-        (0..self.starts.len() - 1).any(|rank| {
+        (0..self.rows.ranks()).any(|rank| {
             let (touched, own) = (self.chunks_of(rank), owners.of(rank));
             !touched.is_empty() && (touched.start < own.start || touched.end > own.end)
         })

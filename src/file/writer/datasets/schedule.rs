@@ -12,7 +12,7 @@ use super::chunk_exchange::Plan;
 use super::chunked::{BYTES_PER_CHUNK, ChunkWriter, ChunkedDataset, EncodedChunks};
 use super::contiguous::{ContiguousCopy, ContiguousDataset, ContiguousWriter};
 use super::row_partition::RowPartitionCache;
-use crate::file::team::{FINE, Failure, split};
+use crate::file::team::{FINE, Failure, only_if, split};
 use crate::file::writer::section_encoder::{Compression, PreparedSection, SectionCopy, SectionEncoder};
 use crate::file::writer::sections::{SectionWriter, too_large};
 use scda_base::error::{Error, Result};
@@ -150,10 +150,8 @@ impl Scheduler<'_> {
             }
             plain => {
                 let began = Instant::now();
-                let (kept, mine) = match self.sections.team().has_deferred() {
-                    true => (Vec::new(), Ok(())),
-                    false => split(plain.copied()),
-                };
+                let has_error = self.sections.team().has_deferred();
+                let (kept, mine) = split(only_if(!has_error, || plain.copied()));
                 self.sections.team_mut().agree(mine)?;
                 self.sections.output.file.note_copied(plain.copied_bytes()?, began);
                 kept

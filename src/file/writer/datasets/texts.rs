@@ -8,7 +8,7 @@
 use super::DatasetWriter;
 use super::chunked::{ChunkWriter, EncodedChunks};
 use crate::file::encoding::{CHUNK_BYTES, EncodedElements};
-use crate::file::team::{FINE, Failure, Function, Topic, split};
+use crate::file::team::{Failure, Function, Topic, only_if, split};
 use crate::texts::Texts;
 use scda_base::error::{Error, Result};
 use scda_base::memory::{reserve, resize};
@@ -110,18 +110,17 @@ impl DatasetWriter<'_> {
         let written = self.as_written(&written)?;
         let grid = written.grid()?;
         let text = metadata::of_dataset(&written, &codecs)?;
-        self.sections.team_mut().note_bytes(Topic::Dataset, &["the metadata"], text.as_bytes());
-        self.sections.team_mut().note_named(
-            Topic::Dataset,
-            &["level"],
-            &[dataset.level.map_or(FINE, u64::from)],
-        );
+        self.note_metadata(&text, dataset.level);
         let chunk = grid.chunk_shape().first().copied().unwrap_or(1);
         let rows = TextRows { items, row, own, chunk, fill: &dataset.fill_value };
         let mut chunks = self.chunks();
         let received = chunks.bring_heads(&rows)?;
-        let encoded = chunks.encode_texts(&written, &codecs, &rows, &grid, &received)?;
-        chunks.write(&written, &text, (rows.chunks(grid.chunks()), grid.chunk_bytes()), &encoded)
+        let encoded = only_if(!chunks.sections.team().has_deferred(), || {
+            chunks.encode_texts(&written, &codecs, &rows, &grid, &received)
+        });
+        let (encoded, bytes) = chunks.sections.spread(encoded)?;
+        let own = (rows.chunks(grid.chunks()), grid.chunk_bytes());
+        chunks.write(&written, &text, own, &EncodedChunks { encoded, bytes })
     }
 }
 
@@ -170,28 +169,9 @@ impl ChunkWriter<'_> {
         Ok(received)
     }
 
-    /// Encodes the chunks of this rank, and determines where their bytes are among those of all.
+    /// Encodes the chunks of this rank.
     fn encode_texts(
-        &mut self,
-        dataset: &Dataset,
-        codecs: &Codecs,
-        rows: &TextRows<'_>,
-        grid: &ChunkGrid,
-        received: &[u8],
-    ) -> Result<EncodedChunks, Failure> {
-        let encoded = if self.sections.team().has_deferred() {
-            Ok(EncodedElements::default())
-        } else {
-            self.encode_own_texts(dataset, codecs, rows, grid, received)
-        };
-        let (encoded, mine) = split(encoded);
-        self.sections.output.must_agree();
-        let bytes = self.sections.team_mut().agree(mine)?.spread(encoded.bytes())?;
-        Ok(EncodedChunks { encoded, bytes })
-    }
-
-    fn encode_own_texts(
-        &mut self,
+        &self,
         dataset: &Dataset,
         codecs: &Codecs,
         rows: &TextRows<'_>,

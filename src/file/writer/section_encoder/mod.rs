@@ -16,7 +16,7 @@ use crate::file::encoding::{EncodedElements, Encoders};
 use crate::file::options::Encode;
 use crate::file::sample::Sample;
 use crate::file::source::{Sizes, Source};
-use crate::file::team::{Failure, Function, Topic, split};
+use crate::file::team::{Failure, Function, Topic, only_if, split};
 use scda_base::error::{Error, Result, quote};
 use scda_codec::chunk::ChunkEncoder;
 use scda_codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, compressed_type};
@@ -246,12 +246,8 @@ impl SectionEncoder<'_> {
         let (is_root, size) = (self.sections.team().rank() == root, plain.data_bytes);
         let choice = Choice { section: SectionType::Block, plain, count: 1, encode };
         let compressed = choice.decide(|| {
-            let encoded = if is_root && !self.sections.team().has_deferred() {
-                self.encode_block(data, size, encode)
-            } else {
-                Ok(None)
-            };
-            let (encoded, mine) = split(encoded);
+            let encodes = is_root && !self.sections.team().has_deferred();
+            let (encoded, mine) = split(only_if(encodes, || self.encode_block(data, size, encode)));
             let bytes = encoded.as_ref().map_or(u64::MAX, EncodedElements::bytes);
             let [bytes] = self.sections.team_mut().share(root, mine.map(|()| [bytes]))?;
             Ok((bytes < u64::MAX).then(|| (bytes, encoded.unwrap_or_default())))
@@ -376,12 +372,9 @@ impl SectionEncoder<'_> {
         bytes: Partition,
     ) -> Result<bool, Failure> {
         let Some(sample) = Sample::new(elements.total, bytes.total) else { return Ok(false) };
-        let costs = if self.sections.team().has_deferred() {
-            Ok(0)
-        } else {
+        let (costs, mine) = split(only_if(!self.sections.team().has_deferred(), || {
             self.compression.encoders.try_sample(self.sections.params(), &sample, data, sizes, bytes)
-        };
-        let (costs, mine) = split(costs);
+        }));
         // The second number keeps the sums from being all 0: see `Communicator::allreduce_sum`.
         let mut costs = [costs, 1];
         self.sections.output.must_agree();
@@ -403,15 +396,8 @@ impl SectionEncoder<'_> {
         data: Source<'_>,
         sizes: Sizes<'_>,
     ) -> Result<(EncodedElements, Partition), Failure> {
-        let encoded = if self.sections.team().has_deferred() {
-            Ok(EncodedElements::default())
-        } else {
-            self.encode_own(data, sizes)
-        };
-        let (encoded, mine) = split(encoded);
-        self.sections.output.must_agree();
-        let bytes = self.sections.team_mut().agree(mine)?.spread(encoded.bytes())?;
-        Ok((encoded, bytes))
+        let encoded = only_if(!self.sections.team().has_deferred(), || self.encode_own(data, sizes));
+        self.sections.spread(encoded)
     }
 }
 

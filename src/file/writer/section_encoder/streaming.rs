@@ -6,6 +6,7 @@ use crate::file::options::{Encode, WriteOptions};
 use crate::file::source::{Batch, Sizes, Source, batches};
 use crate::file::team::{Failure, Team};
 use crate::file::writer::output::{LONGEST_HEAD, enclose, put_with_holes};
+use crate::file::writer::sealing::Sealer;
 use crate::file::writer::sections::{Tail, head, too_large};
 use scda_base::error::{Error, Result};
 use scda_base::memory::resize;
@@ -239,9 +240,7 @@ impl SectionEncoder<'_> {
         if encode == Encode::None {
             return Ok(self.varray_on(&user, count, elements)?);
         }
-        if let Some(sealer) = &mut self.sections.sealer {
-            sealer.note_compressed();
-        }
+        self.sections.sealer.iter_mut().for_each(Sealer::note_compressed);
         let style = self.sections.params().line_break;
         let sizes =
             SectionLayout::array(self.sections.end(), count, COUNT_BYTES as u64).ok_or_else(too_large)?;
@@ -272,9 +271,7 @@ impl SectionEncoder<'_> {
             }
             left -= step;
         }
-        if let Some(sealer) = &mut self.sections.sealer {
-            sealer.note_plain_size(tail.total);
-        }
+        self.sections.sealer.iter_mut().for_each(|sealer| sealer.note_plain_size(tail.total));
         tail.finish(self.sections, user, count)
     }
 
@@ -306,10 +303,8 @@ impl SectionEncoder<'_> {
             total += data.len() as u64;
             Ok(true)
         })?;
-        if sizes_note.is_some()
-            && let Some(sealer) = &mut self.sections.sealer
-        {
-            sealer.note_size(total);
+        if sizes_note.is_some() {
+            self.sections.sealer.iter_mut().for_each(|sealer| sealer.note_size(total));
         }
         tail.finish(self.sections, user, count)
     }

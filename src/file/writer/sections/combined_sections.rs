@@ -5,7 +5,7 @@ use super::{SectionWriter, head};
 use crate::file::buffer::{Outlet, Stage};
 use crate::file::encoding::EncodedElements;
 use crate::file::source::Source;
-use crate::file::team::{Failure, split};
+use crate::file::team::{Failure, only_if, split};
 use crate::file::writer::output::{LONGEST_HEAD, Output, put_entries};
 use scda_base::error::Result;
 use scda_base::memory::reserve;
@@ -115,11 +115,7 @@ impl SectionWriter {
             }
             self.note_together(block, array)?;
         }
-        let put = if self.team().has_deferred() {
-            Ok(Vec::new())
-        } else {
-            write_interleaved(&mut self.output, all)
-        };
+        let put = only_if(!self.team().has_deferred(), || write_interleaved(&mut self.output, all));
         let (header, mine) = split(put);
         let layout = SectionLayout { start: first.block.layout.start, ..last.array.layout };
         if header.is_empty() {

@@ -4,8 +4,9 @@ use super::{SectionWriter, too_large};
 use crate::file::aggregators::RankData;
 use crate::file::encoding::EncodedElements;
 use crate::file::source::Source;
-use crate::file::team::Failure;
+use crate::file::team::{Failure, split};
 use crate::file::writer::output::{LONGEST_HEAD, Parts, put_entries};
+use crate::file::writer::sealing::Sealer;
 use scda_base::error::Result;
 use scda_codec::VARRAY_CONVENTION;
 use scda_format::entry::CountFormat;
@@ -65,9 +66,7 @@ impl SectionWriter {
         is_owner: bool,
         size: u64,
     ) -> Result<(), Failure> {
-        if let Some(sealer) = &mut self.sealer {
-            sealer.note_compressed();
-        }
+        self.sealer.iter_mut().for_each(Sealer::note_compressed);
         let entry = CountFormat::new(b'U', self.params().line_break).entry(size);
         self.write_inline(convention, is_owner, &entry)
     }
@@ -103,9 +102,7 @@ impl SectionWriter {
         elements: Partition,
         sizes: &[u64],
     ) -> Result<(), Failure> {
-        if let Some(sealer) = &mut self.sealer {
-            sealer.note_compressed();
-        }
+        self.sealer.iter_mut().for_each(Sealer::note_compressed);
         let style = self.params().line_break;
         let format = CountFormat::new(b'U', style);
         let counts = [(b'N', elements.total), (b'E', COUNT_BYTES as u64)];
@@ -130,6 +127,17 @@ impl SectionWriter {
             put_entries(out, entries, &format, sizes)?;
             out.put(layout.padding(), &[padding])
         })
+    }
+
+    /// The elements that this rank has encoded, and where their bytes are among those of all ranks. Collective.
+    pub(in crate::file::writer) fn spread(
+        &mut self,
+        encoded: Result<EncodedElements>,
+    ) -> Result<(EncodedElements, Partition), Failure> {
+        let (encoded, mine) = split(encoded);
+        self.output.must_agree();
+        let bytes = self.team_mut().agree(mine)?.spread(encoded.bytes())?;
+        Ok((encoded, bytes))
     }
 
     /// Writes the varray of encoded elements, the second section of a compressed array or varray.
