@@ -99,7 +99,7 @@ impl SectionBuffer {
         let fillings_left = if team.size() > MANY_RANKS { 1 } else { FILLINGS };
         let mut this = Self { store, fillings_left, room, has_failed: false };
         if team.is_alone() {
-            // Memory of a single rank costs nothing. If it cannot be had, messages are used.
+            // A single rank shares memory with nobody, so it need not wait. Without memory it uses messages.
             this.fillings_left = 0;
             if let Ok(agreed) = team.agree(Ok(())) {
                 let _ = this.share(&agreed, params);
@@ -131,7 +131,7 @@ impl SectionBuffer {
 
     /// Looks for memory that all ranks share. Collective.
     fn share(&mut self, agreed: &Agreed<'_>, params: &Tuning) -> Result<()> {
-        if let Some(turns) = DoubleBuffer::share(agreed, params)? {
+        if let Some(turns) = DoubleBuffer::share(agreed, None, params)? {
             self.room = turns.half as u64;
             self.store = Store::Shared(turns, None);
         }

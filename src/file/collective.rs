@@ -72,10 +72,7 @@ pub trait Collective: OpenFile {
     fn agree_on<T>(&mut self, mine: Result<T>) -> Result<T> {
         self.session().operate(|state| {
             state.team().note_call(Function::Agree);
-            let (value, mine) = match mine {
-                Ok(value) => (Some(value), Ok(())),
-                Err(error) => (None, Err(error)),
-            };
+            let (value, mine) = split(mine.map(Some));
             state.team().agree(mine)?;
             value.ok_or_else(|| Error::usage("an error was lost").into())
         })

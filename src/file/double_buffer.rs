@@ -1,10 +1,11 @@
 //! Memory in two halves that the ranks of a node share: while one rank still writes one half, all ranks fill
 //! the other. So each round needs only one agreement.
 
+use super::node_memory::ranks_of;
 use super::options::Tuning;
 use super::team::{Agreed, Failure, NodeTeam, Team};
 use scda_base::error::Result;
-use scda_ranks::{Communicator, SharedMemory, share_memory};
+use scda_ranks::{SharedMemory, share_memory};
 use std::ops::Range;
 
 /// Less memory than this is not worth sharing.
@@ -20,23 +21,15 @@ pub struct DoubleBuffer {
 }
 
 impl DoubleBuffer {
-    /// Memory that all ranks share, if they can.
-    pub fn share(agreed: &Agreed<'_>, params: &Tuning) -> Result<Option<Self>> {
-        Self::share_among(agreed.comm(), agreed.comm().size(), params)
-    }
-
-    /// Memory that the ranks of this node share, of the same size on all nodes, if they can.
-    pub fn share_on_node(agreed: &Agreed<'_>, nodes: &NodeTeam, params: &Tuning) -> Result<Option<Self>> {
-        Self::share_among(nodes.comm(agreed), agreed.comm().size(), params)
-    }
-
-    /// Memory that the ranks of `comm` share, of the size that `ranks` ranks need.
-    fn share_among(comm: &dyn Communicator, ranks: usize, params: &Tuning) -> Result<Option<Self>> {
+    /// Memory that all ranks share, or with `nodes` the ranks of each node, of the same size on all nodes;
+    /// `None` if they cannot.
+    pub fn share(agreed: &Agreed<'_>, nodes: Option<&NodeTeam>, params: &Tuning) -> Result<Option<Self>> {
+        let ranks = agreed.comm().size();
         let half = params.half_bytes(ranks);
         if half < LEAST_BYTES {
             return Ok(None);
         }
-        let memory = share_memory(comm, if ranks == 1 { half } else { 2 * half })?;
+        let memory = share_memory(ranks_of(nodes, agreed), if ranks == 1 { half } else { 2 * half })?;
         Ok(memory.map(|memory| Self { memory, half, start: 0 }))
     }
 

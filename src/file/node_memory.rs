@@ -45,6 +45,6 @@ impl NodeMemory {
 }
 
 /// The ranks of this rank's node, or all ranks if there is only one node.
-fn ranks_of<'a>(nodes: Option<&'a NodeTeam>, agreed: &'a Agreed<'_>) -> &'a dyn Communicator {
+pub fn ranks_of<'a>(nodes: Option<&'a NodeTeam>, agreed: &'a Agreed<'_>) -> &'a dyn Communicator {
     nodes.map_or(agreed.comm(), |nodes| nodes.comm(agreed))
 }

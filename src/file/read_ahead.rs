@@ -47,10 +47,8 @@ pub struct ReadAheadBuffer {
 enum ReadAheadBytes {
     /// On every rank, in its own memory.
     Own(Vec<u8>),
-    /// In memory that all ranks share.
-    Shared(DoubleBuffer),
-    /// On every node, in memory that its ranks share.
-    OnNodes(DoubleBuffer, NodeTeam),
+    /// In memory that all ranks share; if there are several nodes, that the ranks of each node share.
+    Shared(DoubleBuffer, Option<NodeTeam>),
 }
 
 impl ReadAheadBuffer {
@@ -90,7 +88,7 @@ impl ReadAheadBuffer {
     fn bytes(&self, range: Range<usize>) -> &[u8] {
         match &self.memory {
             ReadAheadBytes::Own(bytes) => &bytes[range],
-            ReadAheadBytes::Shared(turns) | ReadAheadBytes::OnNodes(turns, _) => turns.current(range),
+            ReadAheadBytes::Shared(turns, _) => turns.current(range),
         }
     }
 
@@ -145,15 +143,17 @@ impl ReadAheadBuffer {
         self.length = 0;
         self.start = offset;
         let room = match &self.memory {
-            ReadAheadBytes::Shared(turns) | ReadAheadBytes::OnNodes(turns, _) => turns.half as u64,
+            ReadAheadBytes::Shared(turns, _) => turns.half as u64,
             ReadAheadBytes::Own(_) => u64::MAX,
         };
         let bytes = bytes.min(room).min(file_size - offset);
-        // Here at the latest it is noticed if ranks see different files, or the file changes.
+        // If ranks see different files, or the file changes, they notice it here at the latest.
         team.note_named(Topic::ReadAhead, &["offset", "bytes"], &[offset, bytes]);
         match &mut self.memory {
-            ReadAheadBytes::Shared(turns) => read_together(turns, team, file, offset, bytes)?,
-            ReadAheadBytes::OnNodes(turns, nodes) => read_on_nodes(turns, nodes, team, file, offset, bytes)?,
+            ReadAheadBytes::Shared(turns, None) => read_together(turns, team, file, offset, bytes)?,
+            ReadAheadBytes::Shared(turns, Some(nodes)) => {
+                read_on_nodes(turns, nodes, team, file, offset, bytes)?
+            }
             ReadAheadBytes::Own(own) if self.reads_alone => {
                 let walk = if follows { self.limit } else { 0 };
                 let read = make_room(own, bytes, walk).and_then(|bytes| file.read_at(offset, bytes));
@@ -197,18 +197,18 @@ impl ReadAheadBuffer {
 
     /// Looks for memory that all ranks share, or that the ranks of each node share. Collective.
     fn share(&mut self, team: &mut Team, params: &Tuning) -> Result<(), Failure> {
-        let (turns, mine) = split(DoubleBuffer::share(&team.agree(Ok(()))?, params));
+        let (turns, mine) = split(DoubleBuffer::share(&team.agree(Ok(()))?, None, params));
         let agreed = team.agree(mine)?;
         if let Some(turns) = turns {
-            self.memory = ReadAheadBytes::Shared(turns);
+            self.memory = ReadAheadBytes::Shared(turns, None);
             return Ok(());
         }
         let (nodes, mine) = split(agreed.nodes());
         let agreed = team.agree(mine)?;
         if let Some(nodes) = nodes {
-            let (turns, mine) = split(DoubleBuffer::share_on_node(&agreed, &nodes, params));
+            let (turns, mine) = split(DoubleBuffer::share(&agreed, Some(&nodes), params));
             if let Some(turns) = team.if_all_have(turns, mine)? {
-                self.memory = ReadAheadBytes::OnNodes(turns, nodes);
+                self.memory = ReadAheadBytes::Shared(turns, Some(nodes));
             }
         }
         Ok(())
@@ -332,7 +332,7 @@ mod tests {
                     let covered = buffer.cover(&mut team, &mut file, &params, size, offset, length as u64);
                     assert!(covered.is_ok_and(|covered| covered == &bytes[at..at + length]));
                     assert!(buffer.get(offset, length as u64) == Some(&bytes[at..at + length]));
-                    shared |= matches!(buffer.memory, ReadAheadBytes::Shared(_));
+                    shared |= matches!(buffer.memory, ReadAheadBytes::Shared(_, None));
                     at += length;
                 }
                 let walks_far = *ranks > SHARING_LATE || !cfg!(miri);

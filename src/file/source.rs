@@ -60,12 +60,14 @@ impl<'a> Source<'a> {
 }
 
 /// Memory for this rank's data to be read.
+#[derive(Default)]
 pub enum Sink<'a> {
     /// Consecutive elements in contiguous memory.
     Contiguous(&'a mut [u8]),
     /// Each element in memory of its own: the paper's indirect addressing.
     Indirect(&'a mut dyn ElementsMut),
     /// The data of this rank are not wanted.
+    #[default]
     Skip,
 }
 

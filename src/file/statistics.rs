@@ -48,9 +48,14 @@ impl Statistics {
     /// The times of writing, with their names.
     pub(super) fn of_writing(&self) -> [(&'static str, Duration); 6] {
         let Self { agreeing, copying, waiting, encoding, writing, syncing, .. } = *self;
-        let names = ["agree", "copy", "wait", "encode", "write", "sync"];
-        let mut times = [agreeing, copying, waiting, encoding, writing, syncing].into_iter();
-        names.map(|name| (name, times.next().unwrap_or_default()))
+        [
+            ("agree", agreeing),
+            ("copy", copying),
+            ("wait", waiting),
+            ("encode", encoding),
+            ("write", writing),
+            ("sync", syncing),
+        ]
     }
 
     /// The times of reading, with their names.

@@ -129,12 +129,6 @@ fn compare_sealed_crc(seal: &Seal, found: u64) -> Result<()> {
     compare_crc(&format!("index of the seal at byte {}", seal.offset()), found, seal.crc, seal.index)
 }
 
-/// How many bytes to read at once, after a read of `last` bytes, to find a seal this far before the last one.
-/// Grows as long as seals are near each other, so that one read holds several.
-fn next_length(last: u64, distance: u64) -> u64 {
-    if distance <= NEAR_SEALS_BYTES { (2 * last).clamp(NEAR_BYTES, MOST_NEAR_BYTES) } else { NEAR_BYTES }
-}
-
 /// The CRC of the bytes of the file from `start` to `end`.
 pub(in crate::file) fn crc_of(file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<u64> {
     let _temporary = memory::temporary();
@@ -390,7 +384,12 @@ impl SealReader<'_> {
         let distance = self.chain.links.last().map_or(0, |last| last.offset.saturating_sub(offset));
         let tables = self.chain.tables_bytes.next_multiple_of(NEAR_BYTES);
         let tables = if tables <= SHORT_TABLE_BYTES { tables } else { 0 };
-        let most = next_length(self.chain.near.bytes.len() as u64, distance).max(tables);
+        // Grows as long as seals are near each other, so that one read holds several.
+        let most = match distance {
+            ..=NEAR_SEALS_BYTES => 2 * self.chain.near.bytes.len() as u64,
+            _ => NEAR_BYTES,
+        };
+        let most = most.clamp(NEAR_BYTES, MOST_NEAR_BYTES).max(tables);
         self.chain.near = TailBuffer::seal_at(self.file, self.chain.end, offset, most)?;
         Ok(())
     }

@@ -40,7 +40,7 @@ use self::index::Extent;
 use self::inspect::SealInspector;
 use self::lookup::{Lookup, LookupCache};
 use self::sections::{SectionReader, local_reader};
-use self::streams::{StreamsCache, TaskReader};
+use self::streams::{StreamSets, TaskReader};
 use super::open::{self, Ends};
 use super::options::ReadOptions;
 use super::session::{OpenFile, Session, SessionState};
@@ -112,7 +112,8 @@ pub struct ReaderState {
     sections: SectionReader,
     lookup: LookupCache,
     datasets: ReadCache,
-    streams: StreamsCache,
+    /// The sets of streams of the name that was listed last.
+    streams: Option<StreamSets>,
     /// Whether closing has begun, after which no other call is allowed.
     is_closing: bool,
 }
@@ -316,13 +317,7 @@ impl ReaderState {
     fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: ReadOptions) -> Self {
         let datasets = ReadCache::new(&params);
         let sections = SectionReader::new(team, file, ends, params);
-        Self {
-            sections,
-            lookup: LookupCache::default(),
-            datasets,
-            streams: StreamsCache::default(),
-            is_closing: false,
-        }
+        Self { sections, lookup: LookupCache::default(), datasets, streams: None, is_closing: false }
     }
 
     #[inline(always)]
@@ -365,7 +360,7 @@ impl ReaderState {
     }
 
     pub(crate) fn streams(&mut self) -> TaskReader<'_> {
-        TaskReader { sections: &mut self.sections, lookup: &mut self.lookup, cache: &mut self.streams }
+        TaskReader { sections: &mut self.sections, lookup: &mut self.lookup, listed: &mut self.streams }
     }
 
     fn inspector(&mut self) -> SealInspector<'_> {
@@ -377,7 +372,7 @@ impl ReaderState {
         let has_grown = self.sections.refresh()?;
         if has_grown {
             self.lookup.forget_end();
-            self.streams = StreamsCache::default();
+            self.streams = None;
         }
         Ok(has_grown)
     }

@@ -75,11 +75,6 @@ pub enum Rollback {
 }
 
 impl RecoveryScan {
-    /// The offset of the first section that the next seal covers.
-    fn unsealed_start(&self) -> u64 {
-        self.seal.map_or(0, |seal| seal.length)
-    }
-
     /// Whether the file has a seal, or was created to get one.
     pub fn is_sealed(&self) -> bool {
         self.committed().is_some()
@@ -507,30 +502,25 @@ impl RecoveryScanner {
 
     /// How the file ends. Collective.
     fn look_at_end(&mut self) -> Result<End, Failure> {
-        let words = on_rank_0(self.team().rank(), || self.own_end());
+        let words = on_rank_0(self.team().rank(), || {
+            let size = self.sections.ends().read;
+            let end = match announced(self.file(), size)? {
+                None => size,
+                Some(Announcement::Note(length)) => length,
+                Some(Announcement::NewEnd(NewEnd { tables, offset, length, stays })) => {
+                    return Ok([length, stays, offset, tables]);
+                }
+            };
+            let offset = end.checked_sub(SEAL_BYTES as u64);
+            let sealed = offset.map_or(Ok(None), |offset| self.input().seal_at(offset))?;
+            self.last = sealed.map(|sealed| sealed.seal);
+            Ok(self.last.map_or([0; 4], |seal| [seal.length, seal.sections, 0, 0]))
+        });
         Ok(match self.team().share(0, words)? {
             [0, ..] => End::Open,
             [length, sections, 0, _] => End::Sealed(LastSeal { length, sections }),
             [length, stays, offset, tables] => End::Announced(NewEnd { tables, offset, length, stays }),
         })
-    }
-
-    /// The [`End`] as words, on one rank.
-    fn own_end(&mut self) -> Result<[u64; 4]> {
-        let size = self.sections.ends().read;
-        let end = match announced(self.file(), size)? {
-            None => size,
-            Some(Announcement::Note(length)) => length,
-            Some(Announcement::NewEnd(NewEnd { tables, offset, length, stays })) => {
-                return Ok([length, stays, offset, tables]);
-            }
-        };
-        let sealed = match end.checked_sub(SEAL_BYTES as u64) {
-            Some(offset) => self.input().seal_at(offset)?,
-            None => None,
-        };
-        self.last = sealed.map(|sealed| sealed.seal);
-        Ok(self.last.map_or([0; 4], |seal| [seal.length, seal.sections, 0, 0]))
     }
 
     /// Computes the checksums of the sections after the last seal; each rank reads a part of the bytes. Also
@@ -541,7 +531,8 @@ impl RecoveryScanner {
         scan: &RecoveryScan,
         mut anchors: impl FnMut(&Row, Partition, u64, &[u64]) -> Result<()>,
     ) -> Result<Sums, Failure> {
-        let (start, ranks) = (scan.unsealed_start(), self.team().size() as u64);
+        let start = scan.seal.map_or(0, |seal| seal.length);
+        let ranks = self.team().size() as u64;
         let mut sums = Sums::new(ranks == 1);
         scan.ends.iter().for_each(|&end| sums.put(end, 0));
         let share = (scan.end - start).div_ceil(ranks);

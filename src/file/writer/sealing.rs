@@ -153,12 +153,16 @@ impl Sealer {
             let step = to_usize(number * ANCHOR_ELEMENTS - index);
             let (now, later) = rest.split_at(step.min(rest.len()));
             at += Sizes::Each(now).total()?;
-            self.push_anchor(at)?;
+            push(&mut self.anchors.offsets, at)?;
             index = number * ANCHOR_ELEMENTS;
             rest = later;
             number += 1;
         }
-        self.end_run(first - 1, number - first)
+        if number > first {
+            let run = (self.anchors.total + first - 1, to_usize(number - first));
+            push(&mut self.anchors.runs, run)?;
+        }
+        Ok(())
     }
 
     /// Records the size of all elements, before compression, of the varray that is being written.
@@ -338,18 +342,6 @@ impl Sealer {
         }
         self.previous = seal.offset();
         Ok((length, seal.crc))
-    }
-
-    fn push_anchor(&mut self, offset: u64) -> Result<()> {
-        push(&mut self.anchors.offsets, offset)
-    }
-
-    /// Ends a run of anchors: the last `count` ones, which are anchors of the section from number `first` on.
-    fn end_run(&mut self, first: u64, count: u64) -> Result<()> {
-        if let (Ok(count), true) = (usize::try_from(count), count > 0) {
-            push(&mut self.anchors.runs, (self.anchors.total + first, count))?;
-        }
-        Ok(())
     }
 }
 

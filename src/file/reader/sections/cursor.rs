@@ -141,11 +141,6 @@ impl Cursor {
         self.header = Some(Section { section_type, user: user(), count, size, decoded, offset, data_offset });
     }
 
-    /// Records the sizes of the current varray, whose data are expected next.
-    pub(super) fn know_sizes(&mut self, current: CurrentSection, known: KnownVarraySizes) {
-        self.expect = ExpectedCall::VarrayData(current, known);
-    }
-
     /// The current section, if it has this type and its data are expected next. The readable part of the file
     /// ends at `end`.
     #[inline(always)]

@@ -4,7 +4,7 @@ use super::local_reader::ReadsLocally;
 use super::{CurrentSection, ExpectedCall, KnownVarraySizes, SectionReader};
 use crate::file::read_ahead::missed;
 use crate::file::source::{Sink, Sizes};
-use crate::file::team::{Failure, Function, Topic};
+use crate::file::team::{Failure, Function, Topic, split};
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve_count;
 use scda_base::numbers::to_usize;
@@ -206,7 +206,7 @@ impl DataReader<'_> {
             Ok(sizes)
         });
         let known = self.learn_sizes(&current, counts, elements, sizes)?;
-        self.sections.cursor.know_sizes(current, known);
+        self.sections.cursor.expect = ExpectedCall::VarrayData(current, known);
         Ok(())
     }
 
@@ -221,10 +221,7 @@ impl DataReader<'_> {
     ) -> Result<KnownVarraySizes, Failure> {
         let (entries, letter) = current.user_sizes();
         let mut sizes_hash = 0;
-        let (mut out, mine) = match out {
-            Ok(out) => (out, Ok(())),
-            Err(error) => (None, Err(error)),
-        };
+        let (mut out, mine) = split(out);
         let bytes = self.input().look_at_sizes(current, entries, letter, elements, mine, |index, size| {
             sizes_hash = mix(sizes_hash, size);
             if let Some(out) = &mut out {
@@ -305,10 +302,7 @@ impl DataReader<'_> {
         sizes: Sizes<'_>,
         data: Result<Sink<'_>>,
     ) -> Result<(), Failure> {
-        let (data, checked) = match data {
-            Ok(data) => (data, Ok(())),
-            Err(error) => (Sink::Skip, Err(error)),
-        };
+        let (data, checked) = split(data);
         let mut encoded_sizes = Vec::new();
         let wanted = if data.is_skip() { 0 } else { elements.count };
         let mine = checked.and_then(|()| reserve_count(&mut encoded_sizes, wanted));

@@ -7,7 +7,7 @@ use crate::file::options::ReadOptions;
 use crate::file::read_ahead::ReadAheadBuffer;
 use crate::file::source::{Sink, Sizes};
 use crate::file::statistics::Statistics;
-use crate::file::team::{Failure, Team};
+use crate::file::team::{Failure, Team, split};
 use scda_base::error::Result;
 use scda_base::memory::{self, reserve, resize};
 use scda_base::numbers::to_usize;
@@ -224,10 +224,7 @@ impl Input {
             self.team.agree(mine)?;
             return Ok(());
         };
-        let (data, mine) = match data {
-            Ok(data) => (data, Ok(())),
-            Err(error) => (Sink::Skip, Err(error)),
-        };
+        let (data, mine) = split(data);
         // From here on, all ranks take part, because those of a node exchange data.
         let agreed = team.agree(mine)?;
         let mine = match data {

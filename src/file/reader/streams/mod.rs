@@ -6,8 +6,8 @@ mod stream_reader;
 pub use self::set::{Stream, Streams};
 pub use self::stream_reader::StreamReader;
 
-pub(super) use self::set::StreamsCache;
-use self::set::{PartPlace, StreamSection, StreamSets, too_long};
+pub(super) use self::set::StreamSets;
+use self::set::{PartPlace, StreamSection, too_long};
 use super::Reader;
 use super::local_reader::ReadsLocally;
 use super::lookup::{Lookup, LookupCache};
@@ -144,7 +144,8 @@ impl Inspector<'_> {
 pub(crate) struct TaskReader<'a> {
     pub(super) sections: &'a mut SectionReader,
     pub(super) lookup: &'a mut LookupCache,
-    pub(super) cache: &'a mut StreamsCache,
+    /// The sets of the name that was listed last.
+    pub(super) listed: &'a mut Option<StreamSets>,
 }
 
 impl ReadsLocally for TaskReader<'_> {
@@ -239,7 +240,7 @@ impl TaskReader<'_> {
         number: u64,
         name: &UserString,
     ) -> Result<(Streams, u64, u64), Failure> {
-        let sets = match self.cache.take_sets(name) {
+        let sets = match self.listed.take_if(|sets| sets.user == *name) {
             Some(sets) => sets,
             None => self.read_sets(name)?,
         };
@@ -248,7 +249,7 @@ impl TaskReader<'_> {
         let parts: Vec<u64> =
             sets.sections.iter().copied().filter(|part| (number..end).contains(part)).collect();
         let records = sets.begins.len() as u64;
-        self.cache.keep_sets(sets);
+        *self.listed = Some(sets);
         let mut streams = Streams { user: *name, parts: Vec::new(), packed: None };
         for part in parts {
             match self.stream_section(part, name)? {

@@ -134,24 +134,10 @@ impl Streams {
 
 /// The sections of a name that are sets of streams or parts of them, by number, and those at which a set
 /// begins.
-pub(super) struct StreamSets {
+pub(in crate::file::reader) struct StreamSets {
     pub(super) user: UserString,
     pub(super) sections: Vec<u64>,
     pub(super) begins: Vec<u64>,
-}
-
-/// Caches the sets of the name that was listed last.
-#[derive(Default)]
-pub(in crate::file::reader) struct StreamsCache(Option<StreamSets>);
-
-impl StreamsCache {
-    pub(super) fn take_sets(&mut self, user: &UserString) -> Option<StreamSets> {
-        self.0.take_if(|sets| sets.user == *user)
-    }
-
-    pub(super) fn keep_sets(&mut self, sets: StreamSets) {
-        self.0 = Some(sets);
-    }
 }
 
 /// The stream of a task, and where its bytes are.

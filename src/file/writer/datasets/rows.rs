@@ -54,11 +54,6 @@ impl Rows {
         self.rows.with(&(first..chunks.end.div_ceil(self.chunks_per_layer) * self.chunk_rows))
     }
 
-    /// The ranks that own chunks of which this one has items, and perhaps some that own none.
-    pub fn ranks_that_own(&self, owners: &Owners, rank: usize) -> Range<usize> {
-        owners.with(&self.chunks_of(rank))
-    }
-
     /// Whether a rank has items of a chunk that another one owns.
     pub fn cross(&self, owners: &Owners) -> bool {
         (0..self.rows.ranks()).any(|rank| {

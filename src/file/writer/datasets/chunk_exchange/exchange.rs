@@ -45,7 +45,7 @@ impl Plan<'_> {
             lengths.resize(ranks, [0; LENGTHS]);
         }
         let [sending, receiving] = &mut both;
-        for rank in rows.ranks_that_own(&self.owners, self.rank) {
+        for rank in self.owners.with(&rows.chunks_of(self.rank)) {
             sending[rank] = self.lengths_to(rank, round);
         }
         let chunks = self.chunks_in_round(self.rank, round);
