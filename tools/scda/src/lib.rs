@@ -16,6 +16,7 @@ mod files;
 mod formats;
 mod generate;
 mod hdf5;
+mod hidden;
 mod incomplete_streams;
 mod join_streams;
 mod ls;

@@ -1,9 +1,9 @@
 //! Checks the superblock of HDF5, in a file with room for one, and the view to which it leads.
 
 use super::finding::{Fault, Finding, Note, Scan};
-use super::sealed::invalid;
-use crate::fail::Result;
+use crate::fail::{Result, is_invalid};
 use crate::files::Input;
+use crate::hidden;
 use crate::read_ahead::ReadAhead;
 use scda::{Error, ErrorKind, Reader, SealedPart, SuperblockState};
 use scda_format::hdf5::{BLOCK_HEAD_BYTES, SUPERBLOCK_BYTES, SUPERBLOCK_OFFSET, VIEW_TAIL_BYTES};
@@ -97,8 +97,12 @@ fn check_view(
     let checked = scda_hdf5::check(Previous { root, read: &mut read }, end, &mut is_data);
     let seals = seals.get(..=number).unwrap_or(seals);
     let checked = checked.and_then(|_| reader.inspect().check_outline(root, seals));
-    if let Some(error) = invalid(checked)? {
-        scan.findings.push(Finding::of_seal(number as u64 + 1, Fault::Invalid(error)));
+    match checked.and_then(|()| hidden::lines(&mut ahead, Superblock { root, end })) {
+        Ok(lines) => scan.notes.extend(lines.into_iter().map(|words| Note { number: 0, words })),
+        Err(error) if is_invalid(&error) => {
+            scan.findings.push(Finding::of_seal(number as u64 + 1, Fault::Invalid(error)));
+        }
+        Err(error) => return Err(error.into()),
     }
     Ok(())
 }

@@ -43,7 +43,7 @@ use walk::walk;
 ///
 /// Notes, which leave the exit code 0, report what is unusual or not checked: codecs, types and keys that
 /// this library does not know; sections that are named like a set of streams but are not one; a mesh most of
-/// whose chunks are fill values.
+/// whose chunks are fill values; datasets that HDF5 and ParaView do not show, and why.
 ///
 /// If all else is valid, checks meshes. Of forests (docs/forest.md): the quadrants fill the trees in order,
 /// and connectivity, fields and time steps match. Of points and cells (docs/cells.md): the cells refer to

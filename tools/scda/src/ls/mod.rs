@@ -6,6 +6,7 @@ mod tree;
 use crate::datasets::Walk;
 use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, Resources};
+use crate::hidden;
 use crate::incomplete_streams::IncompleteStreams;
 use crate::manifest;
 use crate::output::{Output, complain, quote, visible};
@@ -13,7 +14,6 @@ use crate::read_ahead::ReadAhead;
 use crate::rows::{Faults, head, item_line, line, measure_item, seals};
 use crate::select::{self, Selection};
 use scda::{Reader, SuperblockState};
-use scda_hdf5::{Previous, Superblock};
 use std::path::PathBuf;
 
 /// List the sections and datasets of files
@@ -64,9 +64,6 @@ pub struct Args {
     resources: Resources,
 }
 
-/// The most lines about data that HDF5 does not show.
-const MOST_HIDDEN: usize = 5;
-
 pub fn run(args: &Args) -> Result<()> {
     let mut out = Output::of_json(args.json)?;
     let mut code = 0;
@@ -111,7 +108,10 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     if let Some(SuperblockState::View(view)) = superblock
         && view.end <= size
     {
-        list_hidden(out, input, view)?;
+        // Errors in a view are reported by scda check.
+        for line in hidden::lines(&mut ReadAhead::new(input, view.end)?, view).unwrap_or_default() {
+            out.text(format_args!("{line}\n"))?;
+        }
     }
     if args.tree {
         return tree::show(out, &mut reader, input);
@@ -130,29 +130,6 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     let listed = walk_list(out, &mut reader, input, args, &mut faults);
     let listed = and_known(listed, || faults.end());
     and_known(listed, || damage.map_or(Ok(()), |error| Err(error.into())))
-}
-
-/// Lists data that HDF5 does not show.
-fn list_hidden(out: &mut Output, input: &Input, view: Superblock) -> Result<()> {
-    let mut ahead = ReadAhead::new(input, view.end)?;
-    let mut read = |offset: u64, to: &mut [u8]| ahead.read(offset, to);
-    let previous = Previous { root: view.root, read: &mut read };
-    // Errors in a view are reported by scda check.
-    let hidden = scda_hdf5::not_shown(previous, view.end).unwrap_or_default();
-    let shown = hidden.len().min(MOST_HIDDEN);
-    for line in &hidden[..shown] {
-        let line = visible(line);
-        match line.split_once(": not in VTKHDF: ") {
-            Some((name, why)) => out.text(format_args!("not shown by ParaView: {name}: {why}\n"))?,
-            None => out.text(format_args!("not shown by HDF5: {line}\n"))?,
-        }
-    }
-    match hidden.len() - shown {
-        0 => Ok(()),
-        more => {
-            out.text(format_args!("not shown by HDF5: {more} more, named by its attribute scda_not_shown\n"))
-        }
-    }
 }
 
 /// Lists the selected sections by their headers.

@@ -110,11 +110,13 @@ fn commands_show_and_write_views() {
         writer.dataset(&dataset, &[IndexBox::all(&[9])], &[n; 9]).unwrap();
     }
     writer.close().unwrap();
-    let run = place.scda("ls t.scda").good();
-    let listed = run.text();
-    assert!(listed.contains("not shown by HDF5: t4: compressed as text\n"), "{listed}");
-    let more = "not shown by HDF5: 2 more, named by its attribute scda_not_shown\n";
-    assert!(listed.contains(more) && !listed.contains("t6: compressed"), "{listed}");
+    let hidden = "not shown by HDF5: t0, t1, t2, t3, t4 and 2 more: compressed as text\n";
+    let listed = place.scda("ls t.scda").good();
+    assert!(listed.text().contains(&format!("\n{hidden}")), "{listed:?}");
+    let run = place.scda("check t.scda").good();
+    assert!(run.text().ends_with(&format!("t.scda: note: {hidden}")), "{run:?}");
+    let run = place.scda("check --json t.scda").good().json();
+    assert_eq!((&run["valid"], run["notes"][0]["message"].as_str()), (&true.into(), Some(hidden.trim_end())));
     // A salvaged file has a view, too.
     place.write("a.scda", &before);
     place.scda("salvage a.scda saved.scda").good();
