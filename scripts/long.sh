@@ -5,7 +5,7 @@
 # below target only; needs 11 GiB in target/long.
 set -euo pipefail
 # What is cheap and most likely to fail comes first.
-steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructions mpis subproject "python 7000" paraview
+steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructions mpis subproject "python 7000"
   limits large_streams ranks digits "power_loss 1000000" each model "background 10000" injected "codes_fuzz 5000" "fuzz 3000" "views 2000" "mutated_views 500000"
   t8code dealii amrex fenicsx pyfr "debian trixie" "debian sid" offline reproduce address
   "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "cluster all" "checkpoints 10000" "simulation 100000")
@@ -97,7 +97,7 @@ step_python() {
 }
 install_python() {
   run 120 "$(system_python)" -m venv --clear $folder/venv
-  run 1200 env "CARGO_TARGET_DIR=$root/target/python/cargo" $folder/venv/bin/python -m pip install --disable-pip-version-check --no-deps "$@" ./python
+  run 1200 env "CARGO_TARGET_DIR=$root/target/python/cargo" $folder/venv/bin/python -m pip install --disable-pip-version-check --no-deps ./python
 }
 wheel_from_archive() {
   run 300 $folder/venv/bin/python -m pip install --disable-pip-version-check 'maturin>=1.7,<2'
@@ -106,17 +106,6 @@ wheel_from_archive() {
     --no-build-isolation --no-deps --wheel-dir $folder/dist $folder/dist/sources
   run 300 $folder/venv/bin/python -m pip install --disable-pip-version-check --no-deps --force-reinstall $folder/dist/*.whl
   rm -rf $folder/dist
-}
-step_paraview() { # the plugin of ParaView
-  if ! command -v pvpython >/dev/null; then
-    echo "skipped: paraview: there is no pvpython"
-    return
-  fi
-  rm -rf $folder/paraview
-  install_python --target $folder/paraview
-  # As docs/python.md says for ParaView 5.11 with Python 3.11.
-  echo 'import inspect; inspect.getargspec = inspect.getfullargspec' >$folder/paraview/sitecustomize.py
-  measured env PYTHONPATH=$folder/paraview PV_PLUGIN_PATH="$root/python/paraview" pvpython python/tests/paraview_program.py $folder/files
 }
 step_t8code() { measured scripts/t8code.sh; }
 step_dealii() { measured scripts/dealii.sh; }

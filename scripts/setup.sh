@@ -109,7 +109,6 @@ if [ "$1" = long ] && command -v apt-get >/dev/null; then # elsewhere scripts/de
   need ceph-mds "its names" command -v ceph-mds
   need ceph-common "its commands" command -v ceph
   need quota "sets a limit on their server" command -v setquota
-  need python3-paraview "opens files by the plugin" command -v pvpython
   need libscotch-dev "divides meshes of PyFR" sh -c 'ls /usr/lib/*/libscotch*.so'
   need debhelper "builds the Debian packages" command -v dh
   need dh-python "builds the Debian packages" command -v dh_python3

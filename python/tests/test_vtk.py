@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import shutil
@@ -41,11 +40,13 @@ class Messages:
         self.texts.append(text)
 
 
-def opened(path: Path) -> tuple[Any, Messages]:
+def opened(path: Path, piece: int = 0, pieces: int = 1, step: int = 0) -> tuple[Any, Messages]:
     reader = vtk.vtkHDFReader()
     messages = Messages(reader)
     reader.SetFileName(str(path))
-    reader.Update()
+    reader.UpdateInformation()
+    reader.SetStep(step)
+    reader.UpdatePiece(piece, pieces, 0)
     return reader, messages
 
 
@@ -110,6 +111,33 @@ def run(*arguments: Any) -> int:
 
 def again(*arguments: Any) -> int:
     return run(*arguments, "--force")
+
+
+def test_a_mesh_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process of a server reads some parts of a large mesh."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("scda._mesh.BATCH", 10)
+    brick, meshes, fields = forest_with_corners(Path("f.scda"), 2)
+    assert run("f.scda") == 0
+    for step, mesh in enumerate(meshes):
+        starts = []
+        for piece in range(2):
+            reader, messages = opened(tmp_path / "f.vtkhdf", piece, 2, step)
+            output = reader.GetOutputDataObject(0)
+            parts = [output.GetPartition(n) for n in range(output.GetNumberOfPartitions())]
+            found = [part for part in parts if part is not None and part.GetNumberOfCells() > 0]
+            assert len(found) > 1, "each process has some"
+            for part in found:
+                values = arrays(part.GetPointData())["u"]
+                start = fields[step]["u"][:, 0].tolist().index(values[0])
+                stop = start + part.GetNumberOfCells()
+                assert stop - start == min(10, len(mesh) - start)
+                expect_corners(part, mesh, brick, start, stop)
+                assert np.array_equal(values, fields[step]["u"][start:stop].ravel())
+                assert np.array_equal(arrays(part.GetCellData())["c"], fields[step]["c"][start:stop])
+                starts.append(start)
+            assert messages.texts == []
+        assert sorted(starts) == list(range(0, len(mesh), 10))
 
 
 @pytest.mark.parametrize("layout", ["plain", "chunks", "text", "mixed"])
@@ -381,34 +409,6 @@ def test_as_p4est_itself_writes_it(dimension: int, tmp_path: Path, monkeypatch: 
     assert np.array_equal(cells["level"], theirs["level"]) and np.array_equal(cells["tree"], theirs["treeid"])
 
 
-@pytest.mark.parametrize("dimension", [2, 3])
-def test_the_plugin_and_values_at_corners(scda_reader: Any, dimension: int, tmp_path: Path) -> None:
-    brick, meshes, fields = forest_with_corners(tmp_path / "f.scda", dimension)
-    reader = scda_reader.ScdaReader()
-    reader.SetFileName(str(tmp_path / "f.scda"))
-    reader.UpdateInformation()
-    for step in range(2):
-        count = len(meshes[step])
-        reader.UpdateTimeStep(0.5 * step)
-        for piece in range(3):
-            reader.UpdatePiece(piece, 3, 0)
-            start, stop = count * piece // 3, count * (piece + 1) // 3
-            output = reader.GetOutputDataObject(0)
-            expect_corners(output, meshes[step], brick, start, stop)
-            found = arrays(output.GetPointData())
-            assert set(found) == {"u", "v"} & set(fields[step])
-            assert np.array_equal(found["u"], fields[step]["u"][start:stop].ravel())
-            if step == 1:
-                assert np.array_equal(found["v"], fields[1]["v"][start:stop].reshape(-1, 3))
-            assert np.array_equal(arrays(output.GetCellData())["c"], fields[step]["c"][start:stop])
-    selection = reader.GetFieldSelection()
-    selection.DisableArray("u")
-    selection.DisableArray("v")
-    selection.EnableArray("level")
-    reader.UpdatePiece(0, 1, 0)
-    expect_mesh(reader.GetOutputDataObject(0), meshes[1], brick)
-
-
 def test_a_wrong_number_of_corners(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -554,91 +554,6 @@ def test_raw_bytes_of_other_lengths_are_no_field(
             w.dataset("forest/fields/raw", np.zeros(len(mesh), f"V{8 * (step + 1)}"))
     assert run("f.scda") == 2
     assert "fields/raw: found |V16 (" in capsys.readouterr().err
-
-
-@pytest.fixture
-def scda_reader(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The plugin of ParaView, with VTK alone."""
-    monkeypatch.syspath_prepend(str(ROOT / "python" / "paraview"))
-    return importlib.import_module("scda_reader")
-
-
-@pytest.mark.parametrize("layout", [{}, {"chunks": (50,)}])
-@pytest.mark.parametrize("dimension", [2, 3])
-def test_the_plugin(scda_reader: Any, dimension: int, layout: dict[str, Any], tmp_path: Path) -> None:
-    brick = forests.Brick(dimension, 3)
-    meshes = [forests.Quadrants(dimension, 3, forests.towards(*at, finest=4)) for at in CENTRES[dimension]]
-    fields = [some_values(step, len(mesh)) for step, mesh in enumerate(meshes)]
-    with scda.create(tmp_path / "f.scda") as w:
-        forests.begin(w, dimension, "mesh")
-        brick.write(w, "mesh")
-        for step, mesh in enumerate(meshes):
-            w.dataset("mesh/time", 1.5 * step)
-            mesh.write(w, "mesh")
-            for name, values in fields[step].items():
-                chunks = {"chunks": (50, *values.shape[1:])} if layout else {}
-                w.dataset(f"mesh/fields/{name}", values, **chunks)
-    reader = scda_reader.ScdaReader()
-    reader.SetFileName(str(tmp_path / "f.scda"))
-    reader.UpdateInformation()
-    assert reader.GetTimestepValues() == [0.0, 1.5]
-    for time, step in ((1.5, 1), (0.0, 0), (0.75, 0), (9.0, 1)):
-        reader.UpdateTimeStep(time)
-        output = reader.GetOutputDataObject(0)
-        expect_mesh(output, meshes[step], brick)
-        found = arrays(output.GetCellData())
-        assert set(found) == {"level", "tree", *fields[step]}
-        for name, values in fields[step].items():
-            wanted = as_vtk_has_it(values)
-            assert found[name].dtype == wanted.dtype and np.array_equal(found[name], wanted), name
-    selection = reader.GetFieldSelection()
-    selection.DisableAllArrays()
-    selection.EnableArray("momentum")
-    reader.Update()
-    assert set(arrays(reader.GetOutputDataObject(0).GetCellData())) == {"momentum"}
-    # Three processes of a server.
-    parts = []
-    for piece in range(3):
-        reader.UpdatePiece(piece, 3, 0)
-        parts.append(arrays(reader.GetOutputDataObject(0).GetCellData())["momentum"])
-    assert all(map(len, parts)) and np.array_equal(np.concatenate(parts), fields[1]["momentum"])
-
-
-def test_the_plugin_and_several_forests(scda_reader: Any, tmp_path: Path) -> None:
-    brick, mesh = forests.Brick(2, 1), forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=2))
-    with scda.create(tmp_path / "f.scda") as w:
-        for name in ("a", "b"):
-            forests.begin(w, 2, name)
-            brick.write(w, name)
-            mesh.write(w, name)
-            w.dataset(f"{name}/fields/{name}", np.arange(float(len(mesh))))
-    reader = scda_reader.ScdaReader()
-    reader.SetFileName(str(tmp_path / "f.scda"))
-    messages = Messages(reader)
-    for name in ("a", "b"):
-        reader.SetForest(name)
-        reader.Update()
-        assert set(arrays(reader.GetOutputDataObject(0).GetCellData())) == {"level", "tree", name}
-    assert messages.texts == []
-
-
-def test_the_plugin_and_a_file_that_grows(scda_reader: Any, tmp_path: Path) -> None:
-    reader = scda_reader.ScdaReader()
-    reader.SetFileName(str(tmp_path / "f.scda"))
-    brick, mesh = forests.Brick(2, 1), forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=2))
-    for step in range(3):
-        with scda.append(tmp_path / "f.scda") if step else scda.create(tmp_path / "f.scda") as w:
-            if not step:
-                forests.begin(w, 2)
-                brick.write(w)
-                mesh.write(w)
-            w.dataset("forest/time", float(step))
-            w.dataset("forest/fields/u", np.full(len(mesh), 10.0 * step))
-        reader.Modified()
-        reader.UpdateInformation()
-        reader.UpdateTimeStep(float(step))
-        assert reader.GetTimestepValues() == [float(n) for n in range(step + 1)]
-        assert arrays(reader.GetOutputDataObject(0).GetCellData())["u"].tolist() == [10.0 * step] * len(mesh)
 
 
 def test_several_forests_and_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -235,19 +235,18 @@ class Mesh:
         return np.concatenate(points), np.concatenate(cells)
 
     def vtk_parts(
-        self, start: int = 0, stop: Optional[int] = None, apart: bool = False
+        self, apart: bool = False
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]]:
-        """Cells in the order of VTK, in parts like those of :meth:`parts`. Collective.
+        """All cells in the order of VTK, in parts like those of :meth:`parts`. Collective.
 
         Args:
-            start, stop: the first quadrant, and the one after the last. None: all quadrants.
             apart: if true, no two cells share a point.
 
-            Returns:
-                Points in space; the points of the cells, concatenated; the number of points of each cell; and its
-                shape, as VTK numbers them.
+        Returns:
+            Points in space; the points of the cells, concatenated; the number of points of each cell; and its shape,
+            as VTK numbers them.
         """
-        return self._cells(start, stop, apart, True)
+        return self._cells(0, len(self), apart, True)
 
     @property
     def tree(self) -> NDArray[np.int32]:

@@ -107,7 +107,8 @@ class Sidecar:
         return steps
 
     def _meshes(self, forest: Forest, has_corners: bool) -> tuple[list[Mesh], list[int]]:
-        """Writes each mesh once. Returns the meshes, and the number of the mesh of each step.
+        """Writes each mesh once, in parts, which the processes of ParaView share. Returns the meshes, and the number of
+        the mesh of each step.
 
         Args:
             has_corners: there are values at the corners of the quadrants, so each quadrant needs points of its own.
@@ -121,45 +122,37 @@ class Sidecar:
         ):
             root.create_dataset(name, (0, *inner), item, maxshape=(None, *inner), chunks=(*rows, *inner))
         meshes: list[Mesh] = []
-        mesh_of_step, point_counts, corner_counts = [], [], []
+        mesh_of_step: list[int] = []
+        first_parts: list[int] = []
+        # The numbers of points, cells, and points of cells of each part of a mesh.
+        sizes: list[tuple[int, int, int]] = []
         for step in forest:
             mesh = step.mesh
             if not meshes or mesh is not meshes[-1]:
                 meshes.append(mesh)
-                points = corners = 0
-                _append(root["Offsets"], np.zeros(1, np.int64))
+                first_parts.append(len(sizes))
                 for places, of_cells, widths, types in mesh.vtk_parts(apart=has_corners):
+                    sizes.append((len(places), len(widths), len(of_cells)))
                     _append(root["Points"], places)
-                    _append(root["Connectivity"], of_cells + points)
-                    _append(root["Offsets"], corners + np.cumsum(widths))
+                    _append(root["Connectivity"], of_cells)
+                    _append(root["Offsets"], np.cumsum([0, *widths], dtype=np.int64))
                     _append(root["Types"], types)
-                    points, corners = points + len(places), corners + len(of_cells)
-                point_counts.append(points)
-                corner_counts.append(corners)
             mesh_of_step.append(len(meshes) - 1)
-        counts = [len(mesh) for mesh in meshes]
-        self._unstructured(forest.times, mesh_of_step, point_counts, counts, corner_counts)
-        return meshes, mesh_of_step
-
-    def _unstructured(
-        self,
-        times: Sequence[float],
-        mesh_of_step: Sequence[int],
-        points: Sequence[int],
-        cells: Sequence[int],
-        corners: Sequence[int],
-    ) -> None:
-        """Writes the numbers of points, cells, and points of cells of each mesh, and where those of each step begin."""
-        root, steps = self._root, self._steps(times)
-        steps["PartOffsets"] = np.array(mesh_of_step, np.int64)
-        steps["NumberOfParts"] = np.ones(len(mesh_of_step), np.int64)
-        for vtk_name, offsets, counts, columns in (
-            ("NumberOfPoints", "PointOffsets", points, ()),
-            ("NumberOfCells", "CellOffsets", cells, (1,)),
-            ("NumberOfConnectivityIds", "ConnectivityIdOffsets", corners, (1,)),
+        steps = self._steps(forest.times)
+        firsts = np.array(first_parts, np.int64)
+        steps["PartOffsets"] = firsts[mesh_of_step]
+        steps["NumberOfParts"] = np.diff(firsts, append=len(sizes))[mesh_of_step]
+        for (vtk_name, offsets, columns), counts in zip(
+            (
+                ("NumberOfPoints", "PointOffsets", ()),
+                ("NumberOfCells", "CellOffsets", (1,)),
+                ("NumberOfConnectivityIds", "ConnectivityIdOffsets", (1,)),
+            ),
+            zip(*sizes),
         ):
             root[vtk_name] = np.array(counts, np.int64)
-            steps[offsets] = _starts(counts)[list(mesh_of_step)].reshape(-1, *columns)
+            steps[offsets] = _starts(counts)[firsts][mesh_of_step].reshape(-1, *columns)
+        return meshes, mesh_of_step
 
     def _columns(self, where: str, columns: Sequence[Column], corners: int = 1) -> None:
         """Writes fields, and where the values of each step begin. `corners`: the number of values at corners in each
@@ -278,12 +271,6 @@ def _vtk_type(types: Sequence[np.dtype[Any]]) -> tuple[np.dtype[Any], int]:
     if dtype.kind == "c":
         return np.dtype(f"<f{dtype.itemsize // 2}"), 2
     return np.dtype("<f4") if dtype == np.float16 else dtype.newbyteorder("<"), 1
-
-
-def vtk_values(values: NDArray[Any]) -> NDArray[Any]:
-    """Values of cells for VTK: a row for each cell, with numbers of a type that VTK has."""
-    item, parts = _vtk_type([values.dtype])
-    return _values(values, item).reshape(len(values), parts * int(np.prod(values.shape[1:], dtype=np.int64)))
 
 
 def _values(values: NDArray[Any], item: np.dtype[Any]) -> NDArray[Any]:
