@@ -24,7 +24,7 @@ _INVALID = (
 
 
 # Packages that a command may need and that are not installed with this one.
-_EXTRAS = {"h5py": "h5py", "zarr": "'zarr>=3.1'", "xarray": "xarray"}
+_EXTRAS = ("h5py", "xarray")
 
 
 class Incomplete(Exception):
@@ -107,7 +107,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     except ModuleNotFoundError as error:
         if error.name not in _EXTRAS:
             raise
-        hint = f"{sys.executable} -m pip install {_EXTRAS[error.name]}"
+        hint = f"{sys.executable} -m pip install {error.name}"
         return _complain(f"{given.command}: {error}; this command needs it: {hint}", _TROUBLE)
     except OSError as error:
         where = f"{error.filename}: " if isinstance(error.filename, str) else ""

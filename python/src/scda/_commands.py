@@ -96,8 +96,7 @@ def import_(
     tell: Optional[Callable[[str], None]] = None,
     progress: Optional[Progress] = None,
 ) -> list[str]:
-    """Imports a file of HDF5, NetCDF, NumPy (.npz), SDF or Zarr, as ``scda import`` does. HDF5 and NetCDF need h5py,
-    Zarr needs zarr.
+    """Imports a file of HDF5, NetCDF-4, NumPy (.npz) or SDF, as ``scda import`` does. HDF5 and NetCDF-4 need h5py.
 
     A process of its own reads the file: if the library that reads it crashes, this function raises an error.
 

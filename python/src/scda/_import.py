@@ -1,4 +1,4 @@
-"""Imports files of HDF5, NetCDF, NumPy (.npz) and SDF, and folders of Zarr."""
+"""Imports files of HDF5, NetCDF-4, NumPy (.npz) and SDF."""
 
 from __future__ import annotations
 
@@ -9,25 +9,18 @@ from typing import TYPE_CHECKING, Any, Iterable, Optional
 
 import numpy as np
 
-from ._attributes import as_item, described
 from ._description import native
 from ._errors import ArgumentError, FormatError
-from ._importer import Importer, Tell, as_bool, expect_name, open_file
+from ._importer import Importer, Tell, expect_name, open_file
 from ._progress import Progress
-from ._selection import boxes_of
-from ._temporary import TemporaryData
-from ._variables import DIMENSIONS, MAX_SHAPE, STATIC, TIME
 from ._writer import create_from
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ._classic import Variable as ClassicVariable
-
-# A Zarr folder has one of these files.
-ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
+_USER_BYTES = 58
 _HDF5 = b"\x89HDF\r\n\x1a\n"
-_CLASSIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
+_CLASSIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05")  # NetCDF's own formats
 _SDF = b"SDF form"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the latter for an empty archive
 
@@ -47,7 +40,7 @@ def convert(
     """Writes the arrays of a file to a new scda file.
 
     Args:
-        path: a file of HDF5, NetCDF, NumPy (.npz) or SDF, recognized by its first bytes; or a folder of Zarr.
+        path: a file of HDF5, NetCDF-4, NumPy (.npz) or SDF, recognized by its first bytes.
         out: the new file.
         seal: whether the new file is sealed.
         hdf5: whether the new file, if it is sealed, is also an HDF5 file.
@@ -74,9 +67,10 @@ def convert(
         progress.clear()
         tell(line)
 
-    name = os.path.basename(os.path.normpath(path))
-    source = {"format": kind.format, "file": name, "bytes": _bytes(path), "complete": not patterns}
-    with create_from(path, out, kind.user(path), seal, hdf5) as w:
+    name = os.path.basename(path)
+    source = {"format": kind.format, "file": name, "bytes": os.path.getsize(path), "complete": not patterns}
+    user = name.encode("utf-8", "replace")[:_USER_BYTES].decode("utf-8", "ignore")
+    with create_from(path, out, user, seal, hdf5) as w:
         work = kind(w, path, os.path.dirname(out) or ".", is_wanted, say, strict, external, progress)
         attrs = work.run({"imported": source})
         if work.is_incomplete and not patterns:
@@ -84,21 +78,8 @@ def convert(
     return work.left_out
 
 
-def _bytes(path: str) -> int:
-    """The size of a file, or of all files in a folder."""
-    if not os.path.isdir(path):
-        return os.path.getsize(path)
-    return sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
-
-
 def _kind(path: str) -> type[Importer]:
     """The importer for this file, recognized by its first bytes."""
-    if os.path.isdir(path) and any(os.path.lexists(os.path.join(path, name)) for name in ZARR_MARKS):
-        from ._import_zarr import Zarr
-
-        return Zarr
-    if os.path.isdir(path):
-        raise FormatError(f"{path}: a folder without any of {', '.join(ZARR_MARKS)}, so it is not in the Zarr format", None, path)
     with open_file(path) as file:
         head = file.read(8)
         at = 0
@@ -112,14 +93,14 @@ def _kind(path: str) -> type[Importer]:
 
         return Hdf5
     if head.startswith(_CLASSIC):
-        return _NetCDF
+        raise FormatError(f"{path}: byte 0: found a classic format of NetCDF, expected NetCDF-4: nccopy -k nc4 {path} NEW.nc converts it", 0, path)
     if head.startswith(_ZIP):
         return _Npz
     if head == _SDF:
         from ._import_sdf import Sdf
 
         return Sdf
-    raise FormatError(f"{path}: byte 0: expected the beginning of a file of HDF5, NetCDF, NumPy (.npz) or SDF")
+    raise FormatError(f"{path}: byte 0: expected the beginning of a file of HDF5, NetCDF-4, NumPy (.npz) or SDF", 0, path)
 
 
 class _Npz(Importer):
@@ -156,50 +137,3 @@ def _array(file: Any, name: str) -> NDArray[Any]:
     if not isinstance(found, np.ndarray):
         raise ValueError("is not an array")
     return found
-
-
-class _NetCDF(Importer):
-    """Imports the classic formats."""
-
-    format = "NetCDF"
-
-    def run(self, source: dict[str, Any]) -> dict[str, Any]:
-        from ._classic import Classic
-
-        with open_file(self._name) as file:
-            try:
-                classic = Classic(file)
-            except ValueError as error:
-                raise FormatError(f"{self._name}: {error}") from None
-            attrs = self._attributes_of("/", described(classic.attrs, None, netcdf=True))
-            self._expect_no_others(attrs, source)
-            attrs.update(source)
-            used = {dim for variable in classic.variables for dim in variable.dims}
-            unused = {dim: size or None for dim, size in classic.dims if dim not in used}
-            if unused:
-                attrs[DIMENSIONS] = unused
-            self._w.group("/", attrs)
-            self._progress.total = sum(variable.items.nbytes for variable in classic.variables)
-            for variable in classic.variables:
-                if self._is_wanted(variable.name):
-                    with self._of(variable.name):
-                        expect_name(variable.name)
-                        self._variable(variable)
-        return attrs
-
-    def _variable(self, variable: ClassicVariable) -> None:
-        item = native(variable.dtype)
-        attrs = self._attributes_of(variable.name, described(variable.attrs, item, netcdf=True))
-        item = as_bool(item, attrs, lambda: all(np.isin(variable.items[key], (0, 1)).all() for key in boxes_of(variable.shape, None, 1)))
-        if variable.name == TIME and not variable.shape:
-            attrs[STATIC] = True
-        if variable.has_records:
-            attrs[MAX_SHAPE] = [None, *variable.shape[1:]]
-        fill = as_item(attrs.get("_FillValue"), item)
-        with TemporaryData(self._folder) as temporary:
-            items = temporary.room(variable.shape, item)
-            for key in boxes_of(variable.shape, None, item.itemsize):
-                items[key] = variable.items[key]
-                self._progress.add(items[key].nbytes)
-            fill_value = fill if np.ndim(fill) == 0 else None
-            self._w.dataset(variable.name, items, attrs=attrs, dims=variable.dims or None, fill_value=fill_value)

@@ -17,7 +17,6 @@ from ._errors import ArgumentError, BadFileError, Error, FormatError
 from ._progress import Progress
 from ._writer import Writer
 
-_USER_BYTES = 58
 # The most bytes of attributes of an object, as JSON in the file: a dataset may have 4 MiB of metadata.
 _MOST_ATTRIBUTE_BYTES = 4_000_000
 _RESERVED = {"A compressed scda 00", "B compressed scda 00", "V compressed scda 00"}
@@ -53,11 +52,6 @@ class Importer:
         # The number of things left out, and whether an array, or everything below a group, is among them.
         self.left_out = 0
         self.is_incomplete = False
-
-    @classmethod
-    def user(cls, path: str) -> str:
-        """The user string of the new file."""
-        return os.path.basename(path).encode("utf-8", "replace")[:_USER_BYTES].decode("utf-8", "ignore")
 
     def run(self, source: dict[str, Any]) -> dict[str, Any]:
         """Writes everything. Returns the attributes of the file: its own, and `source`."""

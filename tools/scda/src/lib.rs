@@ -55,7 +55,7 @@ A section is selected by the number that scda ls shows, from 1, or by its user s
 character; 2-5,7- selects several sections. Patterns do not match the sections that datasets, groups and streams consist of, such \
 as scda dataset 00, except with --raw. A name of more than 58 bytes selects its dataset.
 
-The file name - means standard input, for one file (not for vtk, nor for import of HDF5, NetCDF and .npz), or, as OUT of copy \
+The file name - means standard input, for one file (not for vtk, nor for import), or, as OUT of copy \
 and join, standard output. Input from a pipe is first copied to the folder that TMPDIR names.
 
 Memory use does not grow with the file, but one element, compressed block or chunk must fit into memory. NO_COLOR turns colours \

@@ -83,18 +83,16 @@ const EXAMPLES: &str = "\
 Examples:
   scda import flow.h5 flow.scda
   scda import flow.nc flow.scda --without 'time_bnds'
-  scda import state.sdf state.scda
-  scda import plt00010 plt00010.scda";
+  scda import state.sdf state.scda";
 
 const DESCRIPTION: &str = r#"The user string of OUT is the name of IN. The group / gets an attribute imported, an object with
-format ("HDF5", also for NetCDF-4; "NetCDF" for the classic formats; "NPZ", "Zarr", "AMReX" or
-"SDF"), file (the name of IN), bytes (its size) and complete (false if something was missing or
-left out). A damaged file is an error, exit code 1, even if it crashes the HDF5 library. What an
+format ("HDF5", also for NetCDF-4; "NPZ" or "SDF"), file (the name of IN), bytes (its size) and
+complete (false if something was missing or left out). A damaged file is an error, exit code 1, even if it crashes the HDF5 library. What an
 scda file cannot hold is left out and reported, exit code 3; with --strict it is an error, exit
 code 2.
 
-HDF5 and NetCDF-4 (which need h5py), classic NetCDF (CDF-1, CDF-2, CDF-5) and .npz become as
-follows; the attributes scda_... are explained below:
+HDF5, NetCDF-4 (both need h5py) and .npz become as follows; the attributes scda_... are explained
+below:
   numbers, complex numbers (r, i), bools of h5py, opaque items, strings of fixed length
                          the same type. NetCDF's int8 with dtype = "bool" becomes bool if all items
                          are 0 or 1. Bools of h5py with other values become int8, with scda_enum
@@ -153,12 +151,6 @@ Attributes for what scda has no place for; xarray follows scda_max_shape and scd
                          of one item, which is the item itself in JSON; NetCDF's library gives the
                          number), float32[0,2] (no items)
 
-Zarr (needs zarr-python 3): IN is a folder of version 2 or 3. Arrays become datasets, compressed if
-they are compressed in Zarr: by zlib or LZ4 if Zarr used that, otherwise by zstd. _ARRAY_DIMENSIONS
-and dimension_names become names of dimensions; in version 2, the fill value of integers with
-_ARRAY_DIMENSIONS also becomes _FillValue, as xarray reads it. A folder with a symbolic link or a
-special file is an error.
-
 SDF: arrays become contiguous datasets, in the order of the file; arrays with the same label become
 records.
   label                  the name; if it is no valid name of a dataset, invalid characters become _,
@@ -169,15 +161,15 @@ records.
 The attribute sdf of such a dataset holds its label, the letter of its type, and bytes_per_word. SDF
 for IDL writes unsigned integers as i: from 2^31 or 2^63 on, they become negative."#;
 
-/// Import a file of HDF5, NetCDF, NumPy or SDF, or a folder of Zarr
+/// Import a file of HDF5, NetCDF-4, NumPy or SDF
 ///
-/// Each array of an HDF5, NetCDF, .npz, SDF or Zarr source becomes a dataset with the same name. The format
-/// is recognized by the first bytes of IN. This command runs the Python package scda with python3, or with
-/// the interpreter that SCDA_PYTHON names.
+/// Each array of an HDF5, NetCDF-4, .npz or SDF file becomes a dataset with the same name. The format is
+/// recognized by the first bytes of IN. This command runs the Python package scda with python3, or with the
+/// interpreter that SCDA_PYTHON names.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{DESCRIPTION}\n\n{EXAMPLES}"))]
 pub struct ImportArgs {
-    /// The file or folder to import
+    /// The file to import
     #[arg(value_name = "IN")]
     from: PathBuf,
     /// The file to write
