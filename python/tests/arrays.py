@@ -161,3 +161,10 @@ def _refit(key: list[Any], shape: tuple[int, ...]) -> list[Any]:
 def names(tree: scda.File | scda.Group) -> list[str]:
     """The names of all datasets, also of those in groups."""
     return tree._datasets()
+
+
+def same(found: Any, expected: Any) -> None:
+    """Byte for byte, whatever the byte order in memory."""
+    assert type(found) is type(expected)
+    assert found.shape == expected.shape and found.dtype == expected.dtype.newbyteorder("=")
+    assert found.tobytes() == expected.astype(expected.dtype.newbyteorder("=")).tobytes()
