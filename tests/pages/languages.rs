@@ -15,67 +15,82 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// The text without its comments: those from `line` to the end of the line, and `/* ... */` if `line` is `//`. Strings, delimited by
-/// `quotes`, are kept, but emptied if `empties_strings`.
-fn without_comments(text: &str, line: &str, quotes: &[char], empties_strings: bool) -> String {
-    let (mut code, mut rest, mut quote) = (String::new(), text, None);
-    while let Some(c) = rest.chars().next() {
-        let mut after = &rest[c.len_utf8()..];
-        if let Some(end) = quote {
-            match c {
-                '\\' if line == "//" => after = &after[after.chars().next().map_or(0, char::len_utf8)..],
-                // Strings end on their line: an unclosed quote was an apostrophe.
-                _ if c == end || c == '\n' => (quote, code) = (None, code + &c.to_string()),
-                _ if !empties_strings => code.push(c),
-                _ => {}
-            }
-        } else if rest.starts_with(line) {
-            after = &rest[rest.find('\n').unwrap_or(rest.len())..];
-        } else if line == "//" && rest.starts_with("/*") {
-            after = &rest[rest.find("*/").map_or(rest.len(), |end| end + 2)..];
-            code.push(' ');
-        } else {
-            quote = Some(c).filter(|c| quotes.contains(c));
-            code.push(c);
-        }
-        rest = after;
-    }
-    code
+/// The lines of headers without comments, which in C++ fill whole lines, or end one.
+fn code(paths: [&str; 2], comments: &[&str]) -> String {
+    let texts = paths.map(read).concat();
+    let lines = texts.lines().filter(|line| !line.trim_start().starts_with('*'));
+    lines
+        .map(|line| comments.iter().fold(line, |line, mark| line.split(mark).next().unwrap()))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
-/// The Fortran modules without their comments.
 fn fortran_modules() -> String {
-    let modules = ["include/scda.F90", "include/scda_meshes.F90"];
-    modules.map(|path| without_comments(&read(path), "!", &['"', '\''], false)).concat()
+    code(["include/scda.F90", "include/scda_meshes.F90"], &["!"])
 }
 
-/// The C++ headers without their comments and the contents of their strings.
 fn cpp_headers() -> String {
-    let headers = ["include/scda.hpp", "include/scda_meshes.hpp"];
-    headers.map(|path| without_comments(&read(path), "//", &['"'], true)).concat()
-}
-
-#[test]
-fn comments_are_removed() {
-    let fortran = "call a ! call b\n bind(C, name=\"c!d\") ! \"e\n'f!''g' & ! h";
-    let code = without_comments(fortran, "!", &['"', '\''], false);
-    assert_eq!(code, "call a \n bind(C, name=\"c!d\") \n'f!''g' & ");
-    let cpp = "a (); // b ();\n/* c ();\n d (); */ e (\"f (); \\\" // g\", h); // \"i";
-    assert_eq!(without_comments(cpp, "//", &['"'], true), "a (); \n  e (\"\", h); ");
-    // The files are kept to their ends.
-    assert!(fortran_modules().trim_end().ends_with("end module scda_meshes"));
-    assert!(cpp_headers().trim_end().ends_with("#endif"));
+    code(["include/scda.hpp", "include/scda_meshes.hpp"], &["//", "/*"])
 }
 
 fn functions() -> BTreeSet<String> {
     read("crates/c/scda.symbols").lines().map(str::to_owned).collect()
 }
 
-/// True for functions on forests, which C++ and Fortran do not wrap: the headers for p4est and t8code call them.
-fn is_for_forest_headers(function: &str) -> bool {
-    let wrapped =
-        ["scda_forest_write_time", "scda_forest_steps", "scda_forest_read_time", "scda_forest_find_field"];
-    function.starts_with("scda_forest_") && !wrapped.contains(&function)
+/// How C++ and Fortran offer a function.
+#[derive(PartialEq)]
+enum Offer {
+    /// Under its own name.
+    Same,
+    /// Fortran under this name, C++ under its own: generic procedures, and forms for one or several datasets.
+    Named(&'static str),
+    /// Not to the user, although the languages call it.
+    Internal,
+    /// As [`Self::Named`]; the module calls another function instead, with a Fortran communicator or for several
+    /// datasets.
+    Replaced(&'static str),
+    /// Not at all: needed only by C programs, and by headers of C for p4est and t8code.
+    None,
+}
+
+/// The functions that are not offered under their own name by both languages.
+fn offer(function: &str) -> Offer {
+    use Offer::{Internal, Named, Replaced, Same};
+    match function {
+        "scda_fwrite_datasets" => Named("scda_fwrite_datasets_begin"),
+        "scda_fread_boxes" => Named("scda_read"),
+        "scda_params_init_size" => Named("scda_params_init"),
+        "scda_set_attribute" => Named("scda_json"),
+        "scda_particles_write_field" => Named("scda_particles_write_fields"),
+        "scda_particles_read_field" => Named("scda_particles_read_fields"),
+        "scda_fopen"
+        | "scda_fopen_write"
+        | "scda_fopen_read"
+        | "scda_fopen_append"
+        | "scda_fopen_append_or_create"
+        | "scda_stop_requested" => Replaced(""),
+        "scda_fwrite_dataset" | "scda_fwrite_field" | "scda_fwrite_field_parts" => Replaced("scda_write"),
+        "scda_fread_dataset" => Replaced("scda_read"),
+        "scda_fset_attribute" => Replaced("scda_fset_attributes"),
+        "scda_get_attribute" => Replaced("scda_fread_attribute"),
+        "scda_fopen_f"
+        | "scda_refuse"
+        | "scda_check_lengths"
+        | "scda_dataset_init_size"
+        | "scda_box_init_size"
+        | "scda_entry_init_size"
+        | "scda_stop_requested_f"
+        | "scda_patches_init_size"
+        | "scda_patch_field_init_size"
+        | "scda_particles_init_size" => Internal,
+        "scda_note" | "scda_fagree" | "scda_fleave" => Offer::None,
+        "scda_forest_write_time"
+        | "scda_forest_steps"
+        | "scda_forest_read_time"
+        | "scda_forest_find_field" => Same,
+        forest if forest.starts_with("scda_forest_") => Offer::None,
+        _ => Same,
+    }
 }
 
 #[test]
@@ -91,84 +106,39 @@ fn the_module_has_every_function() {
     let module = fortran_modules();
     let public: String = module.lines().filter(|line| line.trim().starts_with("public ::")).collect();
     for function in functions() {
-        let called = module.contains(&format!("{}(", function.replacen("scda_", "c_", 1)));
-        // These take a C communicator; the module calls their `_f` forms.
-        let takes_c_communicator = [
-            "scda_fopen",
-            "scda_fopen_write",
-            "scda_fopen_read",
-            "scda_fopen_append",
-            "scda_fopen_append_or_create",
-            "scda_stop_requested",
-        ]
-        .contains(&function.as_str());
-        // The module calls the functions for several datasets or attributes instead.
-        let is_convenience = [
-            "scda_fwrite_field",
-            "scda_fwrite_field_parts",
-            "scda_fwrite_dataset",
-            "scda_fread_dataset",
-            "scda_fset_attribute",
-            "scda_get_attribute",
-        ]
-        .contains(&function.as_str());
-        if ["scda_note", "scda_fagree", "scda_fleave"].contains(&&*function)
-            || is_for_forest_headers(&function)
-        {
-            continue; // needed only by C headers and by languages with exceptions
+        let offer = offer(&function);
+        if offer == Offer::None {
+            continue;
         }
-        let is_internal = [
-            "scda_fopen_f",
-            "scda_refuse",
-            "scda_check_lengths",
-            "scda_dataset_init_size",
-            "scda_box_init_size",
-            "scda_entry_init_size",
-            "scda_stop_requested_f",
-            "scda_patches_init_size",
-            "scda_patch_field_init_size",
-            "scda_particles_init_size",
-        ]
-        .contains(&function.as_str());
-        assert!(
-            called != (takes_c_communicator || is_convenience),
-            "{function}: found called = {called}; the module must call every function, or its form scda_..._f if it takes a communicator"
-        );
-        let name = match function.as_str() {
-            // Generic over types and ranks.
-            "scda_fwrite_dataset" | "scda_fwrite_field" | "scda_fwrite_field_parts" => "scda_write",
-            "scda_fwrite_datasets" => "scda_fwrite_datasets_begin",
-            "scda_fread_dataset" | "scda_fread_boxes" => "scda_read",
-            "scda_params_init_size" => "scda_params_init",
-            "scda_fset_attribute" => "scda_fset_attributes",
-            "scda_get_attribute" => "scda_fread_attribute",
-            "scda_set_attribute" => "scda_json",
-            "scda_particles_write_field" => "scda_particles_write_fields",
-            "scda_particles_read_field" => "scda_particles_read_fields",
-            name => name,
+        let is_called = module.contains(&format!("{}(", function.replacen("scda_", "c_", 1)));
+        assert_eq!(is_called, !matches!(offer, Offer::Replaced(_)), "{function}: is called by the module");
+        let name = match offer {
+            Offer::Named(name) | Offer::Replaced(name) if !name.is_empty() => name,
+            _ => &function,
         };
-        assert!(has_word(&public, name) != is_internal, "{function}");
+        assert_eq!(has_word(&public, name), offer != Offer::Internal, "{function}: {name} is public");
     }
 }
 
 #[test]
 fn the_cpp_header_has_every_function() {
+    /// Readers and writers are separate classes; one dataset is written like several; and the class `attributes` writes
+    /// the JSON of attributes.
+    const REPLACED: [&str; 7] = [
+        "scda_fopen",
+        "scda_fopen_f",
+        "scda_stop_requested_f",
+        "scda_set_attribute",
+        "scda_fset_attribute",
+        "scda_fwrite_dataset",
+        "scda_fread_dataset",
+    ];
     let headers = cpp_headers();
     for function in functions() {
-        // Left out: `scda_fopen`, since readers and writers are separate classes; forms with a Fortran communicator; functions for one
-        // dataset, which call those for several; and attributes, whose JSON the class `attributes` writes.
-        let is_wrapped = ![
-            "scda_fopen",
-            "scda_fopen_f",
-            "scda_stop_requested_f",
-            "scda_set_attribute",
-            "scda_fset_attribute",
-            "scda_note",
-            "scda_fwrite_dataset",
-            "scda_fread_dataset",
-        ]
-        .contains(&function.as_str())
-            && !is_for_forest_headers(&function);
+        // These are called for exceptions, which the other languages do not have.
+        let is_for_exceptions = ["scda_fagree", "scda_fleave"].contains(&&*function);
+        let is_wrapped =
+            !REPLACED.contains(&&*function) && (is_for_exceptions || offer(&function) != Offer::None);
         // Called directly, or passed to a helper that calls it. The `_init` functions are inline in the C header.
         let function = &*function.replace("_init_size", "_init");
         let has = headers.contains(&format!("{function} (")) || headers.contains(&format!("({function}, "));
