@@ -1,16 +1,15 @@
 //! `scda attr`: attributes of datasets, groups and the file.
 
 use crate::check::VerifyingReader;
-use crate::datasets::{Item, LAST_RECORD, Walk, attribute_lines, attributes_of, by_index};
+use crate::datasets::{LAST_RECORD, attribute_lines, attributes_of};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, LockedInput, OutputFile, Resources};
-use crate::output::{Output, complain};
+use crate::output::Output;
 use crate::seal::check_all_sealed;
 use crate::storage_options::StorageOptions;
-use scda::{Content, DataType, Section};
-use scda_base::numbers::to_usize;
+use scda::DataType;
 use scda_format::dataset::json::{MAX_DEPTH, checked, compact};
-use scda_format::dataset::without_root;
+use scda_format::dataset::{group_user, stored_path, without_root};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::convert::Infallible;
@@ -44,7 +43,7 @@ pub struct Args {
     /// Remove this attribute
     #[arg(long, value_name = "KEY")]
     remove: Vec<String>,
-    /// Which one of several datasets with this name: number K, from 0, or from -1, the last one, backwards
+    /// If several datasets have this name, print or change number K: 0 is the first one, -1 the last one
     /// [default: -1]
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     record: Option<i64>,
@@ -57,7 +56,8 @@ pub struct Args {
 
 /// A dataset or group with its attributes.
 struct Owner {
-    block: Section,
+    /// The offset of its metadata.
+    offset: u64,
     attributes: String,
     /// The type of a dataset; `None` for a group.
     data_type: Option<DataType>,
@@ -68,78 +68,35 @@ impl Args {
         self.name.ends_with('/')
     }
 
-    /// This item as an owner of attributes, if it is a dataset or a group.
-    fn owner(item: &Item) -> Option<Owner> {
-        let (block, attributes, data_type) = match &item.content {
-            Content::Dataset(dataset) => (&item.section, &dataset.attributes, Some(dataset.data_type)),
-            Content::Group(group) => (item.others.first()?, &group.attributes, None),
-            _ => return None,
-        };
-        Some(Owner { block: *block, attributes: attributes.clone(), data_type })
-    }
-
-    /// Finds the object; `None` for a group without attributes. With `compared`, sections that look like a dataset or
-    /// group but are not one are compared with their checksums.
-    fn find(&self, input: &Input, mut compared: Option<&mut VerifyingReader>) -> Result<Option<Owner>> {
+    /// Finds the object; `None` for a group without attributes.
+    fn find(&self, input: &Input) -> Result<Option<Owner>> {
         let mut reader = input.open_damaged(false)?;
-        let start = reader.position().unwrap_or(0);
-        let mut walk = Walk::new(input, false);
+        let name = &self.name;
         let record = self.record.unwrap_or(LAST_RECORD);
-        let indexed = by_index(&mut reader, |reader| {
-            let number = reader.find(self.name.as_bytes(), record)?.and_then(|n| n.checked_sub(1));
-            let item = number.map(|number| walk.at(reader, number)).transpose()?.flatten();
-            Ok(item.as_ref().and_then(Self::owner))
-        });
-        let refused = self.is_group() && self.record.is_some();
-        if let Some(owner) = indexed?.filter(|_| !refused) {
-            return Ok(Some(owner));
+        if !self.is_group()
+            && let Some(dataset) = reader.dataset_record(name, record)?
+        {
+            let (attributes, data_type) = (dataset.attributes.clone(), Some(dataset.data_type));
+            return Ok(Some(Owner { offset: dataset.metadata_section().offset, attributes, data_type }));
         }
-        reader.seek(start)?;
-        walk.number = 0;
-        let (mut found, mut faults, mut group) = (Vec::new(), Vec::new(), None);
-        while let Some(item) = walk.next(&mut reader)? {
-            let user: &[u8] = item.user();
-            if user == self.name.as_bytes() {
-                found.push(Self::owner(&item));
-            }
-            if user.strip_suffix(b"/") == Some(self.name.as_bytes()) {
-                group = Self::owner(&item).or(group);
-            }
-            if let Some(fault) = item.fault() {
-                compared.as_mut().map_or(Ok(()), |compared| compared.compare(&item))?;
-                faults.push(fault.to_string());
-            }
-            item.skip(&mut reader)?;
+        if self.record.is_some() && self.is_group() {
+            return Err(Fail::Trouble("--record can be used with datasets only".to_owned()));
         }
-        let owners = found.iter().flatten().count();
-        if found.is_empty() && group.is_some() && self.record.is_none() {
-            return Ok(group);
+        let count = reader.find_all(name.as_bytes())?.len();
+        if self.record.is_some() && count > 0 {
+            let words = format!("--record {record}: found {count} datasets of that name");
+            return Err(Fail::file(input.name(), words));
         }
-        if owners == 0 {
-            // The damaged item may be the wanted one.
-            faults.iter().for_each(|fault| complain(fault));
-        }
-        if self.is_group() {
-            // The last attributes of a group in the file apply.
-            return match self.record {
-                None => Ok(found.into_iter().flatten().last()),
-                Some(_) => Err(Fail::Trouble("--record can be used with datasets only".to_owned())),
-            };
-        }
-        let (trouble, count) = (|words: String| Err(Fail::file(input.name(), words)), found.len() as u64);
-        if owners == 0 {
-            return trouble(format!("there is no dataset or group named {}", self.name));
-        }
-        // As in the library, sections of that name that are no datasets count, too.
-        let back = count.checked_sub(record.unsigned_abs());
-        let chosen = match u64::try_from(record).ok().or(back).filter(|&place| place < count) {
-            Some(place) => found.swap_remove(to_usize(place)),
-            None => return trouble(format!("--record {record}: found {count} datasets of that name")),
+        let group = if self.record.is_none() { reader.group(name)? } else { None };
+        let Some(group) = group else {
+            let words = format_args!("there is no dataset or group named {name}");
+            return if self.is_group() { Ok(None) } else { Err(Fail::file(input.name(), words)) };
         };
-        match chosen {
-            Some(owner) => Ok(Some(owner)),
-            None => trouble(format!("the section named {} is not a dataset", self.name)),
-        }
+        let user = group_user(&stored_path(&group.path))?;
+        let number = reader.find(user.as_bytes(), LAST_RECORD)?.unwrap_or(0);
+        reader.seek_section(number)?;
+        let offset = reader.next_section(true)?.map_or(0, |block| block.offset);
+        Ok(Some(Owner { offset, attributes: group.attributes, data_type: None }))
     }
 
     /// The changes to the present attributes: an object in which `null` removes one.
@@ -184,7 +141,7 @@ pub fn run(args: &Args) -> Result<()> {
         check_all_sealed(&input)?;
     }
     let mut from = (!shows).then(|| VerifyingReader::new(&input)).transpose()?;
-    let owner = args.find(&input, from.as_mut()).or_else(|fail| {
+    let owner = args.find(&input).or_else(|fail| {
         // Damage may have caused this.
         from.as_mut().map_or(Ok(()), VerifyingReader::compare_all)?;
         Err(fail)
@@ -203,7 +160,7 @@ pub fn run(args: &Args) -> Result<()> {
         return out.finish();
     };
     if let Some(owner) = &owner {
-        from.at(owner.block.offset)?;
+        from.at(owner.offset)?;
     }
     let changes = args.changes(attributes)?;
     let storage = StorageOptions::default();

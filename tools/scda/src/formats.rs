@@ -10,6 +10,7 @@ use scda::{Section, SectionType};
 pub enum DataFormat {
     /// As they are.
     Bytes,
+    /// As text, with escapes for invisible characters and bytes that are not UTF-8.
     Text,
 }
 

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 /// Add an HDF5 view of all datasets to files
 ///
 /// Programs for HDF5 (h5py, h5dump, netCDF-4, xarray and others) then open the file as it is (docs/hdf5.md).
-/// The file must have been written with room for the superblock of HDF5; scda copy --hdf5 makes such a copy.
-/// Closing such a file after writing adds the view, too; a commit does so only on request.
+/// The file must have room for an HDF5 superblock, as sealed files have by default; scda copy --hdf5 makes a
+/// copy that has room. A program that writes such a file adds the view when it closes the file, so this
+/// command is needed only for what a job has committed and not closed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 all files have a view of their contents; 2 a file has no room for the superblock, or another error.

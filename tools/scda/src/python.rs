@@ -40,9 +40,10 @@ sys.exit(scda.main())";
 ///
 /// Packed numbers are unpacked: multiplied by scale_factor, plus add_offset. _FillValue, missing_value, and a
 /// floating-point fill value other than 0 become NaN. Complex numbers become vectors of two components, raw
-/// bytes vectors of bytes, and slashes in names _.
+/// bytes become vectors of bytes, and a slash in a name becomes _.
 ///
-/// Fields that OUT cannot hold are left out and reported, one in each line; the exit code is then 3.
+/// Fields that VTK cannot show are left out and reported, each on a line; the exit code is then 3. A mesh of
+/// more than 1,048,576 cells is written in parts, which the processes of a ParaView server share.
 ///
 /// If OUT refers to FILE by its absolute path, write OUT again after FILE is moved or replaced. With
 /// --relative, HDF5 looks for FILE from the folder in which the reading program was started: start ParaView

@@ -4,8 +4,6 @@ use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::output::visible;
 use scda::{Dataset, IndexBox};
-use std::fmt;
-use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::str::FromStr;
 
@@ -77,75 +75,12 @@ pub fn parse_range(text: &str) -> Result<Ends, String> {
 /// # Errors
 /// If some of them do not exist: what was found and expected, in words.
 pub fn part(range: Ends, all: u64) -> Result<Range<u64>, String> {
-    within(range, all).ok_or_else(|| format!("found {}, expected a range within 0:{all}", given(range)))
-}
-
-/// Like [`part`]; `None` if some of them do not exist.
-pub fn within((from, to): Ends, all: u64) -> Option<Range<u64>> {
     let place = |end: i64| match u64::try_from(end) {
         Ok(end) => Some(end),
         Err(_) => all.checked_sub(end.unsigned_abs()),
     };
-    let from = from.map_or(Some(0), place);
-    let to = to.map_or(Some(all), place);
-    match (from, to) {
-        (Some(from), Some(to)) if from <= to && to <= all => Some(from..to),
-        _ => None,
-    }
-}
-
-/// The argument of --record.
-#[derive(Clone, Copy)]
-pub enum Records {
-    One(i64),
-    /// The records from A up to B, every STEP-th.
-    Some(Option<i64>, Option<i64>, NonZeroUsize),
-}
-
-impl FromStr for Records {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let Some((from, rest)) = text.split_once(':') else {
-            let number = text.parse().map_err(|_| format!("expected K or A:B:STEP, found \"{text}\""));
-            return number.map(Self::One);
-        };
-        let (to, step) = rest.split_once(':').unwrap_or((rest, "1"));
-        let (from, to) = parse_range(&format!("{from}:{to}"))?;
-        let step =
-            step.parse().map_err(|_| format!("step: expected a number from 1 on, found \"{step}\""))?;
-        Ok(Self::Some(from, to, step))
-    }
-}
-
-impl Records {
-    /// The record, if there is a single one.
-    pub fn only(self) -> Option<i64> {
-        match self {
-            Self::One(record) => Some(record),
-            Self::Some(..) => None,
-        }
-    }
-
-    /// The selected records out of `count`; `None` if one of them does not exist.
-    pub fn of(self, count: u64) -> Option<impl Iterator<Item = u64>> {
-        let (range, step) = match self {
-            Self::One(record) => {
-                let end = record.checked_add(1).filter(|&end| end != 0);
-                (within((Some(record), end), count)?, NonZeroUsize::MIN)
-            }
-            Self::Some(from, to, step) => (within((from, to), count)?, step),
-        };
-        Some(range.step_by(step.get()))
-    }
-}
-
-impl fmt::Display for Records {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::One(record) => write!(f, "{record}"),
-            Self::Some(from, to, NonZeroUsize::MIN) => f.write_str(&given((from, to))),
-            Self::Some(from, to, step) => write!(f, "{}:{step}", given((from, to))),
-        }
+    match (range.0.map_or(Some(0), place), range.1.map_or(Some(all), place)) {
+        (Some(from), Some(to)) if from <= to && to <= all => Ok(from..to),
+        _ => Err(format!("found {}, expected a range within 0:{all}", given(range))),
     }
 }

@@ -33,8 +33,8 @@ pub struct Args {
     /// The number of the seal, as in --list [default: the last one]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     seal: Option<u64>,
-    /// Keep what precedes the record after RECORD (0: the first, -1: the last) of the dataset NAME; for a
-    /// mesh, NAME is the path of its group with a slash at the end
+    /// Keep the file up to record RECORD (0: the first, -1: the last) of the dataset NAME, and all that
+    /// precedes its next record; for a mesh, NAME is the path of its group with a slash at the end
     #[arg(long, num_args = 2, value_names = ["NAME", "RECORD"], allow_hyphen_values = true, conflicts_with_all = ["seal", "list"])]
     after: Vec<String>,
     /// List the seals, and change nothing

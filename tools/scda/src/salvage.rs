@@ -117,7 +117,7 @@ pub fn run(args: &Args) -> Result<()> {
     for finding in &scan.findings {
         let is_theirs = finding.section.is_some_and(|section| left.saved.contains(&section.offset));
         if let Some(rest) = finding.rest().filter(|_| !is_theirs) {
-            out.text(format_args!("{to}: of section {}, a shorter section: {rest}\n", finding.number))?;
+            out.text(format_args!("{to}: of section {}, only {rest}\n", finding.number))?;
         }
     }
     left.report(&mut out, &to)?;

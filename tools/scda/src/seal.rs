@@ -102,7 +102,7 @@ fn not_valid(input: &Input, scan: &Scan) -> Fail {
         Some(_) => "scda rewind rolls it back to its last seal, and scda salvage saves what is intact",
         None => "scda salvage saves what is intact",
     };
-    complain(&format!("{}: is not valid, so it is not sealed; {advice}", input.name()));
+    complain(&format!("{}: is not valid, so no seal is added; {advice}", input.name()));
     Fail::Said(scan.findings.iter().map(|finding| finding.error.code()).fold(NO, u8::max))
 }
 

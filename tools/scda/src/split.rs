@@ -1,15 +1,12 @@
 //! Splits streams of tasks into files, one for each task.
 
-use crate::data_batches::DataBatches;
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, check_free, check_replaceable};
 use crate::output::escape;
 use crate::progress::{self, Progress};
-use crate::select::Selection;
 use crate::signals;
-use crate::streams::{StreamTarget, each_batch, find};
-use scda::AtomicFile;
-use scda::{SectionType, UserString};
+use crate::streams::{each_batch, find};
+use scda::{AtomicFile, UserString};
 use std::path::{Path, PathBuf};
 
 /// The least number of digits in the names of files.
@@ -17,8 +14,9 @@ const DIGITS: usize = 6;
 
 /// Split a set of streams into files, one for each task
 ///
-/// The file of task 3 of the streams "log" is DIR/log.000003. Each element of a varray becomes a file. DIR is
-/// created if it does not exist.
+/// The file of task 3 of the streams "log" is DIR/log.000003. The elements of a varray that is not compressed
+/// count as streams. DIR is created if it does not exist. If FILE is damaged, scda salvage saves what is
+/// intact, also of streams.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,14 +24,13 @@ Examples:
 pub struct Args {
     /// The file to read; - is standard input
     file: PathBuf,
-    /// The name of the streams or the varray, in which * matches any text and ? any character; or the number
-    /// of a section
-    name: Selection,
+    /// The name of the streams
+    name: String,
     /// The folder to write the files to
     #[arg(value_name = "DIR")]
     to: PathBuf,
-    /// Which one of several with this name: number K, from 0, or from -1, the last one, backwards [default:
-    /// -1]
+    /// If several sets of streams have this name, split number K: 0 is the first one, -1 the last one
+    /// [default: -1]
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     record: Option<i64>,
     /// Replace files that exist
@@ -89,47 +86,18 @@ fn path_of(folder: &Path, user: &UserString, task: u64, tasks: u64) -> PathBuf {
 
 pub fn run(args: &Args) -> Result<()> {
     let input = Input::new(&args.file, &args.resources)?;
-    let mut reader = input.open_damaged(false)?;
-    let meant = find(&mut reader, &input, &args.name, args.record)?;
-    let made = || {
-        let made = std::fs::create_dir_all(&args.to);
-        made.map_err(|error| Fail::file(&args.to.display().to_string(), error))
-    };
+    let mut reader = input.open()?;
+    let streams = find(&mut reader, &input, &args.name, args.record)?;
+    std::fs::create_dir_all(&args.to).map_err(|error| Fail::file(&args.to.display().to_string(), error))?;
     let _progress = Progress::new(&format!("split {}", input.name()), 0);
-    let section = match meant {
-        StreamTarget::Streams(found) => {
-            made()?;
-            let streams = &found.streams;
-            for task in 0..streams.tasks() {
-                let stream = streams.stream(&mut reader, task)?;
-                let path = path_of(&args.to, streams.name(), task, streams.tasks());
-                let mut file = TaskFile::new(&path, args.force, &input)?;
-                each_batch(&mut reader, &stream, 0..stream.bytes(), |data| {
-                    progress::add(data.len() as u64);
-                    file.put(data)
-                })?;
-                file.finish()?;
-            }
-            return found.check_whole(&input);
-        }
-        StreamTarget::Section(section, _) => section,
-    };
-    if section.section_type != SectionType::Varray {
-        let (name, kind) = (escape(&section.user), crate::rows::kind(&section));
-        let words = format!("\"{name}\" is of kind {kind}, expected a set of streams or a varray");
-        return Err(Fail::file(input.name(), words));
-    }
-    made()?;
-    reader.seek(section.offset)?;
-    reader.next_section(true)?;
-    for element in 0..section.count {
-        let path = path_of(&args.to, &section.user, element, section.count);
+    for task in 0..streams.tasks() {
+        let stream = streams.stream(&mut reader, task)?;
+        let path = path_of(&args.to, streams.name(), task, streams.tasks());
         let mut file = TaskFile::new(&path, args.force, &input)?;
-        let mut batches = DataBatches::new(&section, element..element + 1);
-        while batches.next(&mut reader)? {
-            progress::add(batches.data().len() as u64);
-            file.put(batches.data())?;
-        }
+        each_batch(&mut reader, &stream, 0..stream.bytes(), |data| {
+            progress::add(data.len() as u64);
+            file.put(data)
+        })?;
         file.finish()?;
     }
     Ok(())

@@ -1,12 +1,10 @@
-//! Finds the sections that `scda cat` prints.
+//! Finds the section that `scda cat` prints.
 
 use super::Args;
-use crate::datasets::{Item, LAST_RECORD, by_index, is_first};
+use crate::datasets::{LAST_RECORD, by_index, is_first};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::output::{complain, visible};
-use crate::ranges::Records;
-use crate::rows::{head, item_line, line, measure};
 use crate::select::Closeness;
 use scda::{Reader, Section, SectionType};
 use scda_base::numbers::to_usize;
@@ -20,43 +18,28 @@ pub struct Choice {
     pub block: Option<Section>,
 }
 
-/// Finds the sections to print by the index of the file.
-fn find_by_index(reader: &mut Reader, args: &Args) -> scda::Result<Option<Vec<Choice>>> {
-    let indices = match (args.section.number(), args.section.user_string(), args.record) {
-        (Some(number), _, None) => number.checked_sub(1).map(|index| vec![index]),
-        (None, Some(user), Some(records @ Records::Some(..))) => {
-            let mut all = reader.find_all(user.as_bytes())?;
-            if all.is_empty() {
-                all = reader.find_all(without_root(&user).as_bytes())?;
-            }
-            let chosen = records.of(all.len() as u64).filter(|_| !all.is_empty());
-            chosen.map(|chosen| chosen.map(|record| all[to_usize(record)]).collect())
-        }
+/// Finds the section to print by the index of the file.
+fn find_by_index(reader: &mut Reader, args: &Args) -> scda::Result<Option<Choice>> {
+    let index = match (args.section.number(), args.section.user_string(), args.record) {
+        (Some(number), _, None) => number.checked_sub(1),
         (None, Some(user), record) => {
-            let record = record.and_then(Records::only).unwrap_or(LAST_RECORD);
-            let found = match reader.find(user.as_bytes(), record)? {
+            let record = record.unwrap_or(LAST_RECORD);
+            match reader.find(user.as_bytes(), record)? {
                 None => reader.find(without_root(&user).as_bytes(), record)?,
                 found => found,
-            };
-            found.map(|index| vec![index])
+            }
         }
         _ => None,
     };
     let sections = reader.sections()?;
-    let Some(indices) = indices.filter(|all| all.iter().all(|&index| index < sections)) else {
-        return Ok(None);
-    };
+    let Some(index) = index.filter(|&index| index < sections) else { return Ok(None) };
     let mut header = |index| {
         reader.seek_section(index)?;
         reader.next_section(true)
     };
-    let mut choices = Vec::new();
-    for index in indices {
-        let before = index.checked_sub(1).map(&mut header).transpose()?.flatten();
-        let Some(section) = header(index)? else { return Ok(None) };
-        choices.push(Choice { number: index + 1, section, block: before.filter(is_metadata) });
-    }
-    Ok(Some(choices))
+    let before = index.checked_sub(1).map(&mut header).transpose()?.flatten();
+    let block = before.filter(is_metadata);
+    Ok(header(index)?.map(|section| Choice { number: index + 1, section, block }))
 }
 
 /// True if a section is the metadata of a dataset.
@@ -64,14 +47,14 @@ fn is_metadata(section: &Section) -> bool {
     section.section_type == SectionType::Block && is_first(section.section_type, &section.user)
 }
 
-/// The sections to print: one, or several for a range of records.
-pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choice>> {
+/// The section to print.
+pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Choice> {
     let start = reader.position().unwrap_or(0);
     // Without decoding, sections have other numbers than in the index.
     if !args.raw
-        && let Some(choices) = by_index(reader, |reader| find_by_index(reader, args))?
+        && let Some(choice) = by_index(reader, |reader| find_by_index(reader, args))?
     {
-        return Ok(choices);
+        return Ok(choice);
     }
     reader.seek(start)?;
     let mut found: Vec<Choice> = Vec::new();
@@ -117,25 +100,30 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
             let last = if number == 1 { "1 section".to_owned() } else { format!("{number} sections") };
             Err(Fail::file(input.name(), format_args!("{}: no such section; it has {last}", args.section)))
         }
-        (all, Some(records)) => {
-            let count = all.len();
-            let chosen = records.of(count as u64).ok_or_else(|| {
+        (all, Some(record)) => {
+            let back = (all.len() as u64).checked_sub(record.unsigned_abs());
+            let place = u64::try_from(record).ok().or(back).map(to_usize);
+            place.and_then(|place| all.get(place).copied()).ok_or_else(|| {
+                let count = all.len();
                 Fail::file(
                     input.name(),
-                    format_args!("--record {records}: found {count} sections of that name"),
+                    format_args!("--record {record}: found {count} sections of that name"),
                 )
-            })?;
-            Ok(chosen.map(|record| all[to_usize(record)]).collect())
+            })
         }
-        (&[one], None) => Ok(vec![one]),
+        (&[one], None) => Ok(one),
         // Of several records with one name, the last one.
-        (&[.., last], None) if closest > Closeness::Pattern => Ok(vec![last]),
-        (_, None) => {
-            let (name, count, last) = (input.name(), found.len(), found.len() - 1);
-            let words = "choose one by its number in this list, or by --record";
-            complain(&format!("{name}: found {count} such sections; {words} 0 to {last}:"));
-            list(reader, args, &found)?;
-            Err(Fail::Said(crate::fail::TROUBLE))
+        (&[.., last], None) if closest > Closeness::Pattern => Ok(last),
+        (all, None) => {
+            const MOST: usize = 10;
+            let mut numbers: Vec<_> = all.iter().take(MOST).map(|found| found.number.to_string()).collect();
+            numbers.extend((all.len() > MOST).then(|| "...".to_owned()));
+            let (count, last, numbers) = (all.len(), all.len() - 1, numbers.join(", "));
+            let words = format!(
+                "found {count} sections that match {}: {numbers}; choose one by its number, or by --record 0 to {last}",
+                args.section
+            );
+            Err(Fail::file(input.name(), words))
         }
     }
 }
@@ -178,24 +166,4 @@ impl Group {
             if names.is_empty() { String::new() } else { format!(": name one of its datasets: {names}") };
         Some(format!("{name} is a group{datasets}; scda attr shows its attributes"))
     }
-}
-
-/// Lists sections, as `scda ls` does, on standard error.
-fn list(reader: &mut Reader, args: &Args, found: &[Choice]) -> Result<()> {
-    use std::io::Write;
-    const MOST: usize = 20;
-    let mut text = head();
-    for Choice { number, section, block } in found.iter().take(MOST) {
-        reader.seek(section.offset)?;
-        let Some(section) = reader.next_section(!args.raw)? else { continue };
-        let row = measure(reader, *number, section)?;
-        let item = match block.filter(|_| !args.raw) {
-            Some(block) => item_line(&Item::new(reader, number - 1, block)?, row.stored),
-            None => None,
-        };
-        text = format!("{text}\n{}", item.unwrap_or_else(|| line(&row)));
-    }
-    let more = if found.len() > MOST { "\n  ..." } else { "" };
-    let _ = writeln!(std::io::stderr(), "{text}{more}");
-    Ok(())
 }

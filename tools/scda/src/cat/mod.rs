@@ -4,19 +4,18 @@ mod find;
 mod values;
 
 use crate::data_batches::{DataBatches, first_unreadable, units};
-use crate::fail::{Fail, Result, and_known};
+use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources};
 use crate::formats::{DataFormat, DataPrinter, check_terminal};
 use crate::output::{Output, escape};
 use crate::progress::{self, Progress};
-use crate::ranges::{Bounds, Ends, Records, parse_range, part};
+use crate::ranges::{Bounds, Ends, parse_range, part};
 use crate::select::Selection;
-use crate::streams::{self, StreamTarget};
+use crate::streams;
 use find::{Choice, find};
 use scda::{Reader, Section};
 use std::ops::Range;
 use std::path::PathBuf;
-use values::Series;
 
 /// Print the data of a section or dataset
 ///
@@ -24,8 +23,8 @@ use values::Series;
 /// the values of a dataset, or with --as bytes writes the exact bytes of its items, little-endian; complex
 /// numbers are printed as (1.0,-2.0), raw items as hexadecimal digits.
 ///
-/// Of damaged data, prints what precedes the damage; --range reads elements after it. If damage may hide
-/// parts of streams, --stream prints what is there, with exit code 1.
+/// Of damaged data, prints what precedes the damage; --range reads elements after it. Of streams in a damaged
+/// file, scda salvage saves what is intact.
 ///
 /// Chunks of the fill value take no space in a file. A dataset of more than 16 MiB and more than 1000 times
 /// the size of its file is therefore printed only with --box, such as --box : for all of it.
@@ -38,28 +37,27 @@ Examples:
   scda cat state.scda 4 --range -1: | hexdump -C        the last element
   scda cat state.scda rho                     the values of a dataset, one line for each row
   scda cat state.scda rho --box 0:4,2:8       some of them
-  scda cat state.scda rho --record -1         the last one of several of this name
-  scda cat state.scda rho --record 0:100:10   every tenth of the first 100
+  scda cat state.scda rho --record 0          the first one of several of this name
   scda cat run.scda log --stream 3            the stream of task 3, of a set of streams")]
 pub struct Args {
     /// The file to read; - is standard input
     file: PathBuf,
     /// The number of the section, or its user string, in which * matches any text and ? any character
     section: Selection,
-    /// Which one to print of several sections or datasets with this name: number K, from 0, or from -1, the
-    /// last one, backwards; or the records A:B, as in --range; with STEP, every STEP-th of them [default: -1]
-    #[arg(long, value_name = "K|A:B[:STEP]", allow_hyphen_values = true)]
-    record: Option<Records>,
+    /// If several sections or datasets have this name, print number K: 0 is the first one, -1 the last one
+    /// [default: -1]
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
+    record: Option<i64>,
     /// Print only the items of a dataset whose indices in each dimension are from A up to, but not including,
     /// B, as in --range; A alone means A:A+1. Dimensions that are not given are printed whole
     #[arg(long = "box", value_name = "A:B,A:B,...", allow_hyphen_values = true)]
     region: Option<Bounds>,
-    /// Print the stream of this task, from 0, of a set of streams or a varray of them; --range selects bytes
-    /// of it
+    /// Print the stream of this task, from 0, of the streams of this name; --range selects bytes of it. The
+    /// elements of a varray that is not compressed count as streams
     #[arg(long, value_name = "TASK", conflicts_with_all = ["region", "format", "raw"])]
     stream: Option<u64>,
-    /// Print only the elements (of a block: bytes) from A up to, but not including, B [default: from the
-    /// first to the last]; negative numbers count from the end
+    /// Print only the elements (of a block: bytes) from A up to, but not including, B; negative numbers count
+    /// from the end [default: all]
     #[arg(long, value_name = "A:B", allow_hyphen_values = true, value_parser = parse_range)]
     range: Option<Ends>,
     /// How to print bytes [default: unchanged; on a terminal as text]
@@ -85,34 +83,16 @@ fn range(input: &Input, args: &Args, user: &[u8], all: u64) -> Result<Range<u64>
 }
 
 /// Prints the stream of a task.
-fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<()> {
-    match streams::find(reader, input, &args.section, one_record(args, "--stream")?)? {
-        StreamTarget::Streams(found) => {
-            let name = *found.streams.name();
-            let range = |bytes| range(input, args, &name, bytes);
-            let printed = streams::print(reader, input, &found.streams, task, range);
-            and_known(printed, || found.check_whole(input))
-        }
-        StreamTarget::Section(section, is_packed) => {
-            if let Some(streams) = reader.inspect().varray_streams(section.offset)?.filter(|_| is_packed) {
-                let range = |bytes| range(input, args, &section.user, bytes);
-                return streams::print(reader, input, &streams, task, range);
-            }
-            let name = escape(&section.user);
-            let words =
-                format!("--stream: \"{name}\" is neither a set of streams nor an uncompressed varray");
-            Err(Fail::file(input.name(), words))
-        }
-    }
-}
-
-/// The record that --record selects; it must be a single one.
-fn one_record(args: &Args, option: &str) -> Result<Option<i64>> {
-    let one = |records: Records| {
-        let words = || format!("--record {records}: expected one number, because of {option}");
-        records.only().ok_or_else(|| Fail::Trouble(words()))
-    };
-    args.record.map(one).transpose()
+fn stream(input: &Input, args: &Args, task: u64) -> Result<()> {
+    let name = args.section.user_string().ok_or_else(|| {
+        Fail::file(
+            input.name(),
+            format_args!("--stream: found {}, expected the name of streams", args.section),
+        )
+    })?;
+    let mut reader = input.open()?;
+    let found = streams::find(&mut reader, input, &name, args.record)?;
+    streams::print(&mut reader, input, &found, task, |bytes| range(input, args, found.name(), bytes))
 }
 
 /// Prints a section.
@@ -172,22 +152,16 @@ fn section(
 
 pub fn run(args: &Args) -> Result<()> {
     let input = Input::new(&args.file, &args.resources)?.with_unsealed(args.unsealed);
-    let mut reader = input.open_damaged(false)?;
     if let Some(task) = args.stream {
-        return stream(&mut reader, &input, args, task);
+        return stream(&input, args, task);
     }
+    let mut reader = input.open_damaged(false)?;
     let mut out = Output::new()?;
-    let mut series = Series::default();
-    let mut result = Ok(());
-    for Choice { section: found, block, .. } in find(&mut reader, &input, args)? {
-        result = match block.filter(|_| !args.raw) {
-            Some(block) => series.print(&mut out, (&mut reader, &input), args, &block),
-            None => section(&mut out, &mut reader, &input, args, &found),
-        };
-        if result.is_err() {
-            break;
-        }
-    }
+    let Choice { section: found, block, .. } = find(&mut reader, &input, args)?;
+    let result = match block.filter(|_| !args.raw) {
+        Some(block) => values::print(&mut out, (&mut reader, &input), args, &block),
+        None => section(&mut out, &mut reader, &input, args, &found),
+    };
     out.finish()?;
     result
 }

@@ -4,14 +4,13 @@ use super::additions::{AdditionsCheck, Relation};
 use super::decoding::undecodable;
 use super::finding::{Fault, Finding, Note, Part, Rigour, Scan, without_file};
 use super::names::Names;
-use crate::datasets::{Item, Walk, begins_streams, unsupported};
+use crate::datasets::{Item, Walk, begins_streams, is_first, unsupported};
 use crate::fail::{Result, is_invalid};
 use crate::files::Input;
 use crate::incomplete_streams::IncompleteStreams;
 use crate::output::{escape, quote};
 use crate::progress::{self, Progress};
-use crate::streams::is_packed_at;
-use scda::{Content, ErrorKind, Reader, Streams};
+use scda::{Content, ErrorKind, Reader, SectionType, Streams};
 use std::collections::{BTreeMap, HashSet};
 
 /// Adds errors in datasets, groups and streams. If they are not sealed, or if everything is read, zlib streams of
@@ -120,7 +119,7 @@ fn note_other_sections(
 ) -> Result<()> {
     for (name, numbers) in chunks {
         for number in reader.find_all(name)? {
-            if numbers.binary_search(&number).is_ok() || is_packed_at(reader, number)? {
+            if numbers.binary_search(&number).is_ok() || is_varray_of_streams(reader, number)? {
                 continue;
             }
             let words = format!(
@@ -132,6 +131,18 @@ fn note_other_sections(
     }
     scan.notes.sort_by_key(|note| note.number);
     Ok(())
+}
+
+/// True if the section with this number, from 0, is a set of streams whose elements are the streams. The chunks of a
+/// dataset are not, even if its metadata are damaged.
+fn is_varray_of_streams(reader: &mut Reader, number: u64) -> Result<bool> {
+    reader.seek_section(number.saturating_sub(1))?;
+    let before = reader.next_section(true)?.filter(|_| number > 0);
+    reader.seek_section(number)?;
+    let section = reader.next_section(true)?;
+    let is_of_dataset = before.is_some_and(|before| is_first(before.section_type, &before.user));
+    Ok(section.is_some_and(|found| found.section_type == SectionType::Varray && !found.decoded)
+        && !is_of_dataset)
 }
 
 fn one(

@@ -35,8 +35,8 @@ use walk::walk;
 /// decompresses every element. Reports where the file is damaged (byte, section, element), what was found and
 /// expected there, and what is intact; scda salvage saves that.
 ///
-/// Compares the metadata of datasets with the sections of their data. Metadata without such a section or that
-/// contradict it are errors, as are a damaged chunk, and a bool other than 0 and 1. Sealed data are
+/// Compares the metadata of datasets with the sections of their data. It is an error if metadata have no such
+/// section or contradict it, if a chunk is damaged, and if a bool is neither 0 nor 1. Sealed data are
 /// decompressed only with --strict. In unsealed sections, compressed data that violate RFC 1951 are invalid
 /// even where libscda can read them. An element that does not fit into memory is reported as NOT CHECKED,
 /// with exit code 2.
@@ -82,8 +82,8 @@ pub struct Args {
     quiet: bool,
     /// Print JSON, one object for each file
     ///
-    /// valid is null if memory did not suffice; complete is null if sections may be missing at the end
-    /// without notice. whole is what precedes any damage, whole_sections counts all intact sections,
+    /// valid is null if there was too little memory; complete is null if sections may be missing at the end
+    /// without anybody noticing. whole is what precedes any damage, whole_sections counts all intact sections,
     /// whole_elements the elements before the first damaged one. seal is the number of a damaged seal.
     #[arg(long)]
     json: bool,

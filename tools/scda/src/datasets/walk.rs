@@ -182,16 +182,6 @@ impl<'a> Walk<'a> {
         (!self.raw).then_some(reader)
     }
 
-    /// Goes to the section with this number, from 0, and reads its header.
-    ///
-    /// # Errors
-    /// The errors of the reader.
-    pub fn at(&mut self, reader: &mut Reader, number: u64) -> scda::Result<Option<Item>> {
-        reader.seek_section(number)?;
-        self.number = number;
-        self.next(reader)
-    }
-
     /// Reads the next header. The reader also reads the datasets that are found; it must [tolerate
     /// damage](scda::Inspector::tolerate_damage).
     ///

@@ -24,17 +24,16 @@ use walk::{PairedWalk, Side};
 ///
 /// Compares datasets, streams and other sections of the same name, wherever they are in the files: the first
 /// of each name with the first, the second with the second, and so on; and the current attributes of groups.
-/// Compression, line breaks and the program that wrote a file do not count as differences, nor does the order
-/// without --order. Lists all differences, and what only one of the files has. With --quiet, stops reading at
-/// the first difference.
+/// The order, compression, line breaks and the program that wrote a file do not count as differences. Lists
+/// all differences, and what only one of the files has. With --quiet, stops reading at the first difference.
 ///
 /// Of datasets, compares type, shape, names of dimensions, fill value, attributes and values, but not how
 /// they are stored. Counts the items that differ, and prints the largest deviations of numbers; the relative
 /// one is relative to the number in B. Without --rtol and --atol, values are equal if their bytes are: 0.0
 /// differs from -0.0.
 ///
-/// Compares a block with an array of its name, but a dataset only with a dataset, and packed streams only
-/// with packed streams.
+/// Compares a block with an array of its name, but a dataset only with a dataset, and streams only with
+/// streams.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 the files are equal; 1 they differ; 2 a file could not be read or is not valid.
@@ -42,7 +41,6 @@ Exit codes: 0 the files are equal; 1 they differ; 2 a file could not be read or 
 Examples:
   scda diff old.scda new.scda
   scda diff --quiet old.scda new.scda && echo the same
-  scda diff --raw old.scda new.scda           compare the compressed bytes, too
   scda diff --rtol 1e-12 old.scda new.scda    tolerate rounding errors")]
 pub struct Args {
     /// The first file; - is standard input
@@ -51,19 +49,13 @@ pub struct Args {
     /// The second file; - is standard input
     #[arg(value_name = "B")]
     b: PathBuf,
-    /// Compare compressed sections, datasets and streams as the sections in which they are stored
-    #[arg(long)]
-    raw: bool,
     /// Treat numbers a and b of datasets as equal if |a - b| <= ATOL + RTOL |b|, and NaN as equal to NaN
     /// [default: 0 with --atol]
-    #[arg(long, value_name = "RTOL", allow_hyphen_values = true, value_parser = parse_tolerance, conflicts_with = "raw")]
+    #[arg(long, value_name = "RTOL", allow_hyphen_values = true, value_parser = parse_tolerance)]
     rtol: Option<f64>,
     /// See --rtol [default: 0 with --rtol]
-    #[arg(long, value_name = "ATOL", allow_hyphen_values = true, value_parser = parse_tolerance, conflicts_with = "raw")]
+    #[arg(long, value_name = "ATOL", allow_hyphen_values = true, value_parser = parse_tolerance)]
     atol: Option<f64>,
-    /// Treat a different order as a difference; without this option, it is a note
-    #[arg(long)]
-    order: bool,
     /// Print nothing, and stop at the first difference
     #[arg(short, long)]
     quiet: bool,
@@ -85,7 +77,7 @@ fn main_number(item: &Item) -> u64 {
 fn end(reader: &mut Reader, section: &Section, args: &Args, is_unlike: bool) -> Result<()> {
     if is_unlike && !args.quiet {
         reader.seek(section.offset)?;
-        reader.next_section(!args.raw)?;
+        reader.next_section(true)?;
         let mut batches = DataBatches::all(section);
         while batches.next(reader)? {}
     }
@@ -241,17 +233,17 @@ impl ComparedPair<'_, '_, '_> {
     }
 }
 
-/// Compares the files. Returns true if what both of them have is in the same order.
+/// Compares the files, and calls a function with each difference, up to the one after which it returns false.
 fn compare(
     args: &Args,
     (a, b): (&Input, &Input),
     mut each: impl FnMut(String) -> Result<bool>,
-) -> Result<Option<Location>> {
-    let mut both = PairedWalk::new(Side::new(a, args.raw)?, Side::new(b, args.raw)?);
+) -> Result<()> {
+    let mut both = PairedWalk::new(Side::new(a)?, Side::new(b)?);
     let _progress = Progress::new("diff", both.a.reader.inspect().file_size().unwrap_or(0));
     let (x, y) = (&both.a.reader.header().user, &both.b.reader.header().user);
     if x != y && !each(format!("user string of the file: {} | {}", quote(x), quote(y)))? {
-        return Ok(None);
+        return Ok(());
     }
     let mut has_enough = false;
     let mut of_things = |a: &mut Side<'_>, b: &mut Side<'_>, x: &Item, y: &Item, at: &Location| {
@@ -267,7 +259,7 @@ fn compare(
     };
     while both.step(&mut of_things)? {}
     if has_enough {
-        return Ok(None);
+        return Ok(());
     }
     for sets in std::mem::take(&mut both.sets) {
         let (x, y) = (both.a.set(sets.places.0), both.b.set(sets.places.1));
@@ -277,7 +269,7 @@ fn compare(
         if let Some(difference) = found
             && !each(difference)?
         {
-            return Ok(None);
+            return Ok(());
         }
     }
     for (x, y) in both.groups() {
@@ -287,7 +279,7 @@ fn compare(
         let (attributes, others) = (&found.attributes, &other.attributes);
         for difference in datasets::of_attributes(&at, "group", x.user(), attributes, others) {
             if !each(difference)? {
-                return Ok(None);
+                return Ok(());
             }
         }
     }
@@ -295,21 +287,14 @@ fn compare(
         let (side, name) = if alone.is_first { (&mut both.a, a.name()) } else { (&mut both.b, b.name()) };
         let item = side.again(alone.place)?;
         if !each(only(&item, alone.record, name))? {
-            return Ok(None);
+            return Ok(());
         }
         match side.set(alone.place).cloned() {
             Some(set) => streams::read_all(&mut side.reader, &set)?,
             None => end_item(&mut side.reader, &item, args)?,
         }
     }
-    if let Some(at) = both.out_of_order.take() {
-        let words = format!("the order differs, from {} on", at.sections());
-        if args.order {
-            each(words)?;
-        }
-        return Ok(Some(at));
-    }
-    Ok(None)
+    Ok(())
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -332,16 +317,7 @@ pub fn run(args: &Args) -> Result<()> {
         found = true;
         Ok(!args.quiet)
     });
-    let written = match &result {
-        Ok(Some(at)) if !args.order && !args.quiet => {
-            let sections = at.sections();
-            out.text(format_args!(
-                "note: the order differs, from {sections} on; with --order, that is a difference\n"
-            ))
-        }
-        _ => Ok(()),
-    };
-    match result.map(drop).and(written).and(out.finish()) {
+    match result.and(out.finish()) {
         // The reader has closed the output, but the answer is known.
         Ok(()) | Err(Fail::Quiet) if found => Err(Fail::Said(NO)),
         other => other.map_err(trouble),

@@ -44,8 +44,8 @@ pub struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    pub fn new(input: &'a Input, raw: bool) -> Result<Self> {
-        let walk = if raw { Walk::new(input, true) } else { Walk::with_streams(input) };
+    pub fn new(input: &'a Input) -> Result<Self> {
+        let walk = Walk::with_streams(input);
         let (sets, last_sets, groups) = Default::default();
         Ok(Self { reader: input.open_damaged(false)?, walk, is_over: false, sets, last_sets, groups })
     }
@@ -156,15 +156,11 @@ pub struct PairedWalk<'a> {
     pub b: Side<'a>,
     met: HashMap<Key, Occurrences>,
     pub sets: Vec<Sets>,
-    /// The largest numbers of items with a counterpart.
-    largest: (u64, u64),
-    /// The first items that are in another order.
-    pub out_of_order: Option<Location>,
 }
 
 impl<'a> PairedWalk<'a> {
     pub fn new(a: Side<'a>, b: Side<'a>) -> Self {
-        Self { a, b, met: HashMap::new(), sets: Vec::new(), largest: (0, 0), out_of_order: None }
+        Self { a, b, met: HashMap::new(), sets: Vec::new() }
     }
 
     /// Advances by an item in each file, and passes pairs to `compare`. Returns false at the end, and if `compare`
@@ -188,7 +184,7 @@ impl<'a> PairedWalk<'a> {
                         Ok(true)
                     }
                     _ => {
-                        let at = self.at((x, y), record);
+                        let at = at((x, y), record);
                         compare(&mut self.a, &mut self.b, x, y, &at)
                     }
                 };
@@ -232,29 +228,14 @@ impl<'a> PairedWalk<'a> {
             return Ok(true);
         }
         let (x, y) = (self.a.again(places.0)?, self.b.again(places.1)?);
-        let at = self.at((&x, &y), record);
+        let at = at((&x, &y), record);
         compare(&mut self.a, &mut self.b, &x, &y, &at)
-    }
-
-    fn at(&mut self, (x, y): (&Item, &Item), record: u64) -> Location {
-        let numbers = (super::main_number(x), super::main_number(y));
-        self.note_order(numbers, record);
-        Location { numbers, record }
     }
 
     fn pair_sets(&mut self, places: (EntryStart, EntryStart), record: u64) {
         // The chunks have the name, and follow the block.
         let numbers = (places.0.before + 2, places.1.before + 2);
-        self.note_order(numbers, record);
         self.sets.push(Sets { places, at: Location { numbers, record } });
-    }
-
-    /// Items are paired in the order of one of the files: one is in another order if a later one was paired before it.
-    fn note_order(&mut self, numbers: (u64, u64), record: u64) {
-        if numbers.0 < self.largest.0 || numbers.1 < self.largest.1 {
-            self.out_of_order.get_or_insert(Location { numbers, record });
-        }
-        self.largest = (self.largest.0.max(numbers.0), self.largest.1.max(numbers.1));
     }
 
     /// The places of the attributes of groups that both files have; call it at the end.
@@ -283,4 +264,8 @@ impl<'a> PairedWalk<'a> {
         all.sort_by_key(|one| (!one.is_first, one.place.before));
         all
     }
+}
+
+fn at((x, y): (&Item, &Item), record: u64) -> Location {
+    Location { numbers: (super::main_number(x), super::main_number(y)), record }
 }

@@ -8,7 +8,7 @@ pub struct Resources {
     /// The number of threads that compress and decompress [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// The most memory, in bytes, that the contents of a file may demand; for files of unknown origin
+    /// Fail if the contents of a file demand more memory than this, in bytes; for files of unknown origin
     /// [default: no limit]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     max_memory: Option<u64>,

@@ -149,7 +149,7 @@ fn a_damaged_element_is_named() {
         // What is whole can be saved: all but this section, of which it is what is before the damage.
         let run = place.scda("salvage -f b.scda c.scda").bad_or_good();
         assert!(run.err.contains(&words), "{}", run.err);
-        let shorter = format!("of section {number}, a shorter section: the first {broken} of {n} elements\n");
+        let shorter = format!("of section {number}, only the first {broken} of {n} elements\n");
         assert!(run.text().ends_with(&shorter), "{}", run.text());
         place.scda("check c.scda").good();
         let others = format!("-s 1-{} -s {}-", number - 1, number + 1);
@@ -278,7 +278,7 @@ fn what_is_before_damage_is_there() {
     place.write("cut.scda", &bytes[..bytes.len() - 40]);
     let run = place.scda("cat cut.scda array").bad(0, "scda: cut.scda: byte ");
     assert!(run.out == data && run.err.lines().count() == 1, "{}", run.err);
-    place.scda("cat cut.scda varray*").bad(2, "found 2 such sections");
+    place.scda("cat cut.scda varray*").bad(2, "found 2 sections that match");
     place.scda("cat cut.scda nothing").bad(1, "scda: cut.scda: byte ");
     for json in ["", "--json"] {
         place.scda(&format!("ls {json} -s 1-4 cut.scda")).good();
@@ -421,8 +421,7 @@ fn a_cut_section_is_named_and_its_elements_are_read() {
             assert!(place.scda("cat cut.scda field").bad(1, "scda: cut.scda: byte ").out == all);
             place.scda(&format!("cat cut.scda field --range {whole}:")).bad(1, "scda: cut.scda: byte ");
             let run = place.scda("salvage -f cut.scda saved.scda").bad_or_good();
-            let words =
-                format!("saved.scda: of section 2, a shorter section: the first {whole} of {n} elements\n");
+            let words = format!("saved.scda: of section 2, only the first {whole} of {n} elements\n");
             assert!(run.text().ends_with(&words), "{}", run.text());
             assert!(place.scda("cat saved.scda field").good().out == all);
             let list = place.scda("ls --json saved.scda").good().json();

@@ -27,7 +27,7 @@ fn of_groups_the_attributes_set_last_are_compared() {
     make(&place, "a.scda", &[&other, &y]);
     // Set again, and then once more to what they were.
     make(&place, "b.scda", &[&y, GROUP, &other]);
-    place.scda("diff --order a.scda b.scda").good();
+    place.scda("diff a.scda b.scda").good();
     place.scda("diff a.scda a.scda").good();
     let one_more = r#"{"type": "G", "user": "/", "attributes": {"title": "t"}}"#;
     make(&place, "c.scda", &[GROUP, &y, &other, GROUP, one_more, one_more]);
@@ -36,7 +36,6 @@ fn of_groups_the_attributes_set_last_are_compared() {
                     only in c.scda: section 12: attributes of the group \"/\"\n";
     assert_eq!(run.text(), expected);
     place.scda("diff --quiet b.scda c.scda").bad(1, "");
-    place.scda("diff --raw a.scda b.scda").bad(1, "");
 }
 
 #[test]
@@ -66,34 +65,25 @@ fn things_are_paired_by_name_and_record() {
         "section 8 | 9 (group \"g/\"): attribute z: none | 2",
         "only in a.scda: section 10: dataset int32 1, \"y\"",
         "only in b.scda: section 7: dataset int32 2, \"x\", record 2",
-        "note: the order differs, from section 4 | 1 on; with --order, that is a difference",
     ];
     let mut found: Vec<_> = run.text().lines().collect();
     let mut sorted = expected;
     found.sort_unstable();
     sorted.sort_unstable();
     assert_eq!(found, sorted);
-    // What only one has follows what differs, and the order after all.
-    assert!(run.text().lines().rev().zip(expected.iter().rev()).take(3).all(|(a, b)| a == *b));
+    // What only one has follows what differs.
+    assert!(run.text().lines().rev().zip(expected.iter().rev()).take(2).all(|(a, b)| a == *b));
     assert_eq!(place.scda("diff -q a.scda b.scda").bad(1, "").text(), "");
 }
 
 #[test]
-fn another_order_is_a_note_or_a_difference() {
+fn another_order_is_no_difference() {
     let place = Place::new();
     let (x, y, more) = (dataset("x", "1"), dataset("y", "2"), dataset("more", "3"));
     make(&place, "a.scda", &[&x, BLOCK, &y]);
     make(&place, "b.scda", &[BLOCK, &x, &y]);
-    let run = place.scda("diff a.scda b.scda").good();
-    let where_ = "the order differs, from section 2 | 3 on";
-    assert_eq!(run.text(), format!("note: {where_}; with --order, that is a difference\n"));
+    assert_eq!(place.scda("diff a.scda b.scda").good().text(), "");
     assert_eq!(place.scda("diff -q a.scda b.scda").good().text(), "");
-    assert_eq!(place.scda("diff --order a.scda b.scda").bad(1, "").text(), format!("{where_}\n"));
-    assert_eq!(place.scda("diff -q --order a.scda b.scda").bad(1, "").text(), "");
-    // What only one file has changes no order.
-    make(&place, "b.scda", &[&x, &more, BLOCK, &y]);
-    assert!(!place.scda("diff a.scda b.scda").bad(1, "").text().contains("order"));
-    place.scda("diff --order a.scda a.scda").good();
     // The shorter file has ended when its first dataset is compared: nothing of it comes twice.
     make(&place, "a.scda", &[&x, &y, &more]);
     make(&place, "b.scda", &[&more, &y]);
@@ -139,7 +129,7 @@ fn streams_are_compared_by_task() {
     // Chunks and parts are no difference.
     with_streams(&place, "b.scda", 64, true, ["the stream of 0", "of 1"], same);
     assert_eq!(place.scda("diff a.scda b.scda").good().text(), "");
-    place.scda("diff --raw a.scda b.scda").bad(1, "");
+    assert!(place.read("a.scda") != place.read("b.scda"));
     with_streams(&place, "b.scda", 64, true, ["the stream of 0", "of 2"], ["second", "second one"]);
     let run = place.scda("diff a.scda b.scda").bad(1, "");
     let lines: Vec<_> = run.text().lines().collect();

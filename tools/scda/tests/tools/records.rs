@@ -1,4 +1,4 @@
-//! `scda cat` of several records.
+//! Records: several sections or datasets with one name.
 
 use crate::run::Place;
 
@@ -26,35 +26,22 @@ fn write(place: &Place, name: &str, seal: &str) {
 }
 
 #[test]
-fn records_are_printed_one_after_the_other() {
+fn a_record_is_printed() {
     let place = Place::new();
     // With an index and without.
     for (name, seal) in [("a.scda", ""), ("b.scda", "--seal")] {
         write(&place, name, seal);
         let cat = |arguments: &str| place.scda(&format!("cat {name} {arguments}")).good().text().to_owned();
-        assert_eq!(cat("time --record :"), "0.5\n1.5\n2.5\n");
-        assert_eq!(cat("time --record ::2"), "0.5\n2.5\n");
-        assert_eq!(cat("time --record -2:"), "1.5\n2.5\n");
-        assert_eq!(cat("time --record 1:3:5"), "1.5\n");
-        assert_eq!(cat("time --record 1:1"), "");
         assert_eq!(cat("time --record 1"), "1.5\n");
         assert_eq!((cat("time"), cat("log")), ("2.5\n".to_owned(), "line 2\n".to_owned()));
-        // An empty line between records.
-        let both = "1.0 2.0 3.0\n4.0 5.0 6.0\n\n1.5 2.0 3.0\n4.0 5.0 NaN\n";
-        assert_eq!(cat("u --record :2"), both);
-        assert_eq!(cat("u --record : --box 0,1:"), "2.0 3.0\n\n2.0 3.0\n\n8.0 9.0\n");
-        let first = place.scda(&format!("cat {name} u --record : --as bytes --box 0,0")).good();
-        assert_eq!(first.out, [1.0_f64, 1.5, 7.0].map(f64::to_le_bytes).concat());
-        assert_eq!(cat("log --record ::2"), "line 0\nline 2\n");
-        assert_eq!(cat("tim* --record 0:2"), "0.5\n1.5\n");
+        assert_eq!(cat("u --record -2 --box 0,1:"), "2.0 3.0\n");
+        let first = place.scda(&format!("cat {name} u --record 0 --as bytes --box 0,0")).good();
+        assert_eq!(first.out, 1.0_f64.to_le_bytes());
+        assert_eq!(cat("tim* --record 0"), "0.5\n");
         let bad = |arguments: &str, words| drop(place.scda(&format!("cat {name} {arguments}")).bad(2, words));
-        bad("time --record 0:9", "--record 0:9: found 3 sections of that name");
-        bad("time --record 0:9:2", "--record 0:9:2: found 3 sections");
         bad("time --record 3", "--record 3: found 3 sections");
-        bad("none --record :", "no such section");
-        bad("time --record ::0", "expected a number from 1 on");
-        bad("time --record x", "expected K or A:B:STEP");
-        bad("log --record : --stream 0", "expected one number, because of --stream");
+        bad("none --record 0", "no such section");
+        bad("time --record x", "invalid digit");
     }
 }
 
