@@ -110,8 +110,7 @@ def open(
             Calls that read several boxes, or most items of the chunks that they touch, keep none.
         max_memory: the most bytes that a call allocates at the request of the file, and for the array that it returns.
             More is an OutOfMemoryError. Use it for files of unknown origin, in which a few bytes can request an array
-            of any size.
-            0: no limit.
+            of any size. 0: no limit.
         keep: how many older files of this name, as :func:`create` keeps them, may replace a file that is missing, or so
             torn or damaged that it has no seal. The first file with a seal is opened, up to its last seal, so that a
             job restarts from the last complete state. :attr:`File.path` says which file that is. 0: none; the file then

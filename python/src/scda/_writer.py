@@ -71,8 +71,8 @@ def create(
     exception leaves the statement, the file is not completed. With ``atomic``, the old file then stays, or there is
     none; otherwise, the file ends after its last commit (:meth:`Writer.commit`) or, if there is none, with bytes
     that are no section, so that no reader takes it for complete. Ctrl-C interrupts compression between two elements,
-    with the same result.
-    A writer that is dropped without being closed writes nothing more; without atomic, the file stays as it is.
+    with the same result. A writer that is dropped without being closed writes nothing more; without atomic, the file
+    stays as it is.
 
     If a writer of this process is still open for the same file, it is closed first, and its file is incomplete.
 

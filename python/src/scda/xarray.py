@@ -17,11 +17,9 @@ otherwise ``record`` or, if the numbers of records differ, ``rho_record``. ``rec
 name, which is necessary if shapes or types differ.
 
 Several files: ``xarray.open_mfdataset("step*.scda", engine="scda")`` joins them in the order of ``time``, a dataset
-without
-dimensions: variables with a single record have the dimension ``time``, of size 1, which ``record=0`` removes. They do
-    not have
-it in files that ``to_scda`` wrote from ``ds.isel(time=0)``, because what was written is read. In that case, and without
-``time``, use ``combine="nested", concat_dim="time"``.
+without dimensions: variables with a single record have the dimension ``time``, of size 1, which ``record=0`` removes.
+They do not have it in files that ``to_scda`` wrote from ``ds.isel(time=0)``, because what was written is read. In that
+case, and without ``time``, use ``combine="nested", concat_dim="time"``.
 
 Other formats: ``ds.to_netcdf("out.nc")``, ``ds.to_zarr("out.zarr")``. Attributes that NetCDF cannot have become JSON
 text. The attribute ``scda_json`` names them, so that ``scda import`` can restore them. NetCDF has no raw bytes, no
