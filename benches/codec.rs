@@ -21,7 +21,7 @@ use scda::{
 use scda_codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder, Method};
 use scda_codec::shuffle::{shuffle, unshuffle};
 use scda_codec::{ElementDecoder, ElementEncoder};
-use scda_format::dataset::codecs::Codecs;
+use scda_format::dataset::codecs::{Codecs, Compressor, Zlib};
 use scda_format::entry::{CountFormat, parse_counts};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -317,6 +317,12 @@ fn compress2(data: &[u8], level: u32, out: &mut [u8]) -> usize {
     n as usize
 }
 
+/// Chunks as zlib streams.
+fn zlib(item_bytes: usize, level: u32) -> ChunkCodec {
+    let method = Method::Compressor(Compressor::Zlib(Zlib { level: level.into() }));
+    ChunkCodec { item_bytes, method, encoder: Encoder::Fast, rounder: None }
+}
+
 /// Shuffled chunks, beside zlib's `compress2` after a plain shuffle.
 fn chunks(kinds: &[&str]) {
     println!(
@@ -331,11 +337,7 @@ fn chunks(kinds: &[&str]) {
     for (name, item_bytes, data) in &all {
         for chunk_bytes in [1 << 15, 1 << 19] {
             for level in [1, 2, 6, 9] {
-                let codec = ChunkCodec {
-                    item_bytes: *item_bytes,
-                    method: Method::Zlib(Encoder::Fast, level),
-                    rounder: None,
-                };
+                let codec = zlib(*item_bytes, level);
                 let mut encoder = ChunkEncoder::new(codec).unwrap();
                 let mut out = Vec::new();
                 let (ours, sizes) = best(|| {
@@ -437,7 +439,7 @@ fn codecs() {
                     let (stream, others) = rest.split_at(*size);
                     rest = others;
                     decoder.stream(*size as u64).unwrap().copy_from_slice(stream);
-                    decoder.decode(*size as u64, &codecs, *data_type, chunk).unwrap();
+                    decoder.decode(*size as u64, &codecs, chunk).unwrap();
                 }
             });
             assert!(found == *data, "{name} {codec}");
@@ -492,11 +494,7 @@ fn curves() {
     for (name, item_bytes, data) in &all {
         for level in [WriteOptions::DEFAULT_LEVEL, 6] {
             for chunk_bytes in (13..23).map(|log| 1 << log) {
-                let codec = ChunkCodec {
-                    item_bytes: *item_bytes,
-                    method: Method::Zlib(Encoder::Fast, level),
-                    rounder: None,
-                };
+                let codec = zlib(*item_bytes, level);
                 let mut encoder = ChunkEncoder::new(codec).unwrap();
                 let mut out = Vec::new();
                 let (encoding, sizes) = best(|| {

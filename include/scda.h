@@ -397,24 +397,26 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_NAME_BYTES 64
 
 /**
- * Chunks are compressed by Zstandard after a byte shuffle, in Blosc frames: fast and small. The default.
+ * Chunks are compressed by Zstandard after a byte shuffle, in Blosc frames, by default at level 1: fast and
+ * small. The default.
  */
 #define SCDA_CODEC_ZSTD 0
 
 /**
- * Chunks are compressed by LZ4 after a byte shuffle, in Blosc frames: faster, and a little larger. For disks
- * that are faster than Zstandard.
+ * Chunks are compressed by LZ4 after a byte shuffle, in Blosc frames, by default at level 1: faster, and a
+ * little larger. For disks that are faster than Zstandard.
  */
 #define SCDA_CODEC_LZ4 1
 
 /**
- * Chunks are Pcodec files, which are the smallest for integers of 16 to 64 bits and for floating-point
- * numbers. Other types are compressed as with `SCDA_CODEC_ZSTD`, by default at level 9. For archives.
+ * Chunks are Pcodec files, by default of level 8, which are the smallest for integers of 16 to 64 bits and
+ * for floating-point numbers. Other types are compressed by Zstandard, by default at level 9. For archives.
  */
 #define SCDA_CODEC_PCODEC 2
 
 /**
- * Chunks are zlib streams (RFC 1950) after a byte shuffle, for readers that have only zlib.
+ * Chunks are zlib streams (RFC 1950) after a byte shuffle, by default at the level of the file, for readers
+ * that have only zlib.
  */
 #define SCDA_CODEC_ZLIB 3
 
@@ -1028,14 +1030,13 @@ struct scda_dataset {
    */
   int encode;
   /**
-   * How chunks are compressed: `SCDA_CODEC_ZSTD` (default), `SCDA_CODEC_LZ4`, `SCDA_CODEC_PCODEC` or
-   * `SCDA_CODEC_ZLIB`. Ignored for `SCDA_ENCODE_TEXT`, which uses zlib streams.
+   * How chunks are compressed: `SCDA_CODEC_ZSTD` (default) or another one of `SCDA_CODEC_...`. Ignored for
+   * `SCDA_ENCODE_TEXT`, which uses zlib streams.
    */
   int codec;
   /**
-   * The level of compression of chunks, 0 to 9; 0 does not compress, except with Pcodec. -1 (default): 1
-   * for Zstandard and LZ4, 8 for Pcodec, that of `scda_params_t` for zlib and text; after reading:
-   * unknown.
+   * The level of compression of chunks, 0 to 9; 0 does not compress, except with Pcodec. -1 (default): that
+   * which the codec says, and that of the file (`scda_params_t`) for text; after reading: unknown.
    */
   int level;
   /**

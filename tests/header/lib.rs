@@ -153,12 +153,34 @@ fn generate(config: cbindgen::Config, sources: &[impl AsRef<str>]) -> String {
     let mut builder = cbindgen::Builder::new().with_config(config);
     for (place, source) in sources.iter().enumerate() {
         let path = folder.path().join(format!("{place}.rs"));
-        std::fs::write(&path, with_pointers(read(source.as_ref()))).unwrap();
+        let source = source.as_ref();
+        let more = if source == DATASET { codecs() } else { String::new() };
+        std::fs::write(&path, with_pointers(read(source)) + &more).unwrap();
         builder = builder.with_src(path);
     }
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);
     String::from_utf8(text).unwrap()
+}
+
+/// The file after whose constants those of the codecs come.
+const DATASET: &str = "crates/c/src/dataset.rs";
+
+/// The rows of the table of codecs as constants of C.
+fn codecs() -> String {
+    let text = read("crates/format/src/dataset/codecs.rs");
+    let rows = text.split_once("\ncodecs! {\n").unwrap().1.split_once("\n}\n").unwrap().0;
+    let mut constants = String::new();
+    for line in rows.lines().map(str::trim).filter(|line| *line != "#[default]") {
+        constants += &match line.strip_suffix("\";").and_then(|row| row.split_once(", \"")) {
+            Some((row, name)) => {
+                let (_, number) = row.split_once(" = ").unwrap();
+                format!("pub const SCDA_CODEC_{}: c_int = {number};\n", name.to_uppercase())
+            }
+            None => format!("{line}\n"),
+        };
+    }
+    constants
 }
 
 /// Compares a committed file with what it should be, or writes it.

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod codecs;
 mod examples;
 mod identify;
 mod languages;

@@ -18,16 +18,7 @@ pub const SCDA_MAX_DIMS: usize = 32;
 /// The size of a dataset's name with a NUL: a name has at most `SCDA_USER_STRING_BYTES` bytes.
 pub const SCDA_NAME_BYTES: usize = 64;
 
-/// Chunks are compressed by Zstandard after a byte shuffle, in Blosc frames: fast and small. The default.
-pub const SCDA_CODEC_ZSTD: c_int = 0;
-/// Chunks are compressed by LZ4 after a byte shuffle, in Blosc frames: faster, and a little larger. For disks
-/// that are faster than Zstandard.
-pub const SCDA_CODEC_LZ4: c_int = 1;
-/// Chunks are Pcodec files, which are the smallest for integers of 16 to 64 bits and for floating-point
-/// numbers. Other types are compressed as with `SCDA_CODEC_ZSTD`, by default at level 9. For archives.
-pub const SCDA_CODEC_PCODEC: c_int = 2;
-/// Chunks are zlib streams (RFC 1950) after a byte shuffle, for readers that have only zlib.
-pub const SCDA_CODEC_ZLIB: c_int = 3;
+// The constants `SCDA_CODEC_ZSTD` and so on come from the table in `crates/format/src/dataset/codecs.rs`.
 
 /// The description of a dataset: a named array of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
 /// `scda_dataset_init`, then set what you need, at least `name`, `type`, `ndims` and `shape`. In writing,
@@ -62,12 +53,11 @@ pub struct scda_dataset<'a> {
     /// `SCDA_ENCODE_TEXT`. With `SCDA_ENCODE_NONE` there are no chunks, and `codec`, `level`, `shuffle` and
     /// the largest errors have no effect.
     pub encode: c_int,
-    /// How chunks are compressed: `SCDA_CODEC_ZSTD` (default), `SCDA_CODEC_LZ4`, `SCDA_CODEC_PCODEC` or
-    /// `SCDA_CODEC_ZLIB`. Ignored for `SCDA_ENCODE_TEXT`, which uses zlib streams.
+    /// How chunks are compressed: `SCDA_CODEC_ZSTD` (default) or another one of `SCDA_CODEC_...`. Ignored for
+    /// `SCDA_ENCODE_TEXT`, which uses zlib streams.
     pub codec: c_int,
-    /// The level of compression of chunks, 0 to 9; 0 does not compress, except with Pcodec. -1 (default): 1
-    /// for Zstandard and LZ4, 8 for Pcodec, that of `scda_params_t` for zlib and text; after reading:
-    /// unknown.
+    /// The level of compression of chunks, 0 to 9; 0 does not compress, except with Pcodec. -1 (default): that
+    /// which the codec says, and that of the file (`scda_params_t`) for text; after reading: unknown.
     pub level: c_int,
     /// 1 (default): the bytes of the items of a chunk are shuffled before compression, which makes most
     /// numbers smaller: the first bytes of all items, then the second ones, and so on. 0: they are not.
@@ -131,15 +121,14 @@ pub unsafe extern "C" fn scda_dataset_init_size(d: StructOut<'_, scda_dataset_t>
 }
 
 pub(super) fn empty<'a>() -> scda_dataset_t<'a> {
-    scda_dataset_t { encode: SCDA_ENCODE_NONE, codec: SCDA_CODEC_ZSTD, level: -1, shuffle: 1, ..zeros() }
+    scda_dataset_t {
+        encode: SCDA_ENCODE_NONE,
+        codec: Codec::default().code(),
+        level: -1,
+        shuffle: 1,
+        ..zeros()
+    }
 }
-
-const CODECS: [(c_int, Codec); 4] = [
-    (SCDA_CODEC_ZSTD, Codec::Zstd),
-    (SCDA_CODEC_LZ4, Codec::Lz4),
-    (SCDA_CODEC_PCODEC, Codec::Pcodec),
-    (SCDA_CODEC_ZLIB, Codec::Zlib),
-];
 
 /// A dataset described by C, and the type of its items in memory, where structs may have gaps.
 pub(super) struct InMemory {
@@ -157,9 +146,8 @@ pub(super) fn of_c(c: &scda_dataset_t<'_>) -> Result<InMemory> {
     let InMemory { mut dataset, data_type } = array(c)?;
     let dimensions = dataset.shape.len();
     dataset.layout = layout(c.encode, &c.chunk[..dimensions])?;
-    let codec = CODECS.iter().find(|(code, _)| *code == c.codec);
-    dataset.codec = codec.map(|(_, codec)| *codec).ok_or_else(|| {
-        let known = CODECS.map(|(_, codec)| format!("SCDA_CODEC_{}", codec.to_string().to_uppercase()));
+    dataset.codec = Codec::from_code(c.codec).ok_or_else(|| {
+        let known = Codec::NAMES.map(|(_, name)| format!("SCDA_CODEC_{}", name.to_uppercase()));
         Error::argument(format!("codec: found {}, expected one of {}", c.codec, known.join(", ")))
     })?;
     dataset.level = match c.level {
@@ -283,8 +271,7 @@ pub(super) fn without_pointers<'a>(dataset: &Dataset) -> scda_dataset_t<'a> {
     if dataset.layout != Layout::Contiguous {
         c.chunk.iter_mut().zip(dataset.chunk_shape()).for_each(|(to, from)| *to = from);
     }
-    let codec = CODECS.iter().find(|(_, codec)| *codec == dataset.codec);
-    c.codec = codec.map_or(SCDA_CODEC_ZSTD, |(code, _)| *code);
+    c.codec = dataset.codec.code();
     c.level = dataset.level.and_then(|level| level.try_into().ok()).unwrap_or(-1);
     c.shuffle = c_int::from(dataset.shuffle);
     c

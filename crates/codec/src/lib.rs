@@ -4,18 +4,13 @@
 
 mod adaptive;
 mod base64;
-mod bits;
 mod block;
-mod blosc;
-mod blosclz;
 pub mod chunk;
 mod deflate;
 mod element;
 mod huffman;
 mod inflate;
-mod lz4;
 mod matches;
-mod pcodec;
 mod probe;
 #[cfg(test)]
 #[path = "tests/proofs.rs"]

@@ -7,14 +7,15 @@ use scda_codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder};
 use scda_codec::texts;
 use scda_format::dataset::codecs::Codecs;
 use scda_format::dataset::parse;
+use std::sync::LazyLock;
 
 /// What a decoder needs whatever the chunk: tables of Pcodec, the state of the inflater.
 const MEMORY_OF_A_DECODER: usize = 2 << 20;
 
 const BLOSC: &str = r#"{"name":"blosc","configuration":{"cname":"zstd","clevel":1,"shuffle":"shuffle","typesize":4,"blocksize":0}}"#;
 
-/// Each of the codecs after the step to bytes, or in its place.
-const CODECS: [&str; 8] = [
+/// Codecs after the step to bytes, or in its place.
+const SOME: [&str; 8] = [
     BLOSC,
     r#"{"name":"zstd","configuration":{"level":1,"checksum":false}}"#,
     r#"{"name":"gzip","configuration":{"level":1}}"#,
@@ -24,6 +25,23 @@ const CODECS: [&str; 8] = [
     r#"{"name":"zstd","configuration":{"level":1}},{"name":"crc32c"}"#,
     r#"{"name":"numcodecs.pcodec","configuration":{"level":8}}"#,
 ];
+
+/// These, and those that the library writes and that are not among them.
+static CODECS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut all: Vec<String> = SOME.map(String::from).into();
+    for (codec, _) in Codec::NAMES {
+        let mut dataset = Dataset::new("a", DataType::Float64, [1]);
+        (dataset.codec, dataset.layout) = (codec, Layout::Chunked { shape: None, text: false });
+        let list = Codecs::of(&dataset, 1).to_json(dataset.data_type);
+        let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+        let name = list.last().unwrap()["name"].to_string();
+        if !all.iter().any(|known| known.contains(&name)) {
+            let steps = list.iter().filter(|step| step["name"] != "bytes");
+            all.push(steps.map(ToString::to_string).collect::<Vec<_>>().join(","));
+        }
+    }
+    all
+});
 
 const TYPES: [(DataType, &str); 5] = [
     (DataType::Uint8, "uint8"),
@@ -36,7 +54,7 @@ const TYPES: [(DataType, &str); 5] = [
 /// Three bytes say the codec, type, and how many items the chunk should have; the rest is the chunk.
 pub fn chunks(input: &[u8]) {
     let mut rest = Input(input);
-    let codec = CODECS[rest.below(CODECS.len())];
+    let codec = &CODECS[rest.below(CODECS.len())];
     let is_pcodec = codec.contains("pcodec");
     let (data_type, type_name) = TYPES[if is_pcodec { 1 + rest.below(4) } else { rest.below(5) }];
     let count = rest.below(20_000);
@@ -52,7 +70,7 @@ pub fn chunks(input: &[u8]) {
     let mut decode = |stream: &[u8], codecs: &Codecs, out: &mut [u8]| {
         let bytes = stream.len() as u64;
         decoder.stream(bytes)?.copy_from_slice(stream);
-        decoder.decode(bytes, codecs, data_type, out)
+        decoder.decode(bytes, codecs, out)
     };
     let (peak, result) = memory::peak(|| decode(rest.0, &codecs, &mut out));
     let limit = MEMORY_OF_A_DECODER + 3 * out.len() + 2 * rest.0.len();

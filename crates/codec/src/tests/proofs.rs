@@ -2,13 +2,14 @@
 //! they never panic (arithmetic overflow and indices out of bounds included), and what they accept means what
 //! the plain rules say.
 
-use super::blosc::{BloscDecoder, can_expand_by_zstd};
-use super::chunk::can_be_chunk;
+use super::chunk::blosc::BloscDecoder;
+use super::chunk::zstd::can_expand_by_zstd;
+use super::chunk::{blosclz, can_be_chunk};
 use super::element::{ElementDecoder, ElementEncoder};
 use super::inflate::Inflater;
-use super::{Encoder, base64, blosclz, can_expand, max_encoded_bytes, texts};
+use super::{Encoder, base64, can_expand, max_encoded_bytes, texts};
 use scda_format::dataset::DataType;
-use scda_format::dataset::codecs::{Codecs, Step};
+use scda_format::dataset::codecs::{Codecs, Compressor, Gzip, Zlib, Zstd};
 use scda_format::padding::LineBreak;
 use std::io::Read;
 
@@ -204,17 +205,18 @@ fn each_chunk_of_texts_that_is_accepted_is_that_of_its_items() {
 fn how_many_bytes_can_be_an_element_or_a_chunk() {
     assert!(can_expand(0, 1031) && can_expand(1, 2063) && !can_expand(1, 2064) && !can_expand(0, 1032));
     assert_eq!(max_encoded_bytes(1000), 67_536);
-    let zlib = Step::Zlib { level: 1 };
-    for (steps, least, most) in [
-        (vec![], 10_000, 10_000),
-        (vec![Step::Shuffle(2)], 10_000, 10_000),
-        (vec![Step::Crc32c], 10_004, 10_004),
-        (vec![zlib], 9, 85_536),
-        (vec![zlib, Step::Crc32c], 13, 85_540),
-        (vec![Step::Gzip { level: 1 }], 9, 85_536),
-        (vec![Step::Zstd { level: 1, checksum: false }], 0, 85_536),
+    let plain = Codecs::default();
+    let by = |compressor| Codecs { compressor: Some(compressor), ..plain };
+    let zlib = by(Compressor::Zlib(Zlib { level: 1 }));
+    for (codecs, least, most) in [
+        (plain, 10_000, 10_000),
+        (Codecs { shuffle: Some(2), ..plain }, 10_000, 10_000),
+        (Codecs { crc32c: true, ..plain }, 10_004, 10_004),
+        (zlib, 9, 85_536),
+        (Codecs { crc32c: true, ..zlib }, 13, 85_540),
+        (by(Compressor::Gzip(Gzip { level: 1 })), 9, 85_536),
+        (by(Compressor::Zstd(Zstd { level: 1, checksum: false })), 0, 85_536),
     ] {
-        let codecs = Codecs { big_endian: false, steps };
         let can = |bytes: u64| can_be_chunk(&codecs, bytes, 10_000);
         assert!(can(least) && can(most) && !can(most + 1), "{codecs:?}");
         assert!(least == 0 || !can(least - 1), "{codecs:?}");

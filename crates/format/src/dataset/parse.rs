@@ -1,6 +1,6 @@
 //! Parses the metadata of datasets and groups, whichever program wrote them.
 
-use super::codecs::{Codecs, Step, first_codec, is_of_pcodec};
+use super::codecs::{Codecs, first_codec};
 use super::json::{JsonMember, members, trimmed, value, wrong};
 use super::{ChunkGrid, DataType, Dataset, check_name, fill, type_json};
 use scda_base::error::{Error, ErrorKind, Result, quote};
@@ -114,7 +114,7 @@ fn parse(name: &str, text: &[u8]) -> Result<Metadata> {
     }
     dataset.attributes = node.attributes()?;
     codecs.describe(&mut dataset);
-    if data_type.is_variable() && codecs.compressor().is_none() {
+    if data_type.is_variable() && codecs.compressor.is_none() {
         // Their chunks need not be compressed.
         dataset.level = Some(0);
     }
@@ -293,18 +293,9 @@ impl Field {
                 }
                 continue;
             }
-            let step = match Step::of_json(codec.name, codec.configuration, data_type.item_bytes()) {
-                Some(step) => step.map_err(bad)?,
-                None => return Ok((codecs, Some(unknown()))),
-            };
-            // The step from numbers to bytes comes first, and only once.
-            let is_of_numbers = matches!(step, Step::Pcodec { .. });
-            let has_numbers = !is_of_numbers || is_of_pcodec(data_type);
-            let is_next = codecs.steps.last().is_none_or(|last| last.place() < step.place());
-            if (place == 0) != is_of_numbers || !has_numbers || !is_next {
+            if !codecs.add(codec.name, codec.configuration, place, data_type).map_err(bad)? {
                 return Ok((codecs, Some(unknown())));
             }
-            codecs.steps.push(step);
         }
         if list.is_empty() {
             let expected = first_codec(data_type);

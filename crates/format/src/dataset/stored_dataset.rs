@@ -91,7 +91,7 @@ impl StoredDataset {
             name.len() + fill_value.len() + attributes.len() + unsupported.as_ref().map_or(0, String::len);
         // The shape, the chunk shape, and both again in the grid, along with the numbers of chunks.
         let numbers = 5 * size_of_val(&shape[..]);
-        (size_of::<Self>() + texts + numbers + size_of_val(&self.codecs.steps[..])) as u64
+        (size_of::<Self>() + texts + numbers) as u64
     }
 
     fn named(
@@ -109,7 +109,7 @@ impl StoredDataset {
         let DataSection { section_type, count, size, is_compressed, .. } = section;
         let rows = dataset.rows()?;
         let is_one_chunk = dataset.shape.iter().zip(&chunk_shape).all(|(&n, &chunk)| chunk == n.max(1));
-        let is_plain = codecs.steps.is_empty();
+        let is_plain = codecs.are_plain();
         let chunks = (grid.chunks(), grid.chunk_bytes());
         let text = Layout::Chunked { shape: Some(chunk_shape.clone()), text: true };
         let binary = Layout::Chunked { shape: Some(chunk_shape), text: false };

@@ -145,7 +145,7 @@ impl Selection<'_> {
         if !codecs.changes_length() {
             return Ok(());
         }
-        let decoded = decoder.decode(present.bytes, codecs, self.stored.dataset.data_type, out);
+        let decoded = decoder.decode(present.bytes, codecs, out);
         decoded.map_err(|error| self.of_chunk(present, error))
     }
 

@@ -180,7 +180,7 @@ impl ChunkWriter<'_> {
     ) -> Result<EncodedElements> {
         let params = self.sections.params();
         let codec = ChunkCodec::of(dataset, params.encoder, params.level, params.line_break);
-        let mut encoder = if codecs.steps.is_empty() { None } else { Some(ChunkEncoder::new(codec)?) };
+        let mut encoder = if codecs.are_plain() { None } else { Some(ChunkEncoder::new(codec)?) };
         let own = rows.chunks(grid.chunks());
         let (mut encoded, mut chunk_data, mut out) = (EncodedElements::default(), Vec::new(), Vec::new());
         reserve(&mut encoded.sizes, to_usize(own.count))?;

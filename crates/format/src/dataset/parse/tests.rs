@@ -1,4 +1,5 @@
 use super::super::Layout;
+use super::super::codecs::{Compressor, Zlib};
 use super::super::metadata::{of_dataset, of_group};
 use super::*;
 use proptest::prelude::*;
@@ -233,22 +234,19 @@ fn codecs_without_configuration_have_that_of_numcodecs() {
         let text =
             with(&VALID[VALID.find("[{\"name\":\"bytes").unwrap()..VALID.find(",\n\"fill").unwrap()], list);
         let found = dataset("a", text.as_bytes()).unwrap().codecs;
-        found.steps
+        (found.shuffle, found.compressor)
     };
-    let zlib = |level| Step::Zlib { level };
+    let zlib = |level| Some(Compressor::Zlib(Zlib { level }));
     let bytes = r#"{"name":"bytes","configuration":{"endian":"little"}}"#;
     let size = |n: u64| format!(r#"{{"name":"numcodecs.shuffle","configuration":{{"elementsize":{n}}}}}"#);
-    assert_eq!(
-        codecs(&format!(r#"[{bytes},"numcodecs.shuffle","numcodecs.zlib"]"#)),
-        [Step::Shuffle(4), zlib(1)]
-    );
-    assert_eq!(codecs(&format!(r#"[{bytes},{{"name":"numcodecs.zlib"}}]"#)), [zlib(1)]);
+    assert_eq!(codecs(&format!(r#"[{bytes},"numcodecs.shuffle","numcodecs.zlib"]"#)), (Some(4), zlib(1)));
+    assert_eq!(codecs(&format!(r#"[{bytes},{{"name":"numcodecs.zlib"}}]"#)), (None, zlib(1)));
     // Not the size of an item, which has 4 bytes; and more than any chunk has.
     for n in [3, u64::MAX] {
-        assert_eq!(codecs(&format!("[{bytes},{}]", size(n))), [Step::Shuffle(n)]);
+        assert_eq!(codecs(&format!("[{bytes},{}]", size(n))), (Some(n), None));
     }
     let level = r#"{"name":"numcodecs.zlib","configuration":{"level":-1}}"#;
-    assert_eq!(codecs(&format!("[{bytes},{level}]")), [zlib(-1)]);
+    assert_eq!(codecs(&format!("[{bytes},{level}]")), (None, zlib(-1)));
 }
 
 #[test]

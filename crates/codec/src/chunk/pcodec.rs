@@ -1,5 +1,6 @@
 //! Encodes and decodes numbers as standalone files of Pcodec, with the crate `pco`.
 
+use super::{ChunkCodec, ChunkCompressor, DecoderState, EncodeChunk, EncodedChunk, bad};
 use half::f16;
 use pco::data_types::Number;
 use pco::errors::PcoError;
@@ -11,7 +12,32 @@ use scda_base::memory::{grow, reserve};
 use scda_base::numbers::to_usize;
 use scda_base::panics::catch;
 use scda_format::dataset::DataType;
-use scda_format::dataset::codecs::is_of_pcodec;
+use scda_format::dataset::codecs::{Pcodec, is_of_pcodec};
+
+impl ChunkCompressor for Pcodec {
+    fn encoder(&self, _: &ChunkCodec) -> Result<Box<dyn EncodeChunk>> {
+        Ok(Box::new(*self))
+    }
+
+    /// A few bytes can stand for 2^24 equal numbers of at most 8 bytes, and a file has more than 4 bytes for them.
+    fn can_expand(&self, encoded: u64, n: u64) -> bool {
+        n >> 25 <= encoded
+    }
+
+    fn decode(&self, chunk: EncodedChunk<'_>, _: &mut DecoderState, out: &mut [u8]) -> Result<()> {
+        decode(chunk.bytes, self.data_type, out)?.map_err(bad)
+    }
+
+    fn decode_any(&self, _: &[u8], _: &mut DecoderState) -> Result<Vec<u8>> {
+        Err(bad("Pcodec cannot encode items of variable length".into()))
+    }
+}
+
+impl EncodeChunk for Pcodec {
+    fn encode(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<usize> {
+        encode(chunk, self.data_type, self.level, out)
+    }
+}
 
 /// Calls a generic function for the numbers of a type, in little-endian order in files.
 macro_rules! with_number {
@@ -35,7 +61,7 @@ macro_rules! with_number {
 ///
 /// # Errors
 /// `Memory`.
-pub fn encode(data: &[u8], data_type: DataType, level: u32, out: &mut Vec<u8>) -> Result<usize> {
+fn encode(data: &[u8], data_type: DataType, level: u32, out: &mut Vec<u8>) -> Result<usize> {
     debug_assert!(is_of_pcodec(data_type));
     let start = out.len();
     with_number!(data_type, encode_numbers(data, level, out))?;
@@ -69,14 +95,8 @@ fn encode_numbers<T: Number, const N: usize>(
 ///
 /// # Errors
 /// `Memory`.
-pub fn decode(file: &[u8], data_type: DataType, out: &mut [u8]) -> Result<Result<(), String>> {
+fn decode(file: &[u8], data_type: DataType, out: &mut [u8]) -> Result<Result<(), String>> {
     with_number!(data_type, decode_numbers(file, out))
-}
-
-/// Whether `n` bytes of numbers can be encoded in `encoded` bytes: a few bytes can stand for 2^24 equal
-/// numbers of at most 8 bytes, and a file has more than 4 bytes for them.
-pub fn can_expand(encoded: u64, n: u64) -> bool {
-    n >> 25 <= encoded
 }
 
 /// The numbers that are decoded at a time: a multiple of the crate's batch.

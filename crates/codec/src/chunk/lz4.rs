@@ -6,7 +6,7 @@
 //! which is less than 255. Two bytes after the literals are the distance back to the match. The last five
 //! bytes of a block are literals, and no match begins within its last twelve.
 
-use super::{MOST_SHORTENED, shortest};
+use crate::{MOST_SHORTENED, shortest};
 use lz4::block::decompress_to_buffer;
 use scda_base::error::{Error, Result};
 use scda_base::memory::{grow, reserve};

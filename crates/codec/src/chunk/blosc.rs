@@ -12,17 +12,18 @@
 //! | 16 | where each block begins; and then the blocks: for each stream, how many bytes it has, and these |
 
 use super::lz4::{self, Lz4};
-use super::shuffle::{shuffle, unshuffle};
-use super::{MOST_SHORTENED, shortest};
+use super::zstd::{can_expand_by_zstd, compressing_failed, no_memory, zstd_frame};
+use super::{ChunkCodec, ChunkCompressor, DecoderState, EncodeChunk, EncodedChunk, bad};
 use super::{bits, blosclz};
+use crate::shuffle::{shuffle, unshuffle};
+use crate::{MOST_SHORTENED, shortest};
 use flate2::{Decompress, FlushDecompress, Status};
-use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::memory::{grow, make, renew, reserve};
+use scda_base::error::{Error, Result};
+use scda_base::memory::{grow, make, renew, reserve, zeroed};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::MAX_CHUNK_BYTES;
-use scda_format::dataset::codecs::{BloscCompressor, BloscShuffle};
-use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode;
-use zstd::zstd_safe::{CCtx, CParameter, DCtx, compress_bound, get_error_name};
+use scda_format::dataset::codecs::{Blosc, BloscCompressor, BloscShuffle};
+use zstd::zstd_safe::{CCtx, CParameter, DCtx, compress_bound};
 
 /// The bytes of the header.
 const HEADER: usize = 16;
@@ -70,39 +71,10 @@ const ZSTD_LEVELS: [&[i32]; 9] = [
     &[19, 7, 2, 1],
 ];
 
-/// The parameters of frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Blosc {
-    /// [`BloscCompressor::Zstd`] or [`BloscCompressor::Lz4`].
-    pub compressor: BloscCompressor,
-    /// 0 to 9; 0 stores.
-    pub level: u32,
-    /// [`BloscShuffle::None`] or [`BloscShuffle::Bytes`].
-    pub shuffle: BloscShuffle,
-    /// The bytes of an item, 1 to 255.
-    pub item_bytes: u8,
-}
-
 enum Compressor {
     Stored,
     Zstd(CCtx<'static>, &'static [i32]),
     Lz4(Box<Lz4>),
-}
-
-/// The result of zstd if it cannot allocate.
-const NO_MEMORY: usize = (ZSTD_ErrorCode::ZSTD_error_memory_allocation as usize).wrapping_neg();
-
-#[cold]
-fn no_memory() -> Error {
-    Error::new(ErrorKind::Memory, "cannot allocate zstd's state")
-}
-
-#[cold]
-fn failed(code: usize) -> Error {
-    if code == NO_MEMORY {
-        return no_memory();
-    }
-    Error::new(ErrorKind::Internal, format!("compressing: {}", get_error_name(code)))
 }
 
 /// Makes frames, reusing its memory.
@@ -126,7 +98,7 @@ impl BloscEncoder {
                 })?;
                 let mut context = CCtx::try_create().ok_or_else(no_memory)?;
                 // The checksum covers the compressed data, and every reader of frames verifies it.
-                context.set_parameter(CParameter::ChecksumFlag(true)).map_err(failed)?;
+                context.set_parameter(CParameter::ChecksumFlag(true)).map_err(compressing_failed)?;
                 Compressor::Zstd(context, levels)
             }
             (level, BloscCompressor::Lz4) => Compressor::Lz4(Box::new(Lz4::new(level)?)),
@@ -137,11 +109,43 @@ impl BloscEncoder {
         Ok(Self { made, compressor, shuffled: Vec::new(), stream: Vec::new() })
     }
 
-    /// Appends the frame of `data` to `out`, and returns how many bytes that was.
-    ///
-    /// # Errors
-    /// `Memory`; `Range` for more than 2 GiB less 32 bytes.
-    pub fn encode(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<usize> {
+    /// Compresses into `self.stream`, and returns the length; `None` if that saves too little.
+    fn compress(&mut self, data: &[u8]) -> Result<Option<usize>> {
+        let n = data.len();
+        // A stream of more bytes than this is not used.
+        let Some(most) = (n - n / LEAST_GAIN).checked_sub(BEFORE_STREAM - HEADER + 1) else {
+            return Ok(None);
+        };
+        let mut bytes = data;
+        let item_bytes = usize::from(self.made.item_bytes);
+        if self.made.shuffle == BloscShuffle::Bytes
+            && item_bytes > 1
+            && !matches!(self.compressor, Compressor::Stored)
+        {
+            grow(&mut self.shuffled, n)?;
+            shuffle(data, item_bytes, &mut self.shuffled[..n]);
+            bytes = &self.shuffled[..n];
+        }
+        let length = match &mut self.compressor {
+            Compressor::Stored => return Ok(None),
+            Compressor::Zstd(context, levels) => {
+                // With a smaller buffer, zstd uses slower code.
+                grow(&mut self.stream, compress_bound(n))?;
+                shortest(levels.len(), n / MOST_SHORTENED, &mut self.stream[..], |way, stream| {
+                    context
+                        .set_parameter(CParameter::CompressionLevel(levels[way]))
+                        .map_err(compressing_failed)?;
+                    context.compress2(stream, bytes).map_err(compressing_failed)
+                })?
+            }
+            Compressor::Lz4(encoder) => encoder.encode(bytes, &mut self.stream)?,
+        };
+        Ok((length <= most).then_some(length))
+    }
+}
+
+impl EncodeChunk for BloscEncoder {
+    fn encode(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<usize> {
         let n = data.len();
         let start = out.len();
         let too_long = |_| Error::range(format!("chunk: found {n} bytes, expected at most 2147483615"));
@@ -174,38 +178,33 @@ impl BloscEncoder {
         }
         Ok(out.len() - start)
     }
+}
 
-    /// Compresses into `self.stream`, and returns the length; `None` if that saves too little.
-    fn compress(&mut self, data: &[u8]) -> Result<Option<usize>> {
-        let n = data.len();
-        // A stream of more bytes than this is not used.
-        let Some(most) = (n - n / LEAST_GAIN).checked_sub(BEFORE_STREAM - HEADER + 1) else {
-            return Ok(None);
-        };
-        let mut bytes = data;
-        let item_bytes = usize::from(self.made.item_bytes);
-        if self.made.shuffle == BloscShuffle::Bytes
-            && item_bytes > 1
-            && !matches!(self.compressor, Compressor::Stored)
-        {
-            grow(&mut self.shuffled, n)?;
-            shuffle(data, item_bytes, &mut self.shuffled[..n]);
-            bytes = &self.shuffled[..n];
-        }
-        let length = match &mut self.compressor {
-            Compressor::Stored => return Ok(None),
-            Compressor::Zstd(context, levels) => {
-                // With a smaller buffer, zstd uses slower code.
-                grow(&mut self.stream, compress_bound(n))?;
-                shortest(levels.len(), n / MOST_SHORTENED, &mut self.stream[..], |way, stream| {
-                    context.set_parameter(CParameter::CompressionLevel(levels[way])).map_err(failed)?;
-                    context.compress2(stream, bytes).map_err(failed)
-                })?
-            }
-            Compressor::Lz4(encoder) => encoder.encode(bytes, &mut self.stream)?,
-        };
-        Ok((length <= most).then_some(length))
+impl ChunkCompressor for Blosc {
+    fn encoder(&self, _: &ChunkCodec) -> Result<Box<dyn EncodeChunk>> {
+        Ok(Box::new(BloscEncoder::new(*self)?))
     }
+
+    /// Of Blosc's compressors, zstd has the highest ratio.
+    fn can_expand(&self, encoded: u64, n: u64) -> bool {
+        can_expand_by_zstd(encoded, n)
+    }
+
+    fn decode(&self, chunk: EncodedChunk<'_>, state: &mut DecoderState, out: &mut [u8]) -> Result<()> {
+        state.blosc.decode(chunk.bytes, out)?.map_err(bad_frame)
+    }
+
+    fn decode_any(&self, chunk: &[u8], state: &mut DecoderState) -> Result<Vec<u8>> {
+        let length = BloscDecoder::data_bytes(chunk).map_err(bad_frame)?;
+        // A false length costs nothing, because pages without data are never used.
+        let mut out = zeroed(to_usize(length))?;
+        state.blosc.decode(chunk, &mut out)?.map_err(bad_frame)?;
+        Ok(out)
+    }
+}
+
+fn bad_frame(what: String) -> Error {
+    bad(format!("Blosc frame: {what}"))
 }
 
 /// Reads frames, reusing its memory.
@@ -260,13 +259,6 @@ impl Header {
             && block == self.block_bytes;
         if splits { self.item_bytes } else { 1 }
     }
-}
-
-/// Whether `encoded` bytes can decode to `n` bytes, in a frame of Zstandard or of Blosc. Of Blosc's
-/// compressors, zstd has the highest ratio: a block of 4 bytes can stand for 128 KiB of equal bytes.
-#[must_use]
-pub fn can_expand_by_zstd(encoded: u64, n: u64) -> bool {
-    n >> 15 <= encoded
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
@@ -391,27 +383,6 @@ impl BloscDecoder {
             if length == n { Ok(()) } else { Err(format!("found {length} bytes in a stream, expected {n}")) }
         }))
     }
-}
-
-/// Decodes a Zstandard frame into `out`. The inner error is what was found instead.
-///
-/// # Errors
-/// `Memory`.
-pub fn zstd_frame(
-    context: &mut Option<DCtx<'static>>,
-    frame: &[u8],
-    out: &mut [u8],
-) -> Result<Result<(), String>> {
-    let context = match context {
-        Some(context) => context,
-        none => none.insert(DCtx::try_create().ok_or_else(no_memory)?),
-    };
-    Ok(match context.decompress(&mut *out, frame) {
-        Ok(length) if length == out.len() => Ok(()),
-        Ok(length) => Err(format!("zstd: found {length} bytes, expected {}", out.len())),
-        Err(NO_MEMORY) => return Err(no_memory()),
-        Err(code) => Err(format!("zstd: {}", get_error_name(code))),
-    })
 }
 
 #[cfg(test)]

@@ -1,23 +1,96 @@
-//! Encodes and decodes one chunk of a dataset by the steps of its codecs.
+//! Encodes and decodes one chunk of a dataset by its codecs. Each compressor has a module, which does what
+//! [`ChunkCompressor`] requires.
 
-use super::blosc::{Blosc, BloscDecoder, BloscEncoder, can_expand_by_zstd, zstd_frame};
-use super::deflate::{Deflater, Encoder};
-use super::element::{ElementEncoder, can_expand, max_encoded_bytes};
+mod bits;
+pub(super) mod blosc;
+pub(super) mod blosclz;
+mod lz4;
+mod pcodec;
+mod zlib;
+pub(super) mod zstd;
+
+use super::deflate::Encoder;
+use super::element::{ElementEncoder, max_encoded_bytes};
 use super::inflate::{Inflater, ZEROS};
-use super::pcodec;
 use super::rounding::ItemRounder;
 use super::shuffle::{shuffle, unshuffle};
-use flate2::bufread::{GzDecoder, ZlibDecoder};
+use ::zstd::zstd_safe::DCtx;
+use blosc::BloscDecoder;
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::memory::{copy, grow, renew, reserve, resize, zeroed};
+use scda_base::memory::{copy, grow, renew, reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_format::crc::crc32c;
-use scda_format::dataset::codecs::{Codecs, Step};
-use scda_format::dataset::{DataType, Dataset, MAX_CHUNK_BYTES};
+use scda_format::dataset::codecs::{Codecs, Compressor};
+use scda_format::dataset::{DataType, Dataset};
 use scda_format::padding::LineBreak;
 use std::io::Read;
-use zstd::stream::read::Decoder;
-use zstd::zstd_safe::DCtx;
+
+/// How a compressor encodes and decodes chunks.
+trait ChunkCompressor {
+    /// An encoder for a codec that has this compressor.
+    ///
+    /// # Errors
+    /// `Argument` for a level that does not exist, or if this library only decodes; `Memory`.
+    fn encoder(&self, codec: &ChunkCodec) -> Result<Box<dyn EncodeChunk>>;
+
+    /// Whether `encoded` bytes can decode to `n` bytes. Detects a false size before memory is allocated for it.
+    fn can_expand(&self, encoded: u64, n: u64) -> bool;
+
+    /// Decodes a chunk into `out`, whose length it must have.
+    ///
+    /// # Errors
+    /// `Decode` if it has not, or is damaged; `Memory`.
+    fn decode(&self, chunk: EncodedChunk<'_>, state: &mut DecoderState, out: &mut [u8]) -> Result<()>;
+
+    /// Decodes a chunk of items of variable length, of which nobody knows how many bytes it has.
+    ///
+    /// # Errors
+    /// `Decode` if it is damaged, or larger than a chunk may be; `Memory`.
+    fn decode_any(&self, chunk: &[u8], state: &mut DecoderState) -> Result<Vec<u8>>;
+}
+
+/// Encodes chunks, reusing its memory.
+trait EncodeChunk: Send {
+    /// Appends the encoded chunk to `out`, and returns its size.
+    ///
+    /// # Errors
+    /// `Memory`; `Range` if it is too long for the format.
+    fn encode(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<usize>;
+}
+
+impl EncodeChunk for ElementEncoder {
+    fn encode(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<usize> {
+        Self::encode(self, chunk, out)
+    }
+}
+
+/// An encoded chunk.
+#[derive(Clone, Copy)]
+struct EncodedChunk<'a> {
+    bytes: &'a [u8],
+    /// With [`ZEROS`] zeros after it.
+    with_zeros: &'a [u8],
+}
+
+/// What decoders keep from chunk to chunk.
+struct DecoderState {
+    /// See [`Inflater::new`].
+    strict: bool,
+    inflater: Option<Box<Inflater>>,
+    zstd: Option<DCtx<'static>>,
+    blosc: BloscDecoder,
+}
+
+/// How chunks of this compressor are encoded and decoded.
+fn code(compressor: &Compressor) -> &dyn ChunkCompressor {
+    match compressor {
+        Compressor::Zlib(zlib) => zlib,
+        Compressor::Gzip(gzip) => gzip,
+        Compressor::Zstd(zstd) => zstd,
+        Compressor::Blosc(blosc) => blosc,
+        Compressor::Pcodec(pcodec) => pcodec,
+    }
+}
 
 /// How chunks are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +99,8 @@ pub struct ChunkCodec {
     pub item_bytes: usize,
     /// How the bytes are then compressed.
     pub method: Method,
+    /// Which library makes zlib streams, alone and in text.
+    pub encoder: Encoder,
     /// How the numbers are rounded before anything else, if they are.
     pub rounder: Option<ItemRounder>,
 }
@@ -33,34 +108,23 @@ pub struct ChunkCodec {
 /// How the bytes of a chunk are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// As an element of the compression convention, with this line break.
-    Text(Encoder, u32, LineBreak),
-    /// As a zlib stream.
-    Zlib(Encoder, u32),
-    /// As a frame of Blosc.
-    Blosc(Blosc),
-    /// As numbers of this type, at this level.
-    Pcodec(DataType, u32),
+    /// As an element of the compression convention, at this level, with this line break.
+    Text(u32, LineBreak),
+    /// By a compressor.
+    Compressor(Compressor),
 }
 
 impl ChunkCodec {
     /// The codec of a dataset in chunks. zlib and text chunks without a level of their own use `level`.
     pub fn of(dataset: &Dataset, encoder: Encoder, level: u32, line_break: LineBreak) -> Self {
         let codecs = Codecs::of(dataset, level);
-        let item_bytes = shuffled_items(&codecs).unwrap_or(1);
-        let level = dataset.level.unwrap_or(level);
-        let method = match codecs.compressor() {
-            Some(Step::Blosc { compressor, level, shuffle, item_bytes, .. }) => {
-                // Larger items are not shuffled.
-                let item_bytes = u8::try_from(item_bytes).unwrap_or(1);
-                Method::Blosc(Blosc { compressor, level, shuffle, item_bytes })
-            }
-            Some(Step::Pcodec { level }) => Method::Pcodec(dataset.data_type, level),
-            // This library does not write gzip streams or bare Zstandard streams.
-            Some(Step::Zlib { .. } | Step::Gzip { .. } | Step::Zstd { .. }) => Method::Zlib(encoder, level),
-            None | Some(Step::Shuffle(_) | Step::Crc32c) => Method::Text(encoder, level, line_break),
-        };
-        Self { item_bytes, method, rounder: ItemRounder::of(dataset) }
+        let text = Method::Text(dataset.level.unwrap_or(level), line_break);
+        Self {
+            item_bytes: codecs.shuffle.map_or(1, to_usize),
+            method: codecs.compressor.map_or(text, Method::Compressor),
+            encoder,
+            rounder: ItemRounder::of(dataset),
+        }
     }
 
     /// Whether chunks are stored as elements of the compression convention.
@@ -72,33 +136,23 @@ impl ChunkCodec {
 /// Encodes chunks, reusing its state.
 pub struct ChunkEncoder {
     codec: ChunkCodec,
-    state: State,
+    encoder: Box<dyn EncodeChunk>,
     rounded: Vec<u8>,
     shuffled: Vec<u8>,
-    stream: Vec<u8>,
-}
-
-enum State {
-    Stream(Deflater),
-    Text(Box<ElementEncoder>),
-    Blosc(Box<BloscEncoder>),
-    Pcodec(DataType, u32),
 }
 
 impl ChunkEncoder {
     /// # Errors
     /// `Argument` if the level is not 0 to 9; `Memory`.
     pub fn new(codec: ChunkCodec) -> Result<Self> {
-        let state = match codec.method {
-            Method::Zlib(encoder, level) => State::Stream(Deflater::new(encoder, level)?),
-            Method::Text(encoder, level, style) => {
-                let encoder = ElementEncoder::new(encoder, level, style)?;
-                State::Text(Box::new(encoder.of_planes(codec.item_bytes)))
+        let encoder = match &codec.method {
+            Method::Text(level, style) => {
+                let encoder = ElementEncoder::new(codec.encoder, *level, *style)?;
+                Box::new(encoder.of_planes(codec.item_bytes))
             }
-            Method::Blosc(blosc) => State::Blosc(Box::new(BloscEncoder::new(blosc)?)),
-            Method::Pcodec(data_type, level) => State::Pcodec(data_type, level),
+            Method::Compressor(compressor) => code(compressor).encoder(&codec)?,
         };
-        Ok(Self { codec, state, rounded: Vec::new(), shuffled: Vec::new(), stream: Vec::new() })
+        Ok(Self { codec, encoder, rounded: Vec::new(), shuffled: Vec::new() })
     }
 
     /// The codec.
@@ -125,19 +179,7 @@ impl ChunkEncoder {
             shuffle(data, self.codec.item_bytes, shuffled);
             data = shuffled;
         }
-        match &mut self.state {
-            State::Text(encoder) => encoder.encode(data, out),
-            State::Blosc(encoder) => encoder.encode(data, out),
-            State::Pcodec(data_type, level) => pcodec::encode(data, *data_type, *level, out),
-            State::Stream(deflater) => {
-                let bound = deflater.bound(data.len(), self.codec.item_bytes);
-                grow(&mut self.stream, bound)?;
-                let length = deflater.compress(data, self.codec.item_bytes, &mut self.stream[..bound])?;
-                reserve(out, length)?;
-                out.extend_from_slice(&self.stream[..length]);
-                Ok(length)
-            }
-        }
+        self.encoder.encode(data, out)
     }
 }
 
@@ -146,29 +188,20 @@ const CRC_BYTES: usize = 4;
 
 /// Whether a chunk of `chunk_bytes` bytes can have `bytes` encoded bytes.
 pub fn can_be_chunk(codecs: &Codecs, bytes: u64, chunk_bytes: u64) -> bool {
-    let crc = if codecs.steps.contains(&Step::Crc32c) { CRC_BYTES } else { 0 };
+    let crc = if codecs.crc32c { CRC_BYTES } else { 0 };
     let Some(without) = bytes.checked_sub(crc as u64) else { return false };
-    // Other writers may compress in blocks of any size, and add a few bytes to data that cannot be compressed.
-    let most = chunk_bytes.saturating_mul(2).saturating_add(1 << 16);
-    match codecs.compressor() {
-        None | Some(Step::Shuffle(_) | Step::Crc32c) => without == chunk_bytes,
-        Some(Step::Zlib { .. }) => {
-            can_expand(without, chunk_bytes) && without <= max_encoded_bytes(chunk_bytes)
+    match &codecs.compressor {
+        None => without == chunk_bytes,
+        // Other writers may compress in blocks of any size, and add a few bytes to data that cannot be compressed.
+        Some(compressor) => {
+            without <= max_encoded_bytes(chunk_bytes) && code(compressor).can_expand(without, chunk_bytes)
         }
-        Some(Step::Gzip { .. }) => can_expand(without, chunk_bytes) && without <= most,
-        Some(Step::Zstd { .. } | Step::Blosc { .. }) => {
-            can_expand_by_zstd(without, chunk_bytes) && without <= most
-        }
-        Some(Step::Pcodec { .. }) => pcodec::can_expand(without, chunk_bytes) && without <= most,
     }
 }
 
 /// Decodes chunks, reusing its memory.
 pub struct ChunkDecoder {
-    strict: bool,
-    inflater: Option<Box<Inflater>>,
-    zstd: Option<DCtx<'static>>,
-    blosc: BloscDecoder,
+    state: DecoderState,
     /// The encoded chunk, with zeros after it.
     stream: Vec<u8>,
     shuffled: Vec<u8>,
@@ -177,8 +210,8 @@ pub struct ChunkDecoder {
 impl ChunkDecoder {
     /// `strict`: see `Inflater::new`.
     pub fn new(strict: bool) -> Self {
-        let (stream, shuffled) = (Vec::new(), Vec::new());
-        Self { strict, inflater: None, zstd: None, blosc: BloscDecoder::default(), stream, shuffled }
+        let state = DecoderState { strict, inflater: None, zstd: None, blosc: BloscDecoder::default() };
+        Self { state, stream: Vec::new(), shuffled: Vec::new() }
     }
 
     /// The buffer into which an encoded chunk of `bytes` bytes is to be read.
@@ -192,22 +225,22 @@ impl ChunkDecoder {
         Ok(&mut self.stream[..bytes])
     }
 
-    /// Decodes the chunk of `bytes` encoded bytes that was read into the buffer, of items of this type.
+    /// Decodes the chunk of `bytes` encoded bytes that was read into the buffer.
     ///
     /// # Errors
     /// `Decode` if it does not decode to the length of `out`; `Memory`.
-    pub fn decode(&mut self, bytes: u64, codecs: &Codecs, data_type: DataType, out: &mut [u8]) -> Result<()> {
+    pub fn decode(&mut self, bytes: u64, codecs: &Codecs, out: &mut [u8]) -> Result<()> {
         let mut n = to_usize(bytes);
-        if codecs.steps.contains(&Step::Crc32c) {
+        if codecs.crc32c {
             n = check_crc(&self.stream[..n]).map_err(bad)?;
             self.stream[n..n + CRC_BYTES].fill(0);
         }
-        let Some(item_bytes) = shuffled_items(codecs) else {
-            return self.decompress(n, codecs.compressor(), data_type, out);
+        let Some(item_bytes) = codecs.shuffle.map(to_usize) else {
+            return self.decompress(n, codecs.compressor.as_ref(), out);
         };
         let mut shuffled = std::mem::take(&mut self.shuffled);
         renew(&mut shuffled, out.len())?;
-        self.decompress(n, codecs.compressor(), data_type, &mut shuffled[..out.len()])?;
+        self.decompress(n, codecs.compressor.as_ref(), &mut shuffled[..out.len()])?;
         unshuffle(&shuffled[..out.len()], item_bytes, out);
         self.shuffled = shuffled;
         Ok(())
@@ -220,86 +253,31 @@ impl ChunkDecoder {
     /// `Decode` if it is damaged, or larger than a chunk may be; `Memory`.
     pub fn decode_any(&mut self, bytes: u64, codecs: &Codecs) -> Result<Vec<u8>> {
         let mut n = to_usize(bytes);
-        if codecs.steps.contains(&Step::Crc32c) {
+        if codecs.crc32c {
             n = check_crc(&self.stream[..n]).map_err(bad)?;
         }
         let stream = &self.stream[..n];
-        let data = match codecs.compressor() {
-            None | Some(Step::Shuffle(_) | Step::Crc32c) => copy(stream)?,
-            Some(Step::Blosc { .. }) => {
-                let length =
-                    BloscDecoder::data_bytes(stream).map_err(|what| bad(format!("Blosc frame: {what}")))?;
-                // A false length costs nothing, because pages without data are never used.
-                let mut out = zeroed(to_usize(length))?;
-                self.blosc.decode(stream, &mut out)?.map_err(|what| bad(format!("Blosc frame: {what}")))?;
-                out
-            }
-            Some(Step::Zstd { .. }) => {
-                let mut rest = stream;
-                let decoder =
-                    Decoder::with_buffer(&mut rest).map_err(|error| bad(format!("zstd: {error}")))?;
-                let out = read_all(decoder.single_frame(), MAX_CHUNK_BYTES, "zstd")?;
-                all_read(rest)?;
-                out
-            }
-            Some(Step::Gzip { .. }) => {
-                let mut rest = stream;
-                let out = read_all(GzDecoder::new(&mut rest), MAX_CHUNK_BYTES, "gzip stream")?;
-                all_read(rest)?;
-                out
-            }
-            Some(Step::Zlib { .. }) => {
-                let mut rest = stream;
-                let out = read_all(ZlibDecoder::new(&mut rest), MAX_CHUNK_BYTES, "zlib stream")?;
-                all_read(rest)?;
-                out
-            }
-            Some(Step::Pcodec { .. }) => {
-                return Err(bad("Pcodec cannot encode items of variable length".into()));
-            }
+        let data = match &codecs.compressor {
+            None => copy(stream)?,
+            Some(compressor) => code(compressor).decode_any(stream, &mut self.state)?,
         };
-        let Some(item_bytes) = shuffled_items(codecs) else { return Ok(data) };
+        let Some(item_bytes) = codecs.shuffle.map(to_usize) else { return Ok(data) };
         let mut out = Vec::new();
         resize(&mut out, data.len() as u64)?;
         unshuffle(&data, item_bytes, &mut out);
         Ok(out)
     }
 
-    fn decompress(
-        &mut self,
-        n: usize,
-        step: Option<Step>,
-        data_type: DataType,
-        out: &mut [u8],
-    ) -> Result<()> {
-        let (with_zeros, stream) = (&self.stream[..n + ZEROS], &self.stream[..n]);
-        let done = match step {
-            Some(Step::Blosc { .. }) => {
-                self.blosc.decode(stream, out)?.map_err(|what| format!("Blosc frame: {what}"))
+    fn decompress(&mut self, n: usize, compressor: Option<&Compressor>, out: &mut [u8]) -> Result<()> {
+        let chunk = EncodedChunk { bytes: &self.stream[..n], with_zeros: &self.stream[..n + ZEROS] };
+        match compressor {
+            Some(compressor) => code(compressor).decode(chunk, &mut self.state, out),
+            None if n == out.len() => {
+                out.copy_from_slice(chunk.bytes);
+                Ok(())
             }
-            Some(Step::Zstd { .. }) => zstd_frame(&mut self.zstd, stream, out)?,
-            Some(Step::Pcodec { .. }) => pcodec::decode(stream, data_type, out)?,
-            Some(step @ (Step::Zlib { .. } | Step::Gzip { .. })) => {
-                let inflater = match &mut self.inflater {
-                    Some(inflater) => inflater,
-                    none => none.insert(Box::new(Inflater::new(self.strict)?)),
-                };
-                if matches!(step, Step::Gzip { .. }) {
-                    inflater.gunzip(stream, out).map_err(|what| format!("gzip stream: {what}"))
-                } else {
-                    inflater.inflate(with_zeros, out).map_err(|what| format!("zlib stream: {what}"))
-                }
-            }
-            None | Some(Step::Shuffle(_) | Step::Crc32c) => {
-                if n == out.len() {
-                    out.copy_from_slice(stream);
-                    Ok(())
-                } else {
-                    Err(format!("found {n} bytes, expected {}", out.len()))
-                }
-            }
-        };
-        done.map_err(bad)
+            None => Err(bad(format!("found {n} bytes, expected {}", out.len()))),
+        }
     }
 
     /// Unshuffles the bytes that `read` provides, which is all decoding if encoded chunks have the length of
@@ -313,7 +291,7 @@ impl ChunkDecoder {
         out: &mut [u8],
         read: impl FnOnce(&mut [u8]) -> Result<()>,
     ) -> Result<()> {
-        let Some(item_bytes) = shuffled_items(codecs) else { return read(out) };
+        let Some(item_bytes) = codecs.shuffle.map(to_usize) else { return read(out) };
         grow(&mut self.shuffled, out.len())?;
         let shuffled = &mut self.shuffled[..out.len()];
         read(shuffled)?;
@@ -339,6 +317,11 @@ fn read_all(mut from: impl Read, most: u64, what: &str) -> Result<Vec<u8>> {
     }
 }
 
+#[cold]
+fn only_decoded(what: &str) -> Result<Box<dyn EncodeChunk>> {
+    Err(Error::argument(format!("{what} can be read, but not written")))
+}
+
 /// Returns an error if bytes follow the stream.
 fn all_read(rest: &[u8]) -> Result<()> {
     match rest.len() {
@@ -349,14 +332,6 @@ fn all_read(rest: &[u8]) -> Result<()> {
 
 fn bad(what: String) -> Error {
     Error::new(ErrorKind::Decode, what)
-}
-
-/// The size of the items that a separate step has shuffled.
-fn shuffled_items(codecs: &Codecs) -> Option<usize> {
-    codecs.steps.iter().find_map(|step| match step {
-        Step::Shuffle(size) => Some(to_usize(*size)),
-        _ => None,
-    })
 }
 
 /// Verifies the CRC-32C at the end of the bytes, and returns the number of bytes before it. The error is what
@@ -399,6 +374,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use scda_format::dataset::Struct;
+    use scda_format::dataset::codecs::Zlib;
+
+    fn zlib(item_bytes: usize, encoder: Encoder, level: i64) -> ChunkCodec {
+        let method = Method::Compressor(Compressor::Zlib(Zlib { level }));
+        ChunkCodec { item_bytes, method, encoder, rounder: None }
+    }
 
     /// Planes of every kind.
     fn plane(nature: u8, items: usize) -> Vec<u8> {
@@ -421,14 +402,14 @@ mod tests {
         fn planes_of_any_nature_come_back(
             natures in prop::collection::vec(0..6_u8, 1..9),
             items in prop_oneof![0..50_usize, 1000..1100_usize, 2000..9000_usize, 32_000..70_000_usize],
-            more in 0..8_usize, level in 0..=9_u32,
+            more in 0..8_usize, level in 0..=9_i64,
         ) {
             let planes: Vec<Vec<u8>> = natures.iter().map(|&nature| plane(nature, items)).collect();
             let item_bytes = planes.len();
             let mut data: Vec<u8> = (0..items).flat_map(|i| planes.iter().map(move |plane| plane[i])).collect();
             // Bytes that do not form a whole item.
             data.resize(data.len() + more % item_bytes, 9);
-            let codec = ChunkCodec { item_bytes, method: Method::Zlib(Encoder::Fast, level), rounder: None };
+            let codec = zlib(item_bytes, Encoder::Fast, level);
             let mut out = Vec::new();
             ChunkEncoder::new(codec).unwrap().encode(&data, &mut out).unwrap();
             let mut sorted = Vec::new();
@@ -455,7 +436,7 @@ mod tests {
             (Encoder::Fast, 2, 1, 80_000),
             (Encoder::Fast, 2, 4, 0),
         ] {
-            let codec = ChunkCodec { item_bytes, method: Method::Zlib(encoder, level), rounder: None };
+            let codec = zlib(item_bytes, encoder, level);
             let mut encoder = ChunkEncoder::new(codec).unwrap();
             let mut out = b"before".to_vec();
             let length = encoder.encode(&data[..bytes], &mut out).unwrap();
@@ -489,8 +470,7 @@ mod tests {
     }
 
     /// The results of the decoder for a chunk, with a known and an unknown number of bytes.
-    fn told(steps: &[Step], chunk: &[u8], n: usize) -> [Result<Vec<u8>, String>; 2] {
-        let codecs = Codecs { big_endian: false, steps: steps.to_vec() };
+    fn told(codecs: Codecs, chunk: &[u8], n: usize) -> [Result<Vec<u8>, String>; 2] {
         let mut decoder = ChunkDecoder::new(false);
         // Earlier contents must not affect the result.
         let before = decoder.stream(200).unwrap();
@@ -499,7 +479,7 @@ mod tests {
         decoder.stream(chunk.len() as u64).unwrap().copy_from_slice(chunk);
         let mut out = vec![1; n];
         let any = decoder.decode_any(chunk.len() as u64, &codecs);
-        let known = decoder.decode(chunk.len() as u64, &codecs, DataType::Uint8, &mut out).map(|()| out);
+        let known = decoder.decode(chunk.len() as u64, &codecs, &mut out).map(|()| out);
         [known, any].map(|found| found.map_err(|error| error.to_string()))
     }
 
@@ -511,23 +491,21 @@ mod tests {
         flate2::read::ZlibEncoder::new(&sorted[..], flate2::Compression::new(6))
             .read_to_end(&mut zlib)
             .unwrap();
-        let steps = [Step::Shuffle(4), Step::Zlib { level: 6 }, Step::Crc32c];
+        let compressor = Some(Compressor::Zlib(Zlib { level: 6 }));
+        let plain = Codecs::default();
+        let shuffled = Codecs { shuffle: Some(4), compressor, ..plain };
+        let checked = Codecs { crc32c: true, ..shuffled };
         let with_crc = [&zlib[..], &crc32c(&zlib).to_le_bytes()].concat();
-        assert_eq!(told(&steps[..2], &zlib, 90), [Ok(data.clone()), Ok(data.clone())]);
-        assert_eq!(told(&steps, &with_crc, 90), [Ok(data.clone()), Ok(data.clone())]);
+        assert_eq!(told(shuffled, &zlib, 90), [Ok(data.clone()), Ok(data.clone())]);
+        assert_eq!(told(checked, &with_crc, 90), [Ok(data.clone()), Ok(data.clone())]);
         let longer = [&zlib[..], b"x"].concat();
-        for (steps, chunk, n, expected) in [
-            (&steps[..], &with_crc[..3], 90, ["found 3 bytes, expected a checksum of 4"; 2]),
-            (&steps, &zlib, 90, ["found the CRC-32C"; 2]),
-            (
-                &steps[..2],
-                &longer,
-                90,
-                ["it does not end with its checksum", "found 1 bytes after the stream"],
-            ),
-            (&[], &data, 91, ["found 90 bytes, expected 91", ""]),
+        for (codecs, chunk, n, expected) in [
+            (checked, &with_crc[..3], 90, ["found 3 bytes, expected a checksum of 4"; 2]),
+            (checked, &zlib, 90, ["found the CRC-32C"; 2]),
+            (shuffled, &longer, 90, ["it does not end with its checksum", "found 1 bytes after the stream"]),
+            (plain, &data, 91, ["found 90 bytes, expected 91", ""]),
         ] {
-            for (found, expected) in told(steps, chunk, n).into_iter().zip(expected) {
+            for (found, expected) in told(codecs, chunk, n).into_iter().zip(expected) {
                 assert!(found.err().unwrap_or_default().contains(expected), "{expected}");
             }
         }
