@@ -67,45 +67,161 @@ impl std::fmt::Display for Codec {
     }
 }
 
-/// What compresses the bytes of a chunk. A reader does not need the numbers in it unless their comment says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Compressor {
-    /// A zlib stream (RFC 1950).
-    Zlib(Zlib),
-    /// A gzip stream (RFC 1952).
-    Gzip(Gzip),
-    /// A Zstandard frame (RFC 8878).
-    Zstd(Zstd),
-    /// A frame of Blosc 1, which repeats how it was made.
-    Blosc(Blosc),
-    /// Numbers in the format of a Pcodec file. This replaces the step from numbers to bytes.
-    Pcodec(Pcodec),
+/// Declares what compresses the bytes of a chunk: each is a type with [`Parameters`].
+macro_rules! compressors {
+    ($($(#[$about:meta])* $compressor:ident = $name:literal, $expected:literal;)+) => {
+        /// What compresses the bytes of a chunk. A reader does not need the numbers in it unless their comment
+        /// says so.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Compressor {
+            $($(#[$about])* $compressor($compressor),)+
+        }
+
+        impl Compressor {
+            /// The compressor with this name and configuration, for items of this type; `None` if this library
+            /// does not know it. The error says what was expected.
+            fn of_json(
+                name: &str,
+                configuration: Configuration<'_>,
+                data_type: DataType,
+            ) -> Option<Result<Self, &'static str>> {
+                Some(match name {
+                    $($name => $compressor::of_json(configuration, data_type).map(Self::$compressor).ok_or($expected),)+
+                    _ => return None,
+                })
+            }
+
+            fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$compressor(_) => $name,)+
+                }
+            }
+
+            fn parameters(&self) -> &dyn Parameters {
+                match self {
+                    $(Self::$compressor(parameters) => parameters,)+
+                }
+            }
+        }
+    };
 }
 
-/// A zlib stream.
+// Each with its name in the metadata, and what its configuration there was expected to be.
+compressors! {
+    /// A zlib stream (RFC 1950).
+    Zlib = "numcodecs.zlib", "a level, -1 to 9";
+    /// A gzip stream (RFC 1952).
+    Gzip = "gzip", "a level, 0 to 9";
+    /// A Zstandard frame (RFC 8878).
+    Zstd = "zstd", "a level, -131072 to 22, and perhaps a checksum, true or false";
+    /// A frame of Blosc 1, which repeats how it was made.
+    Blosc = "blosc", "a cname, clevel, shuffle, typesize (1 to 255) and blocksize of Blosc";
+    /// Numbers in the format of a Pcodec file. This replaces the step from numbers to bytes.
+    Pcodec = "numcodecs.pcodec", "a level, 0 to 12";
+}
+
+/// What is told about a compressor in the metadata, to users, and to HDF5.
+trait Parameters {
+    /// Those of a configuration, for items of this type; `None` if it is not as expected.
+    fn of_json(configuration: Configuration<'_>, data_type: DataType) -> Option<Self>
+    where
+        Self: Sized;
+
+    /// The members of the configuration, with the keys in the order of zarr-python.
+    fn to_json(&self) -> String;
+
+    /// The nearest codec and level of this library.
+    fn nearest(&self) -> (Codec, i64);
+
+    /// Whether it sorts the bytes itself.
+    fn shuffles(&self) -> bool {
+        false
+    }
+
+    /// The filter of HDF5 that decompresses chunks of this size, or why HDF5 cannot show them.
+    fn filter(&self, chunk_bytes: u64) -> Result<Filter, &'static str>;
+}
+
+/// The parameters of zlib streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Zlib {
     /// The level, -1 to 9.
     pub level: i64,
 }
 
-/// A gzip stream.
+impl Parameters for Zlib {
+    fn of_json(configuration: Configuration<'_>, _: DataType) -> Option<Self> {
+        configuration.level(1, -1..=9).map(|level| Self { level })
+    }
+
+    fn to_json(&self) -> String {
+        level_json(self.level)
+    }
+
+    fn nearest(&self) -> (Codec, i64) {
+        (Codec::Zlib, self.level)
+    }
+
+    fn filter(&self, _: u64) -> Result<Filter, &'static str> {
+        Ok(Filter { id: 1, values: vec![low(self.level.clamp(0, 9).cast_unsigned())] })
+    }
+}
+
+/// The parameters of gzip streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Gzip {
     /// The level, 0 to 9.
     pub level: i64,
 }
 
-/// A Zstandard frame.
+impl Parameters for Gzip {
+    fn of_json(configuration: Configuration<'_>, _: DataType) -> Option<Self> {
+        configuration.level(5, 0..=9).map(|level| Self { level })
+    }
+
+    fn to_json(&self) -> String {
+        level_json(self.level)
+    }
+
+    fn nearest(&self) -> (Codec, i64) {
+        (Codec::Zlib, self.level)
+    }
+
+    fn filter(&self, _: u64) -> Result<Filter, &'static str> {
+        Err("compressed by gzip, for which HDF5 has no filter")
+    }
+}
+
+/// The parameters of Zstandard frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Zstd {
-    /// The level.
+    /// The level, -131072 to 22.
     pub level: i64,
     /// Whether the frame has a checksum.
     pub checksum: bool,
 }
 
-/// A frame of Blosc 1.
+impl Parameters for Zstd {
+    fn of_json(configuration: Configuration<'_>, _: DataType) -> Option<Self> {
+        let level = configuration.level(0, -131_072..=22)?;
+        let checksum = configuration.get("checksum").map_or(Some(false), Value::as_bool)?;
+        Some(Self { level, checksum })
+    }
+
+    fn to_json(&self) -> String {
+        format!(r#"{},"checksum":{}"#, level_json(self.level), self.checksum)
+    }
+
+    fn nearest(&self) -> (Codec, i64) {
+        (Codec::Zstd, self.level)
+    }
+
+    fn filter(&self, _: u64) -> Result<Filter, &'static str> {
+        Ok(Filter { id: 32015, values: vec![low(self.level.clamp(0, 22).cast_unsigned())] })
+    }
+}
+
+/// The parameters of frames of Blosc 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Blosc {
     /// The compressor of its blocks.
@@ -120,13 +236,84 @@ pub struct Blosc {
     pub block_bytes: u64,
 }
 
-/// A Pcodec file.
+impl Parameters for Blosc {
+    fn of_json(configuration: Configuration<'_>, data_type: DataType) -> Option<Self> {
+        // Without a shuffle, the size does not matter.
+        let item_bytes = data_type.item_bytes().min(MOST_BLOSC_BYTES);
+        let item_bytes = u8::try_from(configuration.number("typesize", item_bytes)?).ok()?;
+        Some(Self {
+            compressor: value_of(&BloscCompressor::NAMES, configuration.get("cname")?.as_str()?)?,
+            level: u32::try_from(configuration.get("clevel")?.as_u64()?).ok()?,
+            shuffle: value_of(&BloscShuffle::NAMES, configuration.get("shuffle")?.as_str()?)?,
+            item_bytes: Some(item_bytes).filter(|&bytes| bytes > 0)?,
+            block_bytes: configuration.number("blocksize", 0)?,
+        })
+    }
+
+    fn to_json(&self) -> String {
+        let Self { level, item_bytes, block_bytes, .. } = self;
+        let compressor = name_of(&BloscCompressor::NAMES, self.compressor);
+        let shuffle = name_of(&BloscShuffle::NAMES, self.shuffle);
+        format!(
+            r#""typesize":{item_bytes},"cname":"{compressor}","clevel":{level},"shuffle":"{shuffle}","blocksize":{block_bytes}"#
+        )
+    }
+
+    fn nearest(&self) -> (Codec, i64) {
+        let codec = match self.compressor {
+            BloscCompressor::Zstd => Codec::Zstd,
+            BloscCompressor::Zlib => Codec::Zlib,
+            BloscCompressor::BloscLz
+            | BloscCompressor::Lz4
+            | BloscCompressor::Lz4Hc
+            | BloscCompressor::Snappy => Codec::Lz4,
+        };
+        (codec, self.level.into())
+    }
+
+    fn shuffles(&self) -> bool {
+        self.shuffle != BloscShuffle::None
+    }
+
+    fn filter(&self, chunk_bytes: u64) -> Result<Filter, &'static str> {
+        let (item_bytes, shuffle, compressor) =
+            (self.item_bytes.into(), self.shuffle as u32, self.compressor as u32);
+        // The versions of the filter and of Blosc's frames come first.
+        let values = vec![2, 2, item_bytes, low(chunk_bytes), self.level, shuffle, compressor];
+        Ok(Filter { id: 32001, values })
+    }
+}
+
+/// The parameters of Pcodec files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pcodec {
     /// The level, 0 to 12.
     pub level: u32,
-    /// The type of the numbers, which a reader needs to know: one of those that [`is_of_pcodec`] names.
+    /// The type of the numbers, which a reader needs to know: one that [`is_of_pcodec`].
     pub data_type: DataType,
+}
+
+impl Parameters for Pcodec {
+    fn of_json(configuration: Configuration<'_>, data_type: DataType) -> Option<Self> {
+        let level = u32::try_from(configuration.level(8, 0..=12)?).ok()?;
+        Some(Self { level, data_type })
+    }
+
+    fn to_json(&self) -> String {
+        level_json(self.level.into())
+    }
+
+    fn nearest(&self) -> (Codec, i64) {
+        (Codec::Pcodec, self.level.into())
+    }
+
+    fn shuffles(&self) -> bool {
+        true
+    }
+
+    fn filter(&self, _: u64) -> Result<Filter, &'static str> {
+        Err("compressed by Pcodec, for which HDF5 has no filter")
+    }
 }
 
 /// The compressors of Blosc, with the numbers that they have there and in HDF5.
@@ -182,10 +369,6 @@ impl<'a> Configuration<'a> {
         self.0?.get(key)
     }
 
-    fn text(self, key: &str) -> Option<&'a str> {
-        self.get(key)?.as_str()
-    }
-
     /// A number, or the one that a missing key stands for.
     fn number(self, key: &str, default: u64) -> Option<u64> {
         self.get(key).map_or(Some(default), Value::as_u64)
@@ -207,119 +390,14 @@ pub struct Filter {
 }
 
 impl Compressor {
-    /// The name, and the members of the configuration, with the keys in the order of zarr-python.
-    fn json(self) -> (&'static str, String) {
-        match self {
-            Self::Zlib(Zlib { level }) => ("numcodecs.zlib", format!(r#""level":{level}"#)),
-            Self::Gzip(Gzip { level }) => ("gzip", format!(r#""level":{level}"#)),
-            Self::Zstd(Zstd { level, checksum }) => {
-                ("zstd", format!(r#""level":{level},"checksum":{checksum}"#))
-            }
-            Self::Blosc(Blosc { compressor, level, shuffle, item_bytes, block_bytes }) => {
-                let (compressor, shuffle) =
-                    (name_of(&BloscCompressor::NAMES, compressor), name_of(&BloscShuffle::NAMES, shuffle));
-                let configuration = format!(
-                    r#""typesize":{item_bytes},"cname":"{compressor}","clevel":{level},"shuffle":"{shuffle}","blocksize":{block_bytes}"#
-                );
-                ("blosc", configuration)
-            }
-            Self::Pcodec(Pcodec { level, .. }) => ("numcodecs.pcodec", format!(r#""level":{level}"#)),
-        }
-    }
-
-    /// The compressor with this name and configuration, for items of this type; `None` if this library does not
-    /// know it. The error says what was expected.
-    fn of_json(
-        name: &str,
-        configuration: Configuration<'_>,
-        data_type: DataType,
-    ) -> Option<Result<Self, &'static str>> {
-        let level = |default, levels| configuration.level(default, levels);
-        Some(match name {
-            "numcodecs.zlib" => {
-                level(1, -1..=9).map(|level| Self::Zlib(Zlib { level })).ok_or("a level, -1 to 9")
-            }
-            "gzip" => level(5, 0..=9).map(|level| Self::Gzip(Gzip { level })).ok_or("a level, 0 to 9"),
-            "zstd" => {
-                let checksum = configuration.get("checksum").map_or(Some(false), Value::as_bool);
-                let found = level(0, -131_072..=22).zip(checksum);
-                found
-                    .map(|(level, checksum)| Self::Zstd(Zstd { level, checksum }))
-                    .ok_or("a level, -131072 to 22, and perhaps a checksum, true or false")
-            }
-            "blosc" => Blosc::of_json(configuration, data_type)
-                .map(Self::Blosc)
-                .ok_or("a cname, clevel, shuffle, typesize (1 to 255) and blocksize of Blosc"),
-            "numcodecs.pcodec" => level(8, 0..=12)
-                .and_then(|level| u32::try_from(level).ok())
-                .map(|level| Self::Pcodec(Pcodec { level, data_type }))
-                .ok_or("a level, 0 to 12"),
-            _ => return None,
-        })
-    }
-
-    /// The nearest codec and level of this library, and whether the compressor sorts the bytes itself.
-    fn nearest(self) -> (Codec, i64, bool) {
-        match self {
-            Self::Zlib(Zlib { level }) | Self::Gzip(Gzip { level }) => (Codec::Zlib, level, false),
-            Self::Zstd(Zstd { level, .. }) => (Codec::Zstd, level, false),
-            Self::Blosc(Blosc { compressor, level, shuffle, .. }) => {
-                let codec = match compressor {
-                    BloscCompressor::Zstd => Codec::Zstd,
-                    BloscCompressor::Zlib => Codec::Zlib,
-                    BloscCompressor::BloscLz
-                    | BloscCompressor::Lz4
-                    | BloscCompressor::Lz4Hc
-                    | BloscCompressor::Snappy => Codec::Lz4,
-                };
-                (codec, level.into(), shuffle != BloscShuffle::None)
-            }
-            Self::Pcodec(Pcodec { level, .. }) => (Codec::Pcodec, level.into(), true),
-        }
-    }
-
-    /// The filter of HDF5 that decompresses chunks of this size, or why HDF5 cannot show them.
-    fn filter(self, chunk_bytes: u64) -> Result<Filter, &'static str> {
-        // Only writers use a level.
-        let of_level = |id, level: i64, most| {
-            let level = u32::try_from(level.clamp(0, most)).unwrap_or(0);
-            Ok(Filter { id, values: vec![level] })
-        };
-        match self {
-            Self::Zlib(Zlib { level }) => of_level(1, level, 9),
-            Self::Gzip(_) => Err("compressed by gzip, for which HDF5 has no filter"),
-            Self::Zstd(Zstd { level, .. }) => of_level(32015, level, 22),
-            Self::Blosc(Blosc { compressor, level, shuffle, item_bytes, .. }) => {
-                let (item_bytes, shuffle, compressor) =
-                    (item_bytes.into(), shuffle as u32, compressor as u32);
-                // The versions of the filter and of Blosc's frames come first.
-                let values = vec![2, 2, item_bytes, low(chunk_bytes), level, shuffle, compressor];
-                Ok(Filter { id: 32001, values })
-            }
-            Self::Pcodec(_) => Err("compressed by Pcodec, for which HDF5 has no filter"),
-        }
-    }
-
     /// Whether it takes numbers, and so stands in the place of the step from numbers to bytes.
-    fn takes_numbers(self) -> bool {
+    fn takes_numbers(&self) -> bool {
         matches!(self, Self::Pcodec(_))
     }
 }
 
-impl Blosc {
-    fn of_json(configuration: Configuration<'_>, data_type: DataType) -> Option<Self> {
-        let shuffle = value_of(&BloscShuffle::NAMES, configuration.text("shuffle")?)?;
-        // Without a shuffle, the size does not matter.
-        let item_bytes = data_type.item_bytes().min(MOST_BLOSC_BYTES);
-        let item_bytes = u8::try_from(configuration.number("typesize", item_bytes)?).ok()?;
-        Some(Self {
-            compressor: value_of(&BloscCompressor::NAMES, configuration.text("cname")?)?,
-            level: u32::try_from(configuration.get("clevel")?.as_u64()?).ok()?,
-            shuffle,
-            item_bytes: Some(item_bytes).filter(|&bytes| bytes > 0)?,
-            block_bytes: configuration.number("blocksize", 0)?,
-        })
-    }
+fn level_json(level: i64) -> String {
+    format!(r#""level":{level}"#)
 }
 
 fn low(number: u64) -> u32 {
@@ -463,12 +541,13 @@ impl Codecs {
 
     /// Sets codec, level and shuffle of a dataset to the nearest equivalents.
     pub fn describe(&self, dataset: &mut Dataset) {
-        let nearest = self.compressor.map(Compressor::nearest);
-        dataset.shuffle = self.shuffle.is_some() || nearest.is_some_and(|(.., has_shuffle)| has_shuffle);
+        let parameters = self.compressor.as_ref().map(Compressor::parameters);
+        dataset.shuffle = self.shuffle.is_some() || parameters.is_some_and(Parameters::shuffles);
         let level =
             |level: i64| u32::try_from(level).ok().filter(|level| *level <= super::MAX_LEVEL).unwrap_or(6);
+        let nearest = parameters.map(Parameters::nearest);
         (dataset.codec, dataset.level) =
-            nearest.map_or((Codec::default(), None), |(codec, found, _)| (codec, Some(level(found))));
+            nearest.map_or((Codec::default(), None), |(codec, found)| (codec, Some(level(found))));
     }
 
     /// The list as JSON. It is not built from a map: whether a map keeps the order of its keys depends on the
@@ -478,7 +557,7 @@ impl Codecs {
             format!(r#"{{"name":"{name}","configuration":{{{configuration}}}}}"#)
         };
         let mut list = Vec::new();
-        if !self.compressor.is_some_and(Compressor::takes_numbers) {
+        if !self.compressor.as_ref().is_some_and(Compressor::takes_numbers) {
             let (name, order) = (first_codec(data_type), if self.big_endian { "big" } else { "little" });
             let has_order = !data_type.is_variable() && data_type.number_bytes() > 1;
             list.push(if has_order {
@@ -490,8 +569,8 @@ impl Codecs {
         if let Some(size) = self.shuffle {
             list.push(named("numcodecs.shuffle", &format!(r#""elementsize":{size}"#)));
         }
-        if let Some((name, configuration)) = self.compressor.map(Compressor::json) {
-            list.push(named(name, &configuration));
+        if let Some(compressor) = &self.compressor {
+            list.push(named(compressor.name(), &compressor.parameters().to_json()));
         }
         if self.crc32c {
             list.push(r#"{"name":"crc32c"}"#.into());
@@ -505,7 +584,8 @@ impl Codecs {
     /// Why HDF5 cannot show the chunks.
     pub fn filters(&self, chunk_bytes: u64) -> Result<Vec<Filter>, &'static str> {
         let shuffle = self.shuffle.map(|size| Filter { id: 2, values: vec![low(size)] });
-        let compressor = self.compressor.map(|compressor| compressor.filter(chunk_bytes)).transpose()?;
+        let compressor = self.compressor.map(|compressor| compressor.parameters().filter(chunk_bytes));
+        let compressor = compressor.transpose()?;
         if self.crc32c {
             return Err("with a CRC-32C, for which HDF5 has no filter");
         }
