@@ -140,7 +140,7 @@ fn written() -> Vec<(Dataset, bool)> {
 }
 
 #[test]
-fn files_of_each_codec_keep_their_bytes() {
+fn files_of_each_codec_keep_their_bytes_and_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     for (ranks, threads) in [(1, 1), (2, 1), (3, 2)] {
@@ -169,10 +169,6 @@ fn files_of_each_codec_keep_their_bytes() {
             assert!(same == found.len(), "{ranks} ranks: found {} bytes more", found.len() - same);
         }
     }
-}
-
-#[test]
-fn files_of_each_codec_are_read() {
     run_on_threads(2, |comm| {
         let mut file = Reader::open(comm, vectors("codecs.scda"), &options()).unwrap();
         for (dataset, is_noise) in written() {

@@ -31,7 +31,7 @@ impl Case {
             1 => Layout::Auto { shape },
             _ => Layout::Chunked { shape, text: false },
         };
-        dataset.codec = [Codec::Zstd, Codec::Lz4, Codec::Pcodec, Codec::Zlib][rng.below(4) as usize];
+        dataset.codec = Codec::NAMES[rng.below(Codec::NAMES.len() as u64) as usize].0;
         if rng.below(3) == 0 {
             dataset.fill_value = b"none".into();
         }
