@@ -169,7 +169,7 @@ const DATASET: &str = "crates/c/src/dataset.rs";
 /// The rows of the table of codecs as constants of C.
 fn codecs() -> String {
     let text = read("crates/format/src/dataset/codecs.rs");
-    let rows = text.split_once("\ncodecs! {\n").unwrap().1.split_once("\n}\n").unwrap().0;
+    let rows = text.split_once("    pub enum Codec {\n").unwrap().1.split_once("\n    }\n").unwrap().0;
     let mut constants = String::new();
     for line in rows.lines().map(str::trim).filter(|line| *line != "#[default]") {
         constants += &match line.strip_suffix("\";").and_then(|row| row.split_once(", \"")) {

@@ -6,48 +6,62 @@ use super::{DataType, Dataset, Kind, Layout};
 use serde_json::{Map, Value};
 use std::ops::RangeInclusive;
 
-/// Declares the codecs, so that no list lacks one.
-macro_rules! codecs {
-    ($($(#[$about:meta])* $codec:ident = $number:literal, $name:literal;)+) => {
-        /// How the chunks of a dataset are compressed. The numbers are those of the C interface, which never
-        /// change.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum Codec {
-            $($(#[$about])* $codec = $number,)+
+/// Declares values with their numbers and names, so that no list lacks one.
+macro_rules! named {
+    ($(#[$of:meta])* pub enum $kind:ident {
+        $($(#[$about:meta])* $value:ident = $number:literal, $name:literal;)+
+    }) => {
+        $(#[$of])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $kind {
+            $($(#[$about])* $value = $number,)+
         }
 
-        impl Codec {
+        impl $kind {
             /// All of them, with their names.
-            pub const NAMES: [(Self, &'static str); [$($number),+].len()] = [$((Self::$codec, $name)),+];
+            pub const NAMES: [(Self, &'static str); [$($number),+].len()] = [$((Self::$value, $name)),+];
+
+            /// The one of this name.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::NAMES.iter().find(|(_, known)| *known == name).map(|(value, _)| *value)
+            }
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(Self::$value => $name,)+
+                }
+            }
         }
     };
 }
 
-// The texts are also those of `SCDA_CODEC_ZSTD` and so on in scda.h, which tests/header makes from these lines.
-codecs! {
-    /// Chunks are compressed by Zstandard after a byte shuffle, in Blosc frames, by default at level 1: fast and
-    /// small. The default.
-    #[default]
-    Zstd = 0, "zstd";
-    /// Chunks are compressed by LZ4 after a byte shuffle, in Blosc frames, by default at level 1: faster, and a
-    /// little larger. For disks that are faster than Zstandard.
-    Lz4 = 1, "lz4";
-    /// Chunks are Pcodec files, by default of level 8, which are the smallest for integers of 16 to 64 bits and
-    /// for floating-point numbers. Other types are compressed by Zstandard, by default at level 9. For archives.
-    Pcodec = 2, "pcodec";
-    /// Chunks are zlib streams (RFC 1950) after a byte shuffle, by default at the level of the file, for readers
-    /// that have only zlib.
-    Zlib = 3, "zlib";
+// The texts are also those of `SCDA_CODEC_ZSTD` and so on in scda.h, which tests/header makes from these
+// lines.
+named! {
+    /// How the chunks of a dataset are compressed. The numbers are those of the C interface, which never
+    /// change.
+    #[derive(Default)]
+    #[non_exhaustive]
+    pub enum Codec {
+        /// Chunks are compressed by Zstandard after a byte shuffle, in Blosc frames, by default at level 1:
+        /// fast and small. The default.
+        #[default]
+        Zstd = 0, "zstd";
+        /// Chunks are compressed by LZ4 after a byte shuffle, in Blosc frames, by default at level 1: faster,
+        /// and a little larger. For disks that are faster than Zstandard.
+        Lz4 = 1, "lz4";
+        /// Chunks are Pcodec files, by default of level 8, which are the smallest for integers of 16 to 64
+        /// bits and for floating-point numbers. Other types are compressed by Zstandard, by default at level
+        /// 9. For archives.
+        Pcodec = 2, "pcodec";
+        /// Chunks are zlib streams (RFC 1950) after a byte shuffle, by default at the level of the file, for
+        /// readers that have only zlib.
+        Zlib = 3, "zlib";
+    }
 }
 
 impl Codec {
-    /// The codec of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        value_of(&Self::NAMES, name)
-    }
-
     /// Its number in the C interface.
     #[must_use]
     pub fn code(self) -> i32 {
@@ -63,23 +77,23 @@ impl Codec {
 
 impl std::fmt::Display for Codec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(name_of(&Self::NAMES, *self))
+        f.write_str(self.name())
     }
 }
 
 /// Declares what compresses the bytes of a chunk: each is a type with [`Parameters`].
 macro_rules! compressors {
     ($($(#[$about:meta])* $compressor:ident = $name:literal, $expected:literal;)+) => {
-        /// What compresses the bytes of a chunk. A reader does not need the numbers in it unless their comment
-        /// says so.
+        /// What compresses the bytes of a chunk. A reader does not need the numbers in it unless their
+        /// comment says so.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Compressor {
             $($(#[$about])* $compressor($compressor),)+
         }
 
         impl Compressor {
-            /// The compressor with this name and configuration, for items of this type; `None` if this library
-            /// does not know it. The error says what was expected.
+            /// The compressor with this name and configuration, for items of this type; `None` if this
+            /// library does not know it. The error says what was expected.
             fn of_json(
                 name: &str,
                 configuration: Configuration<'_>,
@@ -242,9 +256,9 @@ impl Parameters for Blosc {
         let item_bytes = data_type.item_bytes().min(MOST_BLOSC_BYTES);
         let item_bytes = u8::try_from(configuration.number("typesize", item_bytes)?).ok()?;
         Some(Self {
-            compressor: value_of(&BloscCompressor::NAMES, configuration.get("cname")?.as_str()?)?,
+            compressor: BloscCompressor::from_name(configuration.get("cname")?.as_str()?)?,
             level: u32::try_from(configuration.get("clevel")?.as_u64()?).ok()?,
-            shuffle: value_of(&BloscShuffle::NAMES, configuration.get("shuffle")?.as_str()?)?,
+            shuffle: BloscShuffle::from_name(configuration.get("shuffle")?.as_str()?)?,
             item_bytes: Some(item_bytes).filter(|&bytes| bytes > 0)?,
             block_bytes: configuration.number("blocksize", 0)?,
         })
@@ -252,8 +266,7 @@ impl Parameters for Blosc {
 
     fn to_json(&self) -> String {
         let Self { level, item_bytes, block_bytes, .. } = self;
-        let compressor = name_of(&BloscCompressor::NAMES, self.compressor);
-        let shuffle = name_of(&BloscShuffle::NAMES, self.shuffle);
+        let (compressor, shuffle) = (self.compressor.name(), self.shuffle.name());
         format!(
             r#""typesize":{item_bytes},"cname":"{compressor}","clevel":{level},"shuffle":"{shuffle}","blocksize":{block_bytes}"#
         )
@@ -316,48 +329,34 @@ impl Parameters for Pcodec {
     }
 }
 
-/// The compressors of Blosc, with the numbers that they have there and in HDF5.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BloscCompressor {
-    /// BloscLZ.
-    BloscLz = 0,
-    /// LZ4.
-    Lz4 = 1,
-    /// LZ4, compressed more slowly.
-    Lz4Hc = 2,
-    /// Snappy.
-    Snappy = 3,
-    /// zlib.
-    Zlib = 4,
-    /// Zstandard.
-    Zstd = 5,
+named! {
+    /// The compressors of Blosc, with the numbers that they have there and in HDF5.
+    pub enum BloscCompressor {
+        /// BloscLZ.
+        BloscLz = 0, "blosclz";
+        /// LZ4.
+        Lz4 = 1, "lz4";
+        /// LZ4, compressed more slowly.
+        Lz4Hc = 2, "lz4hc";
+        /// Snappy.
+        Snappy = 3, "snappy";
+        /// zlib.
+        Zlib = 4, "zlib";
+        /// Zstandard.
+        Zstd = 5, "zstd";
+    }
 }
 
-impl BloscCompressor {
-    const NAMES: [(Self, &'static str); 6] = [
-        (Self::BloscLz, "blosclz"),
-        (Self::Lz4, "lz4"),
-        (Self::Lz4Hc, "lz4hc"),
-        (Self::Snappy, "snappy"),
-        (Self::Zlib, "zlib"),
-        (Self::Zstd, "zstd"),
-    ];
-}
-
-/// How Blosc reorders bytes before it compresses them, with its numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BloscShuffle {
-    /// Not at all.
-    None = 0,
-    /// The first bytes of all items, then the second ones, and so on.
-    Bytes = 1,
-    /// Likewise, bit by bit.
-    Bits = 2,
-}
-
-impl BloscShuffle {
-    const NAMES: [(Self, &'static str); 3] =
-        [(Self::None, "noshuffle"), (Self::Bytes, "shuffle"), (Self::Bits, "bitshuffle")];
+named! {
+    /// How Blosc reorders bytes before it compresses them, with its numbers.
+    pub enum BloscShuffle {
+        /// Not at all.
+        None = 0, "noshuffle";
+        /// The first bytes of all items, then the second ones, and so on.
+        Bytes = 1, "shuffle";
+        /// Likewise, bit by bit.
+        Bits = 2, "bitshuffle";
+    }
 }
 
 /// The configuration of a codec in the metadata, if it has one.
@@ -402,14 +401,6 @@ fn level_json(level: i64) -> String {
 
 fn low(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-fn name_of<T: PartialEq>(names: &'static [(T, &'static str)], value: T) -> &'static str {
-    names.iter().find(|(known, _)| *known == value).map_or("", |(_, name)| name)
-}
-
-fn value_of<T: Copy>(names: &[(T, &str)], name: &str) -> Option<T> {
-    names.iter().find(|(_, known)| *known == name).map(|(value, _)| *value)
 }
 
 /// The largest items that Blosc shuffles, in bytes.
@@ -485,8 +476,8 @@ impl Codecs {
         }
     }
 
-    /// Adds the codec of this name at this place of the list. False if this library does not know it, or not at
-    /// this place. The error says what its configuration was expected to be.
+    /// Adds the codec of this name at this place of the list. False if this library does not know it, or not
+    /// at this place. The error says what its configuration was expected to be.
     pub(super) fn add(
         &mut self,
         name: &str,
