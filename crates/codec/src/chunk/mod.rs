@@ -33,7 +33,8 @@ trait ChunkCompressor {
     /// `Argument` for a level that does not exist, or if this library only decodes; `Memory`.
     fn encoder(&self, codec: &ChunkCodec) -> Result<Box<dyn EncodeChunk>>;
 
-    /// Whether `encoded` bytes can decode to `n` bytes. Detects a false size before memory is allocated for it.
+    /// Whether `encoded` bytes can decode to `n` bytes. Detects a false size before memory is allocated for
+    /// it.
     fn can_expand(&self, encoded: u64, n: u64) -> bool;
 
     /// Decodes a chunk into `out`, whose length it must have.
@@ -192,7 +193,8 @@ pub fn can_be_chunk(codecs: &Codecs, bytes: u64, chunk_bytes: u64) -> bool {
     let Some(without) = bytes.checked_sub(crc as u64) else { return false };
     match &codecs.compressor {
         None => without == chunk_bytes,
-        // Other writers may compress in blocks of any size, and add a few bytes to data that cannot be compressed.
+        // Other writers may compress in blocks of any size, and add a few bytes to data that cannot be
+        // compressed.
         Some(compressor) => {
             without <= max_encoded_bytes(chunk_bytes) && code(compressor).can_expand(without, chunk_bytes)
         }

@@ -19,7 +19,8 @@ impl ChunkCompressor for Pcodec {
         Ok(Box::new(*self))
     }
 
-    /// A few bytes can stand for 2^24 equal numbers of at most 8 bytes, and a file has more than 4 bytes for them.
+    /// A few bytes can stand for 2^24 equal numbers of at most 8 bytes, and a file has more than 4 bytes for
+    /// them.
     fn can_expand(&self, encoded: u64, n: u64) -> bool {
         n >> 25 <= encoded
     }

@@ -1,6 +1,6 @@
-//! The codecs of datasets: all that is told about them apart from the bytes that they make, which are those of
-//! `scda_codec::chunk`. In the metadata of a dataset, they are a list in JSON. Names and configurations are
-//! those of Zarr v3, and of numcodecs for names that begin with `numcodecs.`.
+//! The codecs of datasets: all that is told about them apart from the bytes that they make, which are those
+//! of `scda_codec::chunk`. In the metadata of a dataset, they are a list in JSON. Names and configurations
+//! are those of Zarr v3, and of numcodecs for names that begin with `numcodecs.`.
 
 use super::{DataType, Dataset, Kind, Layout};
 use serde_json::{Map, Value};
@@ -100,7 +100,9 @@ macro_rules! compressors {
                 data_type: DataType,
             ) -> Option<Result<Self, &'static str>> {
                 Some(match name {
-                    $($name => $compressor::of_json(configuration, data_type).map(Self::$compressor).ok_or($expected),)+
+                    $($name => {
+                        $compressor::of_json(configuration, data_type).map(Self::$compressor).ok_or($expected)
+                    })+
                     _ => return None,
                 })
             }
