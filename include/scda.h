@@ -397,26 +397,27 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_NAME_BYTES 64
 
 /**
- * Chunks are compressed by Zstandard after a byte shuffle, in Blosc frames, by default at level 1: fast and
- * small. The default.
+ * Chunks are compressed by Zstandard after a byte shuffle, in Blosc frames, by default at level 1:
+ * fast and small. The default.
  */
 #define SCDA_CODEC_ZSTD 0
 
 /**
- * Chunks are compressed by LZ4 after a byte shuffle, in Blosc frames, by default at level 1: faster, and a
- * little larger. For disks that are faster than Zstandard.
+ * Chunks are compressed by LZ4 after a byte shuffle, in Blosc frames, by default at level 1: faster,
+ * and a little larger. For disks that are faster than Zstandard.
  */
 #define SCDA_CODEC_LZ4 1
 
 /**
- * Chunks are Pcodec files, by default of level 8, which are the smallest for integers of 16 to 64 bits and
- * for floating-point numbers. Other types are compressed by Zstandard, by default at level 9. For archives.
+ * Chunks are Pcodec files, by default of level 8, which are the smallest for integers of 16 to 64
+ * bits and for floating-point numbers. Other types are compressed by Zstandard, by default at level
+ * 9. For archives.
  */
 #define SCDA_CODEC_PCODEC 2
 
 /**
- * Chunks are zlib streams (RFC 1950) after a byte shuffle, by default at the level of the file, for readers
- * that have only zlib.
+ * Chunks are zlib streams (RFC 1950) after a byte shuffle, by default at the level of the file, for
+ * readers that have only zlib.
  */
 #define SCDA_CODEC_ZLIB 3
 
