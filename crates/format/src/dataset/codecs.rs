@@ -489,21 +489,17 @@ impl Codecs {
     ) -> Result<bool, &'static str> {
         let configuration = Configuration(configuration);
         let may_compress = self.compressor.is_none() && !self.crc32c;
-        let is_next = match name {
+        match name {
             "numcodecs.shuffle" => {
                 let size = configuration.number("elementsize", 4).filter(|&size| size > 0);
                 let size = size.ok_or("an elementsize of at least 1")?;
-                let is_next = place > 0 && may_compress && self.shuffle.is_none();
-                if is_next {
-                    self.shuffle = Some(size);
+                if place == 0 || self.shuffle.is_some() || !may_compress {
+                    return Ok(false);
                 }
-                is_next
+                self.shuffle = Some(size);
             }
-            "crc32c" => {
-                let is_next = place > 0 && !self.crc32c;
-                self.crc32c |= is_next;
-                is_next
-            }
+            "crc32c" if place == 0 || self.crc32c => return Ok(false),
+            "crc32c" => self.crc32c = true,
             _ => {
                 let Some(found) = Compressor::of_json(name, configuration, data_type) else {
                     return Ok(false);
@@ -511,14 +507,13 @@ impl Codecs {
                 let found = found?;
                 // What takes numbers comes first, and only then.
                 let takes_these = !found.takes_numbers() || is_of_pcodec(data_type);
-                let is_next = may_compress && takes_these && (place == 0) == found.takes_numbers();
-                if is_next {
-                    self.compressor = Some(found);
+                if !may_compress || !takes_these || (place == 0) != found.takes_numbers() {
+                    return Ok(false);
                 }
-                is_next
+                self.compressor = Some(found);
             }
-        };
-        Ok(is_next)
+        }
+        Ok(true)
     }
 
     /// Whether the bytes are those of the numbers.
