@@ -21,7 +21,7 @@ use scda_base::memory::{copy, grow, renew, reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_format::crc::crc32c;
 use scda_format::dataset::codecs::{Codecs, Compressor};
-use scda_format::dataset::{DataType, Dataset};
+use scda_format::dataset::{DataType, Dataset, MAX_CHUNK_BYTES};
 use scda_format::padding::LineBreak;
 use std::io::Read;
 
@@ -324,10 +324,11 @@ fn only_decoded(what: &str) -> Result<Box<dyn EncodeChunk>> {
     Err(Error::argument(format!("{what} can be read, but not written")))
 }
 
-/// Returns an error if bytes follow the stream.
-fn all_read(rest: &[u8]) -> Result<()> {
-    match rest.len() {
-        0 => Ok(()),
+/// All data of a stream of at most [`MAX_CHUNK_BYTES`], after which no bytes may follow: `rest` returns them.
+fn read_whole<'a, D: Read>(mut decoder: D, rest: impl FnOnce(D) -> &'a [u8], what: &str) -> Result<Vec<u8>> {
+    let out = read_all(&mut decoder, MAX_CHUNK_BYTES, what)?;
+    match rest(decoder).len() {
+        0 => Ok(out),
         n => Err(bad(format!("found {n} bytes after the stream, expected none"))),
     }
 }

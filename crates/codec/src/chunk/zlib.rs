@@ -1,14 +1,13 @@
 //! Chunks as zlib and gzip streams. Only zlib streams are written.
 
 use super::{ChunkCodec, ChunkCompressor, DecoderState, EncodeChunk, EncodedChunk};
-use super::{all_read, bad, only_decoded, read_all};
+use super::{bad, only_decoded, read_whole};
 use crate::deflate::Deflater;
 use crate::element::can_expand;
 use crate::inflate::Inflater;
 use flate2::bufread::{GzDecoder, ZlibDecoder};
 use scda_base::error::Result;
 use scda_base::memory::{grow, reserve};
-use scda_format::dataset::MAX_CHUNK_BYTES;
 use scda_format::dataset::codecs::{Gzip, Zlib};
 
 /// Encodes shuffled items of `planes` bytes.
@@ -52,10 +51,8 @@ impl ChunkCompressor for Zlib {
         done.map_err(|what| bad(format!("zlib stream: {what}")))
     }
 
-    fn decode_any(&self, mut chunk: &[u8], _: &mut DecoderState) -> Result<Vec<u8>> {
-        let out = read_all(ZlibDecoder::new(&mut chunk), MAX_CHUNK_BYTES, "zlib stream")?;
-        all_read(chunk)?;
-        Ok(out)
+    fn decode_any(&self, chunk: &[u8], _: &mut DecoderState) -> Result<Vec<u8>> {
+        read_whole(ZlibDecoder::new(chunk), ZlibDecoder::into_inner, "zlib stream")
     }
 }
 
@@ -73,9 +70,7 @@ impl ChunkCompressor for Gzip {
         done.map_err(|what| bad(format!("gzip stream: {what}")))
     }
 
-    fn decode_any(&self, mut chunk: &[u8], _: &mut DecoderState) -> Result<Vec<u8>> {
-        let out = read_all(GzDecoder::new(&mut chunk), MAX_CHUNK_BYTES, "gzip stream")?;
-        all_read(chunk)?;
-        Ok(out)
+    fn decode_any(&self, chunk: &[u8], _: &mut DecoderState) -> Result<Vec<u8>> {
+        read_whole(GzDecoder::new(chunk), GzDecoder::into_inner, "gzip stream")
     }
 }

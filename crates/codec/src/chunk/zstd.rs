@@ -1,9 +1,8 @@
 //! Chunks as Zstandard frames, which are only read; and what frames of Blosc need of zstd.
 
 use super::{ChunkCodec, ChunkCompressor, DecoderState, EncodeChunk, EncodedChunk};
-use super::{all_read, bad, only_decoded, read_all};
+use super::{bad, only_decoded, read_whole};
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_format::dataset::MAX_CHUNK_BYTES;
 use scda_format::dataset::codecs::Zstd;
 use zstd::stream::read::Decoder;
 use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode;
@@ -22,11 +21,9 @@ impl ChunkCompressor for Zstd {
         zstd_frame(&mut state.zstd, chunk.bytes, out)?.map_err(bad)
     }
 
-    fn decode_any(&self, mut chunk: &[u8], _: &mut DecoderState) -> Result<Vec<u8>> {
-        let decoder = Decoder::with_buffer(&mut chunk).map_err(|error| bad(format!("zstd: {error}")))?;
-        let out = read_all(decoder.single_frame(), MAX_CHUNK_BYTES, "zstd")?;
-        all_read(chunk)?;
-        Ok(out)
+    fn decode_any(&self, chunk: &[u8], _: &mut DecoderState) -> Result<Vec<u8>> {
+        let decoder = Decoder::with_buffer(chunk).map_err(|error| bad(format!("zstd: {error}")))?;
+        read_whole(decoder.single_frame(), Decoder::finish, "zstd")
     }
 }
 
