@@ -4,12 +4,12 @@ use crate::{Bytes, Positions};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use scda_base::floats::in_default;
-use scda_meshes::checksum::{Checksum, of_quadrants};
-use scda_meshes::forest::geometry::{ElementArrays, cells};
-use scda_meshes::forest::rules::{QuadrantCheck, check_bounds, check_tree_offsets};
-use scda_meshes::forest::shapes::{Element, ElementCheck};
-use scda_meshes::patches::{Frame, PatchChecker};
-use scda_meshes::{MeshError, particles};
+use scda_format::meshes::checksum::{Checksum, of_quadrants};
+use scda_format::meshes::forest::{QuadrantCheck, check_bounds, check_tree_offsets};
+use scda_format::meshes::geometry::{ElementArrays, cells};
+use scda_format::meshes::patches::{Frame, PatchChecker};
+use scda_format::meshes::shapes::{Element, ElementCheck};
+use scda_format::meshes::{MeshError, particles};
 
 /// 64-bit integers of Python.
 type Integers<'py> = PyReadonlyArray1<'py, i64>;
@@ -28,7 +28,7 @@ fn wrong_part(checked: Result<(), MeshError>) -> Option<WrongPart> {
 /// The most vertices that this number of trees may have.
 #[pyfunction]
 pub fn most_vertices(trees: u64, dimension: usize) -> u64 {
-    scda_meshes::forest::rules::most_vertices(trees, dimension)
+    scda_format::meshes::forest::most_vertices(trees, dimension)
 }
 
 /// The checksum of a mesh of quadrants.

@@ -13,12 +13,13 @@ use super::{Outcome, guard};
 use scda::{Collective, DataType, Kind, Reader, Writer};
 use scda_base::error::{Error, Result};
 use scda_base::numbers::product;
+use scda_format::meshes::checksum::{Checksum, term};
+use scda_format::meshes::forest::{MAX_LEVEL, MOST_ATTRIBUTES};
 use scda_meshes::MeshNotes;
-use scda_meshes::checksum::{Checksum, term};
+use scda_meshes::forest::Forest;
 use scda_meshes::forest::read::{self, Distribution, FieldType, ReadRequest, StoredForest};
 use scda_meshes::forest::shapes::{Elements, Shapes, Trees};
 use scda_meshes::forest::write::{self, Arrays, Connectivity, SharedEntities};
-use scda_meshes::forest::{Forest, rules::MAX_LEVEL};
 use std::ffi::{c_int, c_void};
 
 /// A part of a forest for `scda_forest_write`: the connectivity.
@@ -346,9 +347,7 @@ impl<'a> scda_forest_t<'a> {
                 attribute_bytes: u32_of(self.tree_bytes, "tree_bytes")?,
                 // Their size is checked before they are read.
                 attributes: match product(trees, self.tree_bytes) {
-                    Some(all) if all <= scda_meshes::forest::rules::MOST_ATTRIBUTES => {
-                        self.tree_data.bytes(all)?
-                    }
+                    Some(all) if all <= MOST_ATTRIBUTES => self.tree_data.bytes(all)?,
                     _ => &[],
                 },
                 tree_shape: &[],

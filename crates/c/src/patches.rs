@@ -13,8 +13,9 @@ use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
 use scda_format::layout::product;
+use scda_format::meshes::patches::Frame;
 use scda_meshes::MeshNotes;
-use scda_meshes::patches::{self, Field, FieldMemory, Frame, GROUP, OwnPatches, PatchMemory, Patches};
+use scda_meshes::patches::{self, Field, FieldMemory, GROUP, OwnPatches, PatchMemory, Patches};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 

@@ -10,6 +10,7 @@ pub mod header;
 pub mod hexadecimal;
 pub mod index;
 pub mod layout;
+pub mod meshes;
 pub mod names;
 pub mod padding;
 #[cfg(all(test, not(miri)))] // millions of calls

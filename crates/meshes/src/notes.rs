@@ -1,9 +1,8 @@
 //! Notes on the meshes of a file that is being written, so that fields of another mesh are refused.
 
-use crate::attributes;
-use crate::checksum::Checksum;
-use crate::names::part_name;
 use scda::{Collective, ReadOptions, Reader, Result, Solo, Writer};
+use scda_format::meshes::checksum::Checksum;
+use scda_format::meshes::{Convention, attributes, part_name};
 use std::collections::BTreeMap;
 
 /// Notes on the groups of a file that is open for writing, by their names. Keep them together with the file.
@@ -32,14 +31,12 @@ pub(crate) fn notes_of<'a>(notes: &'a mut MeshNotes, group: &str) -> &'a mut Gro
     notes.entry(group.to_owned()).or_default()
 }
 
-/// Reads, once, the attributes of a group and its last mesh from a file that is appended to. The mesh begins
-/// with the dataset `first`. Something that cannot be read counts as unknown.
+/// Reads, once, the attributes of a group and its last mesh from a file that is appended to. Something that cannot be read counts as unknown.
 pub(crate) fn read_notes(
     file: &mut Writer,
     known: &mut GroupNotes,
     group: &str,
-    kind: &str,
-    first: &str,
+    kind: Convention,
 ) -> Result<()> {
     let Some(path) = file.appended().map(ToOwned::to_owned) else { return Ok(()) };
     if known.is_read {
@@ -51,8 +48,9 @@ pub(crate) fn read_notes(
         && let Ok(mut reader) = Reader::open(Solo, &path, &ReadOptions::default())
     {
         let attributes = reader.group(group).ok().flatten().map(|group| group.attributes).unwrap_or_default();
-        found.push(u8::from(attributes::whole_number(&attributes, kind).is_some()));
-        let dataset = part_name(group, first).and_then(|name| reader.dataset(&name)).ok().flatten();
+        found.push(u8::from(attributes::whole_number(&attributes, kind.attribute()).is_some()));
+        let dataset =
+            part_name(group, kind.parts()[0].name).and_then(|name| reader.dataset(&name)).ok().flatten();
         if let Some(dataset) = dataset
             && let Some(rows) = dataset.shape.first()
             && let Some(mesh) = attributes::mesh(&dataset.attributes).filter(|text| text.len() == 16)

@@ -1,25 +1,22 @@
 //! Particles in the cells of a mesh, or without one: docs/particles.md.
 
-use crate::names::{FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES, part_name};
 use crate::notes::{MeshNotes, notes_of, read_notes};
 use crate::ranks::{are_numbered, numbering, spread};
 use crate::read::{Numbers, Source, open as open_part};
 use crate::steps::{
     find_field as find_field_of_step, group as attributes_of, need, open, read_rows, sections,
 };
-use crate::write::{Part, Rows, field as field_in_group, write_group, write_parts};
-use crate::{MeshError, attributes};
-use scda::{
-    Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result, Writer,
-};
+use crate::write::{Columns, Rows, bytes_of, field as field_in_group, write_group};
+use scda::{Collective, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result, Writer};
 use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
+use scda_format::meshes::particles::{MOST, check_cell, check_count};
+use scda_format::meshes::parts::OFFSETS;
+use scda_format::meshes::{Convention, MeshError, OF_MESH, attributes, part_name};
 
+const PARTICLES: Convention = Convention::Particles;
 /// The group of particles if no name is given.
 pub const GROUP: &str = "particles";
-
-/// The most particles: all numbers in a file are below 2^63, with room for sums.
-const MOST: u64 = 1 << 60;
 
 /// A rank's part of the cells whose particles are written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,47 +50,12 @@ pub struct Particles {
     begins: Option<Vec<(u64, u64)>>,
 }
 
-/// Requires that the particles of a cell can be those from `begin` to `end`, of `all` if that is known.
-///
-/// # Errors
-/// If they cannot.
-pub fn check_cell(cell: u64, begin: i64, end: i64, all: Option<u64>) -> Result<(), MeshError> {
-    let is_within = all.is_none_or(|all| end.unsigned_abs() <= all);
-    if begin >= 0 && end >= begin && is_within && (cell > 0 || begin == 0) {
-        return Ok(());
-    }
-    let most = all.map_or_else(String::new, |all| format!(", up to {all}"));
-    let first = if cell == 0 { ", and 0 as begin" } else { "" };
-    let words = format!(
-        "cell {cell}: found particles {begin} to {end}, expected an end not before the beginning{most}{first}"
-    );
-    Err(MeshError::new(OFFSETS, words))
-}
-
-/// Requires that offsets have at least one cell.
-///
-/// # Errors
-/// If they do not.
-pub fn check_count(numbers: u64) -> Result<(), MeshError> {
-    let words = || format!("found {numbers} numbers, expected at least 2");
-    if numbers < 2 { Err(MeshError::new(OFFSETS, words())) } else { Ok(()) }
-}
-
-/// Requires that the offsets of all cells are consistent.
-///
-/// # Errors
-/// If they are not.
-pub fn check_offsets(offsets: &[i64]) -> Result<(), MeshError> {
-    let mut cells = (0..).zip(offsets.windows(2));
-    cells.try_for_each(|(cell, ends)| check_cell(cell, ends[0], ends[1], None))
-}
-
 /// Checks the offsets of the particles of each cell, and returns the numbers of cells and particles.
 ///
 /// # Errors
 /// If the offsets are invalid, and those of the source.
 pub fn check<S: Source>(source: &mut S) -> Result<(u64, u64), S::Error> {
-    let offsets = open_part(source, OFFSETS, DataType::Int64, &[None])?;
+    let offsets = open_part(source, &OFFSETS, 0, None)?;
     let numbers = offsets.shape[0];
     source.bound(&offsets)?;
     source.hold(check_count(numbers))?;
@@ -122,8 +84,9 @@ pub fn write(
     mesh: Option<&str>,
     cells: Result<OwnCells<'_>>,
 ) -> Result<Particles> {
-    let cells =
-        part_name(group, OFFSETS).and(mesh.map_or(Ok(String::new()), |of| part_name(of, "boxes"))).and(cells);
+    let cells = part_name(group, OFFSETS.name)
+        .and(mesh.map_or(Ok(String::new()), |of| part_name(of, "boxes")))
+        .and(cells);
     let cells = cells.and_then(|cells| Ok((cells, sum(cells.counts)?)));
     let (cells, own) = file.agree_on(cells)?;
     let [some, none] = numbering(cells.number.is_some(), cells.counts.len());
@@ -162,17 +125,20 @@ pub fn write(
     };
     let of_mesh = mesh.and_then(|of| notes.get(of)?.mesh);
     let state = notes_of(notes, group);
-    read_notes(file, state, group, PARTICLES, OFFSETS)?;
+    read_notes(file, state, group, PARTICLES)?;
     let of = mesh.map_or_else(String::new, |of| format!(",\"{OF_MESH}\":{}", serde_json::Value::from(of)));
-    write_group(file, state, group, &format!("{{\"{PARTICLES}\":1{of}}}"))?;
+    write_group(file, state, group, &format!("{{\"{}\":1{of}}}", PARTICLES.attribute()))?;
+    let mut columns = Columns::new(group, 0, file.rank() == 0);
     let rows = Rows::From(first, offsets.len() as u64);
-    let numbers = offsets.iter().map(|offset| offset.to_ne_bytes());
-    let part = Part::new((group, OFFSETS), DataType::Int64, [all_cells + 1], &rows, numbers);
-    let attributes = of_mesh.map(|(_, checksum)| attributes::with_mesh("{}", checksum));
-    let part =
-        part.map(|part| part.dimension("cell_boundary").attributes(attributes.as_deref().unwrap_or("{}")));
-    let part = file.agree_on(part)?;
-    write_parts(file, &[part])?;
+    let added = bytes_of(offsets.iter().map(|offset| offset.to_ne_bytes())).and_then(|bytes| {
+        let dataset = columns.push(&OFFSETS, all_cells + 1, rows, bytes)?;
+        if let Some((_, checksum)) = of_mesh {
+            dataset.attributes = attributes::with_mesh("{}", checksum);
+        }
+        Ok(())
+    });
+    file.agree_on(added)?;
+    columns.write(file)?;
     notes_of(notes, group).written = Some((particles.particles, all_cells));
     Ok(particles)
 }
@@ -191,10 +157,10 @@ fn sum(counts: &[i64]) -> Result<u64> {
 /// Requires that the mesh to which the cells belong has the same number of cells, if that is known.
 fn check_mesh(file: &mut Writer, notes: &mut MeshNotes, mesh: Option<&str>, all_cells: u64) -> Result<()> {
     let Some(of) = mesh else { return Ok(()) };
-    for (kind, first) in [(FOREST, FOREST_PARTS[0]), (PATCHES, PATCH_PARTS[0])] {
+    for kind in [Convention::Forest, Convention::Patches] {
         let state = notes_of(notes, of);
         if state.mesh.is_none() {
-            read_notes(file, state, of, kind, first)?;
+            read_notes(file, state, of, kind)?;
         }
     }
     match notes_of(notes, of).mesh {
@@ -323,7 +289,7 @@ pub fn read(
     cells: Option<u64>,
     number: Result<Option<&[u64]>>,
 ) -> Result<Particles> {
-    let number = part_name(group, OFFSETS).and_then(|name| Ok((name, number?)));
+    let number = part_name(group, OFFSETS.name).and_then(|name| Ok((name, number?)));
     let (name, number) = file.agree_on(number)?;
     let own_cells = cells.unwrap_or(0);
     let [some, none] = numbering(number.is_some(), to_usize(own_cells));
@@ -337,7 +303,7 @@ pub fn read(
     attributes_of(file, group, PARTICLES, 1)?;
     let up_to = 0..sections(file, group, step)?.end;
     let record = need(file, &name, &up_to, step)?;
-    let dataset = open(file, &name, record, DataType::Int64, &[None])?;
+    let dataset = open(file, (group, record), &OFFSETS, 0, None)?;
     let mut found = whole(file, group, &dataset)?;
     if without.total > 0 {
         if found.all_cells == 1 {
@@ -381,7 +347,7 @@ fn whole(file: &mut Reader, group: &str, dataset: &DatasetHandle) -> Result<Part
     let ends = read_rows(file, dataset, &[IndexBox::new([numbers - 2], [2])], i64::from_ne_bytes)?;
     let last = numbers - 2;
     let particles = u64::try_from(ends[1]).ok().filter(|&all| all <= MOST).ok_or_else(|| {
-        MeshError::new(OFFSETS, format!("cell {last} ends at {}, expected 0 to 2^60 particles", ends[1]))
+        MeshError::new(OFFSETS.name, format!("cell {last} ends at {}, expected 0 to 2^60 particles", ends[1]))
     });
     let particles = particles.and_then(|all| check_cell(last, ends[0], ends[1], Some(all)).map(|()| all));
     let particles = file.agree_on(particles.map_err(wrong))?;

@@ -1,208 +1,23 @@
 //! Patches of block-structured codes: docs/patches.md.
 
-use crate::checksum::{Checksum, of_all, term};
-use crate::names::{DIMENSION, PATCH_PARTS, PATCHES, part_name};
 use crate::notes::{MeshNotes, notes_of, read_notes};
-use crate::ranks::{are_numbered, numbering, spread};
+use crate::ranks::{are_numbered, checksum_of_all, numbering, spread};
 use crate::read::{Numbers, RankSource, RecordChoice, Source, numbers, open as open_part};
-use crate::steps::{find_field, group as attributes_of, need, sections};
-use crate::write::{Part, Rows, field, write_group, write_parts};
-use crate::{MeshError, attributes};
+use crate::steps::{dimension, find_field, need, sections};
+use crate::write::{Columns, Rows, bytes_of, field, write_group};
 use scda::{
     Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result, Writer,
 };
 use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
+use scda_format::meshes::checksum::Checksum;
+use scda_format::meshes::parts::{BOXES, DOMAIN, GEOMETRY, PATCH_LEVEL, RATIO};
+use scda_format::meshes::patches::{Frame, MOST, PatchChecker, check_levels, check_order};
+use scda_format::meshes::{Convention, DIMENSION, MeshError, attributes, part_name};
 
+const PATCHES: Convention = Convention::Patches;
 /// The group of patches if no name is given.
 pub const GROUP: &str = "patches";
-
-/// The most cells of all patches.
-const MOST: u64 = 1 << 60;
-/// The most levels, so that a damaged number costs no memory.
-const MOST_LEVELS: u64 = 1000;
-
-/// The levels and the domain of a mesh of patches. The same on all ranks.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Frame {
-    /// The number of axes: d, 1 to 3.
-    pub dimension: usize,
-    /// For each level and axis: the number of cells side by side in one cell of the previous level; 1 for
-    /// level 0.
-    pub ratio: Vec<i32>,
-    /// The first cell on each axis, followed by the number of cells on each axis, in cells of level 0.
-    pub domain: Vec<i64>,
-    /// The lower bound of the domain on each axis, followed by the size of a cell of level 0 on each axis.
-    pub geometry: Vec<f64>,
-}
-
-impl Frame {
-    /// The number of levels.
-    #[must_use]
-    pub fn levels(&self) -> usize {
-        self.ratio.len().checked_div(self.dimension).unwrap_or(0)
-    }
-
-    /// Requires that levels, ratios, domain and geometry are consistent.
-    ///
-    /// # Errors
-    /// If they are not.
-    pub fn check(&self) -> Result<(), MeshError> {
-        let (d, levels) = (self.dimension, self.levels());
-        if !(1..=3).contains(&d) || levels == 0 || self.ratio.len() != levels * d {
-            let numbers = self.ratio.len();
-            let words = format!(
-                "found {numbers} numbers for {d} axes and {levels} levels, expected a number for each of 1 to 3 axes on each level"
-            );
-            return Err(MeshError::new("ratio", words));
-        }
-        check_levels(levels as u64)?;
-        for (place, &ratio) in self.ratio.iter().enumerate() {
-            if ratio < 1 || (place < d && ratio != 1) {
-                let level = place / d;
-                let words =
-                    format!("level {level}: found {ratio}, expected a positive number, and 1 for level 0");
-                return Err(MeshError::new("ratio", words));
-            }
-        }
-        for (part, found) in [("domain", self.domain.len()), ("geometry", self.geometry.len())] {
-            if found != 2 * d {
-                let words = format!("found {found} numbers, expected {}, 2 for each axis", 2 * d);
-                return Err(MeshError::new(part, words));
-            }
-        }
-        for axis in 0..d {
-            let (first, cells) = (self.domain[axis], self.domain[d + axis]);
-            if cells < 1 || first.checked_add(cells).is_none() {
-                let words = match cells {
-                    ..1 => format!("axis {axis}: found {cells} cells, expected at least 1"),
-                    _ => format!(
-                        "axis {axis}: found {cells} cells from {first} on, expected indices of 64 bits"
-                    ),
-                };
-                return Err(MeshError::new("domain", words));
-            }
-            // Compares bits, from the smallest positive number up to the largest finite one, because the program's
-            // floating-point environment does not affect them.
-            let size = self.geometry[d + axis].to_bits();
-            if size == 0 || size >= f64::INFINITY.to_bits() {
-                let words = format!(
-                    "axis {axis}: found cells of size {}, expected a positive, finite number",
-                    self.geometry[d + axis]
-                );
-                return Err(MeshError::new("geometry", words));
-            }
-        }
-        Ok(())
-    }
-
-    /// The number of cells of a patch, which must be within the domain. `cells` has its first cell on each
-    /// axis, followed by its number of cells.
-    ///
-    /// # Errors
-    /// If it is wrong.
-    fn patch(&self, number: u64, level: usize, cells: &[i64]) -> Result<u64, MeshError> {
-        let d = self.dimension;
-        let mut all = 1_u64;
-        for axis in 0..d {
-            let (first, n) = (cells[axis], cells[d + axis]);
-            let domain = self.domain[axis]..self.domain[axis] + self.domain[d + axis];
-            let is_inside = |cell| self.coarse(level, axis, cell).is_some_and(|cell| domain.contains(&cell));
-            let last = u64::try_from(n).ok().filter(|&n| n > 0).and_then(|_| first.checked_add(n - 1));
-            let is_inside = is_inside(first) && last.is_some_and(is_inside);
-            match all.checked_mul(n.unsigned_abs()).filter(|&all| all < MOST && is_inside) {
-                Some(product) => all = product,
-                None => {
-                    let words = format!(
-                        "patch {number}: found {n} cells from {first} on axis {axis}, expected cells inside the domain"
-                    );
-                    return Err(MeshError::new("boxes", words));
-                }
-            }
-        }
-        Ok(all)
-    }
-
-    /// The cell of level 0 that contains a cell of a level.
-    fn coarse(&self, level: usize, axis: usize, cell: i64) -> Option<i64> {
-        let ratios = self.ratio[axis..].iter().step_by(self.dimension).skip(1).take(level);
-        ratios.copied().try_fold(cell, |cell, ratio| cell.checked_div_euclid(ratio.into()))
-    }
-}
-
-/// Checks the patches of a mesh one after the other.
-#[derive(Clone, Debug)]
-pub struct PatchChecker<'a> {
-    frame: &'a Frame,
-    next: u64,
-    level: i32,
-    /// The cells of the patches so far.
-    pub cells: u64,
-    /// The contribution of the patches so far to the checksum.
-    pub checksum: Checksum,
-}
-
-impl<'a> PatchChecker<'a> {
-    /// Begins with patch `first`.
-    #[must_use]
-    pub fn new(frame: &'a Frame, first: u64) -> Self {
-        Self { frame, next: first, level: 0, cells: 0, checksum: Checksum::default() }
-    }
-
-    /// Adds the next patch. Returns the number of its cells.
-    ///
-    /// # Errors
-    /// If it is wrong.
-    pub fn add(&mut self, level: i32, cells: &[i64]) -> Result<u64, MeshError> {
-        let number = self.next;
-        let (least, most) = (self.level, self.frame.levels() - 1);
-        let found = usize::try_from(level).ok().filter(|&found| found <= most && level >= least);
-        let Some(found) = found else {
-            let words = format!("patch {number}: found level {level}, expected {least} to {most}");
-            return Err(MeshError::new("level", words));
-        };
-        let n = self.frame.patch(number, found, cells)?;
-        self.checksum = self.checksum.and(term_of(number, level, cells));
-        self.cells += n;
-        (self.next, self.level) = (number + 1, level);
-        if self.cells >= MOST {
-            return Err(MeshError::new(
-                "boxes",
-                format!("patch {number}: found more than 2^60 cells in the patches up to this one"),
-            ));
-        }
-        Ok(n)
-    }
-
-    /// Requires that there is a patch.
-    ///
-    /// # Errors
-    /// If there is none.
-    pub fn end(&self) -> Result<(), MeshError> {
-        if self.next == 0 {
-            Err(MeshError::new("boxes", "found no patches, expected at least 1"))
-        } else {
-            Ok(())
-        }
-    }
-}
-
-/// Requires that patches are ordered by level.
-fn check_order(number: u64, before: i32, level: i32) -> Result<(), MeshError> {
-    if level >= before {
-        return Ok(());
-    }
-    let words = format!(
-        "patch {number}: found level {level} after level {before}, expected patches in the order of their levels"
-    );
-    Err(MeshError::new("level", words))
-}
-
-/// The contribution of a patch to the checksum of the mesh.
-fn term_of(number: u64, level: i32, cells: &[i64]) -> u64 {
-    let begin = term(number, 0, i64::from(level).cast_unsigned());
-    cells.iter().fold(begin, |value, n| term(value, 0, n.cast_unsigned()))
-}
 
 /// The patches of a rank.
 #[derive(Clone, Copy, Debug, Default)]
@@ -273,14 +88,6 @@ impl Patches {
     }
 }
 
-/// The bytes of numbers in memory.
-fn bytes<T: Copy, const N: usize>(
-    numbers: &[T],
-    of: fn(T) -> [u8; N],
-) -> impl ExactSizeIterator<Item = [u8; N]> {
-    numbers.iter().map(move |number| of(*number))
-}
-
 /// Writes a mesh of patches, and before the first one the attributes of its group.
 ///
 /// If patches have numbers, all ranks receive all patches, about 60 bytes for each.
@@ -334,13 +141,11 @@ pub fn write(
         own_part(file, group, &mut mesh, own)?;
     }
     let state = notes_of(notes, group);
-    read_notes(file, state, group, PATCHES, PATCH_PARTS[0])?;
+    read_notes(file, state, group, PATCHES)?;
     let d = mesh.frame.dimension;
-    write_group(file, state, group, &format!("{{\"{PATCHES}\":1,\"{DIMENSION}\":{d}}}"))?;
-    let is_first = file.rank() == 0;
-    let parts = mesh_parts(group, &mesh, own, is_first);
-    let parts = file.agree_on(parts)?;
-    write_parts(file, &parts)?;
+    write_group(file, state, group, &format!("{{\"{}\":1,\"{DIMENSION}\":{d}}}", PATCHES.attribute()))?;
+    let columns = columns(group, &mesh, own, file.rank() == 0);
+    file.agree_on(columns)?.write(file)?;
     notes_of(notes, group).mesh = Some((mesh.patches, mesh.checksum));
     Ok(mesh)
 }
@@ -370,7 +175,7 @@ fn own_part(file: &mut Writer, group: &str, mesh: &mut Patches, own: OwnPatches<
         Ok(())
     });
     file.agree_on(ordered.map_err(argument))?;
-    mesh.checksum = of_all(file, mesh.checksum)?;
+    mesh.checksum = checksum_of_all(file, mesh.checksum)?;
     let [cells] = spread(file, [mesh.cells])?;
     mesh.offset.iter_mut().for_each(|offset| *offset += cells.offset);
     mesh.cells = cells.total;
@@ -416,39 +221,24 @@ fn by_number(mesh: &mut Patches, gathered: &[u8]) -> Result<()> {
 }
 
 /// The datasets of a mesh.
-fn mesh_parts(group: &str, mesh: &Patches, own: OwnPatches<'_>, is_first: bool) -> Result<[Part; 5]> {
+fn columns<'a>(group: &'a str, mesh: &Patches, own: OwnPatches<'_>, is_first: bool) -> Result<Columns<'a>> {
     let (n, frame) = (mesh.patches, &mesh.frame);
-    let (d, levels) = (frame.dimension as u64, frame.levels() as u64);
     let rows = match own.number {
         Some(numbers) if mesh.knows_all => Rows::Numbered(numbers),
         _ => Rows::From(mesh.first, own.level.len() as u64),
     };
-    // Data that are the same on all ranks are written by rank 0.
-    let of_first = |rows: u64| Rows::From(0, if is_first { rows } else { 0 });
-    let ratio = if is_first { &*frame.ratio } else { &[] };
-    let domain = if is_first { &*frame.domain } else { &[] };
-    let geometry = if is_first { &*frame.geometry } else { &[] };
-    let attributes = attributes::with_mesh("{}", mesh.checksum);
-    Ok([
-        Part::new((group, "boxes"), DataType::Int64, [n, 2, d], &rows, bytes(own.boxes, i64::to_ne_bytes))?
-            .attributes(&attributes),
-        Part::new((group, "level"), DataType::Int32, [n], &rows, bytes(own.level, i32::to_ne_bytes))?,
-        Part::new(
-            (group, "ratio"),
-            DataType::Int32,
-            [levels, d],
-            &of_first(levels),
-            bytes(ratio, i32::to_ne_bytes),
-        )?,
-        Part::new((group, "domain"), DataType::Int64, [2, d], &of_first(2), bytes(domain, i64::to_ne_bytes))?,
-        Part::new(
-            (group, "geometry"),
-            DataType::Float64,
-            [2, d],
-            &of_first(2),
-            bytes(geometry, f64::to_ne_bytes),
-        )?,
-    ])
+    let mut columns = Columns::new(group, frame.dimension, is_first);
+    let boxes = bytes_of(own.boxes.iter().map(|n| n.to_ne_bytes()))?;
+    columns.push(&BOXES, n, rows, boxes)?.attributes = attributes::with_mesh("{}", mesh.checksum);
+    columns.push(&PATCH_LEVEL, n, rows, bytes_of(own.level.iter().map(|n| n.to_ne_bytes()))?)?;
+    columns.of_first(
+        &RATIO,
+        frame.levels() as u64,
+        bytes_of(frame.ratio.iter().map(|n| n.to_ne_bytes()))?,
+    )?;
+    columns.of_first(&DOMAIN, 2, bytes_of(frame.domain.iter().map(|n| n.to_ne_bytes()))?)?;
+    columns.of_first(&GEOMETRY, 2, bytes_of(frame.geometry.iter().map(|n| n.to_ne_bytes()))?)?;
+    Ok(columns)
 }
 
 /// Where the cells of a patch are in memory, surrounded by layers of ghost cells, with x varying fastest.
@@ -566,7 +356,7 @@ pub fn fields(
     fields: Result<&[Field]>,
 ) -> Result<Vec<(Dataset, Vec<IndexBox>)>> {
     let state = notes_of(notes, group);
-    read_notes(file, state, group, PATCHES, PATCH_PARTS[0])?;
+    read_notes(file, state, group, PATCHES)?;
     if state.mesh != Some((mesh.patches, mesh.checksum)) {
         let words = format!(
             "fields of {group}: their mesh is not the one written last; call scda_patches_write_mesh when the mesh has changed"
@@ -582,14 +372,6 @@ pub fn fields(
     file.agree_on(own)
 }
 
-/// Requires that a mesh has no more levels than [`MOST_LEVELS`].
-fn check_levels(levels: u64) -> Result<(), MeshError> {
-    if levels <= MOST_LEVELS {
-        return Ok(());
-    }
-    Err(MeshError::new("ratio", format!("found {levels} levels, expected at most {MOST_LEVELS}")))
-}
-
 /// Reads and checks a mesh of `d` axes patch by patch. `each` receives the level and the box of each patch, and
 /// the number of cells that precede it. The mesh that is returned knows no patches.
 ///
@@ -597,28 +379,27 @@ fn check_levels(levels: u64) -> Result<(), MeshError> {
 /// If the mesh is invalid, and those of the source and of `each`.
 pub fn read_each<S: Source>(
     source: &mut S,
-    d: u64,
+    d: usize,
     mut each: impl FnMut(i32, &[i64], u64) -> Result<(), S::Error>,
 ) -> Result<Patches, S::Error> {
-    let (dimension, d) = (to_usize(d), Some(d));
-    let ratio = open_part(source, "ratio", DataType::Int32, &[None, d])?;
+    let ratio = open_part(source, &RATIO, d, None)?;
     source.hold(check_levels(ratio.shape[0]))?;
-    let domain = open_part(source, "domain", DataType::Int64, &[Some(2), d])?;
-    let geometry = open_part(source, "geometry", DataType::Float64, &[Some(2), d])?;
+    let domain = open_part(source, &DOMAIN, d, None)?;
+    let geometry = open_part(source, &GEOMETRY, d, None)?;
     let frame = Frame {
-        dimension,
+        dimension: d,
         ratio: numbers(source, ratio, i32::from_ne_bytes, |_, _| Ok(()))?,
         domain: numbers(source, domain, i64::from_ne_bytes, |_, _| Ok(()))?,
         geometry: numbers(source, geometry, f64::from_ne_bytes, |_, _| Ok(()))?,
     };
     source.hold(frame.check())?;
-    let boxes = open_part(source, "boxes", DataType::Int64, &[None, Some(2), d])?;
+    let boxes = open_part(source, &BOXES, d, None)?;
     let patches = boxes.shape[0];
-    let level = open_part(source, "level", DataType::Int32, &[Some(patches)])?;
+    let level = open_part(source, &PATCH_LEVEL, d, Some(patches))?;
     source.bound(&boxes)?;
     source.bound(&level)?;
     let (mut boxes, mut level) = (Numbers::new(boxes), Numbers::new(level));
-    let (mut checked, mut cells) = (PatchChecker::new(&frame, 0), vec![0; 2 * dimension]);
+    let (mut checked, mut cells) = (PatchChecker::new(&frame, 0), vec![0; 2 * d]);
     for _ in 0..patches {
         // The type has been checked.
         let on = i32::try_from(level.next(source)?).unwrap_or(-1);
@@ -643,15 +424,9 @@ pub fn read_each<S: Source>(
 /// `NotFound` if the file has no such mesh or step; `Format` for an invalid one; `Memory`;
 /// and those of [`scda::DatasetHandle::read`].
 pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
-    let name = part_name(group, "geometry").and_then(|_| part_name(group, PATCH_PARTS[0]));
+    let name = part_name(group, "geometry").and_then(|_| part_name(group, BOXES.name));
     let name = file.agree_on(name)?;
-    let attributes = attributes_of(file, group, PATCHES, 1)?;
-    let dimension = attributes::whole_number(&attributes, DIMENSION).filter(|d| (1..=3).contains(d));
-    let Some(d) = dimension else {
-        let found = attributes::value(&attributes, DIMENSION).unwrap_or_else(|| "none".to_owned());
-        let words = format!("the patches {group}: found the dimension {found}, expected 1 to 3");
-        return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
-    };
+    let d = dimension(file, group, PATCHES, 1, 1..=3)?;
     let up_to = 0..sections(file, group, step)?.end;
     let record = need(file, &name, &up_to, step)?;
     let (mut offset, mut level, mut boxes, mut room) = (Vec::new(), Vec::new(), Vec::new(), Ok(()));

@@ -1,6 +1,7 @@
 //! Numbers of all ranks.
 
 use scda::{Collective, Error, Partition, Result};
+use scda_format::meshes::checksum::Checksum;
 
 /// The sums of these numbers over all ranks, and over lower ranks.
 pub(crate) fn spread<const N: usize>(file: &mut impl Collective, own: [u64; N]) -> Result<[Partition; N]> {
@@ -27,4 +28,13 @@ pub(crate) fn are_numbered(
         return file.agree_on(Err(Error::argument(words)));
     }
     Ok(with.total > 0)
+}
+
+/// The checksum of a mesh, from the contribution of each rank.
+///
+/// # Errors
+/// The errors of [`Collective::spread`].
+pub(crate) fn checksum_of_all(file: &mut impl Collective, own: Checksum) -> Result<Checksum> {
+    let [high, low] = spread(file, [own.0 >> 32, own.0 & u64::from(u32::MAX)])?;
+    Ok(Checksum((high.total << 32).wrapping_add(low.total)))
 }

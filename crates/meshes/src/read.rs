@@ -1,9 +1,9 @@
 //! Reads the datasets of a mesh sequentially, for ranks that read a file together and for checks of a file.
 
-use crate::steps::{fits, last};
-use crate::{MeshError, names::part_name};
+use crate::steps::last;
 use scda::{Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result};
 use scda_base::memory::{reserve, resize};
+use scda_format::meshes::{MeshError, Part, part_name};
 use std::ops::{Deref, Range};
 
 /// The bytes that are read at a time.
@@ -56,51 +56,44 @@ pub trait Source {
     }
 }
 
-/// Opens a dataset, if there is one. Its type must be one for which `is_type` holds, and it must have this shape;
-/// `None`: any extent.
-pub(crate) fn open_any<S: Source>(
-    source: &mut S,
-    part: &'static str,
-    is_type: impl Fn(DataType) -> bool,
-    types: &str,
-    shape: &[Option<u64>],
-) -> Result<Option<S::Column>, S::Error> {
-    let Some(found) = source.open(part)? else { return Ok(None) };
-    source.hold(fits(&found, is_type, types, shape).map_err(|words| MeshError::new(part, words)))?;
-    Ok(Some(found))
-}
-
-/// As [`open_any`], for one type.
+/// Opens a dataset, if there is one, of a mesh of `d` axes. It must have the type and shape of this part, with
+/// `rows` rows; `None`: any number.
 pub(crate) fn open_if<S: Source>(
     source: &mut S,
-    part: &'static str,
-    data_type: DataType,
-    shape: &[Option<u64>],
+    part: &Part,
+    d: usize,
+    rows: Option<u64>,
 ) -> Result<Option<S::Column>, S::Error> {
-    open_any(source, part, |found| found == data_type, &data_type.to_string(), shape)
+    let Some(found) = source.open(part.name)? else { return Ok(None) };
+    source.hold(part.fits(&found, d, rows))?;
+    Ok(Some(found))
 }
 
 /// As [`open_if`], for a dataset that must exist.
 pub(crate) fn open<S: Source>(
     source: &mut S,
-    part: &'static str,
-    data_type: DataType,
-    shape: &[Option<u64>],
+    part: &Part,
+    d: usize,
+    rows: Option<u64>,
 ) -> Result<S::Column, S::Error> {
-    open_after(source, part, part, data_type, shape)
+    open_after(source, part, part, d, rows)
 }
 
-/// As [`open`], for a dataset that must follow the one named `before`.
+/// As [`open`], for a dataset that must follow `before`.
 pub(crate) fn open_after<S: Source>(
     source: &mut S,
-    before: &'static str,
-    part: &'static str,
-    data_type: DataType,
-    shape: &[Option<u64>],
+    before: &Part,
+    part: &Part,
+    d: usize,
+    rows: Option<u64>,
 ) -> Result<S::Column, S::Error> {
-    let found = open_if(source, part, data_type, shape)?;
-    let words = if before == part { "there is none".to_owned() } else { format!("no {part} follows it") };
-    source.hold(found.ok_or_else(|| MeshError::new(before, words)))
+    let found = open_if(source, part, d, rows)?;
+    let words = if before.name == part.name {
+        "there is none".to_owned()
+    } else {
+        format!("no {} follows it", part.name)
+    };
+    source.hold(found.ok_or_else(|| MeshError::new(before.name, words)))
 }
 
 /// The numbers of a dataset. Before memory for further ones is allocated, `check` is called with the index of

@@ -1,19 +1,16 @@
 //! The time steps of a group, and the datasets in them.
 
-use crate::MeshError;
-use crate::attributes;
-use crate::checksum::Checksum;
-use crate::names::{
-    CELL_PARTS, CELLS, FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES, TIME,
-    part_name,
-};
 use crate::notes::{MeshNotes, notes_of};
 use scda::{
     Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result, Writer,
 };
 use scda_base::memory::{reserve, resize};
+use scda_base::numbers::to_usize;
 use scda_format::dataset::without_root;
-use std::ops::Range;
+use scda_format::meshes::checksum::Checksum;
+use scda_format::meshes::parts::TIME;
+use scda_format::meshes::{Convention, DIMENSION, MeshError, OF_MESH, Part, attributes, part_name};
+use std::ops::{Range, RangeInclusive};
 
 /// Begins a time step, to which everything belongs that is written until the next call. Writes the time of
 /// rank 0, with these attributes, a JSON object.
@@ -27,7 +24,7 @@ pub fn write_time(
     time: f64,
     attributes: Result<String>,
 ) -> Result<()> {
-    let name = part_name(group, TIME).and_then(|name| Ok((name, attributes?)));
+    let name = part_name(group, TIME.name).and_then(|name| Ok((name, attributes?)));
     let (name, attributes) = file.agree_on(name)?;
     let mut dataset = Dataset::new(name, DataType::Float64, []);
     dataset.attributes = attributes;
@@ -45,15 +42,16 @@ pub fn write_time(
 /// # Errors
 /// `Argument` for a name that is too long, and those of [`Reader::find`] and [`Reader::group`].
 pub fn times_of(file: &mut Reader, group: &str) -> Result<String> {
-    let name = part_name(group, TIME);
+    let name = part_name(group, TIME.name);
     let name = file.agree_on(name)?;
     if file.find(name.as_bytes(), 0)?.is_some() {
         return Ok(name);
     }
     let attributes = file.group(group)?.map(|group| group.attributes).unwrap_or_default();
-    let mesh = attributes::value(&attributes, PARTICLES).and_then(|_| attributes::text(&attributes, OF_MESH));
+    let kind = attributes::value(&attributes, Convention::Particles.attribute());
+    let mesh = kind.and_then(|_| attributes::text(&attributes, OF_MESH));
     // A name that no group can have refers to no mesh.
-    Ok(mesh.and_then(|mesh| part_name(&mesh, TIME).ok()).unwrap_or(name))
+    Ok(mesh.and_then(|mesh| part_name(&mesh, TIME.name).ok()).unwrap_or(name))
 }
 
 /// The number of time steps. Without times, a mesh or particles are a single step, and any other group has
@@ -67,7 +65,8 @@ pub fn count(file: &mut Reader, group: &str) -> Result<u64> {
     if times > 0 {
         return Ok(times);
     }
-    for first_part in [FOREST_PARTS[0], CELL_PARTS[0], PATCH_PARTS[0], OFFSETS] {
+    for kind in Convention::ALL {
+        let first_part = kind.parts()[0].name;
         if file.find(format!("{}/{first_part}", without_root(group)).as_bytes(), 0)?.is_some() {
             return Ok(1);
         }
@@ -90,7 +89,7 @@ pub fn read_time(file: &mut Reader, group: &str, step: i64) -> Result<f64> {
             existing(file, &name, step)?
         }
     };
-    let time = of_shape(file, time, DataType::Float64, &[])?;
+    let time = fitting(file, time, &TIME, 0, None)?;
     let mut bytes = [0; 8];
     time.read(file, &[IndexBox::all(&[])], &mut bytes)?;
     Ok(f64::from_ne_bytes(bytes))
@@ -202,10 +201,8 @@ pub(crate) fn find_field(
         return Ok(found);
     }
     let other = if shape.first() == own.first() { "" } else { " that was read: read those of the same step" };
-    let words = format!(
-        "{}: found the shape {shape:?}, expected {own:?}, a row for each {what}{other}",
-        expected.name
-    );
+    let name = &expected.name;
+    let words = format!("{name}: found the shape {shape:?}, expected {own:?}, a row for each {what}{other}");
     // The same on all ranks.
     file.agree_on(Err(Error::new(ErrorKind::Format, words)))
 }
@@ -225,17 +222,16 @@ pub(crate) fn expect_mesh(
     })
 }
 
-/// Opens a record of a dataset, which must exist and have this type and shape; a number of indices of `None`
-/// may be any.
+/// Opens a record of a part of a mesh of `d` axes, which must exist, with this number of rows; `None`: any number.
 pub(crate) fn open(
     file: &mut Reader,
-    name: &str,
-    record: i64,
-    data_type: DataType,
-    shape: &[Option<u64>],
+    (group, record): (&str, i64),
+    part: &Part,
+    d: usize,
+    rows: Option<u64>,
 ) -> Result<DatasetHandle> {
-    let found = existing(file, name, record)?;
-    of_shape(file, found, data_type, shape)
+    let found = existing(file, &part_name(group, part.name)?, record)?;
+    fitting(file, found, part, d, rows)
 }
 
 /// Finds a record of a dataset, which must exist.
@@ -247,53 +243,28 @@ pub(crate) fn existing(file: &mut Reader, name: &str, record: i64) -> Result<Dat
     }
 }
 
-/// The dataset, which must have this type and shape.
-fn of_shape(
+/// The dataset, which must be this part.
+fn fitting(
     file: &mut Reader,
     found: DatasetHandle,
-    data_type: DataType,
-    shape: &[Option<u64>],
+    part: &Part,
+    d: usize,
+    rows: Option<u64>,
 ) -> Result<DatasetHandle> {
-    match fits(&found, |found| found == data_type, &data_type.to_string(), shape) {
+    match part.fits(&found, d, rows) {
         Ok(()) => Ok(found),
         // The same on all ranks.
-        Err(words) => {
+        Err(MeshError { words, .. }) => {
             let words = format!("dataset {}: {words}", found.name);
             file.agree_on(Err(Error::new(ErrorKind::Format, words)))
         }
     }
 }
 
-/// Requires that a dataset has a type for which `is_type` holds, and this shape; `None`: any extent.
-///
-/// # Errors
-/// What was found, and what was expected.
-pub fn fits(
-    found: &Dataset,
-    is_type: impl Fn(DataType) -> bool,
-    types: &str,
-    shape: &[Option<u64>],
-) -> Result<(), String> {
-    let is_shape = found.shape.len() == shape.len()
-        && found.shape.iter().zip(shape).all(|(found, expected)| expected.is_none_or(|n| n == *found));
-    if is_type(found.data_type) && is_shape {
-        return Ok(());
-    }
-    let any = |n: &Option<u64>| n.map_or_else(|| "any".to_owned(), |n| n.to_string());
-    let expected = shape.iter().map(any).collect::<Vec<_>>().join("x");
-    let shape = found.shape.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
-    Err(format!("found type {} and shape {shape}, expected {types} and {expected}", found.data_type))
-}
-
-/// The attributes of a group, which must include `kind` with this version.
-pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) -> Result<String> {
+/// The attributes of a group, which must follow a convention in this version.
+pub(crate) fn group(file: &mut Reader, group: &str, kind: Convention, version: u64) -> Result<String> {
     let found = file.group(group)?.map(|group| group.attributes);
-    let what = match kind {
-        FOREST => "forest",
-        PATCHES => "mesh of patches",
-        CELLS => "mesh of points and cells",
-        _ => "group of particles",
-    };
+    let (what, kind) = (kind.what(), kind.attribute());
     let error = match found {
         Some(attributes) => match attributes::whole_number(&attributes, kind) {
             Some(found) if found == version => return Ok(attributes),
@@ -320,6 +291,27 @@ pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) ->
         }
     };
     file.agree_on(Err(error))
+}
+
+/// The dimension of a mesh, one of `allowed`; its group must follow a convention in this version.
+pub(crate) fn dimension(
+    file: &mut Reader,
+    group: &str,
+    kind: Convention,
+    version: u64,
+    allowed: RangeInclusive<u64>,
+) -> Result<usize> {
+    let attributes = self::group(file, group, kind, version)?;
+    if let Some(found) = attributes::whole_number(&attributes, DIMENSION).filter(|d| allowed.contains(d)) {
+        return Ok(to_usize(found));
+    }
+    let found = attributes::value(&attributes, DIMENSION).unwrap_or_else(|| "none".to_owned());
+    let (least, most) = allowed.into_inner();
+    let expected = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    let what = if kind == Convention::Patches { "patches" } else { "forest" };
+    let words = format!("the {what} {group}: found the dimension {found}, expected {expected}");
+    // The same on all ranks.
+    file.agree_on(Err(Error::new(ErrorKind::Format, words)))
 }
 
 /// Reads the numbers of some rows of a dataset.

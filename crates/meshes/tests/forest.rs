@@ -5,7 +5,7 @@ use scda::{
     Collective, DataType, Dataset, ErrorKind, ReadOptions, Reader, Result, ThreadComm, WriteOptions, Writer,
     run_on_threads,
 };
-use scda_meshes::checksum::{Checksum, term};
+use scda_format::meshes::checksum::{Checksum, term};
 use scda_meshes::forest::read::{self, Distribution, FieldType, ReadRequest};
 use scda_meshes::forest::write::{self, Arrays, Connectivity};
 use scda_meshes::forest::{Forest, GROUP};

@@ -5,8 +5,9 @@ use scda::{
     Collective, Data, DataMut, DataType, Dataset, Memory, MemoryMut, ReadOptions, Reader, ThreadComm,
     WriteOptions, Writer, run_on_threads,
 };
+use scda_format::meshes::patches::Frame;
 use scda_meshes::particles::{self, OwnCells};
-use scda_meshes::patches::{self, FieldMemory, Frame, OwnPatches};
+use scda_meshes::patches::{self, FieldMemory, OwnPatches};
 use scda_meshes::{MeshNotes, steps};
 use std::path::Path;
 

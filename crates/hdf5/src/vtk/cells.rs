@@ -4,7 +4,7 @@ use super::canvas::{Canvas, Field, Which};
 use super::series::{Series, each_field};
 use crate::item::Reason;
 use scda_base::error::Result;
-use scda_format::dataset::DataType;
+use scda_format::meshes::parts::CELLS;
 
 /// The points and the cells of a mesh.
 struct Mesh {
@@ -16,23 +16,18 @@ struct Mesh {
 
 impl Mesh {
     fn find(canvas: &Canvas<'_>, group: &str) -> Result<Self, Reason> {
-        let part =
-            |name: &str| canvas.field(&format!("{group}/{name}")).ok_or("its points or cells are not shown");
-        let mesh = Self {
-            points: part("points")?,
-            corners: part("cell_points")?,
-            offsets: part("cell_offsets")?,
-            types: part("cell_types")?,
+        let found = CELLS.map(|part| canvas.field(&format!("{group}/{}", part.name)));
+        let [Some(points), Some(corners), Some(offsets), Some(types)] = found else {
+            return Err("its points or cells are not shown");
         };
-        let is_of = |field: &Field, of: DataType| field.data_type() == of && field.shape().len() == 1;
-        let are_points = mesh.points.shape().len() == 2 && mesh.points.shape()[1] == 3;
-        let is_float = matches!(mesh.points.data_type(), DataType::Float32 | DataType::Float64);
-        let fits = are_points
-            && is_float
-            && is_of(&mesh.corners, DataType::Int64)
-            && is_of(&mesh.offsets, DataType::Int64)
-            && is_of(&mesh.types, DataType::Uint8)
-            && mesh.offsets.shape()[0].checked_sub(1) == Some(mesh.types.shape()[0]);
+        let ends = types.shape().first().and_then(|cells| cells.checked_add(1));
+        let rows = [None, None, ends, None];
+        let fits = [&points, &corners, &offsets, &types]
+            .into_iter()
+            .zip(CELLS)
+            .zip(rows)
+            .all(|((field, part), rows)| part.check((field.data_type(), field.shape()), 0, rows).is_ok());
+        let mesh = Self { points, corners, offsets, types };
         if fits { Ok(mesh) } else { Err("its points or cells have an unexpected form") }
     }
 
@@ -52,7 +47,7 @@ pub fn add(canvas: &mut Canvas<'_>, series: &Series<'_>, group: &str) -> Result<
         Ok(mesh) => mesh,
         Err(why) => return Ok(Err(why)),
     };
-    let times = series.times(canvas, &["points", "cell_points", "cell_offsets", "cell_types"]);
+    let times = series.times(canvas, &CELLS.map(|part| part.name));
     // The number of meshes.
     let (which, meshes) = match &times {
         Some(times) if times.mesh_changes => (Which::All, times.count),

@@ -17,6 +17,8 @@ use canvas::{Canvas, ROOT};
 use images::Axes;
 use patches::Patches;
 use scda_base::error::Result;
+use scda_format::meshes::parts::TIME;
+use scda_format::meshes::{Convention, DIMENSION, OF_MESH};
 use series::Series;
 use std::collections::BTreeMap;
 use steps::Steps;
@@ -53,13 +55,13 @@ impl Kind {
                 _ => None,
             }
         };
-        let is = |name: &str| number(name) == Some(1);
-        match number("dimension") {
-            _ if is("scda_cells") => Some(Self::Cells),
-            Some(dimension @ 1..=3) if is("scda_patches") => {
+        let is = |kind: Convention| number(kind.attribute()) == Some(1);
+        match number(DIMENSION) {
+            _ if is(Convention::Cells) => Some(Self::Cells),
+            Some(dimension @ 1..=3) if is(Convention::Patches) => {
                 Some(Self::Patches(usize::try_from(dimension).ok()?))
             }
-            _ if is("scda_particles") => Some(Self::Particles),
+            _ if is(Convention::Particles) => Some(Self::Particles),
             _ => None,
         }
     }
@@ -76,15 +78,19 @@ fn meshes(groups: &BTreeMap<String, Vec<(String, Value)>>) -> Vec<(String, Kind)
 /// The dataset whose records begin the steps of a group: its own times, or for particles without times, those
 /// of their mesh.
 fn times_of(datasets: &Datasets, group: &str, attributes: &[(String, Value)]) -> String {
-    let of = |group: &str| if group.is_empty() { "time".to_owned() } else { format!("{group}/time") };
-    let own = of(group);
+    let own = inside(group, TIME.name);
     if Kind::of(attributes) != Some(Kind::Particles) || datasets.contains(&own) {
         return own;
     }
-    match attributes.iter().rev().find(|(key, _)| key == "mesh") {
-        Some((_, Value::Text(mesh))) => of(mesh),
+    match attributes.iter().rev().find(|(key, _)| key == OF_MESH) {
+        Some((_, Value::Text(mesh))) => inside(mesh, TIME.name),
         _ => own,
     }
+}
+
+/// The path of a dataset in a group, which may be the root.
+fn inside(group: &str, name: &str) -> String {
+    if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") }
 }
 
 impl Tables {
@@ -98,10 +104,7 @@ impl Tables {
         let meshes = meshes(groups);
         for (path, kind) in meshes.iter().take(MAX_MESHES) {
             let Kind::Patches(dimension) = kind else { continue };
-            let last = |name: &str| {
-                let path = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
-                datasets.last(&path)
-            };
+            let last = |name: &str| datasets.last(&inside(path, name));
             let found = Patches::read(*dimension, last, read)?;
             tables.patches.insert(path.clone(), found);
         }

@@ -7,17 +7,15 @@ use crate::attribute::Value;
 use crate::item::{Item, Reason};
 use scda_base::error::Result;
 use scda_base::memory::reserve;
-use scda_base::numbers::{product, sum};
 use scda_format::dataset::DataType;
+use scda_format::meshes::parts::{PATCH_LEVEL, PATCHES};
+use scda_format::meshes::patches::{Frame, PatchChecker};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The most patches: a box of VTK takes 24 bytes in the view.
 const MAX_PATCHES: usize = 1 << 16;
 const MAX_LEVELS: usize = 64;
-
-/// The datasets of a mesh of patches.
-const MESH: [&str; 5] = ["boxes", "level", "ratio", "domain", "geometry"];
 
 /// The patches of a level.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,71 +43,74 @@ impl Patches {
         read: &mut Read<'_>,
     ) -> Result<Result<Self, Reason>> {
         const NONE: Reason = "its patches are compressed, too many, or missing";
-        let [Some(boxes), Some(level), Some(ratio), Some(domain), Some(geometry)] = MESH.map(last) else {
-            return Ok(Err(NONE));
-        };
+        const WRONG: Reason = "its patches are inconsistent";
+        let found = PATCHES.map(|part| last(part.name));
+        let patches = found[0].and_then(|boxes| boxes.shape.first().copied());
         let mut all = Vec::new();
-        for item in [boxes, level, ratio, domain] {
-            match tables::integers(item, read)? {
-                Some(found) => all.push(found),
+        for (part, item) in PATCHES.iter().zip(found) {
+            let Some(item) = item else { return Ok(Err(NONE)) };
+            if part
+                .check((item.of, &item.shape), dimension, patches.filter(|_| part.name == PATCH_LEVEL.name))
+                .is_err()
+            {
+                return Ok(Err(WRONG));
+            }
+            match tables::bytes(item, read)? {
+                Some(bytes) => all.push(bytes),
                 None => return Ok(Err(NONE)),
             }
         }
-        let Some(geometry) = tables::reals(geometry, read)? else { return Ok(Err(NONE)) };
-        let [boxes, level, ratio, domain] = &all[..] else { return Ok(Err(NONE)) };
+        let [boxes, level, ratio, domain, geometry] = &all[..] else { return Ok(Err(NONE)) };
+        let level = tables::numbers(level, i32::from_le_bytes)?;
         if level.len() > MAX_PATCHES {
             return Ok(Err(NONE));
         }
-        let found = Self::of(dimension, [boxes, level, ratio, domain], &geometry)?;
-        Ok(found.ok_or("its patches are inconsistent"))
+        let frame = Frame {
+            dimension,
+            ratio: tables::numbers(ratio, i32::from_le_bytes)?,
+            domain: tables::numbers(domain, i64::from_le_bytes)?,
+            geometry: tables::numbers(geometry, f64::from_le_bytes)?,
+        };
+        Ok(Self::of(&frame, &level, &tables::numbers(boxes, i64::from_le_bytes)?)?.ok_or(WRONG))
     }
 
-    /// The mesh in these arrays, if they are consistent.
-    fn of(
-        dimension: usize,
-        [boxes, level, ratio, domain]: [&[i64]; 4],
-        geometry: &[f64],
-    ) -> Result<Option<Self>> {
-        let d = dimension;
-        let expected = [2 * d * level.len(), level.len(), ratio.len() / d * d, 2 * d, 2 * d];
-        let found = [boxes.len(), level.len(), ratio.len(), domain.len(), geometry.len()];
-        let are_levels = ratio.len() / d <= MAX_LEVELS && ratio.iter().all(|&n| n >= 1);
-        let are_sizes = geometry[d.min(geometry.len())..].iter().all(|&size| size > 0.0);
-        if found != expected || !are_levels || !are_sizes || !geometry.iter().all(|n| n.is_finite()) {
+    /// The mesh of these patches, if VTK can show it.
+    fn of(frame: &Frame, level: &[i32], boxes: &[i64]) -> Result<Option<Self>> {
+        let d = frame.dimension;
+        let is_finite = frame.geometry.iter().all(|n| n.is_finite());
+        if frame.check().is_err() || frame.levels() > MAX_LEVELS || !is_finite {
             return Ok(None);
         }
-        let mut mesh = Self { dimension, origin: on_three_axes(&geometry[..d], 0.0), levels: Vec::new() };
-        let mut spacing = on_three_axes(&geometry[d..], 1.0);
+        let origin = on_three_axes(&frame.geometry[..d], 0.0);
+        let mut mesh = Self { dimension: d, origin, levels: Vec::new() };
+        let mut spacing = on_three_axes(&frame.geometry[d..], 1.0);
         // The number of cells of the level side by side in one of level 0.
         let mut scale = vec![1_i64; d];
-        let (mut patch, mut cells) = (0, 0_u64);
-        for (ratios, number) in ratio.chunks_exact(d).zip(0..) {
+        let mut checked = PatchChecker::new(frame, 0);
+        let mut patches = level.iter().zip(boxes.chunks_exact(2 * d)).peekable();
+        for (ratios, number) in frame.ratio.chunks_exact(d).zip(0..) {
             for axis in 0..d {
-                let Some(more) = scale[axis].checked_mul(ratios[axis]) else { return Ok(None) };
+                let Some(more) = scale[axis].checked_mul(ratios[axis].into()) else { return Ok(None) };
                 scale[axis] = more;
-                #[allow(clippy::cast_precision_loss)] // far fewer than 2^53
-                let ratio = ratios[axis] as f64;
-                spacing[axis] /= ratio;
+                spacing[axis] /= f64::from(ratios[axis]);
             }
-            let first = cells;
+            let first = checked.cells;
             let mut own = Vec::new();
-            while level.get(patch) == Some(&number) {
-                let Some((bytes, count)) = vtk_box(&boxes[2 * d * patch..][..2 * d], domain, &scale) else {
+            while let Some((_, cells)) = patches.next_if(|(level, _)| **level == number) {
+                let checked = checked.add(number, cells).ok();
+                let Some(bytes) = checked.and_then(|_| vtk_box(cells, &frame.domain, &scale)) else {
                     return Ok(None);
                 };
-                let Some(all) = sum(cells, count) else { return Ok(None) };
-                cells = all;
                 reserve(&mut own, bytes.len())?;
                 own.extend_from_slice(&bytes);
-                patch += 1;
             }
-            mesh.levels.push(Level { boxes: own, spacing, cells: first..cells });
+            mesh.levels.push(Level { boxes: own, spacing, cells: first..checked.cells });
         }
         // VTK ignores levels without patches at the end, but does not support them between others.
         while mesh.levels.last().is_some_and(|level| level.boxes.is_empty()) {
             mesh.levels.pop();
         }
-        let is_whole = patch == level.len() && !mesh.levels.is_empty();
+        let is_whole = patches.next().is_none() && !mesh.levels.is_empty();
         Ok((is_whole && mesh.levels.iter().all(|level| !level.boxes.is_empty())).then_some(mesh))
     }
 
@@ -118,21 +119,18 @@ impl Patches {
     }
 }
 
-/// A box in VTK's form, counted from the corner of the domain, and the number of its cells.
-fn vtk_box(own: &[i64], domain: &[i64], scale: &[i64]) -> Option<([u8; 24], u64)> {
-    let d = scale.len();
-    let (mut bytes, mut cells) = ([0; 24], 1);
+/// A box in VTK's form, counted from the corner of the domain.
+fn vtk_box(own: &[i64], domain: &[i64], scale: &[i64]) -> Option<[u8; 24]> {
+    let (d, mut bytes) = (scale.len(), [0; 24]);
     for axis in 0..d {
-        let (first, count) = (own[axis], u64::try_from(own[d + axis]).ok().filter(|&n| n > 0)?);
-        let first = first.checked_sub(domain[axis].checked_mul(scale[axis])?)?;
+        let first = own[axis].checked_sub(domain[axis].checked_mul(scale[axis])?)?;
         let last = first.checked_add(own[d + axis])?.checked_sub(1)?;
         for (side, index) in [first, last].into_iter().enumerate() {
             let index = i32::try_from(index).ok()?;
             bytes[4 * (2 * axis + side)..][..4].copy_from_slice(&index.to_le_bytes());
         }
-        cells = product(cells, count)?;
     }
-    Some((bytes, cells))
+    Some(bytes)
 }
 
 fn on_three_axes(values: &[f64], rest: f64) -> [f64; 3] {
@@ -146,7 +144,7 @@ pub fn add(
     group: &str,
     mesh: &Patches,
 ) -> Result<Result<(), Reason>> {
-    let times = series.times(canvas, &MESH).filter(|times| !times.mesh_changes);
+    let times = series.times(canvas, &PATCHES.map(|part| part.name)).filter(|times| !times.mesh_changes);
     let description = if mesh.dimension == 3 { "XYZ" } else { "XY" };
     let attributes = vec![
         ("GridDescription".to_owned(), Value::FixedText(description.to_owned())),

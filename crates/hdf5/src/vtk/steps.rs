@@ -1,7 +1,7 @@
 //! Assigns the datasets of a mesh to time steps, by their order in the file.
 
+use scda_format::meshes;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// How the records of a dataset are distributed over the time steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,32 +17,31 @@ pub enum Presence {
 /// The datasets of a group, and its time steps.
 pub struct Steps<'a> {
     /// For each name in the group, the places of its records in the file.
-    places: BTreeMap<&'a str, Vec<usize>>,
-    /// Where the steps begin; empty if the group has no times.
-    begins: Vec<usize>,
+    places: BTreeMap<&'a str, Vec<u64>>,
+    steps: meshes::Steps,
 }
 
 impl<'a> Steps<'a> {
-    /// For a group, from the names of all datasets of the file in their order. The records of `times` begin
+    /// For a group, from the names of all datasets of the file in their order. The records of `time` begin
     /// the steps.
-    pub fn new(names: impl Iterator<Item = &'a str>, group: &str, times: &str) -> Self {
-        let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        let mut begins = Vec::new();
-        for (place, name) in names.enumerate() {
-            if name == times {
-                begins.push(place);
+    pub fn new(names: impl Iterator<Item = &'a str>, group: &str, time: &str) -> Self {
+        let mut places: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+        let mut times = Vec::new();
+        for (place, name) in (0..).zip(names) {
+            if name == time {
+                times.push(place);
             }
             let inner = name.strip_prefix(group).and_then(|name| name.strip_prefix('/'));
             if let Some(inner) = if group.is_empty() { Some(name) } else { inner } {
                 places.entry(inner).or_default().push(place);
             }
         }
-        Self { places, begins }
+        Self { places, steps: meshes::Steps::new(times) }
     }
 
     /// The number of steps.
     pub fn count(&self) -> u64 {
-        self.begins.len().max(1) as u64
+        self.steps.count() as u64
     }
 
     /// For the datasets whose names in the group have this beginning, the rest of the names.
@@ -53,14 +52,10 @@ impl<'a> Steps<'a> {
     /// How the records of a dataset are distributed over the steps.
     pub fn presence(&self, name: &str) -> Presence {
         let places = self.places.get(name).map(Vec::as_slice).unwrap_or_default();
-        let of_step = |step: usize| {
-            let begin = if step == 0 { 0 } else { self.begins[step] };
-            begin..self.begins.get(step + 1).copied().unwrap_or(usize::MAX)
-        };
-        let steps = self.begins.len();
-        let is_in = |(step, place): (usize, &usize)| -> bool {
-            let range: Range<usize> = if steps == 0 { 0..usize::MAX } else { of_step(step) };
-            range.contains(place)
+        let steps = self.steps.count();
+        let is_in = |(step, place): (usize, &u64)| {
+            let range = self.steps.range(step);
+            (step == 0 || range.start <= *place) && *place < range.end
         };
         if places.len() == 1 && is_in((0, &places[0])) {
             return Presence::Static;
@@ -68,7 +63,7 @@ impl<'a> Steps<'a> {
         if places.len() == steps && places.iter().enumerate().all(is_in) {
             return Presence::Each;
         }
-        let last = self.begins.last().copied().unwrap_or(0);
+        let last = self.steps.range(steps - 1).start;
         Presence::Other(places.last().is_some_and(|&place| place >= last))
     }
 }

@@ -29,32 +29,20 @@ pub fn bytes(item: &Item, read: &mut Read<'_>) -> Result<Option<Vec<u8>>> {
     Ok(Some(found))
 }
 
-/// The integers of an array.
-pub fn integers(item: &Item, read: &mut Read<'_>) -> Result<Option<Vec<i64>>> {
-    let Some(bytes) = bytes(item, read)? else { return Ok(None) };
+/// The numbers in these bytes.
+pub fn numbers<T, const N: usize>(bytes: &[u8], of: fn([u8; N]) -> T) -> Result<Vec<T>> {
     let mut all = Vec::new();
-    reserve(&mut all, bytes.len() / 4)?;
-    match item.of {
-        DataType::Int64 => all.extend(bytes.as_chunks().0.iter().map(|item| i64::from_le_bytes(*item))),
-        DataType::Int32 => {
-            all.extend(bytes.as_chunks().0.iter().map(|item| i64::from(i32::from_le_bytes(*item))));
-        }
-        _ => return Ok(None),
-    }
-    Ok(Some(all))
+    reserve(&mut all, bytes.len() / N)?;
+    all.extend(bytes.as_chunks().0.iter().map(|item| of(*item)));
+    Ok(all)
 }
 
 /// The floating-point numbers of an array.
 pub fn reals(item: &Item, read: &mut Read<'_>) -> Result<Option<Vec<f64>>> {
     let Some(bytes) = bytes(item, read)? else { return Ok(None) };
-    let mut all = Vec::new();
-    reserve(&mut all, bytes.len() / 4)?;
     match item.of {
-        DataType::Float64 => all.extend(bytes.as_chunks().0.iter().map(|item| f64::from_le_bytes(*item))),
-        DataType::Float32 => {
-            all.extend(bytes.as_chunks().0.iter().map(|item| f64::from(f32::from_le_bytes(*item))));
-        }
-        _ => return Ok(None),
+        DataType::Float64 => numbers(&bytes, f64::from_le_bytes).map(Some),
+        DataType::Float32 => numbers(&bytes, |bytes| f64::from(f32::from_le_bytes(bytes))).map(Some),
+        _ => Ok(None),
     }
-    Ok(Some(all))
 }

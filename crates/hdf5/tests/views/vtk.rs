@@ -4,8 +4,9 @@ use crate::file::{TestFile, with_view, with_views, write};
 use crate::programs::{dump, in_h5py, in_python};
 use crate::series::numbers;
 use scda::{Codec, Data, DataType, Dataset, Layout, Memory, Solo, Struct, Writer};
+use scda_format::meshes::patches::Frame;
 use scda_meshes::particles::{self, OwnCells};
-use scda_meshes::patches::{self, FieldMemory, Frame, OwnPatches};
+use scda_meshes::patches::{self, FieldMemory, OwnPatches};
 use scda_meshes::{MeshNotes, steps};
 
 /// The attributes of a time.

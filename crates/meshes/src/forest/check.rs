@@ -1,15 +1,16 @@
 //! Checks the mesh and the trees of a forest in bounded memory.
 
 use super::read::{bounded, open_mesh, partition};
-use super::rules::{MOST_RANKS, TreeCurve, check_tree_offset};
-use super::shapes::{Element, TreeShape};
-use crate::MeshError;
-use crate::attributes::expect_mesh;
-use crate::checksum::{Checksum, term};
-use crate::names::PARTITION;
 use crate::read::{Numbers, Source, numbers, open, open_after, open_if};
-use scda::DataType;
 use scda_base::numbers::to_usize;
+use scda_format::meshes::MeshError;
+use scda_format::meshes::attributes::expect_mesh;
+use scda_format::meshes::checksum::{Checksum, term};
+use scda_format::meshes::forest::{MOST_RANKS, TreeCurve, check_tree_offset};
+use scda_format::meshes::parts::{
+    COUNT, PARTITION, POSITION, TREE_SHAPE, TREE_TO_FACE, TREE_TO_TREE_64, TREE_VERTICES, TYPE,
+};
+use scda_format::meshes::shapes::{Element, TreeShape};
 
 /// A mesh that was checked.
 #[derive(Clone, Copy, Debug)]
@@ -31,9 +32,9 @@ pub fn mesh<S: Source>(source: &mut S, d: usize, has_shapes: bool) -> Result<Mes
     let (quadrants, trees) = (coordinates.shape[0], offsets.shape[0] - 1);
     let mut of_shapes = None;
     if has_shapes {
-        let kind = open(source, "type", DataType::Uint8, &[Some(quadrants)])?;
-        let position = open(source, "position", DataType::Uint64, &[Some(quadrants)])?;
-        let shape = open(source, "tree_shape", DataType::Uint8, &[Some(trees)])?;
+        let kind = open(source, &TYPE, d, Some(quadrants))?;
+        let position = open(source, &POSITION, d, Some(quadrants))?;
+        let shape = open(source, &TREE_SHAPE, d, Some(trees))?;
         of_shapes = Some((Numbers::new(kind), Numbers::new(position), Numbers::new(shape)));
     }
     let [mut coordinates, mut level, mut offsets] = [coordinates, level, offsets].map(Numbers::new);
@@ -91,11 +92,11 @@ fn shape_of(tree: u64, number: impl Into<i64>, d: usize) -> Result<(TreeShape, u
 /// # Errors
 /// If the partition is invalid, and those of the source.
 pub fn partition_of<S: Source>(source: &mut S, quadrants: u64) -> Result<(), S::Error> {
-    let column = open(source, PARTITION, DataType::Int64, &[None])?;
+    let column = open(source, &PARTITION, 0, None)?;
     let found = column.shape[0];
     if !(2..=MOST_RANKS + 1).contains(&found) {
         let words = format!("found {found} numbers, expected 2 to {}", MOST_RANKS + 1);
-        return source.hold(Err(MeshError::new(PARTITION, words)));
+        return source.hold(Err(MeshError::new(PARTITION.name, words)));
     }
     partition(source, column, quadrants).map(drop)
 }
@@ -105,15 +106,13 @@ pub fn partition_of<S: Source>(source: &mut S, quadrants: u64) -> Result<(), S::
 /// # Errors
 /// If the trees are invalid, and those of the source.
 pub fn trees<S: Source>(source: &mut S, d: usize) -> Result<u64, S::Error> {
-    let (faces, corners) = (2 * d as u64, 1_u64 << d);
-    let shape = open_after(source, "tree_to_tree", "tree_shape", DataType::Uint8, &[None])?;
-    let trees = shape.shape[0];
+    let shape = open_after(source, &TREE_TO_TREE_64, &TREE_SHAPE, d, None)?;
+    let (trees, faces) = (shape.shape[0], 2 * d as u64);
     source.bound(&shape)?;
-    let of_faces = [Some(trees), Some(faces)];
-    let to_tree = open(source, "tree_to_tree", DataType::Int64, &of_faces)?;
-    let to_face = open_after(source, "tree_to_tree", "tree_to_face", DataType::Int8, &of_faces)?;
-    let to_tree = bounded(source, "tree_to_tree", to_tree, i64::from_ne_bytes, (-1, trees))?;
-    let to_face = bounded(source, "tree_to_face", to_face, i8::from_ne_bytes, (-1, 4 * faces))?;
+    let to_tree = open(source, &TREE_TO_TREE_64, d, Some(trees))?;
+    let to_face = open_after(source, &TREE_TO_TREE_64, &TREE_TO_FACE, d, Some(trees))?;
+    let to_tree = bounded(source, &TREE_TO_TREE_64, to_tree, i64::from_ne_bytes, (-1, trees))?;
+    let to_face = bounded(source, &TREE_TO_FACE, to_face, i8::from_ne_bytes, (-1, 4 * faces))?;
     numbers(source, shape, u8::from_ne_bytes, |first, batch| {
         for (tree, &number) in (first..).zip(batch) {
             let (_, has) = shape_of(tree, number, d)?;
@@ -124,7 +123,7 @@ pub fn trees<S: Source>(source: &mut S, d: usize) -> Result<u64, S::Error> {
         }
         Ok(())
     })?;
-    open_if(source, "tree_vertices", DataType::Float64, &[Some(trees), Some(corners), Some(3)])?;
+    open_if(source, &TREE_VERTICES, d, Some(trees))?;
     Ok(trees)
 }
 
@@ -157,12 +156,12 @@ fn check_faces(tree: u64, has: u64, n: usize, to_tree: &[i64], to_face: &[i8]) -
 /// # Errors
 /// If a count is negative, or the sum is too large; and those of the source.
 pub fn sum_of_counts<S: Source>(source: &mut S, quadrants: u64) -> Result<u64, S::Error> {
-    let counts = open(source, "count", DataType::Int64, &[Some(quadrants)])?;
+    let counts = open(source, &COUNT, 0, Some(quadrants))?;
     let (mut counts, mut sum) = (Numbers::new(counts), 0_u64);
     for quadrant in 0..quadrants {
         let count = counts.next(source)?;
         let more = u64::try_from(count).ok().and_then(|count| sum.checked_add(count));
-        let words = || MeshError::new("count", format!("quadrant {quadrant}: found {count} values"));
+        let words = || MeshError::new(COUNT.name, format!("quadrant {quadrant}: found {count} values"));
         sum = source.hold(more.ok_or_else(words))?;
     }
     Ok(sum)

@@ -2,16 +2,15 @@
 //! place of quadrants.
 
 pub mod check;
-pub mod geometry;
 pub mod read;
-pub mod rules;
 pub mod shapes;
 pub mod write;
 
-use crate::MeshError;
-use crate::checksum::Checksum;
-use crate::names::part_name;
+use crate::write::rows;
 use scda::{Error, ErrorKind, IndexBox, Result};
+use scda_format::meshes::checksum::Checksum;
+use scda_format::meshes::parts::{ELEMENT, QUADRANT};
+use scda_format::meshes::{MeshError, part_name};
 
 /// The group of a forest if no name is given.
 pub const GROUP: &str = "forest";
@@ -54,7 +53,7 @@ impl Forest<'_> {
 
     /// The word for a quadrant in messages and dimension names.
     fn element(&self) -> &'static str {
-        if self.shapes { "element" } else { "quadrant" }
+        if self.shapes { ELEMENT } else { QUADRANT }
     }
 
     /// With any shapes: the number of tree offsets on this rank; after the last tree, this includes the end.
@@ -72,13 +71,6 @@ impl Forest<'_> {
     fn rows(&self, shape: &[u64]) -> Vec<IndexBox> {
         rows(shape, self.first, self.n)
     }
-}
-
-/// `n` rows from `first` on; no box if there are none.
-fn rows(shape: &[u64], first: u64, n: u64) -> Vec<IndexBox> {
-    let mut region = IndexBox::all(shape);
-    (region.start[0], region.count[0]) = (first, n);
-    if n == 0 { Vec::new() } else { vec![region] }
 }
 
 /// The name of a field's dataset.

@@ -1,25 +1,26 @@
 //! Reads a forest and its fields. Everything is checked before it is used.
 
-use super::rules::{
-    MAX_LEVEL, MOST_ATTRIBUTES, QuadrantCheck, SharedKind, check_bounds, check_faces, check_partition,
-    check_tree_offsets, most_vertices,
-};
 use super::write::byte_order;
-use super::{Forest, field_name, format, rows, sum};
-use crate::checksum::{Checksum, of_all};
-use crate::names::{DATA, DIMENSION, FOREST, PARTITION, part_name};
-use crate::ranks::spread as sum_over_ranks;
+use super::{Forest, field_name, format, sum};
+use crate::ranks::{checksum_of_all, spread as sum_over_ranks};
 use crate::read::{
-    RankSource, RecordChoice, Source, numbers, numbers_if, open as open_part, open_after, open_any, open_if,
-    values,
+    RankSource, RecordChoice, Source, numbers, numbers_if, open as open_part, open_after, open_if, values,
 };
-use crate::steps::{
-    existing, expect_mesh, field as field_of_step, group as attributes_of, last, need, open, sections,
-};
-use crate::{MeshError, attributes};
+use crate::steps::{dimension, existing, expect_mesh, field as field_of_step, last, need, open, sections};
+use crate::write::rows;
 use scda::{Collective, DataType, DatasetHandle, Error, ErrorKind, IndexBox, Partition, Reader, Result};
 use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
+use scda_format::meshes::checksum::Checksum;
+use scda_format::meshes::forest::{
+    MAX_LEVEL, MOST_ATTRIBUTES, QuadrantCheck, SharedKind, check_bounds, check_faces, check_partition,
+    check_tree_offsets, most_vertices,
+};
+use scda_format::meshes::parts::{
+    COORDINATES, DATA, LEVEL, PARTITION, Part, TREE_ATTRIBUTES, TREE_OFFSETS, TREE_TO_FACE, TREE_TO_TREE,
+    TREE_TO_VERTEX, VERTICES,
+};
+use scda_format::meshes::{Convention, MeshError, attributes, part_name};
 use std::ops::Range;
 
 /// The most quadrants that are read at once: each part is checked before memory for the next one is
@@ -117,13 +118,8 @@ pub struct StoredForest {
 /// than 32 bits can count; `Argument` for a partition that does not fit; `Memory`; those of [`DatasetHandle::read`].
 pub fn read(file: &mut Reader, group: &str, step: i64, wanted: &ReadRequest<'_>) -> Result<StoredForest> {
     file.agree_on(part_name(group, "corner_to_corner").map(drop))?;
-    let attributes = attributes_of(file, group, FOREST, 1)?;
-    let dimension = attributes::whole_number(&attributes, DIMENSION);
-    if dimension != Some(wanted.dimension as u64) {
-        let found = attributes::value(&attributes, DIMENSION).unwrap_or_else(|| "none".to_owned());
-        let words = format!("the forest {group}: found the dimension {found}, expected {}", wanted.dimension);
-        return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
-    }
+    let d = wanted.dimension as u64;
+    dimension(file, group, Convention::Forest, 1, d..=d)?;
     let of_step = sections(file, group, step)?;
     let up_to = 0..of_step.end;
     let name = part_name(group, "coordinates")?;
@@ -234,7 +230,7 @@ fn distribute(
 fn stored_partition(file: &mut Reader, group: &str, record: i64, quadrants: u64) -> Result<Vec<i64>> {
     let ranks = file.size() as u64;
     let mesh = file.find(part_name(group, "coordinates")?.as_bytes(), record)?.unwrap_or(0);
-    let name = part_name(group, PARTITION)?;
+    let name = part_name(group, PARTITION.name)?;
     let refuse = |words| Err(Error::argument(words));
     let Some(record) = last(file, &name, &(mesh..u64::MAX))? else {
         let words = format!(
@@ -242,7 +238,7 @@ fn stored_partition(file: &mut Reader, group: &str, record: i64, quadrants: u64)
         );
         return file.agree_on(refuse(words));
     };
-    let dataset = open(file, &name, record, DataType::Int64, &[None])?;
+    let dataset = open(file, (group, record), &PARTITION, 0, None)?;
     if dataset.shape[0] != ranks + 1 {
         let numbers = dataset.shape[0];
         let words = format!(
@@ -259,9 +255,9 @@ fn stored_partition(file: &mut Reader, group: &str, record: i64, quadrants: u64)
 
 /// Opens the datasets that each mesh of `d` axes has: coordinates, levels, and at least two offsets of trees.
 pub(super) fn open_mesh<S: Source>(source: &mut S, d: usize) -> Result<[S::Column; 3], S::Error> {
-    let coordinates = open_part(source, "coordinates", DataType::Int32, &[None, Some(d as u64)])?;
-    let levels = open_part(source, "level", DataType::Uint8, &[coordinates.shape.first().copied()])?;
-    let offsets = open_part(source, "tree_offsets", DataType::Int64, &[None])?;
+    let coordinates = open_part(source, &COORDINATES, d, None)?;
+    let levels = open_part(source, &LEVEL, d, coordinates.shape.first().copied())?;
+    let offsets = open_part(source, &TREE_OFFSETS, d, None)?;
     let checked = match offsets.shape[0] {
         found @ 0..2 => {
             Err(MeshError::new("tree_offsets", format!("found {found} numbers, expected at least 2")))
@@ -316,7 +312,7 @@ fn read_quadrants<const D: usize>(
         let more = file.agree_on(unpacked)?;
         checksum = checksum.and(more);
     }
-    found.checksum = of_all(file, checksum)?;
+    found.checksum = checksum_of_all(file, checksum)?;
     Ok(())
 }
 
@@ -362,9 +358,10 @@ fn read_data(
     found: &StoredForest,
     wanted: &ReadRequest<'_>,
 ) -> Result<Vec<u8>> {
-    let name = part_name(group, DATA)?;
+    let name = part_name(group, DATA.name)?;
     let record = need(file, &name, of_step, step)?;
-    let dataset = open(file, &name, record, DataType::Raw(wanted.data_bytes), &[Some(found.quadrants)])?;
+    let part = DATA.of(DataType::Raw(wanted.data_bytes));
+    let dataset = open(file, (group, record), &part, wanted.dimension, Some(found.quadrants))?;
     expect_mesh(file, &dataset, found.checksum, "of the step")?;
     let bounds = &found.first_quadrant[file.rank()..];
     let (first, n) = (bounds[0].unsigned_abs(), (bounds[1] - bounds[0]).unsigned_abs());
@@ -390,37 +387,33 @@ fn read_data(
 /// If the connectivity is invalid, and those of the source.
 pub fn connectivity<S: Source>(source: &mut S, d: usize, most_trees: u64) -> Result<Connectivity, S::Error> {
     let (faces, corners) = (2 * d as u64, 1_u64 << d);
-    let to_tree = open_part(source, "tree_to_tree", DataType::Int32, &[None, Some(faces)])?;
+    let to_tree = open_part(source, &TREE_TO_TREE, d, None)?;
     let trees = to_tree.shape[0];
     if trees == 0 || trees > most_trees {
         let words = format!("found {trees} trees, expected at most {most_trees}, as in the mesh");
         return source.hold(Err(MeshError::new("tree_to_tree", words)));
     }
     let mut c = Connectivity { trees, ..Connectivity::default() };
-    let of_faces = [Some(trees), Some(faces)];
-    let to_face = open_after(source, "tree_to_tree", "tree_to_face", DataType::Int8, &of_faces)?;
-    c.tree_to_tree = bounded(source, "tree_to_tree", to_tree, i32::from_ne_bytes, (0, trees))?;
-    c.tree_to_face = bounded(source, "tree_to_face", to_face, i8::from_ne_bytes, (0, faces * corners / 2))?;
+    let to_face = open_after(source, &TREE_TO_TREE, &TREE_TO_FACE, d, Some(trees))?;
+    c.tree_to_tree = bounded(source, &TREE_TO_TREE, to_tree, i32::from_ne_bytes, (0, trees))?;
+    c.tree_to_face = bounded(source, &TREE_TO_FACE, to_face, i8::from_ne_bytes, (0, faces * corners / 2))?;
     // A check does not keep the faces of too many trees.
     source.hold(check_faces(d, &c.tree_to_tree, &c.tree_to_face))?;
-    if let Some(vertices) = open_if(source, "vertices", DataType::Float64, &[None, Some(3)])? {
+    if let Some(vertices) = open_if(source, &VERTICES, d, None)? {
         let count = vertices.shape[0];
         if count == 0 || count > most_vertices(trees, d) {
             let words = format!("found {count} vertices for {trees} trees");
             return source.hold(Err(MeshError::new("vertices", words)));
         }
-        let shape = [Some(trees), Some(corners)];
-        let of_corners = open_after(source, "vertices", "tree_to_vertex", DataType::Int32, &shape)?;
+        let of_corners = open_after(source, &VERTICES, &TREE_TO_VERTEX, d, Some(trees))?;
         c.vertices = values(source, vertices, f64::from_ne_bytes)?;
-        c.tree_to_vertex = bounded(source, "tree_to_vertex", of_corners, i32::from_ne_bytes, (0, count))?;
+        c.tree_to_vertex = bounded(source, &TREE_TO_VERTEX, of_corners, i32::from_ne_bytes, (0, count))?;
     }
     if d == 3 {
-        c.edges = shared(source, SharedKind::EDGES, trees)?;
+        c.edges = shared(source, &SharedKind::EDGES, d, trees)?;
     }
-    c.corners = shared(source, SharedKind::corners(d), trees)?;
-    let is_raw = |found| matches!(found, DataType::Raw(_));
-    let shape = [Some(trees)];
-    if let Some(attributes) = open_any(source, "tree_attributes", is_raw, "bytes (r8, r16, ...)", &shape)? {
+    c.corners = shared(source, &SharedKind::corners(d), d, trees)?;
+    if let Some(attributes) = open_if(source, &TREE_ATTRIBUTES, d, Some(trees))? {
         let bytes = attributes.data_type.item_bytes();
         let all = trees.saturating_mul(bytes);
         if all > MOST_ATTRIBUTES {
@@ -436,26 +429,32 @@ pub fn connectivity<S: Source>(source: &mut S, d: usize, most_trees: u64) -> Res
 /// The numbers of a dataset, which must be at least `least` and less than `end`.
 pub(super) fn bounded<S: Source, T: Copy + Into<i64>, const N: usize>(
     source: &mut S,
-    part: &'static str,
+    part: &Part,
     column: S::Column,
     of: fn([u8; N]) -> T,
     (least, end): (i64, u64),
 ) -> Result<Vec<T>, S::Error> {
     let most = i64::try_from(end).unwrap_or(i64::MAX) - 1;
     let columns = column.shape.get(1).copied().unwrap_or(1);
-    numbers(source, column, of, |first, batch| check_bounds(part, batch, (first, columns), (least, most)))
+    numbers(source, column, of, |first, batch| {
+        check_bounds(part.name, batch, (first, columns), (least, most))
+    })
 }
 
 /// Reads edges or corners, if there are any.
-fn shared<S: Source>(source: &mut S, kind: SharedKind, trees: u64) -> Result<SharedEntities, S::Error> {
-    let [in_tree, offsets, to_tree, to_code] = kind.parts;
+fn shared<S: Source>(
+    source: &mut S,
+    kind: &SharedKind,
+    d: usize,
+    trees: u64,
+) -> Result<SharedEntities, S::Error> {
+    let [in_tree, offsets, to_tree, to_code] = &kind.parts;
     let (most, most_entries) = (trees.saturating_mul(kind.each), trees.saturating_mul(kind.codes));
-    let in_trees = open_if(source, in_tree, DataType::Int32, &[Some(trees), Some(kind.each)])?;
-    let Some(of_trees) = in_trees else {
+    let Some(of_trees) = open_if(source, in_tree, d, Some(trees))? else {
         return Ok(SharedEntities::default());
     };
-    let begins = open_after(source, in_tree, offsets, DataType::Int32, &[None])?;
-    let owners = open_after(source, in_tree, to_tree, DataType::Int32, &[None])?;
+    let begins = open_after(source, in_tree, offsets, d, None)?;
+    let owners = open_after(source, in_tree, to_tree, d, None)?;
     let (rows, entries) = (begins.shape[0], owners.shape[0]);
     let count = rows.saturating_sub(1);
     if rows < 2 || count > most || entries > most_entries {
@@ -463,7 +462,7 @@ fn shared<S: Source>(source: &mut S, kind: SharedKind, trees: u64) -> Result<Sha
         let words = format!(
             "found {count} {what}s with {entries} entries, expected 1 to {most} with at most {most_entries}"
         );
-        return source.hold(Err(MeshError::new(offsets, words)));
+        return source.hold(Err(MeshError::new(offsets.name, words)));
     }
     let mut before = 0;
     let offsets = numbers(source, begins, i32::from_ne_bytes, |first, batch| {
@@ -471,7 +470,7 @@ fn shared<S: Source>(source: &mut S, kind: SharedKind, trees: u64) -> Result<Sha
         before = batch.last().copied().map_or(before, i64::from);
         Ok(())
     })?;
-    let codes = open_after(source, in_tree, to_code, DataType::Int8, &[Some(entries)])?;
+    let codes = open_after(source, in_tree, to_code, d, Some(entries))?;
     let s = SharedEntities {
         offsets,
         to_tree: bounded(source, to_tree, owners, i32::from_ne_bytes, (0, trees))?,

@@ -1,17 +1,24 @@
 //! Writes a forest and its fields.
 
-use super::rules::{MOST_ATTRIBUTES, SharedKind, most_vertices};
-use super::{Forest, field_name, rows, sum};
-use crate::attributes::with_mesh;
-use crate::checksum::{MESH, mixed};
-use crate::names::{DIMENSION, FOREST, PARTITION as PARTITION_NAME, part_name};
+use super::{Forest, field_name, sum};
 use crate::notes::{GroupNotes, MeshNotes, notes_of, read_notes};
 use crate::ranks::spread;
 use crate::steps::write_time;
-use crate::write::field as field_in_group;
+use crate::write::{Columns, Rows, field as field_in_group, rows};
 use scda::{Collective, DataType, Dataset, Encode, Error, IndexBox, Layout, Result, Writer};
 use scda_base::numbers::to_usize;
+use scda_format::meshes::attributes::with_mesh;
+use scda_format::meshes::checksum::{MESH, mixed};
+use scda_format::meshes::forest::{MOST_ATTRIBUTES, SharedKind, most_vertices};
+use scda_format::meshes::parts::{
+    COORDINATES, DATA as DATA_PART, LEVEL, PARTITION as PARTITION_PART, POSITION, Part, TREE_ATTRIBUTES,
+    TREE_OFFSETS, TREE_SHAPE, TREE_TO_FACE, TREE_TO_TREE, TREE_TO_TREE_64, TREE_TO_VERTEX, TREE_VERTICES,
+    TYPE, VERTICES,
+};
+use scda_format::meshes::{Convention, DIMENSION};
 use serde_json::Value;
+
+const FOREST: Convention = Convention::Forest;
 
 /// The part of a forest that is its connectivity.
 pub const CONNECTIVITY: u32 = 1;
@@ -118,145 +125,112 @@ pub struct Arrays<'a> {
     pub connectivity: Connectivity<'a>,
 }
 
-/// Datasets of a forest; this rank has some rows of each.
-struct Columns<'a> {
-    group: &'a str,
-    is_first: bool,
-    all: Vec<(Dataset, Vec<IndexBox>, &'a [u8])>,
+/// An attribute that says what a dataset is.
+fn long_name(words: &str) -> String {
+    format!("{{\"long_name\":\"{words}\"}}")
 }
 
-impl<'a> Columns<'a> {
-    /// Adds a dataset of which this rank has `own` rows.
-    fn push(
-        &mut self,
-        (name, data_type): (&str, DataType),
-        shape: &[u64],
-        dimensions: &[&str],
-        attributes: &str,
-        (first, n): (u64, u64),
-        bytes: &'a [u8],
-    ) -> Result<()> {
-        let mut dataset = Dataset::new(part_name(self.group, name)?, data_type, shape);
-        attributes.clone_into(&mut dataset.attributes);
-        dataset.dimension_names = dimensions.iter().map(|name| Some((*name).to_owned())).collect();
-        let regions = rows(shape, first, n);
-        self.all.push((dataset, regions, if n == 0 { &[] } else { bytes }));
-        Ok(())
+/// Adds a connectivity.
+fn connectivity<'a>(columns: &mut Columns<'a>, forest: &Forest<'_>, c: &Connectivity<'a>) -> Result<()> {
+    let (trees, d) = (forest.trees, forest.dimension);
+    if c.count > most_vertices(trees, d) {
+        return Err(Error::range(format!(
+            "the connectivity has {} vertices, too many for {trees} trees",
+            c.count
+        )));
     }
-
-    /// Adds a dataset that all ranks have, and rank 0 writes.
-    fn of_first(
-        &mut self,
-        name: (&str, DataType),
-        shape: &[u64],
-        dimensions: &[&str],
-        attributes: &str,
-        bytes: &'a [u8],
-    ) -> Result<()> {
-        let n = if self.is_first { shape[0] } else { 0 };
-        self.push(name, shape, dimensions, attributes, (0, n), bytes)
+    if trees > 0 && u64::from(c.attribute_bytes) > MOST_ATTRIBUTES / trees {
+        return Err(Error::range(format!(
+            "the connectivity: found {} bytes for each of {trees} trees, expected at most {MOST_ATTRIBUTES} in all",
+            c.attribute_bytes
+        )));
     }
-
-    fn connectivity(&mut self, forest: &Forest<'_>, c: &Connectivity<'a>) -> Result<()> {
-        const NONE: &str = "{}";
-        let (trees, d) = (forest.trees, forest.dimension);
-        let (faces, corners) = (2 * d as u64, 1 << d);
-        if c.count > most_vertices(trees, d) {
-            return Err(Error::range(format!(
-                "the connectivity has {} vertices, too many for {trees} trees",
-                c.count
-            )));
-        }
-        if trees > 0 && u64::from(c.attribute_bytes) > MOST_ATTRIBUTES / trees {
-            return Err(Error::range(format!(
-                "the connectivity: found {} bytes for each of {trees} trees, expected at most {MOST_ATTRIBUTES} in all",
-                c.attribute_bytes
-            )));
-        }
-        let (of_faces, of_corners) = ([trees, faces], [trees, corners]);
-        let (tree_face, tree_corner) = (&["tree", "face"], &["tree", "tree_corner"]);
-        self.of_first(("tree_to_tree", DataType::Int32), &of_faces, tree_face, NONE, c.tree_to_tree)?;
-        self.of_first(("tree_to_face", DataType::Int8), &of_faces, tree_face, NONE, c.tree_to_face)?;
-        if c.count > 0 {
-            let (vertices, names) = (("vertices", DataType::Float64), &["vertex", "space"]);
-            self.of_first(vertices, &[c.count, 3], names, NONE, c.vertices)?;
-            let to_vertex = ("tree_to_vertex", DataType::Int32);
-            self.of_first(to_vertex, &of_corners, tree_corner, NONE, c.tree_to_vertex)?;
-        }
-        for (kind, shared) in [(SharedKind::EDGES, &c.edges), (SharedKind::corners(d), &c.corners)] {
-            if shared.count == 0 {
-                continue;
+    columns.of_first(&TREE_TO_TREE, trees, c.tree_to_tree)?;
+    columns.of_first(&TREE_TO_FACE, trees, c.tree_to_face)?;
+    if c.count > 0 {
+        columns.of_first(&VERTICES, c.count, c.vertices)?;
+        columns.of_first(&TREE_TO_VERTEX, trees, c.tree_to_vertex)?;
+    }
+    for (kind, shared) in [(SharedKind::EDGES, &c.edges), (SharedKind::corners(d), &c.corners)] {
+        if shared.count > 0 {
+            let rows = [trees, shared.count + 1, shared.entries, shared.entries];
+            for ((part, rows), array) in kind.parts.iter().zip(rows).zip(shared.arrays) {
+                columns.of_first(part, rows, array)?;
             }
-            let [in_tree, boundary, entry] = [
-                format!("tree_{}", kind.what),
-                format!("{}_boundary", kind.what),
-                format!("{}_entry", kind.what),
-            ];
-            let ([a, b, c, d], arrays) = (kind.parts, shared.arrays);
-            self.of_first((a, DataType::Int32), &[trees, kind.each], &["tree", &in_tree], NONE, arrays[0])?;
-            self.of_first((b, DataType::Int32), &[shared.count + 1], &[&boundary], NONE, arrays[1])?;
-            self.of_first((c, DataType::Int32), &[shared.entries], &[&entry], NONE, arrays[2])?;
-            self.of_first((d, DataType::Int8), &[shared.entries], &[&entry], NONE, arrays[3])?;
         }
-        if c.attribute_bytes > 0 {
-            let data_type = DataType::Raw(c.attribute_bytes);
-            self.of_first(("tree_attributes", data_type), &[trees], &["tree"], NONE, c.attributes)?;
+    }
+    if c.attribute_bytes > 0 {
+        let part = TREE_ATTRIBUTES.of(DataType::Raw(c.attribute_bytes));
+        columns.of_first(&part, trees, c.attributes)?;
+    }
+    Ok(())
+}
+
+/// Adds the trees of a forest of any shapes, of which each rank has some.
+fn trees<'a>(
+    columns: &mut Columns<'a>,
+    forest: &Forest<'_>,
+    c: &Connectivity<'a>,
+    has_vertices: bool,
+) -> Result<()> {
+    let (trees, own) = (forest.trees, Rows::From(forest.first_tree, forest.own_trees));
+    for (part, bytes, words) in [
+        (&TREE_TO_TREE_64, c.tree_to_tree, "tree behind each face"),
+        (&TREE_TO_FACE, c.tree_to_face, "face of the tree behind each face, with its orientation"),
+        (&TREE_SHAPE, c.tree_shape, "shape of each tree, by the numbers of VTK"),
+    ] {
+        columns.push(part, trees, own, bytes)?.attributes = long_name(words);
+    }
+    if has_vertices {
+        columns.push(&TREE_VERTICES, trees, own, c.vertices)?;
+    }
+    Ok(())
+}
+
+/// Adds a mesh.
+fn mesh<'a>(columns: &mut Columns<'a>, forest: &Forest<'_>, arrays: &Arrays<'a>) -> Result<()> {
+    let element = forest.element();
+    let corner = match forest.shapes {
+        true => "first corner in the reference tree, in units of 2^-30 of its edge",
+        false => "corner next to the origin of the tree, in units of 2^-30 of the edge of the tree",
+    };
+    let mut add = |part: &Part, bytes: &'a [u8], words: &str| -> Result<()> {
+        let own = Rows::From(forest.first, forest.n);
+        let dataset = columns.push(part, forest.quadrants, own, bytes)?;
+        dataset.attributes = long_name(words);
+        dataset.dimension_names[0] = Some(element.to_owned());
+        if part.name == COORDINATES.name {
+            dataset.attributes = with_mesh(&dataset.attributes, forest.checksum);
         }
         Ok(())
+    };
+    add(&COORDINATES, arrays.coordinates, corner)?;
+    add(&LEVEL, arrays.level, "level of refinement")?;
+    if forest.shapes {
+        add(&TYPE, arrays.kind, "where the other corners are")?;
+        add(&POSITION, arrays.position, "number of finest elements of the tree before this one")?;
     }
-
-    /// Adds the trees of a forest of any shapes, of which each rank has some.
-    fn trees(&mut self, forest: &Forest<'_>, c: &Connectivity<'a>, has_vertices: bool) -> Result<()> {
-        let (trees, d) = (forest.trees, forest.dimension);
-        let (of_faces, own) = ([trees, 2 * d as u64], (forest.first_tree, forest.own_trees));
-        let to_tree = "{\"long_name\":\"tree behind each face\"}";
-        let to_face = "{\"long_name\":\"face of the tree behind each face, with its orientation\"}";
-        let shape = "{\"long_name\":\"shape of each tree, by the numbers of VTK\"}";
-        let names = &["tree", "face"];
-        self.push(("tree_to_tree", DataType::Int64), &of_faces, names, to_tree, own, c.tree_to_tree)?;
-        self.push(("tree_to_face", DataType::Int8), &of_faces, names, to_face, own, c.tree_to_face)?;
-        self.push(("tree_shape", DataType::Uint8), &[trees], &["tree"], shape, own, c.tree_shape)?;
-        if has_vertices {
-            let (of_corners, names) = ([trees, 1 << d, 3], &["tree", "tree_corner", "space"]);
-            self.push(("tree_vertices", DataType::Float64), &of_corners, names, "{}", own, c.vertices)?;
+    let (all, bytes) = (forest.trees + 1, arrays.tree_offsets);
+    let offsets = match forest.shapes {
+        true => {
+            columns.push(&TREE_OFFSETS, all, Rows::From(forest.first_tree, forest.own_offsets()), bytes)?
         }
-        Ok(())
-    }
+        false => columns.of_first(&TREE_OFFSETS, all, bytes)?,
+    };
+    offsets.attributes = long_name(&format!("number of the first {element} of each tree"));
+    Ok(())
+}
 
-    fn mesh(&mut self, forest: &Forest<'_>, arrays: &Arrays<'a>) -> Result<()> {
-        let (all, own, element) = (forest.quadrants, (forest.first, forest.n), forest.element());
-        let corner = match forest.shapes {
-            true => "first corner in the reference tree, in units of 2^-30 of its edge",
-            false => "corner next to the origin of the tree, in units of 2^-30 of the edge of the tree",
-        };
-        let attributes = format!("{{\"{MESH}\":\"{}\",\"long_name\":\"{corner}\"}}", forest.checksum);
-        let (coordinates, shape) = (("coordinates", DataType::Int32), [all, forest.dimension as u64]);
-        self.push(coordinates, &shape, &[element, "axis"], &attributes, own, arrays.coordinates)?;
-        let level = "{\"long_name\":\"level of refinement\"}";
-        self.push(("level", DataType::Uint8), &[all], &[element], level, own, arrays.level)?;
-        let offsets = format!("{{\"long_name\":\"number of the first {element} of each tree\"}}");
-        let (of_offsets, shape, names) =
-            (("tree_offsets", DataType::Int64), [forest.trees + 1], &["tree_boundary"]);
-        if !forest.shapes {
-            return self.of_first(of_offsets, &shape, names, &offsets, arrays.tree_offsets);
-        }
-        let kind = "{\"long_name\":\"where the other corners are\"}";
-        self.push(("type", DataType::Uint8), &[all], &[element], kind, own, arrays.kind)?;
-        let position = "{\"long_name\":\"number of finest elements of the tree before this one\"}";
-        self.push(("position", DataType::Uint64), &[all], &[element], position, own, arrays.position)?;
-        let own = (forest.first_tree, forest.own_offsets());
-        self.push(of_offsets, &shape, names, &offsets, own, arrays.tree_offsets)
+/// Adds the program's bytes for each quadrant.
+fn data<'a>(columns: &mut Columns<'a>, forest: &Forest<'_>, arrays: &Arrays<'a>) -> Result<()> {
+    if arrays.data_bytes == 0 {
+        return Err(Error::argument("found quadrants without data, expected data to write"));
     }
-
-    fn data(&mut self, forest: &Forest<'_>, arrays: &Arrays<'a>) -> Result<()> {
-        if arrays.data_bytes == 0 {
-            return Err(Error::argument("found quadrants without data, expected data to write"));
-        }
-        let order = byte_order();
-        let attributes = format!("{{\"{MESH}\":\"{}\",\"byte_order\":\"{order}\"}}", forest.checksum);
-        let (data_type, own) = (DataType::Raw(arrays.data_bytes), (forest.first, forest.n));
-        self.push(("data", data_type), &[forest.quadrants], &["quadrant"], &attributes, own, arrays.data)
-    }
+    let (part, own) = (DATA_PART.of(DataType::Raw(arrays.data_bytes)), Rows::From(forest.first, forest.n));
+    let order = byte_order();
+    columns.push(&part, forest.quadrants, own, arrays.data)?.attributes =
+        format!("{{\"{MESH}\":\"{}\",\"byte_order\":\"{order}\"}}", forest.checksum);
+    Ok(())
 }
 
 /// Writes the section `about this file`, which explains the file to a reader without documentation.
@@ -289,7 +263,11 @@ pub fn write_group(
         let rest = attributes.trim_start().strip_prefix('{').map(str::trim_start);
         let rest = rest.ok_or_else(|| Error::argument("attributes of a forest: expected a JSON object"))?;
         let (version, comma) = (forest.version(), if rest.starts_with('}') { "" } else { "," });
-        Ok(format!("{{\"{FOREST}\":{version},\"{DIMENSION}\":{}{comma}{rest}", forest.dimension))
+        Ok(format!(
+            "{{\"{}\":{version},\"{DIMENSION}\":{}{comma}{rest}",
+            FOREST.attribute(),
+            forest.dimension
+        ))
     });
     let all = file.agree_on(all)?;
     file.group(group, &all)?;
@@ -304,7 +282,7 @@ fn begin<'a>(
     group: &str,
     forest: &Forest<'_>,
 ) -> Result<&'a mut GroupNotes> {
-    read_notes(file, notes_of(notes, group), group, FOREST, "coordinates")?;
+    read_notes(file, notes_of(notes, group), group, FOREST)?;
     if !notes_of(notes, group).has_group {
         write_group(file, notes, group, Ok(*forest), Ok("{}"))?;
     }
@@ -351,29 +329,21 @@ pub fn write(
     let ranks = file.size() as u64;
     let (hash, has_vertices) = if has(CONNECTIVITY) { summary(file, forest, &arrays)? } else { (0, false) };
     let columns = arrays.and_then(|arrays| {
-        let mut columns = Columns { group, is_first, all: Vec::new() };
+        let mut columns = Columns::new(group, forest.dimension, is_first);
         match forest.shapes {
             _ if !has(CONNECTIVITY) => {}
-            true => columns.trees(forest, &arrays.connectivity, has_vertices)?,
-            false => columns.connectivity(forest, &arrays.connectivity)?,
+            true => trees(&mut columns, forest, &arrays.connectivity, has_vertices)?,
+            false => connectivity(&mut columns, forest, &arrays.connectivity)?,
         }
         if has(MESH_PARTS) {
-            columns.mesh(forest, &arrays)?;
+            mesh(&mut columns, forest, &arrays)?;
         }
         if has(DATA) {
-            columns.data(forest, &arrays)?;
+            data(&mut columns, forest, &arrays)?;
         }
         if has(PARTITION) {
-            let attributes =
-                "{\"long_name\":\"number of the first quadrant of each rank that wrote the file\"}";
-            let (shape, names) = ([ranks + 1], &["rank_boundary"]);
-            columns.of_first(
-                (PARTITION_NAME, DataType::Int64),
-                &shape,
-                names,
-                attributes,
-                arrays.partition,
-            )?;
+            columns.of_first(&PARTITION_PART, ranks + 1, arrays.partition)?.attributes =
+                long_name("number of the first quadrant of each rank that wrote the file");
         }
         Ok(columns)
     });
@@ -391,8 +361,7 @@ pub fn write(
         );
         return file.agree_on(Err(Error::usage(words)));
     }
-    let all = columns.all.iter().map(|(dataset, regions, bytes)| (dataset, &**regions, *bytes));
-    file.datasets(&all.collect::<Vec<_>>())?;
+    columns.write(file)?;
     if has(MESH_PARTS) {
         known.mesh = Some((forest.quadrants, forest.checksum));
         known.has_fields = has(DATA);
@@ -436,7 +405,7 @@ fn belong(
     name: &str,
 ) -> Result<()> {
     if known.mesh.is_none() {
-        read_notes(file, known, group, FOREST, "coordinates")?;
+        read_notes(file, known, group, FOREST)?;
     }
     let (all, checksum) = (forest.quadrants, forest.checksum);
     let words = match known.mesh {

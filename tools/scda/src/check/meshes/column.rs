@@ -4,10 +4,9 @@ use super::{MeshResult, Stop, wrong};
 use crate::datasets::ordered_items::OrderedItems;
 use crate::datasets::{to_little, tolerated, unsupported};
 use crate::fail::Result;
-use scda::{DataType, Dataset, DatasetHandle, Reader, Section};
-use scda_meshes::attributes;
-use scda_meshes::steps::fits;
-use scda_meshes::{MeshError, Source};
+use scda::{Dataset, DatasetHandle, Reader, Section};
+use scda_format::meshes::{MeshError, Part, attributes};
+use scda_meshes::Source;
 use std::ops::Deref;
 
 /// The most bytes into which a byte of a dataset may expand: a chunk of 1 MiB with one value takes at least 32 bytes.
@@ -44,16 +43,13 @@ impl Datasets {
         }))
     }
 
-    /// Requires a dataset in a section, with one of these types and with this shape; `None` stands for any extent.
-    pub fn expect(
-        &mut self,
-        number: u64,
-        is_type: impl Fn(DataType) -> bool,
-        types: &str,
-        shape: &[Option<u64>],
-    ) -> MeshResult<Column> {
+    /// Requires that a section is this part of a mesh of `d` axes, with this number of rows.
+    pub fn expect(&mut self, number: u64, part: &Part, d: usize, rows: Option<u64>) -> MeshResult<Column> {
         let found = self.open(number)?.ok_or_else(|| UNREADABLE.to_owned());
-        let fitting = found.and_then(|found| fits(&found, is_type, types, shape).map(|()| found));
+        let fitting = found.and_then(|found| match part.fits(&found, d, rows) {
+            Ok(()) => Ok(found),
+            Err(MeshError { words, .. }) => Err(words),
+        });
         fitting.or_else(|words| wrong(number, words))
     }
 

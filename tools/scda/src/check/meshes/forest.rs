@@ -1,27 +1,20 @@
 //! Forests of trees (docs/forest.md), including those of any shapes (docs/t8code.md).
 
 use super::column::{Column, Datasets, Parts};
-use super::steps::{MeshSteps, expect_rows};
+use super::steps::{MeshSteps, belongs, expect_rows};
 use super::{MeshGroup, MeshResult, section_of, wrong};
-use scda::DataType;
+use scda_format::meshes::parts::{
+    DATA, ELEMENT, FOREST, PARTITION, QUADRANT, SHAPED, TREE_SHAPE, TREE_TO_TREE,
+};
+use scda_format::meshes::{Convention, DIMENSION};
 use scda_meshes::forest::check::{self, Mesh};
 use scda_meshes::forest::read::connectivity;
-use scda_meshes::names::{
-    CONNECTIVITY_PARTS, DATA, DIMENSION, FOREST, FOREST_PARTS, PARTITION, SHAPED_PARTS, SHAPED_TREE_PARTS,
-    TIME,
-};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// True if a dataset with this name is a part of a forest.
-pub fn has(name: &str) -> bool {
-    let parts: [&[_]; 4] = [&[TIME, PARTITION, DATA], &SHAPED_PARTS, &CONNECTIVITY_PARTS, &SHAPED_TREE_PARTS];
-    parts.iter().any(|parts| parts.contains(&name)) || name.starts_with("fields/")
-}
-
 /// Checks a forest according to this convention.
 pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> MeshResult {
-    let Some(version) = mesh.version(FOREST, 2)? else { return Ok(()) };
+    let Some(version) = mesh.version(Convention::Forest)? else { return Ok(()) };
     let dimension = match mesh.whole_number(DIMENSION) {
         Some(1) if version == 2 => 1,
         Some(2) => 2,
@@ -34,48 +27,29 @@ pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> MeshResult {
     } else {
         of_quadrants(mesh, datasets, dimension, &steps)?
     };
-    let rows: Vec<_> = of_steps.iter().map(|mesh| mesh.quadrants).collect();
-    let checksums: Vec<_> = of_steps.iter().map(|mesh| mesh.checksum).collect();
-    steps.fields(mesh, "data", &rows, |_, number, rows| {
-        let is_raw = |found| matches!(found, DataType::Raw(_));
-        let data = datasets.expect(number, is_raw, "bytes (r8, r16, ...)", &[Some(rows)])?;
-        steps.belongs(Some(&data), number, &checksums)
+    steps.fields(mesh, DATA.name, |_, number, step| {
+        let Mesh { quadrants, checksum, .. } = of_steps[step];
+        let data = datasets.expect(number, &DATA, dimension, Some(quadrants))?;
+        belongs(Some(&data), number, step, checksum)
     })?;
-    steps.fields(mesh, "fields/", &rows, |name, number, rows| {
-        let (begin, end) = steps.range(number);
-        match mesh.last(&format!("{name}:count"), begin, end) {
-            Some(counts) => {
-                steps.belongs(datasets.open(number)?.as_ref(), number, &checksums)?;
-                ragged(datasets, number, counts, rows)
-            }
-            None => {
-                let field =
-                    expect_rows(datasets, number, rows, if version == 2 { "element" } else { "quadrant" })?;
-                steps.belongs(field.as_ref(), number, &checksums)?;
-                if version == 2 { Ok(()) } else { at_corners(field, number, dimension) }
-            }
+    steps.fields(mesh, "fields/", |name, number, step| {
+        let Mesh { quadrants, checksum, .. } = of_steps[step];
+        if let Some(counts) = mesh.last(&format!("{name}:count"), steps.range(step)) {
+            belongs(datasets.open(number)?.as_ref(), number, step, checksum)?;
+            return ragged(datasets, number, counts, quadrants);
         }
+        let element = if version == 2 { ELEMENT } else { QUADRANT };
+        let field = expect_rows(datasets, number, quadrants, element)?;
+        belongs(field.as_ref(), number, step, checksum)?;
+        if version == 2 { Ok(()) } else { at_corners(field, number, dimension) }
     })
 }
 
 /// The connectivities of a forest in order, each with its first section.
 fn connectivities(mesh: &MeshGroup) -> impl Iterator<Item = (u64, u64)> {
-    let first = mesh.all("tree_to_tree");
+    let first = mesh.all(TREE_TO_TREE.name);
     let ends = first.iter().skip(1).copied().chain([u64::MAX]);
     first.iter().copied().zip(ends)
-}
-
-/// The last mesh or connectivity before the end of a step.
-fn of_step<'a, T>(
-    found: &'a BTreeMap<u64, T>,
-    what: &str,
-    mesh: &MeshGroup,
-    (step, begin, end): (usize, u64, u64),
-) -> MeshResult<(u64, &'a T)> {
-    match found.range(..end).next_back() {
-        Some((&number, found)) => Ok((number, found)),
-        None => wrong(begin.max(mesh.number), format!("there is no {what} up to the end of step {step}")),
-    }
 }
 
 /// Checks the meshes and connectivities of a forest of squares or cubes, and returns the mesh of each step.
@@ -86,12 +60,12 @@ fn of_quadrants(
     steps: &MeshSteps,
 ) -> MeshResult<Vec<Mesh>> {
     let mut sizes = BTreeMap::new();
-    for parts in mesh.together(FOREST_PARTS)? {
-        let section = |part: &str| section_of(&FOREST_PARTS, &parts, part);
+    for parts in mesh.together(FOREST)? {
+        let section = |part: &str| section_of(&FOREST, &parts, part);
         let mut source = Parts { datasets, section: &section, first: parts[0] };
         sizes.insert(parts[0], check::mesh(&mut source, dimension, false)?);
     }
-    for &number in mesh.all("partition") {
+    for &number in mesh.all(PARTITION.name) {
         match sizes.range(..number).next_back() {
             Some((_, mesh)) => {
                 let mut source = Parts { datasets, section: &|_| Some(number), first: number };
@@ -104,22 +78,19 @@ fn of_quadrants(
     let most_trees = sizes.values().map(|mesh| mesh.trees).max().unwrap_or(0);
     let mut trees = BTreeMap::new();
     for (first, end) in connectivities(mesh) {
-        let section = |part: &str| mesh.last(part, first, end);
+        let section = |part: &str| mesh.last(part, first..end);
         let mut source = Parts { datasets, section: &section, first };
         trees.insert(first, connectivity(&mut source, dimension, most_trees)?.trees);
     }
     let mut all = Vec::new();
-    for step in steps.iter() {
-        let (number, &found) = of_step(&sizes, "mesh", mesh, step)?;
-        let (_, in_connectivity) = of_step(&trees, "connectivity", mesh, step)?;
-        if found.trees != *in_connectivity {
-            return wrong(
-                number,
-                format!(
-                    "found {} trees, expected {in_connectivity} as in the connectivity of step {}",
-                    found.trees, step.0
-                ),
-            );
+    for (step, _) in steps.iter() {
+        let (number, &found) = steps.last(step, mesh, &sizes, "there is no mesh")?;
+        let (_, expected) = steps.last(step, mesh, &trees, "there is no connectivity")?;
+        if found.trees != *expected {
+            let trees = found.trees;
+            let words =
+                format!("found {trees} trees, expected {expected} as in the connectivity of step {step}");
+            return wrong(number, words);
         }
         all.push(found);
     }
@@ -133,29 +104,28 @@ fn of_any_shapes(
     dimension: usize,
     steps: &MeshSteps,
 ) -> MeshResult<Vec<Mesh>> {
-    let meshes: BTreeMap<_, _> =
-        mesh.together(SHAPED_PARTS)?.into_iter().map(|parts| (parts[0], parts)).collect();
+    let meshes: BTreeMap<_, _> = mesh.together(SHAPED)?.into_iter().map(|parts| (parts[0], parts)).collect();
     let mut trees = BTreeMap::new();
     for (first, end) in connectivities(mesh) {
-        let section = |part: &str| mesh.last(part, first, end);
+        let section = |part: &str| mesh.last(part, first..end);
         let count = check::trees(&mut Parts { datasets, section: &section, first }, dimension)?;
-        trees.insert(first, (count, section("tree_shape")));
+        trees.insert(first, (count, section(TREE_SHAPE.name)));
     }
     let mut checked = BTreeMap::new();
     let mut all = Vec::new();
-    for step in steps.iter() {
-        let (number, parts) = of_step(&meshes, "mesh", mesh, step)?;
-        let (of_trees, (count, shapes)) = of_step(&trees, "trees", mesh, step)?;
+    for (step, _) in steps.iter() {
+        let (number, parts) = steps.last(step, mesh, &meshes, "there is no mesh")?;
+        let (of_trees, (count, shapes)) = steps.last(step, mesh, &trees, "there are no trees")?;
         let found = match checked.entry((number, of_trees)) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
-                let section = |part: &str| section_of(&SHAPED_PARTS, parts, part).or(*shapes);
+                let section = |part: &str| section_of(&SHAPED, parts, part).or(*shapes);
                 let mut source = Parts { datasets, section: &section, first: number };
                 *entry.insert(check::mesh(&mut source, dimension, true)?)
             }
         };
         if found.trees != *count {
-            let words = format!("found {} trees, expected {count}, as in step {}", found.trees, step.0);
+            let words = format!("found {} trees, expected {count}, as in step {step}", found.trees);
             return wrong(number, words);
         }
         all.push(found);

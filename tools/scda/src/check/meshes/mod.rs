@@ -16,8 +16,9 @@ use column::Datasets;
 use scda::Content;
 use scda_format::dataset::GROUP_CONVENTION;
 use scda_format::dataset::json::compact;
-use scda_meshes::names::{CELLS, DIMENSION, FOREST, OF_MESH, PARTICLES, PATCHES};
+use scda_format::meshes::{Convention, DIMENSION, OF_MESH, Part};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// Why the check of a mesh ended early.
 pub enum Stop {
@@ -40,9 +41,9 @@ fn wrong<T>(number: u64, words: impl Into<String>) -> MeshResult<T> {
     Err(Stop::MeshError(number, words.into()))
 }
 
-/// The section of a part of a mesh, given the names and sections of all parts.
-fn section_of(names: &[&str], sections: &[u64], part: &str) -> Option<u64> {
-    names.iter().zip(sections).find(|(name, _)| **name == part).map(|(_, section)| *section)
+/// The section of a part of a mesh, given all parts and their sections.
+fn section_of(parts: &[Part], sections: &[u64], name: &str) -> Option<u64> {
+    parts.iter().zip(sections).find(|(part, _)| part.name == name).map(|(_, section)| *section)
 }
 
 /// A group that is marked as a mesh.
@@ -61,17 +62,22 @@ impl MeshGroup {
         self.parts.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The last section with this name from `begin` on, before `end`.
-    fn last(&self, name: &str, begin: u64, end: u64) -> Option<u64> {
-        last(self.all(name), begin, end)
+    /// The last section with this name in a range.
+    fn last(&self, name: &str, range: Range<u64>) -> Option<u64> {
+        let numbers = self.all(name);
+        let at = numbers.partition_point(|&number| number < range.end);
+        numbers[..at].last().copied().filter(|&number| number >= range.start)
     }
 
     /// The sections of datasets that a mesh must have all of: their k-th records belong together.
-    fn together<const N: usize>(&self, names: [&str; N]) -> MeshResult<Vec<[u64; N]>> {
-        let all = names.map(|name| self.all(name));
+    fn together<const N: usize>(&self, parts: [Part; N]) -> MeshResult<Vec<[u64; N]>> {
+        let all = parts.map(|part| self.all(part.name));
         if all.iter().any(|numbers| numbers.len() != all[0].len()) {
-            let counts: Vec<_> =
-                names.iter().zip(&all).map(|(name, numbers)| format!("{} {name}", numbers.len())).collect();
+            let counts: Vec<_> = parts
+                .iter()
+                .zip(&all)
+                .map(|(part, found)| format!("{} {}", found.len(), part.name))
+                .collect();
             return wrong(self.number, format!("found {}, expected as many of each", counts.join(", ")));
         }
         Ok((0..all[0].len()).map(|record| all.map(|numbers| numbers[record])).collect())
@@ -88,11 +94,12 @@ impl MeshGroup {
         wrong(self.number, format!("attribute {attribute}: found {found}, expected {expected}"))
     }
 
-    /// The version of this convention, up to `newest`; later versions are not checked.
-    fn version(&self, attribute: &str, newest: u64) -> MeshResult<Option<u64>> {
+    /// The version of this convention; later versions than the newest one are not checked.
+    fn version(&self, kind: Convention) -> MeshResult<Option<u64>> {
+        let attribute = kind.attribute();
         match self.whole_number(attribute) {
             None if !self.attributes.contains_key(attribute) => Ok(None),
-            Some(version @ 1..) => Ok((version <= newest).then_some(version)),
+            Some(version @ 1..) => Ok((version <= kind.newest()).then_some(version)),
             _ => self.wrong_attribute(attribute, "1"),
         }
     }
@@ -108,14 +115,8 @@ fn used(attributes: &str) -> HashMap<&'static str, String> {
     let members = attributes_of(attributes);
     let value =
         |key| members.iter().find(|member| member.key == key).map(|member| short(&compact(member.text)));
-    let keys = [FOREST, DIMENSION, CELLS, PATCHES, PARTICLES, OF_MESH];
-    keys.into_iter().filter_map(|key| Some((key, value(key)?))).collect()
-}
-
-/// The last one of some sorted numbers that is in a range.
-fn last(numbers: &[u64], begin: u64, end: u64) -> Option<u64> {
-    let at = numbers.partition_point(|&number| number < end);
-    numbers[..at].last().copied().filter(|&number| number >= begin)
+    let keys = Convention::ALL.map(Convention::attribute).into_iter().chain([DIMENSION, OF_MESH]);
+    keys.filter_map(|key| Some((key, value(key)?))).collect()
 }
 
 /// Adds the first error of each mesh in a file without other errors.
@@ -159,7 +160,7 @@ fn meshes(datasets: &mut Datasets) -> Result<BTreeMap<String, MeshGroup>> {
         let Some(section) = datasets.header(number)? else { continue };
         let (Content::Group(group), _) = content_of(&mut datasets.reader, &section)? else { continue };
         let attributes = used(&group.attributes);
-        if [FOREST, CELLS, PATCHES, PARTICLES].iter().any(|name| attributes.contains_key(name)) {
+        if Convention::ALL.iter().any(|kind| attributes.contains_key(kind.attribute())) {
             let mesh = MeshGroup { number: number + 1, attributes, parts: BTreeMap::new() };
             meshes.insert(group.path, mesh);
         } else {
@@ -177,7 +178,7 @@ fn meshes(datasets: &mut Datasets) -> Result<BTreeMap<String, MeshGroup>> {
             for (at, _) in name.match_indices('/') {
                 let part = &name[at + 1..];
                 if let Some(mesh) = meshes.get_mut(&name[..at])
-                    && [forest::has, cells::has, patches::has, particles::has].iter().any(|has| has(part))
+                    && Convention::ALL.iter().any(|kind| kind.has(part))
                 {
                     mesh.parts.entry(part.to_owned()).or_default().push(number);
                 }

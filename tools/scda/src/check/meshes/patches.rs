@@ -1,11 +1,12 @@
 //! Meshes of patches (docs/patches.md).
 
 use super::column::{Datasets, Parts};
-use super::steps::{MeshSteps, expect_rows};
+use super::steps::{MeshSteps, belongs, expect_rows};
 use super::{MeshGroup, MeshResult, Stop, section_of, wrong};
 use scda_base::numbers::to_usize;
-use scda_meshes::checksum::Checksum;
-use scda_meshes::names::{DIMENSION, PATCH_PARTS, PATCHES, TIME};
+use scda_format::meshes::checksum::Checksum;
+use scda_format::meshes::parts::PATCHES;
+use scda_format::meshes::{Convention, DIMENSION};
 use scda_meshes::patches::read_each;
 use std::collections::BTreeMap;
 
@@ -15,48 +16,39 @@ const MOST_COMPARISONS: u64 = 100_000_000;
 /// The most patches of a mesh, because those of a level are kept in memory.
 const MOST_PATCHES: u64 = 1 << 22;
 
-/// True if a dataset with this name is a part of the mesh.
-pub fn has(name: &str) -> bool {
-    name == TIME || PATCH_PARTS.contains(&name) || name.starts_with("fields/")
-}
-
 /// A box of cells: the first cell and the end on each axis; 0 and 1 on axes that the mesh does not have.
 type CellBox = [(i64, i64); 3];
 
 /// Checks a mesh according to this convention.
 pub fn check(mesh: &MeshGroup, datasets: &mut Datasets) -> MeshResult {
-    if mesh.version(PATCHES, 1)?.is_none() {
+    if mesh.version(Convention::Patches)?.is_none() {
         return Ok(());
     }
     let dimension = match mesh.whole_number(DIMENSION) {
-        Some(d @ 1..=3) => d,
+        Some(d @ 1..=3) => to_usize(d),
         _ => return mesh.wrong_attribute(DIMENSION, "1, 2 or 3"),
     };
     let steps = MeshSteps::new(mesh, datasets)?;
     let mut meshes = BTreeMap::new();
-    for parts in mesh.together(PATCH_PARTS)? {
+    for parts in mesh.together(PATCHES)? {
         meshes.insert(parts[0], patches(datasets, dimension, parts)?);
     }
-    let (mut rows, mut checksums) = (Vec::new(), Vec::new());
-    for (step, begin, end) in steps.iter() {
-        let Some((_, &(cells, checksum))) = meshes.range(..end).next_back() else {
-            return wrong(begin.max(mesh.number), format!("there is no mesh up to the end of step {step}"));
-        };
-        rows.push(cells);
-        checksums.push(checksum);
+    let mut of_steps = Vec::new();
+    for (step, _) in steps.iter() {
+        of_steps.push(*steps.last(step, mesh, &meshes, "there is no mesh")?.1);
     }
-    steps.fields(mesh, "fields/", &rows, |_, number, rows| {
-        let field = expect_rows(datasets, number, rows, "cell")?;
-        steps.belongs(field.as_ref(), number, &checksums)
+    steps.fields(mesh, "fields/", |_, number, step| {
+        let (cells, checksum) = of_steps[step];
+        let field = expect_rows(datasets, number, cells, "cell")?;
+        belongs(field.as_ref(), number, step, checksum)
     })
 }
 
 /// Checks the datasets of a mesh, and returns the number of cells and the checksum.
-fn patches(datasets: &mut Datasets, dimension: u64, parts: [u64; 5]) -> MeshResult<(u64, Checksum)> {
+fn patches(datasets: &mut Datasets, dimension: usize, parts: [u64; 5]) -> MeshResult<(u64, Checksum)> {
     let boxes = parts[0];
     let count = datasets.open(boxes)?.map_or(0, |boxes| boxes.rows());
-    let mut source =
-        Parts { datasets, section: &|part| section_of(&PATCH_PARTS, &parts, part), first: boxes };
+    let mut source = Parts { datasets, section: &|part| section_of(&PATCHES, &parts, part), first: boxes };
     let (mut same_level, mut last, mut comparisons, mut numbers) = (Vec::new(), 0, 0, 0_u64..);
     let found = read_each(&mut source, dimension, |level, cells, _| {
         if count > MOST_PATCHES {
@@ -67,7 +59,7 @@ fn patches(datasets: &mut Datasets, dimension: u64, parts: [u64; 5]) -> MeshResu
             apart(&mut same_level, boxes, last, &mut comparisons)?;
             last = level;
         }
-        let (first, n) = cells.split_at(to_usize(dimension));
+        let (first, n) = cells.split_at(dimension);
         let mut place: CellBox = [(0, 1); 3];
         for ((place, first), n) in place.iter_mut().zip(first).zip(n) {
             *place = (*first, first + n);

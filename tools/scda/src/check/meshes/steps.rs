@@ -2,75 +2,83 @@
 
 use super::column::{Column, Datasets};
 use super::{MeshGroup, MeshResult, wrong};
-use scda::DataType;
-use scda_meshes::MeshError;
-use scda_meshes::attributes::expect_mesh;
-use scda_meshes::checksum::Checksum;
+use scda_format::meshes::attributes::expect_mesh;
+use scda_format::meshes::checksum::Checksum;
+use scda_format::meshes::parts::TIME;
+use scda_format::meshes::{MeshError, Steps};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
-/// The beginnings of a mesh's steps.
-pub struct MeshSteps {
-    /// The sections of the times; a mesh without times has one step that begins with the file.
-    begins: Vec<u64>,
-}
+/// The steps of a mesh, in sections.
+pub struct MeshSteps(Steps);
 
 impl MeshSteps {
     /// The steps of a mesh. Its times must be numbers.
     pub fn new(mesh: &MeshGroup, datasets: &mut Datasets) -> MeshResult<Self> {
-        let times = mesh.all("time");
+        let times = mesh.all(TIME.name);
         for &time in times {
-            datasets.expect(time, |found| found == DataType::Float64, "float64", &[])?;
+            datasets.expect(time, &TIME, 0, None)?;
         }
-        Ok(Self { begins: if times.is_empty() { vec![0] } else { times.to_vec() } })
+        Ok(Self(Steps::new(times.to_vec())))
     }
 
-    /// The number of each step, and its range of sections.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, u64, u64)> + '_ {
-        let ends = self.begins.iter().skip(1).copied().chain([u64::MAX]);
-        self.begins.iter().zip(ends).enumerate().map(|(step, (&begin, end))| (step, begin, end))
+    /// The number of each step, and its sections.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, Range<u64>)> {
+        self.0.ranges().enumerate()
     }
 
-    /// The step of a section; `None` before the first time.
-    pub fn of(&self, number: u64) -> Option<usize> {
-        self.begins.partition_point(|&begin| begin <= number).checked_sub(1)
+    /// The sections of a step.
+    pub fn range(&self, step: usize) -> Range<u64> {
+        self.0.range(step)
     }
 
-    /// Calls `check` with each field whose name begins with this prefix, and with the `rows` of the mesh of its step.
-    /// If a step has several fields with one name, only with the last one.
+    /// The last mesh before the end of a step, or another thing, by its first section. `lacks` says that there is none.
+    pub fn last<'a, T>(
+        &self,
+        step: usize,
+        mesh: &MeshGroup,
+        found: &'a BTreeMap<u64, T>,
+        lacks: &str,
+    ) -> MeshResult<(u64, &'a T)> {
+        let sections = self.range(step);
+        match found.range(..sections.end).next_back() {
+            Some((&number, found)) => Ok((number, found)),
+            None => {
+                let number = sections.start.max(mesh.number);
+                wrong(number, format!("{lacks} up to the end of step {step}"))
+            }
+        }
+    }
+
+    /// Calls `check` with each field whose name begins with this prefix: its name, its section, and its step. If a step
+    /// has several fields with one name, only with the last one.
     pub fn fields(
         &self,
         mesh: &MeshGroup,
         prefix: &str,
-        rows: &[u64],
-        mut check: impl FnMut(&str, u64, u64) -> MeshResult,
+        mut check: impl FnMut(&str, u64, usize) -> MeshResult,
     ) -> MeshResult {
         for (name, numbers) in
             mesh.parts.range(prefix.to_owned()..).take_while(|(name, _)| name.starts_with(prefix))
         {
             for (place, &number) in numbers.iter().enumerate() {
-                let Some(step) = self.of(number) else {
+                let Some(step) = self.0.of(number) else {
                     return wrong(number, format!("the field {name} is before the first time"));
                 };
-                if numbers.get(place + 1).and_then(|&next| self.of(next)) != Some(step) {
-                    check(name, number, rows[step])?;
+                if numbers.get(place + 1).and_then(|&next| self.0.of(next)) != Some(step) {
+                    check(name, number, step)?;
                 }
             }
         }
         Ok(())
     }
+}
 
-    /// Requires that a field that refers to a mesh refers to the mesh of its step.
-    pub fn belongs(&self, field: Option<&Column>, number: u64, checksums: &[Checksum]) -> MeshResult {
-        let (Some(field), Some(step)) = (field, self.of(number)) else { return Ok(()) };
-        let named = expect_mesh(&field.attributes, "", checksums[step], &format!("of step {step}"));
-        named.or_else(|MeshError { words, .. }| wrong(number, words))
-    }
-
-    /// The range of sections of a section's step.
-    pub fn range(&self, number: u64) -> (u64, u64) {
-        let step = self.of(number);
-        let begin = step.map_or(0, |step| self.begins[step]);
-        (begin, self.begins.get(step.map_or(0, |step| step + 1)).copied().unwrap_or(u64::MAX))
-    }
+/// Requires that a field that refers to a mesh refers to the one of its step, which has this checksum.
+pub fn belongs(field: Option<&Column>, number: u64, step: usize, checksum: Checksum) -> MeshResult {
+    let Some(field) = field else { return Ok(()) };
+    let named = expect_mesh(&field.attributes, "", checksum, &format!("of step {step}"));
+    named.or_else(|MeshError { words, .. }| wrong(number, words))
 }
 
 /// Requires that a field has as many rows as the mesh has of `what`; returns it if it can be read.

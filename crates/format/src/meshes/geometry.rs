@@ -1,7 +1,7 @@
 //! Where the elements of trees are: their corners in the tree and in space, and the cells that they form.
 
 use super::shapes::{BITS, TreeShape};
-use scda::Result;
+use scda_base::error::Result;
 use scda_base::memory::reserve;
 
 const CUBE: [[i64; 3]; 8] =

@@ -1,7 +1,5 @@
 //! The checksum of a mesh, with which fields and particles refer to the mesh that they belong to.
 
-use crate::ranks::spread;
-use scda::{Collective, Result};
 use std::fmt;
 
 /// The attribute with the checksum, of a mesh and of what belongs to it.
@@ -47,19 +45,11 @@ pub fn of_quadrants(level: &[u8], offsets: &[i64]) -> Checksum {
 }
 
 /// Mixes the bits of a number, so that each of them changes about half of the others.
-pub(crate) const fn mixed(v: u64) -> u64 {
+#[must_use]
+pub const fn mixed(v: u64) -> u64 {
     let v = (v ^ v >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
     let v = (v ^ v >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
     v ^ v >> 32
-}
-
-/// The checksum of a mesh, from the contribution of each rank.
-///
-/// # Errors
-/// The errors of [`Collective::spread`].
-pub(crate) fn of_all(file: &mut impl Collective, own: Checksum) -> Result<Checksum> {
-    let [high, low] = spread(file, [own.0 >> 32, own.0 & u64::from(u32::MAX)])?;
-    Ok(Checksum((high.total << 32).wrapping_add(low.total)))
 }
 
 #[cfg(test)]

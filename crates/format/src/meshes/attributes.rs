@@ -1,8 +1,8 @@
 //! Reads and adds attributes of the groups and datasets of meshes.
 
-use crate::MeshError;
-use crate::checksum::{Checksum, MESH};
-use scda_format::dataset::json::{compact, members};
+use super::MeshError;
+use super::checksum::{Checksum, MESH};
+use crate::dataset::json::{compact, members};
 use serde_json::Value;
 
 /// The value of an attribute, as JSON without white space.
@@ -58,7 +58,8 @@ pub fn expect_mesh(
 
 /// The attributes with a reference to the mesh, which replaces an existing one. Attributes that are not a
 /// JSON object are returned unchanged; writing them reports the error.
-pub(crate) fn with_mesh(attributes: &str, checksum: Checksum) -> String {
+#[must_use]
+pub fn with_mesh(attributes: &str, checksum: Checksum) -> String {
     let Ok(members) = members(attributes.as_bytes()) else { return attributes.to_owned() };
     let mesh = format!("\"{checksum}\"");
     let mut all: Vec<_> = members.iter().map(|member| (&*member.key, member.text)).collect();

@@ -1,7 +1,11 @@
 //! The rules for the arrays of a forest.
 
-use crate::MeshError;
-use crate::checksum::term;
+use super::MeshError;
+use super::checksum::term;
+use super::parts::{
+    CORNER_OFFSETS, CORNER_TO_CORNER, CORNER_TO_TREE, EDGE_OFFSETS, EDGE_TO_EDGE, EDGE_TO_TREE, Part,
+    TREE_TO_CORNER, TREE_TO_EDGE,
+};
 
 /// The finest level: coordinates are in units of 2^-30 of a tree's edge.
 pub const MAX_LEVEL: u8 = 30;
@@ -277,7 +281,7 @@ pub struct SharedKind {
     /// `edge` or `corner`.
     pub what: &'static str,
     /// Its datasets: the number for each tree, the offsets, the trees of the entries, and their codes.
-    pub parts: [&'static str; 4],
+    pub parts: [Part; 4],
     /// The number of such entities of a tree.
     pub each: u64,
     /// The number of codes for those of one tree, including directions.
@@ -288,7 +292,7 @@ impl SharedKind {
     /// The edges of cubes.
     pub const EDGES: Self = Self {
         what: "edge",
-        parts: ["tree_to_edge", "edge_offsets", "edge_to_tree", "edge_to_edge"],
+        parts: [TREE_TO_EDGE, EDGE_OFFSETS, EDGE_TO_TREE, EDGE_TO_EDGE],
         each: 12,
         codes: 24,
     };
@@ -296,7 +300,7 @@ impl SharedKind {
     /// The corners of squares or cubes.
     #[must_use]
     pub const fn corners(dimension: usize) -> Self {
-        let parts = ["tree_to_corner", "corner_offsets", "corner_to_tree", "corner_to_corner"];
+        let parts = [TREE_TO_CORNER, CORNER_OFFSETS, CORNER_TO_TREE, CORNER_TO_CORNER];
         Self { what: "corner", parts, each: 1 << dimension, codes: 1 << dimension }
     }
 
@@ -323,7 +327,7 @@ impl SharedKind {
                 before = found;
                 continue;
             };
-            return Err(MeshError::new(self.parts[1], words));
+            return Err(MeshError::new(self.parts[1].name, words));
         }
         Ok(())
     }
@@ -351,7 +355,7 @@ impl SharedKind {
                 if number_of(tree_to[at]) != i64::try_from(number).unwrap_or(-2) || seen[at] & direction != 0
                 {
                     let words = format!("entry {entry}, of {what} {number}, does not refer to tree {tree}");
-                    return Err(MeshError::new(self.parts[2], words));
+                    return Err(MeshError::new(self.parts[2].name, words));
                 }
                 seen[at] |= direction;
             }
@@ -360,7 +364,7 @@ impl SharedKind {
             Some(at) => {
                 let (tree, place, number) = (at / each, at % each, number_of(tree_to[at]));
                 let words = format!("tree {tree}: {what} {place} has number {number}, but no entry");
-                Err(MeshError::new(self.parts[0], words))
+                Err(MeshError::new(self.parts[0].name, words))
             }
             None => Ok(()),
         }
