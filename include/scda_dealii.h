@@ -273,9 +273,8 @@ scda_fcontext_t *scda_dealii_read (scda_fcontext_t *f, const char *group, int64_
   scda_forest_no_error_internal (&e);
   f = scda_dealii_internal::read_forest (f, group, step, triangulation.get_p4est (), &forest, &connectivity, &same, err);
   if (f == nullptr) { return nullptr; }
-  const MPI_Comm comm = forest->mpicomm;
   if (!same) { scda_forest_error_internal (&e, SCDA_ERR_ARG, "the coarse mesh of the triangulation differs from the one in the file: their connectivities differ"); }
-  f = scda_forest_agree_internal (f, comm, &e, err);
+  f = scda_forest_agree_internal (f, &e, err);
   if (f != nullptr) {
     triangulation.signals.pre_distributed_load ();
     scda_dealii_internal::partition (forest);
@@ -317,7 +316,7 @@ scda_fcontext_t *scda_dealii_read (scda_fcontext_t *f, const char *group, int64_
     } catch (const std::exception &) {
       scda_forest_error_internal (&e, SCDA_ERR_MEMORY, "no memory for the data of %llu cells", static_cast<unsigned long long> (n));
     }
-    f = scda_forest_agree_internal (f, comm, &e, err);
+    f = scda_forest_agree_internal (f, &e, err);
     if (f != nullptr) { f = scda_dealii_internal::read_field (f, group, step, p, "dealii", sizes.back (), transfer.dest_data_fixed.data (), err); }
     if (f != nullptr && variable > 0) {
       f = scda_dealii_internal::read_counts (f, group, step, p, "dealii_variable", counts.data (), err);
@@ -329,7 +328,7 @@ scda_fcontext_t *scda_dealii_read (scda_fcontext_t *f, const char *group, int64_
       } catch (const std::exception &) {
         scda_forest_error_internal (&e, SCDA_ERR_MEMORY, "no memory for %llu bytes of data of cells", static_cast<unsigned long long> (bytes));
       }
-      f = scda_forest_agree_internal (f, comm, &e, err);
+      f = scda_forest_agree_internal (f, &e, err);
       if (f != nullptr) {
         f = scda_dealii_internal::read_ragged (f, group, step, p, "dealii_variable", counts.data (), transfer.dest_data_variable.data (), err);
       }

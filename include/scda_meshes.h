@@ -531,6 +531,25 @@ int scda_forest_init_size(scda_forest_t *m,
 int scda_forest_free(scda_forest_t *m);
 
 /**
+ * The contribution of some quadrants to the checksum of their mesh. The checksum is the sum over all
+ * quadrants, modulo 2^64, which `MPI_Allreduce` of MPI_UINT64_T computes. As 16 hexadecimal digits, it is the
+ * attribute `scda_mesh` of the mesh and its fields.
+ *
+ * Not collective.
+ *
+ * @param [in] tree_offsets  As in the file: the number of the first quadrant of each tree, followed by the
+ *                           number of all.
+ * @param [in] first         The number of the first quadrant, among those of all ranks.
+ * @param [in] n             The number of quadrants.
+ * @param [in] level         Their levels. May be NULL if there are none.
+ * @return                   The sum of their contributions.
+ */
+uint64_t scda_forest_checksum(const int64_t *tree_offsets,
+                              uint64_t first,
+                              uint64_t n,
+                              const uint8_t *level);
+
+/**
  * Writes the section `about this file`, which explains the format, where it is described, how compressed
  * data are decoded by hand, and the meaning of units, coordinates and the order of quadrants. It is for
  * readers who have nothing but the file, so it comes first, right after `scda_fopen_write`.
@@ -869,25 +888,6 @@ scda_fcontext_t *scda_forest_read_ragged(scda_fcontext_t *f,
                                          const int64_t *counts,
                                          void *data,
                                          int *err);
-
-/**
- * The contribution of some quadrants to the checksum of their mesh. The checksum is the sum over all
- * quadrants, modulo 2^64, which `MPI_Allreduce` of MPI_UINT64_T computes. As 16 hexadecimal digits, it is the
- * attribute `scda_mesh` of the mesh and its fields.
- *
- * Not collective.
- *
- * @param [in] tree_offsets  As in the file: the number of the first quadrant of each tree, followed by the
- *                           number of all.
- * @param [in] first         The number of the first quadrant, among those of all ranks.
- * @param [in] n             The number of quadrants.
- * @param [in] level         Their levels. May be NULL if there are none.
- * @return                   The sum of their contributions.
- */
-uint64_t scda_forest_checksum(const int64_t *tree_offsets,
-                              uint64_t first,
-                              uint64_t n,
-                              const uint8_t *level);
 
 /**
  * Fills a mesh with the defaults, for a program that knows its first `size` bytes; `scda_patches_init` calls

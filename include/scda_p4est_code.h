@@ -47,42 +47,6 @@ static inline uint64_t SCDA_P4 (sum_internal) (const SCDA_P4EST_T *p4est, size_t
   return sum;
 }
 
-/* A sketch that almost always differs between two forests with different quadrants that successively have the same address and
- * revision. */
-static inline uint64_t SCDA_P4 (sketch_internal) (const SCDA_P4EST_T *p4est) {
-  const uint64_t sample = SCDA_P4 (sum_internal) (p4est, (size_t) (p4est->local_num_quadrants / SCDA_P4_SAMPLES) + 1);
-  return scda_forest_mix_internal (sample + 3 * (uint64_t) p4est->local_num_quadrants + 5 * SCDA_P4 (first_internal) (p4est)) +
-         7 * (uint64_t) p4est->global_num_quadrants + 11 * (uint64_t) p4est->first_local_tree + 13 * (uint64_t) p4est->last_local_tree;
-}
-
-/* The checksum of a forest, cached as long as the forest does not change. */
-typedef struct {
-  const void *forest;
-  long revision;
-  uint64_t sketch, checksum;
-} SCDA_P4 (known_internal_t);
-
-/* The cache of a file; NULL if the file is not open, or memory ran out. */
-static inline SCDA_P4 (known_internal_t) *SCDA_P4 (known_internal) (scda_fcontext_t *f, const char *group) {
-  char key[SCDA_NAME_BYTES + 16];
-  snprintf (key, sizeof key, SCDA_P4_NAME " %.58s", scda_forest_group_internal (group));
-  return (SCDA_P4 (known_internal_t) *) scda_note (f, key, sizeof (SCDA_P4 (known_internal_t)));
-}
-
-/* Sums the contributions of all ranks to the checksum, and caches it with the file. */
-static inline uint64_t SCDA_P4 (know_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, uint64_t own) {
-  SCDA_P4 (known_internal_t) *known = SCDA_P4 (known_internal) (f, group);
-  uint64_t all = 0;
-  MPI_Allreduce (&own, &all, 1, MPI_UINT64_T, MPI_SUM, p4est->mpicomm);
-  if (known != NULL) {
-    known->forest = p4est;
-    known->revision = p4est->revision;
-    known->sketch = SCDA_P4 (sketch_internal) (p4est);
-    known->checksum = all;
-  }
-  return all;
-}
-
 /* Describes a forest by its numbers and names, without its arrays. */
 static inline void SCDA_P4 (describe_internal) (const SCDA_P4EST_T *p4est, scda_forest_t *m) {
   scda_forest_init (m, SCDA_P4_DIM);
@@ -93,14 +57,25 @@ static inline void SCDA_P4 (describe_internal) (const SCDA_P4EST_T *p4est, scda_
   m->functions = SCDA_P4_NAME;
 }
 
-/* The same, with the checksum of the mesh. */
+/* What the cache of the checksum belongs to. */
+static inline scda_forest_known_internal_t SCDA_P4 (now_internal) (const SCDA_P4EST_T *p4est, const scda_forest_t *m) {
+  const uint64_t sample = SCDA_P4 (sum_internal) (p4est, (size_t) (p4est->local_num_quadrants / SCDA_P4_SAMPLES) + 1);
+  scda_forest_known_internal_t now;
+  now.forest = p4est;
+  now.revision = p4est->revision;
+  now.sketch = scda_forest_sketch_internal (m, sample) + 11 * (uint64_t) p4est->first_local_tree + 13 * (uint64_t) p4est->last_local_tree;
+  now.checksum = 0;
+  return now;
+}
+
+/* Describes a forest, with the checksum of its mesh. */
 static inline void SCDA_P4 (identify_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, scda_forest_t *m) {
   SCDA_P4 (describe_internal) (p4est, m);
   if (f != NULL) {
-    const SCDA_P4 (known_internal_t) *known = SCDA_P4 (known_internal) (f, group);
-    int same = known != NULL && known->forest == p4est && known->revision == p4est->revision && known->sketch == SCDA_P4 (sketch_internal) (p4est);
-    MPI_Allreduce (MPI_IN_PLACE, &same, 1, MPI_INT, MPI_MIN, p4est->mpicomm);
-    m->checksum = same ? known->checksum : SCDA_P4 (know_internal) (f, group, p4est, SCDA_P4 (sum_internal) (p4est, 1));
+    const scda_forest_known_internal_t now = SCDA_P4 (now_internal) (p4est, m);
+    if (!scda_forest_is_known_internal (f, group, m, now, p4est->mpicomm)) {
+      scda_forest_know_internal (f, group, m, now, SCDA_P4 (sum_internal) (p4est, 1), p4est->mpicomm);
+    }
   }
 }
 
@@ -211,7 +186,8 @@ static inline scda_fcontext_t *SCDA_P4 (write_internal) (scda_fcontext_t *f, con
     int32_t *xyz = (int32_t *) (void *) (tree_offsets + T + 1);
     char *data = (char *) (xyz + SCDA_P4_DIM * m.n);
     uint8_t *levels = (uint8_t *) data + m.n * data_size;
-    m.checksum = SCDA_P4 (know_internal) (f, group, p4est, SCDA_P4 (gather_internal) (p4est, xyz, levels, data, data_size));
+    const uint64_t own = SCDA_P4 (gather_internal) (p4est, xyz, levels, data, data_size);
+    scda_forest_know_internal (f, group, &m, SCDA_P4 (now_internal) (p4est, &m), own, p4est->mpicomm);
     if (T > 1) { SCDA_P4EST (comm_count_pertree) (p4est, tree_offsets); }
     tree_offsets[0] = 0;
     tree_offsets[T] = p4est->global_num_quadrants;

@@ -401,30 +401,13 @@ inline void numbers_of (t8_forest_t forest, scda_forest_t *m) {
   if (rank == 0) { m->first = 0; }
 }
 
-/* The checksum of a forest, cached as long as the forest does not change. */
-struct known_t {
-  const void *forest;
-  uint64_t sketch, checksum;
-};
-
 /* Sets the numbers of a forest and the checksum of its mesh, which is cached with the file. */
 inline void identify (scda_fcontext_t *f, const char *group, t8_forest_t forest, scda_forest_t *m) {
   const MPI_Comm comm = t8_forest_get_mpicomm (forest);
   numbers_of (forest, m);
-  char key[SCDA_NAME_BYTES + 16];
-  snprintf (key, sizeof key, "scda_t8code %.58s", scda_forest_group_internal (group));
-  known_t *known = static_cast<known_t *> (scda_note (f, key, sizeof *known));
   const uint64_t sample = sum_of (forest, static_cast<t8_locidx_t> (m->n / samples) + 1);
-  const uint64_t sketch = scda_forest_mix_internal (sample + 3 * m->n + 5 * m->first) + 7 * m->quadrants;
-  int same = known != nullptr && known->forest == forest && known->sketch == sketch;
-  MPI_Allreduce (MPI_IN_PLACE, &same, 1, MPI_INT, MPI_MIN, comm);
-  if (same) {
-    m->checksum = known->checksum;
-    return;
-  }
-  m->checksum = sum_of (forest, 1);
-  MPI_Allreduce (MPI_IN_PLACE, &m->checksum, 1, MPI_UINT64_T, MPI_SUM, comm);
-  if (known != nullptr) { *known = known_t{ forest, sketch, m->checksum }; }
+  const scda_forest_known_internal_t now = { forest, 0, scda_forest_sketch_internal (m, sample), 0 };
+  if (!scda_forest_is_known_internal (f, group, m, now, comm)) { scda_forest_know_internal (f, group, m, now, sum_of (forest, 1), comm); }
 }
 
 /* ---- Trees ---- */
@@ -487,7 +470,7 @@ inline scda_fcontext_t *take_trees (scda_fcontext_t *f, t8_forest_t forest, scda
   m->tree_to_face = t->to_face.data ();
   m->tree_shape = t->shape.data ();
   m->vertices = t->have_vertices ? t->vertices.data () : nullptr;
-  return scda_forest_agree_internal (f, t8_forest_get_mpicomm (forest), &e, err);
+  return scda_forest_agree_internal (f, &e, err);
 }
 
 inline scda_fcontext_t *write_trees (scda_fcontext_t *f, const char *group, t8_forest_t forest, int *err) {
@@ -532,7 +515,7 @@ inline scda_fcontext_t *write_mesh (scda_fcontext_t *f, const char *group, t8_fo
     }
     offsets[m.own_trees] = static_cast<int64_t> (m.quadrants); /* written after the last tree */
   }
-  f = scda_forest_agree_internal (f, t8_forest_get_mpicomm (forest), &e, err);
+  f = scda_forest_agree_internal (f, &e, err);
   m.coordinates = coordinates.data ();
   m.level = level.data ();
   m.type = type.data ();
@@ -653,7 +636,7 @@ inline scda_fcontext_t *read_mesh (scda_fcontext_t *f, const char *group, int64_
     }
     if (element != nullptr) { scheme->element_destroy (tree_class, 1, &element); }
   }
-  return scda_forest_agree_internal (f, comm, &e, err);
+  return scda_forest_agree_internal (f, &e, err);
 }
 
 /* In an element's tree, the number of its ancestor of level `l` among its siblings, and how many siblings follow. */
@@ -755,7 +738,7 @@ inline scda_fcontext_t *compare_trees (scda_fcontext_t *f, const char *group, in
     }
   }
   scda_forest_free (&m);
-  return scda_forest_agree_internal (f, comm, &e, err);
+  return scda_forest_agree_internal (f, &e, err);
 }
 
 /* Finds the forest, and compares it with the cmesh. */
@@ -860,7 +843,7 @@ inline scda_fcontext_t *refine (scda_fcontext_t *f, const read_t &r, int levels,
                                   scda_forest_group_internal (r.group), static_cast<unsigned long long> (all), level,
                                   static_cast<long long> (t8_forest_get_global_num_leaf_elements (*forest)));
     }
-    f = scda_forest_agree_internal (f, r.comm, &e, err);
+    f = scda_forest_agree_internal (f, &e, err);
     if (f == nullptr) { return nullptr; }
     distribute (forest);
     decisions = moved (decisions.data (), n, *forest, r.comm);
@@ -892,7 +875,7 @@ inline scda_fcontext_t *refine (scda_fcontext_t *f, const read_t &r, int levels,
     scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "the forest rebuilt from %.58s: found %lld elements, %llu of them as in the file, expected its %llu elements",
                                 scda_forest_group_internal (r.group), all, static_cast<unsigned long long> (same), static_cast<unsigned long long> (r.elements));
   }
-  return scda_forest_agree_internal (f, r.comm, &e, err);
+  return scda_forest_agree_internal (f, &e, err);
 }
 
 } // namespace scda_t8code_internal

@@ -94,7 +94,7 @@ mod _core {
     use super::{
         codec_names, command, in_default_floats, is_internal,
         meshes::{
-            ForestCheck, forest_cells, mesh_checksum, most_vertices, patch_mesh, wrong_corners,
+            ForestCheck, forest_cells, mesh_checksum, mesh_part, most_vertices, patch_mesh, wrong_corners,
             wrong_offsets, wrong_tree_offsets,
         },
         reader::{DatasetHandle, Reader, Stream, Streams},

@@ -2,6 +2,7 @@
 
 use crate::{Bytes, Positions};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use scda_base::floats::in_default;
 use scda_format::meshes::checksum::{Checksum, of_quadrants};
@@ -9,7 +10,7 @@ use scda_format::meshes::forest::{QuadrantCheck, check_bounds, check_tree_offset
 use scda_format::meshes::geometry::{ElementArrays, cells};
 use scda_format::meshes::patches::{Frame, PatchChecker};
 use scda_format::meshes::shapes::{Element, ElementCheck};
-use scda_format::meshes::{MeshError, particles};
+use scda_format::meshes::{Convention, MeshError, particles};
 
 /// 64-bit integers of Python.
 type Integers<'py> = PyReadonlyArray1<'py, i64>;
@@ -25,6 +26,23 @@ fn wrong_part(checked: Result<(), MeshError>) -> Option<WrongPart> {
     checked.err().map(|MeshError { part, words }| (part.to_owned(), words))
 }
 
+/// The type and shape of a part of a mesh, by the attribute and version of its convention, with this number of rows;
+/// `None`: any number.
+#[pyfunction]
+pub fn mesh_part(
+    convention: &str,
+    version: u64,
+    name: &str,
+    dimension: usize,
+    rows: Option<u64>,
+) -> PyResult<(String, Vec<Option<u64>>)> {
+    let kind = Convention::ALL.into_iter().find(|kind| kind.attribute() == convention);
+    match kind.and_then(|kind| kind.part(version, name)) {
+        Some(part) => Ok((part.items.to_string(), part.extents(dimension, rows).collect())),
+        None => Err(PyKeyError::new_err(format!("{convention}: {name}"))),
+    }
+}
+
 /// The most vertices that this number of trees may have.
 #[pyfunction]
 pub fn most_vertices(trees: u64, dimension: usize) -> u64 {
@@ -34,7 +52,8 @@ pub fn most_vertices(trees: u64, dimension: usize) -> u64 {
 /// The checksum of a mesh of quadrants.
 #[pyfunction]
 pub fn mesh_checksum(level: Bytes<'_>, offsets: Integers<'_>) -> PyResult<String> {
-    Ok(of_quadrants(level.as_slice()?, offsets.as_slice()?).to_string())
+    let offsets = offsets.as_slice()?;
+    Ok(of_quadrants(0, level.as_slice()?, |tree| offsets.get(tree + 1).copied()).to_string())
 }
 
 /// Finds errors in offsets of trees, beginning with number `first`; the offset before them is `before`.

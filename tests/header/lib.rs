@@ -43,9 +43,11 @@ const BINDING_SOURCES: [&str; 3] =
     ["crates/c/src/bind.rs", "crates/c/src/lengths.rs", "crates/c/src/notes.rs"];
 
 /// Those that `scda_meshes.h` is made from.
-const MESH_SOURCES: [&str; 4] = [
+const MESH_SOURCES: [&str; 6] = [
     "crates/c/src/steps.rs",
     "crates/c/src/forests.rs",
+    "crates/c/src/forest_write.rs",
+    "crates/c/src/forest_read.rs",
     "crates/c/src/patches.rs",
     "crates/c/src/particles.rs",
 ];

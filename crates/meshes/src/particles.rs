@@ -15,6 +15,7 @@ use scda_format::meshes::parts::OFFSETS;
 use scda_format::meshes::{Convention, MeshError, OF_MESH, attributes, part_name};
 
 const PARTICLES: Convention = Convention::Particles;
+
 /// The group of particles if no name is given.
 pub const GROUP: &str = "particles";
 

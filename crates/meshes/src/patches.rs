@@ -16,6 +16,7 @@ use scda_format::meshes::patches::{Frame, MOST, PatchChecker, check_levels, chec
 use scda_format::meshes::{Convention, DIMENSION, MeshError, attributes, part_name};
 
 const PATCHES: Convention = Convention::Patches;
+
 /// The group of patches if no name is given.
 pub const GROUP: &str = "patches";
 

@@ -32,12 +32,13 @@ pub const fn term(number: u64, tree: u64, level: u64) -> u64 {
     mixed(place.wrapping_add(what))
 }
 
-/// The checksum of a mesh of quadrants with these levels, in trees with these offsets.
+/// The contribution of quadrants from number `first` on, with these levels, to the checksum of their mesh. `end` has
+/// where the quadrants of a tree end; `None`: after all of these.
 #[must_use]
-pub fn of_quadrants(level: &[u8], offsets: &[i64]) -> Checksum {
+pub fn of_quadrants(first: u64, level: &[u8], end: impl Fn(usize) -> Option<i64>) -> Checksum {
     let mut tree = 0_usize;
-    (0_u64..).zip(level).fold(Checksum::default(), |sum, (number, &level)| {
-        while offsets.get(tree + 1).is_some_and(|end| end.unsigned_abs() <= number) {
+    (first..).zip(level).fold(Checksum::default(), |sum, (number, &level)| {
+        while end(tree).is_some_and(|end| end.cast_unsigned() <= number) {
             tree += 1;
         }
         sum.and(term(number, tree as u64, level.into()))
@@ -58,7 +59,10 @@ mod tests {
 
     #[test]
     fn those_of_the_page() {
-        assert_eq!(of_quadrants(&[1, 1, 1, 1, 0], &[0, 4, 5]).to_string(), "752cf7a7fb077e1f");
+        let ends = |tree: usize| [4, 5].get(tree).copied();
+        let (all, rest) = (of_quadrants(0, &[1, 1, 1, 1, 0], ends), of_quadrants(3, &[1, 0], ends));
+        assert_eq!(all.to_string(), "752cf7a7fb077e1f");
+        assert_eq!(of_quadrants(0, &[1; 3], ends).and(rest.0), all);
         let of = |trees: [(u64, u64); 5]| {
             let terms = (0..).zip(trees).map(|(number, (tree, level))| term(number, tree, level));
             terms.fold(Checksum::default(), Checksum::and).to_string()

@@ -82,6 +82,14 @@ impl Convention {
         }
     }
 
+    /// The part of this name in a version.
+    #[must_use]
+    pub fn part(self, version: u64, name: &str) -> Option<Part> {
+        let found = self.parts().iter().chain([&parts::TIME]).find(|part| part.name == name)?;
+        let is_wide = version > 1 && name == parts::TREE_TO_TREE.name;
+        Some(if is_wide { parts::TREE_TO_TREE_64 } else { *found })
+    }
+
     /// Where the names of fields begin in the group.
     #[must_use]
     pub const fn folders(self) -> &'static [&'static str] {

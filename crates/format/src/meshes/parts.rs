@@ -2,6 +2,7 @@
 
 use super::MeshError;
 use crate::dataset::{DataType, Dataset};
+use std::fmt;
 
 /// A dataset that a mesh must or may have.
 #[derive(Clone, Copy, Debug)]
@@ -167,6 +168,16 @@ pub const OFFSETS: Part = Part::new("offsets", Int64, &[Rows], &["cell_boundary"
 /// The parts of particles.
 pub const PARTICLES: [Part; 1] = [OFFSETS];
 
+impl fmt::Display for Items {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Of(data_type) => data_type.fmt(f),
+            Self::Reals => f.write_str("float32 or float64"),
+            Self::Bytes => f.write_str("bytes (r8, r16, ...)"),
+        }
+    }
+}
+
 impl Part {
     const fn new(
         name: &'static str,
@@ -214,15 +225,10 @@ impl Part {
         if is_type && is_shape {
             return Ok(());
         }
-        let types = match self.items {
-            Items::Of(expected) => expected.to_string(),
-            Items::Reals => "float32 or float64".to_owned(),
-            Items::Bytes => "bytes (r8, r16, ...)".to_owned(),
-        };
         let any = |n: Option<u64>| n.map_or_else(|| "any".to_owned(), |n| n.to_string());
         let expected = self.extents(d, rows).map(any).collect::<Vec<_>>().join("x");
         let shape = shape.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
-        let words = format!("found type {found} and shape {shape}, expected {types} and {expected}");
+        let words = format!("found type {found} and shape {shape}, expected {} and {expected}", self.items);
         Err(MeshError::new(self.name, words))
     }
 

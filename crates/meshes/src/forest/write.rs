@@ -11,9 +11,8 @@ use scda_format::meshes::attributes::with_mesh;
 use scda_format::meshes::checksum::{MESH, mixed};
 use scda_format::meshes::forest::{MOST_ATTRIBUTES, SharedKind, most_vertices};
 use scda_format::meshes::parts::{
-    COORDINATES, DATA as DATA_PART, LEVEL, PARTITION as PARTITION_PART, POSITION, Part, TREE_ATTRIBUTES,
-    TREE_OFFSETS, TREE_SHAPE, TREE_TO_FACE, TREE_TO_TREE, TREE_TO_TREE_64, TREE_TO_VERTEX, TREE_VERTICES,
-    TYPE, VERTICES,
+    self, COORDINATES, LEVEL, POSITION, Part, TREE_ATTRIBUTES, TREE_OFFSETS, TREE_SHAPE, TREE_TO_FACE,
+    TREE_TO_TREE, TREE_TO_TREE_64, TREE_TO_VERTEX, TREE_VERTICES, TYPE, VERTICES,
 };
 use scda_format::meshes::{Convention, DIMENSION};
 use serde_json::Value;
@@ -226,7 +225,7 @@ fn data<'a>(columns: &mut Columns<'a>, forest: &Forest<'_>, arrays: &Arrays<'a>)
     if arrays.data_bytes == 0 {
         return Err(Error::argument("found quadrants without data, expected data to write"));
     }
-    let (part, own) = (DATA_PART.of(DataType::Raw(arrays.data_bytes)), Rows::From(forest.first, forest.n));
+    let (part, own) = (parts::DATA.of(DataType::Raw(arrays.data_bytes)), Rows::From(forest.first, forest.n));
     let order = byte_order();
     columns.push(&part, forest.quadrants, own, arrays.data)?.attributes =
         format!("{{\"{MESH}\":\"{}\",\"byte_order\":\"{order}\"}}", forest.checksum);
@@ -342,7 +341,7 @@ pub fn write(
             data(&mut columns, forest, &arrays)?;
         }
         if has(PARTITION) {
-            columns.of_first(&PARTITION_PART, ranks + 1, arrays.partition)?.attributes =
+            columns.of_first(&parts::PARTITION, ranks + 1, arrays.partition)?.attributes =
                 long_name("number of the first quadrant of each rank that wrote the file");
         }
         Ok(columns)
